@@ -53,7 +53,7 @@ def run(config: ClusterConfig, options: Options) -> None:
         Exception: it cannot start, or cannot go on.
     """
     log.info("starting", version=__version__, kinds=[str(kind) for kind in options.kinds])
-    application.run(lambda: serve(config, options))
+    application.run(lambda: serve(config, options), "pergola-infra-manager")
 
 
 async def serve(config: ClusterConfig, options: Options) -> None:

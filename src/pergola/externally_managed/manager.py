@@ -21,7 +21,7 @@ from pergola.kube.client import Client
 from pergola.runtime.caching.cache import Cache
 from pergola.runtime.clock import Clock, SystemClock
 from pergola.runtime.controlling.events import Recorder
-from pergola.runtime.controlling.unit import Unit, controller_unit
+from pergola.runtime.controlling.unit import Controller, Unit
 from pergola.runtime.controlling.watches import Events, Watch
 from pergola.runtime.metrics import Metrics
 
@@ -73,7 +73,7 @@ def external_manager(
     )
     sources_changed: Events[Key] = Events()
     watches = SourceWatches(client, objects, settings.name, sources_changed.notify)
-    return controller_unit(
+    return Controller(
         f"infra-manager-{managed.gvk.kind.lower()}",
         reconciler.reconcile,
         watches=[

@@ -18,7 +18,7 @@ from pergola.runtime.clock import Clock, SystemClock
 from pergola.runtime.controlling import controller as runtime
 from pergola.runtime.controlling.controller import DONE
 from pergola.runtime.controlling.events import Recorder, Regarding
-from pergola.runtime.controlling.unit import Unit, controller_unit
+from pergola.runtime.controlling.unit import Controller, Unit
 from pergola.runtime.controlling.watches import Watch
 from pergola.runtime.metrics import Metrics
 
@@ -41,7 +41,7 @@ def ready_by_hand(
     recorder = Recorder(client, "ready-by-hand-controller", clock=clock)
     status = StatusWriter(client, managed, objects, recorder, clock or SystemClock())
     reconciler = ReadyByHand(settings.name, managed, (objects, clusters), status, recorder)
-    return controller_unit(
+    return Controller(
         f"ready-by-hand-{managed.gvk.kind.lower()}",
         reconciler.reconcile,
         watches=[

@@ -14,6 +14,7 @@ from pergola.kube.client import Client
 from pergola.kube.selectors import select_name
 from pergola.runtime.caching.cache import Cache, Change
 from pergola.runtime.caching.index import Index
+from pergola.runtime.task_group import TaskGroup
 
 Reference = tuple[GroupVersionKind, Key]
 
@@ -40,7 +41,7 @@ class SourceWatches:
 
     async def run(self) -> None:
         """Watch the referenced objects until cancelled."""
-        async with asyncio.TaskGroup() as group:
+        async with TaskGroup() as group:
             while True:
                 named = set(self._named.values())
                 for reference in named - self._watches.keys():
@@ -69,9 +70,13 @@ class SourceWatches:
             metadata_only=True,
         )
 
-        def on_change(_: Change[str]) -> None:
+        def notify() -> None:
             for infra_cluster in list(self._named.keys((gvk, key))):
                 self._notify(infra_cluster)
 
-        versions.subscribe(on_change)
-        await versions.run()
+        versions.subscribe(lambda _: notify())
+        async with TaskGroup() as group:
+            group.create_task(versions.run())
+            await versions.synced()
+            if versions.get(key) is None:  # it may have vanished after it was read
+                notify()

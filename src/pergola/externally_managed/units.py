@@ -19,6 +19,7 @@ from pergola.runtime.caching.cache import Cache
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.logging import get_logger
 from pergola.runtime.metrics import Metrics
+from pergola.runtime.task_group import TaskGroup
 
 log = get_logger("infra-manager")
 
@@ -80,7 +81,7 @@ class KindUnits:
         """Serve a kind as soon as its CRD follows a contract."""
         managed = await self._until_served(kind)
         log.info("kind served", kind=str(kind))
-        async with asyncio.TaskGroup() as group:
+        async with TaskGroup() as group:
             for unit in self._units(managed):
                 group.create_task(unit.run())
 

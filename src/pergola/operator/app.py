@@ -7,17 +7,26 @@ from pathlib import Path
 from typing import Final
 
 from pergola import __version__
+from pergola.api.kinds import SECRET
 from pergola.api.operator_config import OperatorConfiguration
+from pergola.api.operator_v1alpha1 import GARDEN
+from pergola.charts import Blobs, Helm
 from pergola.kube.client import Client
 from pergola.operator.care import Settings as CareSettings
 from pergola.operator.care import VirtualApiServer, garden_care
 from pergola.operator.configuration import process_options, read_configuration, runtime_cluster
-from pergola.operator.eviction_requirements import eviction_requirements
+from pergola.operator.copies import Copies
+from pergola.operator.extension.units import Environment, extension_units
 from pergola.operator.garden.controller import garden_unit
-from pergola.operator.garden.landscape import WebhookConfigurations
+from pergola.operator.garden.landscape import NAMESPACE, WebhookConfigurations
 from pergola.operator.garden.reconcile import Settings
 from pergola.operator.garden.status import Operator
-from pergola.operator.network_policies.controller import network_policies
+from pergola.operator.gardenlet import unit as gardenlet
+from pergola.operator.gardenlet.values import Inherited
+from pergola.operator.references import protected_references
+from pergola.operator.registered import for_garden, for_virtual_cluster
+from pergola.operator.registrar import Registrar
+from pergola.operator.rotation.metrics import CredentialAges, RotationPhases
 from pergola.operator.serving import WebhookServing
 from pergola.operator.start_checks import check_version, runtime_version
 from pergola.operator.template import gardener_version, images, template
@@ -57,7 +66,7 @@ def run(path: Path, webhook_configurations: WebhookConfigurations) -> None:
     config = read_configuration(path)
     configure(config.log_level, config.log_format)
     log.info("starting", version=__version__)
-    application.run(lambda: serve(config, webhook_configurations))
+    application.run(lambda: serve(config, webhook_configurations), "pergola-operator")
 
 
 async def serve(
@@ -66,17 +75,19 @@ async def serve(
     environment: Mapping[str, str] = os.environ,
     *,
     reach: Reach | None = None,
+    metrics: Metrics | None = None,
 ) -> None:
     """Serve endpoints and webhooks and, as the leader, reconcile the Garden; until cancelled.
 
     Args:
         reach: Changes how the virtual cluster's API server is reached.
+        metrics: Where the process counts; new ones by default.
 
     Raises:
         StartError: It cannot start.
         KubeError: The runtime cluster refused, or does not answer.
     """
-    metrics = Metrics()
+    metrics = metrics or Metrics()
     connection = config.runtime_client_connection
     cluster = runtime_cluster(config)
     async with AsyncExitStack() as stack:
@@ -91,26 +102,57 @@ async def serve(
         settings = await _settings(config, client, webhook_configurations, environment)
         app = Application(client, process_options(config), metrics=metrics)
         guarded = app.guarded(client)
+        copies = Copies(guarded)
         own = config.virtual_client_connection
         virtual = await stack.enter_async_context(
-            VirtualCluster(guarded, qps=own.qps, burst=own.burst, reach=reach)
+            VirtualCluster(
+                copies.client,
+                qps=own.qps,
+                burst=own.burst,
+                reach=reach,
+                observe=metrics.client_request,
+            )
         )
         workers = config.controllers.garden.concurrent_syncs
-        garden = garden_unit(guarded, virtual, settings, metrics=metrics, workers=workers)
-        api_server = VirtualApiServer(guarded, reach=reach)
+        garden = garden_unit(copies, virtual, settings, metrics=metrics, workers=workers)
         care = garden_care(
-            guarded, api_server, settings.template, CareSettings.of(config), metrics=metrics
+            copies,
+            VirtualApiServer(virtual),
+            settings.template,
+            CareSettings.of(config),
+            metrics=metrics,
         )
-        policies = config.controllers.network_policy
-        selectors = [chosen.to_json() for chosen in policies.additional_namespace_selectors]
-        networks = network_policies(
-            guarded, selectors, cluster.server, workers=policies.concurrent_syncs, metrics=metrics
+        helm, blobs = Helm.of(environment), Blobs.of(environment)
+        gardenlets = gardenlet.Environment(
+            copies=copies,
+            helm=helm,
+            blobs=blobs,
+            inherited=Inherited.of(images(environment), settings.operator.version, environment),
+            metrics=metrics,
         )
-        syncs = config.controllers.vpa_eviction_requirements.concurrent_syncs
-        evictions = eviction_requirements(guarded, workers=syncs, metrics=metrics)
+        registrar = Registrar(
+            copies,
+            virtual,
+            for_garden(config, copies, virtual, cluster.server, metrics),
+            for_virtual_cluster(config, gardenlets),
+        )
+        references = protected_references(copies, metrics=metrics)
+        metrics.register(CredentialAges).follow(copies.of(SECRET, NAMESPACE))
+        metrics.register(RotationPhases).follow(copies.of(GARDEN))
+        extensions = extension_units(
+            config,
+            Environment(
+                copies=copies,
+                virtual=virtual,
+                template=settings.template,
+                helm=helm,
+                blobs=blobs,
+                metrics=metrics,
+            ),
+        )
         await app.serve(
             webhooks=_webhooks(config, client, metrics, environment),
-            leading=[garden, api_server.unit, care, networks, evictions],
+            leading=[copies.unit, garden, care, references, *extensions, registrar],
             probes=_probes(app),
         )
 

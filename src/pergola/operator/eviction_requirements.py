@@ -3,17 +3,18 @@
 An annotation of a VerticalPodAutoscaler says when: never, or only in its maintenance window.
 """
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 from pergola.api.kinds import VERTICAL_POD_AUTOSCALER
 from pergola.api.objects import JsonObject, Key, annotations_of, map_at
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
+from pergola.operator.maintenance_window import Window
 from pergola.runtime.caching.cache import Cache
 from pergola.runtime.clock import Clock, SystemClock
 from pergola.runtime.controlling.controller import DONE, Again, Outcome
-from pergola.runtime.controlling.unit import Unit, controller_unit
+from pergola.runtime.controlling.unit import Controller, Unit
 from pergola.runtime.controlling.watches import Watch, changed
 from pergola.runtime.logging import get_logger
 from pergola.runtime.metrics import Metrics
@@ -32,7 +33,6 @@ ONLY_UPSCALING: Final[list[JsonObject]] = [
 """The requirement that forbids evictions for downscaling."""
 
 _AHEAD: Final = timedelta(minutes=5)
-_DAY: Final = timedelta(days=1)
 
 
 class Decision(NamedTuple):
@@ -76,12 +76,11 @@ def decide(autoscaler: Seen, now: datetime) -> Decision:
         raise ValueError(
             f'annotation {RESTRICTION} is "{autoscaler.restriction}"; write {NEVER} or {IN_WINDOW}'
         )
-    begin, end = _window(autoscaler.window)
-    since = (now.astimezone(UTC) + _AHEAD - _today(now, begin)) % _DAY
-    length = (end - begin) % _DAY or _DAY
-    if since < length:
-        return Decision([], (length - since).total_seconds())
-    return Decision(ONLY_UPSCALING, (_DAY - since).total_seconds())
+    window, soon = _window(autoscaler.window), now + _AHEAD
+    left = window.left(soon)
+    if left is not None:
+        return Decision([], left.total_seconds())
+    return Decision(ONLY_UPSCALING, window.opens(soon).total_seconds())
 
 
 def eviction_requirements(
@@ -108,7 +107,7 @@ def eviction_requirements(
             await _patch(client, key, decision.requirements)
         return DONE if decision.again is None else Again(decision.again)
 
-    return controller_unit(
+    return Controller(
         NAME,
         reconcile,
         watches=[Watch(autoscalers, when=changed)],
@@ -125,20 +124,10 @@ async def _patch(client: Client, key: Key, requirements: list[JsonObject]) -> No
         log.debug("autoscaler is gone", object=str(key))
 
 
-def _window(text: str) -> tuple[timedelta, timedelta]:
-    """Return begin and end of a window such as `220000+0100,230000+0100`, after midnight UTC."""
+def _window(text: str) -> Window:
+    """Return a window such as `220000+0100,230000+0100`."""
     begin, _, end = text.partition(",")
     try:
-        return _time_of_day(begin), _time_of_day(end)
+        return Window.between(begin, end)
     except ValueError:
         raise ValueError(f'annotation {WINDOW} is "{text}"; write it as BEGIN,END') from None
-
-
-def _time_of_day(text: str) -> timedelta:
-    time = datetime.strptime(text, "%H%M%S%z")
-    local = timedelta(hours=time.hour, minutes=time.minute, seconds=time.second)
-    return (local - (time.utcoffset() or timedelta())) % _DAY
-
-
-def _today(now: datetime, begin: timedelta) -> datetime:
-    return now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0) + begin

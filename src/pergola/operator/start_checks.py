@@ -8,6 +8,7 @@ from pergola.api.objects import map_at
 from pergola.api.operator_v1alpha1 import GARDEN
 from pergola.kube.client import Client
 from pergola.kube.errors import UnknownKind
+from pergola.operator.garden.oldest import oldest
 from pergola.operator.known.kubernetes_versions import SUPPORTED, parse_version
 from pergola.runtime.process.options import StartError
 
@@ -38,20 +39,17 @@ async def check_version(client: Client, version: str) -> None:
     """Check that this version of Gardener may follow the one that reconciled the Garden last.
 
     Raises:
-        StartError: There are several Gardens, or it is a downgrade, or skips a minor version.
+        StartError: It is a downgrade, or skips a minor version.
         KubeError: The API server refused, or did not answer.
     """
     try:
-        gardens = await client.list(GARDEN)
+        garden = oldest(await client.list(GARDEN))
     except UnknownKind:
         return
-    if len(gardens) > 1:
-        raise StartError(f"expected at most one Garden but got {len(gardens)}")
-    for garden in gardens:
-        before = str(map_at(garden, "status", "gardener").get("version") or "")
-        problem = version_problem(before, version)
-        if problem:
-            raise StartError(problem)
+    before = str(map_at(garden or {}, "status", "gardener").get("version") or "")
+    problem = version_problem(before, version)
+    if problem:
+        raise StartError(problem)
 
 
 def version_problem(before: str, now: str) -> str | None:

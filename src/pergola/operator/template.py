@@ -7,8 +7,8 @@ from typing import Final
 from pergola.api.operator_config import OperatorConfiguration, feature_gates_of
 from pergola.api.operator_v1alpha1 import Garden
 from pergola.bundle.image_vector import ImageVector
-from pergola.operator.garden.build import Template
 from pergola.operator.garden.landscape import Landscape, NodeTolerations, WebhookConfigurations
+from pergola.operator.garden.observed import Template
 
 GARDENER_VERSION: Final = "v1.150.0"
 """The version of Gardener whose programs are deployed, unless an image vector names another."""

@@ -1,46 +1,65 @@
 """The operator's access to the virtual cluster (spec 20 §15.5, spec 21 §5.4).
 
-The resource manager of the virtual cluster writes a token into the kubeconfig of a Secret. Another
-kubeconfig, as after the renewal of the token, gives another client.
+The resource manager of the virtual cluster writes a token into the kubeconfig of a Secret, and
+renews it; the authorities in it change with their rotation. A client lives through both.
 """
 
 import asyncio
 import base64
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 from types import TracebackType
-from typing import Self
+from typing import Any, NamedTuple, Self
 from urllib.parse import urlsplit
 
 from pergola.api.kinds import SECRET
 from pergola.api.objects import JsonObject, Key, map_at
 from pergola.kube.client import Client
 from pergola.kube.credentials import Anonymous
+from pergola.kube.errors import KubeError
 from pergola.kube.kubeconfig import ClusterConfig, parse_cluster
+from pergola.kube.renewable import Renewable
+from pergola.kube.transport import Observer, unobserved
 from pergola.operator.components.gardener_access import EXTERNAL, INTERNAL
 from pergola.operator.garden.errors import OperatorError
 from pergola.operator.garden.landscape import NAMESPACE
+from pergola.runtime.controlling.spans import work_until
 
 Reach = Callable[[ClusterConfig], ClusterConfig]
 """Returns how to reach an API server, such as by another address."""
-
-Read = Callable[[str], Awaitable[bytes]]
-"""Returns the kubeconfig in the Secret of a name, empty if there is none."""
 
 
 class NotConnected(OperatorError):
     """The virtual cluster cannot be reached yet; the text says what is missing."""
 
 
+class Kubeconfigs(NamedTuple):
+    """The kubeconfigs of the virtual cluster.
+
+    Attributes:
+        internal: Names a Service of the runtime cluster; empty if there is none.
+        external: Names the public host, for processes that do not know Services.
+    """
+
+    internal: bytes = b""
+    external: bytes = b""
+
+
 class VirtualCluster:
-    """A client of the virtual cluster that is rebuilt when its kubeconfig changes.
+    """A client of the virtual cluster, which goes on when its token or authority is renewed.
+
+    Another server means another client.
 
     Args:
-        runtime: A client of the runtime cluster, which has the kubeconfig.
+        runtime: A client of the runtime cluster, which has the kubeconfig; it is read for each use.
         qps, burst: Limits of the client.
+        observe: Is called for each answer of the virtual cluster.
+
+    Attributes:
         reach: Changes how the API server is reached, such as from outside the runtime cluster.
-        read: Returns kubeconfigs; by default they are read from the runtime cluster for each use.
     """
 
     def __init__(
@@ -50,16 +69,15 @@ class VirtualCluster:
         qps: float | None = None,
         burst: int | None = None,
         reach: Reach | None = None,
-        read: Read | None = None,
+        observe: Observer = unobserved,
     ) -> None:
         self._runtime = runtime
-        self._source = read or self._live
-        self._qps = qps
-        self._burst = burst
-        self._reach = reach or (lambda config: config)
-        self._kubeconfig = b""
-        self._client: Client | None = None
+        self._connect = partial(Client.connect, qps=qps, burst=burst, observe=observe)
+        self.reach: Reach = reach or (lambda config: config)
+        self._kubeconfigs = Kubeconfigs()
+        self._connection: _Connection | None = None
         self._lock = asyncio.Lock()
+        self._changed = asyncio.Event()
 
     async def __aenter__(self) -> Self:
         return self
@@ -74,43 +92,103 @@ class VirtualCluster:
 
     async def close(self) -> None:
         """Close the client, as when the virtual cluster goes away."""
-        client, self._client, self._kubeconfig = self._client, None, b""
-        if client is not None:
-            await client.close()
+        connection, self._connection = self._connection, None
+        self._kubeconfigs = Kubeconfigs()
+        if connection is not None:
+            self._notify()
+            await connection.client.close()
+
+    async def while_connected(self, work: Callable[[Client], Coroutine[Any, Any, None]]) -> None:
+        """Run `work` for each client that a call of `client` makes, until it is replaced."""
+        while True:
+            client = await self.connected()
+            await work_until(self.replaced(client), work(client))
+            # Work that has ended before is not repeated for the same client.
+            await self.replaced(client)
+
+    async def connected(self) -> Client:
+        """Return the client once a call of `client` has made one."""
+        while self._connection is None:
+            await self._changed.wait()
+        return self._connection.client
+
+    async def replaced(self, client: Client) -> None:
+        """Return when a client is no longer the current one: it was closed, or another is used."""
+        while self._connection is not None and self._connection.client is client:
+            await self._changed.wait()
 
     async def client(self) -> Client:
-        """Return a client of the virtual cluster.
+        """Return a client of the virtual cluster, with the current token and authority.
 
         Raises:
             NotConnected: There is no kubeconfig with a token yet.
+            ConfigurationError: The kubeconfig cannot be used.
             KubeError: The runtime cluster refused, or did not answer.
         """
         async with self._lock:
-            kubeconfig = await self._read(INTERNAL)
-            if self._client is None or kubeconfig != self._kubeconfig:
-                config = await self._config(kubeconfig)
-                await self.close()
-                self._client = Client.connect(config, qps=self._qps, burst=self._burst)
-                self._kubeconfig = kubeconfig
-            return self._client
+            connection = await self._current(await self._read(self._runtime))
+            return connection.client
 
-    async def _config(self, internal: bytes) -> ClusterConfig:
+    async def _current(self, kubeconfigs: Kubeconfigs) -> "_Connection":
+        """Return the connection for these kubeconfigs: the same one, if the server is the same."""
+        if self._connection is not None and kubeconfigs == self._kubeconfigs:
+            return self._connection
+        config = await self._config(kubeconfigs)
+        if self._connection is not None and self._connection.fits(config):
+            await self._connection.renew(config)
+        else:
+            await self.close()
+            credentials = Renewable(config.credentials, self._read_again)
+            client = self._connect(replace(config, credentials=credentials))
+            self._connection = _Connection(client, config, credentials)
+            self._notify()
+        self._kubeconfigs = kubeconfigs
+        return self._connection
+
+    async def _read_again(self) -> None:
+        """Read the kubeconfigs by requests, because the API server refused the token."""
+        async with self._lock:
+            with suppress(KubeError, NotConnected):
+                found = await self._read(self._runtime.live)
+                if self._connection is not None and found != self._kubeconfigs:
+                    await self._current(found)
+
+    def _notify(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    async def _config(self, kubeconfigs: Kubeconfigs) -> ClusterConfig:
         """Return the cluster: by its Service, or by its public name where that is unknown."""
-        config = self._reach(_with_token(internal, INTERNAL))
+        config = self.reach(_with_token(kubeconfigs.internal, INTERNAL))
         # A proxy resolves names itself.
         if config.proxy_url or await _is_known(config.server):
             return config
-        return self._reach(_with_token(await self._read(EXTERNAL), EXTERNAL))
+        return self.reach(_with_token(kubeconfigs.external, EXTERNAL))
 
-    async def _read(self, name: str) -> bytes:
-        content = await self._source(name)
-        if not content:
-            raise NotConnected(f"Secret {NAMESPACE}/{name} has no kubeconfig yet")
-        return content
+    async def _read(self, runtime: Client) -> Kubeconfigs:
+        internal, external = await asyncio.gather(
+            *(runtime.find(SECRET, Key(NAMESPACE, name)) for name in (INTERNAL, EXTERNAL))
+        )
+        return Kubeconfigs(kubeconfig_in(internal or {}), kubeconfig_in(external or {}))
 
-    async def _live(self, name: str) -> bytes:
-        secret = await self._runtime.find(SECRET, Key(NAMESPACE, name))
-        return kubeconfig_in(secret or {})
+
+class _Connection(NamedTuple):
+    """A client, and how it was connected."""
+
+    client: Client
+    config: ClusterConfig
+    credentials: Renewable
+
+    def fits(self, config: ClusterConfig) -> bool:
+        """Return whether another configuration is for the same server, reached in the same way."""
+        return self.config == replace(
+            config, ca=self.config.ca, credentials=self.config.credentials
+        )
+
+    async def renew(self, config: ClusterConfig) -> None:
+        """Use the token and the authority of another configuration."""
+        self.credentials.renew(config.credentials)
+        await self.client.trust(config.ca)
 
 
 def kubeconfig_in(secret: JsonObject) -> bytes:
@@ -121,6 +199,8 @@ def kubeconfig_in(secret: JsonObject) -> bytes:
 
 
 def _with_token(content: bytes, name: str) -> ClusterConfig:
+    if not content:
+        raise NotConnected(f"Secret {NAMESPACE}/{name} has no kubeconfig yet")
     config = parse_cluster(content, f"Secret {NAMESPACE}/{name}")
     if isinstance(config.credentials, Anonymous):
         raise NotConnected("token for virtual garden kubeconfig was not populated yet")

@@ -50,7 +50,8 @@ def run(path: Path, extra_target_namespaces: Sequence[str] = ()) -> None:
         log.warning("configuration has no effect", warning=warning)
     for variable, kubeconfig in overrides().items():
         log.info("environment overrides configuration", variable=variable, kubeconfig=kubeconfig)
-    application.run(lambda: serve(config, options(config, extra_target_namespaces)))
+    chosen = options(config, extra_target_namespaces)
+    application.run(lambda: serve(config, chosen), "pergola-resource-manager")
 
 
 async def serve(config: ResourceManagerConfiguration, chosen: Options) -> None:

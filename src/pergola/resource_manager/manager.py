@@ -3,7 +3,6 @@
 The process around them is `pergola.resource_manager.app`.
 """
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -28,6 +27,7 @@ from pergola.resource_manager.target import Target
 from pergola.runtime.clock import Clock, SystemClock
 from pergola.runtime.controlling.unit import Part, Unit
 from pergola.runtime.metrics import Metrics
+from pergola.runtime.task_group import TaskGroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,13 +126,13 @@ class ResourceManager:
     async def control(self, cluster_id: str) -> None:
         """Run the controllers until cancelled; only the leader may."""
         await self.source.synced()
-        async with asyncio.TaskGroup() as group:
+        async with TaskGroup() as group:
             for part in self.parts(cluster_id):
                 group.create_task(part.run(), name=part.name)
 
     async def run(self) -> None:
         """Run everything until cancelled, if there is no other replica."""
-        async with asyncio.TaskGroup() as group:
+        async with TaskGroup() as group:
             group.create_task(self.source.unit.run())
             await self.control(self._options.cluster_id)
 

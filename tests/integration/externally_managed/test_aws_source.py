@@ -483,7 +483,7 @@ async def test_every_gap_in_a_network_has_its_sentence(
         assert not obj["status"].get("ready")
     found = sentences(obj)
     for finding in (
-        f"the credentials are of account {ACCOUNT}, but the network shall be in 210987654321",
+        f"the credentials are of account {ACCOUNT}, but the network must be in 210987654321",
         f"zone eu-west-1c has no private subnet in {vpc.id}",
         f"security group {foreign} for node is of {other.id}, not of {vpc.id}",
         f"security group sg-00000000 for lb does not exist in region {REGION} of account {ACCOUNT}",

@@ -50,7 +50,7 @@ from pergola.kube.patches import merge_patch
 from pergola.kube.yaml import dump
 from pergola.pki import Authority
 from pergola.runtime.caching.cache import Cache, Change
-from pergola.runtime.controlling.controller import DONE, Again, Controller, Outcome
+from pergola.runtime.controlling.controller import DONE, Again, Outcome, Workers
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 from pergola.sandbox import Sandbox
@@ -61,7 +61,7 @@ from pergola.testing.waiting import running
 PATH = "/webhooks/externally-managed"
 RESYNC = 0.2
 # Seconds to settle: without an active subject, and with one on a busy machine.
-QUICK, PATIENT = 0.2, 1.0
+QUICK, PATIENT = 0.2, 2.0
 # A kind of contract v1beta1 that core reads as v1beta2, as some providers' kinds are.
 LABELLED = GroupVersionKind(INFRASTRUCTURE_GROUP, "v1beta2", "LabelledCluster")
 MACHINE = GroupVersionKind(INFRASTRUCTURE_GROUP, "v1beta2", "LabelledMachine")
@@ -96,8 +96,8 @@ class Provider:
         metrics = Metrics()
         self._objects = Cache(client, managed.gvk, _whole, namespace=namespace)
         self._clusters = Cache(client, CLUSTER, _whole, namespace=namespace)
-        self._controller = Controller("provider", self.reconcile, workers=2, metrics=metrics)
-        self._mapper = Controller("mapper", self.map, workers=1, metrics=metrics)
+        self._controller = Workers("provider", self.reconcile, workers=2, metrics=metrics)
+        self._mapper = Workers("mapper", self.map, workers=1, metrics=metrics)
         self._objects.subscribe(self._on_object)
         self._clusters.subscribe(lambda change: self._mapper.queue.add(change.key))
 
@@ -178,7 +178,7 @@ def machine_controller(client: Client, namespace: str) -> Unit:
             await client.patch(MACHINE, key, {"spec": {"providerID": "little://1"}})
         return DONE
 
-    controller = Controller("machines", reconcile, workers=1, metrics=Metrics())
+    controller = Workers("machines", reconcile, workers=1, metrics=Metrics())
     machines.subscribe(lambda change: controller.queue.add(change.key))
     return Unit(caches=[machines], controllers=[controller])
 

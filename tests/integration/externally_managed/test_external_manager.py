@@ -19,9 +19,11 @@ from pergola.externally_managed.contract import (
 )
 from pergola.externally_managed.kinds import Managed
 from pergola.externally_managed.manager import Settings, external_manager
+from pergola.externally_managed.source_watches import SourceWatches
 from pergola.externally_managed.sources import PlainSource
 from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import dump
+from pergola.runtime.caching.cache import Cache
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 from pergola.testing.cluster_api import (
@@ -309,6 +311,17 @@ async def test_a_network_that_vanishes_is_reported_but_readiness_stays(site: Sit
         obj = await site.until_ready("False", "SourceNotFound")
     assert is_provisioned(obj, site.contract.version)
     assert failure_domains_of(obj, site.contract.version)
+
+
+async def test_a_network_that_vanished_before_its_watch_began_is_noticed(site: Site) -> None:
+    await site.create()
+    objects: Cache[JsonObject] = Cache(
+        site.client, site.gvk, lambda obj: obj, namespace=site.namespace
+    )
+    noticed: asyncio.Queue[Key] = asyncio.Queue()
+    watches = SourceWatches(site.client, objects, "pergola", noticed.put_nowait)
+    async with running(Unit(caches=[objects], tasks=[watches.run])), asyncio.timeout(30):
+        assert await noticed.get() == site.key
 
 
 async def test_an_endpoint_that_the_cluster_has_taken_stays_and_the_finding_names_both(

@@ -2,10 +2,9 @@
 
 import asyncio
 import secrets
-import socket
 import sys
 from base64 import b64encode
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -28,8 +27,9 @@ from pergola.testing.cluster_api import (
     infra_cluster_crd,
     install,
 )
+from pergola.testing.ports import held_port
 from pergola.testing.service_accounts import service_account_config, until_allowed
-from pergola.testing.waiting import until
+from pergola.testing.waiting import PATIENCE, until
 from pergola.testing.world import RecordingClient, config_map
 
 PERGOLA = Path(sys.executable).parent / "pergola"
@@ -119,7 +119,7 @@ async def running(kubeconfig: Path, *arguments: str) -> AsyncIterator[asyncio.su
 async def health_port(process: asyncio.subprocess.Process) -> int:
     """Return the port of the probes, from the log."""
     assert process.stdout is not None
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         async for line in process.stdout:
             if b'"health_port":' in line:
                 return int(line.split(b'"health_port":')[1].split(b",")[0])
@@ -128,7 +128,7 @@ async def health_port(process: asyncio.subprocess.Process) -> int:
 
 async def until_ready(port: int) -> None:
     """Return when the process reports that it is ready."""
-    async with asyncio.timeout(30), aiohttp.ClientSession() as session:
+    async with asyncio.timeout(PATIENCE), aiohttp.ClientSession() as session:
         while True:
             async with session.get(f"http://127.0.0.1:{port}/readyz") as answer:
                 if answer.status == 200:
@@ -155,7 +155,7 @@ async def test_it_fills_objects_answers_probes_and_ends_gracefully(
         assert condition["reason"] == "NetworkReady"
         await until_ready(port)
         process.terminate()
-        assert await asyncio.wait_for(process.wait(), 10) == 0
+        assert await asyncio.wait_for(process.wait(), PATIENCE) == 0
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ async def test_secrets_are_read_only_where_a_role_allows_it(
     await infra_client.create(infra_cluster(NEW, "demo", namespace, annotations))
     await infra_client.create(cluster("demo", namespace, NEW))
     name = f"infra-manager-secrets-{namespace}"[:63]
-    async with running(restricted, "--kind", KIND) as process:
+    async with running(restricted, "--kind", KIND, "-n", namespace) as process:
         await health_port(process)
         key = Key(namespace, "demo")
         obj = await until(infra_client, NEW, key, lambda obj: reason(obj) == "SourceForbidden")
@@ -220,7 +220,7 @@ async def test_a_kind_whose_crd_is_missing_does_not_stop_the_others_and_starts_l
         await infra_client.create(cluster("late", namespace, late))
         await until(infra_client, late, Key(namespace, "late"), is_complete)
         process.terminate()
-        assert await asyncio.wait_for(process.wait(), 10) == 0
+        assert await asyncio.wait_for(process.wait(), PATIENCE) == 0
     crd = Key("", f"{late.kind.lower()}s.{late.group}")
     await infra_client.delete(CRD, crd)
 
@@ -234,15 +234,24 @@ def reason(obj: JsonObject) -> str:
     return str(condition.get("reason"))
 
 
+@pytest.fixture
+def port() -> Iterator[int]:
+    with held_port() as port:
+        yield port
+
+
 async def test_it_serves_the_webhook_that_keeps_the_annotation(
-    kubeconfig: Path, infra_client: RecordingClient, namespace: str, tmp_path: Path
+    kubeconfig: Path,
+    infra_client: RecordingClient,
+    namespace: str,
+    tmp_path: Path,
+    port: int,
 ) -> None:
     now = datetime.now(UTC)
     authority = Authority.create("infra-manager", now, timedelta(days=1))
     pair = authority.issue_server("infra-manager", ["127.0.0.1"], now, timedelta(days=1))
     (tmp_path / "tls.crt").write_bytes(pair.public)
     (tmp_path / "tls.key").write_bytes(pair.private)
-    port = free_port()
     registration = next(parse_documents((ROLE.parent / "webhook.yaml").read_bytes())).value
     assert isinstance(registration, dict)
     (entry,) = maps_at(registration, "webhooks")
@@ -269,13 +278,7 @@ WEBHOOKS = GroupVersionKind("admissionregistration.k8s.io", "v1", "ValidatingWeb
 
 async def until_refused(client: RecordingClient, key: Key, removal: JsonObject) -> None:
     """Remove the annotation until the registration is effective, and put it back meanwhile."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         while True:
             await client.patch(NEW, key, {"metadata": {"annotations": {MANAGED_BY: "terraform"}}})
             await client.patch(NEW, key, removal)
-
-
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from pergola.api.kinds import SECRET
-from pergola.api.objects import GroupVersionKind, JsonObject, Key
+from pergola.api.objects import JsonObject, Key
 from pergola.api.operator_v1alpha1 import EXTENSION, GARDEN
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import ClusterConfig, load
@@ -24,7 +24,7 @@ from pergola.testing.crds import (
     install_operator_crds,
 )
 from pergola.testing.garden_extensions import remove_resources
-from pergola.testing.garden_world import garden_world
+from pergola.testing.garden_fixture import garden_world
 from pergola.testing.operator_chart import ACCOUNT, OperatorChart
 from pergola.testing.operator_site import OperatorSite
 from pergola.testing.service_accounts import service_account_config, until_allowed
@@ -96,8 +96,12 @@ async def _prepare(sandbox: Sandbox) -> None:
 
 
 @pytest.fixture
-async def granted(runtime: Client, garden_sandbox: Sandbox) -> AsyncIterator[ClusterConfig]:
-    """How the operator reaches the cluster, with the permissions of its chart and no others."""
+async def granted(runtime: Client, garden_sandbox: Sandbox) -> ClusterConfig:
+    """How the operator reaches the cluster, with the permissions of its chart and no others.
+
+    They stay for the next test: an authorizer that has not seen yet that they went would take them
+    away while that runs.
+    """
     objects = OperatorChart.rendered(CHART)
     grants = [obj for kind in GRANTS for obj in objects.of(kind)]
     for obj in grants:
@@ -107,9 +111,7 @@ async def granted(runtime: Client, garden_sandbox: Sandbox) -> AsyncIterator[Clu
     async with Client.connect(config) as client:
         await until_allowed(client, SECRET, ACCOUNT.namespace)
         await until_allowed(client, GARDEN)
-    yield config
-    for obj in grants:
-        await runtime.delete(GroupVersionKind.of(obj), Key.of(obj))
+    return config
 
 
 @pytest.fixture

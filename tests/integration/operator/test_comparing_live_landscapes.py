@@ -1,4 +1,4 @@
-"""`pergola garden compare` with a live landscape: what a real API server adds is no difference."""
+"""`pergola garden compare` with a live landscape: additions of a real API server do not count."""
 
 import asyncio
 import os
@@ -63,7 +63,7 @@ class Live:
         webhooks = [obj for obj in direct if GroupVersionKind.of(obj) in (MUTATING, VALIDATING)]
         rest = [obj for obj in direct if obj not in (*definitions, *namespaces, *webhooks)]
         await self._create(WILDCARD, *rest)
-        await self._create(*webhooks)  # nobody serves them
+        await self._create(*webhooks)  # without a server
 
     async def compared(self) -> tuple[int, dict[str, Any]]:
         """Return the exit code of the command, and what it prints for programs."""

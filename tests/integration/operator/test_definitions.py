@@ -17,9 +17,8 @@ from pergola.operator.components.definitions import GROUPS
 from pergola.operator.garden.component_tasks import add_components
 from pergola.operator.garden.deploy import Deployer
 from pergola.sandbox import API_ONLY, Sandbox, start, stop
-from pergola.testing.crds import is_established
+from pergola.testing.crds import delete_definition, is_established
 from pergola.testing.garden import landscape
-from pergola.testing.waiting import until_gone
 from pergola.testing.world import RecordingClient
 
 ALL: JsonObject = {
@@ -111,8 +110,7 @@ async def test_a_definition_that_another_program_changed_is_put_back(
 async def test_a_definition_that_was_deleted_is_applied_again(recorder: RecordingClient) -> None:
     deployer = Deployer(recorder)
     await set_up(deployer, "extensions")
-    await recorder.delete(CRD, DNS_RECORDS)
-    await until_gone(recorder, CRD, DNS_RECORDS)
+    await delete_definition(recorder, DNS_RECORDS)
     await set_up(deployer, "extensions")
     assert is_established(await recorder.get(CRD, DNS_RECORDS))
 

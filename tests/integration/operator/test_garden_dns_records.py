@@ -51,8 +51,11 @@ async def test_the_address_of_the_gateway_is_awaited(
     namespace = {"name": SERVICE_KEY.namespace}
     with suppress(AlreadyExists):
         await runtime.create({"apiVersion": "v1", "kind": "Namespace", "metadata": namespace})
-    with pytest.raises(ObjectNotReady, match=r"istio-ingressgateway is not ready .* not exist"):
-        await wait_for_address(client, 0.3)
+    notes: asyncio.Queue[str] = asyncio.Queue()
+    waiting = asyncio.create_task(
+        wait_for_address(client, 60, lambda _, problem: notes.put_nowait(problem))
+    )
+    assert await notes.get() == "it does not exist"
     await runtime.create(
         {
             "apiVersion": "v1",
@@ -61,15 +64,12 @@ async def test_the_address_of_the_gateway_is_awaited(
             "spec": {"type": "LoadBalancer", "ports": [{"port": 443}]},
         }
     )
+    assert await notes.get() == "its load balancer has no address"
     with pytest.raises(ObjectNotReady, match="its load balancer has no address"):
-        await wait_for_address(client, 0.3)
-    noted = asyncio.Event()
-    async with asyncio.TaskGroup() as group:
-        waiting = group.create_task(wait_for_address(client, 30, lambda *_: noted.set()))
-        await noted.wait()
-        status = {"status": {"loadBalancer": {"ingress": [{"hostname": "lb.example.org"}]}}}
-        await runtime.patch(SERVICE, SERVICE_KEY, status, subresource="status")
-    assert waiting.result() == "lb.example.org"
+        await wait_for_address(client, 5)
+    status = {"status": {"loadBalancer": {"ingress": [{"hostname": "lb.example.org"}]}}}
+    await runtime.patch(SERVICE, SERVICE_KEY, status, subresource="status")
+    assert await waiting == "lb.example.org"
     await runtime.delete(SERVICE, SERVICE_KEY)
 
 

@@ -8,7 +8,7 @@ import base64
 import os
 import sys
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -20,12 +20,14 @@ from pergola.api.kinds import NAMESPACE, SECRET, SERVICE_ACCOUNT
 from pergola.api.objects import JsonObject, Key, name_of
 from pergola.api.operator_v1alpha1 import GARDEN
 from pergola.kube.client import Client
+from pergola.kube.credentials import StaticToken
 from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import dump, parse
 from pergola.operator.components.gardener_access import EXTERNAL, GARDENER_ACCESS, INTERNAL
 from pergola.sandbox import Sandbox
 from pergola.testing.garden import landscape
 from pergola.testing.gardens import MINIMAL
+from pergola.testing.service_accounts import until_allowed
 
 PERGOLA = Path(sys.executable).parent / "pergola"
 ACCOUNT = Key("kube-system", EXTERNAL)
@@ -67,7 +69,11 @@ class Access:
             "spec": {"expirationSeconds": HOURS * 3600},
         }
         answer = await self.client.create_subresource(SERVICE_ACCOUNT, ACCOUNT, "token", request)
-        return str(answer["status"]["token"])
+        token = str(answer["status"]["token"])
+        config = replace(load(self.runtime), credentials=StaticToken(token))
+        async with Client.connect(config) as permitted:
+            await until_allowed(permitted, NAMESPACE)
+        return token
 
     async def apply(self, token: str) -> None:
         """Apply the Secrets with a token, as the resource manager leaves them."""

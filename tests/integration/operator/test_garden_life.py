@@ -1,9 +1,15 @@
-"""The life of a Garden: it comes up, stays as it is, repairs itself, and goes away.
+"""The life of a Garden: it comes up, stays as it is, repairs itself, moves, and goes away.
 
-Its virtual cluster is a second control plane, started with what the operator rendered.
+Its virtual cluster is a second control plane, started with what the operator rendered. It moves to
+another runtime cluster with its volumes and an export. The commands are those of the guide.
 """
 
-from collections.abc import Iterable
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -13,10 +19,10 @@ from pergola.api.kinds import (
     DEPLOYMENT,
     NAMESPACE,
     SECRET,
-    SERVICE,
-    SERVICE_ACCOUNT,
+    STATEFUL_SET,
 )
-from pergola.api.objects import JsonObject, Key, finalizers_of, labels_of, map_at, name_of
+from pergola.api.objects import JsonObject, Key, finalizers_of, generation_of, map_at, name_of
+from pergola.api.operator_config import OperatorConfiguration
 from pergola.api.operator_v1alpha1 import GARDEN
 from pergola.api.operator_v1alpha1.garden import (
     OBSERVABILITY_COMPONENTS_HEALTHY,
@@ -25,16 +31,41 @@ from pergola.api.operator_v1alpha1.garden import (
     VIRTUAL_GARDEN_API_SERVER_AVAILABLE,
 )
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
+from pergola.cli.garden.runtime_cluster import runtime_template
+from pergola.cli.why.gardens import GARDEN_TASKS
 from pergola.kube.client import Client
-from pergola.operator.components.resource_manager.virtual import BOOTSTRAP
-from pergola.operator.garden.etcd_objects import ETCD
+from pergola.kube.credentials import Credentials
+from pergola.kube.kubeconfig import ClusterConfig, load
+from pergola.kube.patches import apply_merge_patch
+from pergola.kube.yaml import dump
+from pergola.operator.garden.explain import answer
+from pergola.operator.garden.flow_delete import DELETION
+from pergola.operator.garden.picture import Picture, State, following
+from pergola.operator.plan import Plan, Verb, rehearse
+from pergola.operator.start_checks import runtime_version
+from pergola.operator.template import images, template
 from pergola.operator.virtual_cluster import VirtualCluster
+from pergola.resource_manager.registration import garden_webhooks
+from pergola.runtime.metrics import Metrics
+from pergola.sandbox.directory import remove
 from pergola.sandbox.simulated import Site
-from pergola.testing.garden_world import example, operating
+from pergola.testing.documented import Shell, commands
+from pergola.testing.garden_fixture import world_with
+from pergola.testing.garden_world import (
+    RECONCILE,
+    contents,
+    example,
+    managed_secrets,
+    operating,
+    reconciled_after,
+)
 from pergola.testing.shared import require_images
-from pergola.testing.waiting import until, until_gone
+from pergola.testing.virtual_credentials import access_config, client_certificate
+from pergola.testing.waiting import until
+from pergola.why import Topic
+from pergola.why import explain as why
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = pytest.mark.timeout(1500)
 
 LOCAL = Key("", "local")
 PATIENCE = 400.0
@@ -44,34 +75,46 @@ CONDITIONS = {
     VIRTUAL_COMPONENTS_HEALTHY,
     VIRTUAL_GARDEN_API_SERVER_AVAILABLE,
 }
-KINDS = (CONFIG_MAP, DEPLOYMENT, ETCD, MANAGED_RESOURCE, SECRET, SERVICE, SERVICE_ACCOUNT)
-CONFIRMED = {"metadata": {"annotations": {"confirmation.gardener.cloud/deletion": "true"}}}
-RECONCILE = {"metadata": {"annotations": {"gardener.cloud/operation": "reconcile"}}}
+API = Key("garden", "virtual-garden-kube-apiserver")
+GUIDE = "how-to/operating-a-garden.md"
+CONFIDENTIAL: JsonObject = {
+    "apiVersion": "v1",
+    "kind": "Secret",
+    "metadata": {"name": "confidential", "namespace": "garden"},
+    "data": {"word": "eHl6enk="},
+}
+CHANGED: JsonObject = {
+    "spec": {"virtualCluster": {"kubernetes": {"kubeAPIServer": {"eventTTL": "2h0m0s"}}}}
+}
+
+
+@pytest.fixture
+def volumes(tmp_path: Path) -> Iterator[Path]:
+    """Yield the folder of volumes that move; they are large, and go with the test."""
+    path = tmp_path / "volumes"
+    yield path
+    remove(path)
+
+
+class Held(NamedTuple):
+    """The credentials of users: a kubeconfig with a token, and a certificate."""
+
+    access: ClusterConfig
+    certificate: Credentials
+
+
+def _prepare(folder: Path) -> None:
+    """Write the files that the commands of the guide name."""
+    (folder / "garden.yaml").write_text(dump(example()))
+    (folder / "passphrase").write_text("correct horse battery\n")
+
+
+def _shell(site: Site, folder: Path) -> Shell:
+    return Shell(site.client, site.sandbox.kubeconfig, folder)
 
 
 def last_operation(garden: JsonObject) -> JsonObject:
     return map_at(garden, "status", "lastOperation")
-
-
-def has_succeeded(garden: JsonObject) -> bool:
-    return last_operation(garden).get("state") == "Succeeded"
-
-
-async def contents(client: Client) -> dict[str, object]:
-    """Return what users care about of all objects of the garden: everything but their status."""
-    found: dict[str, object] = {}
-    for kind in KINDS:
-        for obj in await client.list(kind, "garden"):
-            metadata = {"labels": labels_of(obj), "uid": obj["metadata"]["uid"]}
-            parts = {name: obj.get(name) for name in ("spec", "data")}
-            found[f"{kind.kind} {name_of(obj)}"] = {**metadata, **parts}
-    # The certificate of the bootstrap goes with the next reconciliation.
-    return {name: each for name, each in found.items() if BOOTSTRAP not in name}
-
-
-async def managed_secrets(client: Client) -> list[str]:
-    labels = "managed-by=secrets-manager,manager-identity=gardener-operator"
-    return [name_of(secret) for secret in await client.list(SECRET, "garden", labels=labels)]
 
 
 def missing(names: Iterable[str], present: Iterable[str]) -> set[str]:
@@ -79,14 +122,25 @@ def missing(names: Iterable[str], present: Iterable[str]) -> set[str]:
 
 
 @pytest.fixture(autouse=True)
-def images() -> None:
+def gardener() -> None:
     require_images("gardener-apiserver")
 
 
-async def test_a_garden_comes_up_stays_repairs_itself_and_goes(garden_world: Site) -> None:
-    client = garden_world.client
-    async with operating(garden_world):
-        await client.create(example())
+async def test_a_garden_comes_up_stays_repairs_itself_moves_and_goes(
+    tmp_path: Path, volumes: Path
+) -> None:
+    _prepare(tmp_path)
+    async with world_with(volumes) as site:
+        held = await _lives(site, _shell(site, tmp_path))
+    async with world_with(volumes) as site:
+        await _moves(site, _shell(site, tmp_path), held)
+
+
+async def _lives(site: Site, shell: Shell) -> Held:
+    """The Garden comes up, stays and repairs itself; return what users of it have."""
+    client, metrics = site.client, Metrics()
+    async with operating(site, metrics=metrics):
+        await shell.run(*commands(GUIDE, "Create the Garden"))
         started = await until(
             client,
             GARDEN,
@@ -95,15 +149,88 @@ async def test_a_garden_comes_up_stays_repairs_itself_and_goes(garden_world: Sit
             patience=PATIENCE,
         )
         assert "gardener.cloud/operator" in finalizers_of(started)
+        _is_permitted_all(site, metrics)
     # An operator that starts in the middle goes on.
-    async with operating(garden_world):
-        garden = await until(client, GARDEN, LOCAL, has_succeeded, patience=PATIENCE)
+    async with operating(site, metrics=metrics):
+        await _is_followed(client)
+        garden = await client.get(GARDEN, LOCAL)
         assert last_operation(garden)["progress"] == 100
-        await _serves(garden_world)
+        await _serves(site)
         await _is_healthy(client)
+        await shell.run(*commands(GUIDE, "Use it"))
+        await _is_explained(client)
         await _stays(client)
+        await _is_planned(site)
         await _is_repaired(client)
-        await _goes(client)
+        _is_permitted_all(site, metrics)
+        return await _leaves(site, shell)
+
+
+async def _moves(site: Site, shell: Shell, held: Held) -> None:
+    """The Garden comes up in another cluster, accepts what users have, and goes."""
+    async with operating(site):
+        await shell.run(*commands(GUIDE, "Import the credentials"))
+        await shell.run(*commands(GUIDE, "Start the Garden"))
+        await _accepts(site, held)
+        assert "local" in await shell.run(*commands(GUIDE, "Watch"))
+        await shell.run(*commands(GUIDE, "Change the Garden"))
+        await _goes(site.client, shell)
+
+
+async def _leaves(site: Site, shell: Shell) -> Held:
+    """The credentials are exported, and the virtual cluster stops; its volumes stay."""
+    async with VirtualCluster(site.client, reach=site.reach) as access:
+        await (await access.client()).create(CONFIDENTIAL)
+    held = Held(await access_config(site.client), await client_certificate(site.client))
+    await shell.run(*commands(GUIDE, "Export the credentials"))
+    await shell.run(*commands(GUIDE, "Move"))
+    main = Key("garden", "virtual-garden-etcd-main")
+    await until(site.client, STATEFUL_SET, main, has_stopped, patience=PATIENCE)
+    return held
+
+
+def has_stopped(stateful_set: JsonObject) -> bool:
+    status = map_at(stateful_set, "status")
+    is_observed = status.get("observedGeneration") == generation_of(stateful_set)
+    return is_observed and not status.get("replicas")
+
+
+async def _accepts(site: Site, held: Held) -> None:
+    """The old kubeconfig, with its token, and the old certificate give access to the old data."""
+    for config in (held.access, replace(held.access, credentials=held.certificate)):
+        async with Client.connect(site.reach(config)) as virtual:
+            found = await virtual.get(SECRET, Key.of(CONFIDENTIAL))
+            assert found["data"] == CONFIDENTIAL["data"]
+
+
+async def _is_followed(client: Client) -> None:
+    """The tasks run, and what they wait for is named, until the operation has ended."""
+    template = await runtime_template(client, None)
+    awaited: set[str] = set()
+    async with asyncio.timeout(PATIENCE), following(client, LOCAL.name, template) as pictures:
+        async for picture in until_succeeded(pictures):
+            awaited |= {wait.subject for task in picture.of(State.RUNNING) for wait in task.waits}
+    assert "Deployment garden/virtual-garden-kube-apiserver" in awaited
+    assert picture.operation.state == "Succeeded"
+
+
+async def _is_followed_until_it_is_gone(client: Client) -> None:
+    """The tasks of the deletion run, and the last picture says that the Garden is gone."""
+    template = await runtime_template(client, None)
+    flows: set[str] = set()
+    async with asyncio.timeout(PATIENCE), following(client, LOCAL.name, template) as pictures:
+        async for picture in pictures:
+            flows |= set(picture.flows)
+    assert DELETION in flows
+    assert not picture.exists
+
+
+async def until_succeeded(pictures: AsyncIterator[Picture]) -> AsyncIterator[Picture]:
+    """Yield pictures until the Garden is reconciled; an attempt may fail before."""
+    async for picture in pictures:
+        yield picture
+        if picture.is_over and not picture.has_failed:
+            return
 
 
 async def _serves(site: Site) -> None:
@@ -123,15 +250,65 @@ def all_conditions_true(garden: JsonObject) -> bool:
     return all(conditions.get(kind) == "True" for kind in CONDITIONS)
 
 
+async def _is_explained(client: Client) -> None:
+    """Each task is done, or skipped for a reason; the answers say why."""
+    template = await runtime_template(client, None)
+    async with asyncio.timeout(PATIENCE), following(client, LOCAL.name, template) as pictures:
+        async for picture in pictures:
+            if {task.state for task in picture.tasks} == {State.DONE, State.SKIPPED}:
+                break
+    assert picture.is_over
+    assert all(task.why for task in picture.of(State.SKIPPED))
+    there = await answer(client, "gardener-scheduler", picture)
+    assert "is there because the Garden needs it, as ManagedResource" in there.sentence
+    assert there.findings == ()
+    skipped = await answer(client, "nginx-ingress", picture)
+    assert skipped.sentence.startswith("component nginx-ingress is skipped: ")
+    garden = await why(client, GARDEN, LOCAL, [GARDEN_TASKS])
+    assert (garden.state, garden.unread) == ("ok", ())
+    managed = next(o for t in picture.tasks for o in t.objects if o.gvk == MANAGED_RESOURCE)
+    owners = (await why(client, *managed, [GARDEN_TASKS])).about(Topic.WANTED)
+    assert any(owner.subject.startswith("component ") for owner in owners)
+
+
 async def _stays(client: Client) -> None:
     """Another reconciliation changes nothing."""
     before = await contents(client)
-    generation = (await client.patch(GARDEN, LOCAL, RECONCILE))["metadata"]["generation"]
-    await until(client, GARDEN, LOCAL, lambda it: not has_succeeded(it), patience=PATIENCE)
-    garden = await until(client, GARDEN, LOCAL, has_succeeded, patience=PATIENCE)
-    assert garden["metadata"]["generation"] == generation
+    last = await client.patch(GARDEN, LOCAL, RECONCILE)
+    garden = await until(client, GARDEN, LOCAL, reconciled_after(last), patience=PATIENCE)
+    assert generation_of(garden) == generation_of(last)
     assert "gardener.cloud/operation" not in garden["metadata"]["annotations"]
     assert await contents(client) == before
+
+
+async def _is_planned(site: Site) -> None:
+    """A plan has no changes at rest, and those of a change in the spec: no more and no fewer."""
+    client = site.client
+    assert [*map(str, (await planned(site)).changes)] == []
+    assert (await planned(site)).is_empty
+
+    before = await contents(client)
+    plan = await planned(site, CHANGED)
+    assert [(each.verb, str(each)) for each in plan.changes] == [(Verb.CHANGE, f"Deployment {API}")]
+    (field,) = next(plan.changes).fields
+    assert field.path == "spec.template.spec.containers[kube-apiserver].args"
+
+    last = await client.patch(GARDEN, LOCAL, CHANGED)
+    await until(client, GARDEN, LOCAL, reconciled_after(last), patience=PATIENCE)
+    after = await contents(client)
+    assert {name for name in before | after if before.get(name) != after.get(name)} == {
+        f"Deployment {API.name}"
+    }
+    assert (await planned(site)).is_empty
+
+
+async def planned(site: Site, patch: JsonObject | None = None) -> Plan:
+    """Return the plan of the Garden, with a merge patch applied to it."""
+    version = await runtime_version(site.client, any_version=True)
+    vector = images(site.operator_environment)
+    of = template(OperatorConfiguration(), vector, version, garden_webhooks)
+    garden = apply_merge_patch(await site.client.get(GARDEN, LOCAL), patch or {})
+    return await rehearse(site.client, garden, of, reach=site.reach)
 
 
 async def _is_repaired(client: Client) -> None:
@@ -140,13 +317,26 @@ async def _is_repaired(client: Client) -> None:
     deleted = await client.get(DEPLOYMENT, key)
     await client.delete(DEPLOYMENT, key)
     uid = deleted["metadata"]["uid"]
-    await until(client, DEPLOYMENT, key, lambda it: it["metadata"]["uid"] != uid)
+    await until(client, DEPLOYMENT, key, lambda it: it["metadata"]["uid"] != uid, patience=PATIENCE)
 
 
-async def _goes(client: Client) -> None:
-    await client.patch(GARDEN, LOCAL, CONFIRMED)
-    await client.delete(GARDEN, LOCAL)
-    await until_gone(client, GARDEN, LOCAL, patience=PATIENCE)
+def _is_permitted_all(site: Site, metrics: Metrics) -> None:
+    """The runtime cluster has refused no request of the operator, which has its chart's roles."""
+    host = urlsplit(load(site.sandbox.kubeconfig).server).netloc
+    counted = [
+        sample.labels["code"]
+        for family in metrics.registry.collect()
+        for sample in family.samples
+        if sample.name == "rest_client_requests_total" and sample.labels["host"] == host
+    ]
+    assert "200" in counted
+    assert "403" not in counted
+
+
+async def _goes(client: Client, shell: Shell) -> None:
+    await shell.run(*commands(GUIDE, "Remove"))
+    await _is_followed_until_it_is_gone(client)
+    await shell.run(*commands(GUIDE, "Wait for the end"))
     assert await managed_secrets(client) == []
     unique = "resources.gardener.cloud/garbage-collectable-reference=true"
     for kind in (CONFIG_MAP, SECRET):

@@ -11,7 +11,6 @@ from pergola.api.kinds import SECRET
 from pergola.api.objects import JsonObject, Key, labels_of, name_of
 from pergola.api.operator_v1alpha1 import Garden
 from pergola.kube.client import Client
-from pergola.kube.errors import AlreadyExists
 from pergola.kube.kubeconfig import load
 from pergola.kube.patches import apply_merge_patch
 from pergola.operator.components import authorities
@@ -36,14 +35,10 @@ def template(garden: Garden) -> Landscape:
 
 
 @pytest.fixture
-async def client(sandbox: Sandbox) -> AsyncIterator[RecordingClient]:
+async def client(garden_sandbox: Sandbox) -> AsyncIterator[RecordingClient]:
     """A cluster with an empty namespace `garden`."""
-    async with RecordingClient.connect(load(sandbox.kubeconfig)) as client:
-        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "garden"}}
-        try:
-            await client.create(namespace)
-        except AlreadyExists:
-            await _empty(client)
+    async with RecordingClient.connect(load(garden_sandbox.kubeconfig)) as client:
+        await _empty(client)
         client.taken()
         yield client
         await _empty(client)

@@ -1,6 +1,7 @@
 """Helm installs, upgrades and removes the operator's chart in a real cluster (spec 20 §2)."""
 
 import asyncio
+import shlex
 from collections.abc import AsyncIterator, Callable, Coroutine
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -20,6 +21,7 @@ from pergola.api.operator_v1alpha1 import GARDEN
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.sandbox import Sandbox
+from pergola.testing.documented import commands
 from pergola.testing.gardens import MINIMAL
 from pergola.testing.helm import helm, render
 from pergola.testing.operator_chart import OperatorChart
@@ -28,6 +30,7 @@ from pergola.testing.strict_client import StrictClient
 pytestmark = pytest.mark.timeout(600)  # Helm may have to be built
 
 CHART: Final = Path(__file__).parents[3] / "charts" / "operator"
+GUIDE: Final = "how-to/operating-a-garden.md"
 RELEASE: Final = "gardener-operator"
 EVERYTHING: Final[JsonObject] = {
     "replicaCount": 2,
@@ -130,3 +133,26 @@ async def test_removal_keeps_the_definitions_and_the_garden(
     assert await runtime.get(GARDEN, Key.of(garden)) == garden
     left = [obj for obj in await live(runtime, render(CHART)) if obj]
     assert {GroupVersionKind.of(obj) for obj in left} == {CRD}
+
+
+async def test_the_commands_of_the_guide_install_upgrade_and_remove_the_operator(
+    runtime: Client, garden_sandbox: Sandbox
+) -> None:
+    deployed = Key("garden", RELEASE)
+
+    async def run(line: str, *options: str) -> None:
+        program, *words = shlex.split(line.replace("charts/operator", str(CHART)))
+        assert program == "helm"
+        where = ("--kubeconfig", str(garden_sandbox.kubeconfig))
+        await asyncio.to_thread(helm, *words, *options, *where)
+
+    # The definitions of the sandbox are there already.
+    for line in commands(GUIDE, "Install"):
+        await run(line, "--take-ownership")
+    installed = await runtime.get(DEPLOYMENT, deployed)
+    for line in commands(GUIDE, "Upgrade"):
+        await run(line, "--take-ownership")
+    assert (await runtime.get(DEPLOYMENT, deployed))["spec"] == installed["spec"]
+    for line in commands(GUIDE, "Remove the operator"):
+        await run(line)
+    assert await runtime.find(DEPLOYMENT, deployed) is None

@@ -27,7 +27,7 @@ LANDSCAPES: Final = (
 
 
 class Access(NamedTuple):
-    """What the operator does to an object."""
+    """The verbs that the operator uses on an object."""
 
     verb: str
     group: str

@@ -60,6 +60,7 @@ async def test_a_byte_that_alters_no_object_changes_the_checksum(world: World) -
     await world.start()
     await world.create_resource("demo", ["demo"])
     before = await world.healthy("demo")
+    await world.settled()
     world.recorder.taken()
     await world.put_data("demo", {"a.yaml": orjson.dumps(world.config_map("a")) + b"\n"})
     checksum = before["status"]["secretsDataChecksum"]
@@ -168,7 +169,7 @@ async def test_a_change_makes_the_checks_pending_in_the_write_that_starts_it(
     blocked = world.config_map("b")
     blocked["metadata"]["finalizers"] = ["example.org/stuck"]
     await world.put_secret("demo", world.config_map("a"), blocked)
-    await world.healthy("demo")
+    await world.until("demo", lambda r: is_ready(r) and len(r["status"]["resources"]) == 2)
     await world.put_secret("demo", world.config_map("a"))
     pending = await world.until(
         "demo", lambda r: condition(r, "ResourcesApplied")[0] == "Progressing"

@@ -363,7 +363,13 @@ async def test_a_foreign_finalizer_keeps_the_conditions_of_the_deletion(world: W
 
 
 @pytest.mark.in_cluster
-async def test_an_object_that_cannot_go_is_named_and_keeps_the_finalizer(world: World) -> None:
+async def test_an_object_that_cannot_go_is_named_and_keeps_the_finalizer(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # In this process, only the watch says that it is gone.
+    for module in ("deletion", "reconcile"):
+        name = f"pergola.resource_manager.controllers.managed_resource.{module}.RETRY_SECONDS"
+        monkeypatch.setattr(name, 3600.0)
     stuck = world.config_map("a")
     stuck["metadata"]["finalizers"] = [STUCK]
     await world.create("demo", stuck)
@@ -373,7 +379,7 @@ async def test_an_object_that_cannot_go_is_named_and_keeps_the_finalizer(world: 
     assert f'"v1/ConfigMap/{world.namespace}/a"' in message(pending, "ResourcesApplied")
     assert finalizers_of(pending) == [marks.FINALIZER]
     await unblock(world, "a")
-    await world.until_gone(MANAGED_RESOURCE, world.key("demo"), patience=3)
+    await world.until_gone(MANAGED_RESOURCE, world.key("demo"))
 
 
 async def test_the_newest_warnings_of_a_service_are_in_the_message(world: World) -> None:

@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 import pytest
 
-from pergola.api.kinds import CRD, MACHINE, NODE, POD, SECRET
+from pergola.api.kinds import MACHINE, NODE, POD, SECRET
 from pergola.api.objects import Key
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
@@ -24,9 +24,8 @@ from pergola.resource_manager.webhooks.node_agent_authorizer.lookups import (
     POOL_LABEL,
     ClusterLookups,
 )
-from pergola.testing.crds import is_established
+from pergola.testing.crds import serve
 from pergola.testing.objects import definition
-from pergola.testing.waiting import until
 
 Mode = Literal["node mode", "machine mode"]
 Condition = Literal["always", "with a machine", "with a node", "never"]
@@ -91,8 +90,7 @@ class Site:
         self.lookups = ClusterLookups(client, client, namespace if self.is_machine_mode else "")
 
     async def prepare(self) -> None:
-        await self.client.apply(definition(MACHINE), manager="pergola-testing", force=True)
-        await until(self.client, CRD, Key.of(definition(MACHINE)), is_established)
+        await serve(self.client, definition(MACHINE))
         osc = dump(
             {"spec": {"files": [{"content": {"secretRef": {"name": f"named-{self.node}"}}}]}}
         )

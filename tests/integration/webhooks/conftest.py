@@ -7,7 +7,6 @@ hence every worker of pytest-xdist has its own, in which its tests run one after
 import asyncio
 import os
 import secrets
-import socket
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -17,6 +16,7 @@ from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.sandbox import API_ONLY, Sandbox, start, stop
 from pergola.sandbox.components import CONTROLLER_MANAGER
+from pergola.testing.ports import held_port
 from pergola.testing.webhook_site import HOME, WebhookSite, definitions
 
 
@@ -33,12 +33,10 @@ def webhook_sandbox() -> Iterator[Sandbox]:
 
 
 @pytest.fixture(scope="session")
-def webhook_port() -> int:
-    """Return a free port, which the server uses for the whole run."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-    return port
+def webhook_port() -> Iterator[int]:
+    """Yield the port that the server uses for the whole run, with pauses."""
+    with held_port() as port:
+        yield port
 
 
 @pytest.fixture

@@ -202,7 +202,7 @@ async def test_a_namespace_terminates_when_all_is_confirmed(runtime: WebhookSite
     assert blocked["status"]["phase"] == "Terminating"
     assert deletion_timestamp_of(await runtime.client.get(NETWORK, key)) is None
     await confirm(runtime, NETWORK, key)
-    await until_gone(runtime.client, NETWORK, key, patience=60.0)
+    await until_gone(runtime.client, NETWORK, key, patience=100.0)
 
 
 # Unprotected objects

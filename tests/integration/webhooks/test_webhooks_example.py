@@ -47,7 +47,7 @@ async def manager(site: WebhookSite, folder: Path) -> AsyncGenerator[None]:
         try:
             yield
             process.terminate()
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 code = await process.wait()
             assert code == 0, (folder / "log").read_text()
         finally:
@@ -90,7 +90,7 @@ async def create_all(site: WebhookSite) -> dict[str, JsonObject | str]:
     return found
 
 
-@pytest.mark.timeout(90)
+@pytest.mark.timeout(300)
 async def test_the_example_shows_what_its_text_says(site: WebhookSite, tmp_path: Path) -> None:
     await install_crds(site.client)
     (namespace,) = manifests("namespace.yaml")

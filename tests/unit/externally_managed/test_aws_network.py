@@ -384,7 +384,7 @@ def test_ports_that_leave_the_endpoint_open_are_a_finding_unless_it_is_given() -
 
 def test_credentials_of_another_account_are_a_finding() -> None:
     assert problem(wanted=replace(WANTED, account="210987654321")).startswith(
-        "the credentials are of account 123456789012, but the network shall be in 210987654321"
+        "the credentials are of account 123456789012, but the network must be in 210987654321"
     )
 
 

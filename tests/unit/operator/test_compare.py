@@ -145,6 +145,47 @@ def test_what_a_garden_names_is_taken_from_the_dump() -> None:
     assert found.gardener_api_server_address == "10.0.0.7"
 
 
+def test_etcds_keep_the_schedules_that_they_have() -> None:
+    schedule = "5 21 * * *"
+    etcd: JsonObject = {
+        "apiVersion": "druid.gardener.cloud/v1alpha1",
+        "kind": "Etcd",
+        "metadata": {"name": "virtual-garden-etcd-main", "namespace": "garden"},
+        "spec": {"etcd": {"defragmentationSchedule": schedule}},
+    }
+    dump = from_objects([*USERS, etcd])
+
+    here = rendered(landscape_of(GARDEN, dump, TEMPLATE, CATALOG), CATALOG, dump.all)
+
+    (found,) = (
+        each.obj for each in here if str(each.identity) == "Etcd garden/virtual-garden-etcd-main"
+    )
+    assert found["spec"]["etcd"]["defragmentationSchedule"] == schedule
+
+
+def test_namespaces_and_definitions_of_other_programs_are_not_compared() -> None:
+    others: list[JsonObject] = [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team-a"}},
+        {
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": "things.example.org"},
+        },
+        {
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": "etcds.druid.gardener.cloud"},
+        },
+    ]
+
+    dump = from_objects(others)
+
+    assert [str(each.identity) for each in dump.objects] == [
+        "CustomResourceDefinition etcds.druid.gardener.cloud"
+    ]
+    assert dump.ignored == {"objects of other programs": 2}
+
+
 def _row(placed: Placed) -> JsonObject:
     metadata, key = placed.obj["metadata"], Key.of(placed.obj)
     where = f"{placed.cluster.value} cluster"

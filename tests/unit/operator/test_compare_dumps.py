@@ -1,4 +1,4 @@
-"""What dumps of a landscape say about its objects, and what is left out."""
+"""Dumps of a landscape: how objects are read from them, and which are ignored."""
 
 import base64
 from typing import Any

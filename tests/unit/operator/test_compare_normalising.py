@@ -1,4 +1,4 @@
-"""What of an object is compared: everything but generated values, hashes, tags and times."""
+"""Objects are compared without generated values, hashes, tags and times."""
 
 import base64
 
@@ -167,3 +167,38 @@ def test_of_a_definition_counts_what_clients_depend_on() -> None:
         "versions": [{"name": "v1", "served": True, "storage": True}],
     }
     assert "spec" not in normal(definition, has_texts=False)
+
+
+def test_a_target_port_of_0_means_none() -> None:
+    one: JsonObject = {"kind": "Service", "spec": {"ports": [{"port": 80, "targetPort": 0}]}}
+    other: JsonObject = {"kind": "Service", "spec": {"ports": [{"port": 80}]}}
+
+    assert normal(one) == normal(other)
+
+
+@pytest.mark.parametrize(
+    ("kind", "mode"), [("DestinationRule", "DISABLE"), ("Gateway", "PASSTHROUGH")]
+)
+def test_the_first_mode_of_tls_may_be_left_out(kind: str, mode: str) -> None:
+    def spec(tls: JsonObject) -> JsonObject:
+        return normal({"kind": kind, "spec": {"servers": [{"tls": tls}]}})
+
+    assert spec({}) == spec({"mode": mode})
+    assert spec({}) != spec({"mode": "SIMPLE"})
+
+
+def test_spaces_in_expressions_count_in_quotes_only() -> None:
+    one = normal({"expr": 'absent( up{job = "a", b!="c"} == 1 )'})
+
+    assert one == normal({"expr": 'absent(up{job="a",b!="c"} == 1)'})
+    assert one != normal({"expr": 'absent(up{job=" a",b!="c"} == 1)'})
+    assert one != normal({"expr": 'absent(up{job="a",b!="c"} == 2)'})
+
+
+def test_the_version_of_an_image_is_not_compared_in_labels_either() -> None:
+    one, other = (
+        normal({"metadata": {"labels": {"app.kubernetes.io/version": version}}})
+        for version in ("1.29.1", "1.29.6")
+    )
+
+    assert one == other

@@ -78,6 +78,24 @@ CHANGES: list[Row] = [
         ],
     ),
     (
+        "a range that was written without admission is corrected",
+        {
+            f"{RUNTIME}.networking.pods": ["10.1.0.0/33"],
+            f"{VIRTUAL}.networking.services": ["services"],
+        },
+        {
+            f"{RUNTIME}.networking.pods": ["10.1.0.0/16"],
+            f"{VIRTUAL}.networking.services": ["100.64.0.0/13"],
+        },
+        [],
+    ),
+    (
+        "a version that is too new for any operator is corrected",
+        {f"{VIRTUAL}.kubernetes.version": "1.99.0"},
+        {f"{VIRTUAL}.kubernetes.version": "1.34.2"},
+        [],
+    ),
+    (
         "a range is not removed",
         {
             f"{RUNTIME}.networking.nodes": ["10.3.0.0/16"],

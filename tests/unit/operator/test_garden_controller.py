@@ -8,9 +8,9 @@ from pergola.api.objects import JsonObject, Key
 from pergola.api.operator_v1alpha1 import garden_from
 from pergola.flow import FlowFailed, TaskFailed
 from pergola.flow.outcome import Result
-from pergola.operator.garden.controller import matters, request_in
 from pergola.operator.garden.operation import beginning, remaining, requested_by
 from pergola.operator.garden.status import last_errors, sentence
+from pergola.operator.garden.triggers import matters, request_in
 from pergola.operator.start_checks import version_problem
 from pergola.runtime.caching.cache import Change
 from pergola.testing.gardens import MINIMAL

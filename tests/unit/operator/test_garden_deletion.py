@@ -28,10 +28,13 @@ def graph(**attributes: object) -> Graph:
 
 def before(graph: Graph, name: str) -> set[str]:
     """Return the names of all tasks that have to be done before one."""
+    dependencies = graph.dependencies()
     names: set[str] = set()
-    for task in graph.dependencies()[name]:
-        if task.name not in names:
-            names |= {task.name} | before(graph, task.name)
+    remaining = [name]
+    while remaining:
+        found = {task.name for task in dependencies[remaining.pop()]} - names
+        names |= found
+        remaining += found
     return names
 
 

@@ -1,5 +1,7 @@
 """gardener-admission-controller (spec 20 §16.3)."""
 
+import pytest
+
 from pergola.api.objects import JsonObject, annotations_of, map_at, maps_at, name_of
 from pergola.operator.components.component import Target
 from pergola.operator.components.gardener_admission_controller.workload import (
@@ -106,7 +108,12 @@ def test_webhooks_are_open_to_api_servers_and_metrics_to_prometheus() -> None:
     assert name_of(service) == "gardener-admission-controller"
 
 
-def test_clients_prefer_their_own_zone_if_the_garden_wants_it() -> None:
+@pytest.mark.parametrize(
+    ("version", "distribution"), [("1.33.4", "PreferClose"), ("1.34.0", "PreferSameZone")]
+)
+def test_clients_prefer_their_own_zone_if_the_garden_wants_it(
+    version: str, distribution: str
+) -> None:
     patch: JsonObject = {
         "spec": {
             "runtimeCluster": {"settings": {"topologyAwareRouting": {"enabled": True}}},
@@ -115,9 +122,9 @@ def test_clients_prefer_their_own_zone_if_the_garden_wants_it() -> None:
     }
     distributions = [
         map_at(obj, "spec").get("trafficDistribution")
-        for of in (landscape(), landscape(patch))
+        for of in (landscape(), landscape(patch, runtime_version=version))
         for managed in GARDENER_ADMISSION_CONTROLLER.objects(of).managed
         for obj in managed.objects
         if obj["kind"] == "Service"
     ]
-    assert distributions == [None, "PreferClose"]
+    assert distributions == [None, distribution]

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.timeout(600)  # Helm may have to be built
 
 CHART: Final = Path(__file__).parents[3] / "charts" / "operator"
 SCHEMA: Final = CHART / "values.schema.json"
-PAGE: Final = Path(__file__).parents[3] / "docs" / "operator-chart.md"
+PAGE: Final = Path(__file__).parents[3] / "docs" / "reference" / "operator-chart.md"
 BEGIN: Final = "<!-- generated: PERGOLA_WRITE_DOCS=1 make test ARGS=tests/unit/operator -->\n"
 END: Final = "<!-- end -->\n"
 DURATION: Final = r"^(0|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+)$"

@@ -7,7 +7,7 @@ import pytest
 from pergola.api.objects import JsonObject
 from pergola.api.operator_v1alpha1 import Garden, garden_from
 from pergola.kube.patches import apply_merge_patch
-from pergola.operator.rotation.phases import begun, key_completes_now, succeeded
+from pergola.operator.rotation.phases import begun, key_completes_now, phases_since, succeeded
 from pergola.testing.gardens import MINIMAL
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -95,3 +95,141 @@ def test_observability_completes_once_for_each_start() -> None:
 
 def test_without_a_request_nothing_changes() -> None:
     assert begun(garden(), ["reconcile"], NOW) == {}
+
+
+@pytest.mark.parametrize(
+    ("operation", "part"),
+    [
+        ("rotate-ca-start", "certificateAuthorities"),
+        ("rotate-serviceaccount-key-start", "serviceAccountKey"),
+        ("rotate-etcd-encryption-key-start", "etcdEncryptionKey"),
+        ("rotate-etcd-encryption-key", "etcdEncryptionKey"),
+        ("rotate-workload-identity-key-start", "workloadIdentityKey"),
+    ],
+)
+@pytest.mark.parametrize("phase", ["", "Completed"])
+def test_a_start_begins_one_rotation_and_forgets_the_times_of_the_last(
+    operation: str, part: str, phase: str
+) -> None:
+    last = {"phase": phase, "lastInitiationTime": BEFORE, "lastCompletionTime": BEFORE}
+    patch = begun(garden("1.33.0", **{part: last}), [operation], NOW)
+    assert [*patch] == [part]
+    assert STARTED.items() <= patch[part].items()
+    assert "lastCompletionTime" not in patch[part]
+
+
+@pytest.mark.parametrize(
+    ("operation", "part"),
+    [
+        ("rotate-ca-complete", "certificateAuthorities"),
+        ("rotate-serviceaccount-key-complete", "serviceAccountKey"),
+        ("rotate-etcd-encryption-key-complete", "etcdEncryptionKey"),
+        ("rotate-workload-identity-key-complete", "workloadIdentityKey"),
+    ],
+)
+def test_a_completion_touches_one_rotation(operation: str, part: str) -> None:
+    prepared = {name: {"phase": "Prepared"} for name in PHASED}
+    assert begun(garden("1.33.0", **prepared), [operation], NOW) == {part: COMPLETING}
+
+
+def test_an_operation_on_all_swallows_those_on_one() -> None:
+    together = ["rotate-credentials-start", "rotate-ca-start", "rotate-observability-credentials"]
+    alone = begun(garden(), ["rotate-credentials-start"], NOW)
+    assert begun(garden(), together, NOW) == alone
+    prepared = {name: {"phase": "Prepared"} for name in PHASED}
+    completing = ["rotate-ca-complete", "rotate-credentials-complete"]
+    assert begun(garden("1.33.0", **prepared), completing, NOW) == dict.fromkeys(PHASED, COMPLETING)
+
+
+@pytest.mark.parametrize("phase", ["Preparing", "Completing"])
+def test_a_run_that_failed_is_continued_with_the_same_phase_and_times(phase: str) -> None:
+    running = {name: {"phase": phase, "lastInitiationTime": BEFORE} for name in PHASED}
+    assert begun(garden("1.33.0", **running), [], NOW) == {}
+
+
+@pytest.mark.parametrize(
+    ("version", "automatic", "goes_on"),
+    [("1.33.9", None, False), ("1.33.9", True, True), ("1.34.0", None, True)],
+)
+def test_a_prepared_key_completes_by_its_own_choice_or_by_the_version(
+    version: str, *, automatic: bool | None, goes_on: bool
+) -> None:
+    key = {"phase": "Prepared", "autoCompleteAfterPrepared": automatic}
+    waiting = garden(version, etcdEncryptionKey=key)
+    assert key_completes_now(waiting) is goes_on
+    assert begun(waiting, [], NOW) == ({"etcdEncryptionKey": COMPLETING} if goes_on else {})
+
+
+def test_the_choice_ends_with_the_rotation() -> None:
+    key = {"phase": "Completing", "autoCompleteAfterPrepared": True}
+    patch = succeeded(garden(etcdEncryptionKey=key), NOW)["etcdEncryptionKey"]
+    assert (patch["phase"], patch["autoCompleteAfterPrepared"]) == ("Completed", None)
+
+
+@pytest.mark.parametrize(
+    ("used", "phase", "starts"),
+    [
+        ("secretbox", "", True),
+        ("secretbox", "Completed", True),
+        ("secretbox", "Preparing", False),
+        ("secretbox", "Completing", False),
+        ("aescbc", "", False),
+        ("", "", False),
+    ],
+)
+def test_another_provider_starts_a_rotation_unless_one_is_under_way(
+    used: str, phase: str, *, starts: bool
+) -> None:
+    credentials: JsonObject = {
+        "encryptionAtRest": {"provider": {"type": used}},
+        "rotation": {"etcdEncryptionKey": {"phase": phase}},
+    }
+    version = {"virtualCluster": {"kubernetes": {"version": "1.33.0"}}}
+    patch = {"spec": version, "status": {"credentials": credentials}}
+    changed = garden_from(apply_merge_patch(MINIMAL, patch))
+    assert ("etcdEncryptionKey" in begun(changed, [], NOW)) is starts
+
+
+@pytest.mark.parametrize("phase", ["Preparing", "Prepared", "Completing"])
+def test_a_rotation_that_has_begun_does_not_begin_again(phase: str) -> None:
+    running = {name: {"phase": phase, "lastInitiationTime": BEFORE} for name in PHASED}
+    patch = begun(garden("1.33.0", **running), ["rotate-credentials-start"], NOW)
+    assert [*patch] == ["observability"]
+    for operation in ("rotate-ca-start", "rotate-etcd-encryption-key"):
+        assert begun(garden("1.33.0", **running), [operation], NOW) == {}
+
+
+@pytest.mark.parametrize("phase", ["", "Preparing", "Completing", "Completed"])
+def test_only_what_is_prepared_is_completed(phase: str) -> None:
+    others = {name: {"phase": phase} for name in PHASED}
+    assert begun(garden("1.33.0", **others), ["rotate-credentials-complete"], NOW) == {}
+
+
+def test_an_operator_that_is_killed_before_it_takes_the_request_off_does_not_start_twice() -> None:
+    first = begun(garden(), ["rotate-ca-start"], NOW)
+    later = datetime(2026, 1, 2, 4, tzinfo=UTC)
+    assert begun(garden("1.33.0", **first), ["rotate-ca-start"], later) == {}
+    prepared = {"certificateAuthorities": {"phase": "Prepared"}}
+    second = begun(garden("1.33.0", **prepared), ["rotate-ca-complete"], NOW)
+    assert begun(garden("1.33.0", **second), ["rotate-ca-complete"], later) == {}
+
+
+@pytest.mark.parametrize(
+    ("phase", "time"),
+    [
+        ("Preparing", "lastInitiationTime"),
+        ("Prepared", "lastInitiationFinishedTime"),
+        ("Completing", "lastCompletionTriggeredTime"),
+        ("Completed", "lastCompletionTime"),
+    ],
+)
+def test_a_phase_has_the_age_of_the_step_that_led_to_it(phase: str, time: str) -> None:
+    times = dict.fromkeys(
+        ("lastInitiationTime", "lastInitiationFinishedTime", "lastCompletionTriggeredTime"), BEFORE
+    )
+    rotation = {**times, "lastCompletionTime": BEFORE, time: AT, "phase": phase}
+    assert phases_since(garden(serviceAccountKey=rotation)) == {"serviceAccountKey": (phase, NOW)}
+
+
+def test_a_rotation_that_never_began_has_no_phase() -> None:
+    assert phases_since(garden()) == {}

@@ -26,6 +26,7 @@ from pergola.kube.errors import (
 from pergola.kube.patches import merge_patch
 from pergola.runtime.caching.caches import Caches
 from pergola.runtime.controlling.controller import ReconcileError
+from pergola.runtime.task_group import TaskGroup
 
 _AT_ONCE: Final = 16
 _NAMESPACE_TERMINATING: Final = "NamespaceTerminating"
@@ -107,7 +108,7 @@ class Writer:
         gate = asyncio.Semaphore(_AT_ONCE)
         writes = [partial(self._put, service, policy) for policy in plan.put]
         deletions = [partial(self._delete, key, seen) for key, seen in plan.delete.items()]
-        async with asyncio.TaskGroup() as group:
+        async with TaskGroup() as group:
             tasks = [group.create_task(_attempt(gate, one)) for one in (*writes, *deletions)]
         return [error for task in tasks if (error := task.result()) is not None]
 

@@ -20,6 +20,7 @@ from pergola.runtime.caching.cache import Change
 from pergola.runtime.caching.caches import Caches
 from pergola.runtime.caching.index import Index
 from pergola.runtime.logging import get_logger
+from pergola.runtime.task_group import TaskGroup
 
 log = get_logger("networkpolicy")
 
@@ -132,7 +133,7 @@ class GatewayPods:
     async def run(self) -> None:
         """Keep the pods up to date until cancelled."""
         running: dict[_Followed, asyncio.Task[None]] = {}
-        async with asyncio.TaskGroup() as group:
+        async with TaskGroup() as group:
             while True:
                 self._changed.clear()
                 wanted = set(self._followed.values())
@@ -173,7 +174,7 @@ class GatewayPods:
 
 
 async def _run(followed: _Followed) -> None:
-    async with asyncio.TaskGroup() as group:
+    async with TaskGroup() as group:
         for cache in followed.pods:
             group.create_task(cache.run())
         for cache in followed.pods:

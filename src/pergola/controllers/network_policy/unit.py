@@ -14,7 +14,7 @@ from pergola.kube.client import Client
 from pergola.kube.selectors import format_selector
 from pergola.runtime.clock import Clock
 from pergola.runtime.controlling.events import Recorder
-from pergola.runtime.controlling.unit import Unit, controller_unit
+from pergola.runtime.controlling.unit import Controller, Unit
 from pergola.runtime.metrics import Metrics
 
 NAME: Final = "networkpolicy"
@@ -60,7 +60,7 @@ def network_policy(
     writer = Writer(client, watches.policies)
     recorder = Recorder(client, REPORTER, clock=clock)
     reconciler = NetworkPolicies(watches, writer, recorder)
-    return controller_unit(
+    return Controller(
         NAME,
         reconciler.reconcile,
         watches=Triggers(watches, writer).all(),

@@ -29,7 +29,7 @@ def problems_of(
     vpc = observed.vpcs[0]
     if wanted.account and observed.account != wanted.account:
         yield (
-            f"the credentials are of account {observed.account}, but the network shall be in "
+            f"the credentials are of account {observed.account}, but the network must be in "
             f"{wanted.account}; use credentials of that account"
         )
     if vpc.get("State") not in (None, "available"):

@@ -1,6 +1,5 @@
 """Observation of a network in AWS: only reads, and decides nothing."""
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -9,6 +8,7 @@ from pergola.cloud.aws import AwsClient
 from pergola.cloud.aws.network import filters_by
 from pergola.cloud.errors import CloudError, NotFound
 from pergola.externally_managed.aws.wanted import LoadBalancer, Wanted
+from pergola.runtime.task_group import TaskGroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ async def observe(aws: AwsClient, wanted: Wanted) -> Observed:
     attached = {"attachment.vpc-id": vpcs[0]["VpcId"]}
     tagged = {**vpc, **_tags(wanted.subnet_tags)}
     try:
-        async with asyncio.TaskGroup() as group:
+        async with TaskGroup() as group:
             ask = group.create_task
             subnets = ask(_of(aws, "DescribeSubnets", "Subnets", tagged))
             tables = ask(_of(aws, "DescribeRouteTables", "RouteTables", vpc))

@@ -24,9 +24,11 @@ from pergola.operator.care.check import Unable, Verdict
 from pergola.operator.care.extras import (
     BACKUPS_HEALTHY,
     CERTIFICATES_VALID,
+    CREDENTIALS_ROTATED,
     DNS_RECORDS_HEALTHY,
     EXTRAS,
 )
+from pergola.operator.rotation.ages import OLDEST
 
 CHECK_ERROR: Final = "ConditionCheckError"
 
@@ -53,6 +55,9 @@ _HEALTHY: Final = {
         TRUE, "ObservabilityComponentsRunning", "All observability components are healthy."
     ),
     CERTIFICATES_VALID: _Content(TRUE, "CertificatesValid", "No certificate expires soon."),
+    CREDENTIALS_ROTATED: _Content(
+        TRUE, "CredentialsRecent", f"No credential is older than {OLDEST.days} days."
+    ),
     BACKUPS_HEALTHY: _Content(TRUE, "BackupsReady", "All resources for backups are ready."),
     DNS_RECORDS_HEALTHY: _Content(TRUE, "DNSRecordsReady", "All DNS records are ready."),
 }

@@ -17,10 +17,11 @@ from pergola.operator.care.observe import Observer
 from pergola.operator.care.prometheus import Query, query_prometheus
 from pergola.operator.care.settings import Settings
 from pergola.operator.care.watches import SeenPart, Watches
+from pergola.operator.copies import Copies
 from pergola.operator.garden.landscape import Landscape
 from pergola.runtime.caching.cache import Change
 from pergola.runtime.clock import Clock, SystemClock
-from pergola.runtime.controlling.controller import DONE, Again, Controller, Outcome
+from pergola.runtime.controlling.controller import DONE, Again, Outcome, Workers
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.controlling.watches import Watch
 from pergola.runtime.metrics import Metrics
@@ -32,7 +33,7 @@ _DELETE: Final = "Delete"
 
 
 def garden_care(
-    client: Client,
+    copies: Copies,
     virtual: HealthEndpoint,
     template: Callable[[Garden], Landscape],
     settings: Settings,
@@ -41,27 +42,26 @@ def garden_care(
     clock: Clock | None = None,
     query: Query = query_prometheus,
 ) -> Unit:
-    """Return the controller `garden-care` with its caches; for the leader.
+    """Return the controller `garden-care`; for the leader.
 
     Args:
-        client: Of the runtime cluster.
+        copies: Of the runtime cluster.
         template: Returns the landscape of a Garden without what is read from clusters.
         query: Sends a query to a Prometheus.
     """
     clock = clock or SystemClock()
-    watches = Watches.of(client)
-    observer = Observer(watches, virtual, template, settings, query, Extras(client, clock))
-    care = GardenCare(client, observer, metrics.register(CareMetrics), clock)
+    watches = Watches.of(copies)
+    extras = Extras(copies.client, clock)
+    observer = Observer(watches, virtual, template, settings, query, extras)
+    care = GardenCare(copies.client, observer, metrics.register(CareMetrics), clock)
     period = settings.sync_period.total_seconds()
-    controller: Controller[Key] = Controller(
+    controller: Workers[Key] = Workers(
         NAME, care.reconcile, workers=1, metrics=metrics, deadline=period, last_retry=period
     )
     for watch in _triggers(watches):
         watch.trigger(controller.queue)
-    beside = [*watches.resources, watches.etcds, watches.deployments]
-    if settings.queries_prometheus:
-        beside.append(watches.prometheuses)
-    return Unit(NAME, caches=[watches.gardens], beside=beside, controllers=[controller])
+    own = [watches.prometheuses] if settings.queries_prometheus else []
+    return Unit(NAME, beside=own, controllers=[controller])
 
 
 class GardenCare:
@@ -91,9 +91,7 @@ class GardenCare:
         verdicts = check(observed, reasons_of(garden))
         thresholds = self._observer.settings.thresholds
         conditions = conditions_of(garden, verdicts, thresholds, self._clock.now())
-        written = await patch_conditions(self._client, garden, conditions)
-        if written is not None:
-            self._observer.watches.gardens.observe(written)
+        await patch_conditions(self._client, garden, conditions)
 
 
 def _triggers(watches: Watches) -> Iterable[Watch[Any, Key]]:
@@ -105,7 +103,8 @@ def _triggers(watches: Watches) -> Iterable[Watch[Any, Key]]:
         return () if oldest is None or garden is None or _is_processing(garden) else (oldest,)
 
     yield Watch(watches.gardens, when=_is_new_or_succeeded)
-    yield Watch(watches.resources, to=at_rest, when=_is_signalled)
+    for resources in watches.resources:
+        yield Watch(resources, to=at_rest, when=_is_signalled)
     yield Watch(watches.etcds, to=at_rest, when=_is_signalled)
     yield Watch(watches.deployments, to=at_rest, when=_is_signalled)
 

@@ -1,7 +1,7 @@
-"""Conditions that the original does not have: certificates, backups and DNS records.
+"""Conditions that the original does not have: credentials, backups and DNS records.
 
-Certificates expire within months, and the reconciliation of the Garden itself awaits the others.
-So the objects are listed once an hour and after each operation, instead of being watched.
+Secrets are read from the operator's copies. The reconciliation of the Garden itself awaits the
+others, so they are listed once an hour and after each operation, instead of being watched.
 """
 
 from collections.abc import Iterable
@@ -10,12 +10,11 @@ from itertools import chain
 from typing import Final
 
 from pergola.api.kinds import SECRET
-from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, labels_of, map_at
 from pergola.extension_api.kinds import BACKUP_BUCKET, BACKUP_ENTRY, DNS_RECORD
 from pergola.health import CareFailure, check_extension
 from pergola.kube.client import Client
 from pergola.kube.errors import KubeError, UnknownKind
-from pergola.kube.selectors import format_selector
 from pergola.operator.care.certificates import (
     check_certificates,
     own_lifetimes,
@@ -23,62 +22,68 @@ from pergola.operator.care.certificates import (
 )
 from pergola.operator.care.check import Unable, Verdict
 from pergola.operator.care.components import bounded
-from pergola.operator.garden.build import IDENTITY
+from pergola.operator.care.credentials import check_credentials
 from pergola.operator.garden.landscape import NAMESPACE
+from pergola.operator.garden.observed import WILDCARD
+from pergola.operator.rotation.ages import MANAGED, ages
 from pergola.runtime.clock import Clock
 
 CERTIFICATES_VALID: Final = "CertificatesValid"
 BACKUPS_HEALTHY: Final = "BackupsHealthy"
 DNS_RECORDS_HEALTHY: Final = "DNSRecordsHealthy"
-EXTRAS: Final = (CERTIFICATES_VALID, BACKUPS_HEALTHY, DNS_RECORDS_HEALTHY)
+CREDENTIALS_ROTATED: Final = "CredentialsRotated"
+EXTRAS: Final = (CERTIFICATES_VALID, CREDENTIALS_ROTATED, BACKUPS_HEALTHY, DNS_RECORDS_HEALTHY)
 
 _PERIOD: Final = timedelta(hours=1)
-_OWN: Final = format_selector(
-    {"matchLabels": {"managed-by": "secrets-manager", "manager-identity": IDENTITY}}
-)
-_PROVIDED: Final = format_selector({"matchLabels": {"gardener.cloud/role": "garden-cert"}})
 
 
 class Extras:
-    """The verdicts about these conditions, as of the last time that the objects were listed."""
+    """The verdicts about these conditions."""
 
     def __init__(self, client: Client, clock: Clock) -> None:
         self._client = client
         self._clock = clock
-        self._verdicts: dict[str, Verdict] = {}
+        self._listed: dict[str, tuple[bool, Verdict]] = {}
         self._listed_at: datetime | None = None
         self._operation: object = None
 
     async def observe(self, garden: JsonObject) -> dict[str, Verdict]:
-        """Return the verdicts; conditions that there is nothing to say about are left out."""
+        """Return the verdicts; conditions that there is nothing to say about are left out.
+
+        Those about extension resources are as of the last time that these were listed.
+        """
         now, operation = self._clock.now(), map_at(garden, "status", "lastOperation")
         is_due = self._listed_at is None or now - self._listed_at >= _PERIOD
         is_changed = operation != self._operation and operation.get("state") != "Processing"
         if is_due or is_changed:
-            self._verdicts = await self._list(now)
+            self._listed = await self._list()
             self._listed_at, self._operation = now, operation
-        return self._verdicts
+        found = {**await self._secrets(now), **self._listed}
+        return {kind: verdict for kind, (exists, verdict) in found.items() if exists}
 
-    async def _list(self, now: datetime) -> dict[str, Verdict]:
+    async def _list(self) -> dict[str, tuple[bool, Verdict]]:
         backups = (BACKUP_BUCKET.gvk, BACKUP_ENTRY.gvk)
-        found = {
-            CERTIFICATES_VALID: await self._certificates(now),
+        return {
             BACKUPS_HEALTHY: await self._extension_resources("BackupsUnhealthy", *backups),
             DNS_RECORDS_HEALTHY: await self._extension_resources(
                 "DNSRecordsUnhealthy", DNS_RECORD.gvk, namespace=NAMESPACE
             ),
         }
-        return {kind: verdict for kind, (exists, verdict) in found.items() if exists}
 
-    async def _certificates(self, now: datetime) -> tuple[bool, Verdict]:
-        """Return whether there are any, and the verdict about them."""
+    async def _secrets(self, now: datetime) -> dict[str, tuple[bool, Verdict]]:
+        """Return, about certificates and credentials, whether there are any, and the verdict."""
         try:
-            own = await self._client.list(SECRET, NAMESPACE, labels=_OWN, metadata_only=True)
-            provided = await self._client.list(SECRET, NAMESPACE, labels=_PROVIDED)
+            own = await self._client.list(SECRET, NAMESPACE, labels=MANAGED, metadata_only=True)
+            provided = await self._client.list(SECRET, NAMESPACE, labels=WILDCARD)
         except KubeError as error:
-            return True, Unable(f"failed listing Secrets in namespace {NAMESPACE}: {error}")
+            unable = Unable(f"failed listing Secrets in namespace {NAMESPACE}: {error}")
+            return dict.fromkeys((CERTIFICATES_VALID, CREDENTIALS_ROTATED), (True, unable))
         lifetimes = [*own_lifetimes(own), *provided_lifetimes(provided)]
-        return bool(lifetimes), check_certificates(lifetimes, now)
+        labels = [labels_of(secret) for secret in own]
+        return {
+            CERTIFICATES_VALID: (bool(lifetimes), check_certificates(lifetimes, now)),
+            CREDENTIALS_ROTATED: (bool(ages(labels, now)), check_credentials(labels, now)),
+        }
 
     async def _extension_resources(
         self, reason: str, *kinds: GroupVersionKind, namespace: str | None = None

@@ -6,7 +6,7 @@ from pergola.api.kinds import DEPLOYMENT
 from pergola.api.operator_v1alpha1.garden import CARE_CONDITIONS, VIRTUAL_COMPONENTS_HEALTHY
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.operator.care.check import Observed, Unable
-from pergola.operator.care.watches import ETCD
+from pergola.operator.garden.etcd_objects import ETCD
 from pergola.operator.garden.landscape import NAMESPACE
 
 

@@ -18,8 +18,9 @@ from pergola.operator.care.watches import SeenPart, Watches
 from pergola.operator.components.managed_resources import Expected, expected
 from pergola.operator.garden.landscape import Landscape
 from pergola.runtime.caching.cache import Cache
-from pergola.runtime.caching.caches import Caches
+from pergola.runtime.caching.view import View
 from pergola.runtime.logging import get_logger
+from pergola.runtime.task_group import TaskGroup
 
 log = get_logger("garden-care")
 
@@ -43,7 +44,7 @@ class Observer:
     async def observe(self, garden: JsonObject) -> Observed:
         """Return the present state, within `settings.patience`."""
         watches = self.watches
-        async with asyncio.TaskGroup() as group:
+        async with TaskGroup() as group:
             probe = group.create_task(self._probe())
             prometheus = group.create_task(self._prometheus())
             extras = group.create_task(self.extras.observe(garden))
@@ -54,7 +55,7 @@ class Observer:
             ]
         etcds, deployments = (task.result() for task in parts)
         return Observed(
-            resources=resources.result() or dict(watches.resources.items()),
+            resources=resources.result() or watches.seen_resources(),
             expected=self._expected(garden),
             etcds=etcds or _problems(watches.etcds),
             deployments=deployments or _problems(watches.deployments),
@@ -89,7 +90,7 @@ class Observer:
         unable = await self._unsynced((cache,))
         return unable or await check_prometheuses(pods_of(cache.items()), self.query)
 
-    async def _unsynced(self, caches: Caches[Any] | Sequence[Cache[Any]]) -> Unable | None:
+    async def _unsynced(self, caches: Sequence[Cache[Any] | View[Any]]) -> Unable | None:
         """Return why a cache cannot be read, or None; the first list of each is waited for."""
         with suppress(TimeoutError):
             async with asyncio.timeout(self.settings.patience):
@@ -108,5 +109,5 @@ def _plural(kind: str) -> str:
     return f"{kind}es" if kind.endswith("s") else f"{kind}s"
 
 
-def _problems(cache: Cache[SeenPart]) -> dict[str, str]:
+def _problems(cache: View[SeenPart]) -> dict[str, str]:
     return {key.name: seen.problem for key, seen in cache.items()}

@@ -9,6 +9,7 @@ import orjson
 
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, maps_at
 from pergola.health import CareFailure
+from pergola.runtime.task_group import TaskGroup
 
 PROMETHEUS: Final = GroupVersionKind("monitoring.coreos.com", "v1", "Prometheus")
 CHECKED_BY: Final = {"health-check-by": "gardener-operator"}
@@ -63,7 +64,7 @@ def pods_of(instances: Iterable[tuple[Key, Instance]]) -> Iterator[Pod]:
 
 async def check_prometheuses(pods: Iterable[Pod], query: Query) -> CareFailure | None:
     """Query all pods at once; return the problem of the first one that has one, or None."""
-    async with asyncio.TaskGroup() as group:
+    async with TaskGroup() as group:
         running = [group.create_task(_check(pod, query)) for pod in pods]
     return next((task.result() for task in running if task.result()), None)
 

@@ -1,24 +1,25 @@
-"""The caches of a runtime cluster that care reads, and what they keep of each object."""
+"""The caches of care: verdicts about the objects of a runtime cluster."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from pergola.api.kinds import DEPLOYMENT
-from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, maps_at, metadata_of
+from pergola.api.objects import JsonObject, Key, map_at, maps_at, metadata_of
 from pergola.api.operator_v1alpha1 import GARDEN
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.health import deployment_problem, etcd_problem
-from pergola.kube.client import Client
 from pergola.kube.selectors import format_selector
 from pergola.operator.care.components import SeenResource
 from pergola.operator.care.prometheus import CHECKED_BY, PROMETHEUS, Instance
 from pergola.operator.components.service_mesh.permissions import NAMESPACE as ISTIO_SYSTEM
+from pergola.operator.copies import Copies
+from pergola.operator.garden.etcd_objects import ETCD
 from pergola.operator.garden.landscape import NAMESPACE
+from pergola.operator.garden.oldest import oldest
 from pergola.runtime.caching.cache import Cache
-from pergola.runtime.caching.caches import Caches
+from pergola.runtime.caching.view import View
 
-ETCD: Final = GroupVersionKind("druid.gardener.cloud", "v1alpha1", "Etcd")
 _CONTROL_PLANE: Final = format_selector({"matchLabels": {"gardener.cloud/role": "controlplane"}})
 _CHECKED: Final = format_selector({"matchLabels": CHECKED_BY})
 
@@ -37,29 +38,39 @@ class SeenPart(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Watches:
-    """The caches of a runtime cluster that care reads."""
+    """The caches of a runtime cluster that care reads.
 
-    gardens: Cache[JsonObject]
-    resources: Caches[SeenResource]
-    etcds: Cache[SeenPart]
-    deployments: Cache[SeenPart]
+    Attributes:
+        prometheuses: The only kind that no other part reads, so care runs its cache.
+    """
+
+    gardens: View[JsonObject]
+    resources: tuple[View[SeenResource], ...]
+    etcds: View[SeenPart]
+    deployments: View[SeenPart]
     prometheuses: Cache[Instance]
 
     @classmethod
-    def of(cls, client: Client) -> "Watches":
-        """Return caches of a cluster, which are empty until they run."""
+    def of(cls, copies: Copies) -> "Watches":
+        """Return views of the copies of a cluster."""
+        resources = (copies.of(MANAGED_RESOURCE, each) for each in (NAMESPACE, ISTIO_SYSTEM))
+        etcds, deployments = copies.of(ETCD, NAMESPACE), copies.of(DEPLOYMENT, NAMESPACE)
         return cls(
-            Cache(client, GARDEN, _without_managed_fields),
-            Caches(client, MANAGED_RESOURCE, SeenResource.of, namespaces=(NAMESPACE, ISTIO_SYSTEM)),
-            Cache(client, ETCD, _etcd, namespace=NAMESPACE, labels=_CONTROL_PLANE),
-            Cache(client, DEPLOYMENT, _deployment, namespace=NAMESPACE, labels=_CONTROL_PLANE),
-            Cache(client, PROMETHEUS, Instance.of, namespace=NAMESPACE, labels=_CHECKED),
+            View(copies.of(GARDEN), _without_managed_fields),
+            tuple(View(each, SeenResource.of) for each in resources),
+            View(etcds, _etcd, labels=_CONTROL_PLANE),
+            View(deployments, _deployment, labels=_CONTROL_PLANE),
+            Cache(copies.client, PROMETHEUS, Instance.of, namespace=NAMESPACE, labels=_CHECKED),
         )
+
+    def seen_resources(self) -> dict[Key, SeenResource]:
+        """Return the ManagedResources of all namespaces."""
+        return {key: seen for view in self.resources for key, seen in view.items()}
 
     def oldest(self) -> Key | None:
         """Return the Garden that the cluster belongs to: the oldest, if there are several."""
-        found = [(_age(garden), key) for key, garden in self.gardens.items()]
-        return min(found)[1] if found else None
+        found = oldest(garden for _, garden in self.gardens.items())
+        return Key.of(found) if found else None
 
 
 def _without_managed_fields(garden: JsonObject) -> JsonObject:
@@ -81,7 +92,3 @@ def _statuses(obj: JsonObject, *types: str) -> Iterator[tuple[object, object]]:
     for condition in maps_at(obj, "status", "conditions"):
         if condition.get("type") in types:
             yield condition["type"], condition.get("status")
-
-
-def _age(garden: JsonObject) -> str:
-    return str(metadata_of(garden).get("creationTimestamp") or "")

@@ -1,12 +1,21 @@
 """Comparing a landscape of the original operator with what ours renders for the same Garden.
 
-`recorded` reads a dump, `rendered` makes our side, `normalise` removes what cannot be compared, and
-`compare` names what differs. All of it is pure.
+`recorded` reads a dump, `rendered` makes our side, `normalise` removes what cannot be compared,
+`compare` names what differs, and `expected` has the differences that are decided. All of it is
+pure.
 
 Not for: reading clusters or files, and printing, which commands do.
 """
 
 from pergola.operator.compare.comparison import Comparison, Differing, compare
+from pergola.operator.compare.expected import (
+    Expected,
+    expected,
+    reason,
+    reason_alone,
+    shown,
+    unexpected,
+)
 from pergola.operator.compare.placed import Placed
 from pergola.operator.compare.recorded import Recorded, RecordError, from_objects, from_rows
 from pergola.operator.compare.rendered import landscape_of, rendered
@@ -14,12 +23,18 @@ from pergola.operator.compare.rendered import landscape_of, rendered
 __all__ = [
     "Comparison",
     "Differing",
+    "Expected",
     "Placed",
     "RecordError",
     "Recorded",
     "compare",
+    "expected",
     "from_objects",
     "from_rows",
     "landscape_of",
+    "reason",
+    "reason_alone",
     "rendered",
+    "shown",
+    "unexpected",
 ]

@@ -52,7 +52,7 @@ class Comparison:
         return sorted({*alone, *(each.here.group for each in self.differing)})
 
     def of_groups(self, names: Collection[str]) -> Self:
-        """Return what is of these components or ManagedResources, for readers of a part."""
+        """Return the differences of these components and ManagedResources only."""
         return replace(
             self,
             only_there=[each for each in self.only_there if each.is_of(names)],

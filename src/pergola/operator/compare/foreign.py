@@ -1,4 +1,4 @@
-"""Objects of a dump that neither operator applies: those of users, Kubernetes and controllers."""
+"""Objects of a dump that no component renders: those of users, controllers and other programs."""
 
 from typing import Final
 
@@ -11,7 +11,14 @@ from pergola.api.objects import (
     namespace_of,
 )
 from pergola.api.operator_v1alpha1 import GROUP
+from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.operator.compare.placed import Placed
+from pergola.operator.components.definitions import GROUPS
+from pergola.operator.components.istio import INGRESS_NAMESPACE
+from pergola.operator.components.resource_manager.virtual import BOOTSTRAP
+from pergola.operator.components.service_mesh.permissions import NAMESPACE as ISTIO
+from pergola.operator.garden.global_password import NAME as GLOBAL_PASSWORD
+from pergola.operator.garden.landscape import NAMESPACE
 
 _BY_CONTROLLERS: Final = frozenset(
     {
@@ -31,7 +38,18 @@ _BY_CONTROLLERS: Final = frozenset(
     }
 )
 _BY_USERS: Final = frozenset({"Garden", "Gardenlet"})
-_BY_TASKS: Final = frozenset({"BackupBucket", "BackupEntry", "DNSRecord", "Extension"})
+_BY_EXTENSIONS: Final = frozenset({"BackupBucket", "BackupEntry", "DNSRecord", "Extension"})
+# Objects that tasks of a flow make, which no component renders: by kind, the begin of the name.
+_BY_TASKS: Final = {
+    ("ConfigMap", "gardener-info"),
+    ("Namespace", NAMESPACE),
+    ("Secret", GLOBAL_PASSWORD),
+    ("Secret", BOOTSTRAP),
+}
+_NAMESPACES: Final = frozenset({ISTIO, INGRESS_NAMESPACE})
+_DEFINED: Final = frozenset(
+    {GROUP, MANAGED_RESOURCE.group, *(name for group in GROUPS for name in group.kinds)}
+)
 _OF_KUBERNETES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 _IN_EVERY_NAMESPACE: Final = {
     ("ConfigMap", "kube-root-ca.crt"),
@@ -41,10 +59,10 @@ _IN_EVERY_NAMESPACE: Final = {
 
 
 def why_foreign(placed: Placed) -> str | None:
-    """Return why an object is not compared, or None if an operator applies it."""
+    """Return why an object is not compared, or None if components render it."""
     obj = placed.obj
     kind, name = GroupVersionKind.of(obj).kind, name_of(obj)
-    if kind in _BY_TASKS or (kind in ("ManagedResource", "Secret") and _is_of_extension(name)):
+    if kind in _BY_EXTENSIONS or (kind in ("ManagedResource", "Secret") and _is_of_extension(name)):
         return "objects for or of extensions"
     if placed.managed:
         return None
@@ -57,7 +75,16 @@ def why_foreign(placed: Placed) -> str | None:
     is_of_chart = name == "gardener-operator" or name.endswith(f".{GROUP}")
     if is_of_chart or str(obj.get("type")).startswith("helm.sh/"):
         return "objects of the operator's chart"
-    return None
+    if any(kind == its and name.startswith(begin) for its, begin in _BY_TASKS):
+        return "objects that tasks make"
+    return "objects of other programs" if _is_of_others(kind, name) else None
+
+
+def _is_of_others(kind: str, name: str) -> bool:
+    """Return whether it is a namespace or a definition that a Garden does not have."""
+    if kind == "Namespace":
+        return name not in _NAMESPACES
+    return kind == "CustomResourceDefinition" and name.partition(".")[2] not in _DEFINED
 
 
 def _is_of_extension(name: str) -> bool:

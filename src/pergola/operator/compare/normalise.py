@@ -28,6 +28,7 @@ _SECRET_FIELDS: Final = ("clientSecret", "password", "secret", "secretKey", "tok
 _BEARER: Final = re.compile(r"\b(Bearer|Basic) [\w+/=.-]{16,}")
 _ANNOTATIONS_OF_CONTROLLERS: Final = (
     "controller-gen.kubebuilder.io/version",
+    "credentials.gardener.cloud/",  # marks of a rotation
     "deployment.kubernetes.io/",
     "gardener.cloud/operation",
     "gardener.cloud/timestamp",
@@ -35,8 +36,11 @@ _ANNOTATIONS_OF_CONTROLLERS: Final = (
     "reference.resources.gardener.cloud/",  # derived from fields that are compared
     "resources.gardener.cloud/description",
     "resources.gardener.cloud/origin",
+    "rotation.operator.gardener.cloud/",
     "serviceaccount.resources.gardener.cloud/token-renew-timestamp",
 )
+# Labels with the version of an image, whose tag is not compared either.
+_LABELS_OF_VERSIONS: Final = ("app.kubernetes.io/version",)
 _LABELS_OF_CREDENTIALS: Final = (
     "checksum-of-config",
     "checksum-of-signing-ca",
@@ -54,6 +58,10 @@ _PEM: Final = re.compile(r"-----BEGIN [A-Z ]+-----.*?-----END [A-Z ]+-----\n?", 
 _ENCODED_PEM: Final = re.compile(r"LS0tLS1CRUdJTi[A-Za-z0-9+/]+=*")
 _NO_SECONDS: Final = re.compile(r"\b(\d+h)0m0s\b|\b(\d+h\d+m|\d+m)0s\b")
 _ZEROS: Final = re.compile(r"(--[\w-]+=-?\d+)(?:\.0*|(\.\d*[1-9])0*)$")
+# The mode that Istio reads where there is none: the first of its enumeration.
+_MODES: Final = {"DestinationRule": "DISABLE", "Gateway": "PASSTHROUGH"}
+_SPACES: Final = re.compile(r"\s*([=!~<>(){},])\s*")
+_QUOTED: Final = re.compile(r"(\"[^\"]*\"|'[^']*')")
 _IMAGE: Final = re.compile(r"((?:--[\w-]+=)?[\w-]+\.[\w.-]+(?:/[\w.-]+)+):\w[\w.+$%:-]*(@\S+)?")
 
 
@@ -73,7 +81,9 @@ def normalise(obj: JsonObject, *, has_texts: bool) -> JsonObject:
     if kind == "CustomResourceDefinition":
         found = {"spec": _served(map_at(found, "spec"))} if has_texts else {}
     if kind == "Service":
-        found["headless"] = map_at(found, "spec").get("clusterIP") == "None"
+        found |= _service(found)
+    if kind in _MODES:
+        found["spec"] = _with_modes(map_at(found, "spec"), _MODES[kind])
     normal: JsonObject = {
         "labels": _labels(obj),
         "annotations": work.annotations(obj),
@@ -130,6 +140,8 @@ class _Normalising:
             return GENERATED
         if name == "annotations" and isinstance(value, dict):
             return self.annotations({"metadata": {"annotations": value}})
+        if name == "expr" and isinstance(value, str):
+            return self._text(_expression(value))
         if name == "image" and isinstance(value, str):
             return _IMAGE.sub(r"\1", value)
         return self._value(value)
@@ -170,7 +182,49 @@ def _labels(obj: JsonObject) -> JsonObject:
     ignored: tuple[str, ...] = _LABELS_OF_CONTROLLERS
     if labels.get("managed-by") == "secrets-manager":
         ignored += _LABELS_OF_CREDENTIALS
-    return {name: without_hash(text) for name, text in labels.items() if name not in ignored}
+    return {
+        name: GENERATED if name in _LABELS_OF_VERSIONS else without_hash(text)
+        for name, text in labels.items()
+        if name not in ignored
+    }
+
+
+def _service(service: JsonObject) -> JsonObject:
+    """Return a Service that says whether it is headless, without target ports of 0.
+
+    Go programs write 0 for an absent target port, and the API server reads it as one.
+    """
+    spec = map_at(service, "spec")
+    ports: list[JsonValue] = [
+        {name: value for name, value in port.items() if (name, value) != ("targetPort", 0)}
+        for port in maps_at(spec, "ports")
+    ]
+    return {
+        "headless": spec.get("clusterIP") == "None",
+        "spec": {**spec, "ports": ports} if ports else spec,
+    }
+
+
+def _with_modes(spec: JsonObject, mode: str) -> JsonObject:
+    """Return the spec of an object of Istio with the modes of TLS that writers may leave out."""
+    return {name: _with_mode(name, value, mode) for name, value in spec.items()}
+
+
+def _with_mode(name: str, value: JsonValue, mode: str) -> JsonValue:
+    if isinstance(value, list):
+        return [_with_mode("", item, mode) for item in value]
+    if not isinstance(value, dict):
+        return value
+    found = _with_modes(value, mode)
+    return {"mode": mode, **found} if name == "tls" else found
+
+
+def _expression(text: str) -> str:
+    """Return an expression of PromQL without the spaces around its symbols."""
+    parts = _QUOTED.split(text)
+    return "".join(
+        part if position % 2 else _SPACES.sub(r"\1", part) for position, part in enumerate(parts)
+    )
 
 
 def _items(field: JsonValue) -> list[tuple[str, JsonValue]]:

@@ -125,6 +125,22 @@ def from_objects(objects: Sequence[JsonObject]) -> Recorded:
     return found
 
 
+def objects_in(secret: JsonObject) -> Iterator[JsonObject]:
+    """Yield the objects in a Secret of a ManagedResource.
+
+    Raises:
+        DecompressionError: A value cannot be read.
+        BudgetExceeded: There are more than any ManagedResource has.
+    """
+    budget = Budget()
+    for key, value in sorted(decode_data(map_at(secret, "data")).items()):
+        for document in read_documents(key, value, budget):
+            if document.error is not None:
+                raise DecompressionError(f"key {key}, document {document.index}: {document.error}")
+            if isinstance(document.value, dict) and metadata_of(document.value):
+                yield document.value
+
+
 def _applied(obj: JsonObject) -> Placed:
     return Placed(Target.RUNTIME, "", "", obj)
 
@@ -141,29 +157,23 @@ def _kept(
             problems.append(f"ManagedResource {namespace}/{name}: Secret {key} is not given")
             continue
         try:
-            for obj in _content(secrets[key]):
+            for obj in objects_in(secrets[key]):
                 yield Placed(cluster, name, "", obj)
         except (DecompressionError, BudgetExceeded) as error:
             problems.append(f"ManagedResource {namespace}/{name}: Secret {key}: {error}")
-
-
-def _content(secret: JsonObject) -> Iterator[JsonObject]:
-    budget = Budget()
-    for key, value in sorted(decode_data(map_at(secret, "data")).items()):
-        for document in read_documents(key, value, budget):
-            if document.error is not None:
-                raise DecompressionError(f"key {key}, document {document.index}: {document.error}")
-            if isinstance(document.value, dict) and metadata_of(document.value):
-                yield document.value
 
 
 def _object_of(row: JsonObject) -> JsonObject:
     metadata = {name: row[name] for name in _BESIDE if name != "where" and row.get(name)}
     fields = {name: value for name, value in row.items() if name not in _BESIDE}
     if row.get("kind") in ("Secret", "ConfigMap"):
-        keys = fields.get("data")
-        fields["data"] = dict.fromkeys(map(str, keys), TEXT) if isinstance(keys, list) else {}
+        keys = [*_keys(fields.pop("data", None)), *_keys(fields.pop("stringData", None))]
+        fields["data"] = dict.fromkeys(keys, TEXT)
     return {**_marked(fields), "metadata": _marked(metadata)}
+
+
+def _keys(value: JsonValue) -> list[str]:
+    return [*map(str, value)] if isinstance(value, list) else []
 
 
 def _marked(value: JsonObject) -> JsonObject:

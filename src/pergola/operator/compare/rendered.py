@@ -1,18 +1,20 @@
 """Our side of a comparison: every object that a Garden of ours has."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from pergola.api.kinds import SERVICE
-from pergola.api.objects import GroupVersionKind, JsonObject, Key, labels_of, map_at
-from pergola.api.operator_v1alpha1 import garden_from
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, labels_of, map_at, name_of
+from pergola.api.operator_v1alpha1 import EXTENSION, garden_from
 from pergola.operator.compare.foreign import why_foreign
 from pergola.operator.compare.placed import Placed
 from pergola.operator.compare.recorded import Recorded
 from pergola.operator.components.component import Component, Target
-from pergola.operator.garden.build import Template
 from pergola.operator.garden.deploy import bundle_of
+from pergola.operator.garden.etcd_objects import ETCD, kept
+from pergola.operator.garden.extension_resources.backup import expected_secret
 from pergola.operator.garden.landscape import NAMESPACE, Landscape
+from pergola.operator.garden.observed import Template
 from pergola.operator.garden.placeholders import placeholder, with_placeholders
 from pergola.operator.garden.references import references_of
 
@@ -36,13 +38,16 @@ def landscape_of(
     }
     wildcards = [obj for obj in recorded.all if _WILDCARD in labels_of(obj).items()]
     service = known.get((SERVICE.kind, _API_SERVER), {})
-    bare = replace(
-        template(garden_from(garden)),
+    extensions = (obj for obj in recorded.all if GroupVersionKind.of(obj) == EXTENSION)
+    bare = replace(template(garden_from(garden)), extensions=tuple(sorted(extensions, key=name_of)))
+    complete = replace(
+        bare,
         references=references,
+        backup_secret=expected_secret(bare),
         wildcard_certificate=_readable(wildcards[0], recorded) if wildcards else None,
         gardener_api_server_address=str(map_at(service, "spec").get("clusterIP") or ""),
     )
-    return with_placeholders(bare, components)
+    return with_placeholders(complete, components)
 
 
 def _readable(obj: JsonObject, recorded: Recorded) -> JsonObject:
@@ -52,16 +57,28 @@ def _readable(obj: JsonObject, recorded: Recorded) -> JsonObject:
     return placeholder(GroupVersionKind.of(obj).kind, Key.of(obj), map_at(obj, "data"))
 
 
-def rendered(landscape: Landscape, components: Iterable[Component]) -> list[Placed]:
+def rendered(
+    landscape: Landscape, components: Iterable[Component], live: Sequence[JsonObject] = ()
+) -> list[Placed]:
     """Return what the components render, with the credentials that they need.
 
     Takes about a second of CPU.
+
+    Args:
+        live: Objects of the runtime cluster, of which Etcds keep their capacity and schedules.
     """
     found = [*_credentials(landscape)]
     for component in components:
         if component.absent(landscape) is None:
             found += _of(component, landscape)
-    return [each for each in found if why_foreign(each) is None]
+    etcds = {Key.of(obj): obj for obj in live if GroupVersionKind.of(obj) == ETCD}
+    return [_kept(each, etcds) for each in found if why_foreign(each) is None]
+
+
+def _kept(placed: Placed, etcds: Mapping[Key, JsonObject]) -> Placed:
+    if GroupVersionKind.of(placed.obj) != ETCD:
+        return placed
+    return placed._replace(obj=kept(placed.obj, etcds.get(Key.of(placed.obj))))
 
 
 def _credentials(landscape: Landscape) -> Iterator[Placed]:

@@ -43,7 +43,7 @@ def authorities(*, is_completing: bool) -> Iterator[Credential]:
         monthly = Options(rotate=Rotate.KEEP_OLD, validity=_MONTH, ignore_old_after=_BOTH_TRUSTED)
         yield Credential(CertificateAuthority(name), monthly)
     for name in ON_DEMAND:
-        on_demand = Options(rotate=Rotate.KEEP_OLD, persist=True, ignore_old=is_completing)
+        on_demand = Options(rotate=Rotate.KEEP_OLD, ignore_old=is_completing)
         yield Credential(CertificateAuthority(name), on_demand)
 
 

@@ -73,6 +73,20 @@ class Rendered:
         ]
         return replace(self, managed=tuple(managed), direct=tuple(map(_annotated, self.direct)))
 
+    def outline(self) -> Self:
+        """Return what is needed to await the objects: their kinds and keys.
+
+        A Garden awaits many components at once, and definitions of kinds are large.
+        """
+        managed = tuple(replace(each, objects=()) for each in self.managed)
+        return replace(self, managed=managed, direct=tuple(map(_outline, self.direct)))
+
+
+def _outline(obj: JsonObject) -> JsonObject:
+    key = Key.of(obj)
+    metadata = {"namespace": key.namespace, "name": key.name}
+    return {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "metadata": metadata}
+
 
 class Identity(NamedTuple):
     """The kind and key of an object in the runtime cluster."""

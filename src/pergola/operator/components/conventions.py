@@ -64,7 +64,7 @@ def nearest_first(landscape: Landscape) -> JsonObject:
     """Return the field of a Service's spec that makes clients prefer pods in their own zone."""
     routing = landscape.runtime.settings.topology_aware_routing
     is_on = routing is not None and routing.enabled
-    return {"trafficDistribution": "PreferClose"} if is_on else {}
+    return {"trafficDistribution": landscape.traffic_distribution} if is_on else {}
 
 
 def volume_size(landscape: Landscape, size: str) -> str:

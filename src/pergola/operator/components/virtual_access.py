@@ -25,8 +25,8 @@ API_SERVER: Final = "virtual-garden-kube-apiserver"
 TO_VIRTUAL_API_SERVER: Final = to_service(API_SERVER, 443)
 """The label of pods that connect to it."""
 
-_DIRECTORY: Final = "/var/run/secrets/gardener.cloud/shoot/generic-kubeconfig"
-KUBECONFIG_PATH: Final = f"{_DIRECTORY}/kubeconfig"
+KUBECONFIG_DIRECTORY: Final = "/var/run/secrets/gardener.cloud/shoot/generic-kubeconfig"
+KUBECONFIG_PATH: Final = f"{KUBECONFIG_DIRECTORY}/kubeconfig"
 """The path of the kubeconfig in pods; the token that it refers to is in the same directory."""
 
 _ACCOUNT: Final = "serviceaccount.resources.gardener.cloud"
@@ -37,7 +37,7 @@ _READABLE: Final = 0o644
 def credentials(landscape: Landscape) -> Iterator[Credential]:
     """Yield the kubeconfig; the previous one stays until external components have moved on, too."""
     authority = landscape.credentials.bundle(authorities.CLUSTER).data["bundle.crt"]
-    token = TokenFile(f"{_DIRECTORY}/token")
+    token = TokenFile(f"{KUBECONFIG_DIRECTORY}/token")
     content = kubeconfig(NAMESPACE, f"https://{_host(landscape)}", authority, token)
     yield Credential(Kubeconfig.of(KUBECONFIG, content), Options(rotate=Rotate.KEEP_OLD))
 
@@ -103,7 +103,7 @@ def kubeconfig_volume(landscape: Landscape, name: str) -> JsonObject:
 
 def kubeconfig_mount() -> JsonObject:
     """Return the mount of that volume; the kubeconfig is at `KUBECONFIG_PATH`."""
-    return mount(_VOLUME, _DIRECTORY, readOnly=True)
+    return mount(_VOLUME, KUBECONFIG_DIRECTORY, readOnly=True)
 
 
 def _render(landscape: Landscape) -> Rendered:

@@ -1,37 +1,27 @@
-"""Building a landscape: the only step that reads the runtime cluster (design §8)."""
+"""Building a landscape: observing the runtime cluster, and generating credentials (design §8)."""
 
-import asyncio
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final
 
-from pergola.api.kinds import CONFIG_MAP, SECRET, SERVICE
-from pergola.api.kinds import NAMESPACE as NAMESPACE_KIND
-from pergola.api.objects import JsonObject, Key, labels_of, map_at, name_of
-from pergola.api.operator_v1alpha1 import EXTENSION, Garden, garden_from
+from pergola.api.objects import JsonObject
 from pergola.kube.client import Client
-from pergola.kube.errors import UnknownKind
-from pergola.kube.selectors import format_selector
-from pergola.manifests import KUBE_SYSTEM
 from pergola.operator.components.authorities import authorities
 from pergola.operator.components.component import Component
-from pergola.operator.components.gardener_apiserver.component import GARDENER_APISERVER
 from pergola.operator.garden.credentials import Credential, Credentials
-from pergola.operator.garden.errors import OperatorError, ReferencesMissing
+from pergola.operator.garden.errors import ReferencesMissing, ReferencesUnusable
 from pergola.operator.garden.landscape import NAMESPACE, Landscape
-from pergola.operator.garden.references import Reference, references_of
+from pergola.operator.garden.observed import Template, observe
+from pergola.operator.garden.reference_contents import content_problems
+from pergola.operator.garden.references import references_of
 from pergola.operator.garden.rotation_times import rotation_times
 from pergola.runtime.clock import Clock
+from pergola.runtime.task_group import TaskGroup
 from pergola.secrets_manager import SecretsManager
+from pergola.secrets_manager.manager import Generate, new_data
 
 IDENTITY: Final = "gardener-operator"
 """The identity of the operator's secrets manager."""
-
-_KINDS: Final = {kind.kind: kind for kind in (SECRET, CONFIG_MAP)}
-_WILDCARD: Final = format_selector({"matchLabels": {"gardener.cloud/role": "garden-cert"}})
-
-Template = Callable[[Garden], Landscape]
-"""Returns a landscape of a Garden with what is the same for all: images, settings, versions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,58 +47,51 @@ async def build(
     Raises:
         Malformed: The Garden has values of wrong types.
         ReferencesMissing: The Garden names objects that do not exist.
+        ReferencesUnusable: It names objects without the content that it needs.
         OperatorError: The cluster has several wildcard certificates.
         SecretsManagerError: A credential cannot be generated or adopted.
         KubeError: The API server refused, or did not answer.
     """
-    bare, references, wildcard, address = await asyncio.gather(
-        bare_landscape(client, garden, template),
-        _read_references(client, references_of(garden)),
-        _wildcard_certificate(client),
-        _address(client),
-    )
-    landscape = replace(
-        bare,
-        references=references,
-        wildcard_certificate=wildcard,
-        gardener_api_server_address=address,
-    )
-    secrets = await open_secrets(client, landscape, clock)
-    return Built(await _with_credentials(landscape, secrets, components), secrets)
+    observed = await observe(client, garden, template)
+    if observed.missing:
+        missing = [f"{each.kind} {each.key} ({each.field})" for each in observed.missing]
+        raise ReferencesMissing(missing)
+    unusable = content_problems(references_of(garden), observed.landscape.references)
+    if unusable:
+        raise ReferencesUnusable(unusable)
+    secrets = await open_secrets(client, observed.landscape, clock)
+    return Built(await with_credentials(observed.landscape, secrets, components), secrets)
 
 
-async def bare_landscape(client: Client, garden: JsonObject, template: Template) -> Landscape:
-    """Return the landscape of a Garden without what it refers to, and without credentials.
-
-    Raises:
-        Malformed: The Garden has values of wrong types.
-        KubeError: The API server refused, or did not answer.
-    """
-    system, extensions = await asyncio.gather(
-        client.find(NAMESPACE_KIND, Key("", KUBE_SYSTEM), metadata_only=True), _extensions(client)
-    )
-    is_self_hosted = labels_of(system or {}).get("gardener.cloud/role") == "shoot"
-    bare = template(garden_from(garden))
-    return replace(bare, extensions=extensions, is_self_hosted=is_self_hosted)
-
-
-async def open_secrets(client: Client, landscape: Landscape, clock: Clock) -> SecretsManager:
+async def open_secrets(
+    client: Client, landscape: Landscape, clock: Clock, generate: Generate = new_data
+) -> SecretsManager:
     """Return the secrets manager for one run.
+
+    Args:
+        generate: See `SecretsManager`.
 
     Raises:
         SecretsManagerError: A managed Secret cannot be read.
         KubeError: The API server refused, or did not answer.
     """
     times = rotation_times(landscape.rotation)
-    return await SecretsManager.open(client, NAMESPACE, IDENTITY, clock=clock, rotation_times=times)
+    return await SecretsManager.open(
+        client, NAMESPACE, IDENTITY, clock=clock, rotation_times=times, generate=generate
+    )
 
 
-async def _with_credentials(
+async def with_credentials(
     landscape: Landscape, secrets: SecretsManager, components: Iterable[Component]
 ) -> Landscape:
-    """Generate the authorities, then the credentials of one component after the other.
+    """Return the landscape with all credentials of its components, generated where they are absent.
 
+    The authorities come first, then the credentials of one component after the other.
     A component may need what an earlier one generated, such as a bundle in a kubeconfig.
+
+    Raises:
+        SecretsManagerError: A credential cannot be generated or adopted.
+        KubeError: The API server refused, or did not answer.
     """
     rotation = landscape.rotation.certificate_authorities
     is_completing = rotation is not None and rotation.phase == "Completing"
@@ -122,53 +105,6 @@ async def _with_credentials(
 
 async def _generate(secrets: SecretsManager, wanted: Iterable[Credential]) -> None:
     """Generate credentials that do not depend on each other; keys take most of the time."""
-    async with asyncio.TaskGroup() as group:
+    async with TaskGroup() as group:
         for credential in wanted:
             group.create_task(secrets.generate(credential.config, credential.options))
-
-
-async def _read_references(
-    client: Client, references: Iterable[Reference]
-) -> dict[tuple[str, Key], JsonObject]:
-    """Return the objects by kind and key; report all that are missing together."""
-    named = list(references)
-    wanted = {(each.kind, each.key) for each in named}
-    objects = await asyncio.gather(*(client.find(_KINDS[kind], key) for kind, key in wanted))
-    found = {
-        identity: obj for identity, obj in zip(wanted, objects, strict=True) if obj is not None
-    }
-    missing = [each for each in named if (each.kind, each.key) not in found]
-    if missing:
-        raise ReferencesMissing([f"{each.kind} {each.key} ({each.field})" for each in missing])
-    return found
-
-
-async def _address(client: Client) -> str:
-    """Return the cluster IP of the Service of gardener-apiserver; empty if there is none yet."""
-    service = await client.find(SERVICE, Key(NAMESPACE, GARDENER_APISERVER.name))
-    return cluster_ip(service)
-
-
-def cluster_ip(service: JsonObject | None) -> str:
-    """Return the cluster IP of a Service; empty if there is none."""
-    return str(map_at(service or {}, "spec").get("clusterIP") or "")
-
-
-async def _wildcard_certificate(client: Client) -> JsonObject | None:
-    found = await client.list(SECRET, NAMESPACE, labels=_WILDCARD)
-    if len(found) > 1:
-        names = ", ".join(sorted(str(Key.of(secret)) for secret in found))
-        raise OperatorError(
-            f"there are {len(found)} Secrets with the label gardener.cloud/role=garden-cert "
-            f"({names}), but a garden has one wildcard certificate at most: remove the label of "
-            "the others"
-        )
-    return found[0] if found else None
-
-
-async def _extensions(client: Client) -> tuple[JsonObject, ...]:
-    """Return the operator's Extensions by name; none in a cluster that does not serve the kind."""
-    try:
-        return tuple(sorted(await client.list(EXTENSION), key=name_of))
-    except UnknownKind:
-        return ()

@@ -5,10 +5,10 @@ first one does. A component that the Garden does not have is removed by the same
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from functools import partial
+from dataclasses import dataclass
 
 from pergola.flow import Graph
-from pergola.operator.components.component import Component
+from pergola.operator.components.component import Component, Rendered
 from pergola.operator.garden.deploy import Deployer
 from pergola.operator.garden.landscape import Landscape
 
@@ -31,36 +31,40 @@ def add_components(
         own: How some components are deployed, by name, if applying their objects is not enough.
     """
     for component in components:
-        apply = (own or {}).get(component.name)
-        deploy = partial(_deploy, component, current, deployer, apply)
-        graph.add(component.deploy, deploy, after=component.after)
+        tasks = _Tasks(component, current, deployer, (own or {}).get(component.name))
+        graph.add(component.deploy, tasks.deploy, after=component.after)
         if component.wait:
-            wait = partial(_wait, component, current, deployer)
-            graph.add(component.wait, wait, after=[component.deploy])
+            graph.add(component.wait, tasks.wait, after=[component.deploy])
 
 
-async def _deploy(
-    component: Component, current: Current, deployer: Deployer, apply: Deploy | None
-) -> None:
-    landscape = current()
-    waits = component.waits and not component.wait
-    if component.absent(landscape) is not None:
-        await deployer.remove(component.leftovers)
-    elif apply is not None:
-        await apply()
-    else:
-        rendered = component.objects(landscape)
-        await deployer.apply(rendered)
-        if waits:
-            await deployer.wait(rendered, component.limit)
-        return
-    if waits:
-        await _wait(component, current, deployer)
+@dataclass(slots=True)
+class _Tasks:
+    """The tasks of one component. What one has applied is awaited by the other."""
 
+    component: Component
+    current: Current
+    deployer: Deployer
+    apply: Deploy | None
+    applied: Rendered | None = None
 
-async def _wait(component: Component, current: Current, deployer: Deployer) -> None:
-    landscape = current()
-    if component.absent(landscape) is not None:
-        await deployer.wait_removed(component.leftovers, component.limit)
-    else:
-        await deployer.wait(component.objects(landscape), component.limit)
+    async def deploy(self) -> None:
+        component = self.component
+        if component.absent(self.current()) is not None:
+            await self.deployer.remove(component.leftovers)
+        elif self.apply is not None:
+            await self.apply()
+        else:
+            rendered = component.objects(self.current())
+            await self.deployer.apply(rendered)
+            self.applied = rendered.outline() if component.waits else None
+        if component.waits and not component.wait:
+            await self.wait()
+
+    async def wait(self) -> None:
+        component, applied = self.component, self.applied
+        self.applied = None
+        if component.absent(self.current()) is not None:
+            await self.deployer.wait_removed(component.leftovers, component.limit)
+        else:
+            rendered = applied or component.objects(self.current())
+            await self.deployer.wait(rendered, component.limit)

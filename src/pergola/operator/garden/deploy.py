@@ -7,21 +7,17 @@ import asyncio
 from contextlib import suppress
 from typing import Final
 
-from pergola.api.managed_resource_status import (
-    applied_problem,
-    deletion_problem,
-    healthy_problem,
-    progressing_problem,
-)
-from pergola.api.objects import JsonObject, Key
+from pergola.api.objects import Key
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.bundle import Bundle, Registry, apply, delete, for_seed, for_shoot
 from pergola.kube.client import Client
 from pergola.kube.errors import UnknownKind
 from pergola.operator.components.component import Managed, Removable, Rendered, Target
 from pergola.operator.garden.direct import DirectObjects
-from pergola.operator.garden.waiting import Note, Problem, gone, unnoted, wait_until
+from pergola.operator.garden.readiness import managed_problem, still_managed
+from pergola.operator.garden.waiting import Note, Problem, unnoted, wait_until
 from pergola.runtime.clock import Clock, SystemClock
+from pergola.runtime.task_group import TaskGroup
 
 _ORIGIN: Final = "gardener"
 _CONDITION: Final = "care.gardener.cloud/condition-type"
@@ -63,11 +59,11 @@ class Deployer:
         Raises:
             NotReady: With the object, and what is wrong with it.
         """
-        async with asyncio.TaskGroup() as group:
+        async with TaskGroup() as group:
             for obj in rendered.direct:
                 group.create_task(self._direct.wait(obj, limit))
             for managed in rendered.managed:
-                key, problem_of = Key(managed.namespace, managed.name), _problem_of(managed)
+                key, problem_of = Key(managed.namespace, managed.name), managed_problem(managed)
                 group.create_task(self._wait_managed(key, problem_of, limit))
 
     async def remove(self, removable: Removable) -> None:
@@ -90,7 +86,7 @@ class Deployer:
         Raises:
             NotReady: With the object that is still there.
         """
-        async with asyncio.TaskGroup() as group:
+        async with TaskGroup() as group:
             for key in removable.managed:
                 group.create_task(self._wait_gone(key, limit))
             for identity in removable.direct:
@@ -98,7 +94,7 @@ class Deployer:
 
     async def _wait_gone(self, key: Key, limit: float) -> None:
         with suppress(UnknownKind):
-            await self._wait_managed(key, _left, limit)
+            await self._wait_managed(key, still_managed, limit)
 
     async def _wait_managed(self, key: Key, problem_of: Problem, limit: float) -> None:
         await wait_until(self._client, MANAGED_RESOURCE, key, problem_of, limit, self._note)
@@ -121,20 +117,3 @@ def bundle_of(managed: Managed) -> Bundle:
         keep_objects=managed.keep,
         labels=labels,
     )
-
-
-def _problem_of(managed: Managed) -> Problem:
-    checks = [applied_problem, healthy_problem]
-    if managed.rolled_out:
-        checks.append(progressing_problem)
-
-    def problem(resource: JsonObject | None) -> str | None:
-        if resource is None:
-            return "it does not exist"
-        return next(filter(None, (check(resource) for check in checks)), None)
-
-    return problem
-
-
-def _left(resource: JsonObject | None) -> str | None:
-    return deletion_problem(resource or {}) or gone(resource)

@@ -1,19 +1,20 @@
 """Objects that the operator applies by itself: written if they differ, awaited if it matters.
 
-An object that still has the version of the last run is not read again: definitions of kinds are
-large, and there are many of them.
+An object that is as the last run left it, apart from its status, is not read again: definitions of
+kinds are large, and there are many of them.
 """
 
 import asyncio
 from collections.abc import Coroutine, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import groupby
 from typing import Any, Final, TypeVar
 
 import orjson
 
+from pergola.api.kinds import CRD
 from pergola.api.marks import CONFIRMATION_DELETION, is_truthy
 from pergola.api.objects import (
     GroupVersionKind,
@@ -21,15 +22,16 @@ from pergola.api.objects import (
     Key,
     annotations_of,
     labels_of,
+    metadata_of,
     resource_version_of,
     uid_of,
 )
-from pergola.health import check, has_rule, progressing
 from pergola.kube.applied import is_applied
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound, UnknownKind
 from pergola.operator.components.component import Identity
 from pergola.operator.garden import etcd_objects
+from pergola.operator.garden.readiness import direct_problem, is_awaited
 from pergola.operator.garden.waiting import Note, Problem, gone, unnoted, wait_until
 from pergola.runtime.clock import Clock
 
@@ -40,6 +42,7 @@ _PROTECTED: Final = "gardener.cloud/deletion-protected"
 _AT_ONCE: Final = 8
 _LISTED: Final = 3
 """From so many cluster-scoped objects of a kind, one list of metadata costs less than each one."""
+_OF_EVERY_WRITE: Final = ("resourceVersion", "managedFields")
 _T = TypeVar("_T")
 
 
@@ -48,13 +51,15 @@ class _Applied:
     """An object after it was applied, or found to be as it is to be.
 
     Attributes:
-        version: Its resourceVersion.
+        state: Of everything but its status; see `_state`.
         digest: Of what was applied.
+        version: Its resourceVersion when it was last seen.
         is_ready: Whether it was healthy and rolled out then.
     """
 
-    version: str
+    state: str
     digest: bytes
+    version: str
     is_ready: bool
 
 
@@ -77,8 +82,8 @@ class DirectObjects:
         """
         for gvk, neighbours in groupby(objects, GroupVersionKind.of):
             each = list(neighbours)
-            versions = await self._versions(gvk, [Key.of(obj) for obj in each])
-            await _all(self._apply(obj, versions.get(Key.of(obj))) for obj in each)
+            present = await self._present(gvk, [Key.of(obj) for obj in each])
+            await _all(self._apply(obj, present.get(Key.of(obj))) for obj in each)
 
     async def wait(self, obj: JsonObject, limit: float) -> None:
         """Wait until an object is healthy and rolled out, if its kind has a rule for that.
@@ -91,8 +96,12 @@ class DirectObjects:
         identity = _identity(obj)
         if identity in self._ready:
             self._ready.discard(identity)
-        elif identity.gvk == etcd_objects.ETCD or has_rule(identity.gvk):
-            await self._wait(identity, limit, _problem_of(identity.gvk))
+        elif is_awaited(identity.gvk):
+            live = await self._wait(identity, limit, direct_problem(identity.gvk))
+            applied = self._applied.get(identity)
+            if applied is not None and live is not None:
+                version = resource_version_of(live)
+                self._applied[identity] = replace(applied, version=version, is_ready=True)
 
     async def delete(self, identity: Identity) -> None:
         """Request the deletion of an object.
@@ -122,23 +131,27 @@ class DirectObjects:
             patch = {"metadata": {"annotations": {CONFIRMATION_DELETION: "true"}}}
             await self._client.patch(*identity, patch)
 
-    async def _versions(self, gvk: GroupVersionKind, keys: list[Key]) -> dict[Key, str]:
-        """Return the current versions of those objects that were applied before."""
+    async def _present(self, gvk: GroupVersionKind, keys: list[Key]) -> dict[Key, JsonObject]:
+        """Return the metadata of those objects that were applied before."""
         known = [key for key in keys if Identity(gvk, key) in self._applied]
         if len(known) >= _LISTED and not any(key.namespace for key in known):
             found = await self._client.list(gvk, metadata_only=True)
         else:
             reads = [self._client.find(gvk, key, metadata_only=True) for key in known]
             found = [obj for obj in await _all(reads) if obj is not None]
-        return {Key.of(obj): resource_version_of(obj) for obj in found}
+        return {Key.of(obj): obj for obj in found}
 
-    async def _apply(self, obj: JsonObject, version: str | None) -> None:
+    async def _apply(self, obj: JsonObject, present: JsonObject | None) -> None:
         identity, digest = _identity(obj), _digest(obj)
         applied = self._applied.get(identity)
-        if applied is None or (applied.version, applied.digest) != (version, digest):
+        state = None if present is None else _state(present)
+        if applied is None or present is None or (applied.state, applied.digest) != (state, digest):
             async with self._slots:
                 applied = await self._write(obj, digest)
-            self._applied[identity] = applied
+        elif resource_version_of(present) != applied.version and identity.gvk != CRD:
+            # Its status changed. Only a kind that is served once is served from then on.
+            applied = replace(applied, is_ready=False)
+        self._applied[identity] = applied
         if applied.is_ready:
             self._ready.add(identity)
         else:
@@ -153,29 +166,30 @@ class DirectObjects:
             if is_etcd:
                 desired = etcd_objects.requested(desired, self._clock.now())
             live = await self._client.apply(desired, manager=MANAGER, force=True)
-        return _Applied(resource_version_of(live), digest, _problem_of(identity.gvk)(live) is None)
+        is_ready = direct_problem(identity.gvk)(live) is None
+        return _Applied(_state(live), digest, resource_version_of(live), is_ready)
 
-    async def _wait(self, identity: Identity, limit: float, problem_of: Problem) -> None:
-        await wait_until(self._client, *identity, problem_of, limit, self._note)
+    async def _wait(
+        self, identity: Identity, limit: float, problem_of: Problem
+    ) -> JsonObject | None:
+        return await wait_until(self._client, *identity, problem_of, limit, self._note)
 
 
 def _identity(obj: JsonObject) -> Identity:
     return Identity(GroupVersionKind.of(obj), Key.of(obj))
 
 
+def _state(obj: JsonObject) -> str:
+    """Return what changes with everything but the status; for some kinds, with that as well."""
+    metadata = metadata_of(obj)
+    if "generation" not in metadata:
+        return resource_version_of(obj)
+    kept = {name: value for name, value in metadata.items() if name not in _OF_EVERY_WRITE}
+    return blake2b(orjson.dumps(kept, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
 def _digest(obj: JsonObject) -> bytes:
     return blake2b(orjson.dumps(obj, option=orjson.OPT_SORT_KEYS)).digest()
-
-
-def _problem_of(gvk: GroupVersionKind) -> Problem:
-    return etcd_objects.problem if gvk == etcd_objects.ETCD else _problem
-
-
-def _problem(obj: JsonObject | None) -> str | None:
-    """Return why an object is not healthy or not rolled out; None if it is, or has no rule."""
-    if obj is None:
-        return "it does not exist"
-    return check(obj) or progressing(obj)
 
 
 async def _all(each: Iterable[Coroutine[Any, Any, _T]]) -> list[_T]:

@@ -1,4 +1,4 @@
-"""What the two API servers of a Garden keep encrypted in etcd (spec 20 §6, §17.3)."""
+"""The resources that the two API servers of a Garden encrypt in etcd (spec 20 §6, §17.3)."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -14,6 +14,9 @@ ALWAYS_BY_GARDENER: Final = (
     "shootstates.core.gardener.cloud",
 )
 """Resources that gardener-apiserver encrypts whatever the Garden says."""
+
+POPULATED: Final = "credentials.gardener.cloud/new-encryption-key-populated"
+"""The annotation of an API server's Deployment all of whose replicas know the new key."""
 
 _GARDENER_GROUPS: Final = tuple(
     f"{name}.gardener.cloud"

@@ -1,4 +1,4 @@
-"""What can go wrong while a Garden is reconciled."""
+"""Errors of reconciling a Garden."""
 
 from collections.abc import Sequence
 
@@ -48,6 +48,22 @@ class ReferencesMissing(OperatorError):
             "correct the fields"
         )
         self.missing = tuple(missing)
+
+
+class ReferencesUnusable(OperatorError):
+    """The Garden names objects without the content that it needs."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        """Make one sentence about all of them.
+
+        Args:
+            problems: Each with its object and field, such as `Secret garden/a (spec.…) is empty`.
+        """
+        super().__init__(
+            f"the Garden names objects that cannot be used: {'; '.join(problems)}; correct their "
+            "content, or name others"
+        )
+        self.problems = tuple(problems)
 
 
 class ReferenceMalformed(OperatorError):

@@ -14,6 +14,7 @@ from pergola.operator.components.catalog import component
 from pergola.operator.components.component import Component
 from pergola.operator.components.crds import CRDS, DELETED_GROUPS, definitions_of
 from pergola.operator.components.etcd_druid import ETCD_DRUID
+from pergola.operator.extension.required_virtual import patch_garden_deleted
 from pergola.operator.garden.cleanup import delete_credentials, delete_unique_objects
 from pergola.operator.garden.extension_resources.deletion import (
     BEFORE_GONE,
@@ -140,7 +141,7 @@ def deletion(run: Run) -> Graph:
         _add(graph, run, name, [ONLY_REQUIRED])
     graph.add(NONE_VIRTUAL, partial(_ensure_none, run, _OWN), after=_tasks(_ACCESS))
     _add(graph, run, _MANAGER, [NONE_VIRTUAL])
-    graph.add(DISCONNECT, run.virtual.close, after=_tasks(_NEEDED_BY_CLIENTS))
+    graph.add(DISCONNECT, partial(_disconnect, run), after=_tasks(_NEEDED_BY_CLIENTS))
     _add_end(graph, run)
     return graph
 
@@ -175,6 +176,11 @@ async def _destroy(run: Run, part: Component) -> None:
     for phase in (replace(removable, direct=()), replace(removable, managed=())):
         await run.deployer.remove(phase)
         await run.deployer.wait_removed(phase, part.limit)
+
+
+async def _disconnect(run: Run) -> None:
+    await run.virtual.close()
+    await patch_garden_deleted(run.client, run.clock)
 
 
 async def _ensure_none(run: Run, selection: Selection) -> None:

@@ -1,7 +1,7 @@
 """The flows of a Garden (spec 20 §11, §12).
 
 Most tasks come from the table of components. The others are access to the virtual cluster, what
-depends on its content, and extension resources.
+depends on its content, rotations of credentials, and extension resources.
 """
 
 from collections.abc import Iterable
@@ -23,6 +23,8 @@ from pergola.operator.garden.extension_resources.tasks import (
 from pergola.operator.garden.gardener_info import add_gardener_info_task
 from pergola.operator.garden.own_tasks import own_tasks
 from pergola.operator.garden.run import Run
+from pergola.operator.rotation.access_tokens import RENEW
+from pergola.operator.rotation.tasks import add_rotation_tasks
 
 SETUP: Final = "Garden runtime setup"
 RECONCILIATION: Final = "Garden reconciliation"
@@ -52,11 +54,19 @@ def reconciliation(run: Run, garden: Key, components: Iterable[Component] = CATA
     graph.add(
         CONNECTION,
         partial(virtual_content.connect, run),
-        after=[API_SERVER_SERVICE.ready, GARDENER_ACCESS.ready],
+        after=[API_SERVER_SERVICE.ready, GARDENER_ACCESS.ready, RENEW],
         retry=Retry.every(1),
         timeout=30,
     )
-    graph.add(REPLICATION, partial(global_password.replicate, run), after=[CONNECTION])
+    # Webhooks of Gardener refuse Secrets of the virtual cluster while its programs roll out.
+    graph.add(
+        REPLICATION,
+        partial(global_password.replicate, run),
+        after=[CONNECTION],
+        retry=Retry.every(5),
+        timeout=120,
+    )
+    add_rotation_tasks(graph, run, garden)
     add_extension_tasks(graph, run)
     add_gardener_info_task(graph, run.current, run.virtual.client)
     return graph

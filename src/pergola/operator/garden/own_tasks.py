@@ -15,9 +15,12 @@ from pergola.kube.errors import ConfigurationError
 from pergola.kube.kubeconfig_file import parse_kubeconfig
 from pergola.operator.components.component import Component
 from pergola.operator.components.gardener_access import EXTERNAL, GARDENER_ACCESS, INTERNAL
+from pergola.operator.components.gardener_apiserver import workload as gardener_apiserver
 from pergola.operator.components.gardener_apiserver.component import GARDENER_APISERVER
 from pergola.operator.components.gardener_apiserver.workload import NAME as GARDENER_SERVICE
 from pergola.operator.components.gardener_dashboard.component import GARDENER_DASHBOARD
+from pergola.operator.components.kube_apiserver import component as kube_apiserver
+from pergola.operator.components.kube_apiserver.component import KUBE_APISERVER
 from pergola.operator.components.kube_apiserver_exposure.services import API_SERVER_SERVICE
 from pergola.operator.components.observability.prometheus_garden.component import (
     PROMETHEUS_GARDEN,
@@ -25,12 +28,13 @@ from pergola.operator.components.observability.prometheus_garden.component impor
 from pergola.operator.components.resource_manager.virtual import VIRTUAL_RESOURCE_MANAGER
 from pergola.operator.components.virtual_access import GENERIC_KUBECONFIG, KUBECONFIG
 from pergola.operator.garden import virtual_manager
-from pergola.operator.garden.build import cluster_ip
 from pergola.operator.garden.component_tasks import Deploy
 from pergola.operator.garden.extension_resources.load_balancer import wait_for_address
 from pergola.operator.garden.landscape import NAMESPACE
+from pergola.operator.garden.observed import cluster_ip
 from pergola.operator.garden.run import Run
 from pergola.operator.garden.virtual_content import observe_seeds
+from pergola.operator.rotation.encryption import roll_out
 
 GENERIC_NAME: Final = "generic-token-kubeconfig.secret.gardener.cloud/name"
 """The annotation of a Garden that names the Secret with the generic kubeconfig."""
@@ -44,6 +48,7 @@ def own_tasks(run: Run, garden: Key) -> Mapping[str, Deploy]:
     return {
         GENERIC_KUBECONFIG.name: partial(publish_generic_kubeconfig, run, garden),
         API_SERVER_SERVICE.name: partial(deploy_api_server_service, run),
+        KUBE_APISERVER.name: partial(deploy_kube_api_server, run),
         VIRTUAL_RESOURCE_MANAGER.name: partial(virtual_manager.deploy, run),
         GARDENER_APISERVER.name: partial(deploy_gardener_api_server, run),
         GARDENER_ACCESS.name: partial(deploy_access, run),
@@ -67,8 +72,25 @@ async def deploy_api_server_service(run: Run) -> None:
     await wait_for_address(run.client, API_SERVER_SERVICE.limit, run.note)
 
 
+async def deploy_kube_api_server(run: Run) -> None:
+    """Deploy kube-apiserver; raises as `roll_out.deploy` does."""
+
+    async def apply() -> None:
+        await run.deployer.apply(KUBE_APISERVER.objects(run.current()))
+
+    server = kube_apiserver.api_server(run.current())
+    await roll_out.deploy(run, KUBE_APISERVER, server, apply)
+
+
 async def deploy_gardener_api_server(run: Run) -> None:
-    """Deploy gardener-apiserver; register it once the address of its Service is known."""
+    """Deploy gardener-apiserver; raises as `roll_out.deploy` does."""
+    server = gardener_apiserver.api_server(run.current())
+    apply = partial(_apply_gardener_api_server, run)
+    await roll_out.deploy(run, GARDENER_APISERVER, server, apply)
+
+
+async def _apply_gardener_api_server(run: Run) -> None:
+    """Apply gardener-apiserver; register it once the address of its Service is known."""
     await run.deployer.apply(GARDENER_APISERVER.objects(run.current()))
     service = await run.wait(SERVICE, _GARDENER, _address_problem, _SERVICE_LIMIT)
     address = cluster_ip(service)

@@ -11,12 +11,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from pergola.api.objects import JsonObject, Key
+from pergola.controllers.references import Reference
 from pergola.operator.components.authorities import authorities
 from pergola.operator.components.component import Component
 from pergola.operator.garden.build import IDENTITY as OPERATOR
 from pergola.operator.garden.credentials import Credential, Credentials
 from pergola.operator.garden.landscape import NAMESPACE, Landscape
-from pergola.operator.garden.references import Reference, references_of
+from pergola.operator.garden.references import references_of
 from pergola.secrets_manager import (
     BasicAuth,
     Certificate,
@@ -80,13 +81,22 @@ def with_placeholders(landscape: Landscape, components: Iterable[Component]) -> 
 
     References that the landscape has stay.
     """
-    landscape = _with_references(landscape)
+    landscape = with_referenced(landscape)
     found = dict(_generated(authorities(is_completing=False)))
     for component in components:
         landscape = landscape.with_credentials(Credentials(found))
         if component.absent(landscape) is None:
             found = {**found, **dict(_generated(component.credentials(landscape)))}
     return landscape.with_credentials(Credentials(found))
+
+
+def with_referenced(landscape: Landscape) -> Landscape:
+    """Return the landscape with placeholders for the references that it lacks."""
+    missing = {
+        (each.kind, each.key): placeholder(each.kind, each.key, _REFERENCED_KEYS)
+        for each in missing_references(landscape)
+    }
+    return replace(landscape, references={**landscape.references, **missing})
 
 
 def missing_references(landscape: Landscape) -> list[Reference]:
@@ -104,14 +114,6 @@ def placeholder(kind: str, key: Key, fields: Iterable[str]) -> JsonObject:
         data = {field: value.decode() for field, value in values.items()}
     metadata = {"name": key.name, "namespace": key.namespace}
     return {"apiVersion": "v1", "kind": kind, "metadata": metadata, "data": data}
-
-
-def _with_references(landscape: Landscape) -> Landscape:
-    missing = {
-        (each.kind, each.key): placeholder(each.kind, each.key, _REFERENCED_KEYS)
-        for each in missing_references(landscape)
-    }
-    return replace(landscape, references={**landscape.references, **missing})
 
 
 def _references(landscape: Landscape) -> list[Reference]:

@@ -10,10 +10,8 @@ from pergola.api.objects import (
     annotations_of,
     deletion_timestamp_of,
     finalizers_of,
-    metadata_of,
-    uid_of,
 )
-from pergola.api.operator_v1alpha1 import GARDEN, garden_from
+from pergola.api.operator_v1alpha1 import GARDEN, Garden, garden_from
 from pergola.extension_api.errors import codes_of
 from pergola.flow import TASK_FAILED, FlowFailed, Graph, Progress
 from pergola.flow import Settings as FlowSettings
@@ -21,16 +19,20 @@ from pergola.flow import run as run_flow
 from pergola.flow.metrics import FlowMetrics
 from pergola.flow.retry import Diagnosis
 from pergola.kube.client import Client
+from pergola.kube.errors import Conflict
 from pergola.operator.components.catalog import CATALOG
 from pergola.operator.garden import flow_delete, flows, operation, prepare
-from pergola.operator.garden.build import Built, Template, bare_landscape, build, open_secrets
+from pergola.operator.garden.build import Built, build, open_secrets
 from pergola.operator.garden.deploy import Deployer
-from pergola.operator.garden.errors import OperatorError
 from pergola.operator.garden.judge import check
 from pergola.operator.garden.leftovers import StillExists
+from pergola.operator.garden.observed import Template, bare_landscape
+from pergola.operator.garden.oldest import check_only_one
 from pergola.operator.garden.run import Run
+from pergola.operator.garden.seeds import SeedWatch, Used
 from pergola.operator.garden.status import Operator, Status, sentence
 from pergola.operator.garden.usage import ensure_unused
+from pergola.operator.rotation import schedule
 from pergola.operator.rotation.phases import key_completes_now
 from pergola.operator.virtual_cluster import VirtualCluster
 from pergola.runtime.clock import Clock
@@ -44,6 +46,8 @@ IGNORE: Final = "operator.gardener.cloud/ignore"
 """The annotation that stops all reconciliation of a Garden (spec 20 'Beyond' 20)."""
 
 _AT_ONCE: Final = 0.005
+_PUNCTUAL: Final = 1.0
+"""Seconds after which a scheduled step is due also by a clock that is a little slow."""
 _SETUP_SPAN: Final = (0, 15)
 _MAIN_SPAN: Final = (15, 100)
 _DELETION_SPAN: Final = (0, 99)
@@ -73,6 +77,7 @@ class GardenReconciler:
         self,
         client: Client,
         virtual: VirtualCluster,
+        seeds: SeedWatch,
         settings: Settings,
         clock: Clock,
         events: Recorder,
@@ -80,6 +85,7 @@ class GardenReconciler:
     ) -> None:
         self._client = client
         self._virtual = virtual
+        self._seeds = seeds
         self._settings = settings
         self._clock = clock
         self._events = events
@@ -103,6 +109,8 @@ class GardenReconciler:
         status = Status(self._client, garden, self._settings.operator, self._clock)
         try:
             return await self._operate(garden, status)
+        except Conflict:
+            raise  # another writer came first; the next attempt starts at once
         except Exception as error:  # whatever it is, the Garden's status says it
             await self._failed(status, error)
             if isinstance(error, FlowFailed) and error.after is not None:
@@ -112,9 +120,12 @@ class GardenReconciler:
     async def _operate(self, garden: JsonObject, status: Status) -> Outcome:
         await check_only_one(self._client, garden)
         is_deleted = deletion_timestamp_of(garden) is not None
-        requested = operation.requested_by(garden)
-        changes = operation.beginning(garden_from(garden), requested, self._clock.now())
+        requested, now = operation.requested_by(garden), self._clock.now()
+        scheduled = schedule.due(garden, now)
+        changes = operation.beginning(garden_from(garden), [*requested, *scheduled], now)
         await status.begin("Delete" if is_deleted else "Reconcile", changes)
+        for each in scheduled:
+            self._events.normal(Regarding.of(garden), "Scheduled", f"{each} begins as scheduled")
         remaining = operation.remaining(requested)
         if remaining is not None:
             status.garden = await self._client.patch(GARDEN, Key.of(garden), remaining)
@@ -132,26 +143,28 @@ class GardenReconciler:
             self._client, status.garden, self._settings.template, CATALOG, self._clock
         )
         run = self._run(built)
-        await self._flow(flows.setup(run), status, _SETUP_SPAN)
-        await self._flow(flows.reconciliation(run, Key.of(status.garden)), status, _MAIN_SPAN)
+        key = Key.of(status.garden)
+        await self._flow(flows.setup(run), status, _SETUP_SPAN, is_followed=True)
+        await self._flow(flows.reconciliation(run, key), status, _MAIN_SPAN, is_followed=True)
         await built.secrets.cleanup()
+        self._seeds.use(Used.by(run.current()))
         garden = garden_from(status.garden)
         await status.succeed(operation.success(garden, self._clock.now()))
         self._events.normal(Regarding.of(status.garden), "Reconciled", "Garden is reconciled")
         if key_completes_now(garden_from(status.garden)):
             return Again(_AT_ONCE)
-        return Again(self._settings.sync_period)
+        return Again(self._until_next(garden_from(status.garden)))
 
     async def _delete(self, status: Status) -> Outcome:
         """Delete everything that belongs to the Garden, and release it.
 
         Raises:
-            OperatorError: It still has Seeds or Shoots.
+            OperatorError: It still has Seeds or Shoots, or they cannot be listed.
             FlowFailed: A task failed.
         """
         if marks.OPERATOR_FINALIZER not in finalizers_of(status.garden):
             return DONE
-        await ensure_unused(self._virtual, status.garden)
+        await ensure_unused(self._client, self._virtual, status.garden)
         landscape = await bare_landscape(self._client, status.garden, self._settings.template)
         secrets = await open_secrets(self._client, landscape, self._clock)
         run = self._run(Built(landscape, secrets))
@@ -159,6 +172,12 @@ class GardenReconciler:
         self._events.normal(Regarding.of(status.garden), "Deleted", "Garden is deleted")
         await prepare.remove_finalizer(self._client, status.garden)
         return DONE
+
+    def _until_next(self, garden: Garden) -> float:
+        """Return the seconds until the next reconciliation without a change."""
+        scheduled = schedule.next_time(garden, self._clock.now())
+        period = self._settings.sync_period
+        return period if scheduled is None else min(period, scheduled.total_seconds() + _PUNCTUAL)
 
     def _run(self, built: Built) -> Run:
         return Run(
@@ -170,8 +189,10 @@ class GardenReconciler:
             note=self._notes,
         )
 
-    async def _flow(self, graph: Graph, status: Status, span: tuple[int, int]) -> None:
-        progress = Progress(graph, status.report, span=span)
+    async def _flow(
+        self, graph: Graph, status: Status, span: tuple[int, int], *, is_followed: bool = False
+    ) -> None:
+        progress = Progress(graph, status.report, span=span, is_followed=is_followed)
         self._notes.progress = progress
         settings = FlowSettings(sentence=TASK_FAILED, diagnose=_diagnose)
         observers = [self._metrics.of(graph.name)]
@@ -202,22 +223,3 @@ class _Notes:
 def _diagnose(error: Exception) -> Diagnosis:
     after = error.after if isinstance(error, StillExists) else None
     return Diagnosis(after=after, codes=tuple(map(str, codes_of(error))))
-
-
-async def check_only_one(client: Client, garden: JsonObject) -> None:
-    """Check that no Garden is older than this one.
-
-    Raises:
-        OperatorError: There is one: only that is reconciled.
-        KubeError: The API server refused, or did not answer.
-    """
-    gardens = await client.list(GARDEN)
-    oldest = min([*gardens, garden], key=_age)
-    if uid_of(oldest) != uid_of(garden):
-        raise OperatorError(
-            f"there can be only one Garden, and {Key.of(oldest).name} is older: delete one of them"
-        )
-
-
-def _age(garden: JsonObject) -> tuple[str, str]:
-    return str(metadata_of(garden).get("creationTimestamp")), uid_of(garden)

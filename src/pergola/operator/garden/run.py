@@ -1,7 +1,8 @@
 """One run of a Garden's flows: the landscape as tasks extend it, and the means to write."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.kube.client import Client
@@ -10,8 +11,12 @@ from pergola.operator.garden.credentials import Credential, Credentials
 from pergola.operator.garden.deploy import Deployer
 from pergola.operator.garden.landscape import Landscape
 from pergola.operator.garden.waiting import Note, Problem, unnoted, wait_until
-from pergola.operator.virtual_cluster import VirtualCluster
+from pergola.operator.rotation.encryption.snapshot import take
+from pergola.operator.virtual_cluster import Reach, VirtualCluster
 from pergola.runtime.clock import Clock
+
+TakeSnapshot: TypeAlias = Callable[[Landscape, Reach], Awaitable[None]]
+"""Takes a full snapshot of the main etcd."""
 
 
 @dataclass(slots=True)
@@ -23,6 +28,7 @@ class Run:
         built: The landscape, and the secrets manager that generated its credentials.
         virtual: Access to the virtual cluster, once it has been deployed.
         note: Receives what tasks wait for.
+        snapshot: Takes a snapshot of etcd.
     """
 
     client: Client
@@ -31,6 +37,7 @@ class Run:
     virtual: VirtualCluster
     built: Built
     note: Note = unnoted
+    snapshot: TakeSnapshot = take
 
     def current(self) -> Landscape:
         """Return the landscape as it is now."""

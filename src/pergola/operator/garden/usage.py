@@ -1,14 +1,18 @@
 """Whether a Garden may be deleted: not while it serves Seeds or Shoots (spec 20 'Beyond' 21)."""
 
+from contextlib import suppress
 from typing import Final
 
 from pergola.api import marks
 from pergola.api.kinds import SHOOT
-from pergola.api.objects import JsonObject, Key, annotations_of
-from pergola.kube.errors import KubeError
+from pergola.api.objects import JsonObject, Key, annotations_of, deletion_timestamp_of
+from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
+from pergola.kube.client import Client
+from pergola.kube.errors import KubeError, UnknownKind
+from pergola.operator.components.gardener_apiserver.component import GARDENER_APISERVER
 from pergola.operator.garden.errors import OperatorError
 from pergola.operator.garden.leftovers import listed
-from pergola.operator.garden.virtual_content import SEED
+from pergola.operator.garden.seeds import SEED
 from pergola.operator.virtual_cluster import NotConnected, VirtualCluster
 from pergola.runtime.logging import get_logger
 
@@ -24,26 +28,52 @@ class GardenInUse(OperatorError):
     """A Garden that is to be deleted still serves Seeds or Shoots."""
 
 
-async def ensure_unused(virtual: VirtualCluster, garden: JsonObject) -> None:
+class UsageUnknown(OperatorError):
+    """Whether a Garden that is to be deleted serves Seeds or Shoots cannot be known now."""
+
+
+async def ensure_unused(client: Client, virtual: VirtualCluster, garden: JsonObject) -> None:
     """Check that a Garden has no Seeds and no Shoots, unless a user gave them up.
 
-    A virtual cluster that cannot be reached does not hold the deletion: it may be gone already.
+    If they cannot be listed, the deletion waits as long as Gardener's API server is deployed.
+    Without it there is nothing to list: it was not deployed yet, or the deletion has removed it.
+
+    Args:
+        client: Of the runtime cluster.
 
     Raises:
         GardenInUse: It has some; the text names them.
+        UsageUnknown: They cannot be listed.
+        KubeError: The runtime cluster refused, or did not answer.
     """
     if marks.is_truthy(annotations_of(garden).get(ABANDON)):
         return
     try:
-        client = await virtual.client()
-        found = {kind.kind: await listed(client, kind) for kind in (SHOOT, SEED)}
+        access = await virtual.client()
+        found = {kind.kind: await listed(access, kind) for kind in (SHOOT, SEED)}
     except (KubeError, NotConnected) as error:
-        log.warning("seeds and shoots not checked before deletion", error=str(error))
+        if await _has_gardener(client):
+            raise UsageUnknown(
+                f"the Seeds and Shoots of the garden cannot be listed: {error}. Its deletion goes "
+                f"on when they can, or with the annotation {ABANDON}=true, which gives them up"
+            ) from error
+        log.info("seeds and shoots not checked before deletion", reason=str(error))
         return
     for kind, objects in found.items():
         if objects:
             names = ", ".join(str(Key.of(each)) for each in objects[:_NAMED])
+            count = f"{len(objects)} {kind}{'s' if len(objects) > 1 else ''}"
             raise GardenInUse(
-                f"the garden still has {len(objects)} {kind}s ({names}): delete them first, or "
+                f"the garden still has {count} ({names}): delete them first, or "
                 f"set the annotation {ABANDON}=true to give them up"
             )
+
+
+async def _has_gardener(client: Client) -> bool:
+    """Return whether Gardener's API server is deployed, and its deletion was not requested."""
+    for key in GARDENER_APISERVER.leftovers.managed:
+        with suppress(UnknownKind):
+            found = await client.find(MANAGED_RESOURCE, key, metadata_only=True)
+            if found is not None and deletion_timestamp_of(found) is None:
+                return True
+    return False

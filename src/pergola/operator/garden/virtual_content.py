@@ -1,6 +1,6 @@
 """The Seeds in the virtual cluster, which some components name (spec 20 §16.6, §16.8)."""
 
-from collections.abc import Iterable
+import asyncio
 from typing import Final
 
 from pergola.api.kinds import INGRESS
@@ -8,22 +8,22 @@ from pergola.api.objects import (
     GroupVersionKind,
     JsonObject,
     Key,
-    labels_of,
-    map_at,
     maps_at,
     name_of,
 )
 from pergola.kube.client import Client
-from pergola.kube.errors import UnknownKind
+from pergola.kube.errors import ApiError, UnknownKind
 from pergola.operator.garden.landscape import NAMESPACE
 from pergola.operator.garden.run import Run
+from pergola.operator.garden.seeds import MANAGED_SEED, SEED, Seed, used_of
+from pergola.runtime.clock import monotonic
+from pergola.runtime.retrying import retrying
 
-SEED: Final = GroupVersionKind("core.gardener.cloud", "v1beta1", "Seed")
-MANAGED_SEED: Final = GroupVersionKind("seedmanagement.gardener.cloud", "v1alpha1", "ManagedSeed")
-
-_NETWORK: Final = "seed.gardener.cloud/network"
 _AGGREGATE: Final = Key(NAMESPACE, "prometheus-aggregate")
 _PREFIX: Final = "p-seed."
+_UNAVAILABLE: Final = 503
+_REACHED_SECONDS: Final = 30.0
+_AGAIN_SECONDS: Final = 1.0
 
 
 async def connect(run: Run) -> None:
@@ -40,31 +40,32 @@ async def connect(run: Run) -> None:
 async def observe_seeds(run: Run) -> None:
     """Add to the landscape what depends on the Seeds; raises as `connect` does."""
     virtual = await run.virtual.client()
-    seeds = _reachable(await _listed(virtual, SEED))
-    managed = {name_of(each) for each in await _listed(virtual, MANAGED_SEED)}
-    names = sorted(name_of(seed) for seed in seeds)
+    seeds = [Seed.of(each) for each in await _listed(virtual, SEED)]
+    used = used_of(seeds, map(name_of, await _listed(virtual, MANAGED_SEED)))
     run.update(
-        seed_domains=tuple(filter(None, map(_domain, seeds))),
+        seed_domains=used.domains,
         own_seed_domain=await _own_domain(run.client),
-        terminal_seed=next((name for name in names if name in managed), ""),
+        terminal_seed=used.terminal,
     )
 
 
 async def _listed(client: Client, gvk: GroupVersionKind) -> list[JsonObject]:
-    """Return the objects of a kind; none while Gardener's API server is not registered yet."""
-    try:
-        return await client.list(gvk)
-    except UnknownKind:
-        return []
+    """Return the objects of a kind; none while Gardener's API server is not registered yet.
 
-
-def _reachable(seeds: Iterable[JsonObject]) -> list[JsonObject]:
-    found = [seed for seed in seeds if labels_of(seed).get(_NETWORK) != "private"]
-    return sorted(found, key=name_of)
-
-
-def _domain(seed: JsonObject) -> str:
-    return str(map_at(seed, "spec", "ingress").get("domain") or "")
+    After a rollout of Gardener's API server the virtual one may need a moment to reach it.
+    """
+    end = monotonic() + _REACHED_SECONDS
+    with retrying() as failed:
+        while True:
+            try:
+                return await client.list(gvk)
+            except UnknownKind:
+                return []
+            except ApiError as error:
+                if error.code != _UNAVAILABLE or monotonic() > end:
+                    raise
+                failed(error)
+            await asyncio.sleep(_AGAIN_SECONDS)
 
 
 async def _own_domain(client: Client) -> str:

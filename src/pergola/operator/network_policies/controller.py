@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
-from pergola.api.ip_ranges import parse_network
+from pergola.api.ip_ranges import is_network, parse_network
 from pergola.api.kinds import ENDPOINT_SLICE, NAMESPACE, NETWORK_POLICY
 from pergola.api.objects import (
     JsonObject,
@@ -21,12 +21,15 @@ from pergola.api.objects import (
 from pergola.api.operator_v1alpha1 import GARDEN, garden_from
 from pergola.api.operator_v1alpha1.runtime_cluster import RuntimeNetworking
 from pergola.kube.applied import has_manager, is_applied
-from pergola.kube.client import Client
+from pergola.kube.errors import ApiError, NotFound
+from pergola.operator.copies import Copies
 from pergola.operator.garden.direct import MANAGER
+from pergola.operator.garden.oldest import seniority
 from pergola.operator.network_policies.policies import NAMES, Networks, policies, to_endpoints
 from pergola.runtime.caching.cache import Cache
+from pergola.runtime.caching.view import View
 from pergola.runtime.controlling.controller import DONE, Outcome
-from pergola.runtime.controlling.unit import Unit, controller_unit
+from pergola.runtime.controlling.unit import Controller, Unit
 from pergola.runtime.controlling.watches import Events, Watch, changed
 from pergola.runtime.metrics import Metrics
 
@@ -38,11 +41,18 @@ _RESOLVE_SECONDS: Final = 30.0
 _HTTPS: Final = 443
 
 
-class _Namespace(NamedTuple):
+class SeenNamespace(NamedTuple):
     """The part of a namespace that decides about its policies."""
 
     labels: tuple[tuple[str, str], ...]
     is_active: bool
+
+
+class _SeenGarden(NamedTuple):
+    """The networks of a Garden, and which one is the oldest."""
+
+    seniority: tuple[str, str]
+    networking: RuntimeNetworking
 
 
 class _Endpoints(NamedTuple):
@@ -60,9 +70,10 @@ class NamespacePolicies:
         server: The URL of the runtime cluster's API server, as the operator reaches it.
     """
 
-    def __init__(self, client: Client, selectors: Iterable[JsonObject], server: str) -> None:
-        self.namespaces = Cache(client, NAMESPACE, _namespace)
-        self.gardens = Cache(client, GARDEN, _networking)
+    def __init__(self, copies: Copies, selectors: Iterable[JsonObject], server: str) -> None:
+        client = copies.client
+        self.namespaces = View(copies.of(NAMESPACE), _namespace)
+        self.gardens = View(copies.of(GARDEN), _garden)
         self.policies = Cache(client, NETWORK_POLICY, _policy, labels=f"!{_OF_SERVICES}")
         self.endpoints = Cache(client, ENDPOINT_SLICE, _endpoints, namespace=_API_SERVER.namespace)
         self.resolved: Events[None] = Events()
@@ -92,13 +103,20 @@ class NamespacePolicies:
         for key, policy in wanted.items():
             live = self.policies.get(key)
             if live is None or not is_applied(policy, live, MANAGER):
-                await self._client.apply(policy, manager=MANAGER, force=True)
+                await self._apply(policy)
         for name in NAMES:
             key = Key(namespace, name)
             live = self.policies.get(key)
             if live is not None and key not in wanted and has_manager(live, MANAGER):
                 await self._client.delete(NETWORK_POLICY, key, uid=uid_of(live))
         return DONE
+
+    async def _apply(self, policy: JsonObject) -> None:
+        try:
+            await self._client.apply(policy, manager=MANAGER, force=True)
+        except ApiError as error:
+            if not _is_gone(error):
+                raise
 
     async def resolve(self) -> None:
         """Look up the API server's addresses every 30 seconds, until cancelled."""
@@ -114,9 +132,13 @@ class NamespacePolicies:
             await asyncio.sleep(_RESOLVE_SECONDS)
 
     def _networks(self) -> Networks | None:
-        """Return the networks; None without a Garden, or before the first look-up."""
-        networking = next((each for _, each in self.gardens.items()), None)
-        if networking is None or self._addresses is None:
+        """Return the networks; None without a valid Garden, or before the first look-up.
+
+        The status of an invalid Garden says what is wrong. Until it is corrected, policies stay.
+        """
+        gardens = [seen for _, seen in self.gardens.items()]
+        networking = min(gardens).networking if gardens else None
+        if networking is None or self._addresses is None or not _is_valid(networking):
             return None
         services = tuple(map(parse_network, networking.services))
         own = (*networking.nodes, *networking.pods)
@@ -135,8 +157,19 @@ class NamespacePolicies:
         return to_endpoints(addresses, ports)
 
 
+def _is_gone(error: ApiError) -> bool:
+    """Return whether an object cannot be created because its namespace is gone, or on its way."""
+    causes = {cause.get("reason") for cause in error.causes}
+    return isinstance(error, NotFound) or "NamespaceTerminating" in causes
+
+
+def _is_valid(networking: RuntimeNetworking) -> bool:
+    ranges = (*networking.nodes, *networking.pods, *networking.services, *networking.block_cidrs)
+    return all(map(is_network, ranges))
+
+
 def network_policies(
-    client: Client,
+    copies: Copies,
     selectors: Iterable[JsonObject],
     server: str,
     *,
@@ -144,9 +177,9 @@ def network_policies(
     metrics: Metrics,
 ) -> Unit:
     """Return the controller; see `NamespacePolicies`."""
-    reconciler = NamespacePolicies(client, selectors, server)
+    reconciler = NamespacePolicies(copies, selectors, server)
     every = reconciler.every_namespace
-    return controller_unit(
+    return Controller(
         NAME,
         reconciler.reconcile,
         watches=[
@@ -162,14 +195,14 @@ def network_policies(
     )
 
 
-def _namespace(obj: JsonObject) -> _Namespace:
+def _namespace(obj: JsonObject) -> SeenNamespace:
     is_active = map_at(obj, "status").get("phase") == "Active"
     deleted = deletion_timestamp_of(obj) is not None
-    return _Namespace(tuple(sorted(labels_of(obj).items())), is_active and not deleted)
+    return SeenNamespace(tuple(sorted(labels_of(obj).items())), is_active and not deleted)
 
 
-def _networking(garden: JsonObject) -> RuntimeNetworking:
-    return garden_from(garden).spec.runtime_cluster.networking
+def _garden(garden: JsonObject) -> _SeenGarden:
+    return _SeenGarden(seniority(garden), garden_from(garden).spec.runtime_cluster.networking)
 
 
 def _policy(obj: JsonObject) -> JsonObject | None:

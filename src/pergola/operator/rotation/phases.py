@@ -58,12 +58,26 @@ _COMPLETES: Final = {
 def begun(garden: Garden, requested: Iterable[str], now: datetime) -> JsonObject:
     """Return the change at the start of a reconciliation.
 
+    A request that the phase does not permit changes nothing. An operator that is killed after it
+    wrote the status sees its request again: starting once more would make a third credential, and
+    lose the one that everyone uses.
+
     Args:
         requested: The operations that the Garden's annotation names.
     """
     requested, current = list(requested), rotation_of(garden)
-    started = {part for each in requested for part in _STARTS.get(each, ())}
-    completed = {part for each in requested for part in _COMPLETES.get(each, ())}
+    started = {
+        part
+        for each in requested
+        for part in _STARTS.get(each, ())
+        if part == _OBSERVABILITY or _phase(current.get(part)) in ("", COMPLETED)
+    }
+    completed = {
+        part
+        for each in requested
+        for part in _COMPLETES.get(each, ())
+        if _phase(current.get(part)) == PREPARED
+    }
     if operations.ROTATE_CREDENTIALS_COMPLETE in requested and _completes_by_itself(garden):
         completed.discard(_ETCD_KEY)
     if _changes_provider(garden):
@@ -75,9 +89,8 @@ def begun(garden: Garden, requested: Iterable[str], now: datetime) -> JsonObject
         patch[_ETCD_KEY][_AUTOMATIC] = _is_automatic(garden, requested)
     if _OBSERVABILITY in started:
         patch[_OBSERVABILITY] = {"lastInitiationTime": timestamp(now)}
-    for part in sorted(completed - started):
-        if part in current:
-            patch[part] = {"phase": COMPLETING, "lastCompletionTriggeredTime": timestamp(now)}
+    for part in sorted(completed):
+        patch[part] = {"phase": COMPLETING, "lastCompletionTriggeredTime": timestamp(now)}
     return patch
 
 
@@ -91,8 +104,7 @@ def succeeded(garden: Garden, now: datetime) -> JsonObject:
             patch[part] = _ENDINGS[rotation.phase](now)
             if part == _ETCD_KEY and rotation.phase == COMPLETING:
                 patch[part][_AUTOMATIC] = None
-    observability = current.get(_OBSERVABILITY)
-    if isinstance(observability, ObservabilityRotation) and _is_running(observability):
+    if is_observability_running(garden):
         patch[_OBSERVABILITY] = {"lastCompletionTime": timestamp(now)}
     return patch
 
@@ -103,6 +115,21 @@ def key_completes_now(garden: Garden) -> bool:
     if not isinstance(key, Rotation) or key.phase != PREPARED:
         return False
     return bool(getattr(key, "auto_complete_after_prepared", None)) or _completes_by_itself(garden)
+
+
+def in_progress(garden: Garden) -> tuple[str, ...]:
+    """Return the rotations that have not ended, such as `serviceAccountKey: Prepared`."""
+    phases = {part: _phase(rotation) for part, rotation in rotation_of(garden).items()}
+    if is_observability_running(garden):
+        phases[_OBSERVABILITY] = PREPARING
+    running = {part: phase for part, phase in phases.items() if phase not in ("", COMPLETED)}
+    return tuple(f"{part}: {phase}" for part, phase in running.items())
+
+
+def is_observability_running(garden: Garden) -> bool:
+    """Return whether the passwords of observability were rotated, and not everywhere yet."""
+    observability = rotation_of(garden).get(_OBSERVABILITY)
+    return isinstance(observability, ObservabilityRotation) and _is_running(observability)
 
 
 def rotation_of(garden: Garden) -> dict[str, Rotation | ObservabilityRotation]:
@@ -119,7 +146,29 @@ def rotation_of(garden: Garden) -> dict[str, Rotation | ObservabilityRotation]:
     return {name: each for name, each in found.items() if each is not None}
 
 
+def phases_since(garden: Garden) -> dict[str, tuple[str, datetime]]:
+    """Return the phase of each rotation of two steps, and since when it is in that phase."""
+    found: dict[str, tuple[str, datetime]] = {}
+    for part in _PHASED:
+        rotation = rotation_of(garden).get(part)
+        if not isinstance(rotation, Rotation):
+            continue
+        times = {
+            PREPARING: rotation.last_initiation_time,
+            PREPARED: rotation.last_initiation_finished_time,
+            COMPLETING: rotation.last_completion_triggered_time,
+            COMPLETED: rotation.last_completion_time,
+        }
+        if since := times.get(rotation.phase):
+            found[part] = rotation.phase, _time(since)
+    return found
+
+
 _PHASED: Final = (_CA, _ACCOUNT_KEY, _ETCD_KEY, _WORKLOAD_KEY)
+
+
+def _phase(rotation: Rotation | ObservabilityRotation | None) -> str:
+    return rotation.phase if isinstance(rotation, Rotation) else ""
 
 
 def _started(now: datetime) -> JsonObject:

@@ -39,7 +39,7 @@ from pergola.kube.client import Client
 from pergola.kube.errors import Conflict, KubeError, NotFound, UnknownKind
 from pergola.runtime.clock import Clock
 from pergola.runtime.controlling.controller import DONE, Again, Outcome, ReconcileError
-from pergola.runtime.controlling.unit import Unit, controller_unit
+from pergola.runtime.controlling.unit import Controller, Unit
 from pergola.runtime.logging import get_logger
 from pergola.runtime.metrics import Metrics
 
@@ -93,7 +93,7 @@ def garbage_collector_unit(
         namespaces=settings.namespaces,
         minimum_age=settings.minimum_age,
     )
-    return controller_unit(
+    return Controller(
         NAME,
         collector.reconcile,
         watches=(),

@@ -43,7 +43,7 @@ from pergola.resource_manager.target import Target, TargetChange
 from pergola.runtime.caching.cache import Change
 from pergola.runtime.clock import Clock
 from pergola.runtime.controlling.controller import DONE, Again, Outcome
-from pergola.runtime.controlling.unit import Unit, controller_unit
+from pergola.runtime.controlling.unit import Controller, Unit
 from pergola.runtime.controlling.watches import Watch
 from pergola.runtime.metrics import Metrics
 
@@ -98,7 +98,7 @@ def health_unit(
                 health.lost(key, event.gvk, event.change.key)
             yield key
 
-    return controller_unit(
+    return Controller(
         NAME,
         health.reconcile,
         watches=[

@@ -42,7 +42,7 @@ from pergola.resource_manager.webhooks.high_availability_config.settings import 
 from pergola.resource_manager.webhooks.high_availability_config.spread import HOST_KEY
 from pergola.resource_manager.webhooks.high_availability_config.spread import PATH as CONSTRAINTS
 from pergola.runtime.caching.cache import Change
-from pergola.runtime.controlling.controller import DONE, Again, Controller, Outcome, ReconcileError
+from pergola.runtime.controlling.controller import DONE, Again, Outcome, ReconcileError, Workers
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.logging import get_logger
 from pergola.runtime.metrics import Metrics
@@ -100,9 +100,7 @@ def high_availability_retrigger(
         environment: the webhook's caches, which the webhook runs.
     """
     reconciler = Retrigger(client, environment, handler, settings)
-    controller = Controller(
-        NAME, reconciler.reconcile, workers=1, metrics=metrics, deadline=_DEADLINE
-    )
+    controller = Workers(NAME, reconciler.reconcile, workers=1, metrics=metrics, deadline=_DEADLINE)
     wakes = _Wakes(environment, controller, settings)
     environment.namespaces.subscribe(wakes.on_namespace)
     environment.nodes.subscribe(wakes.on_node)
@@ -211,7 +209,7 @@ class _Wakes:
     """The triggers: which change enqueues which namespaces."""
 
     def __init__(
-        self, environment: ClusterEnvironment, controller: Controller[Wake], settings: Settings
+        self, environment: ClusterEnvironment, controller: Workers[Wake], settings: Settings
     ) -> None:
         self._environment = environment
         self._queue = controller.queue

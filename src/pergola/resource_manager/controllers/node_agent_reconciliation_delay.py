@@ -26,7 +26,7 @@ from pergola.kube.client import Client
 from pergola.kube.errors import Conflict, KubeError, NotFound
 from pergola.runtime.caching.cache import Cache, Change
 from pergola.runtime.controlling.controller import DONE, Again, Outcome, ReconcileError
-from pergola.runtime.controlling.unit import Unit, controller_unit
+from pergola.runtime.controlling.unit import Controller, Unit
 from pergola.runtime.controlling.watches import Watch, one_key
 from pergola.runtime.logging import get_logger
 from pergola.runtime.metrics import Metrics
@@ -74,7 +74,7 @@ def node_agent_reconciliation_delay(
         metadata_only=True,
     )
     reconciler = NodeAgentReconciliationDelay(client, nodes, secrets, settings)
-    return controller_unit(
+    return Controller(
         NAME,
         reconciler.reconcile,
         watches=[

@@ -19,7 +19,7 @@ from pergola.kube.errors import NotFound
 from pergola.resource_manager.source import SeenResource, SeenSecret, Source
 from pergola.runtime.caching.cache import Change
 from pergola.runtime.controlling.controller import DONE, Outcome
-from pergola.runtime.controlling.unit import Unit, controller_unit
+from pergola.runtime.controlling.unit import Controller, Unit
 from pergola.runtime.controlling.watches import Watch
 from pergola.runtime.logging import get_logger
 from pergola.runtime.metrics import Metrics
@@ -42,7 +42,7 @@ class Settings:
 
 def secret_unit(source: Source, secrets: "Secrets", settings: Settings, metrics: Metrics) -> Unit:
     """Return the controller that protects Secrets while ManagedResources need them."""
-    return controller_unit(
+    return Controller(
         NAME,
         secrets.reconcile,
         watches=[

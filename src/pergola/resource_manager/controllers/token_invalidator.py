@@ -28,7 +28,7 @@ from pergola.kube.errors import NotFound
 from pergola.runtime.caching.caches import Caches
 from pergola.runtime.caching.index import Index
 from pergola.runtime.controlling.controller import DONE, Again, Outcome, ReconcileError
-from pergola.runtime.controlling.unit import Unit, controller_unit
+from pergola.runtime.controlling.unit import Controller, Unit
 from pergola.runtime.controlling.watches import Watch, all_of, changed, exists, later
 from pergola.runtime.logging import get_logger
 from pergola.runtime.metrics import Metrics
@@ -90,7 +90,7 @@ def token_invalidator(target: Client, settings: Settings, *, metrics: Metrics) -
     )
     accounts = Caches(target, SERVICE_ACCOUNT, keep_account, namespaces=settings.namespaces)
     by_account = Index(secrets, _account_keys)
-    return controller_unit(
+    return Controller(
         "token-invalidator",
         TokenInvalidator(target, secrets, accounts).reconcile,
         watches=[

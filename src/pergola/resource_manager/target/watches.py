@@ -9,6 +9,7 @@ from pergola.api.objects import GroupVersionKind, JsonObject
 from pergola.kube.client import Client
 from pergola.runtime.caching.cache import Cache, Subscriber
 from pergola.runtime.logging import get_logger
+from pergola.runtime.task_group import TaskGroup
 
 log = get_logger("target")
 T = TypeVar("T")
@@ -32,7 +33,7 @@ class Watches:
 
     async def run(self) -> None:
         """Run watches as they are needed, until cancelled."""
-        async with asyncio.TaskGroup() as group:
+        async with TaskGroup() as group:
             while True:
                 cache = await self._needed.get()
                 group.create_task(cache.run(), name=f"watch {cache.gvk}")

@@ -62,3 +62,13 @@ def webhooks(config: Webhooks, dependencies: Dependencies) -> list[Webhook]:
         if switch(config).enabled
         for webhook in declare(config, dependencies)
     ]
+
+
+def everything() -> Webhooks:
+    """Return settings that enable all webhooks that need none."""
+    settings = Webhooks()
+    for name in settings.__struct_fields__:
+        switch: Switch = getattr(settings, name)
+        switch.enabled = True
+    settings.kubernetes_service_host.enabled = False  # needs a host
+    return settings

@@ -10,7 +10,6 @@ from collections.abc import Callable
 import pytest
 
 from pergola.api.kinds import (
-    EVENT,
     GATEWAY,
     INGRESS,
     NAMESPACE,
@@ -422,9 +421,7 @@ async def test_a_label_key_that_is_too_long_is_shortened_and_reported(site: Poli
     live = await site.client.get(NETWORK_POLICY, site.key(f"egress-to-{name}-tcp-5678"))
     short = f"{L}to-this-is-a-very-long-svc-name-which-will-exceed-max-len-7c268"
     assert live["spec"]["podSelector"] == {"matchLabels": {short: "allowed"}}
-    # The API server reports repairs of cluster IPs in the same namespace.
-    found = await site.client.list(EVENT, site.namespace)
-    events = [e for e in found if e["reportingController"] == "networkpolicy-controller"]
+    events = await site.reported()
     assert [(e["type"], e["reason"]) for e in events] == [
         ("Warning", "PodLabelSelectorKey(s)TooLong")
     ]

@@ -8,7 +8,6 @@ from typing import Final
 
 import pytest
 
-from pergola.api.kinds import CRD
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.api.operator_v1alpha1 import GARDEN
 from pergola.api.operator_v1alpha1.garden import CARE_CONDITIONS
@@ -17,6 +16,7 @@ from pergola.kube.errors import NotFound
 from pergola.kube.kubeconfig import ClusterConfig, load
 from pergola.operator.care import HealthEndpoint, Settings, garden_care
 from pergola.operator.care.prometheus import PROMETHEUS, Query, query_prometheus
+from pergola.operator.copies import Copies
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 from pergola.sandbox import Sandbox
@@ -28,10 +28,11 @@ from pergola.testing.care_site import (
     manifest,
     statuses_of,
     template,
+    with_copies,
 )
-from pergola.testing.crds import install_definitions
+from pergola.testing.crds import delete_definition, install_definitions
 from pergola.testing.service_accounts import service_account_config, until_allowed
-from pergola.testing.waiting import running, until, until_gone
+from pergola.testing.waiting import running, until
 
 pytestmark = pytest.mark.timeout(600)  # Helm may have to be built
 
@@ -48,7 +49,9 @@ def unit(
     metrics: Metrics,
     query: Query = query_prometheus,
 ) -> Unit:
-    return garden_care(client, virtual, template, settings, metrics=metrics, query=query)
+    copies = Copies(client)
+    care = garden_care(copies, virtual, template, settings, metrics=metrics, query=query)
+    return with_copies(copies, care)
 
 
 @pytest.fixture
@@ -72,7 +75,7 @@ async def test_if_managed_resources_cannot_be_listed_everything_is_unknown(
     await care_site.heal()
     await care_site.create_garden()
     metrics, virtual = Metrics(), SwitchedCluster()
-    settings = Settings(sync_period=timedelta(seconds=1))
+    settings = Settings(sync_period=timedelta(seconds=3))  # and the limit of a run
     async with (
         Client.connect(restricted) as client,
         running(unit(client, settings, virtual, metrics)),
@@ -112,7 +115,7 @@ async def test_the_permissions_of_the_chart_are_enough(
         result = [{"metric": {"task": "scrape"}, "value": [0, value]}]
         return {"status": "success", "data": {"resultType": "vector", "result": result}}
 
-    settings = Settings(sync_period=timedelta(seconds=0.3), queries_prometheus=True)
+    settings = Settings(sync_period=timedelta(seconds=1), queries_prometheus=True)
     try:
         async with (
             Client.connect(granted) as client,
@@ -131,8 +134,7 @@ async def test_without_the_kind_there_is_no_prometheus_to_query(
 ) -> None:
     key = Key("", PROMETHEUSES)
     with contextlib.suppress(NotFound):
-        await care_site.client.delete(CRD, key)
-    await until_gone(care_site.client, CRD, key)
+        await delete_definition(care_site.client, key)
     await care_site.heal()
     await care_site.create_garden()
     settings = Settings(sync_period=timedelta(hours=1), queries_prometheus=True)

@@ -11,9 +11,11 @@ from pergola.operator.care import Settings, garden_care
 from pergola.operator.care.extras import (
     BACKUPS_HEALTHY,
     CERTIFICATES_VALID,
+    CREDENTIALS_ROTATED,
     DNS_RECORDS_HEALTHY,
     EXTRAS,
 )
+from pergola.operator.copies import Copies
 from pergola.runtime.clock import FakeClock
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
@@ -25,17 +27,21 @@ from pergola.testing.care_site import (
     manifest,
     statuses_of,
     template,
+    with_copies,
 )
 from pergola.testing.waiting import running, until
 from pergola.testing.world import RecordingClient
 
 NOW = datetime(2026, 5, 4, 3, 2, 1, tzinfo=UTC)
-QUICK = Settings(sync_period=timedelta(seconds=0.3))
+QUICK = Settings(sync_period=timedelta(seconds=1))
 KEY = Key("garden", "ca-0123abcd")
 
 
 def unit(client: Client, clock: FakeClock) -> Unit:
-    return garden_care(client, SwitchedCluster(), template, QUICK, metrics=Metrics(), clock=clock)
+    copies = Copies(client)
+    virtual, metrics = SwitchedCluster(), Metrics()
+    care = garden_care(copies, virtual, template, QUICK, metrics=metrics, clock=clock)
+    return with_copies(copies, care)
 
 
 def credential(until: datetime) -> JsonObject:
@@ -87,6 +93,9 @@ async def test_a_credential_that_was_not_renewed_is_reported_in_time(
             await care_site.until(CERTIFICATES_VALID, "True", "CertificatesValid")
             clock.set(NOW + timedelta(hours=1))
             found = await care_site.until(CERTIFICATES_VALID, "False", "CertificatesExpiring")
+            await care_site.until(CREDENTIALS_ROTATED, "True", "CredentialsRecent")
+            clock.set(NOW + timedelta(days=70))
+            await care_site.until(CREDENTIALS_ROTATED, "False", "CredentialsOld")
     finally:
         await care_site.client.delete(SECRET, KEY)
     assert found["message"] == (

@@ -17,7 +17,8 @@ from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.operator.care import HealthEndpoint, Probe, Settings, garden_care
-from pergola.operator.care.watches import ETCD
+from pergola.operator.copies import Copies
+from pergola.operator.garden.etcd_objects import ETCD
 from pergola.runtime.clock import Clock, FakeClock
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
@@ -30,6 +31,7 @@ from pergola.testing.care_site import (
     last_operation,
     statuses_of,
     template,
+    with_copies,
 )
 from pergola.testing.waiting import running, settled, until
 from pergola.testing.world import RecordingClient
@@ -37,7 +39,7 @@ from pergola.testing.world import RecordingClient
 API, RUNTIME, VIRTUAL, OBSERVABILITY = CARE_CONDITIONS
 NOW = datetime(2026, 5, 4, 3, 2, 1, tzinfo=UTC)
 ON_EVENTS = Settings(sync_period=timedelta(hours=1))
-QUICK = Settings(sync_period=timedelta(seconds=0.3))
+QUICK = Settings(sync_period=timedelta(seconds=1))
 UNHEALTHY: dict[str, Any] = {"ResourcesHealthy": "False"}
 
 
@@ -49,14 +51,16 @@ def unit(
     clock: Clock | None = None,
     metrics: Metrics | None = None,
 ) -> Unit:
-    return garden_care(
-        client,
+    copies = Copies(client)
+    care = garden_care(
+        copies,
         virtual or SwitchedCluster(),
         template,
         settings,
         metrics=metrics or Metrics(),
         clock=clock,
     )
+    return with_copies(copies, care)
 
 
 def failing(garden: JsonObject) -> set[str]:
@@ -160,7 +164,7 @@ async def test_a_virtual_api_server_that_fails_progresses_for_the_threshold(
     await care_site.heal()
     await care_site.create_garden()
     clock, virtual = FakeClock(NOW), SwitchedCluster()
-    settings = Settings(sync_period=timedelta(seconds=0.3), thresholds={API: timedelta(minutes=1)})
+    settings = Settings(sync_period=timedelta(seconds=1), thresholds={API: timedelta(minutes=1)})
     async with running(unit(writer, settings, virtual, clock=clock)):
         await care_site.until(API, "True")
         virtual.answer = answer

@@ -5,6 +5,7 @@ import base64
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from aiohttp import web
@@ -18,7 +19,10 @@ from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import dump, parse
 from pergola.operator.care import Probe, VirtualApiServer
 from pergola.operator.components.virtual_access import requests_token
+from pergola.operator.copies import Copies
+from pergola.operator.virtual_cluster import VirtualCluster
 from pergola.pki import Token, kubeconfig
+from pergola.runtime.controlling.unit import Unit
 from pergola.sandbox import Sandbox
 from pergola.testing.proxy import CuttableProxy
 from pergola.testing.waiting import running, settled
@@ -63,11 +67,19 @@ async def access(runtime: Client) -> AsyncIterator[Access]:
     await found.delete()
 
 
+class Server(NamedTuple):
+    """The API server as care sees it, and the copies of the Secrets with its kubeconfigs."""
+
+    care: VirtualApiServer
+    copies: Unit
+
+
 @pytest.fixture
-async def server(runtime: Client) -> AsyncIterator[VirtualApiServer]:
-    found = VirtualApiServer(runtime)
-    async with running(found.unit):
-        yield found
+async def server(runtime: Client) -> AsyncIterator[Server]:
+    copies = Copies(runtime)
+    secrets = Unit("secrets", caches=[copies.of(SECRET, "garden")])
+    async with running(secrets), VirtualCluster(copies.client) as cluster:
+        yield Server(VirtualApiServer(cluster), secrets)
 
 
 @pytest.fixture
@@ -78,11 +90,11 @@ def administrator(garden_sandbox: Sandbox) -> JsonObject:
     return content
 
 
-async def probed(server: VirtualApiServer, access: Access) -> Probe | None:
+async def probed(server: Server, access: Access) -> Probe | None:
     """Probe the server once the change of the Secret has arrived."""
-    await settled(server.unit, access.client)
+    await settled(server.copies, access.client)
     async with asyncio.timeout(30):
-        return await server.probe()
+        return await server.care.probe()
 
 
 @asynccontextmanager
@@ -99,7 +111,7 @@ def simple(server: str, token: str = "given") -> JsonObject:  # noqa: S107 - of 
 
 
 async def test_a_healthy_api_server_says_so(
-    access: Access, server: VirtualApiServer, administrator: JsonObject
+    access: Access, server: Server, administrator: JsonObject
 ) -> None:
     await access.put(administrator)
     found = await probed(server, access)
@@ -108,9 +120,7 @@ async def test_a_healthy_api_server_says_so(
     assert found.seconds > 0
 
 
-async def test_without_a_secret_there_is_no_access(
-    access: Access, server: VirtualApiServer
-) -> None:
+async def test_without_a_secret_there_is_no_access(access: Access, server: Server) -> None:
     assert await probed(server, access) is None
 
 
@@ -127,14 +137,14 @@ async def test_without_a_secret_there_is_no_access(
     ids=["empty", "broken", "text", "no token", "no context", "no server"],
 )
 async def test_a_kubeconfig_that_cannot_be_used_is_no_access(
-    access: Access, server: VirtualApiServer, content: JsonObject | bytes
+    access: Access, server: Server, content: JsonObject | bytes
 ) -> None:
     await access.put(content)
     assert await probed(server, access) is None
 
 
 async def test_a_kubeconfig_may_not_run_programs(
-    access: Access, server: VirtualApiServer, administrator: JsonObject
+    access: Access, server: Server, administrator: JsonObject
 ) -> None:
     plugin = {"apiVersion": "client.authentication.k8s.io/v1", "command": "/bin/true"}
     users = [{"name": each["name"], "user": {"exec": plugin}} for each in administrator["users"]]
@@ -143,7 +153,7 @@ async def test_a_kubeconfig_may_not_run_programs(
 
 
 async def test_a_new_kubeconfig_is_used_from_then_on(
-    access: Access, server: VirtualApiServer, administrator: JsonObject
+    access: Access, server: Server, administrator: JsonObject
 ) -> None:
     tokens = []
 
@@ -164,7 +174,7 @@ async def test_a_new_kubeconfig_is_used_from_then_on(
 
 
 async def test_the_answer_of_an_unhealthy_api_server_is_reported(
-    access: Access, server: VirtualApiServer
+    access: Access, server: Server
 ) -> None:
     async def handle(_: web.Request) -> web.Response:
         return web.Response(status=500, text="[-]etcd failed: reason withheld")
@@ -178,7 +188,7 @@ async def test_the_answer_of_an_unhealthy_api_server_is_reported(
 
 async def test_an_api_server_that_does_not_answer_is_reported(
     access: Access,
-    server: VirtualApiServer,
+    server: Server,
     administrator: JsonObject,
     garden_sandbox: Sandbox,
 ) -> None:
@@ -199,7 +209,7 @@ async def test_an_api_server_that_does_not_answer_is_reported(
         assert (await probed(server, access) or Probe(0)).code == 200
 
 
-async def test_tokens_are_in_no_answer(access: Access, server: VirtualApiServer) -> None:
+async def test_tokens_are_in_no_answer(access: Access, server: Server) -> None:
     await access.put(simple("https://127.0.0.1:1", "s3cret"))
     found = await probed(server, access)
     assert found is not None

@@ -29,10 +29,10 @@ from pergola.resource_manager.webhooks.high_availability_config.settings import 
 )
 from pergola.runtime.controlling.unit import Unit
 from pergola.sandbox import Sandbox
-from pergola.testing.crds import is_established
+from pergola.testing.crds import serve
 from pergola.testing.objects import definition
 from pergola.testing.reviews import review_of
-from pergola.testing.waiting import PATIENCE, running, until
+from pergola.testing.waiting import PATIENCE, running
 from pergola.testing.world import RecordingClient
 
 
@@ -64,8 +64,7 @@ async def hvpas(lone_client: Client) -> AsyncIterator[None]:
     """Install Hvpas for the duration of a test."""
     crd = definition(HVPA)
     crd["metadata"]["annotations"] = {"api-approved.kubernetes.io": "unapproved, it is for tests"}
-    await lone_client.apply(crd, manager="tests", force=True)
-    await until(lone_client, CRD, Key.of(crd), is_established)
+    await serve(lone_client, crd)
     await until_discovered(lone_client, wanted=True)
     yield
     await lone_client.delete(CRD, Key.of(crd))

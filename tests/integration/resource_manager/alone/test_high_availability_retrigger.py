@@ -27,7 +27,7 @@ from pergola.testing.world import RecordingClient
 class Site:
     """A namespace with workloads, and the controller without a webhook behind it.
 
-    Nobody answers the API server here: what would be changed stays as it is, so that each wake
+    No webhook answers the API server here: objects stay as they are, so that each wake
     shows as a patch.
     """
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pergola.api.kinds import CRD, DESTINATION_RULE, ENVOY_FILTER, NAMESPACE, SERVICE
+from pergola.api.kinds import DESTINATION_RULE, ENVOY_FILTER, NAMESPACE, SERVICE
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, labels_of, uid_of
 from pergola.kube.client import Client
 from pergola.kube.errors import KubeError
@@ -18,7 +18,7 @@ from pergola.resource_manager.controllers.istio_cluster_configuration import (
 )
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
-from pergola.testing.crds import is_established
+from pergola.testing.crds import serve
 from pergola.testing.waiting import PATIENCE, running, settled, until, until_gone
 from pergola.testing.world import RecordingClient
 
@@ -42,13 +42,7 @@ def unit(client: Client) -> Unit:
 @pytest.fixture
 async def istio(lone_client: Client) -> AsyncIterator[Client]:
     """Yield a client of the cluster with Istio's kinds, but without any of their objects."""
-    for crd in documents("1-crds.yaml"):
-        await lone_client.apply(crd, manager="tests", force=True)
-        await until(lone_client, CRD, Key("", crd["metadata"]["name"]), is_established)
-    for gvk in (DESTINATION_RULE, ENVOY_FILTER):
-        async with asyncio.timeout(PATIENCE):
-            while not await is_served(lone_client, gvk):
-                await lone_client.get_raw("/version")
+    await serve(lone_client, *documents("1-crds.yaml"))
     selector = ",".join(f"{key}={value}" for key, value in INGRESS.items())
     for namespace in await lone_client.list(NAMESPACE, labels=selector, metadata_only=True):
         unlabelled: JsonObject = {"metadata": {"labels": dict.fromkeys(INGRESS)}}

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from pergola.api.kinds import (
-    CRD,
     DEPLOYMENT,
     ENVOY_FILTER,
     EVENT,
@@ -46,7 +45,7 @@ from pergola.resource_manager.webhooks.node_agent_authorizer.lookups import (
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 from pergola.sandbox import Sandbox
-from pergola.testing.crds import is_established
+from pergola.testing.crds import serve
 from pergola.testing.objects import definition
 from pergola.testing.service_accounts import service_account_config, until_allowed
 from pergola.testing.waiting import running, settled, until, until_gone
@@ -146,9 +145,7 @@ async def test_istio_cluster_configuration(
     lone_client: Client, lone_sandbox: Sandbox, fresh: str
 ) -> None:
     example = ROOT / "examples" / "istio-cluster-configuration"
-    for crd in documents(example / "1-crds.yaml"):
-        await lone_client.apply(crd, manager="tests", force=True)
-        await until(lone_client, CRD, Key("", crd["metadata"]["name"]), is_established)
+    await serve(lone_client, *documents(example / "1-crds.yaml"))
     name = "istio-cluster-configuration"
     async with restricted(lone_client, lone_sandbox, fresh, f"{name}.yaml") as (client, answers):
         await until_allowed(client, SERVICE)
@@ -179,9 +176,7 @@ async def test_istio_cluster_configuration(
 async def test_node_agent_authorizer(
     lone_client: Client, lone_sandbox: Sandbox, fresh: str, machines: str
 ) -> None:
-    crd = definition(MACHINE)
-    await lone_client.apply(crd, manager="tests", force=True)
-    await until(lone_client, CRD, Key.of(crd), is_established)
+    await serve(lone_client, definition(MACHINE))
     for obj in objects_of_an_agent(fresh):
         await lone_client.create(obj)
     file = "node-agent-authorizer.yaml"

@@ -1,4 +1,4 @@
-"""`docs/webhooks.md` lists every webhook as it is registered."""
+"""`docs/reference/webhooks.md` lists every webhook as it is registered."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +17,7 @@ from pergola.resource_manager.webhooks.documents import DocumentLookups
 from pergola.resource_manager.webhooks.installation import Installation
 from pergola.resource_manager.webhooks.node_agent_authorizer.protocol import PATH
 
-DOCUMENT = Path(__file__).parents[4] / "docs" / "webhooks.md"
+DOCUMENT = Path(__file__).parents[4] / "docs" / "reference" / "webhooks.md"
 HEAD = "| name | path | reviews | opt-out | configuration | policy |"
 SUFFIX = ".resources.gardener.cloud"
 

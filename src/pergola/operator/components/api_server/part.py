@@ -67,9 +67,12 @@ def mounted_secret(
     )
 
 
-def mounted_config_map(volume: str, path: str, config_map: str) -> Part:
+def mounted_config_map(volume: str, path: str, config_map: str, *, read_only: bool = False) -> Part:
     """Return the volume and mount that expose a ConfigMap as files in a directory."""
-    return Part(mounts=(mount(volume, path),), volumes=(config_map_volume(volume, config_map),))
+    options = {"readOnly": True} if read_only else {}
+    return Part(
+        mounts=(mount(volume, path, **options),), volumes=(config_map_volume(volume, config_map),)
+    )
 
 
 def feature_gates(gates: Mapping[str, bool]) -> tuple[str, ...]:

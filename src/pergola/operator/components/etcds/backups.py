@@ -43,4 +43,9 @@ def store(landscape: Landscape) -> Store | None:
 def bucket_of(landscape: Landscape, backup: Backup) -> str:
     """Return the bucket of a backup: the one that the Garden names, or one of its own."""
     bucket, _, _ = (backup.bucket_name or "").partition("/")
-    return bucket or f"garden-{landscape.garden.uid}"
+    return bucket or own_bucket(landscape.garden.uid)
+
+
+def own_bucket(uid: str) -> str:
+    """Return the bucket of a Garden that names none, by its uid."""
+    return f"garden-{uid}"

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from pergola.api.operator_v1alpha1 import Garden
 from pergola.api.operator_v1alpha1.virtual_cluster import MaintenanceTimeWindow
+from pergola.operator.maintenance_window import time_of_day
 
 _DAY: Final = 24 * 60
 _BEFORE: Final = 75
@@ -52,10 +53,7 @@ def _window(window: MaintenanceTimeWindow) -> tuple[int, int]:
 
 
 def _minutes(text: str) -> int:
-    """Return `220000+0100` as minutes after midnight in UTC."""
-    time = datetime.strptime(text, "%H%M%S%z")
-    offset = time.utcoffset() or timedelta()
-    return (time.hour * 60 + time.minute - int(offset.total_seconds()) // 60) % _DAY
+    return time_of_day(text) // timedelta(minutes=1)
 
 
 def _spread(garden: Garden, minutes: int) -> int:

@@ -77,7 +77,7 @@ def authorization(landscape: Landscape) -> Part:
         )
     )
     return (
-        mounted_config_map("authorization-config", _PATH, name_of(config))
+        mounted_config_map("authorization-config", _PATH, name_of(config), read_only=True)
         + mounted_secret("authorization-kubeconfigs", _KUBECONFIGS, name_of(secret), read_only=True)
         + Part(args=(f"--authorization-config={_PATH}/{_FILE}",), objects=(config, secret))
     )

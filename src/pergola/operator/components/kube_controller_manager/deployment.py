@@ -82,6 +82,7 @@ def render(landscape: Landscape) -> Rendered:
 
 
 def _deployment(landscape: Landscape) -> JsonObject:
+    """Return the Deployment, without replicas: the webhook for high availability sets them."""
     pods = {
         **_LABELS,
         **_CONTROL_PLANE,
@@ -96,7 +97,6 @@ def _deployment(landscape: Landscape) -> JsonObject:
         namespace=NAMESPACE,
         labels={**_LABELS, **_CONTROL_PLANE, HIGH_AVAILABILITY: "controller"},
         spec={
-            "replicas": 1,
             "revisionHistoryLimit": 2,
             "selector": selector(_LABELS),
             "template": {"metadata": {"labels": pods}, "spec": _pod(landscape)},

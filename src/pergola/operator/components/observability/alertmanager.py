@@ -116,17 +116,16 @@ def _service() -> JsonObject:
 
 
 def _autoscaler() -> JsonObject:
-    autoscaler = vertical_pod_autoscaler(
+    return vertical_pod_autoscaler(
         NAME,
         NAMESPACE,
         {"apiVersion": _API, "kind": "Alertmanager", "name": "garden"},
         "alertmanager",
         {"memory": "20Mi"},
+        most={"memory": "200Mi"},
+        resources=["memory"],
         labels={**LABELS, **application(NAME)},
     )
-    policy = autoscaler["spec"]["resourcePolicy"]["containerPolicies"][0]
-    policy |= {"controlledResources": ["memory"], "maxAllowed": {"memory": "200Mi"}}
-    return autoscaler
 
 
 ALERTMANAGER: Final = Component(

@@ -74,6 +74,8 @@ def _operator() -> Operator:
             "volumes": [empty_dir(_VOLUME)],
         },
         least_memory="128Mi",
+        autoscaled=("memory",),
+        scaler_labels={},
         is_spread=True,
     )
 

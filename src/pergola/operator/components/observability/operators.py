@@ -30,6 +30,8 @@ class Operator:
         container: Fields of its container besides name, image and pull policy.
         pod: Fields of its pods besides containers, priority and account.
         least_memory: The lower limit of the autoscaler.
+        autoscaled: The resources that the autoscaler controls; CPU and memory if empty.
+        scaler_labels: The labels of the autoscaler, if they are not `labels`.
         is_spread: Whether a webhook sets its replicas and spreads them.
         role: The name of the ClusterRole, if it is not `name`.
     """
@@ -40,6 +42,8 @@ class Operator:
     container: JsonObject
     pod: JsonObject = field(default_factory=dict)
     least_memory: str
+    autoscaled: Sequence[str] = ()
+    scaler_labels: Mapping[str, str] | None = None
     is_spread: bool = False
     role: str = ""
 
@@ -57,7 +61,8 @@ def operator_objects(operator: Operator, landscape: Landscape) -> tuple[JsonObje
         target_reference("Deployment", operator.name),
         operator.name,
         {"memory": operator.least_memory},
-        labels=operator.labels,
+        resources=operator.autoscaled,
+        labels=operator.labels if operator.scaler_labels is None else operator.scaler_labels,
     )
     return (
         service_account(operator.name, NAMESPACE, operator.labels),

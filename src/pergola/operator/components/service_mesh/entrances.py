@@ -17,6 +17,7 @@ from pergola.operator.components.service_mesh.gateway import (
     NAME,
     PODS,
     SCRAPED,
+    versioned,
 )
 from pergola.operator.garden.landscape import NAMESPACE, Landscape
 
@@ -42,7 +43,7 @@ def load_balancer(landscape: Landscape) -> JsonObject:
         INGRESS_NAMESPACE,
         PODS,
         service_port("tcp", 443, LISTENER),
-        labels={**PODS, **SCRAPED},
+        labels={**versioned(landscape), **SCRAPED},
         annotations={
             **open_ports(FROM_WORLD, _SHOOTS_LISTENER, LISTENER),
             **open_ports(SEED_SCRAPES, METRICS_PORT),
@@ -63,7 +64,7 @@ def internal(landscape: Landscape) -> JsonObject:
         INGRESS_NAMESPACE,
         PODS,
         service_port("tcp", 443, LISTENER),
-        labels=PODS,
+        labels=versioned(landscape),
         annotations={
             **open_ports(FROM_WORLD, LISTENER),
             **_neighbours(),

@@ -1,5 +1,6 @@
 """The pods of the ingress gateway, and their namespace."""
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -57,11 +58,24 @@ _REPLACED: Final = {
 }
 """Replaces a Deployment with another selector; its pods stay until the new ones serve."""
 LEAST_PER_ZONE: Final = 2
+_VERSION: Final = re.compile(r"(\d+\.\d+)\.\d+")
 
 
 def per_zone(landscape: Landscape, number: int) -> int:
     """Return a number of pods per zone times the number of zones, which is at least one."""
     return number * max(1, len(landscape.runtime.provider.zones))
+
+
+def versioned(landscape: Landscape) -> dict[str, str]:
+    """Return the labels of what belongs to the pods: theirs, and the version that they run."""
+    version = _version(landscape)
+    return {**PODS, "app.kubernetes.io/version": version[0]} if version else {**PODS}
+
+
+def _version(landscape: Landscape) -> re.Match[str] | None:
+    """Return the version in the tag of the image, with the minor one as its group."""
+    tag = landscape.image(IMAGE).partition("@")[0].rpartition("/")[2].partition(":")[2]
+    return _VERSION.match(tag)
 
 
 def mesh_namespace(landscape: Landscape, name: str, kind: str, **labels: str) -> JsonObject:
@@ -89,7 +103,7 @@ def mesh_namespace(landscape: Landscape, name: str, kind: str, **labels: str) ->
 def gateway(landscape: Landscape) -> Iterator[JsonObject]:
     """Yield the namespace of the gateway, its pods and their permissions."""
     yield mesh_namespace(landscape, INGRESS_NAMESPACE, "istio-ingress", istio="ingressgateway")
-    yield service_account(_ACCOUNT, INGRESS_NAMESPACE, PODS)
+    yield service_account(_ACCOUNT, INGRESS_NAMESPACE, versioned(landscape))
     yield from role(
         f"{NAME}-sds",
         INGRESS_NAMESPACE,
@@ -106,7 +120,7 @@ def _deployment(landscape: Landscape) -> JsonObject:
         "Deployment",
         NAME,
         namespace=INGRESS_NAMESPACE,
-        labels=PODS,
+        labels=versioned(landscape),
         annotations=_REPLACED,
         spec={
             "replicas": per_zone(landscape, LEAST_PER_ZONE),
@@ -114,7 +128,10 @@ def _deployment(landscape: Landscape) -> JsonObject:
             "selector": selector(PODS),
             "strategy": {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}},
             "template": {
-                "metadata": {"labels": _pod_labels(), "annotations": _pod_annotations()},
+                "metadata": {
+                    "labels": _pod_labels(landscape),
+                    "annotations": _pod_annotations(),
+                },
                 "spec": {
                     "priorityClassName": CRITICAL,
                     "serviceAccountName": _ACCOUNT,
@@ -132,14 +149,16 @@ def _deployment(landscape: Landscape) -> JsonObject:
     )
 
 
-def _pod_labels() -> dict[str, str]:
+def _pod_labels(landscape: Landscape) -> dict[str, str]:
+    version = _version(landscape)
+    revision = {"service.istio.io/canonical-revision": version[1]} if version else {}
     return {
         **PODS,
         **TO_DNS,
         **to_service(f"{CONTROL_PLANE}-{ISTIOD}", XDS_PORT),
-        **to_service(f"{NAMESPACE}-virtual-garden-kube-apiserver", 443),
         **to_service(f"{NAMESPACE}-{BASIC_AUTH_SERVER}", 10000),
         "service.istio.io/canonical-name": NAME,
+        **revision,
     }
 
 

@@ -20,6 +20,7 @@ from pergola.operator.components.service_mesh.gateway import (
     PODS,
     SCRAPED,
     per_zone,
+    versioned,
 )
 from pergola.operator.garden.landscape import Landscape
 
@@ -47,7 +48,7 @@ def scaling(landscape: Landscape) -> Iterator[JsonObject]:
         "HorizontalPodAutoscaler",
         NAME,
         namespace=INGRESS_NAMESPACE,
-        labels=PODS,
+        labels=versioned(landscape),
         spec={
             "scaleTargetRef": target,
             "minReplicas": per_zone(landscape, LEAST_PER_ZONE),
@@ -56,7 +57,14 @@ def scaling(landscape: Landscape) -> Iterator[JsonObject]:
             "behavior": {"scaleUp": _one_pod_in(60), "scaleDown": _one_pod_in(1800)},
         },
     )
-    yield vertical_pod_autoscaler(NAME, INGRESS_NAMESPACE, target, CONTAINER, labels=PODS)
+    yield vertical_pod_autoscaler(
+        NAME,
+        INGRESS_NAMESPACE,
+        target,
+        CONTAINER,
+        resources=["cpu", "memory"],
+        labels=versioned(landscape),
+    )
     yield disruption_budget(NAME, INGRESS_NAMESPACE, PODS, available=1)
 
 

@@ -27,6 +27,7 @@ from pergola.operator.garden.extension_resources.required import required
 from pergola.operator.garden.extension_resources.served import Need
 from pergola.operator.garden.landscape import NAMESPACE, Landscape
 from pergola.operator.garden.waiting import Note, unnoted
+from pergola.runtime.task_group import TaskGroup
 
 LIMIT: Final = 60.0
 """Seconds until waiting fails."""
@@ -97,7 +98,7 @@ class _Installation:
 
     async def follow(self, note: Note) -> None:
         """Watch until there are no problems."""
-        async with asyncio.TaskGroup() as group:
+        async with TaskGroup() as group:
             followers = [group.create_task(self._follow_extensions())]
             while problems := self.problems():
                 note(_SUBJECT, ", ".join(problems))

@@ -1,4 +1,4 @@
-"""What the operator's Extensions serve (spec 21 §13.1).
+"""The kinds and types that the operator's Extensions serve (spec 21 §13.1).
 
 Types are compared without regard to case, as everywhere in Gardener.
 """

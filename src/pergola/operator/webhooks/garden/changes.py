@@ -4,11 +4,12 @@ from collections.abc import Iterator
 from typing import Final
 
 from pergola.api.field_errors import IMMUTABLE, Cause, forbidden, invalid
+from pergola.api.ip_ranges import is_network
 from pergola.api.objects import JsonValue
 from pergola.api.operator_v1alpha1 import Garden, GardenSpec
 from pergola.api.operator_v1alpha1.etcd import Backup, Etcd, EtcdEvents
 from pergola.api.operator_v1alpha1.facets import DnsDomain
-from pergola.operator.known.kubernetes_versions import Version, parse_version
+from pergola.operator.known.kubernetes_versions import SUPPORTED, Version, parse_version
 from pergola.operator.webhooks.garden.encryption_changes import check_encryption_changes
 from pergola.operator.webhooks.garden.runtime_cluster import ranges_of
 
@@ -101,7 +102,8 @@ def _version(new: str, old: str, path: str) -> Iterator[Cause]:
     now, before = parse_version(new), parse_version(old)
     if now is None or before is None:
         return  # another rule reports unreadable versions
-    if now < before:
+    # A version that is too new for this operator never ran: it was written without admission.
+    if now < before and before.of_minor <= SUPPORTED[-1]:
         yield forbidden(path, "kubernetes version downgrade is not supported")
     if now >= Version(before.major, before.minor + 2, 0):
         yield forbidden(path, "kubernetes version upgrade cannot skip a minor version")
@@ -113,6 +115,9 @@ def _first_domain(new: list[DnsDomain], old: list[DnsDomain], path: str) -> Iter
 
 
 def _append_only(new: list[str], old: list[str], path: str) -> Iterator[Cause]:
+    """Yield changes of networks; but what was written without admission can be corrected."""
+    if not all(map(is_network, old)):
+        return
     if len(new) < len(old):
         yield forbidden(path, f"{path.rpartition('.')[2]} cannot be removed")
     for index, (now, before) in enumerate(zip(new, old, strict=False)):

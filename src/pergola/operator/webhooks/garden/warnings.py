@@ -1,7 +1,7 @@
 """Warnings about settings of a Garden that are valid but risky or deprecated."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Final
 
 from pergola.api.objects import metadata_of
@@ -9,8 +9,8 @@ from pergola.api.operator_v1alpha1 import Garden
 from pergola.api.operator_v1alpha1.etcd import EtcdEvents
 from pergola.api.operator_v1alpha1.status import CredentialsRotation
 from pergola.operator.known.kubernetes_versions import SUPPORTED, parse_version
+from pergola.operator.rotation.ages import OLDEST
 
-_OLDEST_CREDENTIAL: Final = timedelta(days=90)
 _SERVER: Final = "spec.virtualCluster.kubernetes.kubeAPIServer"
 
 
@@ -22,8 +22,8 @@ def warnings_about(garden: Garden, old: Garden | None, now: datetime) -> Iterato
         yield from _without_effect(garden, old)
     if names := list(_old_credentials(garden, now)):
         yield (
-            f"credentials have not been rotated for 90 days: {', '.join(names)}; annotate the "
-            "Garden with gardener.cloud/operation=rotate-credentials-start"
+            f"credentials have not been rotated for {OLDEST.days} days: {', '.join(names)}; "
+            "annotate the Garden with gardener.cloud/operation=rotate-credentials-start"
         )
 
 
@@ -94,7 +94,7 @@ def _old_credentials(garden: Garden, now: datetime) -> Iterator[str]:
     }
     for name, found in rotations.items():
         begun = _time(found.last_initiation_time) if found else None
-        if now - (begun or created) > _OLDEST_CREDENTIAL:
+        if now - (begun or created) > OLDEST:
             yield name
 
 

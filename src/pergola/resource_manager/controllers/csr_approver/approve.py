@@ -92,7 +92,7 @@ class Approver:
         csr = self._requests.undecided(key)
         if csr is None:
             return DONE
-        judged = await self._judged(csr)
+        judged = await self.judge(csr)
         if judged is None:
             return DONE
         if isinstance(judged.verdict, Denied) and judged.verdict.may_pass:
@@ -103,7 +103,7 @@ class Approver:
         await self._write(csr, judged)
         return DONE
 
-    async def _judged(self, csr: JsonObject) -> Judged | None:
+    async def judge(self, csr: JsonObject) -> Judged | None:
         """Return the verdict on a request, or None if it is not ours."""
         for_kubelet = map_at(csr, "spec").get("signerName") == KUBELET_SERVING
         try:

@@ -10,7 +10,7 @@ from pergola.resource_manager.controllers.csr_approver.approve import Approver
 from pergola.resource_manager.controllers.csr_approver.observe import Live, Seen
 from pergola.resource_manager.controllers.csr_approver.requests import Requests
 from pergola.runtime.clock import Clock, SystemClock
-from pergola.runtime.controlling.controller import Controller
+from pergola.runtime.controlling.controller import Workers
 from pergola.runtime.controlling.events import Recorder
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
@@ -62,7 +62,7 @@ def csr_approver(
         clock=clock,
         recorder=recorder,
     )
-    controller: Controller[Key] = Controller(
+    controller: Workers[Key] = Workers(
         "csr-approver",
         approver.reconcile,
         workers=settings.workers,

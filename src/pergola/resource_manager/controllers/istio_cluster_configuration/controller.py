@@ -22,7 +22,7 @@ from pergola.resource_manager.controllers.istio_cluster_configuration.watches im
     triggers,
 )
 from pergola.runtime.controlling.controller import DONE, Outcome, ReconcileError
-from pergola.runtime.controlling.unit import Unit, controller_unit
+from pergola.runtime.controlling.unit import Controller, Unit
 from pergola.runtime.logging import get_logger
 from pergola.runtime.metrics import Metrics
 
@@ -46,7 +46,7 @@ def istio_cluster_configuration(client: Client, settings: Settings, *, metrics: 
     """
     watches = Watches.of(client)
     reconciler = IstioClusterConfiguration(client, watches)
-    return controller_unit(
+    return Controller(
         NAME,
         reconciler.reconcile,
         watches=triggers(watches),

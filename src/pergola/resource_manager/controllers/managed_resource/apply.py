@@ -40,6 +40,7 @@ from pergola.resource_manager.controllers.managed_resource.recreate import (
 from pergola.resource_manager.controllers.managed_resource.settled import Settled
 from pergola.resource_manager.target import Target
 from pergola.runtime.logging import get_logger
+from pergola.runtime.task_group import TaskGroup
 
 log = get_logger("managedresource")
 
@@ -118,7 +119,7 @@ class Applier:
         for wave in waves(objects):
             ready = [p for p in wave if always or not self.settled.includes(p)]
             ready = [p for p in ready if not depends_on(p, failed)]
-            async with asyncio.TaskGroup() as group:
+            async with TaskGroup() as group:
                 for planned in ready:
                     group.create_task(one(planned))
             if outcome.fatal:

@@ -7,10 +7,12 @@ result says that something is missing (spec 10 B1).
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from pergola.api import marks
 from pergola.api.object_names import name_problem
 from pergola.api.objects import (
+    GroupKind,
     GroupVersionKind,
     JsonObject,
     JsonValue,
@@ -33,6 +35,17 @@ class SecretData:
     data: Mapping[str, bytes]
 
 
+class Place(NamedTuple):
+    """The place of an object in the Secrets of its ManagedResource."""
+
+    secret: str
+    key: str
+    document: int
+
+    def __str__(self) -> str:
+        return f"Secret {self.secret}, key {self.key}, document {self.document}"
+
+
 @dataclass(frozen=True, slots=True)
 class Decoded:
     """The content of a ManagedResource's Secrets.
@@ -45,6 +58,7 @@ class Decoded:
         checksum: over the data of all objects (spec 10 §4.3).
         unknown: the kinds that the target did not know.
         has_data: whether any value holds something, be it only a comment.
+        places: where the document of each object is, the released ones included.
     """
 
     objects: list[JsonObject] = field(default_factory=list)
@@ -53,6 +67,7 @@ class Decoded:
     checksum: str = ""
     unknown: frozenset[GroupVersionKind] = frozenset()
     has_data: bool = False
+    places: Mapping[tuple[GroupKind, Key], Place] = field(default_factory=dict)
 
 
 def decode(secrets: Sequence[SecretData], scope: Scope, budget: Budget | None = None) -> Decoded:
@@ -70,8 +85,8 @@ def _read(secrets: Sequence[SecretData], reading: "_Reading", budget: Budget) ->
         for key in sorted(secret.data, key=str.encode):
             value = secret.data[key]
             reading.has_data |= bool(value.strip())
-            for obj in _documents(secret.name, key, value, reading.errors, budget):
-                reading.take(obj, value)
+            for place, obj in _documents(secret.name, key, value, reading.errors, budget):
+                reading.take(obj, value, place)
 
 
 class _Reading:
@@ -83,21 +98,23 @@ class _Reading:
         self._scope = scope
         self._objects: dict[object, JsonObject] = {}
         self._released: list[JsonObject] = []
+        self._places: dict[tuple[GroupKind, Key], Place] = {}
         self._unknown: set[GroupVersionKind] = set()
         self._checksum = hashlib.sha256()
 
-    def take(self, obj: JsonObject, value: bytes) -> None:
+    def take(self, obj: JsonObject, value: bytes, place: Place) -> None:
         """Put an object, read from a value, where it belongs."""
         gvk = GroupVersionKind.of(obj)
         namespaced = self._scope(gvk)
         if namespaced is None:
             self._unknown.add(gvk)
         obj = _placed(obj, namespaced)
+        identity = (gvk.group_kind, Key.of(obj))
+        self._places[identity] = place
         if annotations_of(obj).get(marks.MODE) == marks.MODE_IGNORE:
             self._released.append(obj)
             return
         self._checksum.update(value)
-        identity = (gvk.group_kind, Key.of(obj))
         self._objects.pop(identity, None)
         self._objects[identity] = obj
 
@@ -109,12 +126,13 @@ class _Reading:
             checksum=self._checksum.hexdigest(),
             unknown=frozenset(self._unknown),
             has_data=self.has_data,
+            places=self._places,
         )
 
 
 def _documents(
     secret: str, key: str, value: bytes, errors: list[str], budget: Budget
-) -> Iterator[JsonObject]:
+) -> Iterator[tuple[Place, JsonObject]]:
     where = f"Secret {secret}, key {key}"
     try:
         for document in read_documents(key, value, budget):
@@ -122,7 +140,7 @@ def _documents(
             if problem is not None:
                 errors.append(f"{where}, document {document.index}: {problem}")
             elif isinstance(document.value, dict):
-                yield document.value
+                yield Place(secret, key, document.index), document.value
     except DecompressionError as error:
         errors.append(f"{where}: {error}")
 

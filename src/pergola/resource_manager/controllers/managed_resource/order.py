@@ -5,6 +5,7 @@ from itertools import groupby
 from typing import Final
 
 from pergola.api.objects import GroupKind, map_at
+from pergola.resource_manager.controllers.managed_resource.definitions import DEFINITION
 from pergola.resource_manager.controllers.managed_resource.plan import Planned
 
 # Only the name of the kind counts, whatever its group.
@@ -50,7 +51,6 @@ KINDS_IN_ORDER: Final = (
 )
 _RANKS: Final = {kind: rank for rank, kind in enumerate(KINDS_IN_ORDER)}
 _NAMESPACE: Final = GroupKind("", "Namespace")
-_CRD: Final = GroupKind("apiextensions.k8s.io", "CustomResourceDefinition")
 
 
 def rank(planned: Planned) -> tuple[int, str, str, str]:
@@ -81,7 +81,7 @@ def _needs(planned: Planned, other: Planned) -> bool:
     if kind == _NAMESPACE:
         return planned.key.namespace == other.key.name
     # A CRD is named after its group; only few have to be read.
-    if kind != _CRD or other.key.name.partition(".")[2] != planned.gvk.group:
+    if kind != DEFINITION or other.key.name.partition(".")[2] != planned.gvk.group:
         return False
     spec = map_at(other.manifest(), "spec")
     names = map_at(spec, "names")

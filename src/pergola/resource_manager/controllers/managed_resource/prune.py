@@ -32,6 +32,10 @@ from pergola.api.objects import (
 from pergola.kube.errors import Conflict, InvalidKey, KubeError, NotFound, UnknownKind
 from pergola.kube.selectors import format_selector, is_empty
 from pergola.resource_manager.controllers.managed_resource.conditions import errors_message
+from pergola.resource_manager.controllers.managed_resource.definitions import (
+    DEFINITION,
+    set_up_storage,
+)
 from pergola.resource_manager.controllers.managed_resource.origin import Origin, parse_origin
 from pergola.resource_manager.controllers.managed_resource.references import (
     reference_key,
@@ -116,7 +120,7 @@ class Pruner:
         gvk, key = reference_kind(reference), reference_key(reference)
         try:
             live = await self.target.client.get(gvk, key)
-            if self._stays(live, owner):
+            if why_kept(live, owner, collects_garbage=self.collects_garbage):
                 log.info("object kept", object=describe(reference), origin=_origin(live))
                 return None
             if claims and gvk.group_kind in _STATEFUL_SETS:
@@ -133,19 +137,11 @@ class Pruner:
             return None
         return Pending(reference, await self._why(gvk, key))
 
-    def _stays(self, live: JsonObject, owner: Origin) -> bool:
-        if marks.is_truthy(annotations_of(live).get(marks.KEEP_OBJECT)):
-            return True
-        kind = GroupVersionKind.of(live).group_kind
-        labelled = marks.is_truthy(labels_of(live).get(marks.GARBAGE_COLLECTABLE))
-        if self.collects_garbage and kind in _COLLECTED and labelled:
-            return True
-        origin = parse_origin(_origin(live))
-        return origin is not None and origin != owner
-
     async def _ask(self, gvk: GroupVersionKind, key: Key, live: JsonObject) -> bool:
         if deletion_timestamp_of(live) is not None:
             return False  # asked already; another request would change nothing
+        if gvk.group_kind == DEFINITION:
+            await set_up_storage(self.target.client, live)
         propagation = "Foreground" if gvk.group in _FOREGROUND_GROUPS else ""
         try:
             return await self.target.client.delete(
@@ -236,6 +232,24 @@ class Pruner:
         except KubeError as error:
             return f"cannot release {describe(reference)}: {error}"
         return None
+
+
+def why_kept(live: JsonObject, owner: Origin, *, collects_garbage: bool) -> str:
+    """Return why an object stays although its ManagedResource gives it up; empty if it does not.
+
+    Args:
+        collects_garbage: as of a `Pruner`.
+    """
+    if marks.is_truthy(annotations_of(live).get(marks.KEEP_OBJECT)):
+        return f"annotation {marks.KEEP_OBJECT} is set"
+    kind = GroupVersionKind.of(live).group_kind
+    labelled = marks.is_truthy(labels_of(live).get(marks.GARBAGE_COLLECTABLE))
+    if collects_garbage and kind in _COLLECTED and labelled:
+        return "the garbage collector deletes it once no object refers to it"
+    origin = parse_origin(_origin(live))
+    if origin is not None and origin != owner:
+        return f"it belongs to ManagedResource {origin}"
+    return ""
 
 
 def describe(reference: JsonObject) -> str:

@@ -21,7 +21,7 @@ from pergola.resource_manager.controllers.secret import Secrets
 from pergola.resource_manager.source import Source
 from pergola.resource_manager.target import Target
 from pergola.runtime.clock import Clock
-from pergola.runtime.controlling.unit import Unit, controller_unit
+from pergola.runtime.controlling.unit import Controller, Unit
 from pergola.runtime.controlling.watches import Watch
 from pergola.runtime.metrics import Metrics
 
@@ -57,7 +57,7 @@ def managed_resource_unit(
         cluster_id,
         clock,
     )
-    return controller_unit(
+    return Controller(
         NAME,
         reconciler.reconcile,
         watches=[

@@ -20,7 +20,7 @@ from pergola.resource_manager.controllers.node_critical_components.watches impor
 from pergola.runtime.clock import Clock
 from pergola.runtime.controlling.controller import DONE, Again, Outcome
 from pergola.runtime.controlling.events import Recorder, Regarding
-from pergola.runtime.controlling.unit import Unit, controller_unit
+from pergola.runtime.controlling.unit import Controller, Unit
 from pergola.runtime.logging import get_logger
 from pergola.runtime.metrics import Metrics
 
@@ -59,7 +59,7 @@ def node_critical_components(
     watches = Watches.of(client, settings.critical_namespaces)
     recorder = Recorder(client, f"{NAME}-controller", clock=clock)
     reconciler = NodeCriticalComponents(client, watches, recorder, settings)
-    return controller_unit(
+    return Controller(
         NAME,
         reconciler.reconcile,
         watches=triggers(watches),

@@ -20,7 +20,7 @@ from pergola.runtime.caching.cache import Change
 from pergola.runtime.caching.caches import Caches
 from pergola.runtime.caching.index import Index
 from pergola.runtime.clock import Clock, SystemClock
-from pergola.runtime.controlling.controller import Controller
+from pergola.runtime.controlling.controller import Workers
 from pergola.runtime.controlling.events import Recorder
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
@@ -111,7 +111,7 @@ def token_requestor(
         random=random_source or random.Random(),  # noqa: S311 - it spreads load, it protects nothing
     )
     reconciler = TokenRequestor(parts, settings.resource_class, settings.ca_bundle)
-    controller: Controller[Key] = Controller(
+    controller: Workers[Key] = Workers(
         NAME,
         reconciler.reconcile,
         workers=settings.workers,
@@ -123,7 +123,7 @@ def token_requestor(
 
 
 def _wire(
-    controller: Controller[Key],
+    controller: Workers[Key],
     secrets: Caches[SeenSecret],
     accounts: Caches[str],
     fixed_namespace: str,

@@ -171,10 +171,7 @@ def _service() -> JsonObject:
 
 def _autoscaler() -> JsonObject:
     target = target_reference("Deployment", NAME)
-    autoscaler = vertical_pod_autoscaler(NAME, NAMESPACE, target, NAME)
-    policy = autoscaler["spec"]["resourcePolicy"]["containerPolicies"][0]
-    policy["controlledResources"] = ["memory"]
-    return autoscaler
+    return vertical_pod_autoscaler(NAME, NAMESPACE, target, NAME, resources=["memory"])
 
 
 BLACKBOX_EXPORTER: Final = Component(

@@ -3,7 +3,7 @@
 from typing import Final
 
 from pergola.api.objects import JsonObject
-from pergola.manifests import empty_dir, host_path, http_probe, manifest, mount, port, selector
+from pergola.manifests import empty_dir, host_path, manifest, mount, port, selector
 from pergola.operator.components.component import Component, Rendered
 from pergola.operator.components.conventions import (
     SEED_SCRAPES,
@@ -137,9 +137,12 @@ def _fluent_bit(landscape: Landscape) -> JsonObject:
 
 
 def _probes() -> JsonObject:
-    alive = http_probe("/healthz", _PLUGIN_PORT, initialDelaySeconds=120, periodSeconds=60)
-    ready = http_probe("/api/v1/metrics/prometheus", _HTTP_PORT, periodSeconds=10)
-    return {"livenessProbe": alive, "readinessProbe": ready}
+    alive = {"path": "/healthz", "port": _PLUGIN_PORT}
+    ready = {"path": "/api/v1/metrics/prometheus", "port": _HTTP_PORT}
+    return {
+        "livenessProbe": {"httpGet": alive, "initialDelaySeconds": 120, "periodSeconds": 60},
+        "readinessProbe": {"httpGet": ready, "periodSeconds": 10},
+    }
 
 
 def _placement() -> JsonObject:

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from pergola.api.ip_ranges import parse_network
+from pergola.api.ip_ranges import is_network, parse_network
 from pergola.api.objects import JsonObject, JsonValue, name_of
 from pergola.bundle import make_unique
 from pergola.manifests import (
@@ -84,7 +84,8 @@ def absent(landscape: Landscape) -> str | None:
     if landscape.feature_gates.get("RemoveVali", False):
         return "the feature gate RemoveVali is on"
     for cidr in landscape.runtime.networking.pods:
-        if parse_network(cidr).version == _IPV6:
+        # Rules of the Garden report what is not a network.
+        if is_network(cidr) and parse_network(cidr).version == _IPV6:
             return f"spec.runtimeCluster.networking.pods has {cidr}, and Vali does not support IPv6"
     return None
 

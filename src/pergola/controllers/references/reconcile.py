@@ -1,0 +1,89 @@
+"""Decisions about the finalizers of named objects and of those that name them (spec 21 §4.4)."""
+
+from typing import Final
+
+from pergola.api.objects import JsonObject, Key
+from pergola.controllers.references.fields import KINDS, Identity, Reference
+from pergola.controllers.references.finalizers import apply_finalizer, prune_finalizer
+from pergola.controllers.references.named import NamedObjects
+from pergola.controllers.references.referrers import AllReferrers, Referrer, seen
+from pergola.kube.client import Client
+from pergola.runtime.controlling.controller import DONE, Outcome
+from pergola.runtime.controlling.events import Recorder, Regarding
+
+MISSING: Final = "ReferenceMissing"
+"""The reason of the Event about a name without an object."""
+
+
+class Protection:
+    """Adds the finalizer to objects in use, and removes it when the last referrer leaves."""
+
+    def __init__(
+        self, client: Client, referrers: AllReferrers, named: NamedObjects, events: Recorder
+    ) -> None:
+        self._client = client
+        self._referrers = referrers
+        self._named = named
+        self._events = events
+
+    async def reconcile_named(self, identity: Identity) -> Outcome:
+        """Protect or release one Secret or ConfigMap.
+
+        Before a release, the referrers are listed by requests: a watch that is behind may not know
+        the newest one yet.
+
+        Raises:
+            Conflict: It changed meanwhile.
+            KubeError: The API server refused, or did not answer.
+        """
+        await self._synced()
+        if not self._referrers.hold(identity) and not self._named.is_protected(identity):
+            return DONE
+        kind, key = identity
+        obj = await self._client.find(KINDS[kind], key, metadata_only=True)
+        if obj is None:
+            return DONE
+        if self._referrers.hold(identity):
+            await apply_finalizer(self._client, KINDS[kind], obj)
+        elif not await self._referrers.hold_now(self._client, identity):
+            await prune_finalizer(self._client, KINDS[kind], obj)
+        return DONE
+
+    async def reconcile_referrer(self, referrer: Referrer, key: Key) -> Outcome:
+        """Protect or release an object that names others; report names without an object.
+
+        It is released after everything that it held: without its finalizer it may vanish.
+
+        Raises:
+            Conflict: It changed meanwhile.
+            KubeError: The API server refused, or did not answer.
+        """
+        await self._synced()
+        obj = await self._client.find(referrer.gvk, key)
+        if obj is None:
+            return DONE
+        it = seen(referrer, obj)
+        missing = [each for each in it.holds if not self._named.exists(each.identity)]
+        self._report(obj, missing)
+        if len(missing) < len(it.holds):
+            await apply_finalizer(self._client, referrer.gvk, obj)
+        elif it.is_released and not self._has_unreleased():
+            await prune_finalizer(self._client, referrer.gvk, obj)
+        return DONE
+
+    def _has_unreleased(self) -> bool:
+        return any(not self._referrers.hold(each) for each in self._named.protected())
+
+    def _report(self, obj: JsonObject, missing: list[Reference]) -> None:
+        for each in missing:
+            self._events.warning(
+                Regarding.of(obj),
+                MISSING,
+                f"{each.kind} {each.key}, which {each.field} names, does not exist: create it, or "
+                "correct the field",
+            )
+
+    async def _synced(self) -> None:
+        """Return when nothing that exists is unknown."""
+        await self._referrers.synced()
+        await self._named.synced()

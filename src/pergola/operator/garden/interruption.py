@@ -1,0 +1,63 @@
+"""Ends the reconciliation of a Garden as soon as its deletion is requested.
+
+Otherwise the deletion of a Garden that waits for something broken would start after that wait.
+Tasks can be cancelled at any await, since they can be killed there: the deletion finds what they
+left.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any, Final
+
+from pergola.api.objects import Key
+from pergola.operator.garden.triggers import Request
+from pergola.runtime.caching.view import View
+from pergola.runtime.controlling.controller import Again, Outcome
+from pergola.runtime.controlling.spans import work_until
+from pergola.runtime.logging import get_logger
+
+log = get_logger("garden")
+
+_AT_ONCE: Final = 0.005
+
+
+class Interruptible:
+    """Cancels the reconciliation of a Garden that is to be deleted; never a deletion.
+
+    Args:
+        gardens: Reports requests for deletion.
+        reconcile: Can be cancelled at any await.
+    """
+
+    def __init__(
+        self, gardens: View[Request], reconcile: Callable[[Key], Coroutine[Any, Any, Outcome]]
+    ) -> None:
+        self._gardens = gardens
+        self._reconcile = reconcile
+        self._changed = asyncio.Event()
+        gardens.subscribe(self._notify)
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Return the outcome of the reconciliation, or to come back at once if it was cancelled.
+
+        Raises:
+            Exception: What the reconciliation raised.
+        """
+        if self._is_to_delete(key):
+            return await self._reconcile(key)
+        outcome = await work_until(self._deletion_requested(key), self._reconcile(key))
+        if outcome is None:
+            log.info("reconciliation interrupted", garden=key.name, reason="deletion requested")
+        return outcome or Again(_AT_ONCE)
+
+    async def _deletion_requested(self, key: Key) -> None:
+        while not self._is_to_delete(key):
+            await self._changed.wait()
+
+    def _is_to_delete(self, key: Key) -> bool:
+        request = self._gardens.get(key)
+        return request is None or (request.is_deleted and not request.is_ignored)
+
+    def _notify(self, _: object) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()

@@ -1,0 +1,136 @@
+"""Observing a landscape: what the runtime cluster has of a Garden, without its credentials.
+
+Nothing is written, and objects that the Garden names may be absent.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from pergola.api.kinds import CONFIG_MAP, DEPLOYMENT, SECRET, SERVICE
+from pergola.api.kinds import NAMESPACE as NAMESPACE_KIND
+from pergola.api.objects import JsonObject, Key, annotations_of, labels_of, map_at, name_of
+from pergola.api.operator_v1alpha1 import EXTENSION, Garden, garden_from
+from pergola.controllers.references import Reference
+from pergola.kube.client import Client
+from pergola.kube.errors import UnknownKind
+from pergola.kube.selectors import format_selector
+from pergola.manifests import KUBE_SYSTEM
+from pergola.operator.components.gardener_apiserver.component import GARDENER_APISERVER
+from pergola.operator.components.virtual_access import API_SERVER
+from pergola.operator.garden.encryption_at_rest import POPULATED
+from pergola.operator.garden.errors import OperatorError
+from pergola.operator.garden.landscape import NAMESPACE, Landscape
+from pergola.operator.garden.references import references_of
+
+_KINDS: Final = {kind.kind: kind for kind in (SECRET, CONFIG_MAP)}
+WILDCARD: Final = format_selector({"matchLabels": {"gardener.cloud/role": "garden-cert"}})
+"""Selects the Secret with the certificate for all hosts of a garden."""
+
+Template = Callable[[Garden], Landscape]
+"""Returns a landscape of a Garden with what is the same for all: images, settings, versions."""
+
+
+class Observed(NamedTuple):
+    """A landscape without credentials.
+
+    Attributes:
+        missing: What the Garden names but the cluster does not have.
+    """
+
+    landscape: Landscape
+    missing: tuple[Reference, ...]
+
+
+async def observe(client: Client, garden: JsonObject, template: Template) -> Observed:
+    """Read what a Garden refers to, and what else its components depend on.
+
+    Raises:
+        Malformed: The Garden has values of wrong types.
+        OperatorError: The cluster has several wildcard certificates.
+        KubeError: The API server refused, or did not answer.
+    """
+    named = references_of(garden)
+    bare, references, wildcard, address, known_by = await asyncio.gather(
+        bare_landscape(client, garden, template),
+        _read_references(client, named),
+        _wildcard_certificate(client),
+        _address(client),
+        _new_key_known_by(client),
+    )
+    landscape = replace(
+        bare,
+        references=references,
+        wildcard_certificate=wildcard,
+        gardener_api_server_address=address,
+        new_key_known_by=known_by,
+    )
+    missing = tuple(each for each in named if (each.kind, each.key) not in references)
+    return Observed(landscape, missing)
+
+
+async def bare_landscape(client: Client, garden: JsonObject, template: Template) -> Landscape:
+    """Return the landscape of a Garden without what it refers to, and without credentials.
+
+    Raises:
+        Malformed: The Garden has values of wrong types.
+        KubeError: The API server refused, or did not answer.
+    """
+    system, extensions = await asyncio.gather(
+        client.find(NAMESPACE_KIND, Key("", KUBE_SYSTEM), metadata_only=True), _extensions(client)
+    )
+    is_self_hosted = labels_of(system or {}).get("gardener.cloud/role") == "shoot"
+    bare = template(garden_from(garden))
+    return replace(bare, extensions=extensions, is_self_hosted=is_self_hosted)
+
+
+async def _read_references(
+    client: Client, references: Iterable[Reference]
+) -> dict[tuple[str, Key], JsonObject]:
+    """Return the objects that exist, by kind and key."""
+    wanted = {(each.kind, each.key) for each in references}
+    objects = await asyncio.gather(*(client.find(_KINDS[kind], key) for kind, key in wanted))
+    return {identity: obj for identity, obj in zip(wanted, objects, strict=True) if obj is not None}
+
+
+async def _address(client: Client) -> str:
+    """Return the cluster IP of the Service of gardener-apiserver; empty if there is none yet."""
+    service = await client.find(SERVICE, Key(NAMESPACE, GARDENER_APISERVER.name))
+    return cluster_ip(service)
+
+
+async def _new_key_known_by(client: Client) -> frozenset[str]:
+    """Return the Deployments of API servers that are marked during a rotation of the key."""
+    names = (API_SERVER, GARDENER_APISERVER.name)
+    keys = [Key(NAMESPACE, name) for name in names]
+    found = await asyncio.gather(
+        *(client.find(DEPLOYMENT, key, metadata_only=True) for key in keys)
+    )
+    marked = zip(names, found, strict=True)
+    return frozenset(name for name, obj in marked if POPULATED in annotations_of(obj or {}))
+
+
+def cluster_ip(service: JsonObject | None) -> str:
+    """Return the cluster IP of a Service; empty if there is none."""
+    return str(map_at(service or {}, "spec").get("clusterIP") or "")
+
+
+async def _wildcard_certificate(client: Client) -> JsonObject | None:
+    found = await client.list(SECRET, NAMESPACE, labels=WILDCARD)
+    if len(found) > 1:
+        names = ", ".join(sorted(str(Key.of(secret)) for secret in found))
+        raise OperatorError(
+            f"there are {len(found)} Secrets with the label gardener.cloud/role=garden-cert "
+            f"({names}), but a garden has one wildcard certificate at most: remove the label of "
+            "the others"
+        )
+    return found[0] if found else None
+
+
+async def _extensions(client: Client) -> tuple[JsonObject, ...]:
+    """Return the operator's Extensions by name; none in a cluster that does not serve the kind."""
+    try:
+        return tuple(sorted(await client.list(EXTENSION), key=name_of))
+    except UnknownKind:
+        return ()

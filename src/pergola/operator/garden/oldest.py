@@ -1,0 +1,35 @@
+"""The one Garden of a cluster: the oldest, if there are several (spec 20 'Beyond' 11)."""
+
+from collections.abc import Iterable
+
+from pergola.api.objects import JsonObject, Key, metadata_of, name_of, uid_of
+from pergola.api.operator_v1alpha1 import GARDEN
+from pergola.kube.client import Client
+from pergola.operator.garden.errors import OperatorError
+
+
+def seniority(garden: JsonObject) -> tuple[str, str]:
+    """Return a value that is the smallest for the oldest Garden.
+
+    Times of creation are whole seconds: of two Gardens with the same one, the name decides.
+    """
+    return str(metadata_of(garden).get("creationTimestamp") or ""), name_of(garden)
+
+
+def oldest(gardens: Iterable[JsonObject]) -> JsonObject | None:
+    """Return the Garden that the cluster belongs to; None if there is none."""
+    return min(gardens, key=seniority, default=None)
+
+
+async def check_only_one(client: Client, garden: JsonObject) -> None:
+    """Check that no Garden is older than this one.
+
+    Raises:
+        OperatorError: There is one: only that is reconciled.
+        KubeError: The API server refused, or did not answer.
+    """
+    first = min([*await client.list(GARDEN), garden], key=seniority)
+    if uid_of(first) != uid_of(garden):
+        raise OperatorError(
+            f"there can be only one Garden, and {Key.of(first).name} is older: delete one of them"
+        )

@@ -1,0 +1,31 @@
+"""Since when an object has a problem, as far as the object says."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from pergola.api.objects import JsonObject, deletion_timestamp_of, maps_at, metadata_of
+from pergola.health.times import read_time
+
+
+def since(obj: JsonObject, problem: str) -> datetime | None:
+    """Return when a problem began, or a later time at which it certainly existed.
+
+    It is the last transition of the condition that the problem names. Otherwise no condition has
+    changed since, or the object has existed since.
+    """
+    deleted = read_time(deletion_timestamp_of(obj))
+    if deleted is not None:
+        return deleted
+    changes = dict(_changes(obj))
+    named = [time for kind, time in changes.items() if f"condition {kind} " in problem]
+    if named:
+        return named[0]
+    return max(changes.values(), default=read_time(metadata_of(obj).get("creationTimestamp")))
+
+
+def _changes(obj: JsonObject) -> Iterator[tuple[str, datetime]]:
+    """Yield the type and the last transition of each condition."""
+    for condition in maps_at(obj, "status", "conditions"):
+        time = read_time(condition.get("lastTransitionTime"))
+        if time is not None:
+            yield str(condition.get("type")), time

@@ -1,0 +1,154 @@
+"""The tasks of a Garden's flows before anything is known about their states.
+
+They are those of the graphs that the operator runs, with the objects that each of them waits for.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from pergola.api.objects import JsonObject, Key
+from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
+from pergola.bundle.errors import BundleError
+from pergola.flow import Graph
+from pergola.kube.client import Client
+from pergola.operator.components.catalog import CATALOG
+from pergola.operator.components.component import Component
+from pergola.operator.components.crds import definitions_of
+from pergola.operator.components.kube_apiserver_exposure.hosts import CertificateMissing
+from pergola.operator.garden import flow_delete, flows
+from pergola.operator.garden.build import IDENTITY, Built
+from pergola.operator.garden.deploy import Deployer
+from pergola.operator.garden.errors import OperatorError
+from pergola.operator.garden.landscape import NAMESPACE, Landscape
+from pergola.operator.garden.readiness import Awaited, awaited, awaited_gone, is_awaited
+from pergola.operator.garden.run import Run
+from pergola.operator.virtual_cluster import VirtualCluster
+from pergola.runtime.clock import Clock
+from pergola.secrets_manager import SecretsManager
+from pergola.secrets_manager.store import Store
+
+UNRENDERED: Final = (BundleError, CertificateMissing, OperatorError)
+"""Why a component cannot be rendered for a Garden; the operator reports it as an error."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """A task of a flow, and the objects by which its state can be seen.
+
+    Attributes:
+        after: Names of the tasks that it comes after, in earlier flows as well.
+        skipped: Why the Garden does not have it; empty if it does.
+        awaited: The objects; of tasks that only request something, each has to exist.
+    """
+
+    name: str
+    flow: str
+    after: tuple[str, ...]
+    skipped: str = ""
+    awaited: tuple[Awaited, ...] = ()
+    component: str = ""
+
+
+def reconciliation_steps(run: Run, garden: Key) -> list[Step]:
+    """Return the tasks of both flows that reconcile a Garden.
+
+    Args:
+        run: With credentials, or placeholders for them. Takes about a second of CPU.
+    """
+    landscape = run.current()
+    parts = dict(_component_parts(CATALOG, landscape))
+    setup = _steps(flows.setup(run), parts, ())
+    last = tuple(step.name for step in setup)
+    return [*setup, *_steps(flows.reconciliation(run, garden), parts, last)]
+
+
+def deletion_steps(run: Run) -> list[Step]:
+    """Return the tasks of the flow that deletes a Garden."""
+    return list(_steps(flow_delete.deletion(run), dict(_deletion_parts()), ()))
+
+
+def dry_run(client: Client, landscape: Landscape, clock: Clock) -> Run:
+    """Return a run whose graphs can be made, and which is never executed."""
+    secrets = SecretsManager(Store(client, NAMESPACE, IDENTITY, {}), clock, {})
+    return Run(
+        client=client,
+        clock=clock,
+        deployer=Deployer(client, clock),
+        virtual=VirtualCluster(client),
+        built=Built(landscape, secrets),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What a task does for a component."""
+
+    component: str
+    awaited: tuple[Awaited, ...]
+    skipped: str = ""
+
+
+def _component_parts(
+    components: Iterable[Component], landscape: Landscape
+) -> Iterator[tuple[str, _Part]]:
+    for component in components:
+        absent = component.absent(landscape)
+        if absent is not None:
+            gone = _Part(component.name, _visible(awaited_gone(component.leftovers)), absent)
+            yield component.deploy, gone
+            yield component.wait, gone
+            continue
+        ready = _ready(component, landscape)
+        exist = tuple(each._replace(problem_of=_absent) for each in ready)
+        waits = component.waits and not component.wait
+        yield component.deploy, _Part(component.name, ready if waits else exist)
+        yield component.wait, _Part(component.name, ready)
+
+
+def _ready(component: Component, landscape: Landscape) -> tuple[Awaited, ...]:
+    """Return the objects to wait for; none of a component that the operator cannot render."""
+    try:
+        return tuple(awaited(component.objects(landscape)))
+    except UNRENDERED:
+        return ()
+
+
+def _deletion_parts() -> Iterator[tuple[str, _Part]]:
+    for part in CATALOG:
+        removable = definitions_of(part.name) or part.leftovers
+        gone = _visible(awaited_gone(removable))
+        yield flow_delete.destroying(part), _Part(part.name, gone)
+
+
+def _steps(graph: Graph, parts: Mapping[str, _Part], earlier: tuple[str, ...]) -> list[Step]:
+    """Return the tasks of a graph, each after those that it depends on.
+
+    Args:
+        earlier: The tasks of the flow before this one.
+    """
+    dependencies = graph.dependencies()
+    found = []
+    for task in graph.order():
+        after = tuple(each.name for each in dependencies[task.name])
+        step = Step(name=task.name, flow=graph.name, after=after or earlier)
+        part = parts.get(task.name)
+        if part is not None:
+            step = replace(
+                step, awaited=part.awaited, skipped=part.skipped, component=part.component
+            )
+        found.append(replace(step, skipped=step.skipped or task.why_skipped() or ""))
+    return found
+
+
+def _visible(awaited: Iterable[Awaited]) -> tuple[Awaited, ...]:
+    """Return ManagedResources and objects of kinds with a rule; others come and go with them."""
+    return tuple(
+        each
+        for each in awaited
+        if each.identity.gvk == MANAGED_RESOURCE or is_awaited(each.identity.gvk)
+    )
+
+
+def _absent(obj: JsonObject | None) -> str | None:
+    return None if obj else "it does not exist"

@@ -1,0 +1,82 @@
+"""The rules by which tasks of components wait: pure functions of live objects.
+
+The flow waits with these rules, and commands explain with the same ones what it waits for.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from pergola.api.managed_resource_status import (
+    applied_problem,
+    deletion_problem,
+    healthy_problem,
+    progressing_problem,
+)
+from pergola.api.objects import GroupVersionKind, JsonObject, Key
+from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
+from pergola.health import check, has_rule, progressing
+from pergola.operator.components.component import Identity, Managed, Removable, Rendered
+from pergola.operator.garden import etcd_objects
+from pergola.operator.garden.waiting import Problem, gone
+
+
+class Awaited(NamedTuple):
+    """An object that a task waits for, and the rule that says when the wait is over."""
+
+    identity: Identity
+    problem_of: Problem
+
+
+def awaited(rendered: Rendered) -> Iterator[Awaited]:
+    """Yield the objects of a component that have to be ready, those of the operator first."""
+    for obj in rendered.direct:
+        identity = Identity(GroupVersionKind.of(obj), Key.of(obj))
+        if is_awaited(identity.gvk):
+            yield Awaited(identity, direct_problem(identity.gvk))
+    for managed in rendered.managed:
+        identity = Identity(MANAGED_RESOURCE, Key(managed.namespace, managed.name))
+        yield Awaited(identity, managed_problem(managed))
+
+
+def awaited_gone(removable: Removable) -> Iterator[Awaited]:
+    """Yield the objects of a component that have to be gone."""
+    for key in removable.managed:
+        yield Awaited(Identity(MANAGED_RESOURCE, key), still_managed)
+    for identity in removable.direct:
+        yield Awaited(identity, gone)
+
+
+def is_awaited(gvk: GroupVersionKind) -> bool:
+    """Return whether more than the existence of an object of this kind matters."""
+    return gvk == etcd_objects.ETCD or has_rule(gvk)
+
+
+def direct_problem(gvk: GroupVersionKind) -> Problem:
+    """Return the rule for objects of a kind that the operator applies itself."""
+    return etcd_objects.problem if gvk == etcd_objects.ETCD else _problem
+
+
+def managed_problem(managed: Managed) -> Problem:
+    """Return the rule for a ManagedResource: applied, healthy, and rolled out if that counts."""
+    checks = [applied_problem, healthy_problem]
+    if managed.rolled_out:
+        checks.append(progressing_problem)
+
+    def problem(resource: JsonObject | None) -> str | None:
+        if resource is None:
+            return "it does not exist"
+        return next(filter(None, (check(resource) for check in checks)), None)
+
+    return problem
+
+
+def still_managed(resource: JsonObject | None) -> str | None:
+    """Return why a ManagedResource still exists, or None if it is gone."""
+    return deletion_problem(resource or {}) or gone(resource)
+
+
+def _problem(obj: JsonObject | None) -> str | None:
+    """Return why an object is not healthy or not rolled out; None if it is, or has no rule."""
+    if obj is None:
+        return "it does not exist"
+    return check(obj) or progressing(obj)

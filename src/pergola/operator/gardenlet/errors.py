@@ -1,0 +1,7 @@
+"""Errors of Gardenlets."""
+
+from pergola.operator.garden.errors import OperatorError
+
+
+class GardenletFailed(OperatorError):
+    """A gardenlet cannot be deployed; the text says why and what to do."""

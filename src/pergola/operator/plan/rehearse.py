@@ -1,0 +1,154 @@
+"""Rehearsing a reconciliation: its tasks run in their order, with a client that sends no writes."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from typing import Final
+
+from pergola.api.objects import JsonObject, Key, name_of
+from pergola.api.operator_v1alpha1 import GARDEN, Garden, garden_from
+from pergola.kube.client import Client
+from pergola.kube.errors import UnknownKind
+from pergola.kube.patches import apply_merge_patch
+from pergola.operator.compare.placed import without_hash
+from pergola.operator.garden import flows, operation, prepare
+from pergola.operator.garden.errors import OperatorError
+from pergola.operator.garden.foreseen import Foreseen, foresee
+from pergola.operator.garden.judge import check
+from pergola.operator.garden.observed import Template
+from pergola.operator.garden.oldest import check_only_one
+from pergola.operator.garden.reconcile import IGNORE, is_ignored
+from pergola.operator.garden.run import Run
+from pergola.operator.plan.changes import changes_of
+from pergola.operator.plan.doubles import RehearsedVirtualCluster, no_snapshot
+from pergola.operator.plan.model import Change, Fate, Plan, Planned, Verb
+from pergola.operator.plan.sentences import AFTERWARDS, BEFORE, CREDENTIALS, SENTENCES
+from pergola.operator.plan.stage import Stage
+from pergola.operator.rotation import schedule
+from pergola.operator.virtual_cluster import Reach
+from pergola.runtime.clock import Clock, SystemClock
+
+_ROTATIONS: Final = (
+    "certificate_authorities",
+    "service_account_key",
+    "etcd_encryption_key",
+    "workload_identity_key",
+)
+
+
+async def rehearse(
+    client: Client,
+    garden: JsonObject,
+    template: Template,
+    *,
+    reach: Reach | None = None,
+    clock: Clock | None = None,
+) -> Plan:
+    """Return what a reconciliation of a Garden would do now; nothing is written.
+
+    Args:
+        client: Of the runtime cluster.
+        garden: With all its defaults; it need not be the live one.
+        reach: Changes how the virtual cluster is reached.
+
+    Raises:
+        Malformed: The Garden has values of wrong types.
+        OperatorError: The landscape cannot be built: the text says why.
+        SecretsManagerError: A credential cannot be adopted.
+        KubeError: The API server refused, or did not answer.
+    """
+    clock = clock or SystemClock()
+    garden = _begun(garden, clock)
+    found = await foresee(client, garden, template, clock)
+    async with RehearsedVirtualCluster(found.rehearsal, reach) as virtual:
+        stage = Stage(found.rehearsal, virtual)
+        run = Run(
+            client=found.rehearsal,
+            clock=clock,
+            deployer=stage.deployer,
+            virtual=virtual,
+            built=found.built,
+            note=stage.note,
+            snapshot=no_snapshot,
+        )
+        tasks = [await _credentials(found), await _prepared(stage, garden)]
+        problem = await _problem(stage.runtime, Key.of(garden))
+        for graph in (flows.setup(run), flows.reconciliation(run, Key.of(garden))):
+            tasks += [await stage.planned(run, graph, task) for task in graph.order()]
+        await run.built.secrets.cleanup()
+        tasks.append(_step(AFTERWARDS, await stage.changes()))
+    return Plan(
+        garden=name_of(garden),
+        tasks=tasks,
+        missing=found.missing,
+        problem=problem,
+        rotations=tuple(_rotations(garden_from(garden))),
+    )
+
+
+def _begun(garden: JsonObject, clock: Clock) -> JsonObject:
+    """Return a Garden with the status that an operation begins with."""
+    now = clock.now()
+    requested = [*operation.requested_by(garden), *schedule.due(garden, now)]
+    status = operation.beginning(garden_from(garden), requested, now)
+    return apply_merge_patch(garden, {"status": status})
+
+
+async def _problem(client: Client, key: Key) -> str:
+    """Return why a Garden would not be reconciled; empty if it would be.
+
+    Args:
+        client: Has the Garden without the operations that have begun.
+    """
+    garden = await client.get(GARDEN, key)
+    if is_ignored(garden):
+        return f"the annotation {IGNORE} stops the reconciliation"
+    try:
+        with suppress(UnknownKind):
+            await check_only_one(client, garden)
+        check(garden_from(garden), any_version=False)
+    except OperatorError as error:
+        return str(error)
+    return ""
+
+
+def _rotations(garden: Garden) -> Iterator[str]:
+    """Yield the rotations that are in progress."""
+    credentials = garden.status.credentials if garden.status else None
+    rotation = credentials.rotation if credentials else None
+    for name in _ROTATIONS:
+        part = getattr(rotation, name, None)
+        if part is not None and part.phase not in ("", "Completed"):
+            yield f"{name.replace('_', ' ')}: {part.phase}"
+
+
+# Steps outside of the flows
+
+
+async def _credentials(found: Foreseen) -> Planned:
+    """Return the credentials that would be generated, or whose labels would be repaired.
+
+    The end of the name of a new one is not known before it is generated.
+    """
+    changes = await changes_of(found.credentials, found.rehearsal)
+    named = [_without_hash(each) if each.verb is Verb.CREATE else each for each in changes]
+    return _step(CREDENTIALS, tuple(named))
+
+
+def _without_hash(change: Change) -> Change:
+    return replace(change, key=Key(change.key.namespace, without_hash(change.key.name)))
+
+
+async def _prepared(stage: Stage, garden: JsonObject) -> Planned:
+    client, typed = stage.runtime, garden_from(garden)
+    remaining = operation.remaining(operation.requested_by(garden))
+    if remaining is not None:
+        garden = await client.patch(GARDEN, Key.of(garden), remaining)
+    await prepare.add_finalizer(client, garden)
+    await prepare.check_autoscaler(client, typed)
+    await prepare.apply_namespace(client, typed)
+    return _step(BEFORE, await stage.changes())
+
+
+def _step(name: str, changes: tuple[Change, ...]) -> Planned:
+    return Planned(flow="", name=name, fate=Fate.RUN, why=SENTENCES[name], changes=changes)

@@ -1,0 +1,54 @@
+"""What tasks do that are not the deployment of a component, in a sentence each."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from pergola.operator.garden import flows, gardener_info
+from pergola.operator.garden.extension_resources import tasks
+from pergola.operator.rotation import access_tokens, root_authorities
+from pergola.operator.rotation.encryption import tasks as encryption
+from pergola.operator.rotation.seeds import tasks as seeds
+
+BEFORE: Final = "Preparing the Garden"
+"""The name of the steps before the flows, which are not tasks."""
+CREDENTIALS: Final = "Generating credentials"
+AFTERWARDS: Final = "Deleting credentials that are no longer used"
+
+SENTENCES: Final[Mapping[str, str]] = {
+    BEFORE: "adds the finalizer of the operator, and labels the namespace garden",
+    CREDENTIALS: "generates credentials that are missing or due for renewal",
+    AFTERWARDS: "deletes generated Secrets that the components do not use any more",
+    tasks.INSTALLED: "waits until the required extensions are installed and healthy",
+    tasks.DNS: "deploys the DNSRecords, waits for them, and deletes stale ones",
+    tasks.BUCKET: "deploys the BackupBucket, and waits until it is ready",
+    tasks.ENTRY: "deploys the BackupEntry, and waits until it is ready",
+    tasks.DEPLOY_BEFORE: "deploys the Extensions that the kube-apiserver needs",
+    tasks.BEFORE: "waits until these Extensions are ready",
+    tasks.DEPLOY_AFTER: "deploys the Extensions that need the kube-apiserver",
+    tasks.AFTER: "waits until these Extensions are ready",
+    tasks.DELETE_STALE: "deletes Extensions that the Garden does not have any more",
+    tasks.STALE: "waits until these Extensions are gone",
+    flows.CONNECTION: "waits until the virtual cluster answers",
+    flows.REPLICATION: "copies the password of the Seeds' observability to the runtime cluster",
+    access_tokens.RENEW: "renews the tokens of components with the new key, and waits for them",
+    seeds.RENEW_ACCESS: "requests new tokens for the extensions of all Seeds",
+    seeds.ACCESS: "waits until all Seeds have them",
+    seeds.RENEW_TOKENS: "requests new tokens of workload identities on all Seeds",
+    seeds.TOKENS: "waits until all Seeds have them",
+    seeds.RENEW_KUBECONFIGS: "requests new kubeconfigs for the gardenlets of all Seeds",
+    seeds.KUBECONFIGS: "waits until all gardenlets have them",
+    seeds.RENEW_SELF_HOSTED: "requests new kubeconfigs for the gardenlets of self-hosted Shoots",
+    seeds.SELF_HOSTED_KUBECONFIGS: "waits until these gardenlets have them",
+    seeds.PROPAGATED: "waits until the namespaces of all Seeds have the new password",
+    seeds.RECONCILE_SEEDS: "requests that all Seeds are reconciled with the new password",
+    root_authorities.PUBLISHED: "waits until all namespaces publish the new authority",
+    encryption.LABEL: "rewrites the objects of encrypted resources",
+    encryption.SNAPSHOT: "takes a snapshot of the main etcd",
+    encryption.UNLABEL: "removes the label of rewritten objects, and notes what is encrypted",
+    gardener_info.TASK: "publishes the version of Gardener in the virtual cluster",
+}
+"""By the names of tasks."""
+WAITS: Final = frozenset(
+    {tasks.INSTALLED, tasks.BEFORE, tasks.AFTER, tasks.STALE, root_authorities.PUBLISHED}
+)
+"""The tasks that only wait, and write nothing."""

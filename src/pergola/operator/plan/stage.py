@@ -1,0 +1,149 @@
+"""The stage of a rehearsal: its clients, and what each task does on them."""
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from pergola.api.objects import Key
+from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
+from pergola.flow import Graph, Task
+from pergola.flow.errors import is_unexpected, leaves, sentence_of
+from pergola.kube.client import Client
+from pergola.kube.errors import UnknownKind
+from pergola.operator.components.catalog import CATALOG
+from pergola.operator.components.component import Component, Target
+from pergola.operator.garden.rehearsal import Rehearsal, WouldWait
+from pergola.operator.garden.run import Run
+from pergola.operator.plan.changes import changes_of
+from pergola.operator.plan.doubles import RehearsedDeployer, RehearsedVirtualCluster
+from pergola.operator.plan.model import Change, Fate, Planned
+from pergola.operator.plan.sentences import SENTENCES, WAITS
+from pergola.operator.virtual_cluster import NotConnected
+
+_PATIENCE: Final = 3.0
+"""Seconds for a task that only waits, so that what it waits for is known."""
+
+
+@dataclass(slots=True)
+class Stage:
+    """The clients of a rehearsal, and what the current task waits for.
+
+    Attributes:
+        components: Those of the flows.
+    """
+
+    runtime: Rehearsal
+    virtual: RehearsedVirtualCluster
+    components: Iterable[Component] = CATALOG
+    deployer: RehearsedDeployer = field(init=False)
+    _of: dict[str, Component] = field(init=False)
+    _waits: dict[str, str] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.deployer = RehearsedDeployer(self.runtime)
+        self._of = {name: each for each in self.components for name in (each.deploy, each.wait)}
+
+    def note(self, subject: str, problem: str) -> None:
+        """Keep what a task waits for; the end of the wait does not count."""
+        if problem:
+            self._waits[subject] = problem
+
+    async def planned(self, run: Run, graph: Graph, task: Task) -> Planned:
+        """Return what a task would do, after all before it.
+
+        Raises:
+            KubeError: The API server refused, or did not answer.
+            BundleError: A ManagedResource has a Secret that cannot be read.
+        """
+        component = self._of.get(task.name)
+        is_wait = component is not None and component.wait == task.name
+        fate, why = _fate(run, task, component)
+        problem = ""
+        if fate is not Fate.SKIP and not is_wait:
+            problem = await _perform(run, task, component)
+        changes = await self.changes()
+        if problem:
+            fate, why = Fate.UNKNOWN, problem
+        elif fate is Fate.REMOVE and not changes:
+            fate = Fate.SKIP
+        changed = {(each.managed, each.gvk.group_kind, each.key) for each in changes}
+        return Planned(
+            flow=graph.name,
+            name=task.name,
+            fate=fate,
+            why=why,
+            after=task.after,
+            waits=self._waited(),
+            changes=changes,
+            unchanged=len(self.deployer.taken() - changed),
+        )
+
+    async def changes(self) -> tuple[Change, ...]:
+        """Return the changes since the last call, in both clusters.
+
+        Raises:
+            KubeError: The API server refused, or did not answer.
+            BundleError: A ManagedResource has a Secret that cannot be read.
+        """
+        found = await changes_of(self.runtime.taken(), self.runtime)
+        client = self.virtual.rehearsal
+        if client is not None:
+            found += await changes_of(client.taken(), client, Target.VIRTUAL)
+        return tuple(found)
+
+    def _waited(self) -> str:
+        waits, self._waits = self._waits, {}
+        return "; ".join(f"{subject}: {problem}" for subject, problem in waits.items())
+
+
+def _fate(run: Run, task: Task, component: Component | None) -> tuple[Fate, str]:
+    """Return whether a task has something to do, and why or what."""
+    if reason := task.why_skipped():
+        return Fate.SKIP, reason
+    if component is None:
+        return Fate.RUN, SENTENCES.get(task.name, "")
+    if reason := component.absent(run.current()):
+        return Fate.REMOVE, reason
+    is_wait = task.name == component.wait
+    return Fate.RUN, f"waits until {component.name} is ready" if is_wait else component.name
+
+
+async def _perform(run: Run, task: Task, component: Component | None) -> str:
+    """Run a task; return why its effect cannot be foreseen, or an empty text.
+
+    A task that would wait has done what comes before that.
+    """
+    try:
+        async with asyncio.timeout(_PATIENCE if task.name in WAITS else None) as deadline:
+            await task.action()
+    except TimeoutError:
+        if not deadline.expired():
+            raise
+    except Exception as error:
+        failed = [each for each in leaves(error) if not isinstance(each, WouldWait)]
+        if any(map(is_unexpected, failed)):
+            raise
+        if not failed:
+            return ""
+        is_alone = all(isinstance(each, NotConnected) for each in failed)
+        if component is not None and is_alone and await _is_new(run, component):
+            # Whatever it takes from the virtual cluster: all its objects are new.
+            await run.deployer.apply(component.objects(run.current()))
+            return ""
+        return sentence_of(ExceptionGroup("", failed))
+    return ""
+
+
+async def _is_new(run: Run, component: Component) -> bool:
+    """Return whether a component has no ManagedResource yet."""
+    managed = component.objects(run.current()).managed
+    keys = [Key(each.namespace, each.name) for each in managed]
+    return not any([await _exists(run.client, key) for key in keys])
+
+
+async def _exists(client: Client, key: Key) -> bool:
+    try:
+        return await client.find(MANAGED_RESOURCE, key, metadata_only=True) is not None
+    except UnknownKind:
+        return False

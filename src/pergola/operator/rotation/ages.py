@@ -1,0 +1,56 @@
+"""The age of each credential that only a user's request renews (spec 20 'Beyond' 29)."""
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Final, NamedTuple
+
+from pergola.kube.selectors import format_selector
+from pergola.operator.components.authorities import ON_DEMAND
+from pergola.operator.components.service_account_key import NAME as ACCOUNT_KEY
+from pergola.operator.components.workload_identity import KEY as WORKLOAD_KEY
+
+_LABELS: Final = {"managed-by": "secrets-manager", "manager-identity": "gardener-operator"}
+MANAGED: Final = format_selector({"matchLabels": _LABELS})
+"""Selects the Secrets with credentials."""
+CREDENTIALS: Final = (
+    *ON_DEMAND,
+    ACCOUNT_KEY,
+    "kube-apiserver-etcd-encryption-key",
+    "gardener-apiserver-etcd-encryption-key",
+    "observability-ingress",
+    WORKLOAD_KEY,
+)
+"""The credentials that are not renewed without a request."""
+OLDEST: Final = timedelta(days=90)
+"""The age at which a credential should be rotated."""
+
+
+class Age(NamedTuple):
+    """The age of a credential."""
+
+    credential: str
+    age: timedelta
+
+
+def is_managed(labels: Mapping[str, str]) -> bool:
+    """Return whether a Secret with these labels has a credential of the operator."""
+    return _LABELS.items() <= labels.items()
+
+
+def ages(secrets: Iterable[Mapping[str, str]], now: datetime) -> list[Age]:
+    """Return the age of each credential that exists, in the order of `CREDENTIALS`.
+
+    Args:
+        secrets: The labels of Secrets of the operator's secrets manager; of each credential, the
+            newest Secret counts.
+    """
+    issued: dict[str, int] = {}
+    for labels in secrets:
+        name, time = labels.get("name", ""), labels.get("issued-at-time", "")
+        if name in CREDENTIALS and time.isdigit():
+            issued[name] = max(issued.get(name, 0), int(time))
+    return [
+        Age(name, now - datetime.fromtimestamp(issued[name], UTC))
+        for name in CREDENTIALS
+        if name in issued
+    ]

@@ -1,0 +1,1 @@
+"""Encryption at rest of the virtual cluster: new keys, and rewriting what they encrypt."""

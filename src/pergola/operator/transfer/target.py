@@ -1,0 +1,114 @@
+"""The runtime cluster that a Garden is imported into: what it lacks, and what forbids the import.
+
+Everything is checked before anything is written.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
+
+from pergola.api.kinds import CONFIG_MAP, NAMESPACE, SECRET
+from pergola.api.objects import JsonObject, Key, deletion_timestamp_of, name_of
+from pergola.api.operator_v1alpha1 import GARDEN
+from pergola.kube.client import Client
+from pergola.kube.errors import UnknownKind
+from pergola.operator.garden.build import IDENTITY
+from pergola.operator.garden.landscape import NAMESPACE as GARDEN_NAMESPACE
+from pergola.operator.transfer.export import Export, TransferError, identity_of
+from pergola.secrets_manager import ManagedSecret, observe_managed
+
+_KINDS: Final = {kind.kind: kind for kind in (SECRET, CONFIG_MAP)}
+
+
+class Missing(NamedTuple):
+    """The objects that an import has to create.
+
+    Attributes:
+        credentials: From the oldest to the newest: the order of creation says which is current.
+        provided: Objects that users provide.
+        kept: Those that the cluster has already, with other content: they stay.
+        garden: Whether there is no Garden yet.
+    """
+
+    credentials: tuple[JsonObject, ...]
+    provided: tuple[JsonObject, ...]
+    kept: tuple[str, ...]
+    garden: bool
+
+
+async def observe_missing(client: Client, export: Export) -> Missing:
+    """Return what a cluster lacks of an export; an import that was interrupted goes on with it.
+
+    Raises:
+        TransferError: The cluster is not prepared, or belongs to another Garden.
+        KubeError: The API server refused, or did not answer.
+    """
+    if await client.find(NAMESPACE, Key("", GARDEN_NAMESPACE), metadata_only=True) is None:
+        raise TransferError(
+            f"the cluster has no namespace {GARDEN_NAMESPACE}: install the operator first"
+        )
+    garden = await _garden(client, export)
+    live = {name_of(obj): obj for obj in await client.list(SECRET, GARDEN_NAMESPACE)}
+    _check_credentials(export, live, await observe_managed(client, GARDEN_NAMESPACE, IDENTITY))
+    credentials = tuple(obj for obj in export.credentials if name_of(obj) not in live)
+    provided, kept = await _provided(client, export.provided)
+    return Missing(credentials, provided, kept, garden is None)
+
+
+async def _garden(client: Client, export: Export) -> JsonObject | None:
+    """Return the Garden of the cluster, if it is the one of the export."""
+    try:
+        gardens = await client.list(GARDEN)
+    except UnknownKind:
+        return None
+    for live in gardens:
+        if (name_of(live), identity_of(live)) != (export.name, export.identity):
+            raise TransferError(
+                f'the file is of Garden {export.name} (cluster identity "{export.identity}"), but '
+                f'the cluster has Garden {name_of(live)} (cluster identity "{identity_of(live)}")'
+            )
+        if deletion_timestamp_of(live):
+            raise TransferError(
+                f"Garden {export.name} is being deleted in the cluster: wait until it is gone"
+            )
+    return gardens[0] if gardens else None
+
+
+def _check_credentials(
+    export: Export, live: Mapping[str, JsonObject], managed: Iterable[ManagedSecret]
+) -> None:
+    """Check that the cluster has no other credentials than those of the export."""
+    exported = {name_of(obj): obj for obj in export.credentials}
+    names = {ManagedSecret.of(obj).name for obj in export.credentials}
+    changed = {
+        name for name, obj in exported.items() if name in live and not is_same(obj, live[name])
+    }
+    others = {secret.object_name for secret in managed if secret.name in names} - exported.keys()
+    if different := sorted(changed | others):
+        more = f" and {len(different) - 1} more" if len(different) > 1 else ""
+        raise TransferError(
+            f"the cluster has other credentials than the file: Secret {GARDEN_NAMESPACE}/"
+            f"{different[0]}{more}; nothing was written: delete the Garden that they are of, "
+            "or import into another cluster"
+        )
+
+
+def is_same(exported: JsonObject, live: JsonObject) -> bool:
+    """Return whether a live object has the content of an exported one."""
+    return all(
+        (exported.get(part) or {}) == (live.get(part) or {}) for part in ("data", "binaryData")
+    )
+
+
+async def _provided(
+    client: Client, provided: Iterable[JsonObject]
+) -> tuple[tuple[JsonObject, ...], tuple[str, ...]]:
+    """Return the objects that the cluster lacks, and which ones it has with other content."""
+    missing: list[JsonObject] = []
+    kept: list[str] = []
+    for obj in provided:
+        live = await client.find(_KINDS[obj["kind"]], Key.of(obj))
+        if live is None:
+            missing.append(obj)
+        elif not is_same(obj, live):
+            kept.append(f"{obj['kind']} {Key.of(obj)}")
+    return tuple(missing), tuple(kept)

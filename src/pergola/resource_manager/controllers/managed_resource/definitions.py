@@ -1,0 +1,34 @@
+"""CustomResourceDefinitions before their deletion, which kube-apiserver may delay for minutes.
+
+The API server deletes the instances of a definition first. If nobody has read any, its storage of
+them is not set up yet, and the first attempt fails. The second one, a few milliseconds later, may
+collide with the status that the first one has written; it then waits for a change that has already
+been noticed, until all definitions are looked at again after five minutes.
+"""
+
+from contextlib import suppress
+from typing import Final
+
+from pergola.api.objects import GroupKind, GroupVersionKind, JsonObject, map_at, maps_at
+from pergola.kube.client import Client
+from pergola.kube.errors import KubeError
+
+DEFINITION: Final = GroupKind("apiextensions.k8s.io", "CustomResourceDefinition")
+# A list with a selector is answered once the storage is set up; this one selects nothing.
+_NONE: Final = "resources.gardener.cloud/selects=nothing"
+
+
+async def set_up_storage(client: Client, definition: JsonObject) -> None:
+    """Have the API server set up its storage of a definition's instances.
+
+    An API server that refuses deletes the definition nevertheless, if perhaps late.
+    """
+    spec = map_at(definition, "spec")
+    served = [each for each in maps_at(spec, "versions") if each.get("served")]
+    # Each version has a storage of its own; the API server reads that of the stored one.
+    served.sort(key=lambda version: not version.get("storage"))
+    kind = str(map_at(spec, "names").get("kind") or "")
+    with suppress(KubeError):
+        for version in served[:1]:
+            gvk = GroupVersionKind(str(spec.get("group") or ""), str(version["name"]), kind)
+            await client.list(gvk, labels=_NONE, metadata_only=True)

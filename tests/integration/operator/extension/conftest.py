@@ -1,0 +1,101 @@
+"""A runtime and a virtual cluster, per test process, in which tests run one after another."""
+
+import asyncio
+import os
+import secrets
+from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from pergola.api.kinds import SECRET
+from pergola.api.operator_v1alpha1 import EXTENSION
+from pergola.kube.client import Client
+from pergola.kube.kubeconfig import ClusterConfig, load
+from pergola.sandbox import API_ONLY, Sandbox, start, stop
+from pergola.sandbox.components import APISERVER, CONTROLLER_MANAGER, ETCD
+from pergola.testing.crds import install_garden_extension_crds, install_operator_crds
+from pergola.testing.extension_garden import (
+    ExtensionGarden,
+    connect_virtual,
+    prepare,
+    resource_managers,
+)
+from pergola.testing.operator_chart import ACCOUNT, OperatorChart
+from pergola.testing.registry import TestRegistry, registry
+from pergola.testing.service_accounts import service_account_config, until_allowed
+
+CHART = Path(__file__).parents[4] / "charts" / "operator"
+GRANTS = ("ServiceAccount", "ClusterRole", "Role", "ClusterRoleBinding", "RoleBinding")
+
+
+class Sandboxes(NamedTuple):
+    """The control planes of both clusters."""
+
+    runtime: Sandbox
+    virtual: Sandbox
+
+
+@pytest.fixture(scope="session")
+def sandboxes() -> Iterator[Sandboxes]:
+    """Both control planes; the runtime cluster has controllers of Kubernetes, but no nodes."""
+    name = f"extensions-{os.getpid()}-{secrets.token_hex(3)}"
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        components = (ETCD, APISERVER, CONTROLLER_MANAGER)
+        runtime = thread.submit(asyncio.run, start(name, components=components)).result()
+        other = thread.submit(asyncio.run, start(f"{name}-v", components=API_ONLY)).result()
+        found = Sandboxes(runtime, other)
+        thread.submit(asyncio.run, _prepare(found)).result()
+        yield found
+        for each in (name, f"{name}-v"):
+            thread.submit(asyncio.run, stop(each)).result()
+
+
+async def _prepare(found: Sandboxes) -> None:
+    async with (
+        Client.connect(load(found.runtime.kubeconfig)) as runtime,
+        Client.connect(load(found.virtual.kubeconfig)) as virtual,
+    ):
+        await install_operator_crds(runtime)
+        await install_garden_extension_crds(runtime)
+        await prepare(runtime, virtual)
+        chart = OperatorChart.rendered(CHART)
+        for kind in GRANTS:
+            for obj in chart.of(kind):
+                await runtime.apply(obj, manager="test", force=True)
+
+
+@pytest.fixture
+async def garden(sandboxes: Sandboxes) -> AsyncIterator[ExtensionGarden]:
+    """Both clusters with their resource managers, without a Garden."""
+    async with (
+        Client.connect(load(sandboxes.runtime.kubeconfig)) as runtime,
+        Client.connect(load(sandboxes.virtual.kubeconfig)) as virtual,
+    ):
+        found = ExtensionGarden(runtime, virtual)
+        await connect_virtual(found, sandboxes.virtual.kubeconfig)
+        async with resource_managers(found):
+            yield found
+        await found.clean()
+
+
+@pytest.fixture
+async def operator(sandboxes: Sandboxes) -> ClusterConfig:
+    """How the operator reaches the runtime cluster, with the permissions of its chart."""
+    admin = load(sandboxes.runtime.kubeconfig)
+    config = await service_account_config(admin, ACCOUNT.namespace, ACCOUNT.name)
+    async with Client.connect(config) as client:
+        await until_allowed(client, SECRET, ACCOUNT.namespace)
+        await until_allowed(client, EXTENSION)
+    return config
+
+
+@pytest.fixture
+async def charts(tmp_path: Path) -> AsyncIterator[TestRegistry]:
+    """A registry for charts."""
+    directory = tmp_path / "registry"
+    directory.mkdir()
+    async with registry(directory) as found:
+        yield found

@@ -1,0 +1,154 @@
+"""Our own charts, from a real registry into the runtime cluster and to gardenlets."""
+
+import asyncio
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from pergola.api.kinds import DEPLOYMENT as WORKLOAD
+from pergola.api.kinds import NAMESPACE
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, labels_of, map_at
+from pergola.api.operator_v1alpha1 import EXTENSION
+from pergola.charts import Blobs, ChartReference, Helm, Puller, Release
+from pergola.kube.kubeconfig import ClusterConfig
+from pergola.kube.yaml import parse
+from pergola.operator.garden.extension_resources.installed import wait_for_extensions
+from pergola.sandbox import binaries
+from pergola.sandbox.module import kubernetes_version
+from pergola.sandbox.on_demand import HELM
+from pergola.testing.care_site import template
+from pergola.testing.extension_garden import (
+    DEPLOYMENT,
+    ExtensionGarden,
+    bare_garden,
+    extension_controllers,
+)
+from pergola.testing.registry import TestRegistry
+from pergola.testing.waiting import until, until_gone
+
+pytestmark = pytest.mark.timeout(600)  # Helm and the registry may have to be built
+
+ROOT: Final = Path(__file__).parents[4]
+ROLE: Final = GroupVersionKind("rbac.authorization.k8s.io", "v1", "Role")
+ON_AWS: Final[dict[str, Any]] = {
+    "spec.runtimeCluster.provider.region": "eu-west-1",
+    "spec.virtualCluster.etcd.main.backup": {
+        "provider": "aws",
+        "secretRef": {"name": "backup"},
+    },
+    "spec.dns": {
+        "providers": [{"name": "primary", "type": "aws-route53", "secretRef": {"name": "dns"}}]
+    },
+}
+
+
+def example(name: str, chart: ChartReference, values: JsonObject) -> JsonObject:
+    """Return an example without its admission, with the chart in another registry.
+
+    Args:
+        values: In addition to its own, in the runtime cluster.
+    """
+    parsed = parse((ROOT / "examples" / "extensions" / f"{name}.yaml").read_text())
+    assert isinstance(parsed, dict)
+    extension: JsonObject = parsed
+    deployment = map_at(extension, "spec", "deployment", "extension")
+    del extension["spec"]["deployment"]["admission"]
+    deployment["helm"] = {"ociRepository": {"ref": str(chart)}}
+    own = map_at(deployment, "runtimeClusterValues")
+    deployment["runtimeClusterValues"] = {**own, **values}
+    return extension
+
+
+async def test_the_aws_extension_serves_the_garden_before_its_resources_are_created(
+    garden: ExtensionGarden, operator: ClusterConfig, charts: TestRegistry, tmp_path: Path
+) -> None:
+    chart = await charts.push(ROOT / "charts" / "extension-aws")
+    name = Key("", "provider-aws")
+    space = Key("", "runtime-extension-provider-aws")
+    async with extension_controllers(operator, tmp_path / "cache"):
+        await garden.create_garden(ON_AWS)
+        # No node runs its pods.
+        await garden.runtime.create(example("provider-aws", chart, {"replicas": 0}))
+
+        found = template(bare_garden(ON_AWS))
+        await wait_for_extensions(garden.runtime, found, 60)
+
+        required = await garden.condition("provider-aws", "RequiredRuntime", "True")
+        assert required["message"] == (
+            "Extension required for kinds [BackupBucket BackupEntry DNSRecord]"
+        )
+        workload = await garden.runtime.get(WORKLOAD, Key(space.name, "provider-aws"))
+        [container] = map_at(workload, "spec", "template", "spec")["containers"]
+        assert "--extension-classes=garden" in container["args"]
+        role = await garden.runtime.get(ROLE, Key("garden", "extension-provider-aws-garden"))
+        assert role["rules"][0]["resources"] == ["secrets"]
+        labels = labels_of(await garden.runtime.get(NAMESPACE, space))
+        assert labels["pod-security.kubernetes.io/enforce"] == "restricted"
+        await garden.condition("provider-aws", "RuntimeHealthy", "True")
+
+        await garden.delete_garden()
+        await garden.condition("provider-aws", "Installed", "False", "DeleteSuccessful")
+        assert (
+            await garden.runtime.find(ROLE, Key("garden", "extension-provider-aws-garden")) is None
+        )
+        assert await garden.runtime.find(NAMESPACE, space) is None
+        await garden.runtime.delete(EXTENSION, name)
+        await until_gone(garden.runtime, EXTENSION, name)
+
+
+async def test_the_admission_of_an_extension_is_in_both_clusters(
+    garden: ExtensionGarden, operator: ClusterConfig, charts: TestRegistry, tmp_path: Path
+) -> None:
+    own = await charts.push(ROOT / "charts" / "networking-calico")
+    extension = example("networking-calico", own, {})
+    parts = {}
+    for part, chart in (("runtimeCluster", "runtime"), ("virtualCluster", "virtual")):
+        pushed = await charts.push(ROOT / "charts" / f"extension-admission-{chart}")
+        parts[part] = {"helm": {"ociRepository": {"ref": str(pushed)}}}
+    values = {"extension": "calico", "replicas": 0}
+    extension["spec"]["deployment"]["admission"] = {**parts, "values": values}
+    async with extension_controllers(operator, tmp_path / "cache"):
+        await garden.create_garden()
+        await garden.reconciled()
+        await garden.runtime.create(extension)
+        await garden.condition("networking-calico", "Installed", "True", "ReconcileSuccessful")
+        await garden.condition("networking-calico", "AdmissionHealthy", "True")
+
+    workload = await garden.runtime.get(WORKLOAD, Key("garden", "admission-calico"))
+    [container] = map_at(workload, "spec", "template", "spec")["containers"]
+    [variable] = container["env"]
+    assert variable["name"] == "GARDEN_KUBECONFIG"
+    role = await garden.virtual.get(ROLE, Key("garden", "extension-admission-calico"))
+    assert role["rules"][0]["resources"] == ["leases"]
+
+
+@pytest.mark.parametrize("name", ["networking-calico", "networking-cilium"])
+async def test_a_network_extension_is_registered_with_a_chart_that_gardenlets_can_install(
+    garden: ExtensionGarden,
+    operator: ClusterConfig,
+    charts: TestRegistry,
+    tmp_path: Path,
+    name: str,
+) -> None:
+    chart = await charts.push(ROOT / "charts" / name)
+    async with extension_controllers(operator, tmp_path / "cache"):
+        await garden.create_garden()
+        await garden.reconciled()
+        await garden.runtime.create(example(name, chart, {}))
+        await garden.condition(name, "Installed", "True", "ReconcileSuccessful")
+        await garden.condition(name, "RequiredRuntime", "False", "ExtensionNotRequired")
+        described = await until(garden.virtual, DEPLOYMENT, Key("", name), lambda _: True)
+
+    reference = ChartReference.of(map_at(described, "helm", "ociRepository"))
+    pulled = await Puller(Blobs(tmp_path / "gardenlet")).pull(reference)
+    release = Release(
+        name=name,
+        namespace=f"extension-{name}-abcde",
+        values=map_at(described, "helm", "values"),
+        kube_version=kubernetes_version(),
+    )
+    helm = await asyncio.to_thread(lambda: binaries.find((HELM,))[HELM])
+    objects = await Helm(str(helm)).render(pulled, release)
+    [workload] = [obj for obj in objects if obj["kind"] == "Deployment"]
+    assert workload["metadata"]["namespace"] == release.namespace

@@ -1,0 +1,118 @@
+"""The gardenlet of the original, deployed from a Gardenlet, registers its Seed in a living Garden.
+
+The operator is the whole process. Gardener's API server, controller manager, admission controller
+and gardenlet are the original's programs, and gardenlet's chart is the original's, too.
+"""
+
+import asyncio
+import os
+import secrets
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from pergola.api.kinds import CSR, NAMESPACE, SECRET
+from pergola.api.objects import JsonObject, Key, annotations_of, map_at, uid_of
+from pergola.api.operator_v1alpha1 import GARDEN
+from pergola.charts import ChartReference
+from pergola.kube.client import Client
+from pergola.manifests import manifest
+from pergola.operator.conditions import is_true
+from pergola.operator.extension.installations import REGISTRATION
+from pergola.operator.gardenlet.names import GARDENLET, SEED, TARGET
+from pergola.operator.virtual_cluster import VirtualCluster
+from pergola.sandbox import binaries
+from pergola.sandbox.on_demand import GARDENLET_CHART, HELM
+from pergola.sandbox.process_node.programs import SEED as SEED_PROGRAMS
+from pergola.sandbox.simulated import Site, garden_site
+from pergola.testing.garden_world import example, install_operator, operator
+from pergola.testing.gardenlets import VERSION, gardenlet
+from pergola.testing.registry import TestRegistry
+from pergola.testing.waiting import running, until
+
+pytestmark = [pytest.mark.long, pytest.mark.timeout(1500)]
+
+LOCAL: Final = Key("", "local")
+NAME: Final = "local"
+PATIENCE: Final = 600.0
+DNS: Final[dict[str, Any]] = {
+    "type": "local",
+    "credentialsRef": {"apiVersion": "v1", "kind": "Secret", "name": "dns", "namespace": "garden"},
+}
+READY: Final = "GardenletReady"
+REQUIRED: Final = ("ControlPlane", "DNSRecord", "Infrastructure", "Worker")
+SEED_SPEC: Final[dict[str, Any]] = {
+    "provider": {"type": "local", "region": "local", "zones": ["local"]},
+    "networks": {"pods": "10.64.0.0/15", "services": "10.0.0.0/16"},
+    "ingress": {"domain": "ingress.seed.example.com", "controller": {"kind": "nginx"}},
+    "dns": {"provider": DNS, "internal": {**DNS, "domain": "internal.example.com"}},
+}
+
+
+@pytest.fixture
+async def site() -> AsyncIterator[Site]:
+    """A runtime cluster that runs the original's programs."""
+    name = f"seed-{os.getpid()}-{secrets.token_hex(3)}"
+    async with garden_site(name, more=SEED_PROGRAMS) as found, running(*found.units):
+        yield found
+
+
+async def test_the_original_gardenlet_registers_its_seed(
+    site: Site, charts: TestRegistry, tmp_path: Path
+) -> None:
+    client = site.client
+    parts = await asyncio.to_thread(lambda: binaries.find((HELM, GARDENLET_CHART)))
+    chart = await charts.push(parts[GARDENLET_CHART], "1.150.0")
+    cache = {"PERGOLA_HELM": str(parts[HELM]), "PERGOLA_CHART_CACHE": str(tmp_path / "cache")}
+    kubeconfig = await install_operator(site)
+    environment = {**site.operator_environment, **cache}
+    async with operator(kubeconfig, environment, reach=site.reach):
+        await client.create(example())
+        await until(client, GARDEN, LOCAL, has_succeeded, patience=PATIENCE)
+        async with VirtualCluster(client, reach=site.reach) as access:
+            await _is_registered(site, await access.client(), chart)
+
+
+def has_succeeded(obj: JsonObject) -> bool:
+    operation = map_at(obj, "status", "lastOperation")
+    return (operation.get("state"), operation.get("progress")) == ("Succeeded", 100)
+
+
+async def _is_registered(site: Site, virtual: Client, chart: ChartReference) -> None:
+    """The Seed exists, its gardenlet is ready, and updates itself from then on."""
+    await virtual.create(manifest("v1", "Secret", "dns", namespace="garden"))
+    await virtual.create(_registration())
+    settings = {"seedConfig": {"spec": SEED_SPEC}}
+    deployment = {"replicaCount": 1}
+    await virtual.create(gardenlet(NAME, chart, config=settings, deployment=deployment))
+
+    await until(virtual, SEED, Key("", NAME), is_ready, patience=PATIENCE)
+    found = await until(
+        virtual,
+        GARDENLET,
+        Key("garden", NAME),
+        lambda it: is_true(it, "SeedRegistered") and is_true(it, "GardenletReconciled"),
+        patience=PATIENCE,
+    )
+    assert annotations_of(found)[TARGET] == uid_of(
+        await site.client.get(NAMESPACE, Key("", "kube-system"))
+    )
+    (request,) = await virtual.list(CSR)
+    assert request["spec"]["username"].startswith("system:bootstrap:")
+    assert await site.client.find(SECRET, Key("garden", "gardenlet-kubeconfig")) is not None
+
+
+def is_ready(seed: JsonObject) -> bool:
+    """Return whether the controller manager sees the gardenlet, and that reconciles the Seed."""
+    version = map_at(seed, "status", "gardener").get("version")
+    return is_true(seed, READY) and version == VERSION
+
+
+def _registration() -> JsonObject:
+    """Return what an Extension for the provider of the Seed would register."""
+    resources = [{"kind": kind, "type": "local", "primary": True} for kind in REQUIRED]
+    return manifest(
+        REGISTRATION.api_version, REGISTRATION.kind, "local", spec={"resources": resources}
+    )

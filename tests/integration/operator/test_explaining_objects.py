@@ -1,0 +1,365 @@
+"""From an object that is not ready down to the reason, with a real API server and controllers."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from pergola.api.kinds import DEPLOYMENT, POD, SERVICE_ACCOUNT, STATEFUL_SET
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at, uid_of
+from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
+from pergola.health.conditions import has_status
+from pergola.kube.client import Client
+from pergola.manifests import manifest
+from pergola.operator.components.component import Identity
+from pergola.operator.garden.etcd_objects import ETCD
+from pergola.operator.garden.explain import Finding, Unknown, answer, explain
+from pergola.operator.garden.explain.workloads import REPLICA_SET
+from pergola.operator.garden.picture import NO_OPERATION, Operation, Picture, State, Task, Wait
+from pergola.runtime.clock import SystemClock
+from pergola.testing.crds import install_crds, install_definitions
+from pergola.testing.waiting import until
+
+UNSCHEDULED = {"schedulerName": "none"}
+NOWHERE = {"nodeSelector": {"example.org/has": "no-node"}}
+WEB = "registry.example/web:1"
+
+
+def workload(kind: str, namespace: str, pod_spec: JsonObject, **spec: Any) -> JsonObject:
+    labels = {"app": "web"}
+    containers = [{"name": "app", "image": WEB}]
+    template = {"metadata": {"labels": labels}, "spec": {"containers": containers, **pod_spec}}
+    selector = {"matchLabels": labels}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": kind,
+        "metadata": {"name": "web", "namespace": namespace},
+        "spec": {"replicas": 1, "selector": selector, "template": template, **spec},
+    }
+
+
+def managed_resource(namespace: str, **spec: Any) -> JsonObject:
+    return {
+        "apiVersion": "resources.gardener.cloud/v1alpha1",
+        "kind": "ManagedResource",
+        "metadata": {"name": "demo", "namespace": namespace},
+        "spec": {"secretRefs": [{"name": "lost"}], **spec},
+    }
+
+
+def container_status(state: JsonObject, **rest: Any) -> JsonObject:
+    return {"name": "app", "image": WEB, "imageID": "", "ready": False, "state": state, **rest}
+
+
+async def with_status(client: Client, namespace: str, status: JsonObject) -> None:
+    """Create a StatefulSet whose only pod is in a state that no kubelet changes."""
+    await client.create(workload("StatefulSet", namespace, UNSCHEDULED))
+    await until(client, POD, Key(namespace, "web-0"), bool)
+    patch = {"status": {"phase": "Pending", "containerStatuses": [{"restartCount": 0} | status]}}
+    await client.patch(POD, Key(namespace, "web-0"), patch, subresource="status")
+
+
+async def explained(client: Client, gvk: GroupVersionKind, key: Key) -> Finding:
+    found = await explain(client, Identity(gvk, key))
+    assert found is not None
+    return found
+
+
+async def test_pods_that_cannot_be_created_are_named_first(
+    cluster_client: Client, namespace: str
+) -> None:
+    obj = workload("Deployment", namespace, {"serviceAccountName": "missing"})
+    await cluster_client.create(obj)
+    key = Key(namespace, "web")
+    await until(
+        cluster_client, DEPLOYMENT, key, lambda it: has_status(it, "ReplicaFailure", "True")
+    )
+    found = await explained(cluster_client, DEPLOYMENT, key)
+    assert found.causes[0].subject.startswith(f"ReplicaSet {namespace}/web-")
+    assert 'serviceaccount "missing" not found' in found.causes[0].problem
+    assert found.causes[0].since is not None
+    assert "create the ServiceAccount" in found.next_step
+
+
+async def test_an_unschedulable_pod_says_what_the_scheduler_says(
+    cluster_client: Client, namespace: str
+) -> None:
+    await cluster_client.create(workload("Deployment", namespace, NOWHERE))
+    key = Key(namespace, "web")
+    await until(cluster_client, DEPLOYMENT, key, lambda it: has_status(it, "Available", "False"))
+    await cluster_client.create(
+        {
+            **workload("StatefulSet", namespace, NOWHERE),
+            "metadata": {"name": "set", "namespace": namespace},
+        }
+    )
+    pod = Key(namespace, "set-0")
+    await until(cluster_client, POD, pod, lambda it: has_status(it, "PodScheduled", "False"))
+    found = await explained(cluster_client, STATEFUL_SET, Key(namespace, "set"))
+    [cause] = found.causes
+    assert cause.subject == f"Pod {pod}"
+    assert "cannot be scheduled" in cause.problem
+    assert "node affinity/selector" in cause.problem
+    assert "label nodes" in found.next_step
+
+
+async def test_a_pod_whose_image_cannot_be_pulled_names_the_image(
+    cluster_client: Client, namespace: str
+) -> None:
+    state = {"waiting": {"reason": "ImagePullBackOff", "message": "not found"}}
+    await with_status(cluster_client, namespace, container_status(state))
+    found = await explained(cluster_client, STATEFUL_SET, Key(namespace, "web"))
+    assert found.causes[0].problem == (
+        f'container "app" cannot pull image {WEB}: ImagePullBackOff: not found'
+    )
+    assert "check that the image exists" in found.next_step
+
+
+async def test_a_pod_that_crashes_names_the_exit_code_and_how_to_read_its_log(
+    cluster_client: Client, namespace: str
+) -> None:
+    ended = {"terminated": {"exitCode": 3, "reason": "Error"}}
+    status = container_status(
+        {"waiting": {"reason": "CrashLoopBackOff"}}, lastState=ended, restartCount=4
+    )
+    await with_status(cluster_client, namespace, status)
+    found = await explained(cluster_client, STATEFUL_SET, Key(namespace, "web"))
+    assert 'container "app" crashes (exit code 3, restarted 4 times)' in found.causes[0].problem
+    assert found.next_step.endswith(f"kubectl -n {namespace} logs web-0 -c app --previous")
+
+
+async def test_a_claim_that_is_not_bound_is_behind_a_pod_that_fits_no_node(
+    cluster_client: Client, namespace: str
+) -> None:
+    claim = {
+        "metadata": {"name": "data"},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": "missing",
+            "resources": {"requests": {"storage": "1Mi"}},
+        },
+    }
+    obj = workload("StatefulSet", namespace, {}, volumeClaimTemplates=[claim])
+    await cluster_client.create(obj)
+    pod = Key(namespace, "web-0")
+    await until(cluster_client, POD, pod, lambda it: has_status(it, "PodScheduled", "False"))
+    found = await explained(cluster_client, POD, pod)
+    [cause] = found.causes
+    assert cause.subject == f"PersistentVolumeClaim {namespace}/data-web-0"
+    assert cause.problem == "phase is Pending, with StorageClass missing"
+    assert "StorageClass missing" in found.next_step
+
+
+async def test_a_managed_resource_without_its_secret_names_the_secret(
+    cluster_client: Client, namespace: str
+) -> None:
+    await install_crds(cluster_client)
+    await cluster_client.create(managed_resource(namespace, **{"class": "seed"}))
+    found = await explained(cluster_client, MANAGED_RESOURCE, Key(namespace, "demo"))
+    assert "was not applied yet" in found.problem
+    assert found.causes[0].subject == f"Secret {namespace}/lost"
+    assert "gardener.cloud/operation=reconcile" in found.next_step
+
+
+async def test_a_virtual_managed_resource_names_its_resource_manager_if_that_does_not_run(
+    cluster_client: Client, namespace: str
+) -> None:
+    await install_crds(cluster_client)
+    await cluster_client.create(managed_resource(namespace, secretRefs=[]))
+    found = await explained(cluster_client, MANAGED_RESOURCE, Key(namespace, "demo"))
+    [cause] = found.causes
+    manager = "Deployment garden/virtual-garden-gardener-resource-manager"
+    assert (cause.subject, cause.problem) == (manager, "it does not exist")
+
+
+async def test_a_virtual_resource_manager_that_crashes_is_followed_to_its_container(
+    runtime: Client,
+) -> None:
+    """In a cluster without controllers, so that the pods are as the test says."""
+    await install_crds(runtime)
+    account = manifest("v1", "ServiceAccount", "default", namespace="garden")
+    await runtime.apply(account, manager="test", force=True)
+    name = "virtual-garden-gardener-resource-manager"
+    deployment = workload("Deployment", "garden", {})
+    deployment["metadata"]["name"] = name
+    owner = await runtime.create(deployment)
+    for kind, suffix in (("ReplicaSet", "-1"), ("Pod", "-1-a")):
+        obj = workload("ReplicaSet", "garden", {})
+        if kind == "Pod":
+            obj = {"apiVersion": "v1", "kind": "Pod", "spec": obj["spec"]["template"]["spec"]}
+        reference = {
+            "apiVersion": owner["apiVersion"],
+            "kind": owner["kind"],
+            "name": owner["metadata"]["name"],
+            "uid": uid_of(owner),
+            "controller": True,
+        }
+        metadata = {"labels": {"app": "web"}, "ownerReferences": [reference]}
+        metadata |= {"name": name + suffix, "namespace": "garden"}
+        owner = await runtime.create({**obj, "metadata": metadata})
+    state = {"waiting": {"reason": "CrashLoopBackOff"}}
+    ended = {"terminated": {"exitCode": 1, "reason": "Error"}}
+    status = container_status(state, lastState=ended, restartCount=1)
+    pod = Key("garden", f"{name}-1-a")
+    patch = {"status": {"phase": "Running", "containerStatuses": [status]}}
+    await runtime.patch(POD, pod, patch, subresource="status")
+    resource = managed_resource("garden", secretRefs=[])
+    await runtime.create(resource)
+    try:
+        found = await explained(runtime, MANAGED_RESOURCE, Key.of(resource))
+    finally:
+        await runtime.delete(MANAGED_RESOURCE, Key.of(resource))
+        await runtime.delete(POD, pod)
+        await runtime.delete(REPLICA_SET, Key("garden", f"{name}-1"))
+        await runtime.delete(DEPLOYMENT, Key("garden", name))
+        await runtime.delete(SERVICE_ACCOUNT, Key.of(account))
+    [manager] = found.causes
+    assert manager.subject == f"Deployment garden/{name}"
+    [cause] = manager.causes
+    assert cause.subject == f"Pod {pod}"
+    assert 'container "app" crashes (exit code 1' in cause.problem
+
+
+async def test_an_unhealthy_object_of_a_managed_resource_is_followed_to_its_pods(
+    cluster_client: Client, namespace: str
+) -> None:
+    await install_crds(cluster_client)
+    await with_status(
+        cluster_client,
+        namespace,
+        container_status({"waiting": {"reason": "InvalidImageName", "message": "bad"}}),
+    )
+    await cluster_client.create(managed_resource(namespace, **{"class": "seed"}))
+    reference = {"apiVersion": "apps/v1", "kind": "StatefulSet", "namespace": namespace}
+    status = {"observedGeneration": 1, "resources": [{**reference, "name": "web"}]}
+    key = Key(namespace, "demo")
+    await cluster_client.patch(MANAGED_RESOURCE, key, {"status": status}, subresource="status")
+    found = await explained(cluster_client, MANAGED_RESOURCE, key)
+    workloads = [each for each in found.causes if each.subject.startswith("StatefulSet")]
+    assert workloads[0].causes[0].problem.endswith("InvalidImageName: bad")
+
+
+async def test_an_etcd_is_followed_to_its_stateful_set_and_a_missing_one_to_etcd_druid(
+    cluster_client: Client, namespace: str
+) -> None:
+    await install_definitions(cluster_client, "etcds.druid.gardener.cloud")
+    key = Key(namespace, "web")
+    etcd = {
+        "apiVersion": "druid.gardener.cloud/v1alpha1",
+        "kind": "Etcd",
+        "metadata": {"name": "web", "namespace": namespace},
+        "spec": {
+            "replicas": 1,
+            "labels": {"app": "web"},
+            "selector": {"matchLabels": {"app": "web"}},
+            "etcd": {},
+            "backup": {},
+        },
+    }
+    await cluster_client.create(etcd)
+    found = await explained(cluster_client, ETCD, key)
+    assert found.problem == "etcd-druid has not carried out the request to reconcile it"
+    assert [each.subject for each in found.causes] == [
+        "Deployment garden/etcd-druid",
+        f"StatefulSet {key}",
+    ]
+    state = {"waiting": {"reason": "ErrImagePull", "message": "not found"}}
+    await with_status(cluster_client, namespace, container_status(state))
+    [cause] = (await explained(cluster_client, ETCD, key)).causes
+    assert "cannot pull image" in cause.causes[0].problem
+
+
+async def test_nothing_is_wrong_with_a_workload_whose_pods_are_ready(
+    cluster_client: Client, namespace: str
+) -> None:
+    await cluster_client.create(workload("Deployment", namespace, {}))
+    key = Key(namespace, "web")
+    await until(
+        cluster_client,
+        DEPLOYMENT,
+        key,
+        lambda it: (
+            [
+                c
+                for c in maps_at(it, "status", "conditions")
+                if c.get("reason") == "NewReplicaSetAvailable"
+            ]
+            != []
+        ),
+    )
+    assert await explain(cluster_client, Identity(DEPLOYMENT, key)) is None
+
+
+# Answers
+
+
+def picture_in(namespace: str) -> Picture:
+    web = Identity(STATEFUL_SET, Key(namespace, "web"))
+    wait = Wait(f"StatefulSet {web.key}", "it is not ready", identity=web)
+    deploy = Task(
+        name="Deploying web",
+        flow="Main",
+        state=State.RUNNING,
+        component="web-app",
+        waits=(wait,),
+        objects=(web,),
+    )
+    last = Task(
+        name="Deploying last",
+        flow="Main",
+        state=State.PENDING,
+        component="last",
+        after=("Deploying web",),
+    )
+    off = Task(
+        name="Deploying off", flow="Main", state=State.SKIPPED, component="off", why="spec.off"
+    )
+    return Picture(
+        garden="local", at=SystemClock().now(), operation=NO_OPERATION, tasks=(deploy, last, off)
+    )
+
+
+async def test_a_skipped_component_says_why(cluster_client: Client, namespace: str) -> None:
+    found = await answer(cluster_client, "off", picture_in(namespace))
+    assert (found.state, found.sentence) == (State.SKIPPED, "component off is skipped: spec.off")
+
+
+@pytest.mark.parametrize("name", ["web-app", "deploying web", "web", "StatefulSet/web"])
+async def test_a_running_component_is_explained_by_any_of_its_names(
+    cluster_client: Client, namespace: str, name: str
+) -> None:
+    state = {"waiting": {"reason": "ErrImagePull", "message": "not found"}}
+    await with_status(cluster_client, namespace, container_status(state))
+    found = await answer(cluster_client, name, picture_in(namespace))
+    assert (found.component, found.state) == ("web-app", State.RUNNING)
+    assert "cannot pull image" in found.findings[0].causes[0].problem
+    assert "check that the image exists" in found.next_step
+
+
+async def test_a_component_that_has_not_started_is_explained_by_what_it_waits_for(
+    cluster_client: Client, namespace: str
+) -> None:
+    found = await answer(cluster_client, "last", picture_in(namespace))
+    assert found.sentence == (
+        'component last has not started: it comes after "Deploying web", which runs'
+    )
+    assert found.findings[0].subject == f"StatefulSet {namespace}/web"
+
+
+async def test_what_is_done_is_there_or_gone(cluster_client: Client, namespace: str) -> None:
+    web = Identity(STATEFUL_SET, Key(namespace, "web"))
+    task = Task(name="a", flow="Main", state=State.DONE, component="web", objects=(web,))
+    there = replace(picture_in(namespace), tasks=(task,))
+    gone = replace(there, operation=Operation("Delete", "Processing", 10))
+    found = await answer(cluster_client, "a", there)
+    key = f"StatefulSet {web.key}"
+    assert found.sentence == f"component web is there because the Garden needs it, as {key}"
+    found = await answer(cluster_client, "a", gone)
+    assert found.sentence == "component web is gone: Garden local is being deleted"
+
+
+async def test_an_unknown_name_is_an_error_with_similar_names(
+    cluster_client: Client, namespace: str
+) -> None:
+    with pytest.raises(Unknown, match="did you mean web-app"):
+        await answer(cluster_client, "webapp", picture_in(namespace))

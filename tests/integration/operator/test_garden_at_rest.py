@@ -1,0 +1,167 @@
+"""A Garden that does not change costs little, and notices what it depends on.
+
+Requests are those that the operator's own process counts, of all its controllers together.
+"""
+
+import asyncio
+import base64
+from typing import Final
+
+import pytest
+
+from pergola.api.kinds import SECRET
+from pergola.api.objects import JsonObject, Key, map_at, name_of
+from pergola.api.operator_v1alpha1 import GARDEN
+from pergola.kube.client import Client
+from pergola.kube.yaml import dump
+from pergola.pki import Token, kubeconfig
+from pergola.runtime.metrics import Metrics
+from pergola.sandbox.simulated import Site
+from pergola.testing.garden_world import example, operating, reconciled_after
+from pergola.testing.gardens import GARDENER, with_values
+from pergola.testing.shared import require_images
+from pergola.testing.waiting import until
+
+pytestmark = pytest.mark.timeout(900)
+
+LOCAL: Final = Key("", "local")
+NAMED: Final = Key("garden", "webhooks")
+PATIENCE: Final = 400.0
+READS: Final = 40
+WRITES: Final = 5
+REPORT_SECONDS: Final = 5.0
+"""The shortest time between two reports of progress of one flow."""
+PLUGIN: Final = "ValidatingAdmissionWebhook"
+RECONCILE: Final = {"metadata": {"annotations": {"gardener.cloud/operation": "reconcile"}}}
+
+
+class Costs:
+    """What a process has requested so far, by its metrics."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+
+    @property
+    def reads(self) -> int:
+        return self._sum("rest_client_requests_total", method="GET")
+
+    @property
+    def writes(self) -> int:
+        return self._sum("rest_client_requests_total") - self.reads
+
+    @property
+    def reconciled(self) -> int:
+        return self._sum("controller_runtime_reconcile_total", controller="garden")
+
+    @property
+    def running(self) -> int:
+        return self._sum("controller_runtime_active_workers", controller="garden")
+
+    @property
+    def seconds(self) -> float:
+        """The seconds that flows took."""
+        return sum(
+            sample.value
+            for family in self._metrics.registry.collect()
+            for sample in family.samples
+            if sample.name == "flow_duration_seconds_sum"
+        )
+
+    def _sum(self, name: str, **labels: str) -> int:
+        samples = (
+            sample for family in self._metrics.registry.collect() for sample in family.samples
+        )
+        return sum(
+            int(sample.value)
+            for sample in samples
+            if sample.name == name and labels.items() <= sample.labels.items()
+        )
+
+
+@pytest.fixture(autouse=True)
+def images() -> None:
+    require_images("gardener-apiserver")
+
+
+async def test_a_garden_at_rest_costs_little_and_notices_its_references(garden_world: Site) -> None:
+    client, metrics = garden_world.client, Metrics()
+    await client.create(webhooks("old"))
+    plugins = [{"name": PLUGIN, "kubeconfigSecretName": NAMED.name}]
+    values = {f"{GARDENER}.gardenerAPIServer.admissionPlugins": plugins}
+    async with operating(garden_world, metrics=metrics):
+        await client.create(with_values(example(), values))
+        await until(client, GARDEN, LOCAL, is_healthy, patience=PATIENCE)
+        await _has_ended(client, Costs(metrics))
+        await _costs_little(client, Costs(metrics))
+        await _ignores_what_it_does_not_name(client, Costs(metrics))
+        await _notices_what_it_names(client, Costs(metrics))
+
+
+async def _costs_little(client: Client, costs: Costs) -> None:
+    """Reconcile once more, and count."""
+    reads, writes, seconds = costs.reads, costs.writes, costs.seconds
+    last = await client.patch(GARDEN, LOCAL, RECONCILE)
+    await until(client, GARDEN, LOCAL, reconciled_after(last), patience=PATIENCE)
+    await _has_ended(client, costs)
+    assert costs.reads - reads <= READS
+    # On a slow machine there are more reports of progress.
+    reports = (costs.seconds - seconds) // REPORT_SECONDS
+    # The last write takes the user's request off the Garden.
+    assert costs.writes - writes <= WRITES + 1 + reports
+
+
+async def _has_ended(client: Client, costs: Costs) -> None:
+    """Return when a run has succeeded and is counted, which is a moment later."""
+    await until(client, GARDEN, LOCAL, has_succeeded, patience=PATIENCE)
+    async with asyncio.timeout(30):
+        while costs.running:
+            await client.get_raw("/version")
+
+
+async def _ignores_what_it_does_not_name(client: Client, costs: Costs) -> None:
+    before = costs.reconciled
+    other = {**webhooks("other"), "metadata": {"name": "other", "namespace": "garden"}}
+    await client.create(other)
+    await client.patch(SECRET, Key.of(other), {"data": None})
+    await client.delete(SECRET, Key.of(other))
+    # A trigger that comes later, and is noticed by the same watch, has not run twice.
+    await client.patch(SECRET, NAMED, {"metadata": {"labels": {"any": "label"}}})
+    assert costs.reconciled == before
+
+
+async def _notices_what_it_names(client: Client, costs: Costs) -> None:
+    """The new content reaches the API server that uses it, by the next reconciliation."""
+    before = costs.reconciled
+    last = await client.get(GARDEN, LOCAL)
+    await client.patch(SECRET, NAMED, {"data": webhooks("new")["data"]})
+    await until(client, GARDEN, LOCAL, reconciled_after(last), patience=PATIENCE)
+    await _has_ended(client, costs)
+    assert costs.reconciled - before == 1
+    given = [
+        base64.b64decode(value).decode()
+        for secret in await client.list(SECRET, "garden")
+        if name_of(secret).startswith("gardener-apiserver-admission-kubeconfigs-")
+        for value in map_at(secret, "data").values()
+    ]
+    assert any("token: new" in text for text in given)
+
+
+def webhooks(token: str) -> JsonObject:
+    """Return a Secret with the kubeconfig of admission webhooks."""
+    text = dump(kubeconfig("webhooks", "https://webhooks.example.org", b"", Token(token)))
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": NAMED.name, "namespace": NAMED.namespace},
+        "data": {"kubeconfig": base64.b64encode(text.encode()).decode()},
+    }
+
+
+def is_healthy(garden: JsonObject) -> bool:
+    conditions = map_at(garden, "status").get("conditions") or []
+    is_true = all(condition["status"] == "True" for condition in conditions)
+    return has_succeeded(garden) and bool(conditions) and is_true
+
+
+def has_succeeded(garden: JsonObject) -> bool:
+    return map_at(garden, "status", "lastOperation").get("state") == "Succeeded"

@@ -1,0 +1,150 @@
+"""The DNS records and backups of a Garden, served by the AWS extension, with moto as AWS."""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
+from typing import Final
+
+import pytest
+
+from pergola.api.kinds import SECRET
+from pergola.api.objects import JsonObject, Key
+from pergola.cloud.aws import AwsClient
+from pergola.cloud.errors import NotFound as NotInAws
+from pergola.extensions.lifecycle import Settings, extension_controller
+from pergola.kube.client import Client
+from pergola.kube.errors import AlreadyExists, NotFound
+from pergola.operator.garden.extension_resources import backup_tasks, dns_tasks
+from pergola.operator.garden.extension_resources.caller import Caller
+from pergola.operator.garden.landscape import Landscape
+from pergola.providers.aws.access import AwsAccess
+from pergola.providers.aws.actuator import AwsSettings
+from pergola.providers.aws.backup import AwsBackupBucket, AwsBackupEntry
+from pergola.providers.aws.dns import AwsDnsRecord
+from pergola.providers.aws.resources.record_sets import observe_record_sets
+from pergola.runtime.controlling.unit import Unit
+from pergola.runtime.metrics import Metrics
+from pergola.testing.aws.corrections import QUICK, CorrectedAws
+from pergola.testing.aws.moto import moto
+from pergola.testing.garden import landscape
+from pergola.testing.garden_extensions import CLOCK, LATER, remove_resources, secret
+from pergola.testing.waiting import running
+
+REGION: Final = "eu-west-1"
+BUCKET: Final = "garden-backups"
+BALANCER: Final = "a1b2.elb.eu-west-1.amazonaws.com"
+API: Final = "api.virtual-garden.local.gardener.cloud"
+GATEWAY: Final = "gardener.virtual-garden.local.gardener.cloud"
+INGRESS: Final = "*.ingress.runtime-garden.local.gardener.cloud"
+KEYS: Final = {"accessKeyID": "AKIATEST", "secretAccessKey": "secret"}
+IN_AWS: Final[JsonObject] = {
+    "spec": {
+        "dns": {
+            "providers": [
+                {"name": "route53", "type": "aws-route53", "secretRef": {"name": "credentials"}}
+            ]
+        },
+        "virtualCluster": {
+            "etcd": {
+                "main": {
+                    "backup": {
+                        "provider": "aws",
+                        "region": REGION,
+                        "bucketName": BUCKET,
+                        "secretRef": {"name": "credentials"},
+                    }
+                }
+            }
+        },
+    }
+}
+
+
+@pytest.fixture(scope="module")
+def moto_server() -> Iterator[str]:
+    with moto() as server:
+        yield server
+
+
+@pytest.fixture
+async def aws(moto_server: str) -> AsyncIterator[CorrectedAws]:
+    async with CorrectedAws(moto_server) as double:
+        yield double
+
+
+@pytest.fixture
+async def account(aws: CorrectedAws) -> AsyncIterator[AwsClient]:
+    async with aws.client(REGION, retry=QUICK) as client:
+        yield client
+
+
+@pytest.fixture
+async def garden(runtime: Client) -> AsyncIterator[Landscape]:
+    credentials = secret("garden", "credentials", **KEYS)
+    with suppress(AlreadyExists):
+        await runtime.create(credentials)
+    yield landscape(IN_AWS, references={("Secret", Key("garden", "credentials")): credentials})
+    await remove_resources(runtime)
+    for name in ("credentials", "etcd-backup"):
+        with suppress(NotFound):
+            key = Key("garden", name)
+            await runtime.patch(SECRET, key, {"metadata": {"finalizers": []}})
+            await runtime.delete(SECRET, key)
+
+
+@pytest.fixture
+async def extension(runtime: Client, aws: CorrectedAws) -> AsyncIterator[list[Unit]]:
+    """Yield the controllers of the AWS extension for the class `garden`."""
+    settings = AwsSettings(endpoint_url=aws.url, retry=QUICK)
+    kinds: tuple[type[AwsAccess], ...] = (AwsDnsRecord, AwsBackupBucket, AwsBackupEntry)
+    actuators = [kind(settings) for kind in kinds]
+    served = Settings(classes=("garden",))
+    yield [
+        extension_controller(runtime, actuator, served, metrics=Metrics()) for actuator in actuators
+    ]
+    for actuator in actuators:
+        await actuator.close()
+
+
+async def test_the_etcd_of_a_garden_gets_its_bucket_and_its_credentials(
+    runtime: Client, garden: Landscape, extension: list[Unit], aws: CorrectedAws, account: AwsClient
+) -> None:
+    async with running(*extension):
+        for clock in (CLOCK, LATER):
+            aws.taken()
+            caller = Caller(runtime, clock)
+            await backup_tasks.reconcile_bucket(caller, garden)
+            assert await backup_tasks.reconcile_entry(caller, garden) == "etcd-backup"
+        later = aws.taken()
+        assert await runtime.find(SECRET, Key("garden", "etcd-backup"))
+        await account.call("s3", "GetBucketLocation", Bucket=BUCKET)
+        await backup_tasks.destroy_entry(caller, garden)
+        await backup_tasks.destroy_bucket(caller, garden)
+
+    assert later == []
+    assert await runtime.find(SECRET, Key("garden", "etcd-backup")) is None
+    with pytest.raises(NotInAws):
+        await account.call("s3", "GetBucketLocation", Bucket=BUCKET)
+
+
+async def test_the_names_of_a_garden_lead_to_its_load_balancer_and_then_nowhere(
+    runtime: Client, garden: Landscape, extension: list[Unit], account: AwsClient
+) -> None:
+    created = await account.call(
+        "route53", "CreateHostedZone", Name="local.gardener.cloud", CallerReference="once"
+    )
+    zone = created["HostedZone"]["Id"].rpartition("/")[2]
+
+    async def types() -> list[list[str]]:
+        names = [await observe_record_sets(account, zone, each) for each in (API, GATEWAY, INGRESS)]
+        return [[records.type for records in found] for found in names]
+
+    async with running(*extension):
+        caller = Caller(runtime, CLOCK)
+        await dns_tasks.reconcile_dns_records(caller, garden, "192.0.2.1")
+        by_address = await types()
+        await dns_tasks.reconcile_dns_records(caller, garden, BALANCER)
+        by_name = await types()
+        await dns_tasks.destroy_dns_records(caller)
+
+    assert by_address == by_name == [["A"], ["A"], ["A"]]
+    assert await types() == [[], [], []]

@@ -1,0 +1,205 @@
+"""`pergola garden plan` against a real API server that has no Garden yet."""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from pergola.api.kinds import CONFIG_MAP, CRD, DEPLOYMENT, SECRET
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, finalizers_of, name_of
+from pergola.api.operator_config import API_VERSION, KIND
+from pergola.api.operator_v1alpha1 import GARDEN
+from pergola.kube.client import Client
+from pergola.kube.yaml import dump
+from pergola.sandbox import Sandbox
+from pergola.testing.garden_world import example
+from pergola.testing.gardens import SERVER, VIRTUAL, with_values
+from pergola.testing.operator_chart import OperatorChart
+
+PERGOLA = Path(sys.executable).parent / "pergola"
+CHART = Path(__file__).parents[3] / "charts" / "operator"
+KINDS = (CONFIG_MAP, CRD, DEPLOYMENT, SECRET)
+# Everything is rendered, on a machine that may be busy.
+pytestmark = pytest.mark.timeout(300)
+
+
+@dataclass
+class Answer:
+    """What the command printed, and its exit code."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return orjson.loads(self.out)
+
+
+class Planning:
+    """The command, and a folder for manifests."""
+
+    def __init__(self, folder: Path, sandbox: Sandbox) -> None:
+        self._file = folder / "garden.yaml"
+        self._kubeconfig = sandbox.kubeconfig
+
+    async def of(self, garden: JsonObject, *arguments: str) -> Answer:
+        """Return the answer about a manifest."""
+        self._file.write_text(dump(garden))
+        return await self.answer("-f", str(self._file), *arguments)
+
+    async def answer(self, *arguments: str) -> Answer:
+        process = await asyncio.create_subprocess_exec(
+            PERGOLA,
+            *("garden", "plan", "--kubeconfig", str(self._kubeconfig), *arguments),
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        out, err = await process.communicate()
+        return Answer(process.returncode or 0, out.decode(), err.decode())
+
+
+@pytest.fixture
+def planning(tmp_path: Path, garden_sandbox: Sandbox) -> Planning:
+    return Planning(tmp_path, garden_sandbox)
+
+
+async def objects(client: Client) -> set[str]:
+    return {f"{kind.kind} {name_of(obj)}" for kind in KINDS for obj in await client.list(kind)}
+
+
+async def test_a_new_garden_is_planned_from_its_manifest_and_nothing_is_created(
+    planning: Planning, runtime: Client
+) -> None:
+    before = await objects(runtime)
+    answer = await planning.of(example(), "-o", "json")
+    assert answer.code == 2
+    assert await objects(runtime) == before
+
+    plan = answer.json
+    assert (plan["garden"], plan["changed"], plan["problem"]) == ("local", True, "")
+    tasks = {task["name"]: task for task in plan["tasks"]}
+    server = tasks["Deploying Kubernetes API Server"]
+    assert "Waiting until main and event ETCDs report readiness" in server["after"]
+    assert {(each["verb"], each["kind"], each["name"]) for each in server["changes"]} >= {
+        ("create", "Deployment", "virtual-garden-kube-apiserver")
+    }
+    roles = tasks["Deploying virtual system resources"]["changes"]
+    assert {"virtual"} == {each["cluster"] for each in roles if each["managedResource"]}
+    assert tasks["Deploying pvc-autoscaler"]["fate"] == "is skipped"
+    connection = tasks["Initializing connection to virtual garden cluster"]
+    assert connection["fate"] == "cannot be foreseen"
+    credentials = [each["name"] for each in tasks["Generating credentials"]["changes"]]
+    assert "ca-*" in credentials
+
+
+async def test_the_live_garden_is_planned_by_default_and_stays_as_it_is(
+    planning: Planning, runtime: Client
+) -> None:
+    await runtime.create(example())
+    answer = await planning.answer()
+    assert answer.code == 2
+    assert "  Preparing the Garden" in answer.out.splitlines()
+    assert answer.out.splitlines()[-1].endswith("cannot be foreseen")
+    assert finalizers_of(await runtime.get(GARDEN, Key("", "local"))) == []
+
+
+async def test_missing_references_are_listed_with_their_fields(
+    planning: Planning, tmp_path: Path
+) -> None:
+    config = tmp_path / "operator.yaml"
+    config.write_text(dump({"apiVersion": API_VERSION, "kind": KIND}))
+    field = f"{SERVER}.auditWebhook.kubeconfigSecretName"
+    given = {field: "audit", f"{SERVER}.auditConfig.auditPolicy.configMapRef.name": "policy"}
+    policy: JsonObject = {
+        "apiVersion": "audit.k8s.io/v1",
+        "kind": "Policy",
+        "rules": [{"level": "Metadata"}],
+    }
+    config_map: JsonObject = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "policy", "namespace": "garden"},
+        "data": {"policy": dump(policy)},
+    }
+    items = [with_values(example(), given), config_map]
+    listed: JsonObject = {"apiVersion": "v1", "kind": "List", "items": items}
+    answer = await planning.of(listed, "-o", "json", "--config", str(config))
+    assert answer.code == 2
+    assert answer.json["configuration"] == f"file {config}"
+    missing = {(each["kind"], each["name"], each["field"]) for each in answer.json["missing"]}
+    assert ("Secret", "audit", field) in missing
+
+
+async def test_a_manifest_that_admission_would_refuse_is_not_planned(planning: Planning) -> None:
+    answer = await planning.of(with_values(example(), {f"{VIRTUAL}.kubernetes.version": "1.1.0"}))
+    assert (answer.code, answer.out) == (1, "")
+    assert f"Garden local: {VIRTUAL}.kubernetes.version" in answer.err
+
+
+@pytest.fixture
+async def installed(runtime: Client) -> AsyncIterator[OperatorChart]:
+    """The Deployment of an operator without logs and with another registry, and its files."""
+    vector = "images: [{name: gardener-scheduler, repository: registry.test/scheduler, tag: v1}]"
+    config = {
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "featureGates": {"RemoveVali": True},
+    }
+    values: JsonObject = {"config": config, "imageVectorOverwrite": vector}
+    chart = await asyncio.to_thread(OperatorChart.rendered, CHART, values)
+    applied = [*chart.of("ConfigMap"), chart.one("Deployment")]
+    for obj in applied:
+        await runtime.apply(obj, manager="test", force=True)
+    yield chart
+    for obj in applied:
+        await runtime.delete(GroupVersionKind.of(obj), Key.of(obj))
+
+
+@pytest.mark.timeout(900)  # Helm may have to be built
+async def test_a_plan_has_the_settings_of_the_operator_that_runs(
+    planning: Planning, installed: OperatorChart
+) -> None:
+    plan = (await planning.of(example(), "-o", "json")).json
+    file = name_of(installed.named("gardener-operator-configmap-"))
+    deployment = "Deployment garden/gardener-operator"
+    assert plan["configuration"] == f"ConfigMap garden/{file}, as {deployment} runs with it"
+    tasks = {task["name"]: task for task in plan["tasks"]}
+    assert tasks["Deploying Vali"]["why"] == "the feature gate RemoveVali is on"
+
+
+async def test_a_configuration_that_this_version_does_not_know_is_reported(
+    planning: Planning, runtime: Client, installed: OperatorChart
+) -> None:
+    key = Key.of(installed.named("gardener-operator-configmap-"))
+    newer: JsonObject = {"apiVersion": API_VERSION, "kind": KIND, "featureGates": {"Newer": True}}
+    await runtime.delete(CONFIG_MAP, key)
+    metadata = {"namespace": key.namespace, "name": key.name}
+    kind = {"apiVersion": "v1", "kind": "ConfigMap"}
+    await runtime.create({**kind, "metadata": metadata, "data": {"config.yaml": dump(newer)}})
+    answer = await planning.of(example())
+    assert answer.code == 1
+    assert "featureGates" in answer.err
+    assert answer.err.rstrip().endswith("give --config")
+
+
+async def test_both_graphs_are_drawn(planning: Planning) -> None:
+    answer = await planning.of(example(), "--mermaid")
+    assert answer.code == 2
+    assert answer.err.splitlines()[-1] == (
+        "configuration of the operator: the defaults, because "
+        'deployments.apps "gardener-operator" not found'
+    )
+    assert answer.out.count("flowchart LR") == 2
+    assert "would create" in answer.out
+
+
+async def test_a_cluster_without_a_garden_is_reported_in_one_sentence(planning: Planning) -> None:
+    answer = await planning.answer()
+    assert answer.code == 1
+    assert answer.err.startswith("pergola: there is not one Garden in the cluster; it has none")

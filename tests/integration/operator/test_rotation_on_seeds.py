@@ -1,0 +1,327 @@
+"""Operations on all Seeds during a rotation, on a real API server with simulated gardenlets."""
+
+import asyncio
+import os
+import secrets
+from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing, asynccontextmanager
+
+import pytest
+
+from pergola.api.kinds import CRD, SECRET
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, annotations_of, name_of
+from pergola.api.operator_v1alpha1 import GARDEN
+from pergola.flow import FlowFailed, Graph
+from pergola.flow import run as run_flow
+from pergola.kube import states
+from pergola.kube.client import Client
+from pergola.kube.kubeconfig import load
+from pergola.kube.patches import apply_merge_patch
+from pergola.operator.components.virtual_access import access_secret
+from pergola.operator.garden.run import Run
+from pergola.operator.garden.seeds import SEED
+from pergola.operator.rotation.access_tokens import renew_tokens
+from pergola.operator.rotation.seeds import requests
+from pergola.operator.rotation.seeds.standing import SKIPPED_SEEDS, Request, SeedsBusy
+from pergola.operator.rotation.seeds.targets import SEEDS
+from pergola.sandbox import API_ONLY, Sandbox, start, stop
+from pergola.testing.crds import install_operator_crds, served
+from pergola.testing.dying import killed_after
+from pergola.testing.garden import landscape
+from pergola.testing.garden_run import Notes, garden_run
+from pergola.testing.gardens import MINIMAL
+from pergola.testing.world import RecordingClient
+
+pytestmark = pytest.mark.timeout(300)
+
+OPERATION = "gardener.cloud/operation"
+REQUEST = Request("renew-kubeconfig", "2026-01-02T03:04:05Z")
+LOCAL = Key("", "minimal")
+GONE = "s49"
+SLOW = {f"s{number}" for number in (3, 11, 19, 27, 35)}
+COUNT = 50
+TOKEN_TIME = "serviceaccount.resources.gardener.cloud/token-renew-timestamp"
+TIME: JsonObject = {"metadata": {"annotations": {TOKEN_TIME: "2999-01-01T00:00:00Z"}}}
+PERFORMED: JsonObject = {"metadata": {"annotations": {OPERATION: None}}}
+DEFINITION: JsonObject = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "seeds.core.gardener.cloud"},
+    "spec": {
+        "group": SEED.group,
+        "names": {"kind": "Seed", "listKind": "SeedList", "plural": "seeds", "singular": "seed"},
+        "scope": "Cluster",
+        "versions": [
+            {
+                "name": SEED.version,
+                "served": True,
+                "storage": True,
+                "schema": {"openAPIV3Schema": {"type": "object"}},
+            }
+        ],
+    },
+}
+
+
+class Counting(RecordingClient):
+    """A client that also counts how many patches are on their way at once."""
+
+    at_once = 0
+    most_at_once = 0
+
+    async def patch(
+        self,
+        gvk: GroupVersionKind,
+        key: Key,
+        body: JsonObject | object,
+        *,
+        subresource: str = "",
+    ) -> JsonObject:
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+        try:
+            return await super().patch(gvk, key, body, subresource=subresource)  # type: ignore[arg-type]
+        finally:
+            self.at_once -= 1
+
+
+@pytest.fixture(scope="module")
+def own_sandbox() -> Iterator[Sandbox]:
+    """etcd and an API server for the tests of this module."""
+    name = f"seeds-{os.getpid()}-{secrets.token_hex(3)}"
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        sandbox = thread.submit(asyncio.run, start(name, components=API_ONLY)).result()
+        yield sandbox
+        thread.submit(asyncio.run, stop(name)).result()
+
+
+@pytest.fixture
+async def client(own_sandbox: Sandbox) -> AsyncIterator[Counting]:
+    """A client of a cluster that serves Seeds and has a Garden; its objects go with the test."""
+    async with Counting.connect(load(own_sandbox.kubeconfig)) as client:
+        await install_operator_crds(client)
+        if await client.find(CRD, Key.of(DEFINITION)) is None:
+            await client.create(DEFINITION)
+        await served(client, SEED)
+        await client.create(MINIMAL)
+        client.taken()
+        yield client
+        await client.delete(GARDEN, LOCAL)
+        for seed in await client.list(SEED):
+            await client.delete(SEED, Key.of(seed))
+
+
+async def create_seeds(client: Client, count: int, **annotations: dict[str, str]) -> None:
+    """Create Seeds s0, s1 and so on, some of them with annotations."""
+    for number in range(count):
+        name = f"s{number}"
+        metadata: JsonObject = {"name": name, "annotations": annotations.get(name, {})}
+        await client.create(
+            {"apiVersion": SEED.api_version, "kind": SEED.kind, "metadata": metadata}
+        )
+
+
+class Gardenlets:
+    """Gardenlets of all Seeds but one: each takes the operation off its Seed, some when asked."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self.slow_may_work = asyncio.Event()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        task = asyncio.create_task(self._run())
+        yield
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    async def _run(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            begun: set[str] = set()
+            async with aclosing(states.all_watched(self._client, SEED)) as collections:
+                async for collection in collections:
+                    for key, seed in collection.items():
+                        if OPERATION in annotations_of(seed) and key.name not in {GONE, *begun}:
+                            begun.add(key.name)
+                            group.create_task(self._perform(key))
+
+    async def _perform(self, key: Key) -> None:
+        if key.name in SLOW:
+            await self.slow_may_work.wait()
+        await self._client.patch(SEED, key, PERFORMED)
+
+
+async def with_operation(client: Client) -> dict[str, str]:
+    """Return the operations that Seeds have, by name."""
+    seeds = await client.list(SEED)
+    found = {name_of(seed): annotations_of(seed).get(OPERATION, "") for seed in seeds}
+    return {name: operation for name, operation in found.items() if operation}
+
+
+async def a_run(client: Client, notes: Notes | None = None) -> Run:
+    return await garden_run(client, client, landscape(), notes)
+
+
+async def test_fifty_seeds_of_which_five_are_slow_and_one_is_gone(
+    client: Counting, own_sandbox: Sandbox
+) -> None:
+    await create_seeds(client, COUNT)
+    client.taken()
+    notes = Notes()
+    run = await a_run(client, notes)
+    async with Client.connect(load(own_sandbox.kubeconfig)) as other:
+        gardenlets = Gardenlets(other)
+        async with gardenlets.running():
+            await requests.annotate(run, LOCAL, SEEDS, REQUEST)
+            assert len(client.taken()) == COUNT
+            assert client.most_at_once == 5
+
+            waiting = asyncio.create_task(
+                requests.wait(run, LOCAL, SEEDS, REQUEST, "gardenlet kubeconfig")
+            )
+            await notes.until("44 of 50 Seeds done, waiting for s11, s19, s27, s3, s35 and 1")
+
+            # An operator that starts now asks none of them again.
+            again = await a_run(client)
+            await requests.annotate(again, LOCAL, SEEDS, REQUEST)
+            assert client.taken() == []
+
+            gardenlets.slow_may_work.set()
+            await notes.until("49 of 50 Seeds done, waiting for s49")
+            assert not waiting.done()
+
+            # The user decides to go on without it, while the operator waits.
+            patch = {"metadata": {"annotations": {SKIPPED_SEEDS: GONE}}}
+            await other.patch(GARDEN, LOCAL, patch)
+            await waiting
+            assert await with_operation(client) == {GONE: "renew-kubeconfig"}
+
+
+async def test_a_seed_with_another_operation_stops_the_attempt_for_all(client: Counting) -> None:
+    await create_seeds(client, 3, s1={OPERATION: "reconcile"})
+    client.taken()
+    run = await a_run(client)
+    with pytest.raises(SeedsBusy, match=r"error annotating seed s1: already annotated with"):
+        await requests.annotate(run, LOCAL, SEEDS, REQUEST)
+    assert client.taken() == []
+
+    await client.patch(SEED, Key("", "s1"), PERFORMED)
+    await requests.annotate(run, LOCAL, SEEDS, REQUEST)
+    assert await with_operation(client) == dict.fromkeys(("s0", "s1", "s2"), REQUEST.operation)
+
+
+async def test_a_seed_that_already_has_the_operation_is_left_alone(client: Counting) -> None:
+    await create_seeds(client, 2, s0={OPERATION: REQUEST.operation})
+    client.taken()
+    await requests.annotate(await a_run(client), LOCAL, SEEDS, REQUEST)
+    assert client.taken() == ["patch Seed s1"]
+
+
+async def test_an_operation_that_appears_between_reading_and_writing_is_not_overwritten(
+    client: Counting, own_sandbox: Sandbox
+) -> None:
+    await create_seeds(client, 1)
+
+    class Late(RecordingClient):
+        """A client whose Seeds get another operation after they were listed."""
+
+        async def list(
+            self,
+            gvk: GroupVersionKind,
+            namespace: str | None = None,
+            *,
+            labels: str | None = None,
+            fields: str | None = None,
+            metadata_only: bool = False,
+        ) -> list[JsonObject]:
+            found = await super().list(gvk, metadata_only=metadata_only)
+            for seed in found:
+                patch = {"metadata": {"annotations": {OPERATION: "reconcile"}}}
+                await client.patch(SEED, Key.of(seed), patch)
+            return found
+
+    async with Late.connect(load(own_sandbox.kubeconfig)) as late:
+        run = await garden_run(client, late, landscape())
+        with pytest.raises(ExceptionGroup) as raised:
+            await requests.annotate(run, LOCAL, SEEDS, REQUEST)
+    assert raised.group_contains(SeedsBusy)
+    assert await with_operation(client) == {"s0": "reconcile"}
+
+
+async def test_the_deadline_names_the_seed_that_has_not_finished(client: Counting) -> None:
+    await create_seeds(client, 2)
+    run = await a_run(client)
+    await requests.annotate(run, LOCAL, SEEDS, REQUEST)
+    await client.patch(SEED, Key("", "s0"), PERFORMED)
+    graph = Graph("test")
+
+    async def wait() -> None:
+        await requests.wait(run, LOCAL, SEEDS, REQUEST, "gardenlet kubeconfig")
+
+    graph.add("Check", wait, timeout=5)
+    with pytest.raises(FlowFailed, match=r'"gardenlet kubeconfig" secrets for seed "s1" is not'):
+        await run_flow(graph)
+
+
+async def test_an_operator_that_is_killed_between_any_two_requests_asks_each_seed_once(
+    client: Counting,
+) -> None:
+    count = 4
+    await create_seeds(client, count)
+    for writes in range(count + 1):
+        request = Request("renew-kubeconfig", f"2026-01-0{writes + 1}T00:00:00Z")
+
+        async def work(mortal: Client, request: Request = request) -> None:
+            run = await garden_run(mortal, mortal, landscape())
+            await requests.annotate(run, LOCAL, SEEDS, request)
+
+        is_killed = await killed_after(writes, client, work)
+        assert is_killed is (writes < count)
+        first = await with_operation(client)
+        assert len(first) <= writes
+        for name in first:
+            await client.patch(SEED, Key("", name), PERFORMED)
+        await work(client)
+        second = await with_operation(client)
+        assert not first.keys() & second.keys()
+        assert len(first | second) == count
+        for name in second:
+            await client.patch(SEED, Key("", name), PERFORMED)
+
+
+async def test_a_token_is_renewed_once_for_a_rotation_whenever_the_operator_is_killed(
+    client: Counting,
+) -> None:
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "garden"}}
+    await client.apply(namespace, manager="test", force=True)
+    for name in ("a", "b", "c"):
+        secret = access_secret(name)
+        await client.create(apply_merge_patch(secret, TIME))
+    key = Key("garden", "shoot-access-a")
+    for writes in range(4):
+        rotation = f"2026-01-0{writes + 1}T00:00:00Z"
+
+        async def work(mortal: Client, rotation: str = rotation) -> None:
+            await renew_tokens(mortal, rotation)
+
+        await killed_after(writes, client, work)
+        first = await without_token(client)
+        assert len(first) == writes
+        for name in first:
+            await client.patch(SECRET, Key("garden", name), TIME)
+        await work(client)
+        second = await without_token(client)
+        assert not first & second
+        assert len(first | second) == 3
+        for name in second:
+            await client.patch(SECRET, Key("garden", name), TIME)
+    assert annotations_of(await client.get(SECRET, key))[TOKEN_TIME] == "2999-01-01T00:00:00Z"
+    for secret in await client.list(SECRET, "garden"):
+        await client.delete(SECRET, Key.of(secret))
+
+
+async def without_token(client: Client) -> set[str]:
+    """Return the names of the Secrets whose token is to be renewed."""
+    secrets = await client.list(SECRET, "garden")
+    return {name_of(each) for each in secrets if TOKEN_TIME not in annotations_of(each)}

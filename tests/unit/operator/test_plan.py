@@ -1,0 +1,52 @@
+"""Plans of Gardens: their sentences, and the Garden that is planned."""
+
+from datetime import UTC, datetime
+from unittest.mock import create_autospec
+
+from pergola.api.objects import Key
+from pergola.operator.components.catalog import CATALOG
+from pergola.operator.garden import flows
+from pergola.operator.garden.run import Run
+from pergola.operator.plan.given import stored
+from pergola.operator.plan.sentences import SENTENCES
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+RUN = create_autospec(Run, instance=True)
+MANIFEST = {
+    "kind": "Garden",
+    "metadata": {"name": "local", "labels": {"new": "1"}},
+    "spec": {"new": True},
+}
+
+
+def test_every_task_that_is_no_components_has_a_sentence() -> None:
+    graphs = (flows.setup(RUN), flows.reconciliation(RUN, Key("", "garden")))
+    own = {name for component in CATALOG for name in (component.deploy, component.wait)}
+    tasks = {task.name for graph in graphs for task in graph} - own
+    assert tasks <= SENTENCES.keys()
+
+
+def test_a_manifest_is_planned_with_the_metadata_and_status_of_the_live_garden() -> None:
+    live = {
+        "metadata": {"name": "local", "uid": "u", "labels": {"old": "1"}, "finalizers": ["f"]},
+        "spec": {"old": True},
+        "status": {"observedGeneration": 1},
+    }
+    assert stored(MANIFEST, live, NOW) == {
+        "kind": "Garden",
+        "metadata": {
+            "name": "local",
+            "uid": "u",
+            "labels": {"old": "1", "new": "1"},
+            "finalizers": ["f"],
+        },
+        "spec": {"new": True},
+        "status": {"observedGeneration": 1},
+    }
+
+
+def test_a_garden_that_does_not_exist_yet_gets_what_a_server_would_set() -> None:
+    metadata = stored(MANIFEST, None, NOW)["metadata"]
+    assert metadata["uid"]
+    assert metadata["creationTimestamp"] == "2026-01-01T00:00:00Z"
+    assert metadata["labels"] == {"new": "1"}
