@@ -1,0 +1,106 @@
+"""Why something of a Garden is as it is: a component, a task, or one of its objects."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from pergola.api.objects import GroupVersionKind, JsonObject, JsonValue, map_at, maps_at
+from pergola.api.operator_v1alpha1 import GARDEN
+from pergola.health.times import read_time
+from pergola.operator.components.component import Identity
+from pergola.operator.garden.explain import Answer as GardenAnswer
+from pergola.operator.garden.picture import Picture, Task
+from pergola.why.answer import Answer, Asked, Part, Statement, Topic
+from pergola.why.explainer import Explainer
+from pergola.why.reading import Reader
+from pergola.why.workloads import of_finding
+
+
+def of_garden(found: GardenAnswer) -> Answer:
+    """Return the answer of the operator's room about a name of a Garden."""
+    return Answer(
+        name=found.name,
+        state=found.state.value,
+        sentence=found.sentence.removesuffix("."),
+        statements=tuple(map(of_finding, found.findings)),
+        next_steps=(found.next_step,) if found.next_step else (),
+        details=dict(_details(found)),
+    )
+
+
+def _details(found: GardenAnswer) -> Iterator[tuple[str, JsonValue]]:
+    yield "component", found.component
+    yield "tasks", [{"name": t.name, "state": t.state.value, "why": t.why} for t in found.tasks]
+    yield "blockedBy", [{"name": t.name, "state": t.state.value} for t in found.blockers]
+
+
+async def explain(asked: Asked, reader: Reader) -> Part:
+    """Return the last operation of a Garden, its errors, and what is wrong with its health."""
+    del reader
+    problems = (*_errors(asked.obj), *_conditions(asked.obj))
+    return Part(
+        sentence="is not as it should be" if problems else "is reconciled and healthy",
+        statements=(*_operation(asked.obj), *problems),
+        next_steps=(_STATUS,) if problems else (),
+    )
+
+
+_STATUS: Final = "see the tasks: pergola garden status; ask about one: pergola garden why TASK"
+
+
+def _operation(garden: JsonObject) -> Iterator[Statement]:
+    last = map_at(garden, "status", "lastOperation")
+    if not last:
+        text = "an operator, which has not picked it up yet"
+        yield Statement(topic=Topic.WAITS, text=text, advice="check that an operator runs")
+        return
+    state, description = last.get("state"), str(last.get("description") or "").rstrip(".")
+    yield Statement(
+        topic=Topic.DECIDED if state == "Succeeded" else Topic.WAITS,
+        text=f"operation {last.get('type')}, {state}, {last.get('progress')} %: {description}",
+        since=read_time(last.get("lastUpdateTime")),
+    )
+
+
+def _errors(garden: JsonObject) -> Iterator[Statement]:
+    for error in maps_at(garden, "status", "lastErrors"):
+        codes = ", ".join(str(code) for code in error.get("codes") or ())
+        yield Statement(
+            topic=Topic.PROBLEM,
+            subject=f'task "{error.get("taskID")}"' if error.get("taskID") else "",
+            text=f"{error.get('description')}" + (f" ({codes})" if codes else ""),
+            since=read_time(error.get("lastUpdateTime")),
+        )
+
+
+def _conditions(garden: JsonObject) -> Iterator[Statement]:
+    for condition in maps_at(garden, "status", "conditions"):
+        if condition.get("status") != "True":
+            yield Statement(
+                topic=Topic.PROBLEM,
+                subject=f"condition {condition.get('type')}",
+                text=f"{condition.get('status')} ({condition.get('reason')}): "
+                f"{condition.get('message')}",
+                since=read_time(condition.get("lastTransitionTime")),
+            )
+
+
+def _of_component(found: Task, picture: Picture) -> Statement:
+    whose = f"component {found.component}" if found.component else f'task "{found.name}"'
+    return Statement(
+        topic=Topic.WANTED,
+        subject=whose,
+        text=f"of Garden {picture.garden}, which the operator deploys"
+        + (f' in task "{found.name}"' if found.component else ""),
+    )
+
+
+def component_of(asked: Asked, picture: Picture) -> tuple[Statement, ...]:
+    """Return the component or task of a Garden that deploys an object, if one does."""
+    identity = Identity(asked.gvk, asked.key)
+    owners = [task for task in picture.tasks if identity in task.objects]
+    return (_of_component(owners[0], picture),) if owners else ()
+
+
+GARDENS: Final = Explainer(
+    "Gardens", lambda obj: GroupVersionKind.of(obj).group_kind == GARDEN.group_kind, explain
+)

@@ -1,0 +1,207 @@
+"""Why a ManagedResource is as it is: its instance, its Secrets, and its objects."""
+
+from collections.abc import AsyncIterator, Iterator
+from typing import Final
+
+from pergola.api import marks
+from pergola.api.conditions import get_condition
+from pergola.api.kinds import SECRET
+from pergola.api.managed_resource_conditions import APPLIED, HEALTHY, PROGRESSING
+from pergola.api.managed_resource_status import (
+    applied_problem,
+    deletion_problem,
+    healthy_problem,
+    progressing_problem,
+)
+from pergola.api.objects import (
+    GroupVersionKind,
+    JsonObject,
+    Key,
+    annotations_of,
+    deletion_timestamp_of,
+    finalizers_of,
+    map_at,
+    maps_at,
+)
+from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
+from pergola.health import has_rule
+from pergola.operator.components.component import Identity
+from pergola.operator.garden.picture.since import since
+from pergola.resource_manager.controllers.managed_resource.references import (
+    object_key,
+    object_key_of,
+    reference_key,
+    reference_kind,
+)
+from pergola.resource_manager.responsibility import DEFAULT_CLASS, Responsibility
+from pergola.why.answer import Asked, Part, Statement, Topic
+from pergola.why.explainer import Explainer
+from pergola.why.manifests import Content, content_of
+from pergola.why.reading import Reader
+from pergola.why.workloads import unhealthy
+
+_SHOWN: Final = 3
+
+
+async def explain(asked: Asked, reader: Reader) -> Part:
+    """Return what the resource manager decided about a ManagedResource, and what it waits for."""
+    content = await content_of(asked.obj, reader)
+    problems = [*_problems(asked.obj)]
+    return Part(
+        sentence=_sentence(asked.obj, problems),
+        statements=(
+            *_instance(asked.obj),
+            *_plan(asked.obj, content),
+            *problems,
+            *_lost(content),
+            *[each async for each in _unhealthy(asked.obj, reader)],
+            *_deletion(asked.obj),
+        ),
+    )
+
+
+def _sentence(resource: JsonObject, problems: list[Statement]) -> str:
+    if marks.is_truthy(annotations_of(resource).get(marks.IGNORE)):
+        return "is ignored"
+    return "" if problems else "is applied, healthy and rolled out"
+
+
+def _instance(resource: JsonObject) -> Iterator[Statement]:
+    """Yield which instance is responsible, and why it does nothing if it does nothing."""
+    wanted = map_at(resource, "spec").get("class")
+    mine = Responsibility(wanted or DEFAULT_CLASS)
+    finalizers = finalizers_of(resource)
+    if marks.is_truthy(annotations_of(resource).get(marks.IGNORE)):
+        because = f"annotation {marks.IGNORE} is set"
+        yield Statement(topic=Topic.DECIDED, text="it is not reconciled", because=because)
+    elif mine.must_wait(wanted, finalizers):
+        text = "the former instance, which has to remove its finalizer first"
+        yield Statement(topic=Topic.WAITS, text=text, because="spec.class has changed")
+    elif mine.finalizer in finalizers:
+        yield Statement(
+            topic=Topic.DECIDED,
+            text=f"the resource manager of class {mine.resource_class} has picked it up",
+        )
+    elif deletion_timestamp_of(resource) is None:
+        yield Statement(
+            topic=Topic.WAITS,
+            text=f"a resource manager of class {mine.resource_class}: none has picked it up yet",
+            advice=f"check that a resource manager of class {mine.resource_class} runs",
+        )
+    if (operation := annotations_of(resource).get(marks.OPERATION)) is not None:
+        because = f"annotation {marks.OPERATION} is {operation}"
+        if operation == marks.OPERATION_WAIT_FOR_STATE:
+            text = "its state is restored first"
+        else:
+            text = "a run was requested and has not started"
+        yield Statement(topic=Topic.DECIDED, text=text, because=because)
+
+
+def _plan(resource: JsonObject, content: Content) -> Iterator[Statement]:
+    """Yield what the Secrets describe, beside what was applied before."""
+    decoded = content.decoded
+    for error in decoded.errors[:_SHOWN]:
+        yield Statement(
+            topic=Topic.PROBLEM, text=error, advice="correct the document that the message names"
+        )
+    if content.problem:
+        return
+    planned = {object_key_of(GroupVersionKind.of(o), Key.of(o)) for o in decoded.objects}
+    listed = {object_key(ref) for ref in maps_at(resource, "status", "resources")}
+    secrets = len(maps_at(resource, "spec", "secretRefs"))
+    verb = "describes" if secrets == 1 else "describe"
+    text = f"{_count(secrets, 'Secret')} {verb} {_count(len(planned), 'object')}"
+    below = [*_several("not applied yet", planned - listed)]
+    below += _several("to be deleted", listed - planned)
+    released = {object_key_of(GroupVersionKind.of(o), Key.of(o)) for o in decoded.released}
+    below += _several("left alone (mode Ignore)", released)
+    yield Statement(topic=Topic.DECIDED, text=text, below=tuple(below))
+
+
+def _several(text: str, keys: set[str]) -> Iterator[Statement]:
+    names = sorted(keys)
+    for name in names[:_SHOWN]:
+        group, kind, namespace, rest = name.split("/", 3)
+        del group
+        key = f"{namespace}/{rest}" if namespace else rest
+        yield Statement(topic=Topic.DECIDED, subject=f"{kind} {key}", text=text)
+    if len(names) > _SHOWN:
+        yield Statement(topic=Topic.DECIDED, text=f"{len(names) - _SHOWN} more are {text}")
+
+
+def _problems(resource: JsonObject) -> Iterator[Statement]:
+    """Yield the conditions that are not as they should be."""
+    if deletion_timestamp_of(resource) is not None:
+        return
+    for kind, rule in _RULES.items():
+        problem = rule(resource)
+        # A ManagedResource that was never applied has no other conditions yet.
+        if problem is not None and (rule is applied_problem or _has(resource, kind)):
+            is_rollout = rule is progressing_problem
+            yield Statement(
+                topic=Topic.WAITS if is_rollout else Topic.PROBLEM,
+                text=f"its rollout: {problem}" if is_rollout else problem,
+                since=since(resource, problem),
+            )
+
+
+_RULES: Final = {
+    APPLIED: applied_problem,
+    HEALTHY: healthy_problem,
+    PROGRESSING: progressing_problem,
+}
+
+
+def _has(resource: JsonObject, kind: str) -> bool:
+    return get_condition(maps_at(resource, "status", "conditions"), kind) is not None
+
+
+def _lost(content: Content) -> Iterator[Statement]:
+    for key in content.lost:
+        yield Statement(
+            topic=Topic.PROBLEM,
+            subject=f"Secret {key}",
+            text="does not exist, so nothing is applied and nothing deleted",
+            advice=f"create {SECRET.kind} {key}, or remove it from spec.secretRefs",
+        )
+
+
+async def _unhealthy(resource: JsonObject, reader: Reader) -> AsyncIterator[Statement]:
+    """Yield the objects that are not healthy; those of another cluster are not read."""
+    left = _SHOWN
+    if healthy_problem(resource) is None and progressing_problem(resource) is None:
+        return
+    for reference in maps_at(resource, "status", "resources"):
+        gvk, key = reference_kind(reference), reference_key(reference)
+        if not left or not has_rule(gvk):
+            continue
+        obj = await reader.find(gvk, key, metadata_only=True)
+        if obj is None or marks.ORIGIN not in annotations_of(obj):
+            continue
+        found = await unhealthy(Identity(gvk, key), reader)
+        if found is not None:
+            left -= 1
+            yield found
+
+
+def _deletion(resource: JsonObject) -> Iterator[Statement]:
+    """Yield what the objects of a ManagedResource wait for that is being deleted."""
+    if deletion_timestamp_of(resource) is None:
+        return
+    problem = deletion_problem(resource)
+    if problem:
+        yield Statement(topic=Topic.BLOCKED, text=problem, since=since(resource, problem))
+    if map_at(resource, "spec").get("keepObjects"):
+        because = "spec.keepObjects is set"
+        yield Statement(topic=Topic.DECIDED, text="its objects stay", because=because)
+
+
+def _count(number: int, what: str) -> str:
+    return f"1 {what}" if number == 1 else f"{number} {what}s"
+
+
+MANAGED_RESOURCES: Final = Explainer(
+    "ManagedResources",
+    lambda obj: GroupVersionKind.of(obj).group_kind == MANAGED_RESOURCE.group_kind,
+    explain,
+)

@@ -1,0 +1,105 @@
+"""What holds for every object: who wants it, who wrote to it, and what its deletion waits for."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from pergola.api.objects import (
+    GroupVersionKind,
+    JsonObject,
+    Key,
+    deletion_timestamp_of,
+    finalizers_of,
+    namespace_of,
+    owner_references_of,
+    uid_of,
+)
+from pergola.externally_managed.inspection import writers
+from pergola.health.times import read_time
+from pergola.why.answer import Asked, Evidence, Kind, Part, Statement, Topic
+from pergola.why.explainer import Explainer
+from pergola.why.finalizers import finalizer_statements
+from pergola.why.manifests import managed_by
+from pergola.why.reading import Reader
+
+_GENERATIONS: Final = 6
+_WRITERS: Final = 2
+
+
+async def explain(asked: Asked, reader: Reader) -> Part:
+    """Return owners, writers and finalizers, and the last Event of an object in trouble."""
+    return Part(
+        statements=(
+            *await wanted(asked.obj, reader),
+            *finalizer_statements(asked.obj),
+            *await _deletion(asked, reader),
+            *_written(asked.obj),
+        )
+    )
+
+
+async def wanted(
+    obj: JsonObject, reader: Reader, generations: int = _GENERATIONS
+) -> tuple[Statement, ...]:
+    """Return who wants an object: its ManagedResource and its owners, with theirs below."""
+    found = [await managed_by(obj, reader)]
+    if generations:
+        found += [
+            await _owner(obj, reference, reader, generations - 1)
+            for reference in owner_references_of(obj)
+        ]
+    return tuple(each for each in found if each is not None)
+
+
+async def _owner(
+    obj: JsonObject, reference: JsonObject, reader: Reader, generations: int
+) -> Statement:
+    gvk = GroupVersionKind.of(reference)
+    name = str(reference.get("name") or "")
+    # An owner is in the namespace of what it owns, or cluster-scoped.
+    key = Key(namespace_of(obj), name)
+    owner = await reader.find(gvk, key)
+    role = "its controller" if reference.get("controller") is True else "one of its owners"
+    subject = f"{gvk.kind} {Key.of(owner) if owner else key}"
+    if owner is not None and uid_of(owner) == reference.get("uid"):
+        below = await wanted(owner, reader, generations)
+        return Statement(topic=Topic.WANTED, subject=subject, text=role, below=below)
+    if owner is None and not await reader.is_missing(gvk, key):
+        return Statement(topic=Topic.WANTED, subject=subject, text=role)
+    return Statement(
+        topic=Topic.WANTED,
+        subject=subject,
+        text=f"{role}, which does not exist any more: the garbage collector deletes the object "
+        "if it has no other owner",
+    )
+
+
+async def _deletion(asked: Asked, reader: Reader) -> tuple[Statement, ...]:
+    """Return that an object without finalizers is being deleted, and its last Event."""
+    deleted = deletion_timestamp_of(asked.obj)
+    if deleted is None:
+        return ()
+    event = await reader.event(asked.obj)
+    evidence = (Evidence(Kind.EVENT, event),) if event else ()
+    if finalizers_of(asked.obj) and not event:
+        return ()
+    text = "its grace period, or the API server" if not finalizers_of(asked.obj) else ""
+    return (
+        Statement(
+            topic=Topic.BLOCKED,
+            text=text or "the removal of its finalizers",
+            since=read_time(deleted),
+            evidence=evidence,
+        ),
+    )
+
+
+def _written(obj: JsonObject) -> Iterator[Statement]:
+    named: set[str] = set()
+    for entry, time in writers(obj):
+        name = entry.removesuffix("/status")
+        if name not in named and len(named) < _WRITERS:
+            named.add(name)
+            yield Statement(topic=Topic.WRITTEN, subject=name, since=read_time(time))
+
+
+OWNERSHIP: Final = Explainer("ownership", lambda _: True, explain)
