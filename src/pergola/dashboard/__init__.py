@@ -1,0 +1,16 @@
+"""The dashboard: a live page over a cluster that Pergola serves.
+
+`state` watches and judges, `access` decides who may see what, `server` answers requests, and `page`
+is the page: static files without a build. The caller provides the answers that belong to products:
+why an object is as it is, flows, and pictures (`Answers`).
+
+Nothing here writes to the cluster, except for reviews of tokens and permissions.
+"""
+
+from pergola.dashboard.access.local import LocalDoor
+from pergola.dashboard.access.viewer import Door, Viewer
+from pergola.dashboard.server.answers import Answers
+from pergola.dashboard.server.app import Server, serve_dashboard
+from pergola.dashboard.state.board import Board
+
+__all__ = ["Answers", "Board", "Door", "LocalDoor", "Server", "Viewer", "serve_dashboard"]

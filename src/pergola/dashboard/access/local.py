@@ -1,0 +1,81 @@
+"""Local use: a one-time link opens a session with the permissions of the caller's kubeconfig."""
+
+import hmac
+import secrets
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from aiohttp import web
+
+from pergola.dashboard.access.sessions import Sessions
+from pergola.dashboard.state.scope import Scope
+from pergola.kube.client import Client
+
+LOOPBACK: Final = "127.0.0.1"
+_SESSION_SECONDS: Final = 12 * 3600.0
+_BYTES: Final = 32
+# A redirect would still count as coming from where the link was, and cookies would not be sent.
+_SIGNED_IN: Final = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>Pergola</title>
+<meta http-equiv="refresh" content="0; url=/"></head>
+<body><p><a href="/">Open the dashboard</a></p></body></html>
+"""
+_USED: Final = "this link was used before: use the one that `pergola dashboard` printed last\n"
+
+
+class LocalDoor:
+    """The door of a dashboard that only its caller uses.
+
+    Each link works once. A new one is made when it was used, for another browser.
+
+    Args:
+        client: Of the caller's kubeconfig.
+        port: On loopback.
+        on_link: Called with each new link.
+    """
+
+    is_secure: Final = False
+
+    def __init__(self, client: Client, port: int, on_link: Callable[[str], object]) -> None:
+        self._origin = f"http://{LOOPBACK}:{port}"
+        self.hosts = frozenset({f"{LOOPBACK}:{port}", f"localhost:{port}"})
+        self._viewer = _Caller(client)
+        self._on_link = on_link
+        self._sessions: Sessions[_Caller] = Sessions(
+            f"pergola-dashboard-{port}", seconds=_SESSION_SECONDS, is_secure=False
+        )
+        self._token = ""
+        self._renew()
+
+    def viewer(self, request: web.Request) -> "_Caller | None":
+        """Return the caller, if the request has the cookie of a session."""
+        return self._sessions.get(request)
+
+    def routes(self) -> Sequence[web.RouteDef]:
+        """Return the request that exchanges a link for a session."""
+        return [web.get("/sign-in", self._sign_in)]
+
+    async def _sign_in(self, request: web.Request) -> web.Response:
+        token = request.query.get("token", "")
+        if not hmac.compare_digest(token.encode(), self._token.encode()):
+            raise web.HTTPUnauthorized(text=_USED)
+        response = web.Response(text=_SIGNED_IN, content_type="text/html")
+        self._sessions.open(response, self._viewer)
+        self._renew()
+        return response
+
+    def _renew(self) -> None:
+        self._token = secrets.token_urlsafe(_BYTES)
+        self._on_link(f"{self._origin}/sign-in?token={self._token}")
+
+
+class _Caller:
+    """The person who started the dashboard: the caches read with their permissions."""
+
+    sees_all = True
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+
+    async def may_see(self, scopes: Sequence[Scope]) -> Sequence[bool]:
+        return [True] * len(scopes)

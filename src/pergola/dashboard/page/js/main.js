@@ -1,0 +1,120 @@
+// The page: what the stream brings goes to the store, and from there to the view that is open.
+
+import { ATTENTION, FOUND, found } from "./attention.js";
+import { Details } from "./details.js";
+import { byId } from "./dom.js";
+import { listenToKeys } from "./keys.js";
+import { address, current, go } from "./route.js";
+import { clearSearch, onSearch, query } from "./search.js";
+import { Store } from "./store.js";
+import { follow, read } from "./stream.js";
+import { switchTheme } from "./theme.js";
+import { MOMENTS, bars } from "./timeline.js";
+import { TREE, Tree } from "./tree.js";
+import { VirtualList } from "./virtual.js";
+
+const TITLES = { attention: "Needs attention", objects: "Objects", timeline: "The last hour" };
+const TICK = 5000;
+
+const store = new Store();
+const tree = new Tree(store, () => draw());
+const list = new VirtualList(byId("list"), { onOpen: open, onFold: fold });
+const details = new Details(byId("details"), store);
+let isLoaded = false;
+let isDue = false;
+
+function open(item) {
+  const id = item.cardId ?? item.about ?? item.id;
+  const { view } = current();
+  if (item.cardId || item.about || store.cards.has(id)) go(view, id);
+  else fold(item);
+}
+
+function fold(node, isOpen) {
+  if (node.level) tree.fold(node, isOpen);
+}
+
+/** Show the list of the current view before the next frame: many changes are drawn once. */
+function draw() {
+  if (isDue) return;
+  isDue = true;
+  const soon = document.hidden ? (work) => setTimeout(work, TICK) : requestAnimationFrame; // hidden pages have no frames
+  soon(() => {
+    isDue = false;
+    drawNow();
+  });
+}
+
+function drawNow() {
+  const { view } = current();
+  const text = query();
+  const attention = store.attention();
+  const [kind, items] = text ? [FOUND, found(store, text)] : rows(view, attention);
+  byId("heading").textContent = text ? `${items.length} found` : TITLES[view];
+  byId("above").replaceChildren(...(kind === MOMENTS ? bars(items) : []));
+  list.show(kind, items);
+  showEmpty(kind, items);
+  showCount(attention.length);
+}
+
+function rows(view, attention) {
+  if (view === "objects") return [TREE, tree.rows()];
+  if (view === "timeline") return [MOMENTS, store.timeline()];
+  return [ATTENTION, attention];
+}
+
+function showEmpty(kind, items) {
+  const texts = new Map([[ATTENTION, "Nothing needs attention."], [FOUND, "Nothing was found."], [MOMENTS, "Nothing has happened in the last hour."], [TREE, "There are no objects that Pergola serves."]]);
+  byId("empty").hidden = !isLoaded || items.length > 0;
+  byId("empty").textContent = texts.get(kind);
+  byId("list").hidden = isLoaded && items.length === 0;
+}
+
+function showCount(count) {
+  byId("count").textContent = count || "";
+  document.title = count ? `(${count}) Pergola` : "Pergola";
+}
+
+function showRoute() {
+  const { view, id, part } = current();
+  for (const link of document.querySelectorAll("nav a")) {
+    if (link.dataset.view === view) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+    link.href = address(link.dataset.view);
+  }
+  document.body.classList.toggle("open", Boolean(id));
+  document.body.classList.toggle("wide", Boolean(part));
+  details.show(id, part);
+  drawNow();
+  list.choose(id);
+}
+
+function showProblems(problems) {
+  const element = byId("problems");
+  element.hidden = problems.length === 0;
+  const text = problems.map(({ kind, problem }) => `${kind}: ${problem}`).join(" · ");
+  if (element.textContent !== text) element.textContent = text;
+}
+
+function showLive(isLive) {
+  const element = byId("live");
+  const text = isLive ? "live" : "not connected";
+  if (element.textContent === text) return;
+  element.textContent = text;
+  element.className = isLive ? "on" : "off";
+}
+
+store.addEventListener("change", ({ detail }) => {
+  isLoaded = true;
+  tree.forget(detail.changed);
+  details.forget(detail.changed);
+  draw();
+});
+onSearch(draw, () => byId("list").focus());
+listenToKeys({ clearSearch });
+byId("theme").addEventListener("click", switchTheme);
+window.addEventListener("hashchange", showRoute);
+setInterval(draw, TICK);
+showRoute();
+follow({ onData: (data, isAll) => store.apply(data, isAll), onStatus: showProblems, onLive: showLive });
+read("/api/cluster").then(({ cluster }) => (byId("cluster").textContent = cluster));

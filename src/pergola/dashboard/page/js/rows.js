@@ -1,0 +1,53 @@
+// Rows of the lists.
+
+import { h, mark } from "./dom.js";
+import { clock, lasting } from "./time.js";
+
+/** Return the row of a card with its problem. */
+export function cardRow(card) {
+  return h("div", { class: "row" },
+    mark(card.state),
+    h("div", { class: "line" },
+      h("div", { class: "line" },
+        h("span", { class: "name" }, card.name),
+        h("span", { class: "where" }, where(card)),
+      ),
+      h("div", { class: "line text" }, card.problem || "as it should be"),
+    ),
+    h("span", { class: "age" }, lasting(card.since)),
+  );
+}
+
+/** Return the row of a moment. */
+export function momentRow(moment) {
+  return h("div", { class: "row" },
+    mark(moment.state),
+    h("div", { class: "line" },
+      h("div", { class: "line" },
+        h("span", { class: "name" }, moment.title),
+        h("span", { class: "where" }, `${moment.kind} ${path(moment)}`),
+      ),
+      h("div", { class: "line text" }, moment.count > 1 ? `${moment.text} (${moment.count} times)` : moment.text),
+    ),
+    h("span", { class: "age" }, clock(moment.time)),
+  );
+}
+
+/** Return the row of a node of the tree. */
+export function treeRow(node) {
+  const row = h("div", { class: `row small${node.isGroup ? " group" : ""}`, "aria-level": node.level },
+    node.state === undefined ? h("span") : mark(node.state),
+    h("div", { class: "line" },
+      h("span", { class: "fold", "aria-hidden": "true" }, node.canUnfold ? (node.isOpen ? "▾" : "▸") : ""),
+      h("span", { class: "name" }, node.name),
+      h("span", { class: "where" }, node.note || ""),
+    ),
+    h("span", { class: "age" }, node.side || ""),
+  );
+  row.style.paddingLeft = `${node.level * 1.25 - 0.25}rem`;
+  if (node.canUnfold) row.setAttribute("aria-expanded", node.isOpen);
+  return row;
+}
+
+const path = ({ namespace, name }) => (namespace ? `${namespace}/${name}` : name);
+const where = ({ kind, namespace }) => (namespace ? `${kind} in ${namespace}` : kind);

@@ -1,0 +1,30 @@
+"""What products answer about their objects: the seam between the page and everything else."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+
+from pergola.api.objects import GroupVersionKind, JsonObject, Key
+from pergola.kube.client import Client
+
+Why = Callable[[Client, GroupVersionKind, Key], Awaitable[str]]
+"""Explains an object as text, with what the client may read."""
+Flow = Callable[
+    [Client, GroupVersionKind, Key], AbstractAsyncContextManager[AsyncIterator[JsonObject]]
+]
+"""Yields the tasks of an object's flow now and after each change: `{name, flow, note, tasks}`."""
+Picture = Callable[[Client, Key], Awaitable[str]]
+"""Draws the network of an Infrastructure as SVG."""
+
+
+class Unanswered(Exception):
+    """There is no answer about an object; the text says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answers:
+    """The functions that answer."""
+
+    why: Why
+    flow: Flow
+    picture: Picture

@@ -1,0 +1,129 @@
+"""The routes of the dashboard, and its server as a context."""
+
+import ssl
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from socket import socket
+from typing import Final
+
+from aiohttp import web
+
+from pergola.api.objects import GroupVersionKind, Key
+from pergola.dashboard.access.viewer import Door
+from pergola.dashboard.server.answers import Answers, Unanswered
+from pergola.dashboard.server.files import Files
+from pergola.dashboard.server.guards import VIEWER, add_headers, guards
+from pergola.dashboard.server.objects import details
+from pergola.dashboard.server.sse import message, send_events
+from pergola.dashboard.server.stream import Stream
+from pergola.dashboard.state.board import Board
+from pergola.dashboard.state.feed import Position
+from pergola.kube.client import Client
+from pergola.kube.errors import KubeError
+from pergola.runtime.clock import Clock, SystemClock
+
+_SHUTDOWN_SECONDS: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    """What the routes answer with.
+
+    Attributes:
+        cluster: The name of the cluster, as the page shows it.
+    """
+
+    board: Board
+    door: Door
+    answers: Answers
+    cluster: str
+    clock: Clock = field(default_factory=SystemClock)
+
+    def app(self) -> web.Application:
+        """Return the application with all routes."""
+        files = Files()
+
+        async def page(request: web.Request) -> web.Response:
+            is_signed_in = self.door.viewer(request) is not None
+            return files.answer(request, "index.html" if is_signed_in else "sign-in.html")
+
+        app = web.Application(middlewares=guards(self.door))
+        app.on_response_prepare.append(add_headers)
+        app.add_routes(self.door.routes())
+        app.router.add_get("/", page)
+        app.router.add_get("/assets/{path:.+}", files.asset)
+        app.router.add_get("/api/cluster", self._cluster)
+        app.router.add_get("/api/stream", self._stream)
+        app.router.add_get("/api/object", self._object)
+        app.router.add_get("/api/why", self._why)
+        app.router.add_get("/api/flow", self._flow)
+        app.router.add_get("/api/network.svg", self._picture)
+        return app
+
+    async def _cluster(self, _request: web.Request) -> web.Response:
+        return web.json_response({"cluster": self.cluster})
+
+    async def _stream(self, request: web.Request) -> web.StreamResponse:
+        last = request.headers.get("Last-Event-ID", "")
+        position = Position.parse(last) if last else None
+        stream = Stream(self.board, request[VIEWER], self.clock, position)
+        return await send_events(request, stream.messages())
+
+    async def _object(self, request: web.Request) -> web.Response:
+        return web.json_response(await details(request[VIEWER].client, *_subject(request)))
+
+    async def _why(self, request: web.Request) -> web.Response:
+        try:
+            text = await self.answers.why(request[VIEWER].client, *_subject(request))
+        except Unanswered as problem:
+            text = str(problem)
+        return web.json_response({"text": text})
+
+    async def _flow(self, request: web.Request) -> web.StreamResponse:
+        subject = _subject(request)
+        return await send_events(request, self._flow_messages(request[VIEWER].client, *subject))
+
+    async def _flow_messages(
+        self, client: Client, gvk: GroupVersionKind, key: Key
+    ) -> AsyncGenerator[bytes]:
+        try:
+            async with self.answers.flow(client, gvk, key) as pictures:
+                async for picture in pictures:
+                    yield message("flow", picture)
+            yield message("end", {})
+        except (Unanswered, KubeError) as problem:
+            yield message("problem", {"text": str(problem)})
+
+    async def _picture(self, request: web.Request) -> web.Response:
+        _, key = _subject(request)
+        try:
+            drawn = await self.answers.picture(request[VIEWER].client, key)
+        except Unanswered as problem:
+            return web.Response(text=f"{problem}\n", status=404)
+        return web.Response(text=drawn, content_type="image/svg+xml")
+
+
+@asynccontextmanager
+async def serve_dashboard(
+    server: Server, listener: socket, tls: ssl.SSLContext | None = None
+) -> AsyncGenerator[None]:
+    """Serve the page on a socket until the end of the block."""
+    runner = web.AppRunner(server.app(), access_log=None, shutdown_timeout=_SHUTDOWN_SECONDS)
+    await runner.setup()
+    try:
+        await web.SockSite(runner, listener, ssl_context=tls).start()
+        yield
+    finally:
+        await runner.cleanup()
+        listener.close()
+
+
+def _subject(request: web.Request) -> tuple[GroupVersionKind, Key]:
+    """Return the object that a request names."""
+    query = request.query
+    gvk = GroupVersionKind.parse(query.get("apiVersion", ""), query.get("kind", ""))
+    key = Key(query.get("namespace", ""), query.get("name", ""))
+    if not (gvk.version and gvk.kind and key.name):
+        raise web.HTTPBadRequest(text="name the object: apiVersion, kind, namespace and name\n")
+    return gvk, key

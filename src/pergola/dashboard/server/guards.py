@@ -1,0 +1,81 @@
+"""What every request has to pass, and what every answer carries.
+
+A page of another origin can neither read answers nor send requests that change anything: the Host
+header defeats names that are rebound to this address, the cookie is never sent across sites, and
+browsers say where a request comes from.
+"""
+
+from typing import Final
+
+from aiohttp import hdrs, web
+from aiohttp.typedefs import Handler, Middleware
+
+from pergola.dashboard.access.viewer import Door, Viewer
+from pergola.kube.errors import ApiError, KubeError
+
+VIEWER: Final = web.RequestKey("viewer", Viewer)
+_POLICY: Final = "; ".join(
+    [
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self'",
+        "connect-src 'self'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+        "require-trusted-types-for 'script'",
+    ]
+)
+HEADERS: Final = {
+    "Content-Security-Policy": _POLICY,
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+_OWN_SITES: Final = ("same-origin", "none")
+
+
+def guards(door: Door) -> list[Middleware]:
+    """Return the middlewares of a server, the outermost first."""
+
+    @web.middleware
+    async def checked_host(request: web.Request, handler: Handler) -> web.StreamResponse:
+        if request.headers.get(hdrs.HOST, "").lower() not in door.hosts:
+            raise web.HTTPMisdirectedRequest(text="this server does not serve that host name\n")
+        return await handler(request)
+
+    @web.middleware
+    async def signed_in(request: web.Request, handler: Handler) -> web.StreamResponse:
+        if request.path.startswith("/api/"):
+            if request.headers.get("Sec-Fetch-Site", "none") not in _OWN_SITES:
+                raise web.HTTPForbidden(text="requests of other sites are refused\n")
+            viewer = door.viewer(request)
+            if viewer is None:
+                raise web.HTTPUnauthorized(text="you are not signed in\n")
+            request[VIEWER] = viewer
+        return await handler(request)
+
+    return [checked_host, signed_in, _explained]
+
+
+async def add_headers(request: web.Request, response: web.StreamResponse) -> None:
+    """Add the headers of every answer, also of errors."""
+    response.headers.update(HEADERS)
+    if not request.path.startswith("/assets/"):
+        response.headers.setdefault(hdrs.CACHE_CONTROL, "no-store")
+
+
+@web.middleware
+async def _explained(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Answer with the sentence of an error of the API server."""
+    try:
+        return await handler(request)
+    except ApiError as error:
+        status = error.code if error.code in (403, 404) else 502
+        return web.Response(text=f"{error}\n", status=status)
+    except KubeError as error:
+        return web.Response(text=f"{error}\n", status=502)

@@ -1,0 +1,27 @@
+"""The format of server-sent events: one message of a name, an id and JSON."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, suppress
+from typing import Any
+
+import orjson
+from aiohttp import web
+
+
+def message(name: str, data: Any, *, id: str = "") -> bytes:  # noqa: A002 - the field's name
+    """Return a message; JSON has no line breaks, so one line of data suffices."""
+    head = f"event: {name}\n" + (f"id: {id}\n" if id else "")
+    return head.encode() + b"data: " + orjson.dumps(data) + b"\n\n"
+
+
+async def send_events(request: web.Request, messages: AsyncGenerator[bytes]) -> web.StreamResponse:
+    """Answer with messages until there are no more, or the page goes away."""
+    response = web.StreamResponse(
+        headers={"Content-Type": "text/event-stream", "X-Accel-Buffering": "no"}
+    )
+    await response.prepare(request)
+    async with aclosing(messages):
+        with suppress(ConnectionError):
+            async for each in messages:
+                await response.write(each)
+    return response

@@ -1,0 +1,119 @@
+"""Numbered changes of the entries that pages show, so that a page can resume where it was.
+
+An entry counts once, with its last change: a page that was away gets what differs, not what
+happened meanwhile.
+"""
+
+import asyncio
+import secrets
+from collections import OrderedDict
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from pergola.dashboard.state.scope import Item
+
+_REMEMBERED: Final = 10_000
+"""Removed entries; a page that missed more of them starts again."""
+
+
+class Position(NamedTuple):
+    """A place in the feed of one process."""
+
+    epoch: str
+    number: int
+
+    @classmethod
+    def parse(cls, text: str) -> "Position":
+        """Read a position as `str` writes it; text of any other form is a place of no feed."""
+        epoch, _, number = text.partition(".")
+        return cls(epoch, int(number) if number.isascii() and number.isdigit() else 0)
+
+    def __str__(self) -> str:
+        return f"{self.epoch}.{self.number}"
+
+
+class Changes(NamedTuple):
+    """The difference between two positions.
+
+    Attributes:
+        is_complete: Whether it is everything there is, so that other entries are to be dropped.
+        position: The end of the changes.
+    """
+
+    is_complete: bool
+    items: list[Item]
+    gone: list[str]
+    position: Position
+
+
+class Feed:
+    """The current entries, and the order in which they changed last."""
+
+    def __init__(self) -> None:
+        self.position = Position(secrets.token_hex(4), 0)
+        self._items: dict[str, Item] = {}
+        self._changed: OrderedDict[str, int] = OrderedDict()
+        self._gone: OrderedDict[str, int] = OrderedDict()
+        self._horizon = 0
+        self._news = asyncio.Event()
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def get(self, name: str) -> Item | None:
+        """Return an entry; None if there is none of this id."""
+        return self._items.get(name)
+
+    def items(self) -> Iterable[Item]:
+        """Return all entries; do not hold the result across an await."""
+        return self._items.values()
+
+    def put(self, item: Item) -> None:
+        """Add an entry, or replace the one of the same id."""
+        self._items[item.id] = item
+        self._gone.pop(item.id, None)
+        self._changed[item.id] = self._advance()
+        self._changed.move_to_end(item.id)
+
+    def drop(self, name: str) -> None:
+        """Remove an entry, if there is one of this id."""
+        if self._items.pop(name, None) is None:
+            return
+        del self._changed[name]
+        self._gone[name] = self._advance()
+        if len(self._gone) > _REMEMBERED:
+            _, self._horizon = self._gone.popitem(last=False)
+
+    def since(self, position: Position | None) -> Changes:
+        """Return what differs from a position; everything if it is None, or too long ago."""
+        if position is None or not self._knows(position):
+            everything = list(self._items.values())
+            return Changes(is_complete=True, items=everything, gone=[], position=self.position)
+        changed = [self._items[name] for name in _after(self._changed, position.number)]
+        gone = _after(self._gone, position.number)
+        return Changes(is_complete=False, items=changed, gone=gone, position=self.position)
+
+    async def beyond(self, position: Position) -> None:
+        """Return when something differs from a position."""
+        while self.position == position:
+            await self._news.wait()
+
+    def _knows(self, position: Position) -> bool:
+        is_past = self._horizon <= position.number <= self.position.number
+        return position.epoch == self.position.epoch and is_past
+
+    def _advance(self) -> int:
+        self.position = self.position._replace(number=self.position.number + 1)
+        self._news.set()
+        self._news = asyncio.Event()
+        return self.position.number
+
+
+def _after(numbers: OrderedDict[str, int], number: int) -> list[str]:
+    """Return the names with a later number, the oldest first."""
+    found: list[str] = []
+    for name in reversed(numbers):
+        if numbers[name] <= number:
+            break
+        found.append(name)
+    return found[::-1]

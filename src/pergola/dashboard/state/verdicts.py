@@ -1,0 +1,188 @@
+"""Whether an object needs attention, since when and why; pure functions of the live object."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from pergola.api import marks
+from pergola.api.cluster_api import PAUSED
+from pergola.api.conditions import FALSE, INITIALIZED, TRUE, UNKNOWN
+from pergola.api.managed_resource_status import deletion_problem
+from pergola.api.objects import (
+    GroupVersionKind,
+    JsonObject,
+    annotations_of,
+    deletion_timestamp_of,
+    finalizers_of,
+    generation_of,
+    map_at,
+    maps_at,
+    metadata_of,
+)
+from pergola.extension_api.kinds import GROUP as EXTENSIONS
+from pergola.health import check_extension
+
+INFORMATIVE: Final = frozenset({"RequiredRuntime", "RequiredVirtual"})
+"""Conditions that state a fact: neither of their values is a problem."""
+_ROLLOUT: Final = "Progressing"
+"""Conditions whose type ends with this are good when they are False."""
+_RUNNING: Final = ("Pending", "Processing")
+_BROKEN: Final = ("Error", "Failed", "Aborted")
+
+
+class State(StrEnum):
+    """The state of an object, from the best to the worst."""
+
+    HEALTHY = "healthy"
+    IGNORED = "ignored"
+    PROGRESSING = "progressing"
+    DELETING = "deleting"
+    TROUBLE = "trouble"
+
+
+PATIENCE: Final = {
+    State.HEALTHY: 0,
+    State.IGNORED: 0,
+    State.PROGRESSING: 300,
+    State.DELETING: 60,
+    State.TROUBLE: 0,
+}
+"""The seconds that a state may last before it needs attention."""
+_ORDER: Final = tuple(State)
+_SOON: Final = 60
+_LONG: Final = 1800
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The state of an object.
+
+    Attributes:
+        since: RFC 3339 time at which the state began; empty if the object does not say it.
+        patience: Seconds that the state may last before it needs attention.
+    """
+
+    state: State = State.HEALTHY
+    problem: str = ""
+    since: str = ""
+    patience: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition as the page shows it."""
+
+    kind: str
+    status: str
+    state: State
+    since: str
+    reason: str
+    message: str
+
+
+def verdict(gvk: GroupVersionKind, obj: JsonObject) -> Verdict:
+    """Return the worst of what an object says about itself."""
+    deleted = deletion_timestamp_of(obj)
+    if deleted is not None:
+        return _of(State.DELETING, _deletion(obj), deleted)
+    ignored = _ignored(obj)
+    if ignored:
+        return _of(State.IGNORED, f"annotation {ignored} stops its reconciliation")
+    found = [_of_condition(each) for each in conditions(obj)]
+    found += _operation(gvk, obj)
+    if not any(each.state is State.TROUBLE for each in found):
+        found += _outdated(obj)
+    # Of several problems of one weight, the oldest one is likely to be the cause.
+    worst = max((each.state for each in found), key=_ORDER.index, default=State.HEALTHY)
+    return min((each for each in found if each.state is worst), key=_since, default=Verdict())
+
+
+def conditions(obj: JsonObject) -> list[Condition]:
+    """Return the conditions of an object, each with the state that it stands for."""
+    return [
+        Condition(
+            kind=str(each.get("type") or ""),
+            status=str(each.get("status") or ""),
+            state=_condition_state(str(each.get("type") or ""), str(each.get("status") or "")),
+            since=str(each.get("lastTransitionTime") or ""),
+            reason=str(each.get("reason") or ""),
+            message=str(each.get("message") or ""),
+        )
+        for each in maps_at(obj, "status", "conditions")
+    ]
+
+
+def _condition_state(kind: str, status: str) -> State:
+    if kind in INFORMATIVE:
+        return State.HEALTHY
+    if kind.endswith(_ROLLOUT):
+        return State.HEALTHY if status == FALSE else State.PROGRESSING
+    return {TRUE: State.HEALTHY, FALSE: State.TROUBLE}.get(status, State.PROGRESSING)
+
+
+def _of_condition(condition: Condition) -> Verdict:
+    if condition.state is State.HEALTHY:
+        return Verdict(since=condition.since)
+    problem = f"{condition.kind} is {condition.status}"
+    if condition.message and condition.reason != INITIALIZED:
+        problem = condition.message
+    elif condition.reason:
+        problem += f" ({condition.reason})"
+    patience = _SOON if condition.status == UNKNOWN else PATIENCE[condition.state]
+    return Verdict(condition.state, problem, condition.since, patience)
+
+
+def _operation(gvk: GroupVersionKind, obj: JsonObject) -> Iterator[Verdict]:
+    """Yield what the last operation says, of Gardens and extension resources."""
+    last = map_at(obj, "status", "lastOperation")
+    state, since = str(last.get("state") or ""), str(last.get("lastUpdateTime") or "")
+    if state in _BROKEN:
+        yield _of(State.TROUBLE, f"{last.get('type')} is {state}: {_errors(obj, last)}", since)
+    elif state in _RUNNING:
+        said = f"{last.get('type')} is at {last.get('progress', 0)} %: {last.get('description')}"
+        yield Verdict(State.PROGRESSING, said, "", _LONG)
+    elif gvk.group == EXTENSIONS and (failure := check_extension(obj)):
+        yield Verdict(State.PROGRESSING, failure.text, "", _SOON)
+
+
+def _errors(obj: JsonObject, last: JsonObject) -> str:
+    errors = [str(each.get("description") or "") for each in maps_at(obj, "status", "lastErrors")]
+    own = str(map_at(obj, "status", "lastError").get("description") or "")
+    return "; ".join(filter(None, [*errors, own])) or str(last.get("description") or "no reason")
+
+
+def _outdated(obj: JsonObject) -> Iterator[Verdict]:
+    """Yield a problem if no controller has seen the current generation of an object."""
+    status, generation = map_at(obj, "status"), generation_of(obj)
+    observed = status.get("observedGeneration")
+    if generation and isinstance(observed, int) and observed < generation:
+        text = f"generation {generation} was not reconciled yet; the last one was {observed}"
+        yield Verdict(State.PROGRESSING, text, "", _SOON)
+    elif not status:
+        created = str(metadata_of(obj).get("creationTimestamp") or "")
+        text = "no controller has reported a status: check that the responsible one runs"
+        yield Verdict(State.PROGRESSING, text, created, _SOON)
+
+
+def _deletion(obj: JsonObject) -> str:
+    blocked = deletion_problem(obj)
+    finalizers = ", ".join(finalizers_of(obj))
+    waits = f"it waits for the finalizers {finalizers}" if finalizers else "it is being deleted"
+    return f"{blocked} ({waits})" if blocked else waits
+
+
+def _ignored(obj: JsonObject) -> str:
+    annotations = annotations_of(obj)
+    for mark in (marks.IGNORE, marks.OPERATOR_IGNORE):
+        if marks.is_truthy(annotations.get(mark)):
+            return mark
+    return PAUSED if PAUSED in annotations else ""
+
+
+def _of(state: State, problem: str, since: str = "") -> Verdict:
+    return Verdict(state, problem, since, PATIENCE[state])
+
+
+def _since(each: Verdict) -> str:
+    return each.since or "~"  # after every time

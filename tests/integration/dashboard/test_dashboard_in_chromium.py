@@ -1,0 +1,133 @@
+"""The page in a real browser: keys, live changes, a phone, thousands of objects, accessibility."""
+
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import orjson
+import pytest
+
+from pergola.api.objects import Key
+from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
+from pergola.dashboard.state.cards import card_id, card_of
+from pergola.kube.client import Client
+from pergola.testing.chromium import ChromiumMissing, Tab, browser_tab
+from pergola.testing.dashboard_objects import (
+    bad,
+    create_managed_resource,
+    good,
+    managed_resource,
+    report,
+)
+from pergola.testing.dashboard_site import DashboardSite
+
+pytestmark = pytest.mark.timeout(300)
+
+AXE = "PERGOLA_AXE"
+MANY = 5_000
+PROBLEM = "Deployment web has no replicas"
+
+
+@pytest.fixture
+async def tab(locked: DashboardSite) -> AsyncIterator[Tab]:
+    """Yield a page that has opened the printed link; skip without a browser."""
+    try:
+        async with browser_tab() as opened:
+            await opened.resize(1280, 800)
+            await opened.open(locked.links[-1])
+            await opened.until("document.querySelector('#live')?.className === 'on'")
+            yield opened
+    except ChromiumMissing as missing:
+        pytest.skip(str(missing))
+
+
+def text(selector: str) -> str:
+    return f"(document.querySelector({selector!r})?.innerText ?? '')"
+
+
+def row(key: Key) -> str:
+    return f"document.querySelector('[data-id=\"{card_id(MANAGED_RESOURCE, key)}\"]')"
+
+
+async def test_a_person_finds_an_object_with_the_keyboard_and_sees_why_and_its_repair(
+    tab: Tab, cluster_client: Client, namespace: str
+) -> None:
+    key = Key(namespace, "web")
+    await create_managed_resource(cluster_client, key, bad(PROBLEM))
+
+    await tab.press("/")
+    await tab.type(namespace)
+    await tab.until(f"{row(key)}?.querySelector('.mark.trouble')")
+    for name in ("ArrowDown", "ArrowDown", "Enter"):
+        await tab.press(name)
+    await tab.until(f"{text('.why')}.includes({PROBLEM!r})")
+    await tab.until("[...document.querySelectorAll('#details h3')].length >= 2")
+
+    await report(cluster_client, key, good())
+    await tab.until(f"{row(key)}?.querySelector('.mark.healthy')")
+    await tab.until("document.querySelector('#details h2 .mark.healthy')")
+
+    await tab.press("Escape")
+    await tab.until("document.querySelector('#search').value === ''")
+    await tab.press("Escape")
+    await tab.until("document.querySelector('#details').hidden")
+    await tab.press("3")
+    await tab.until(f"{text('#heading')} === 'The last hour'")
+    assert tab.complaints == []
+
+
+async def test_a_phone_shows_every_view_without_scrolling_sideways(
+    tab: Tab, cluster_client: Client, namespace: str
+) -> None:
+    key = Key(namespace, "a-long-name-of-a-managed-resource-on-a-narrow-screen")
+    await create_managed_resource(cluster_client, key, bad(f"{PROBLEM} " * 9))
+    await tab.resize(390, 844)
+    mine = "encodeURIComponent(" + orjson.dumps(card_id(MANAGED_RESOURCE, key)).decode() + ")"
+    for view in ("'#/attention'", "'#/objects'", "'#/timeline'", f"'#/attention/' + {mine}"):
+        await tab.run(f"location.hash = {view}")
+        await tab.until("document.querySelector('.row, .why p')")
+        assert await tab.run("document.documentElement.scrollWidth") <= 390
+    await tab.until(f"{text('.why')}.includes({PROBLEM!r})")
+    assert await tab.run("getComputedStyle(document.querySelector('#listing')).display") == "none"
+    assert tab.complaints == []
+
+
+async def test_of_thousands_of_objects_only_the_visible_ones_are_elements(
+    tab: Tab, locked: DashboardSite
+) -> None:
+    for number in range(MANY):
+        obj = managed_resource(Key("many", f"resource-{number:04}"))
+        obj["status"] = {"conditions": bad(PROBLEM, minutes=90)}
+        locked.board.feed.put(card_of(MANAGED_RESOURCE, obj))
+    await tab.press("/")
+    await tab.type("many/resource")
+    await tab.until(f"{text('#heading')} === '{MANY} found'")
+    await tab.until("document.querySelectorAll('.row').length >= 5")
+    assert await tab.run("document.querySelectorAll('.row').length") <= 60
+
+    await tab.press("ArrowDown")
+    await tab.press("End")
+    last = Key("many", f"resource-{MANY - 1:04}")
+    await tab.until(f"{row(last)}?.classList.contains('active')")
+    await tab.until("document.querySelectorAll('.row').length >= 5")
+    assert await tab.run("document.querySelectorAll('.row').length") <= 60
+    assert tab.complaints == []
+
+
+@pytest.mark.skipif(AXE not in os.environ, reason=f"{AXE} names no axe.min.js of axe-core")
+async def test_axe_finds_no_violation(tab: Tab, cluster_client: Client, namespace: str) -> None:
+    key = Key(namespace, "web")
+    await create_managed_resource(cluster_client, key, bad(PROBLEM))
+    mine = "encodeURIComponent(" + orjson.dumps(card_id(MANAGED_RESOURCE, key)).decode() + ")"
+    await tab.run(Path(os.environ[AXE]).read_text())  # noqa: ASYNC240 - a local file
+    for scheme in ("light", "dark"):
+        await tab.prefer(scheme)
+        for view in ("'#/attention'", "'#/objects'", "'#/timeline'", f"'#/attention/' + {mine}"):
+            await tab.run(f"location.hash = {view}")
+            await tab.until("document.querySelector('.row')")
+            found = await tab.run("axe.run().then((all) => JSON.stringify(all.violations))")
+            violations = [
+                (each["id"], [node["html"][:150] for node in each["nodes"]])
+                for each in orjson.loads(found)
+            ]
+            assert violations == [], (scheme, view)
