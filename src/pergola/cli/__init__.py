@@ -12,6 +12,7 @@ from cyclopts import App
 from pergola import __version__
 from pergola.cli.aws.app import app as aws
 from pergola.cli.crds.app import app as crds
+from pergola.cli.dashboard.command import dashboard
 from pergola.cli.explain.command import explain
 from pergola.cli.extension.app import app as extension
 from pergola.cli.garbage import garbage
@@ -25,9 +26,11 @@ from pergola.cli.operator import operator
 from pergola.cli.resource_manager import resource_manager
 from pergola.cli.sandbox import app as sandbox
 from pergola.cli.tokens import tokens
+from pergola.cli.unpack import unpack
 from pergola.cli.up.command import up
 from pergola.cli.version import version
 from pergola.cli.webhooks.app import app as webhooks
+from pergola.cli.why.command import why
 
 app: Final = App(
     name="pergola",
@@ -39,9 +42,11 @@ app: Final = App(
     help_format="markdown",
 )
 app.command(up)
+app.command(unpack)
 app.command(sandbox)
 app.command(resource_manager)
 app.command(operator)
+app.command(dashboard)
 app.command(crds)
 app.command(garbage)
 app.command(tokens)
@@ -50,6 +55,7 @@ app.command(garden)
 app.command(network)
 app.command(network_policy)
 app.command(webhooks)
+app.command(why)
 app.command(explain)
 app.command(extension)
 app.command(manifests)

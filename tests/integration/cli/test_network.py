@@ -62,15 +62,19 @@ class Caller:
 
     async def run_named(self, command: str, *arguments: str) -> Said:
         """Run a command with a name instead of a manifest, as with kubectl."""
+        process = await self.start(command, *arguments)
+        out, err = await process.communicate()
+        return Said(process.returncode or 0, out.decode(), err.decode())
+
+    async def start(self, command: str, *arguments: str) -> asyncio.subprocess.Process:
+        """Start a command, and return before it prints anything."""
         line = ["network", command, *arguments]
         if "--kubeconfig" not in arguments:
             line += ["--kubeconfig", str(self.kubeconfig)]
         if "-n" not in arguments and "-A" not in arguments:
             line += ["-n", self.site.namespace]
         pipe = asyncio.subprocess.PIPE
-        process = await asyncio.create_subprocess_exec(PERGOLA, *line, stdout=pipe, stderr=pipe)
-        out, err = await process.communicate()
-        return Said(process.returncode or 0, out.decode(), err.decode())
+        return await asyncio.create_subprocess_exec(PERGOLA, *line, stdout=pipe, stderr=pipe)
 
 
 @pytest.fixture
@@ -113,12 +117,14 @@ async def test_progress_is_printed_in_plain_lines_without_a_terminal(
         return None
 
     actuator.acts["reconcile"] = work
+    command = await caller.start("reconcile", "-f", str(caller.manifest))
+    assert command.stdout is not None
+    first = await command.stdout.readline()
     async with running(caller.site.unit(actuator)):
-        said = await caller.run("reconcile")
-    first, *_ = said.out.splitlines()
-    assert first == (
-        f"Network {caller.site.key}: 0% waiting for the extension to pick up the request"
-    )
+        rest, _ = await command.communicate()
+    network = f"Network {caller.site.key}"
+    assert first.decode() == f"{network}: 0% waiting for the extension to pick up the request\n"
+    assert rest.decode().endswith(f"{network} is ready\n")
 
 
 async def test_a_network_without_an_extension_exits_with_two_and_the_reason(caller: Caller) -> None:

@@ -11,9 +11,9 @@ import pytest
 from pergola.api.kinds import NETWORK_POLICY, SERVICE
 from pergola.api.objects import JsonObject, Key
 from pergola.cli.network_policy.app import UsageError, explain
-from pergola.cli.network_policy.explanation import ExplanationError
-from pergola.cli.network_policy.explanation import explain as explanation
 from pergola.controllers.network_policy import Settings, network_policy
+from pergola.controllers.network_policy.explanation import ExplanationError
+from pergola.controllers.network_policy.explanation import explain as explanation
 from pergola.kube.client import Client
 from pergola.runtime.metrics import Metrics
 from pergola.testing.namespaces import create_namespace, delete_namespace

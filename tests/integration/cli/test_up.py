@@ -5,12 +5,14 @@ import os
 import signal
 import sys
 import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
 from pergola.sandbox import find
 
+pytestmark = pytest.mark.timeout(300)  # everything starts, from the control plane on
 PERGOLA = Path(sys.executable).parent / "pergola"
 COMMANDS = (
     (),
@@ -23,21 +25,36 @@ COMMANDS = (
 )
 
 
-async def start(*arguments: str) -> asyncio.subprocess.Process:
-    """Start the command."""
-    return await asyncio.create_subprocess_exec(
-        PERGOLA,
-        *arguments,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-        env={**os.environ, "COLUMNS": "200"},
-    )
+Start = Callable[..., Awaitable[asyncio.subprocess.Process]]
 
 
-async def test_once_shows_everything_and_leaves_nothing() -> None:
+@pytest.fixture
+async def start() -> AsyncIterator[Start]:
+    """Yield a function that starts the command; what still runs after a failed test is killed."""
+    processes = []
+
+    async def begin(*arguments: str) -> asyncio.subprocess.Process:
+        process = await asyncio.create_subprocess_exec(
+            PERGOLA,
+            *arguments,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            env={**os.environ, "COLUMNS": "200"},
+        )
+        processes.append(process)
+        return process
+
+    yield begin
+    for process in processes:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+async def test_once_shows_everything_and_leaves_nothing(start: Start) -> None:
     name = f"up-{uuid.uuid4().hex[:8]}"
-    process = await start("up", "--once", "--name", name)
-    async with asyncio.timeout(110):
+    process = await start("up", "--once", "--only", "resources", "--name", name)
+    async with asyncio.timeout(280):
         output, _ = await process.communicate()
     printed = output.decode()
     assert process.returncode == 0, printed
@@ -61,12 +78,12 @@ async def test_once_shows_everything_and_leaves_nothing() -> None:
     assert find(name) is None
 
 
-async def test_it_stays_up_until_it_is_interrupted_and_leaves_nothing() -> None:
+async def test_it_stays_up_until_it_is_interrupted_and_leaves_nothing(start: Start) -> None:
     name = f"up-{uuid.uuid4().hex[:8]}"
-    process = await start("up", "--name", name)
+    process = await start("up", "--only", "resources", "--name", name)
     assert process.stdout is not None
     kubeconfig = Path()
-    async with asyncio.timeout(110):
+    async with asyncio.timeout(280):
         async for line in process.stdout:
             text = line.decode().strip()
             if text.startswith("export KUBECONFIG="):
@@ -82,9 +99,9 @@ async def test_it_stays_up_until_it_is_interrupted_and_leaves_nothing() -> None:
     assert find(name) is None
 
 
-async def test_a_folder_without_manifests_is_one_sentence(tmp_path: Path) -> None:
+async def test_a_folder_without_manifests_is_one_sentence(start: Start, tmp_path: Path) -> None:
     process = await start("up", "--once", "--examples", str(tmp_path), "--name", "up-nothing")
-    async with asyncio.timeout(110):
+    async with asyncio.timeout(280):
         output, _ = await process.communicate()
     assert process.returncode == 1
     assert f"no *.yaml files in {tmp_path}" in output.decode()
@@ -93,14 +110,14 @@ async def test_a_folder_without_manifests_is_one_sentence(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("arguments", COMMANDS)
-async def test_every_command_has_help(arguments: tuple[str, ...]) -> None:
+async def test_every_command_has_help(start: Start, arguments: tuple[str, ...]) -> None:
     process = await start(*arguments, "--help")
     output, _ = await process.communicate()
     assert process.returncode == 0
     assert "Usage: pergola" in output.decode()
 
 
-async def test_an_unknown_command_names_the_known_ones() -> None:
+async def test_an_unknown_command_names_the_known_ones(start: Start) -> None:
     process = await start("nonsense")
     output, _ = await process.communicate()
     assert process.returncode != 0

@@ -14,6 +14,9 @@ CILIUM = "pergola.providers.networking.cilium:Cilium"
 AWS = (
     "pergola.providers.aws.actuator:AwsInfrastructure",
     "pergola.providers.aws.bastion:AwsBastion",
+    "pergola.providers.aws.dns:AwsDnsRecord",
+    "pergola.providers.aws.backup:AwsBackupBucket",
+    "pergola.providers.aws.backup:AwsBackupEntry",
 )
 IMAGE = "registry.example/pergola@sha256:" + "0" * 64
 REFERENCE = "registry.example/charts/cilium:v1"
@@ -47,6 +50,9 @@ def test_all_kinds_of_an_extension_are_registered_together(
     assert document["spec"]["resources"] == [
         {"kind": "Infrastructure", "type": "aws"},
         {"kind": "Bastion", "type": "aws"},
+        {"kind": "DNSRecord", "type": "aws-route53"},
+        {"kind": "BackupBucket", "type": "aws"},
+        {"kind": "BackupEntry", "type": "aws"},
     ]
 
 

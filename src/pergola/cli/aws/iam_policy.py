@@ -5,13 +5,13 @@ from typing import Literal
 
 def iam_policy(
     *,
-    mode: Literal["managed", "byo", "check"] = "managed",
+    mode: Literal["managed", "byo", "check", "dns", "backup"] = "managed",
     efs: bool = False,
     ipv6: bool = False,
     security_group: bool = False,
     pod_routes: bool = False,
     bastion: bool = False,
-    names: str = "shoot--*",
+    names: str = "",
     partition: str = "aws",
 ) -> None:
     """Print an IAM policy with exactly the permissions that the extension needs in an AWS account.
@@ -19,7 +19,8 @@ def iam_policy(
     Parameters
     ----------
     mode:
-        managed: create networks; byo: use user-provided networks; check: only read.
+        managed: create networks; byo: use user-provided networks; check: only read; dns: keep DNS
+        records in Route 53; backup: keep backups in S3.
     efs:
         For clusters with file systems.
     ipv6:
@@ -32,12 +33,14 @@ def iam_policy(
     bastion:
         For Bastions.
     names:
-        Technical ids of the clusters; * matches any text.
+        Technical ids of the clusters, by default shoot--*; for dns, ids of the hosted zones, and
+        for backup, names of the buckets, by default all. * matches any text.
     partition:
         The AWS partition, such as aws-cn.
     """
     import orjson
 
+    from pergola.providers.aws.garden_iam_policy import Purpose, garden_iam_policy
     from pergola.providers.aws.iam_policy import Feature, Mode
     from pergola.providers.aws.iam_policy import iam_policy as policy
 
@@ -49,5 +52,9 @@ def iam_policy(
         Feature.BASTION: bastion,
     }
     features = [feature for feature, is_wanted in wanted.items() if is_wanted]
-    document = policy(Mode(mode), features, names=names, partition=partition)
+    if mode in frozenset(Purpose):
+        document = garden_iam_policy(Purpose(mode), names=names or "*", partition=partition)
+    else:
+        named = names or "shoot--*"
+        document = policy(Mode(mode), features, names=named, partition=partition)
     print(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode())

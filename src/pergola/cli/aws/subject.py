@@ -11,6 +11,7 @@ from pergola.cli.manifest_files import ManifestFileError, named, of_kind, read_o
 if TYPE_CHECKING:
     from pergola.api.objects import JsonObject, Key
     from pergola.cloud.aws import AwsClient, Credentials
+    from pergola.kube.client import Client
     from pergola.providers.aws.resources.step import Work
 
 ENVIRONMENT: Final = "environment"
@@ -169,18 +170,30 @@ async def _from_cluster(source: Source) -> Subject:
         AwsCheckError: no Secret is named.
         KubeError: it cannot be read.
     """
-    from pergola.api.objects import GroupVersionKind, Key
-    from pergola.cloud.aws import reader
-    from pergola.extension_api.cluster import CLUSTER
+    from pergola.api.objects import Key
     from pergola.kube.client import Client
     from pergola.kube.kubeconfig import load
 
-    infrastructure = GroupVersionKind(_EXTENSIONS, "v1alpha1", _INFRASTRUCTURE)
     async with Client.connect(load(source.kubeconfig, source.context)) as client:
-        obj = await client.get(infrastructure, Key(source.namespace, source.name))
-        cluster = await reader(client)(CLUSTER, Key("", source.namespace))
-        key = _secret_key(source.aws_credentials, obj)
-        secret = await client.get(SECRET, key) if key else None
+        return await subject_in(client, Key(source.namespace, source.name), source.aws_credentials)
+
+
+async def subject_in(client: "Client", key: "Key", aws_credentials: str = "") -> Subject:
+    """Return the Infrastructure of a cluster, with the credentials that it names.
+
+    Raises:
+        AwsCheckError: no Secret is named.
+        KubeError: it cannot be read.
+    """
+    from pergola.api.objects import GroupVersionKind, Key
+    from pergola.cloud.aws import reader
+    from pergola.extension_api.cluster import CLUSTER
+
+    infrastructure = GroupVersionKind(_EXTENSIONS, "v1alpha1", _INFRASTRUCTURE)
+    obj = await client.get(infrastructure, key)
+    cluster = await reader(client)(CLUSTER, Key("", key.namespace))
+    secret_key = _secret_key(aws_credentials, obj)
+    secret = await client.get(SECRET, secret_key) if secret_key else None
     return Subject(obj, cluster, _credentials(secret) if secret else None)
 
 

@@ -29,8 +29,7 @@ def crds(
     """Print CustomResourceDefinitions, or install them in a cluster.
 
     Prints YAML for `kubectl apply --server-side -f -`; the same version prints the same bytes.
-    Definitions of other projects that the cluster already has, with other content, are left to
-    whoever installed them.
+    Definitions of other projects that the cluster already has with other content stay as they are.
 
     Parameters
     ----------

@@ -177,27 +177,15 @@ def _settings(asked: _Asked) -> "tuple[Webhooks, Installation]":
     """Return the enabled webhooks, and where they are registered."""
     from pergola.cli.configuration import read_settings
     from pergola.resource_manager.serving import installation_of
+    from pergola.resource_manager.webhooks.catalog import everything
     from pergola.resource_manager.webhooks.installation import Installation
 
     if asked.config is None:
-        return _everything(), Installation(asked.installation or "runtime", hvpa=True)
+        return everything(), Installation(asked.installation or "runtime", hvpa=True)
     config = read_settings(asked.config)
     # Assume that the cluster serves Hvpas, so that one can be explained.
     installation = replace(installation_of(config), hvpa=True)
     return config.webhooks, replace(installation, kind=asked.installation or installation.kind)
-
-
-def _everything() -> "Webhooks":
-    """Return settings that enable all webhooks that need none."""
-    from pergola.api.resource_manager_config.controllers import Switch
-    from pergola.api.resource_manager_config.webhooks import Webhooks
-
-    settings = Webhooks()
-    for name in settings.__struct_fields__:
-        switch: Switch = getattr(settings, name)
-        switch.enabled = True
-    settings.kubernetes_service_host.enabled = False  # needs a host
-    return settings
 
 
 async def _connect(asked: _Asked, stack: AsyncExitStack) -> "Client | None":

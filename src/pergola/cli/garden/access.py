@@ -28,13 +28,11 @@ class Access:
 
     Attributes:
         secret: The Secret that has it.
-        content: YAML, with a token.
-        document: The same, parsed.
+        document: The kubeconfig, with a token.
         expires: When the token expires; None if that is unknown.
     """
 
     secret: "Key"
-    content: bytes
     document: "JsonObject"
     token: str
     expires: datetime | None
@@ -98,7 +96,7 @@ def access_of(key: "Key", secret: "JsonObject") -> Access:
         raise GardenAccessError(f"Secret {key}: data.{_DATA} {error}") from None
     facts = facts_of(token)
     parsed = document if isinstance(document, dict) else {}
-    return Access(key, content, parsed, token.decode(), facts.expires if facts else None)
+    return Access(key, parsed, token.decode(), facts.expires if facts else None)
 
 
 async def _refused(client: "Client", context: str, problem: str) -> GardenAccessError:

@@ -80,7 +80,7 @@ async def _stored(
     from pergola.kube.kubeconfig import load
 
     async with Client.connect(load(kubeconfig, context)) as client:
-        return Stored(await _observed(client, objects), is_complete=True)
+        return Stored(await observed_objects(client, objects), is_complete=True)
 
 
 def _with_each(objects: "list[JsonObject]", before: "list[JsonObject]") -> "list[JsonObject]":
@@ -92,7 +92,7 @@ def _with_each(objects: "list[JsonObject]", before: "list[JsonObject]") -> "list
     return before
 
 
-async def _observed(client: "Client", objects: "list[JsonObject]") -> "list[JsonObject]":
+async def observed_objects(client: "Client", objects: "list[JsonObject]") -> "list[JsonObject]":
     """Return the Gardens and Extensions of a cluster, and the audit policies that Gardens name."""
     from pergola.api.objects import Key
     from pergola.cli.manifest_files import of_kind

@@ -3,22 +3,22 @@
 import asyncio
 import sys
 from collections.abc import Iterable, Iterator
-from difflib import unified_diff
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from cyclopts import Parameter
 
 from pergola.cli.garden.landscapes import Sides, from_cluster, from_file, is_file
+from pergola.cli.garden.values import text_difference
 
 if TYPE_CHECKING:
-    from pergola.api.objects import JsonObject, JsonValue
+    from pergola.api.objects import JsonObject
     from pergola.kube.equality import Difference
     from pergola.operator.compare import Comparison, Differing, Placed
 
 DIFFERENT: Final = 2
-_LINES: Final = 20
+_THERE: Final = "only there"
+_HERE: Final = "only here"
 
 
 def compare(
@@ -26,6 +26,7 @@ def compare(
     source: Annotated[str, Parameter(name="--with", allow_leading_hyphen=True)],
     garden: str = "",
     only: Annotated[list[str] | None, Parameter(negative="", consume_multiple=False)] = None,
+    unexpected_only: Annotated[bool, Parameter(negative="")] = False,
     config: Path | None = None,
     output: Annotated[Literal["text", "json"], Parameter(alias="-o")] = "text",
     kubeconfig: Path | None = None,
@@ -34,7 +35,8 @@ def compare(
 
     Prints objects that only one side has, and the fields in which others differ. Generated values,
     hashes in names, tags of images, status and defaults of servers are not compared; values of
-    Secrets are neither compared nor printed. Only reads. Exits with 2 if there are differences.
+    Secrets are neither compared nor printed. A difference that is decided has its reason with it.
+    Only reads. Exits with 2 if there are differences to print.
 
     Parameters
     ----------
@@ -46,15 +48,18 @@ def compare(
         A manifest of the Garden, or the name of one of the landscape; by default its only one.
     only
         A ManagedResource or component to print; repeat for several.
+    unexpected_only
+        Leave out the differences that are decided, which the documentation lists.
     config
-        Configuration file of the operator, whose feature gates change what is rendered. Without
-        it, all have their defaults.
+        Configuration file of the operator, whose feature gates change what is rendered. By
+        default that of the operator in a live landscape; for a dump, the defaults.
     output
         `text` for people, `json` for programs.
     kubeconfig
         Kubeconfig with the context of a live landscape; found as kubectl finds it by default.
     """
     from pergola.operator.compare import compare as compared
+    from pergola.operator.compare import expected, unexpected
 
     if is_file(source):
         sides = from_file(source, garden, config)
@@ -63,6 +68,8 @@ def compare(
     found = compared(sides.there, sides.here, has_texts=sides.recorded.has_texts)
     if only:
         found = found.of_groups(only)
+    if unexpected_only:
+        found = unexpected(found, expected())
     if output == "json":
         _print_json(found, sides)
     else:
@@ -79,8 +86,8 @@ def compare(
 def _lines(found: "Comparison", sides: Sides) -> Iterator[str]:
     for group in found.groups:
         yield group
-        yield from _alone("only there", found.only_there, group)
-        yield from _alone("only here", found.only_here, group)
+        yield from _alone(_THERE, found.only_there, group)
+        yield from _alone(_HERE, found.only_here, group)
         for each in found.differing:
             if each.here.group == group:
                 yield from _fields(each)
@@ -95,35 +102,36 @@ def _lines(found: "Comparison", sides: Sides) -> Iterator[str]:
 
 
 def _alone(where: str, objects: "Iterable[Placed]", group: str) -> Iterator[str]:
+    from pergola.operator.compare import expected, reason_alone
+
     for placed in objects:
         if placed.group == group:
             yield f"  {where}: {placed.identity}"
+            why = reason_alone(placed, is_there=where == _THERE, rows=expected())
+            yield from [f"    expected: {why}"] if why else []
 
 
 def _fields(each: "Differing") -> Iterator[str]:
+    from pergola.operator.compare import expected, reason
+
     yield f"  {each.here.identity}"
     for field in each.fields:
         yield f"    {field.path}"
         yield from (f"      {line}" for line in _values(field))
+        why = reason(each.here, field.path, field.one, field.other, expected())
+        yield from [f"      expected: {why}"] if why else []
 
 
 def _values(field: "Difference") -> Iterator[str]:
     """Yield both values, or of long texts the lines that differ."""
-    one, other = field.one, field.other
-    if isinstance(one, str) and isinstance(other, str) and ("\n" in one or "\n" in other):
-        lines = list(unified_diff(one.splitlines(), other.splitlines(), lineterm="", n=0))[2:]
-        yield from islice((line for line in lines if not line.startswith("@@")), _LINES)
-        if len(lines) > _LINES:
-            yield "…"
+    changed = text_difference(field.one, field.other)
+    if changed is not None:
+        yield from changed
         return
-    yield f"there: {_shown(one)}"
-    yield f"here:  {_shown(other)}"
+    from pergola.operator.compare import shown
 
-
-def _shown(value: "JsonValue") -> str:
-    import orjson
-
-    return "(absent)" if value is None else orjson.dumps(value).decode()
+    yield f"there: {shown(field.one)}"
+    yield f"here:  {shown(field.other)}"
 
 
 # For programs
@@ -134,15 +142,12 @@ def _print_json(found: "Comparison", sides: Sides) -> None:
 
     answer: JsonObject = {
         "equal": found.equal,
-        "onlyThere": [_identity(placed) for placed in found.only_there],
-        "onlyHere": [_identity(placed) for placed in found.only_here],
+        "onlyThere": [_only(placed, is_there=True) for placed in found.only_there],
+        "onlyHere": [_only(placed, is_there=False) for placed in found.only_here],
         "differing": [
             {
                 **_identity(each.here),
-                "fields": [
-                    {"path": field.path, "there": field.one, "here": field.other}
-                    for field in each.fields
-                ],
+                "fields": [_field(each.here, field) for field in each.fields],
             }
             for each in found.differing
         ],
@@ -150,6 +155,21 @@ def _print_json(found: "Comparison", sides: Sides) -> None:
         "warnings": sides.notes,
     }
     print(orjson.dumps(answer, option=orjson.OPT_INDENT_2).decode())
+
+
+def _only(placed: "Placed", *, is_there: bool) -> "JsonObject":
+    from pergola.operator.compare import expected, reason_alone
+
+    why = reason_alone(placed, is_there=is_there, rows=expected())
+    return _identity(placed) | ({"expected": why} if why else {})
+
+
+def _field(placed: "Placed", field: "Difference") -> "JsonObject":
+    from pergola.operator.compare import expected, reason
+
+    why = reason(placed, field.path, field.one, field.other, expected())
+    values: JsonObject = {"path": field.path, "there": field.one, "here": field.other}
+    return values | ({"expected": why} if why else {})
 
 
 def _identity(placed: "Placed") -> "JsonObject":

@@ -6,10 +6,11 @@ import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
+from urllib.parse import urlsplit
 
 from cyclopts import Parameter
 
-from pergola.cli.garden.access import Access, observe_access
+from pergola.cli.garden.access import observe_access
 
 if TYPE_CHECKING:
     from pergola.api.objects import JsonObject, JsonValue
@@ -24,6 +25,7 @@ def kubeconfig(
     *,
     exec: Flag = False,  # noqa: A002 - the option's name
     internal: Flag = False,
+    address: str = "",
     kubeconfig: Path | None = None,
     context: str | None = None,
 ) -> None:
@@ -39,17 +41,23 @@ def kubeconfig(
         a client needs it. It reads the same runtime cluster as this command.
     internal
         Use the address of the virtual cluster in the runtime cluster, for clients in its pods.
+    address
+        Connect to this host or IP address, such as that of the gateway, as long as DNS does not
+        know the name of the server. Certificates are still those of the name.
     kubeconfig
         Kubeconfig of the runtime cluster; found as kubectl finds it by default.
     context
         Context in the kubeconfig.
     """
+    from pergola.kube.yaml import dump
+
     access = asyncio.run(observe_access(kubeconfig, context, internal=internal))
+    document = at_address(access.document, address) if address else access.document
     if exec:
         user = _exec_user(kubeconfig, context, internal=internal)
-        print(with_user(access, user), end="")
+        print(with_user(document, user), end="")
         return
-    print(access.content.decode(), end="")
+    print(dump(document), end="")
     if access.expires is not None:
         until = f"{access.expires:%Y-%m-%d %H:%M} UTC"
         print(f"the token is valid until {until}; --exec reads it anew", file=sys.stderr)
@@ -79,15 +87,33 @@ def token(
     print(orjson.dumps(credential, option=orjson.OPT_INDENT_2).decode())
 
 
-def with_user(access: Access, user: "JsonObject") -> str:
-    """Return the kubeconfig with another user in place of those with tokens."""
+def with_user(document: "JsonObject", user: "JsonObject") -> str:
+    """Return a kubeconfig with another user in place of those with tokens."""
     from pergola.api.objects import maps_at
     from pergola.kube.yaml import dump
 
     users: list[JsonValue] = [
-        {"name": each.get("name"), "user": user} for each in maps_at(access.document, "users")
+        {"name": each.get("name"), "user": user} for each in maps_at(document, "users")
     ]
-    return dump({**access.document, "users": users})
+    return dump({**document, "users": users})
+
+
+def at_address(document: "JsonObject", address: str) -> "JsonObject":
+    """Return a kubeconfig that connects to another address, and still names the server in TLS."""
+    from pergola.api.objects import map_at, maps_at
+
+    def moved(cluster: "JsonObject") -> "JsonObject":
+        server = urlsplit(str(cluster.get("server")))
+        host = f"[{address}]" if ":" in address else address
+        port = f":{server.port}" if server.port else ""
+        name = cluster.get("tls-server-name") or server.hostname
+        return {**cluster, "server": f"https://{host}{port}", "tls-server-name": name}
+
+    clusters: list[JsonValue] = [
+        {**each, "cluster": moved(map_at(each, "cluster"))}
+        for each in maps_at(document, "clusters")
+    ]
+    return {**document, "clusters": clusters}
 
 
 def _exec_user(kubeconfig: Path | None, context: str | None, *, internal: bool) -> "JsonObject":

@@ -6,13 +6,15 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from pergola.cli.manifest_files import STDIN, ManifestFileError, content, read_objects
+from pergola.cli.garden.operator_settings import settings_of
+from pergola.cli.garden.runtime_cluster import runtime_template, template_of
+from pergola.cli.manifest_files import STDIN, content, read_objects
 
 if TYPE_CHECKING:
     from pergola.api.objects import GroupVersionKind, JsonObject
     from pergola.kube.client import Client
     from pergola.operator.compare import Placed, Recorded
-    from pergola.operator.garden.build import Template
+    from pergola.operator.garden.observed import Template
 
 
 class CompareError(Exception):
@@ -45,7 +47,8 @@ def from_file(source: str, garden: str, config: Path | None) -> Sides:
         ManifestFileError: The file cannot be read.
     """
     recorded = _read(source)
-    return _sides(_chosen(garden, recorded), recorded, _template(config, _newest_kubernetes()))
+    template = template_of(settings_of(config), _newest_kubernetes())
+    return _sides(_chosen(garden, recorded), recorded, template)
 
 
 async def from_cluster(
@@ -57,26 +60,24 @@ async def from_cluster(
         CompareError: There is not exactly one Garden to compare.
         KubeError: The runtime cluster refused, or did not answer.
     """
-    import orjson
-
     from pergola.api.kinds import CONFIG_MAP, SECRET, SERVICE
-    from pergola.api.operator_v1alpha1 import GARDEN
+    from pergola.api.operator_v1alpha1 import EXTENSION, GARDEN
     from pergola.kube.client import Client
     from pergola.kube.kubeconfig import load
     from pergola.operator.compare import Recorded, from_objects
     from pergola.operator.garden.landscape import NAMESPACE
 
     async with Client.connect(load(kubeconfig, context)) as client:
-        version = orjson.loads(await client.get_raw("/version"))["gitVersion"].removeprefix("v")
-        template = _template(config, version.partition("-")[0].partition("+")[0])
+        template = await runtime_template(client, config)
         gardens = await _listed(client, GARDEN, None)
-        first = [*gardens]
+        extensions = await _listed(client, EXTENSION, None)
+        first = [*gardens, *extensions]
         for gvk in (SECRET, CONFIG_MAP, SERVICE):
             first += await _listed(client, gvk, NAMESPACE)
         chosen = _chosen(garden, Recorded(all=first))
         expected = _sides(chosen, Recorded(all=first), template).here
         objects = await _objects(client, expected)
-    return _sides(chosen, from_objects([*gardens, *objects]), template)
+    return _sides(chosen, from_objects([*gardens, *extensions, *objects]), template)
 
 
 async def _objects(client: "Client", expected: "Iterable[Placed]") -> "list[JsonObject]":
@@ -159,7 +160,7 @@ def _sides(garden: "JsonObject", recorded: "Recorded", template: "Template") -> 
         for each in references_of(garden)
         if (each.kind, each.key) not in given
     ]
-    here = rendered(landscape, CATALOG)
+    here = rendered(landscape, CATALOG, recorded.all)
     return Sides(recorded.made_for(garden), here, recorded, [*recorded.problems, *notes])
 
 
@@ -169,23 +170,8 @@ def _key(obj: "JsonObject") -> object:
     return Key.of(obj)
 
 
-def _template(config: Path | None, runtime_version: str) -> "Template":
-    from pergola.api.operator_config import OperatorConfiguration, configuration_from
-    from pergola.kube.yaml import YamlError, parse
-    from pergola.operator.template import images, template
-    from pergola.resource_manager.registration import garden_webhooks
-
-    settings = OperatorConfiguration()
-    if config is not None:
-        try:
-            settings = configuration_from(parse(content(str(config))), source=str(config)).config
-        except YamlError as error:
-            raise ManifestFileError(f"{config} is not valid YAML: {error}") from None
-    return template(settings, images(os.environ), runtime_version, garden_webhooks)
-
-
 def _newest_kubernetes() -> str:
-    """Return the version to assume where nobody knows that of the runtime cluster."""
+    """Return the version to assume if that of the runtime cluster is unknown."""
     from pergola.operator.known.kubernetes_versions import SUPPORTED
 
     return f"{SUPPORTED[-1]}.0"

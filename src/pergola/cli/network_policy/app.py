@@ -9,8 +9,8 @@ from cyclopts import App, Parameter
 
 if TYPE_CHECKING:
     from pergola.api.objects import JsonObject, Key
-    from pergola.cli.network_policy.explanation import Caller, Explanation, Policy
     from pergola.controllers.network_policy import Settings
+    from pergola.controllers.network_policy.explanation import Caller, Explanation, Policy
 
 _GAP: Final = "   "
 _SUBJECTS: Final = {"ingress": "ingress controller", "istio": "Istio gateway"}
@@ -75,7 +75,7 @@ def _key(service: str) -> "Key":
 async def _explained(
     service: "Key", config: Path | None, kubeconfig: Path | None, context: str | None
 ) -> "Explanation":
-    from pergola.cli.network_policy.explanation import explain
+    from pergola.controllers.network_policy.explanation import explain
     from pergola.kube.client import Client
     from pergola.kube.kubeconfig import load
     from pergola.runtime.logging import configure

@@ -38,15 +38,19 @@ def show() -> None:
 @app.command
 def build(
     *names: Annotated[str, Parameter(help="Names of images from the list; default: all.")],
+    garden: Annotated[
+        bool, Parameter(negative="", help="Build those of a Garden, and the ones named.")
+    ] = False,
 ) -> None:
     """Build images into the cache, once, and print their full names.
 
     A program in the folder PERGOLA_SANDBOX_BIN replaces the built one.
     """
     from pergola.sandbox.images import build
-    from pergola.sandbox.images.catalogue import CATALOGUE, named
+    from pergola.sandbox.images.catalogue import CATALOGUE, GARDEN_IMAGES, named
 
     with plain_errors():
-        offers = named(names) if names else list(CATALOGUE)
+        wanted = [*names, *(GARDEN_IMAGES if garden else ())]
+        offers = named(wanted) if wanted else list(CATALOGUE)
         for reference, image in build.build(offers, say, os.environ).items():
             print(f"{reference}  {image.manifest.digest}  {image.size / 1e6:.1f} MB")

@@ -1,6 +1,6 @@
 """The chapter of `pergola up` about infrastructure in AWS, one of each pattern, simulated by moto.
 
-moto is a development dependency; without it, this chapter is skipped.
+moto is in the extra `testing`; without it, this chapter is skipped.
 """
 
 import asyncio
@@ -10,7 +10,9 @@ from contextlib import asynccontextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from pergola.cli.up.tour import TourError
+from rich.markup import escape
+
+from pergola.cli.up.story import UpError
 
 if TYPE_CHECKING:
     from pergola.api.objects import JsonObject
@@ -47,7 +49,9 @@ class Pattern(NamedTuple):
 async def show_aws(client: "Client", story: "Story") -> None:
     """Create one Infrastructure of each pattern, and draw the first network."""
     if find_spec("moto") is None:
-        story.say("skipped because the package moto is not installed")
+        story.say(
+            escape("skipped because it needs pergola[testing]: pip install 'pergola[testing]'")
+        )
         return
     from pergola.testing.aws.corrections import CorrectedAws
     from pergola.testing.aws.moto import moto
@@ -64,7 +68,7 @@ async def show_aws(client: "Client", story: "Story") -> None:
                             await _until_created(client, pattern)
                             story.say(f"[green]ready[/]  {pattern.title}")
                 except TimeoutError:
-                    raise TourError(f"infrastructure took longer than {_SECONDS:.0f} s") from None
+                    raise UpError(f"infrastructure took longer than {_SECONDS:.0f} s") from None
             await _draw(client, caller, patterns[0], story)
 
 
@@ -174,14 +178,12 @@ async def _until_created(client: "Client", pattern: Pattern) -> None:
         if operation.get("state") == "Succeeded":
             return
         if operation.get("state") == "Error":
-            raise TourError(f"Infrastructure {pattern.name}: {operation.get('description')}")
+            raise UpError(f"Infrastructure {pattern.name}: {operation.get('description')}")
         await asyncio.sleep(0.1)
 
 
 async def _draw(client: "Client", aws: "AwsClient", pattern: Pattern, story: "Story") -> None:
     """Print a network as `pergola aws show` does."""
-    from rich.markup import escape
-
     from pergola.api.infrastructure_v1alpha1 import INFRASTRUCTURE
     from pergola.api.objects import Key
     from pergola.cli.aws.subject import Subject, observe_subject

@@ -6,6 +6,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
+class UpError(Exception):
+    """A step of the demonstration failed; the text says which, and why."""
+
+
 class Story:
     """The output of one demonstration.
 

@@ -5,6 +5,7 @@ import base64
 from typing import TYPE_CHECKING, Final
 
 from pergola.api.kinds import NETWORK_POLICY, SECRET
+from pergola.cli.up.story import UpError
 
 if TYPE_CHECKING:
     from pergola.api.objects import GroupVersionKind, JsonObject, Key
@@ -16,10 +17,6 @@ _SECONDS: Final = 20.0
 _NAMESPACE: Final = "shop"
 _ACCESS: Final = "access-web"
 _ROLE: Final = {"gardener.cloud/role": "shoot"}
-
-
-class TourError(Exception):
-    """A step of the demonstration did not complete in time; the text names it."""
 
 
 def configuration(*, webhooks: bool) -> "ResourceManagerConfiguration":
@@ -143,4 +140,4 @@ async def _until(client: "Client", gvk: "GroupVersionKind", key: "Key", data: st
                 await client.get_raw("/version")
             return secret
     except TimeoutError:
-        raise TourError(f"Secret {key} had no {data} after {_SECONDS:.0f} s") from None
+        raise UpError(f"Secret {key} had no {data} after {_SECONDS:.0f} s") from None

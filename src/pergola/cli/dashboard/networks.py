@@ -1,0 +1,33 @@
+"""The network of an Infrastructure as a picture, for the page."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pergola.api.objects import Key
+    from pergola.kube.client import Client
+
+
+async def draw_network(client: "Client", key: "Key") -> str:
+    """Draw the network of an Infrastructure as AWS has it now, as SVG.
+
+    Its Secret is read with the client, and AWS with the credentials in it.
+
+    Raises:
+        Unanswered: The network cannot be observed; the text says why.
+        KubeError: The API server refused, or did not answer.
+    """
+    from pergola.cli.aws.subject import AwsCheckError, observed, subject_in
+    from pergola.cloud.errors import CloudError
+    from pergola.dashboard.server.answers import Unanswered
+    from pergola.extension_api.errors import ExtensionError
+    from pergola.providers.aws.show import svg, things
+
+    try:
+        subject = await subject_in(client, key)
+        if subject.credentials is None:
+            # Those of this process are for its operator, not for everyone who opens the page.
+            raise Unanswered(f"Infrastructure {key} names no Secret with credentials")
+        async with observed(subject, "") as work:
+            return svg(things(work.wanted, work.snapshot, work.state))
+    except (AwsCheckError, CloudError, ExtensionError) as error:
+        raise Unanswered(f"the network of Infrastructure {key} cannot be drawn: {error}") from None

@@ -1,0 +1,68 @@
+"""Tasks of a flow as the page draws them."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pergola.api.objects import JsonObject
+    from pergola.operator.garden.picture import Operation, Task
+
+
+def flow_data(tasks: "Sequence[Task]", operation: "Operation", note: str) -> "JsonObject":
+    """Return a flow; each task comes after those that it names, transitive ones left out."""
+    before = _without_transitive(tasks)
+    return {
+        "note": note,
+        "operation": {
+            "type": operation.type,
+            "state": operation.state,
+            "progress": operation.progress,
+            "description": operation.description,
+        },
+        "tasks": [_task(task, before[task.name]) for task in tasks],
+    }
+
+
+def _task(task: "Task", after: Sequence[str]) -> "JsonObject":
+    from pergola.dashboard.state.cards import card_id
+
+    return {
+        "name": task.name,
+        "flow": task.flow,
+        "component": task.component,
+        "state": task.state.value,
+        "why": task.why,
+        "since": _time(task.since),
+        "after": [*after],
+        "waitsFor": [
+            {
+                "subject": wait.subject,
+                "problem": wait.problem,
+                "since": _time(wait.since),
+                "id": card_id(*wait.identity) if wait.identity else "",
+            }
+            for wait in task.waits
+        ],
+        "objects": [card_id(*each) for each in task.objects],
+    }
+
+
+def _without_transitive(tasks: "Sequence[Task]") -> dict[str, list[str]]:
+    """Return the dependencies of each task that no other dependency implies.
+
+    Args:
+        tasks: Each after those that it comes after.
+    """
+    behind: dict[str, set[str]] = {}
+    kept: dict[str, list[str]] = {}
+    for task in tasks:
+        known = [name for name in task.dependencies if name in behind]
+        implied = set().union(*(behind[name] for name in known))
+        kept[task.name] = [name for name in known if name not in implied]
+        behind[task.name] = implied.union(known)
+    return kept
+
+
+def _time(time: datetime | None) -> str:
+    return "" if time is None else f"{time:%Y-%m-%dT%H:%M:%SZ}"

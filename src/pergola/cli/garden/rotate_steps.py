@@ -1,0 +1,117 @@
+"""The steps of `pergola garden rotate`: it announces, requests and follows."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from pergola.cli.garden.runtime_cluster import Source, chosen, runtime_template
+
+if TYPE_CHECKING:
+    from pergola.api.objects import JsonObject, Key
+    from pergola.kube.client import Client
+    from pergola.operator.garden.picture import Picture
+    from pergola.operator.rotation.requested import Action, Kind
+
+
+class Options(NamedTuple):
+    """How a rotation is requested.
+
+    Attributes:
+        skipped: Names of Seeds that are not awaited.
+        dry_run: Whether nothing is requested.
+        waits: Whether the rotation is followed.
+    """
+
+    skipped: tuple[str, ...] = ()
+    dry_run: bool = False
+    waits: bool = True
+
+
+async def take_step(
+    source: Source, kind: "Kind", action: "Action | None", options: Options
+) -> bool:
+    """Request a step of a rotation; return whether it succeeded as far as it was followed.
+
+    Args:
+        action: None to print where the rotations are.
+
+    Raises:
+        GardenNotFound: The cluster does not have the Garden.
+        Refused: The webhook would refuse the request.
+        KubeError: The API server refused, or did not answer.
+    """
+    from pergola.api.objects import Key
+    from pergola.api.operator_v1alpha1 import GARDEN
+    from pergola.cli.garden.console import console
+    from pergola.cli.garden.rotate_text import announcement, standings
+    from pergola.kube.client import Client
+    from pergola.kube.kubeconfig import load
+    from pergola.operator.rotation.requested import request
+    from pergola.runtime.logging import configure
+
+    configure("error", "text")
+    out = console()
+    async with Client.connect(load(source.kubeconfig, source.context)) as client:
+        key = Key("", await chosen(client, source.garden))
+        live = await client.get(GARDEN, key)
+        if action is None:
+            out.print(await standings(client, live))
+            return True
+        requested = request(live, kind, action)
+        out.print(announcement(key.name, requested, options.skipped))
+        if options.dry_run:
+            return True
+        await _request(client, live, requested.operation, options.skipped)
+        return not options.waits or await _follow(client, key, source.config)
+
+
+async def _request(
+    client: "Client", garden: "JsonObject", operation: str, skipped: tuple[str, ...]
+) -> None:
+    """Write the request, unless the Garden has changed since it was read."""
+    from pergola.api import marks
+    from pergola.api.objects import Key, resource_version_of
+    from pergola.api.operator_v1alpha1 import GARDEN
+    from pergola.operator.rotation.seeds.standing import SKIPPED_SEEDS, skipped_in
+
+    annotations = {marks.OPERATION: operation}
+    if skipped:
+        annotations[SKIPPED_SEEDS] = ",".join(sorted({*skipped, *skipped_in(garden)}))
+    metadata = {"annotations": annotations, "resourceVersion": resource_version_of(garden)}
+    await client.patch(GARDEN, Key.of(garden), {"metadata": metadata})
+
+
+async def _follow(client: "Client", key: "Key", config: Path | None) -> bool:
+    """Show the tasks until the step of the rotation has ended; return whether it succeeded."""
+    from pergola.api.operator_v1alpha1 import GARDEN
+    from pergola.cli.garden.console import console
+    from pergola.cli.garden.rotate_text import standings
+    from pergola.cli.garden.status_live import show
+    from pergola.cli.garden.status_tree import health
+    from pergola.operator.garden.picture import following
+
+    out = console()
+    template = await runtime_template(client, config)
+    async with following(client, key.name, template) as pictures:
+        last = await show(_until_ended(pictures, client, key), out)
+    out.print()
+    if last.has_failed:
+        out.print(health(last))
+    else:
+        out.print(await standings(client, await client.get(GARDEN, key)))
+    return not last.has_failed
+
+
+async def _until_ended(
+    pictures: "AsyncIterator[Picture]", client: "Client", key: "Key"
+) -> "AsyncIterator[Picture]":
+    """Yield pictures until no rotation goes on by itself, or an operation has failed."""
+    from pergola.api.operator_v1alpha1 import GARDEN, garden_from
+    from pergola.operator.rotation.requested import is_under_way
+
+    async for picture in pictures:
+        yield picture
+        if picture.has_failed and picture.is_over:
+            return
+        if picture.is_over and not is_under_way(garden_from(await client.get(GARDEN, key))):
+            return

@@ -1,0 +1,71 @@
+"""Pictures of a Garden as JSON, one object a line."""
+
+from collections.abc import AsyncIterator
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import orjson
+
+if TYPE_CHECKING:
+    from pergola.api.objects import JsonObject
+    from pergola.operator.garden.picture import Picture, Task
+
+
+async def print_data(pictures: "AsyncIterator[Picture]") -> "Picture":
+    """Print pictures until there are no more, and return the last one."""
+    last = await anext(pictures)
+    _print(last)
+    async for last in pictures:
+        _print(last)
+    return last
+
+
+def data(picture: "Picture") -> "JsonObject":
+    """Return a picture as JSON."""
+    last = picture.operation
+    return {
+        "garden": picture.garden,
+        "time": _time(picture.at),
+        "exists": picture.exists,
+        "isOver": picture.is_over,
+        "note": picture.note,
+        "lastOperation": {
+            "type": last.type,
+            "state": last.state,
+            "progress": last.progress,
+            "description": last.description,
+            "lastUpdateTime": _time(last.updated),
+        },
+        "lastErrors": [*picture.errors],
+        "conditions": [*picture.conditions],
+        "tasks": [_task(task) for task in picture.tasks],
+    }
+
+
+def _task(task: "Task") -> "JsonObject":
+    return {
+        "name": task.name,
+        "flow": task.flow,
+        "component": task.component,
+        "state": task.state.value,
+        "why": task.why,
+        "since": _time(task.since),
+        "after": [*task.after],
+        "waitsFor": [
+            {
+                "object": wait.subject,
+                "problem": wait.problem,
+                "since": _time(wait.since),
+                "exists": wait.exists,
+            }
+            for wait in task.waits
+        ],
+    }
+
+
+def _time(time: datetime | None) -> str | None:
+    return None if time is None else f"{time:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def _print(picture: "Picture") -> None:
+    print(orjson.dumps(data(picture)).decode(), flush=True)

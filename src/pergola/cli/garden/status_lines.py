@@ -1,0 +1,67 @@
+"""Changes of a Garden as lines, for logs and pipes."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from pergola.operator.garden.picture import Operation, Picture, Task
+
+_MINUTE: Final = 60
+_HOUR: Final = 60 * _MINUTE
+_DAY: Final = 24 * _HOUR
+
+
+def changes(before: "Picture", after: "Picture") -> Iterator[str]:
+    """Yield a line for each change between two pictures, with the time."""
+    time = f"{after.at:%H:%M:%S}"
+    for line in _changes(before, after):
+        yield f"{time} {line}"
+
+
+def _changes(before: "Picture", after: "Picture") -> Iterator[str]:
+    if not after.exists:
+        yield f"Garden {after.garden} is gone"
+        return
+    earlier = {task.name: named(task) for task in before.tasks}
+    for task in after.tasks:
+        line = named(task)
+        if line != earlier.get(task.name):
+            yield line
+    if _shown(before.operation) != _shown(after.operation):
+        yield operation(after.operation)
+
+
+def named(task: "Task") -> str:
+    """Return the state and the name of a task, with the reason or the first object it waits for."""
+    text = f"{task.state.value} {task.name}"
+    if task.why:
+        return f"{text}: {task.why}"
+    if not task.waits:
+        return text
+    first, *others = task.waits
+    more = f", and {len(others)} more" if others else ""
+    return f"{text} ({first.subject}: {first.problem}{more})"
+
+
+def operation(last: "Operation") -> str:
+    """Return an operation as one sentence, without its description."""
+    if not last.type:
+        return "no operation has begun"
+    return f"{last.type} {last.state}, {last.progress} %"
+
+
+def lasting(since: datetime | None, now: datetime) -> str:
+    """Return for how long something has lasted, such as `41 s`; empty if that is unknown."""
+    if since is None:
+        return ""
+    seconds = max(int((now - since).total_seconds()), 0)
+    if seconds < 2 * _MINUTE:
+        return f"{seconds} s"
+    if seconds < 2 * _HOUR:
+        return f"{seconds // _MINUTE} min"
+    return f"{seconds // _HOUR} h" if seconds < 2 * _DAY else f"{seconds // _DAY} d"
+
+
+def _shown(last: "Operation") -> tuple[str, str, int]:
+    return last.type, last.state, last.progress // 10

@@ -1,0 +1,78 @@
+"""`pergola garden why`: why something of a Garden is there, skipped, unhealthy or stuck."""
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+from pergola.cli.garden.runtime_cluster import Source, chosen, runtime_template
+
+if TYPE_CHECKING:
+    from pergola.why import Answer
+
+
+def why(
+    name: str,
+    /,
+    *,
+    garden: str = "",
+    config: Path | None = None,
+    output: Annotated[Literal["text", "json"], Parameter(alias="-o")] = "text",
+    kubeconfig: Path | None = None,
+    context: str | None = None,
+) -> None:
+    """Explain why something of a Garden is there, skipped, unhealthy or stuck.
+
+    Goes down from a component to its ManagedResources, the objects that are not healthy, their
+    pods, and the container with its last log line and the last Event. Ends with what to do next
+    where that can be known. Only reads.
+
+    Parameters
+    ----------
+    name
+        A component (`etcd-druid`), a task ("Deploying ETCD Druid"), a ManagedResource, or an object
+        as NAME, KIND/NAME or NAMESPACE/NAME.
+    garden
+        Name of the Garden; by default the only one.
+    config
+        Configuration file of the operator, whose feature gates decide about components;
+        by default that of the operator in the cluster.
+    output
+        `text` for people, `json` for programs.
+    kubeconfig
+        Kubeconfig of the runtime cluster; found as kubectl finds it by default.
+    context
+        Context in the kubeconfig.
+    """
+    from pergola.cli.why.output import print_data, print_text
+
+    found = asyncio.run(answer_about(name, Source(garden, config, kubeconfig, context)))
+    if output == "json":
+        print_data(found)
+    else:
+        print_text(found)
+
+
+async def answer_about(name: str, source: Source) -> "Answer":
+    """Return why a component, task or object of a Garden is as it is.
+
+    Raises:
+        GardenNotFound: There is not exactly one Garden that is meant.
+        Unknown: The name means nothing.
+        KubeError: The API server refused, or did not answer.
+    """
+    from pergola.kube.client import Client
+    from pergola.kube.kubeconfig import load
+    from pergola.operator.garden.explain import answer
+    from pergola.operator.garden.picture import following
+    from pergola.runtime.logging import configure
+    from pergola.why.gardens import of_garden
+
+    configure("error", "text")
+    async with Client.connect(load(source.kubeconfig, source.context)) as client:
+        garden = await chosen(client, source.garden)
+        template = await runtime_template(client, source.config)
+        async with following(client, garden, template) as pictures:
+            picture = await anext(pictures)
+        return of_garden(await answer(client, name, picture))

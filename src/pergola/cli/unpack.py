@@ -1,0 +1,57 @@
+"""`pergola unpack`: writes the examples and charts that the documentation names."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+
+class UnpackError(Exception):
+    """A file cannot be written; the text says why."""
+
+
+def unpack(
+    *folders: Literal["examples", "charts"],
+    to: Path = Path(),
+) -> None:
+    """Write the examples and the Helm charts of this version into folders.
+
+    The documentation names files as in a checkout, such as examples/first.yaml. After this command,
+    they are there. Existing files with other content are left as they are, and reported.
+
+    Parameters
+    ----------
+    folders
+        Write only these.
+    to
+        The folder in which `examples` and `charts` are created; the current one by default.
+    """
+    from pergola.shipped import CHARTS, EXAMPLES
+
+    chosen = [each for each in (EXAMPLES, CHARTS) if not folders or each.name in folders]
+    found = [
+        (path, to / source.name / path.relative_to(source))
+        for source in chosen
+        for path in _files(source)
+    ]
+    changed = [target for path, target in found if _differs(path, target)]
+    if changed:
+        raise UnpackError(
+            f"{changed[0]} exists with other content"
+            f"{f', and {len(changed) - 1} more files do' if len(changed) > 1 else ''}; "
+            "move it away, or choose another folder with --to"
+        )
+    for path, target in found:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(path.read_bytes())
+    for source in chosen:
+        print(to / source.name)
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and "__pycache__" not in path.parts:
+            yield path
+
+
+def _differs(path: Path, target: Path) -> bool:
+    return target.exists() and (not target.is_file() or target.read_bytes() != path.read_bytes())

@@ -1,0 +1,49 @@
+"""The live table of ManagedResources that `pergola up` shows."""
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from rich.padding import Padding
+
+    from pergola.api.objects import JsonObject, Key
+
+_CONDITIONS: Final = {"Applied": "True", "Healthy": "True", "Progressing": "False"}
+
+
+def table(rows: list[tuple["Key", "JsonObject | None"]]) -> "Padding":
+    """Return the table of these ManagedResources with their conditions; None if one is absent."""
+    from rich.padding import Padding
+    from rich.table import Table
+
+    table = Table(box=None, header_style="dim", pad_edge=False)
+    for column in ("MANAGEDRESOURCE", "OBJECTS", "APPLIED", "HEALTHY", "PROGRESSING", ""):
+        table.add_column(column)
+    for key, resource in rows:
+        states = [_condition(resource, f"Resources{what}") for what in _CONDITIONS]
+        count = len(((resource or {}).get("status") or {}).get("resources") or [])
+        why = next((m for s, m, good in states if s != good and s), "")
+        cells = [_coloured(status, good) for status, _, good in states]
+        table.add_row(str(key), str(count), *cells, why.partition("\n")[0][:60])
+    return Padding(table, (0, 0, 0, 4))
+
+
+def _condition(resource: "JsonObject | None", kind: str) -> tuple[str, str, str]:
+    """Return the status, the message, and the good status."""
+    good = _CONDITIONS[kind.removeprefix("Resources")]
+    for found in ((resource or {}).get("status") or {}).get("conditions") or []:
+        if found.get("type") == kind:
+            return found.get("status", ""), found.get("message", ""), good
+    return "", "", good
+
+
+def _coloured(status: str, good: str) -> str:
+    if not status:
+        return "[dim]…[/]"
+    return f"[green]{status}[/]" if status == good else f"[yellow]{status}[/]"
+
+
+def is_ready(resource: "JsonObject") -> bool:
+    """Return whether everything is applied, healthy and rolled out."""
+    from pergola.health import check_rolled_out
+
+    return check_rolled_out(resource) is None

@@ -1,0 +1,1 @@
+"""`pergola why`: why an object is as it is."""

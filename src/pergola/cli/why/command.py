@@ -1,0 +1,136 @@
+"""`pergola why`: who wants an object, what was decided about it, and what it waits for."""
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, Literal
+
+from cyclopts import Parameter
+
+if TYPE_CHECKING:
+    from pergola.api.objects import JsonObject, Key
+    from pergola.kube.client import Client
+    from pergola.kube.discovery import Resource
+    from pergola.why import Answer
+
+_PARTS_OF_GARDENS: Final = ("component", "task")
+
+
+class WhyError(Exception):
+    """The arguments do not name an object; the text says how to write one."""
+
+
+def why(
+    *target: str,
+    file: Annotated[Path | None, Parameter(alias="-f")] = None,
+    namespace: Annotated[str, Parameter(alias="-n")] = "default",
+    output: Annotated[Literal["text", "json"], Parameter(alias="-o")] = "text",
+    kubeconfig: Path | None = None,
+    context: str | None = None,
+) -> None:
+    """Explain why an object is as it is: who wants it, what was decided, what it waits for.
+
+    Decides with the functions of the controllers and webhooks, from the current state of the
+    cluster. Only reads, with your rights, and never prints the content of a Secret.
+
+    Parameters
+    ----------
+    target
+        KIND/NAME or KIND NAME, with the kind as in kubectl: `deploy/web`, `networks demo`. For a
+        part of a Garden, `component/NAME` or `task/NAME`.
+    file
+        Manifest with one object, or `-` for standard input. The object need not be in the cluster.
+    namespace
+        Namespace of the object.
+    output
+        `text` for people, `json` for programs.
+    kubeconfig
+        Kubeconfig of the cluster; by default found as by kubectl.
+    context
+        Context in the kubeconfig.
+    """
+    from pergola.cli.garden.runtime_cluster import Source
+    from pergola.cli.garden.why import answer_about
+    from pergola.cli.why.output import print_data, print_text
+
+    given = _manifest(file) if file is not None else None
+    kind, name = _words(target, has_file=file is not None)
+    if kind in _PARTS_OF_GARDENS:
+        found = asyncio.run(answer_about(name, Source("", None, kubeconfig, context)))
+    else:
+        found = asyncio.run(_why((kind, name), given, namespace, kubeconfig, context))
+    if output == "json":
+        print_data(found)
+    else:
+        print_text(found)
+
+
+async def _why(
+    words: tuple[str, str],
+    given: "JsonObject | None",
+    namespace: str,
+    kubeconfig: Path | None,
+    context: str | None,
+) -> "Answer":
+    from pergola.cli.why.gardens import GARDEN_TASKS
+    from pergola.kube.client import Client
+    from pergola.kube.kind_words import kind_called
+    from pergola.kube.kubeconfig import load
+    from pergola.runtime.logging import configure
+    from pergola.why import explain
+
+    configure("error", "text")
+    async with Client.connect(load(kubeconfig, context)) as client:
+        if given is not None:
+            return await _of_manifest(client, given, namespace)
+        kind, name = words
+        resource = await kind_called(client, kind)
+        return await explain(client, resource.gvk, _key(resource, namespace, name), [GARDEN_TASKS])
+
+
+async def _of_manifest(client: "Client", given: "JsonObject", namespace: str) -> "Answer":
+    """Explain the object of the cluster, or the manifest if there is none yet."""
+    from pergola.api.objects import GroupVersionKind, metadata_of, name_of, namespace_of
+    from pergola.why import explain, explain_object
+
+    gvk = GroupVersionKind.of(given)
+    resource = await client.resource(gvk)
+    key = _key(resource, namespace_of(given) or namespace, name_of(given))
+    if await client.find(gvk, key, metadata_only=True) is not None:
+        return await explain(client, gvk, key)
+    metadata = {**metadata_of(given), "namespace": key.namespace}
+    return await explain_object(client, {**given, "metadata": metadata})
+
+
+def _key(resource: "Resource", namespace: str, name: str) -> "Key":
+    from pergola.api.objects import Key
+
+    return Key(namespace if resource.namespaced else "", name)
+
+
+def _words(target: tuple[str, ...], *, has_file: bool) -> tuple[str, str]:
+    """Return the kind and the name in `KIND/NAME` or `KIND NAME`."""
+    if has_file and not target:
+        return "", ""
+    words = target[0].split("/") if len(target) == 1 else list(target)
+    if has_file or len(words) != 2 or not all(words) or "/" in words[1]:
+        raise WhyError(
+            "name one object, such as deployment/web -n demo, or a manifest with -f, but not both"
+        )
+    return words[0], words[1]
+
+
+def _manifest(path: Path) -> "JsonObject":
+    from pergola.kube.yaml import parse_documents
+
+    content = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
+    objects = []
+    for document in parse_documents(content):
+        if document.error is not None:
+            raise WhyError(f"{path}, document {document.index}: {document.error}")
+        if document.value is not None:
+            objects.append(document.value)
+    match objects:
+        case [dict() as obj] if obj.get("kind") and obj.get("apiVersion"):
+            return obj
+    raise WhyError(f"{path} has {len(objects)} documents; it must have one, which is an object")

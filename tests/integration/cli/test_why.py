@@ -1,0 +1,423 @@
+"""`pergola why` explains objects with the functions that decide about them, and writes nothing."""
+
+import asyncio
+import re
+import shlex
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from pergola.api import marks
+from pergola.api.cluster_api import MANAGED_BY
+from pergola.api.extensions_v1alpha1 import NETWORK
+from pergola.api.kinds import CONFIG_MAP, SECRET
+from pergola.api.objects import GroupVersionKind, JsonObject, Key
+from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
+from pergola.cli import app
+from pergola.cli.why.command import WhyError, why
+from pergola.controllers.network_policy import Settings, network_policy
+from pergola.kube.client import Client
+from pergola.kube.kind_words import UnknownWord
+from pergola.kube.kubeconfig import load
+from pergola.kube.yaml import dump, parse
+from pergola.resource_manager.controllers.csr_approver.requests import KUBELET_SERVING
+from pergola.resource_manager.controllers.token_requestor import names
+from pergola.runtime.logging import configure
+from pergola.runtime.metrics import Metrics
+from pergola.testing.certificate_requests import new_key, request_pem, signing_request
+from pergola.testing.cluster_api import (
+    NEW,
+    cluster_crd,
+    infra_cluster,
+    infra_cluster_crd,
+    install,
+)
+from pergola.testing.crds import install_crds, install_extension_crds
+from pergola.testing.documented import PAGES, commands
+from pergola.testing.service_accounts import request_token, until_allowed
+from pergola.testing.waiting import running, settled
+from pergola.testing.world import RecordingClient, World, has
+from pergola.why import NothingToExplain
+
+MUTATING = GroupVersionKind("admissionregistration.k8s.io", "v1", "MutatingWebhookConfiguration")
+
+
+class Asker:
+    """A user at a terminal.
+
+    Attributes:
+        kubeconfig: Of the cluster.
+    """
+
+    def __init__(
+        self, kubeconfig: Path, namespace: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        self.kubeconfig = kubeconfig
+        self.namespace = namespace
+        self._capsys = capsys
+
+    async def text(self, *words: str, **options: Any) -> str:
+        """Return what the command prints for people."""
+        options = {"namespace": self.namespace, "kubeconfig": self.kubeconfig, **options}
+        configure("error", "text")  # the controllers of the test share the standard output
+        self._capsys.readouterr()
+        await asyncio.to_thread(why, *words, **options)
+        return self._capsys.readouterr().out
+
+    async def line(self, line: str) -> str:
+        """Return what a command line of `pergola` prints."""
+        configure("error", "text")
+        self._capsys.readouterr()
+        words = shlex.split(line)[1:]
+        await asyncio.to_thread(app, words, result_action="return_value")
+        return self._capsys.readouterr().out
+
+    async def data(self, *words: str, **options: Any) -> JsonObject:
+        """Return what the command prints for programs."""
+        found: JsonObject = orjson.loads(await self.text(*words, output="json", **options))
+        return found
+
+
+@pytest.fixture
+def asker(kubeconfig: Path, namespace: str, capsys: pytest.CaptureFixture[str]) -> Asker:
+    """Yield a user with all rights in the test's namespace."""
+    return Asker(kubeconfig, namespace, capsys)
+
+
+@pytest.fixture
+async def world(kubeconfig: Path, cluster_client: Client, namespace: str) -> AsyncIterator[World]:
+    """Yield a namespace in which a test starts a resource manager."""
+    await install_crds(cluster_client)
+    async with RecordingClient.connect(load(kubeconfig)) as recorder:
+        found = World(cluster_client, recorder, namespace)
+        yield found
+        await found.stop()
+
+
+async def test_a_managed_object_and_its_managed_resource_name_each_other(
+    world: World, asker: Asker
+) -> None:
+    await world.start(sync_period=3600.0)
+    await world.create(
+        "demo", world.config_map("first"), world.config_map("greeting", text="hello")
+    )
+    await world.healthy("demo")
+
+    found = await asker.data("cm/greeting")
+    (owner,) = found["wantedBy"]
+    assert owner["object"] == f"ManagedResource {world.namespace}/demo"
+    source = f"Secret {world.namespace}/demo, key 001.yaml, document 0"
+    assert owner["evidence"] == [{"kind": "source", "text": source}]
+    assert found["state"] == "ok"
+    assert (
+        found["decisions"][0]["text"] == "it matches its manifest, so the next run writes nothing"
+    )
+
+    text = await asker.text("managedresources", "demo")
+    head, *lines = text.splitlines()
+    assert head == f"ManagedResource {world.namespace}/demo is applied, healthy and rolled out."
+    assert "├── decision: 1 Secret describes 2 objects" in lines
+    (finalizer,) = (line for line in lines if "finalizer" in line)
+    assert finalizer == (
+        f"├── finalizer {marks.FINALIZER} of the resource manager, which removes it once the "
+        "objects of the ManagedResource are gone"
+    )
+
+    secret = await asker.text("secrets/demo")
+    assert "hello" not in secret + text
+    assert "of the resource manager, which removes it once no ManagedResource names" in secret
+
+
+async def test_an_edited_object_names_the_fields_that_will_be_written_and_what_holds_that_up(
+    world: World, asker: Asker
+) -> None:
+    await world.start(sync_period=3600.0)
+    await world.create("demo", world.config_map("greeting", text="hello"))
+    await world.healthy("demo")
+    await world.edit("demo", {"metadata": {"annotations": {marks.IGNORE: "true"}}})
+    await world.until("demo", has("ResourcesHealthy", "True", "ManagedResourceIgnored"))
+    await world.client.patch(CONFIG_MAP, world.key("greeting"), {"data": {"text": "bye"}})
+
+    found = await asker.data("configmap/greeting")
+    (wait,) = found["waitsFor"]
+    assert wait["evidence"] == [{"kind": "field", "text": "data.text"}]
+    assert marks.IGNORE in wait["because"]
+    assert found["writers"][0]["object"] != ""
+    ignored = await asker.data("managedresource/demo")
+    assert ignored["answer"].endswith("is ignored")
+
+
+async def test_the_documented_example_prints_what_the_page_shows(
+    world: World, asker: Asker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await world.start(sync_period=3600.0)
+    await world.create("hello", world.config_map("greeting", text="hello"))
+    await world.healthy("hello")
+    await world.edit("hello", {"metadata": {"annotations": {marks.IGNORE: "true"}}})
+    await world.until("hello", has("ResourcesHealthy", "True", "ManagedResourceIgnored"))
+    await world.client.patch(CONFIG_MAP, world.key("greeting"), {"data": {"text": "bye"}})
+
+    monkeypatch.setenv("KUBECONFIG", str(asker.kubeconfig))
+    lines = [
+        line.replace("demo", world.namespace) for line in commands("reference/why.md", "Example")
+    ]
+    printed = "".join([await asker.line(line) for line in lines])
+    page = (PAGES / "reference/why.md").read_text()
+    assert _timeless(printed.replace(world.namespace, "demo")) in _timeless(page)
+
+
+def _timeless(text: str) -> str:
+    return re.sub(r"\(\d+ \w+ ago\)", "(some time ago)", text)
+
+
+async def test_what_a_managed_resource_waits_for_and_what_to_do_are_said(
+    world: World, asker: Asker
+) -> None:
+    # No resource manager runs.
+    await world.put_data("broken", {"a.yaml": b"kind: ["})
+    await world.create_resource("demo", ["broken", "lost"])
+
+    found = await asker.data("managedresource/demo")
+    texts = [wait["text"] for wait in found["waitsFor"]]
+    assert "a resource manager of class resources: none has picked it up yet" in texts
+    problems = [f"{each['object']} {each['problem']}" for each in found["findings"]]
+    assert any(f"Secret {world.namespace}/lost does not exist" in each for each in problems)
+    assert any("Secret broken, key a.yaml, document 0: " in each for each in problems)
+    assert any("create Secret" in step for step in found["nextSteps"])
+
+
+async def test_a_deletion_names_the_owner_of_each_finalizer(world: World, asker: Asker) -> None:
+    metadata: JsonObject = {"finalizers": [f"{marks.FINALIZER}-seed", "example.org/keep"]}
+    await world.create_resource("demo", [], metadata)
+    await world.delete("demo")
+
+    found = await asker.data("managedresource/demo")
+    assert found["state"] == "deleting"
+    blocked = {each["object"]: each["text"] for each in found["deletionBlockedBy"]}
+    assert "resource manager of class seed" in blocked[f"finalizer {marks.FINALIZER}-seed"]
+    assert "does not know" in blocked["finalizer example.org/keep"]
+    assert any("example.org/keep" in step for step in found["nextSteps"])
+    await world.edit("demo", {"metadata": {"finalizers": None}})
+
+
+async def test_without_rights_the_answer_says_what_is_missing_and_never_shows_a_secret(
+    world: World, asker: Asker, tmp_path: Path
+) -> None:
+    await world.start(sync_period=3600.0)
+    await world.create("demo", world.config_map("greeting", text="hello"))
+    await world.healthy("demo")
+    reader = await _reader(world, asker.kubeconfig, tmp_path)
+
+    found = await asker.data("managedresource/demo", kubeconfig=reader)
+    assert found["notRead"] == [f"you may not read Secret objects in namespace {world.namespace}"]
+    with pytest.raises(NothingToExplain, match="you may not read Secret "):
+        await asker.text("secret/demo", kubeconfig=reader)
+
+
+async def test_a_mistake_ends_in_one_sentence(asker: Asker, world: World) -> None:
+    with pytest.raises(NothingToExplain, match="there is no ConfigMap lost in namespace"):
+        await asker.text("configmap/lost")
+    with pytest.raises(UnknownWord, match='the API server has no kind "nonsense"'):
+        await asker.text("nonsense/lost")
+    with pytest.raises(WhyError, match="name one object"):
+        await asker.text("configmap")
+    resource = await world.create_resource("demo", [])
+    status = {"resources": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "lost"}]}
+    status["resources"][0]["namespace"] = world.namespace
+    await world.client.patch(
+        MANAGED_RESOURCE, Key.of(resource), {"status": status}, subresource="status"
+    )
+    with pytest.raises(NothingToExplain, match="pergola why managedresource/demo -n"):
+        await asker.text("configmap/lost")
+
+
+# Kinds that only wait, because nothing else runs.
+
+
+async def test_a_requested_token_is_explained_by_the_rules_of_the_requestor(
+    cluster_client: Client, namespace: str, asker: Asker
+) -> None:
+    wishes = {names.NAME: "robot", names.NAMESPACE: "demo"}
+    labels = {names.PURPOSE: names.PURPOSE_TOKEN_REQUESTOR, names.CLASS: "nowhere"}
+    metadata: JsonObject = {"name": "access", "namespace": namespace}
+    secret: JsonObject = {"apiVersion": "v1", "kind": "Secret", "stringData": {"token": "s3cret"}}
+    secret["metadata"] = {**metadata, "annotations": wishes, "labels": labels}
+    await cluster_client.create(secret)
+
+    text = await asker.text("secret", "access")
+    assert "needs a new token.\n" in text
+    assert "a token of ServiceAccount demo/robot" in text
+    assert "because the renew timestamp is absent" in text
+    assert "Next: check that a token requestor of class nowhere runs" in text
+    assert "s3cret" not in text
+
+    wrong = {"metadata": {"annotations": {names.EXPIRATION: "1d"}}}
+    await cluster_client.patch(SECRET, Key(namespace, "access"), wrong)
+    found = await asker.data("secret", "access")
+    assert any(names.EXPIRATION in each["object"] for each in found["findings"])
+
+
+async def test_a_network_waits_for_its_extension_and_then_reports_its_error(
+    cluster_client: Client, namespace: str, asker: Asker
+) -> None:
+    await install_extension_crds(cluster_client)
+    metadata: JsonObject = {"name": "demo", "namespace": namespace}
+    metadata["annotations"] = {marks.OPERATION: marks.OPERATION_RECONCILE}
+    spec = {"type": namespace, "podCIDR": "10.0.0.0/16", "serviceCIDR": "10.1.0.0/16"}
+    network: JsonObject = {"apiVersion": NETWORK.api_version, "kind": NETWORK.kind}
+    await cluster_client.create({**network, "metadata": metadata, "spec": spec})
+
+    found = await asker.data("network.extensions.gardener.cloud/demo")
+    assert found["answer"].endswith("is not ready")
+    (wait,) = found["waitsFor"]
+    assert wait["text"] == "an extension that picks up the requested operation"
+    assert f"there is no Cluster {namespace}" in wait["because"]
+    assert wait["advice"] == f"check that an extension for type {namespace} is installed and runs"
+
+    error = {"description": "no such zone", "codes": ["ERR_CONFIGURATION_PROBLEM"]}
+    now = "2026-01-01T00:00:00Z"
+    operation = {"type": "Create", "state": "Error", "progress": 50, "lastUpdateTime": now}
+    status = {"lastError": error, "lastOperation": {**operation, "description": "tried"}}
+    key = Key(namespace, "demo")
+    await cluster_client.patch(NETWORK, key, {"status": status}, subresource="status")
+    found = await asker.data("networks.extensions.gardener.cloud", "demo")
+    (finding,) = found["findings"]
+    assert "no such zone (ERR_CONFIGURATION_PROBLEM)" in finding["problem"]
+    assert found["next"] == "correct the field that the message names"
+
+
+async def test_a_manifest_of_a_pod_shows_what_the_registered_webhooks_would_change(
+    cluster_client: Client, namespace: str, asker: Asker, tmp_path: Path
+) -> None:
+    manifest = tmp_path / "pod.yaml"
+    pod: JsonObject = {"apiVersion": "v1", "kind": "Pod"}
+    pod |= {"metadata": {"name": "web"}, "spec": {"containers": [{"name": "a", "image": "a"}]}}
+    manifest.write_text(dump(pod))
+    assert (await asker.data(file=manifest))["decisions"] == []
+
+    async with registered(cluster_client, namespace, "seccomp-profile.resources.gardener.cloud"):
+        found = await asker.data(file=manifest)
+    (change,) = found["decisions"]
+    assert change["object"] == "webhook seccomp-profile"
+    (edit,) = change["causes"]
+    assert "/spec/securityContext" in edit["text"]
+    assert edit["because"] != ""
+
+
+async def test_a_certificate_request_is_judged_by_the_rules_of_the_approver(
+    asker: Asker, tmp_path: Path
+) -> None:
+    user = "system:node:lost"
+    pem = request_pem(new_key(), user, ["system:nodes"], ["lost"])
+    request = signing_request("lost", KUBELET_SERVING, pem)
+    request["spec"]["username"] = user
+    manifest = tmp_path / "csr.yaml"
+    manifest.write_text(dump(request))
+
+    found = await asker.data(file=manifest)
+    assert found["answer"].endswith("is not decided")
+    (wait,) = found["waitsFor"]
+    assert wait["because"] == 'could not find node object with name "lost"'
+    denied: JsonObject = {
+        "type": "Denied",
+        "message": "no",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }
+    manifest.write_text(dump({**request, "status": {"conditions": [denied]}}))
+    assert (await asker.data(file=manifest))["answer"].endswith("is denied")
+
+
+async def test_a_network_policy_names_its_service_its_callers_and_the_reason(
+    cluster_client: Client, namespace: str, asker: Asker
+) -> None:
+    metadata: JsonObject = {"name": "web", "namespace": namespace}
+    spec = {"selector": {"app": "web"}, "ports": [{"port": 80, "targetPort": 8080}]}
+    service: JsonObject = {"apiVersion": "v1", "kind": "Service", "metadata": metadata}
+    await cluster_client.create({**service, "spec": spec})
+    here = {"matchLabels": {"kubernetes.io/metadata.name": namespace}}
+    unit = network_policy(cluster_client, Settings(namespace_selectors=(here,)), metrics=Metrics())
+    async with running(unit):
+        await settled(unit, cluster_client)
+
+    found = await asker.data("netpol/ingress-to-web-tcp-8080")
+    assert found["answer"].endswith("is needed by its Service")
+    (owner,) = found["wantedBy"]
+    assert owner["object"] == f"Service {namespace}/web"
+    (caller,) = owner["causes"]
+    assert caller["text"].endswith(f"in namespace {namespace} connect to TCP 8080")
+
+
+async def test_an_infra_cluster_names_its_manager_and_what_is_missing(
+    cluster_client: Client, namespace: str, asker: Asker
+) -> None:
+    await install(cluster_client, cluster_crd(), infra_cluster_crd(NEW))
+    await cluster_client.create(infra_cluster(NEW, "demo", namespace, {MANAGED_BY: "platform"}))
+
+    found = await asker.data("newcluster/demo")
+    assert found["answer"].endswith("is not provisioned yet")
+    assert any('manager "platform" manages it' in each["text"] for each in found["decisions"])
+    problems = [each["problem"] for each in found["findings"]]
+    assert any(f"Cluster {namespace}/demo, to which it belongs" in each for each in problems)
+    assert f"pergola infra check newcluster/demo -n {namespace}" in found["next"]
+
+
+@asynccontextmanager
+async def registered(client: Client, namespace: str, webhook: str) -> AsyncGenerator[None]:
+    """Register a webhook for the pods of a namespace, which nothing serves."""
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}
+    configuration: JsonObject = {
+        "apiVersion": MUTATING.api_version,
+        "kind": MUTATING.kind,
+        "metadata": {"name": namespace},
+        "webhooks": [
+            {
+                "name": webhook,
+                "rules": [{**rule, "operations": ["CREATE"]}],
+                "clientConfig": {"url": "https://127.0.0.1:1/"},
+                "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}},
+                "failurePolicy": "Ignore",
+                "sideEffects": "None",
+                "admissionReviewVersions": ["v1"],
+            }
+        ],
+    }
+    await client.create(configuration)
+    yield
+    await client.delete(MUTATING, Key("", namespace))
+
+
+async def _reader(world: World, admin: Path, folder: Path) -> Path:
+    """Write the kubeconfig of a ServiceAccount that may read only ManagedResources."""
+    rbac: JsonObject = {"apiVersion": "rbac.authorization.k8s.io/v1"}
+    metadata: JsonObject = {"name": "reader", "namespace": world.namespace}
+    rule = {"apiGroups": [marks.GROUP], "resources": ["*"], "verbs": ["get", "list"]}
+    subject = {"kind": "ServiceAccount", "name": "default", "namespace": world.namespace}
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "reader"}
+    await world.client.create({**rbac, "kind": "Role", "metadata": metadata, "rules": [rule]})
+    await world.client.create(
+        {
+            **rbac,
+            "kind": "RoleBinding",
+            "metadata": metadata,
+            "subjects": [subject],
+            "roleRef": role,
+        }
+    )
+    token = await request_token(load(admin), world.namespace, "default")
+    kubeconfig = _with_token(admin, token, folder)
+    async with Client.connect(load(kubeconfig)) as client:
+        await until_allowed(client, MANAGED_RESOURCE, world.namespace)
+    return kubeconfig
+
+
+def _with_token(admin: Path, token: str, folder: Path) -> Path:
+    found: Any = parse(admin.read_bytes())
+    for user in found["users"]:
+        user["user"] = {"token": token}
+    kubeconfig = folder / "reader.yaml"
+    kubeconfig.write_text(dump(found))
+    return kubeconfig

@@ -1,0 +1,51 @@
+"""What `pergola garden rotate` prints."""
+
+from datetime import timedelta
+from io import StringIO
+
+import pytest
+from rich.console import Console
+
+from pergola.cli.garden.rotate import OneAction, rotate
+from pergola.cli.garden.rotate_text import announcement, table
+from pergola.operator.rotation.ages import Age
+from pergola.operator.rotation.requested import Request
+
+
+def test_it_says_what_will_happen_before_it_requests_anything() -> None:
+    requested = Request("rotate-ca-complete", ("old certificates are not accepted any more",))
+    assert announcement("local", requested, ("gone",)).splitlines() == [
+        "rotate-ca-complete for Garden local:",
+        "  old certificates are not accepted any more",
+        "  skipped, and without access afterwards: gone",
+    ]
+
+
+def test_it_shows_where_each_rotation_is_and_how_old_each_credential_is() -> None:
+    authorities = {"phase": "Prepared", "lastInitiationTime": "2026-01-01T00:00:00Z"}
+    observability = {"lastCompletionTime": "2026-02-01T00:00:00Z"}
+    rotation = {"certificateAuthorities": authorities, "observability": observability}
+    garden = {"status": {"credentials": {"rotation": rotation}}}
+    out = StringIO()
+    ages = [Age("ca", timedelta(days=400)), Age("ca-client", timedelta(hours=3))]
+    Console(file=out, width=100).print(table(garden, ages))
+    lines = [" ".join(line.split()) for line in out.getvalue().splitlines()]
+    assert lines == [
+        "rotation phase since",
+        "ca Prepared 2026-01-01T00:00:00Z",
+        "service-account-key never rotated",
+        "etcd-encryption-key never rotated",
+        "observability rotated 2026-02-01T00:00:00Z",
+        "workload-identity-key never rotated",
+        "",
+        "credential age",
+        "ca 400 days",
+        "ca-client 3 hours",
+    ]
+
+
+def test_one_command_does_not_start_and_complete() -> None:
+    with pytest.raises(OneAction, match="use --start or --complete"):
+        rotate(start=True, complete=True)
+    with pytest.raises(OneAction, match="use it with --start or --complete"):
+        rotate(skip_seed=["a"])

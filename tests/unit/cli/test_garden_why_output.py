@@ -1,0 +1,52 @@
+"""What `pergola garden why` prints: the answer, its causes, and what to do next."""
+
+from io import StringIO
+
+import orjson
+import pytest
+
+from pergola.cli.garden.console import console
+from pergola.cli.why.output import print_data, print_text
+from pergola.operator.garden.explain import Answer, Finding
+from pergola.operator.garden.picture import State, Task
+from pergola.why.gardens import of_garden
+
+POD = Finding(
+    subject="Pod garden/etcd-0",
+    problem='container "etcd" crashes\n(exit code 1)',
+    log="[fatal] no space left",
+    event="BackOff: restarting",
+    advice="read its log",
+)
+FOUND = of_garden(
+    Answer(
+        name="etcd",
+        component="etcd",
+        state=State.RUNNING,
+        sentence='task "Deploying etcd" runs',
+        tasks=(Task(name="Deploying etcd", flow="Main", state=State.RUNNING),),
+        findings=(Finding(subject="Etcd garden/etcd", problem="it is not ready", causes=(POD,)),),
+        next_step="read its log",
+    )
+)
+
+
+def test_the_causes_are_a_tree_with_event_and_log_and_the_next_step_comes_last() -> None:
+    out = StringIO()
+    print_text(FOUND, console(out))
+    assert out.getvalue() == (
+        'Task "Deploying etcd" runs.\n'
+        "└── Etcd garden/etcd: it is not ready\n"
+        '    └── Pod garden/etcd-0: container "etcd" crashes (exit code 1)\n'
+        "        ├── last event: BackOff: restarting\n"
+        "        └── last log line: [fatal] no space left\n"
+        "Next: read its log\n"
+    )
+
+
+def test_programs_read_the_same_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    print_data(FOUND)
+    data = orjson.loads(capsys.readouterr().out)
+    assert (data["component"], data["state"], data["next"]) == ("etcd", "running", "read its log")
+    assert data["findings"][0]["causes"][0]["log"] == "[fatal] no space left"
+    assert data["tasks"] == [{"name": "Deploying etcd", "state": "running", "why": ""}]
