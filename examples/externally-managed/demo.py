@@ -71,7 +71,7 @@ async def show(client: Client) -> None:
     await describe(client, description)
     await tell(client, lambda obj: len(failure_domains_of(obj, "v1beta2")) == 3)
 
-    print("\n4. Somebody wants another endpoint:")
+    print("\n4. Another client applies another endpoint:")
     wanted = {"spec": {"controlPlaneEndpoint": {"host": "mine.example.org", "port": 6443}}}
     obj = {"apiVersion": DEMO.api_version, "kind": DEMO.kind, **wanted}
     obj["metadata"] = {"name": SHOP.name, "namespace": SHOP.namespace}

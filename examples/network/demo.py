@@ -2,7 +2,7 @@
 
     python examples/network/demo.py calico      # or cilium, or gardenet
 
-Two clusters are started on this machine: one is the seed, the other stands for the Shoot. Speaks to
+Two clusters are started on this machine: one is the seed, the other plays the Shoot. Speaks to
 those of --kubeconfig and --shoot-kubeconfig instead, if they are given.
 """
 

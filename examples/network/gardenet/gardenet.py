@@ -1,4 +1,4 @@
-"""The network `gardenet`, in one file, as docs/tutorial-network-extension.md builds it."""
+"""The network `gardenet`, in one file, as docs/tutorials/network-extension.md builds it."""
 
 import hashlib
 from collections.abc import Iterator, Sequence

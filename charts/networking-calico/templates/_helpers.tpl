@@ -1,0 +1,21 @@
+{{/* Labels of all objects, and the selector of the pods. */}}
+{{- define "extension.labels" -}}
+app.kubernetes.io/name: {{ .Chart.Name }}
+{{- end -}}
+
+{{/* The name of cluster-wide permissions. A runtime cluster that is a Seed, too, has the chart twice. */}}
+{{- define "extension.role" -}}
+extension-{{ .Chart.Name }}
+{{- if eq (toString .Values.gardener.runtimeCluster.enabled) "true" -}}
+-garden
+{{- end -}}
+{{- end -}}
+
+{{/* The classes that are served: in the runtime cluster of a Garden, those of the garden. */}}
+{{- define "extension.classes" -}}
+{{- if eq (toString .Values.gardener.runtimeCluster.enabled) "true" -}}
+garden
+{{- else -}}
+{{ join "," .Values.classes }}
+{{- end -}}
+{{- end -}}

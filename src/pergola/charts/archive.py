@@ -1,0 +1,121 @@
+"""Chart archives: checked before Helm reads them, since they come from elsewhere."""
+
+import io
+import tarfile
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import Final
+
+from pergola.api.objects import JsonObject
+from pergola.charts.blobs import digest_of
+from pergola.charts.errors import NotAChart, TooLarge
+from pergola.charts.limits import DEFAULT_LIMITS, MIB, Limits
+from pergola.kube.yaml import YamlError, parse
+
+_GZIP: Final = 31  # the window bits that make zlib expect a gzip header
+_METADATA: Final = "Chart.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A Helm chart as an archive.
+
+    Attributes:
+        source: Where it comes from, for error messages.
+        name, version: As its `Chart.yaml` says.
+        content: The archive: a gzipped tar file.
+        digest: Of the archive.
+    """
+
+    source: str
+    name: str
+    version: str
+    content: bytes = field(repr=False)
+    digest: str
+
+
+def read_chart(content: bytes, source: str, limits: Limits = DEFAULT_LIMITS) -> Chart:
+    """Return the chart in an archive; large ones take a while.
+
+    Raises:
+        NotAChart: It is not an archive of one chart, or has links, devices or paths outside.
+        TooLarge: It is beyond the limits.
+    """
+    if len(content) > limits.archive_bytes:
+        raise too_large(source, "the archive", limits.archive_bytes)
+    unpacked = _decompressed(content, source, limits.unpacked_bytes)
+    try:
+        with tarfile.open(fileobj=io.BytesIO(unpacked), mode="r:") as archive:
+            members = _members(archive, source, limits)
+            _check_paths(members, source)
+            metadata = _metadata(archive, members, source)
+    except (tarfile.TarError, UnicodeError, ValueError, EOFError):
+        raise _not_a_chart(source, "its content is not a tar file") from None
+    name, version = (str(metadata.get(part) or "") for part in ("name", "version"))
+    if not (name and version):
+        raise _not_a_chart(source, f"its {_METADATA} has no name or no version")
+    return Chart(source, name, version, content, digest_of(content))
+
+
+def too_large(source: str, what: str, limit: int) -> TooLarge:
+    """Return the error of a chart with a part beyond its limit in bytes."""
+    return TooLarge(f"chart {source} is too large: {what} has more than {limit // MIB} MiB")
+
+
+def _decompressed(content: bytes, source: str, limit: int) -> bytes:
+    decompressor = zlib.decompressobj(_GZIP)
+    try:
+        unpacked = decompressor.decompress(content, limit + 1)
+    except zlib.error:
+        raise _not_a_chart(source, "its content is not gzip") from None
+    if len(unpacked) > limit:
+        raise too_large(source, "its files together", limit)
+    if not decompressor.eof:
+        raise _not_a_chart(source, "its archive is cut off")
+    return unpacked
+
+
+def _members(archive: tarfile.TarFile, source: str, limits: Limits) -> list[tarfile.TarInfo]:
+    members = []
+    for member in archive:
+        members.append(member)
+        if len(members) > limits.files:
+            raise TooLarge(f"chart {source} is too large: it has more than {limits.files} files")
+    return members
+
+
+def _check_paths(members: Iterable[tarfile.TarInfo], source: str) -> None:
+    for member in members:
+        path = PurePosixPath(member.name)
+        if path.is_absolute() or ".." in path.parts or "\\" in member.name:
+            raise _not_a_chart(source, f'it has a file outside of its folder: "{member.name}"')
+        if not (member.isfile() or member.isdir()):
+            raise _not_a_chart(source, f'"{member.name}" is a link or a device')
+
+
+def _metadata(
+    archive: tarfile.TarFile, members: Iterable[tarfile.TarInfo], source: str
+) -> JsonObject:
+    found = [each for each in members if each.isfile() and _is_metadata(each.name)]
+    if len(found) != 1:
+        problem = f"it has no {_METADATA}" if not found else f"it has several {_METADATA}"
+        raise _not_a_chart(source, f"{problem} in its folder")
+    file = archive.extractfile(found[0])
+    try:
+        value = parse(file.read().decode()) if file else None
+    except YamlError as error:
+        raise _not_a_chart(source, f"its {_METADATA} is not valid YAML: {error}") from None
+    if not isinstance(value, dict):
+        raise _not_a_chart(source, f"its {_METADATA} is not a map")
+    return value
+
+
+def _is_metadata(name: str) -> bool:
+    parts = PurePosixPath(name).parts
+    return len(parts) == 2 and parts[1] == _METADATA
+
+
+def _not_a_chart(source: str, problem: str) -> NotAChart:
+    return NotAChart(f"{source} is not a Helm chart: {problem}; push it with helm push")

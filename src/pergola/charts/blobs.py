@@ -1,0 +1,84 @@
+"""Content on disk, named by its digest: what was pulled once is not pulled again."""
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from pergola.charts.limits import MIB
+
+CACHE: Final = "PERGOLA_CHART_CACHE"
+"""The environment variable with the directory, if it is not in that for temporary files."""
+DIRECTORY: Final = Path(tempfile.gettempdir()) / "pergola-charts"
+BYTES: Final = 256 * MIB
+_PREFIX: Final = "sha256:"
+
+
+def digest_of(content: bytes) -> str:
+    """Return the digest of content as registries write it."""
+    return _PREFIX + hashlib.sha256(content).hexdigest()
+
+
+class Blobs:
+    """A directory of content by digest, bounded in size: what was used least recently goes first.
+
+    It is a cache: a full or read-only disk makes it forget, and never fails a pull. All methods do
+    I/O; where an event loop runs, call them through `asyncio.to_thread`.
+
+    Args:
+        directory: Is created when it is first written, for this user only.
+        limit: The bytes of all content together.
+    """
+
+    def __init__(self, directory: Path = DIRECTORY, limit: int = BYTES) -> None:
+        self._directory = directory
+        self._limit = limit
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str]) -> "Blobs":
+        """Return the directory that an environment names."""
+        return cls(Path(environment.get(CACHE) or DIRECTORY))
+
+    def read(self, digest: str) -> bytes | None:
+        """Return the content, or None if it is not there, or not what its name promises."""
+        path = self._path(digest)
+        try:
+            content = path.read_bytes()
+        except OSError:
+            return None
+        if digest_of(content) != digest:
+            with suppress(OSError):
+                path.unlink()
+            return None
+        with suppress(OSError):
+            os.utime(path)  # used just now
+        return content
+
+    def write(self, content: bytes) -> None:
+        """Keep content, and forget what does not fit any more."""
+        with suppress(OSError):
+            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with tempfile.NamedTemporaryFile(dir=self._directory, delete=False) as file:
+                file.write(content)
+            Path(file.name).replace(self._path(digest_of(content)))
+            self._shrink()
+
+    def _shrink(self) -> None:
+        found = sorted(
+            ((path.stat().st_mtime_ns, path.stat().st_size, path) for path in self._files()),
+            reverse=True,
+        )
+        total = 0
+        for _, size, path in found:
+            total += size
+            if total > self._limit:
+                path.unlink(missing_ok=True)
+
+    def _files(self) -> list[Path]:
+        return [path for path in self._directory.iterdir() if path.is_file()]
+
+    def _path(self, digest: str) -> Path:
+        return self._directory / digest.removeprefix(_PREFIX)

@@ -1,0 +1,97 @@
+"""Answers to a registry that requires authentication (RFC 7235, and Docker's token protocol)."""
+
+import re
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+import aiohttp
+import orjson
+from yarl import URL
+
+from pergola.charts.errors import RegistryRefused
+from pergola.charts.pull_secret import Credentials
+
+_PARAMETER: Final = re.compile(r'([A-Za-z0-9_-]+)="([^"]*)"')
+_TOKEN_BYTES: Final = 256 * 1024
+
+
+class Challenge(NamedTuple):
+    """What a registry requires: a scheme in lower case, and its parameters."""
+
+    scheme: str
+    parameters: Mapping[str, str]
+
+    @classmethod
+    def parse(cls, header: str) -> "Challenge":
+        """Parse the value of a header `WWW-Authenticate`."""
+        scheme, _, rest = header.partition(" ")
+        return cls(scheme.lower(), dict(_PARAMETER.findall(rest)))
+
+
+async def authorization(
+    session: aiohttp.ClientSession,
+    challenge: Challenge,
+    credentials: Credentials | None,
+    source: str,
+    *,
+    is_plain: bool,
+) -> str:
+    """Return the value of the header `Authorization` that answers a challenge.
+
+    Args:
+        source: The chart, for error messages.
+        is_plain: Whether the registry, and so its token service, may be reached without TLS.
+
+    Raises:
+        RegistryRefused: There are no credentials, or the token service refuses them.
+    """
+    if credentials is not None and credentials.token:
+        return f"Bearer {credentials.token}"
+    if challenge.scheme == "basic" and credentials is not None:
+        return credentials.basic
+    realm = challenge.parameters.get("realm", "")
+    if challenge.scheme != "bearer" or not realm:
+        raise refused(source, credentials)
+    if not (realm.startswith("https://") or is_plain):
+        raise RegistryRefused(
+            f"chart {source}: the registry's token service {realm} does not use TLS, so it gets no "
+            "credentials"
+        )
+    token = await _token(session, challenge, credentials)
+    if not token:
+        raise refused(source, credentials)
+    return f"Bearer {token}"
+
+
+def refused(source: str, credentials: Credentials | None) -> RegistryRefused:
+    """Return the error of a registry that does not give a chart to this client."""
+    if credentials is None:
+        return RegistryRefused(
+            f"chart {source}: the registry requires credentials (401): name a Secret with them in "
+            "pullSecretRef"
+        )
+    return RegistryRefused(
+        f"chart {source}: the registry refuses the credentials (401): correct the Secret in "
+        "pullSecretRef"
+    )
+
+
+async def _token(
+    session: aiohttp.ClientSession, challenge: Challenge, credentials: Credentials | None
+) -> str:
+    asked = {
+        name: challenge.parameters[name]
+        for name in ("service", "scope")
+        if name in challenge.parameters
+    }
+    headers = {} if credentials is None else {"Authorization": credentials.basic}
+    url = URL(challenge.parameters["realm"]).update_query(asked)
+    async with session.get(url, headers=headers) as answer:
+        if answer.status != 200:
+            return ""
+        try:
+            value = orjson.loads(await answer.content.read(_TOKEN_BYTES))
+        except ValueError:
+            return ""
+    found = value if isinstance(value, dict) else {}
+    return str(found.get("token") or found.get("access_token") or "")

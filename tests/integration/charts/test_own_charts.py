@@ -1,0 +1,43 @@
+"""A real API server accepts every object of our charts."""
+
+import asyncio
+
+import pytest
+
+from pergola.api.objects import JsonObject, map_at, name_of
+from pergola.kube.client import Client
+from pergola.testing.charts import ALL_CHARTS, OPERATOR, ChartCase
+from pergola.testing.helm import render
+
+pytestmark = pytest.mark.timeout(600)  # Helm may have to be built
+
+CHARTS = [chart for chart in ALL_CHARTS if chart is not OPERATOR]  # the operator's is installed
+SWITCHED_ON: JsonObject = {
+    "networkPolicy": {"enabled": True, "metricsFrom": [{"namespaceSelector": {}}]}
+}
+
+
+@pytest.mark.parametrize("chart", CHARTS, ids=lambda chart: chart.name)
+async def test_every_object_is_accepted(
+    chart: ChartCase, cluster_client: Client, namespace: str
+) -> None:
+    values = SWITCHED_ON if chart.has_pods else _of_account(namespace)
+    found = await asyncio.to_thread(render, chart.folder, values, namespace=namespace)
+
+    assert found
+    for obj in found:
+        await cluster_client.create(_unique(obj, namespace), dry_run=True)
+
+
+def _unique(obj: JsonObject, namespace: str) -> JsonObject:
+    """Return an object without a namespace under a name that no other test uses."""
+    metadata = map_at(obj, "metadata")
+    if "namespace" in metadata:
+        return obj
+    return {**obj, "metadata": {**metadata, "name": f"{name_of(obj)}-{namespace}"}}
+
+
+def _of_account(namespace: str) -> JsonObject:
+    """Return the values of a chart that grants permissions to an account in another cluster."""
+    account = {"name": "admission", "namespace": namespace}
+    return {"namespace": namespace, "gardener": {"virtualCluster": {"serviceAccount": account}}}

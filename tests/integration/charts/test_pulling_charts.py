@@ -1,0 +1,160 @@
+"""Charts pulled from a real OCI registry, to which the real Helm pushed them."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import orjson
+import pytest
+
+from pergola.charts import (
+    Access,
+    Blobs,
+    ChartReference,
+    Credentials,
+    Limits,
+    NotAChart,
+    NotInRegistry,
+    Puller,
+    RegistryRefused,
+    RegistryUnreachable,
+    TooLarge,
+)
+from pergola.charts.blobs import digest_of
+from pergola.testing.chart_files import write_chart
+from pergola.testing.registry import PASSWORD, USER, TestRegistry, registry
+
+pytestmark = pytest.mark.timeout(600)  # Helm and the registry may have to be built
+
+MANIFESTS = "GET /v2/charts/greeter/manifests/"
+ALLOWED = Access(credentials=Credentials(USER, PASSWORD))
+
+
+@pytest.fixture
+async def open_registry(tmp_path: Path) -> AsyncIterator[TestRegistry]:
+    async with registry(tmp_path) as found:
+        yield found
+
+
+def puller(tmp_path: Path, limits: Limits | None = None) -> Puller:
+    return Puller(Blobs(tmp_path / "cache"), limits or Limits())
+
+
+async def test_a_chart_is_pulled_by_tag_and_by_digest(
+    open_registry: TestRegistry, tmp_path: Path
+) -> None:
+    reference = await open_registry.push(write_chart(tmp_path))
+    by_tag = ChartReference(reference.registry, reference.repository, reference.tag)
+    by_digest = ChartReference(reference.registry, reference.repository, digest=reference.digest)
+
+    for each in (by_tag, by_digest, reference):
+        chart = await puller(tmp_path / each.version.replace(":", "-")).pull(each)
+        assert (chart.name, chart.version) == ("greeter", "1.0.0")
+        assert chart.source == str(each)
+
+
+async def test_a_digest_is_requested_once_and_a_tag_each_time_without_its_content(
+    open_registry: TestRegistry, tmp_path: Path
+) -> None:
+    reference = await open_registry.push(write_chart(tmp_path))
+    by_tag = ChartReference(reference.registry, reference.repository, reference.tag)
+    await puller(tmp_path).pull(reference)
+    await open_registry.logged("GET /v2/charts/greeter/blobs/", 1)
+    manifests, blobs = open_registry.requests(MANIFESTS), _blobs(open_registry)
+
+    await puller(tmp_path).pull(reference)
+    await puller(tmp_path).pull(by_tag)
+
+    await open_registry.logged(MANIFESTS, manifests + 1)
+    assert open_registry.requests(MANIFESTS) == manifests + 1
+    assert _blobs(open_registry) == blobs
+
+
+async def test_a_tag_that_moved_gives_the_new_chart(
+    open_registry: TestRegistry, tmp_path: Path
+) -> None:
+    old = await open_registry.push(write_chart(tmp_path))
+    by_tag = ChartReference(old.registry, old.repository, old.tag)
+    first = await puller(tmp_path).pull(by_tag)
+
+    new = await open_registry.push(write_chart(tmp_path, values={"changed": True}))
+
+    assert new.digest != old.digest
+    assert (await puller(tmp_path).pull(by_tag)).digest != first.digest
+    assert (await puller(tmp_path).pull(old)).digest == first.digest
+
+
+async def test_absent_charts_are_named(open_registry: TestRegistry, tmp_path: Path) -> None:
+    reference = await open_registry.push(write_chart(tmp_path))
+    for absent in (
+        ChartReference(reference.registry, reference.repository, "9.9.9"),
+        ChartReference(reference.registry, "charts/other", "1.0.0"),
+        ChartReference(reference.registry, reference.repository, digest="sha256:" + "0" * 64),
+    ):
+        with pytest.raises(NotInRegistry, match=r"does not have the manifest \(404\)") as caught:
+            await puller(tmp_path).pull(absent)
+        assert str(absent) in str(caught.value)
+
+
+async def test_credentials_are_required_and_checked(tmp_path: Path) -> None:
+    async with registry(tmp_path, requires_password=True) as found:
+        reference = await found.push(write_chart(tmp_path))
+
+        with pytest.raises(RegistryRefused, match="name a Secret with them in pullSecretRef"):
+            await puller(tmp_path).pull(reference)
+        wrong = Access(credentials=Credentials(USER, "wrong"))
+        with pytest.raises(RegistryRefused, match="refuses the credentials") as caught:
+            await puller(tmp_path).pull(reference, wrong)
+        assert "wrong" not in str(caught.value)
+        assert (await puller(tmp_path).pull(reference, ALLOWED)).name == "greeter"
+
+
+async def test_a_ca_bundle_makes_a_registry_trusted(tmp_path: Path) -> None:
+    async with registry(tmp_path, tls=True) as found:
+        reference = await found.push(write_chart(tmp_path))
+        access = Access(ca_bundle=found.ca_bundle)
+
+        assert (await puller(tmp_path).pull(reference, access)).name == "greeter"
+
+        (tmp_path / "other").mkdir()
+        async with registry(tmp_path / "other", tls=True) as other:
+            stranger = Access(ca_bundle=other.ca_bundle)
+            with pytest.raises(RegistryUnreachable, match=r"is not trusted.*caBundleSecretRef"):
+                await puller(tmp_path / "b").pull(reference, stranger)
+        with pytest.raises(RegistryRefused, match="has no valid PEM certificates"):
+            await puller(tmp_path / "b").pull(reference, Access(ca_bundle="not PEM"))
+
+
+async def test_a_registry_that_is_away_is_named(tmp_path: Path) -> None:
+    async with registry(tmp_path) as found:
+        reference = await found.push(write_chart(tmp_path))
+
+    with pytest.raises(RegistryUnreachable, match=f"registry {reference.registry} does not answer"):
+        await puller(tmp_path).pull(reference)
+
+
+async def test_a_chart_beyond_the_limits_is_not_downloaded(
+    open_registry: TestRegistry, tmp_path: Path
+) -> None:
+    reference = await open_registry.push(write_chart(tmp_path))
+
+    with pytest.raises(TooLarge, match="the archive has more than"):
+        await puller(tmp_path, Limits(archive_bytes=10)).pull(reference)
+    assert _blobs(open_registry) == 0
+    with pytest.raises(TooLarge, match="the manifest has more than"):
+        await puller(tmp_path / "other", Limits(manifest_bytes=10)).pull(reference)
+
+
+async def test_another_artifact_is_not_a_chart(open_registry: TestRegistry, tmp_path: Path) -> None:
+    manifest = {"schemaVersion": 2, "layers": [{"mediaType": "text/plain", "size": 1}]}
+    reference = await open_registry.push(write_chart(tmp_path))
+    blobs = Blobs(tmp_path / "cache")
+    blobs.write(orjson.dumps(manifest))
+    digest = digest_of(orjson.dumps(manifest))
+    other = ChartReference(reference.registry, reference.repository, digest=digest)
+
+    with pytest.raises(NotAChart, match="its manifest has no layer of type"):
+        await Puller(blobs).pull(other)
+
+
+def _blobs(found: TestRegistry) -> int:
+    return found.requests("GET /v2/charts/greeter/blobs/")

@@ -1,0 +1,62 @@
+"""Credentials in pull secrets."""
+
+import base64
+
+import orjson
+import pytest
+
+from pergola.api.objects import JsonObject
+from pergola.charts import ChartReference, Credentials, PullSecretInvalid, credentials_in
+
+REFERENCE = ChartReference.parse("registry.example:5000/charts/dns:1")
+AUTH = base64.b64encode(b"ann:pass:word").decode()
+
+
+def secret(config: object) -> JsonObject:
+    return encoded(base64.b64encode(orjson.dumps(config)).decode())
+
+
+def encoded(text: str) -> JsonObject:
+    metadata: JsonObject = {"name": "pull", "namespace": "garden"}
+    return {"metadata": metadata, "data": {".dockerconfigjson": text}}
+
+
+@pytest.mark.parametrize(
+    "server",
+    ["registry.example:5000", "https://registry.example:5000/v2/", "registry.example:5000/"],
+)
+def test_the_entry_of_the_registry_is_used_however_it_is_written(server: str) -> None:
+    found = credentials_in(secret({"auths": {"other": {}, server: {"auth": AUTH}}}), REFERENCE)
+
+    assert found == Credentials("ann", "pass:word")
+    assert "pass" not in repr(found)
+
+
+def test_an_entry_for_the_repository_takes_precedence() -> None:
+    entries = {
+        "registry.example:5000": {"auth": AUTH},
+        "registry.example:5000/charts/dns": {"username": "bob", "password": "other"},
+    }
+
+    assert credentials_in(secret({"auths": entries}), REFERENCE) == Credentials("bob", "other")
+
+
+def test_a_secret_without_an_entry_of_the_registry_gives_no_credentials() -> None:
+    assert credentials_in(secret({"auths": {"registry.example": {}}}), REFERENCE) is None
+
+
+@pytest.mark.parametrize(
+    ("found", "problem"),
+    [
+        ({"metadata": {"name": "pull", "namespace": "garden"}}, 'has no key ".dockerconfigjson"'),
+        (encoded("YWJj"), "is not valid JSON"),
+        (secret([]), 'has no map "auths"'),
+        (secret({"auths": {"registry.example:5000": {"auth": "a"}}}), 'an "auth" that is not'),
+    ],
+)
+def test_a_secret_that_cannot_be_read_is_named_without_its_content(
+    found: JsonObject, problem: str
+) -> None:
+    with pytest.raises(PullSecretInvalid, match=problem) as caught:
+        credentials_in(found, REFERENCE)
+    assert str(caught.value).startswith("pull secret garden/pull ")

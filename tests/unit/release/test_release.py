@@ -1,0 +1,90 @@
+"""`make release`: what is in it, and that the same sources give the same bytes."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from pergola import __version__
+from pergola.charts import read_chart
+from pergola.sandbox.images.installation import NAME, required
+
+pytestmark = pytest.mark.timeout(300)
+
+ROOT: Final = Path(__file__).parents[3]
+EPOCH: Final = "1700000000"
+
+
+def released(folder: Path) -> dict[str, Path]:
+    """Release into a folder, and return the files by name."""
+    answer = subprocess.run(
+        [sys.executable, "tools/release.py", folder],
+        cwd=ROOT,
+        env={**os.environ, "SOURCE_DATE_EPOCH": EPOCH},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert answer.returncode == 0, answer.stderr
+    found = {Path(line).name: Path(line) for line in answer.stdout.splitlines()}
+    assert {path.name for path in folder.iterdir()} - {".gitignore"} == found.keys()
+    return found
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    return released(tmp_path_factory.mktemp("release"))
+
+
+def test_two_releases_of_the_same_sources_are_equal(files: dict[str, Path], tmp_path: Path) -> None:
+    again = released(tmp_path)
+
+    assert again.keys() == files.keys()
+    assert [name for name in files if again[name].read_bytes() != files[name].read_bytes()] == []
+
+
+def test_all_times_are_that_of_the_commit(files: dict[str, Path]) -> None:
+    with tarfile.open(files[f"operator-{__version__}.tgz"]) as chart:
+        assert {member.mtime for member in chart} == {int(EPOCH)}
+    with zipfile.ZipFile(files[f"pergola-{__version__}-py3-none-any.whl"]) as wheel:
+        assert {info.date_time for info in wheel.infolist()} == {(2023, 11, 14, 22, 13, 20)}
+
+
+def test_each_chart_is_packed_so_that_the_operator_can_read_it(files: dict[str, Path]) -> None:
+    charts = [path.parent for path in sorted(ROOT.glob("charts/*/Chart.yaml"))]
+    packed = [path for name, path in files.items() if name.endswith(".tgz")]
+    assert len(packed) == len(charts) == 7
+
+    for path in packed:
+        chart = read_chart(path.read_bytes(), path.name)
+        assert f"{chart.name}-{chart.version}.tgz" == path.name
+
+
+def test_the_checksums_are_those_of_all_other_files(files: dict[str, Path]) -> None:
+    lines = files["SHA256SUMS"].read_text().splitlines()
+
+    assert dict(line.split("  ")[::-1] for line in lines) == {
+        name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for name, path in files.items()
+        if name != "SHA256SUMS"
+    }
+
+
+def test_the_bill_of_materials_has_each_required_package_and_its_licence(
+    files: dict[str, Path],
+) -> None:
+    bill: dict[str, Any] = json.loads(files[f"pergola-{__version__}.cdx.json"].read_text())
+    listed = files[f"pergola-{__version__}-licences.txt"].read_text().splitlines()
+
+    licences = {each["name"]: each.get("licenses") for each in bill["components"]}
+    needed = required(NAME) - {NAME}
+    assert needed <= licences.keys()
+    assert [name for name in sorted(needed) if not licences[name]] == []
+    assert {line.split()[0] for line in listed} == {*licences, NAME}
