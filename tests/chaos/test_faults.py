@@ -10,6 +10,7 @@ from pergola.api.objects import JsonObject, Key, name_of
 from pergola.kube.errors import KubeError
 from pergola.sandbox import Sandbox
 from pergola.testing.instances import Instances
+from pergola.testing.waiting import PATIENCE
 from pergola.testing.world import World, is_ready
 
 pytestmark = pytest.mark.timeout(240)
@@ -44,7 +45,7 @@ async def converged(world: World, revision: int, count: int = COUNT) -> None:
         objects = [o for n in range(count) for o in content(world, n, revision)]
         return {name_of(o): o["data"] for o in objects} | {BYSTANDER: {"untouched": "yes"}}
 
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         while True:
             found = {
                 name_of(o): o.get("data") or {}
@@ -138,7 +139,7 @@ async def test_the_loss_of_the_lease_ends_the_process_with_an_error(
     key = Key("kube-system", "gardener-resource-manager")
     thief = {"spec": {"holderIdentity": "thief", "leaseDurationSeconds": 3600}}
     await world.client.patch(LEASE, key, thief)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         assert await instance.process.wait() != 0
 
 
@@ -147,7 +148,7 @@ async def test_a_graceful_end_releases_the_lease(world: World, instances: Instan
     instance = await instances.start(elect=True)
     await converged(world, 0, 1)
     instance.process.terminate()
-    async with asyncio.timeout(6):
+    async with asyncio.timeout(PATIENCE):
         assert await instance.process.wait() == 0
     lease = await world.client.get(LEASE, Key("kube-system", "gardener-resource-manager"))
     assert not lease["spec"].get("holderIdentity")

@@ -1,9 +1,11 @@
 """The stand-in for istiod and the real Envoy at work: TLS ends at the gateway, requests go on."""
 
+import asyncio
 import json
 import ssl
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from http import HTTPStatus
 from pathlib import Path
 from typing import NamedTuple
 
@@ -92,10 +94,10 @@ async def test_a_gateway_decrypts_connections_and_routes_their_requests(
 
     # Routes by path, to a Service without TLS.
     assert (await get(port, "dashboard", "/-/reload", anonymous)).status == 403
-    answer = await get(port, "dashboard", "/start?now", anonymous)
+    answer = await get_routed(port, "dashboard", "/start?now", anonymous)
     assert (answer.echo["server"], answer.echo["path"]) == ("plain", "/start?now")
     # A Service with TLS, whose certificate counts.
-    answer = await get(port, "api", "/version", anonymous)
+    answer = await get_routed(port, "api", "/version", anonymous)
     assert answer.echo["server"] == "secure"
     assert (await get(port, "mistrusted", "/", anonymous)).status == 503
     # An API server, which identifies clients by their tokens.
@@ -218,6 +220,18 @@ async def token(client: Client, namespace: str) -> str:
     key = Key(namespace, "istiod")
     answer = await client.create_subresource(SERVICE_ACCOUNT, key, "token", body)
     return str(answer["status"]["token"])
+
+
+async def get_routed(port: int, name: str, path: str, trust: ssl.SSLContext) -> Answer:
+    """Request a path once the gateway knows an endpoint of its Service, and return the answer.
+
+    kube-proxy and istiod learn that a pod is ready later than the test.
+    """
+    async with asyncio.timeout(30):
+        while True:
+            answer = await get(port, name, path, trust)
+            if answer.status != HTTPStatus.SERVICE_UNAVAILABLE:
+                return answer
 
 
 async def get(

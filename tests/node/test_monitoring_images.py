@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 
 import pytest
 
-from pergola.api.kinds import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, CRD, SERVICE
+from pergola.api.kinds import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, SERVICE
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, maps_at
 from pergola.kube.client import Client
 from pergola.kube.errors import AlreadyExists, NotFound
@@ -21,7 +21,7 @@ from pergola.operator.components.priority_classes import PRIORITY_CLASSES
 from pergola.sandbox import Sandbox
 from pergola.sandbox.binaries import find
 from pergola.sandbox.on_demand import PROMETHEUS_CRDS
-from pergola.testing.crds import is_established
+from pergola.testing.crds import serve
 from pergola.testing.garden import landscape
 from pergola.testing.shared import require_images
 from pergola.testing.waiting import until
@@ -65,9 +65,7 @@ async def monitoring(node_client: Client, node_namespace: str) -> AsyncIterator[
     for file in sorted(find((PROMETHEUS_CRDS,))[PROMETHEUS_CRDS].iterdir()):
         crd = parse(file.read_text())
         assert isinstance(crd, dict)
-        with contextlib.suppress(AlreadyExists):
-            await node_client.create(crd)
-        await until(node_client, CRD, Key.of(crd), is_established)
+        await serve(node_client, crd)
     yield node_namespace
     for obj in observability(node_namespace):
         if obj["kind"] in CLUSTER_SCOPED:

@@ -1,4 +1,4 @@
-"""Caches of kinds that are defined later, such as those whose CRDs the operator brings."""
+"""Caches of kinds that are defined later, such as those whose CRDs the operator installs."""
 
 import asyncio
 from collections.abc import Collection

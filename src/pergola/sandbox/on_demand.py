@@ -14,8 +14,11 @@ GARDENER_APISERVER: Final = "gardener-apiserver"
 GARDENER_CONTROLLER_MANAGER: Final = "gardener-controller-manager"
 GARDENER_SCHEDULER: Final = "gardener-scheduler"
 GARDENER_ADMISSION_CONTROLLER: Final = "gardener-admission-controller"
+GARDENLET: Final = "gardenlet"
+GARDENLET_CHART: Final = "gardenlet-chart"
 TERMINAL_CONTROLLER_MANAGER: Final = "terminal-controller-manager"
 HELM: Final = "helm"
+REGISTRY: Final = "registry"
 VPA_RECOMMENDER: Final = "vpa-recommender"
 VPA_UPDATER: Final = "vpa-updater"
 VPA_ADMISSION_CONTROLLER: Final = "vpa-admission-controller"
@@ -28,6 +31,7 @@ PROMETHEUS: Final = "prometheus"
 ALERTMANAGER: Final = "alertmanager"
 BLACKBOX_EXPORTER: Final = "blackbox-exporter"
 
+_DISTRIBUTION: Final = "github.com/distribution/distribution/v3"
 _OPERATOR: Final = "github.com/prometheus-operator/prometheus-operator"
 _PROMETHEUS_STAMPS: Final = {"github.com/prometheus/common/version.Version": "{number}"}
 
@@ -63,17 +67,33 @@ GARDENER: Final = Module(
     versioned="github.com/gardener/gardener",
     stamps=kubernetes_stamps("k8s.io/component-base/version"),
 )
+# Apart from the others, so that they are built without what only gardenlet requires.
+SEED_AGENT: Final = Module(
+    directory=GO_MODULES / "gardenlet",
+    packages={GARDENLET: "github.com/gardener/gardener/cmd/gardenlet"},
+    versioned="github.com/gardener/gardener",
+    stamps=kubernetes_stamps("k8s.io/component-base/version"),
+    # The chart by which the operator deploys it, for tests: `binaries.find((GARDENLET_CHART,))`.
+    folders={GARDENLET_CHART: Folder("github.com/gardener/gardener", "charts/gardener/gardenlet")},
+)
 TERMINALS: Final = Module(
     directory=GO_MODULES / "terminal-controller-manager",
     packages={TERMINAL_CONTROLLER_MANAGER: "github.com/gardener/terminal-controller-manager"},
     versioned="github.com/gardener/terminal-controller-manager",
 )
-# A tool, which no image has: `binaries.find((HELM,))`.
+# In Pergola's own image, whose operator renders charts with it.
 CHARTS: Final = Module(
     directory=GO_MODULES / "helm",
     packages={HELM: "helm.sh/helm/v3/cmd/helm"},
     versioned="helm.sh/helm/v3",
     stamps={"helm.sh/helm/v3/internal/version.version": "{version}"},
+)
+# A program for tests, which no image has: `binaries.find((REGISTRY,))`.
+OCI_REGISTRY: Final = Module(
+    directory=GO_MODULES / "registry",
+    packages={REGISTRY: f"{_DISTRIBUTION}/cmd/registry"},
+    versioned=_DISTRIBUTION,
+    stamps={f"{_DISTRIBUTION}/version.version": "{version}"},
 )
 VERTICAL_AUTOSCALING: Final = Module(
     directory=GO_MODULES / "vertical-pod-autoscaler",
@@ -131,8 +151,10 @@ ON_DEMAND: Final = (
     DRUID,
     BACKUP_RESTORE,
     GARDENER,
+    SEED_AGENT,
     TERMINALS,
     CHARTS,
+    OCI_REGISTRY,
     VERTICAL_AUTOSCALING,
     STATE_METRICS,
     RBAC_PROXY,

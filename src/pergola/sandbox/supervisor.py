@@ -19,6 +19,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from pergola.runtime.task_group import TaskGroup
 from pergola.sandbox import directory
 from pergola.sandbox.child import Child
 from pergola.sandbox.errors import SandboxError
@@ -26,6 +27,7 @@ from pergola.sandbox.node import enclosure
 from pergola.sandbox.node.forwarder import ANY, Address, Forwarder
 from pergola.sandbox.plan import PLAN, SOCKET, STATE, Plan
 from pergola.sandbox.processes import ProcessId
+from pergola.sandbox.pumping import Connections, Stream
 
 
 class Supervisor:
@@ -53,7 +55,8 @@ class Supervisor:
             if process is not None:
                 loop.add_reader(process, self._ended.set)
         self._changed()
-        server = await asyncio.start_unix_server(self._serve, sock=self._control)
+        callers = Connections()
+        server = await asyncio.start_unix_server(callers.served_by(self._serve), sock=self._control)
         if self._plan["node"] is not None:
             await self._forward_api_server(self._plan["node"]["port"])
         try:
@@ -61,29 +64,30 @@ class Supervisor:
         finally:
             await self._end()
             server.close()
+            await callers.end()
 
     async def _forward_api_server(self, inside: int) -> None:
         port = socket.socket(fileno=self._plan["port"])
         await self._outside.forwarder.serve(port, Address("127.0.0.1", inside))
 
     async def _end(self) -> None:
-        self._outside.forwarder.close_all()
-        async with asyncio.TaskGroup() as group:
+        await self._outside.forwarder.close_all()
+        async with TaskGroup() as group:
             for child in self._children.values():
                 group.create_task(child.kill())
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _serve(self, caller: Stream) -> None:
         with contextlib.suppress(ConnectionError):
-            request = json.loads(await reader.readline() or "{}")
+            request = json.loads(await caller.reader.readline() or "{}")
             if request.get("command") == "stop":
                 # The caller waits until the connection closes, which happens at exit.
-                self._last_callers.append(writer)
+                self._last_callers.append(caller.writer)
                 self._ended.set()
                 return
             answer = await self._answer(request)
-            writer.write(json.dumps(answer).encode() + b"\n")
-            await writer.drain()
-        writer.close()
+            caller.writer.write(json.dumps(answer).encode() + b"\n")
+            await caller.writer.drain()
+        caller.writer.close()
 
     async def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
         command, child = request.get("command"), self._children.get(request.get("component", ""))

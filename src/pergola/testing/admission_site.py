@@ -108,7 +108,7 @@ def _present(context: ssl.SSLContext, authority: Authority) -> None:
 
 async def read_answer(reader: asyncio.StreamReader) -> bytes:
     """Return one response, or what was received before the server closed the connection."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         try:
             head = await reader.readuntil(b"\r\n\r\n")
         except asyncio.IncompleteReadError as error:

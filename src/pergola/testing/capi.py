@@ -6,13 +6,12 @@
 
 It is built from its Go module like the sandbox's programs (`pergola sandbox build --all`). It needs
 a cluster of its own: it installs CRDs and webhooks for Cluster API's kinds, and reconciles all
-objects of them. `docs/cluster-api-core-manager.md` explains flags and patches.
+objects of them. `docs/how-to/cluster-api-core-manager.md` explains flags and patches.
 """
 
 import asyncio
 import os
 import signal
-import socket
 import subprocess
 from base64 import b64encode
 from collections.abc import AsyncGenerator, Iterator, Sequence
@@ -34,12 +33,13 @@ from pergola.sandbox.module import CLUSTER_API_CONFIG, CLUSTER_API_MANAGER
 from pergola.sandbox.processes import ProcessId, die_with
 from pergola.sandbox.progress import Progress, silent
 from pergola.testing.crds import is_established
+from pergola.testing.ports import held_port
 from pergola.testing.waiting import until
 
 _HOST: Final = "127.0.0.1"
 _FIELD_MANAGER: Final = "pergola-testing"
 _READY_SECONDS: Final = 60.0
-_LOG_SECONDS: Final = 30.0
+_LOG_SECONDS: Final = 60.0
 _GRACE_SECONDS: Final = 15.0
 _INTERVAL: Final = 0.1
 _DAY: Final = timedelta(days=1)
@@ -180,16 +180,17 @@ async def core_manager(
     parts = await asyncio.to_thread(
         binaries.find, (CLUSTER_API_MANAGER, CLUSTER_API_CONFIG), progress
     )
-    ports = _free_ports()
     authority = _certify(directory)
-    async with Client.connect(load(kubeconfig)) as client:
-        await _install(client, parts[CLUSTER_API_CONFIG], ports.webhooks, authority)
-    core = CoreManager(parts[CLUSTER_API_MANAGER], kubeconfig, directory, ports, flags)
-    try:
-        await core.start()
-        yield core
-    finally:
-        await core.stop()
+    with held_port(_HOST) as health, held_port(_HOST) as webhooks:
+        async with Client.connect(load(kubeconfig)) as client:
+            await _install(client, parts[CLUSTER_API_CONFIG], webhooks, authority)
+        ports = _Ports(webhooks=webhooks, health=health)
+        core = CoreManager(parts[CLUSTER_API_MANAGER], kubeconfig, directory, ports, flags)
+        try:
+            await core.start()
+            yield core
+        finally:
+            await core.stop()
 
 
 def _flags(kubeconfig: Path, directory: Path, ports: _Ports) -> Iterator[str]:
@@ -201,13 +202,6 @@ def _flags(kubeconfig: Path, directory: Path, ports: _Ports) -> Iterator[str]:
     # There is no flag for the address of the webhooks: they are served on all addresses.
     yield f"--webhook-port={ports.webhooks}"
     yield f"--webhook-cert-dir={directory}"
-
-
-def _free_ports() -> _Ports:
-    with socket.socket() as one, socket.socket() as other:
-        for free in (one, other):
-            free.bind((_HOST, 0))
-        return _Ports(one.getsockname()[1], other.getsockname()[1])
 
 
 def _certify(directory: Path) -> bytes:

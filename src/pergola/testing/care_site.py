@@ -1,13 +1,12 @@
 """A runtime cluster whose Garden has components as a test wants them, without controllers."""
 
-import asyncio
 import contextlib
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
 from pergola.api.conditions import get_condition, timestamp
-from pergola.api.kinds import DEPLOYMENT
+from pergola.api.kinds import DEPLOYMENT, SECRET
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at
 from pergola.api.operator_v1alpha1 import GARDEN, Garden, garden_from
 from pergola.api.operator_v1alpha1.garden import CARE_CONDITIONS
@@ -16,13 +15,16 @@ from pergola.kube.client import Client
 from pergola.kube.errors import AlreadyExists
 from pergola.operator.care.api_server import Probe
 from pergola.operator.care.check import DEPLOYMENTS
-from pergola.operator.care.watches import ETCD
 from pergola.operator.components.etcds.access import ROLES
 from pergola.operator.components.etcds.etcd import etcd
 from pergola.operator.components.managed_resources import expected
+from pergola.operator.copies import Copies
 from pergola.operator.garden.credentials import Credentials
+from pergola.operator.garden.etcd_objects import ETCD
 from pergola.operator.garden.landscape import Landscape
 from pergola.runtime.clock import SystemClock
+from pergola.runtime.controlling.unit import Unit
+from pergola.runtime.task_group import TaskGroup
 from pergola.testing.care import GOOD
 from pergola.testing.crds import install_definitions
 from pergola.testing.garden import landscape
@@ -40,11 +42,25 @@ _KINDS: Final = (
     (ETCD, "garden"),
     (DEPLOYMENT, "garden"),
 )
+_READ: Final = (
+    (MANAGED_RESOURCE, "garden"),
+    (MANAGED_RESOURCE, "istio-system"),
+    (ETCD, "garden"),
+    (DEPLOYMENT, "garden"),
+    (SECRET, "garden"),
+)
 
 
 def template(garden: Garden) -> Landscape:
     """Return the landscape of a Garden without what is read from clusters."""
     return replace(landscape(), garden=garden, credentials=Credentials())
+
+
+def with_copies(copies: Copies, care: Unit) -> Unit:
+    """Return a unit with care and those copies that it reads."""
+    read = [copies.of(kind, namespace) for kind, namespace in _READ]
+    beside = [*read, *care.caches]
+    return Unit(care.name, caches=[copies.of(GARDEN)], beside=beside, controllers=care.controllers)
 
 
 class SwitchedCluster:
@@ -100,7 +116,7 @@ class CareSite:
     async def heal(self) -> None:
         """Create all components of the Garden, healthy."""
         found = expected(template(garden_from(MINIMAL)))
-        async with asyncio.TaskGroup() as group:
+        async with TaskGroup() as group:
             for key, condition in found:
                 group.create_task(self.put_resource(key.name, key.namespace, label=condition))
             for role in ROLES:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Final
 
-from pergola.api.kinds import CLUSTER_ROLE, CRD, CSR, EVENT, MACHINE, NODE
+from pergola.api.kinds import CLUSTER_ROLE, CSR, EVENT, MACHINE, NODE
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at
 from pergola.kube.client import PAGE, Client, ObjectList
 from pergola.kube.credentials import Combined, Constant
@@ -29,7 +29,7 @@ from pergola.runtime.clock import Clock
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 from pergola.testing.certificate_requests import new_key, request_pem, signing_request
-from pergola.testing.crds import is_established
+from pergola.testing.crds import serve
 from pergola.testing.objects import definition
 from pergola.testing.service_accounts import until_allowed
 from pergola.testing.waiting import PATIENCE, until
@@ -110,7 +110,7 @@ class Site:
     """A Node, its Machine's namespace, and the users who request certificates.
 
     Attributes:
-        recorder: as whom the approver works.
+        recorder: the identity of the approver.
     """
 
     client: Client
@@ -255,9 +255,7 @@ async def certificate_site(
 
 
 async def _serve_machines(client: Client) -> None:
-    wanted = definition(MACHINE)
-    await client.apply(wanted, manager="pergola-testing", force=True)
-    await until(client, CRD, Key.of(wanted), is_established)
+    await serve(client, definition(MACHINE))
 
 
 async def _let_ask(site: Site) -> None:

@@ -2,11 +2,9 @@
 
 from typing import Final
 
-from pergola.api.kinds import CRD
-from pergola.api.objects import JsonObject, Key, name_of
+from pergola.api.objects import JsonObject
 from pergola.kube.client import Client
-from pergola.testing.crds import is_established
-from pergola.testing.waiting import until
+from pergola.testing.crds import serve
 
 _KINDS: Final = {
     "CiliumNetworkPolicy": ("ciliumnetworkpolicies", "Namespaced"),
@@ -44,7 +42,4 @@ def open_crd(group: str, version: str, kind: str, plural: str, scope: str) -> Js
 
 async def install(client: Client, crds: list[JsonObject]) -> None:
     """Return when the kinds are served."""
-    for crd in crds:
-        await client.apply(crd, manager="pergola-testing", force=True)
-    for crd in crds:
-        await until(client, CRD, Key("", name_of(crd)), is_established)
+    await serve(client, *crds)

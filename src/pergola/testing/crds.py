@@ -12,29 +12,30 @@ from pergola.api.resources_v1alpha1 import managed_resource_crd
 from pergola.kube.client import Client
 from pergola.kube.errors import ApiError, NotFound, UnknownKind
 from pergola.operator.components.definitions import GROUPS, load
+from pergola.resource_manager.controllers.managed_resource.definitions import set_up_storage
+from pergola.testing.waiting import until_gone
 
 
 async def install_crds(client: Client) -> None:
     """Return when the ManagedResource API is served."""
-    await _install(client, managed_resource_crd())
+    await serve(client, managed_resource_crd())
 
 
 async def install_extension_crds(client: Client) -> None:
     """Return when ManagedResources, Clusters and our extension kinds are served."""
-    for definition in (
+    await serve(
+        client,
         managed_resource_crd(),
         network_crd(),
         cluster_crd(),
         infrastructure_crd(),
         bastion_crd(),
-    ):
-        await _install(client, definition)
+    )
 
 
 async def install_operator_crds(client: Client) -> None:
     """Return when Gardens, the operator's Extensions and ManagedResources are served."""
-    for definition in (managed_resource_crd(), garden_crd(), extension_crd()):
-        await _install(client, definition)
+    await serve(client, managed_resource_crd(), garden_crd(), extension_crd())
 
 
 async def install_garden_extension_crds(client: Client) -> None:
@@ -44,9 +45,8 @@ async def install_garden_extension_crds(client: Client) -> None:
 
 async def install_garden_crds(client: Client, *keys: str) -> None:
     """Return when the kinds in these groups of definitions are served."""
-    for group in GROUPS:
-        for definition in load(group) if group.key in keys else ():
-            await _install(client, definition)
+    wanted = [crd for group in GROUPS if group.key in keys for crd in load(group)]
+    await serve(client, *wanted)
 
 
 async def install_definitions(client: Client, *names: str) -> None:
@@ -55,37 +55,44 @@ async def install_definitions(client: Client, *names: str) -> None:
     Args:
         names: of their CustomResourceDefinitions, such as `etcds.druid.gardener.cloud`.
     """
-    for group in GROUPS:
-        if group.names & {*names}:
-            for definition in load(group):
-                if name_of(definition) in names:
-                    await _install(client, definition)
+    groups = [group for group in GROUPS if group.names & {*names}]
+    wanted = [crd for group in groups for crd in load(group) if name_of(crd) in names]
+    await serve(client, *wanted)
 
 
-async def _install(client: Client, wanted: JsonObject) -> None:
-    key = Key("", name_of(wanted))
-    async with asyncio.timeout(30):
-        while True:
-            try:
-                live = await client.get(CRD, key)
-            except NotFound:
-                await client.apply(wanted, manager="pergola-testing", force=True)
-                continue
-            if is_established(live):
-                await served(client, gvk_of(live))
-                return
+async def serve(client: Client, *definitions: JsonObject) -> None:
+    """Apply the CustomResourceDefinitions that do not exist; return when their kinds are served."""
+    for definition in definitions:
+        try:
+            await client.get(CRD, Key("", name_of(definition)))
+        except NotFound:
+            await client.apply(definition, manager="pergola-testing", force=True)
+    for definition in definitions:
+        await served(client, gvk_of(definition))
+
+
+async def delete_definition(client: Client, key: Key) -> None:
+    """Delete a CustomResourceDefinition with its instances, and return when it is gone.
+
+    Raises:
+        NotFound: There is none of this name.
+    """
+    await set_up_storage(client, await client.get(CRD, key))
+    await client.delete(CRD, key)
+    await until_gone(client, CRD, key)
 
 
 async def served(client: Client, gvk: GroupVersionKind) -> None:
     """Return when a kind is served, which is a moment after its CRD says so."""
-    while True:
-        try:
-            await client.list(gvk, metadata_only=True)
-        except (UnknownKind, ApiError):
-            client.discovery.forget(gvk)
-            await client.get_raw("/version")
-        else:
-            return
+    async with asyncio.timeout(60):
+        while True:
+            try:
+                await client.list(gvk, metadata_only=True)
+            except (UnknownKind, ApiError):
+                client.discovery.forget(gvk)
+                await client.get_raw("/version")
+            else:
+                return
 
 
 def is_established(crd: JsonObject) -> bool:

@@ -24,7 +24,7 @@ MANAGER: Final = Key("garden", "gardener-resource-manager")
 _FILES: Final = ("rbac-target.yaml", "network-policies.yaml", "deployment.yaml")
 _PODS: Final = f"app={MANAGER.name}"
 _FIELD_MANAGER: Final = "pergola-testing"
-_PATIENCE: Final = 100.0  # seconds; the image may have to be built
+_PATIENCE: Final = 200.0  # seconds; the image may have to be built
 
 
 def manifests(chart: Path) -> Iterator[JsonObject]:

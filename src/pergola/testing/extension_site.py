@@ -29,6 +29,8 @@ from pergola.testing.crds import install_extension_crds
 from pergola.testing.waiting import PATIENCE, until, until_gone
 from pergola.testing.world import RecordingClient
 
+__all__ = ["ExtensionSite", "RecordingActuator", "extension_site", "recording_actuator"]
+
 Act = Callable[[Context, JsonObject], Awaitable[Status | None]]
 
 
@@ -145,7 +147,9 @@ class ExtensionSite:
         spec: JsonObject | None = None,
     ) -> JsonObject:
         """Create the resource, with an operation annotation if one is given."""
-        metadata: JsonObject = {"name": self.key.name, "namespace": self.namespace}
+        metadata: JsonObject = {"name": self.key.name}
+        if self.key.namespace:
+            metadata["namespace"] = self.key.namespace
         if operation:
             metadata["annotations"] = request(operation)
         if finalizers:

@@ -5,6 +5,7 @@
 
 import os
 import subprocess
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -61,6 +62,15 @@ def helm(*arguments: str, values: JsonObject | None = None) -> str:
         HelmError: it failed.
         SandboxError: Helm cannot be built.
     """
+    return _run(arguments, values).stdout
+
+
+def push(package: Path, repository: str, *options: str) -> str:
+    """Push the package of a chart, and return the report of Helm; raises as `helm` does."""
+    return _run(("push", str(package), repository, *options), None).stderr
+
+
+def _run(arguments: Sequence[str], values: JsonObject | None) -> subprocess.CompletedProcess[str]:
     given = ["--values", "-"] if values is not None else []
     # Helm's cache about clusters must neither outlive them nor be in the user's home.
     with TemporaryDirectory(prefix="pergola-helm-") as folder:
@@ -75,7 +85,7 @@ def helm(*arguments: str, values: JsonObject | None = None) -> str:
         )
     if answer.returncode:
         raise HelmError(f"{answer.stdout}{answer.stderr}".strip())
-    return answer.stdout
+    return answer
 
 
 @cache

@@ -1,11 +1,13 @@
 """A cluster whose API server calls the operator's webhooks, as tests see it."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
+from typing import Final
 
 from pergola.admission.configurations import configuration_keys
 from pergola.api.operator_config import API_VERSION, KIND, configuration_from
+from pergola.api.operator_v1alpha1 import EXTENSION
 from pergola.kube.client import Client
 from pergola.kube.errors import ApiError, NotFound
 from pergola.operator.serving import WebhookServing
@@ -15,6 +17,10 @@ from pergola.runtime.clock import SystemClock
 from pergola.runtime.metrics import Metrics
 from pergola.testing.gardens import GARDENER, MINIMAL, with_values
 from pergola.testing.waiting import PATIENCE, running, until
+
+_DEPLOYMENT: Final = {
+    "extension": {"helm": {"ociRepository": {"ref": "registry.example/probe:v1"}}}
+}
 
 
 class OperatorSite:
@@ -55,25 +61,36 @@ class OperatorSite:
             async with running(*serving.units, *serving.leading()):
                 for gvk, key in configuration_keys(CONFIGURATION_NAME):
                     await until(self.client, gvk, key, lambda _: True)
-                await self._until(self._is_reviewed, expected=True)
+                await self._until_called(expected=True)
                 yield serving
             await serving.unregister()
-            await self._until(self._is_reviewed, expected=False)
+            await self._until_called(expected=False)
 
     async def unregister(self) -> None:
         """Remove the registration that a process left; return when nothing is reviewed any more."""
         for gvk, key in configuration_keys(CONFIGURATION_NAME):
             with suppress(NotFound):
                 await self.client.delete(gvk, key)
-        await self._until(self._is_reviewed, expected=False)
+        await self._until_called(expected=False)
 
-    async def _until(self, probe: Callable[[], Awaitable[bool]], *, expected: bool) -> None:
-        """Return when the API server acts on the registration, which it learns of by watching."""
+    async def _until_called(self, *, expected: bool) -> None:
+        """Return when the API server acts on both registrations, each of which it watches."""
         async with asyncio.timeout(PATIENCE):
-            while await probe() != expected:
+            while {await self._is_validated(), await self._is_defaulted()} != {expected}:
                 await self.client.get_raw("/version")
 
-    async def _is_reviewed(self) -> bool:
+    async def _is_defaulted(self) -> bool:
+        """Return whether an Extension gets a default that the schema does not have."""
+        kind = {"apiVersion": EXTENSION.api_version, "kind": EXTENSION.kind}
+        spec = {"resources": [{"kind": "Extension", "type": "probe"}], "deployment": _DEPLOYMENT}
+        probe = {**kind, "metadata": {"name": "probe"}, "spec": spec}
+        try:
+            stored = await self.client.create(probe, dry_run=True)
+        except ApiError:
+            return True
+        return "primary" in stored["spec"]["resources"][0]
+
+    async def _is_validated(self) -> bool:
         """Return whether a Garden that the schema allows is refused."""
         at = f"{GARDENER}.gardenerDashboard"
         values = {"metadata.name": "probe", at: {"enableTokenLogin": False}}

@@ -3,11 +3,10 @@
 import asyncio
 import json
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from typing import Any, Final, Self
 
 from pergola.api.kinds import (
-    CRD,
     EVENT,
     GATEWAY,
     INGRESS,
@@ -20,11 +19,10 @@ from pergola.api.kinds import (
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, labels_of, map_at
 from pergola.controllers.network_policy import Settings, network_policy
 from pergola.kube.client import Client
-from pergola.kube.errors import AlreadyExists
 from pergola.runtime.caching.cache import Cache
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
-from pergola.testing.crds import is_established
+from pergola.testing.crds import serve
 from pergola.testing.objects import definition
 from pergola.testing.waiting import PATIENCE, running, settled, until, until_gone
 from pergola.testing.world import RecordingClient
@@ -127,6 +125,23 @@ class PolicySite:
 
         await self._when(lambda: bool(found()), lambda: f"no Event of reason {reason}")
         return found()[0]
+
+    async def reported(self) -> list[JsonObject]:
+        """Wait for Events of the controller in the namespace; return those that there are.
+
+        The API server reports repairs of cluster IPs in the same namespace.
+        """
+
+        def found() -> list[JsonObject]:
+            return [
+                event
+                for key, event in self._events.items()
+                if key.namespace == self.namespace
+                and event.get("reportingController") == "networkpolicy-controller"
+            ]
+
+        await self._when(lambda: bool(found()), lambda: "there are no Events")
+        return found()
 
     def _is_ours(self, policy: JsonObject) -> bool:
         return labels_of(policy).get(f"{L}service-namespace") == self.namespace
@@ -263,11 +278,7 @@ def ports_of(policy: JsonObject) -> object:
 
 async def install_istio(client: Client) -> None:
     """Install Istio's kinds; return when they are served."""
-    for gvk in (VIRTUAL_SERVICE, GATEWAY):
-        crd = definition(gvk)
-        with suppress(AlreadyExists):
-            await client.create(crd)
-        await until(client, CRD, Key("", crd["metadata"]["name"]), is_established)
+    await serve(client, *map(definition, (VIRTUAL_SERVICE, GATEWAY)))
 
 
 def virtual_service(site: PolicySite, *gateways: str) -> JsonObject:

@@ -95,7 +95,7 @@ def _list(name: str, items: list[JsonValue]) -> JsonValue:
 
 
 def _key(name: str, items: Sequence[JsonObject]) -> str | None:
-    """Return the field that tells the items of a list apart, if one does."""
+    """Return the field that distinguishes the items of a list, or None."""
     if name == "ports":  # of a Service; those of a container need not be unique
         return "port" if all("port" in item for item in items) else None
     return _KEYS.get(name)

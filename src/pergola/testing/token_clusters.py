@@ -29,7 +29,7 @@ from pergola.resource_manager.controllers.token_requestor import (
 )
 from pergola.resource_manager.controllers.token_requestor.observe import data_of, token_of
 from pergola.runtime.clock import FakeClock
-from pergola.runtime.controlling.controller import Again, Controller, Done, Outcome
+from pergola.runtime.controlling.controller import Again, Done, Outcome, Workers
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 from pergola.testing.namespaces import delete_namespace
@@ -38,7 +38,7 @@ from pergola.testing.world import RecordingClient
 
 TWELVE_HOURS: Final = timedelta(hours=12)
 """The default lifetime of tokens."""
-NEARLY: Final = timedelta(seconds=30)
+NEARLY: Final = timedelta(seconds=90)
 """The tolerance of times: a token's life begins a moment after the test read the clock."""
 
 
@@ -136,7 +136,7 @@ class Clusters:
         """Run one reconciliation and return its outcome."""
         assert self.unit is not None
         controller = self.unit.controllers[0]
-        assert isinstance(controller, Controller)
+        assert isinstance(controller, Workers)
         # The controller keeps its reconcile function private.
         outcome = await controller._reconcile(Key(self.namespace, name))  # noqa: SLF001
         assert isinstance(outcome, Done | Again)

@@ -1,4 +1,4 @@
-"""Waiting for the expected state of objects on a real API server: by watching, never by polling.
+"""Waiting for the expected state of objects on a real API server: by watching, not by polling.
 
 service = await until(client, SERVICE, Key("demo", "web"), lambda obj: "web" in labels_of(obj))
 await until_gone(client, POLICY, Key("demo", "ingress-to-web-tcp-80"))
@@ -7,7 +7,7 @@ async with running(unit):
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final, Protocol
 
@@ -17,10 +17,11 @@ from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.kube.client import Client
 from pergola.kube.selectors import select_name
 from pergola.runtime.caching.cache import Cache
-from pergola.runtime.controlling.unit import Unit
+from pergola.runtime.controlling.unit import Unit, Watching
 
-PATIENCE: Final = 30.0
+PATIENCE: Final = 60.0
 _IDLE_LOOKS: Final = 3
+_UNSERVED_PAUSE: Final = 0.2  # seconds
 _RUNNING: Final[list[Unit]] = []
 
 
@@ -68,21 +69,40 @@ class MayBeIdle(Protocol):
         ...
 
 
-async def settled(working: MayBeIdle, client: Client, *, patience: float = PATIENCE) -> None:
+async def settled(
+    working: MayBeIdle,
+    client: Client,
+    *,
+    caches: Iterable[Watching] = (),
+    patience: float = PATIENCE,
+) -> None:
     """Wait until there is nothing to do, and no cache is behind the server.
 
-    This includes the caches of all units that are `running`: a server under load notifies its
-    watches late.
+    A server under load notifies its watches late.
+
+    Args:
+        caches: these must not be behind, nor the caches of all units that are `running`.
     """
+    followed = [cache for cache in caches if isinstance(cache, Cache)]
     async with asyncio.timeout(patience):
         while True:
             idle = 0
             while idle < _IDLE_LOOKS:
                 idle = idle + 1 if working.is_idle else 0
                 await client.get_raw("/version")
-            behind = await asyncio.gather(*(cache.is_behind() for cache in _caches()))
-            if not any(behind) and working.is_idle:
+            if not await _is_behind(followed) and working.is_idle:
                 return
+
+
+async def noticed(*, patience: float = PATIENCE) -> None:
+    """Wait until all units that are `running` have noticed all changes so far, busy or not."""
+    async with asyncio.timeout(patience):
+        while await _is_behind():
+            pass
+
+
+async def _is_behind(more: Sequence[Cache[Any]] = ()) -> bool:
+    return any(await asyncio.gather(*(cache.is_behind() for cache in (*_caches(), *more))))
 
 
 def _caches() -> list[Cache[Any]]:
@@ -133,12 +153,21 @@ async def _states(
         while True:
             yield await changed.get()
 
-    following = asyncio.create_task(cache.run())
+    following = [asyncio.create_task(cache.run()), asyncio.create_task(_insist(cache))]
     try:
         yield states()
     finally:
-        following.cancel()
-        await asyncio.gather(following, return_exceptions=True)
+        for task in following:
+            task.cancel()
+        await asyncio.gather(*following, return_exceptions=True)
+
+
+async def _insist(cache: Cache[JsonObject]) -> None:
+    """Look often for a kind that is not served: alone, a cache pauses longer than tests wait."""
+    while True:
+        await asyncio.sleep(_UNSERVED_PAUSE)
+        if cache.served is False:
+            cache.wake()
 
 
 def _whole(obj: JsonObject) -> JsonObject:

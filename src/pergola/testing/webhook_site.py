@@ -15,7 +15,7 @@ import orjson
 
 from pergola.admission.configurations import configuration_keys
 from pergola.api import marks
-from pergola.api.kinds import CRD, SERVICE_ACCOUNT, VERTICAL_POD_AUTOSCALER
+from pergola.api.kinds import SERVICE_ACCOUNT, VERTICAL_POD_AUTOSCALER
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, maps_at
 from pergola.api.resource_manager_config import ResourceManagerConfiguration, configuration_from
 from pergola.kube.client import Client
@@ -29,7 +29,7 @@ from pergola.resource_manager.webhooks.extension_validation.simple_kinds import 
 from pergola.resource_manager.webhooks.system_components_config import CONSIDER
 from pergola.runtime.metrics import Metrics
 from pergola.sandbox import Sandbox
-from pergola.testing.crds import is_established
+from pergola.testing.crds import serve
 from pergola.testing.objects import definition
 from pergola.testing.waiting import PATIENCE, running, until
 
@@ -149,11 +149,7 @@ class WebhookSite:
     async def add_definitions(self, definitions: Iterable[JsonObject]) -> None:
         """Create CRDs; return when the API server serves them."""
         wanted = list(definitions)
-        for crd in wanted:
-            with suppress(AlreadyExists):
-                await self.client.create(crd)
-        for crd in wanted:
-            await until(self.client, CRD, Key.of(crd), is_established)
+        await serve(self.client, *wanted)
 
     async def ask(
         self,

@@ -11,6 +11,7 @@ Each world has namespaces of its own, so that tests run side by side on one sand
 import asyncio
 import base64
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -26,6 +27,7 @@ from pergola.api.objects import (
 )
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.kube.client import Client
+from pergola.kube.errors import Conflict
 from pergola.resource_manager.controllers.garbage_collector import Settings as GarbageSettings
 from pergola.resource_manager.manager import Options, ResourceManager
 from pergola.runtime.clock import Clock
@@ -183,11 +185,11 @@ class World:
             "metadata": {"name": name, "namespace": self.namespace},
             "data": {key: base64.b64encode(value).decode() for key, value in data.items()},
         }
-        live = await self.client.find(SECRET, Key(self.namespace, name))
-        if live is None:
-            await self.client.create(secret)
-            return
-        await self.client.update({**live, "data": secret["data"]})
+        while (live := await self.client.find(SECRET, Key(self.namespace, name))) is not None:
+            with suppress(Conflict):  # an instance puts a finalizer on it, or takes it off
+                await self.client.update({**live, "data": secret["data"]})
+                return
+        await self.client.create(secret)
 
     async def edit(self, name: str, patch: JsonObject) -> JsonObject:
         """Apply a merge patch to a ManagedResource."""
@@ -245,7 +247,9 @@ class World:
     async def settled(self) -> None:
         """Wait until no controller of the last started instance has anything to do."""
         assert self.manager is not None
-        await waiting.settled(self.manager, self.client)
+        target = self.manager.target
+        caches = [*self.manager.source.unit.caches, *(target.caches() if target else ())]
+        await waiting.settled(self.manager, self.client, caches=caches)
 
     async def exists(self, gvk: GroupVersionKind, name: str) -> bool:
         """Return whether an object of this world's namespace exists."""

@@ -20,6 +20,7 @@ from pergola.kube.kubeconfig import load
 from pergola.sandbox import Sandbox
 from pergola.testing.crds import install_crds
 from pergola.testing.proxy import CuttableProxy
+from pergola.testing.traces import trace_collector
 from pergola.testing.world import RecordingClient, World
 
 PERGOLA = Path(sys.executable).parent / "pergola"
@@ -50,7 +51,9 @@ class Running:
     metrics: str
 
 
-async def end(config: JsonObject | str, folder: Path, *arguments: str) -> tuple[int, str]:
+async def end(
+    config: JsonObject | str, folder: Path, *arguments: str, **environment: str
+) -> tuple[int, str]:
     """Run a process that is expected to end; return its exit code and output."""
     path = folder / "config.yaml"
     path.write_text(config if isinstance(config, str) else json.dumps(config))
@@ -60,7 +63,7 @@ async def end(config: JsonObject | str, folder: Path, *arguments: str) -> tuple[
         *(arguments or ("--config", str(path))),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
-        env={"PATH": "/usr/bin:/bin"},
+        env={"PATH": "/usr/bin:/bin", **environment},
     )
     async with asyncio.timeout(60):
         output, _ = await process.communicate()
@@ -96,7 +99,7 @@ async def running(config: JsonObject, folder: Path, **environment: str) -> Async
         )
         if process.returncode is None:
             process.terminate()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             assert await process.wait() == 0
             await drain
     finally:
@@ -253,10 +256,13 @@ async def get(url: str) -> tuple[int, str]:
         return response.status, await response.text()
 
 
-async def eventually(url: str, status: int) -> None:
-    """Wait until a request is answered with a status."""
+async def eventually(url: str, status: int, *parts: str) -> str:
+    """Wait until a request is answered with a status and all parts of a text; return the text."""
     async with asyncio.timeout(60):
-        while (await get(url))[0] != status:  # noqa: ASYNC110 - another process changes it
+        while True:
+            found, text = await get(url)
+            if found == status and all(part in text for part in parts):
+                return text
             await asyncio.sleep(0.1)
 
 
@@ -276,19 +282,20 @@ async def test_endpoints_answer_as_the_original_ones(
             "/readyz/source-informer-sync",
             "/readyz/target-informer-sync",
         ):
-            assert (await get(served.health + path))[0] == 200, path
-        _, text = await get(served.metrics + "/metrics")
-    for name in (
-        'controller_runtime_reconcile_total{controller="managedresource",result="requeue_after"}',
-        'controller_runtime_reconcile_time_seconds_bucket{controller="health"',
-        'controller_runtime_max_concurrent_reconciles{controller="managedresource"} 5.0',
-        "workqueue_adds_total{",
-        "workqueue_depth{",
-        "workqueue_queue_duration_seconds_bucket{",
-        "workqueue_unfinished_work_seconds{",
-        "workqueue_longest_running_processor_seconds{",
-    ):
-        assert name in text, name
+            await eventually(served.health + path, 200)
+        # A run is counted when it is over, a moment after its last write.
+        text = await eventually(
+            served.metrics + "/metrics",
+            200,
+            'controller_runtime_reconcile_total{controller="managedresource",result="requeue_after"}',
+            'controller_runtime_reconcile_time_seconds_bucket{controller="health"',
+            'controller_runtime_max_concurrent_reconciles{controller="managedresource"} 5.0',
+            "workqueue_adds_total{",
+            "workqueue_depth{",
+            "workqueue_queue_duration_seconds_bucket{",
+            "workqueue_unfinished_work_seconds{",
+            "workqueue_longest_running_processor_seconds{",
+        )
     assert re.search(r'rest_client_requests_total\{code="201",host="[^"]+",method="POST"\} ', text)
 
 
@@ -306,7 +313,7 @@ async def test_an_outage_of_the_api_server_makes_the_process_unready_and_not_unh
             await eventually(served.health + "/readyz", 500)
             status, text = await get(served.health + "/healthz?verbose")
             assert status == 200, text
-            assert (await get(served.health + "/healthz/apiserver-healthz"))[0] == 500
+            await eventually(served.health + "/healthz/apiserver-healthz", 500)
 
 
 async def test_the_configured_label_value_is_put_on_objects(
@@ -359,6 +366,12 @@ async def test_kubeconfigs_in_the_environment_override_the_file(
         )
 
 
+async def has_reconciled(served: Running) -> bool:
+    """Return whether a process has completed the run of a ManagedResource."""
+    _, text = await get(served.metrics + "/metrics")
+    return 'controller="managedresource",result="requeue_after"' in text
+
+
 async def test_two_replicas_share_a_lease_and_one_reconciles(
     world: World, sandbox: Sandbox, tmp_path: Path
 ) -> None:
@@ -370,9 +383,51 @@ async def test_two_replicas_share_a_lease_and_one_reconciles(
     async with running(config, folders[0]) as one, running(config, folders[1]) as other:
         await world.create("demo", world.config_map("a"))
         await world.healthy("demo")
-        texts = [(await get(served.metrics + "/metrics"))[1] for served in (one, other)]
+        async with asyncio.timeout(60):
+            while not any(counted := [await has_reconciled(served) for served in (one, other)]):
+                pass
         for served in (one, other):
-            assert (await get(served.health + "/readyz"))[0] == 200
-    assert sum('controller="managedresource",result="requeue_after"' in t for t in texts) == 1
+            await eventually(served.health + "/readyz", 200)
+    assert sorted(counted) == [False, True]
     lease = await world.client.get(LEASE, world.key("gardener-resource-manager"))
     assert not lease["spec"].get("holderIdentity")
+
+
+# Traces
+
+
+async def test_a_collector_gets_a_span_per_reconciliation_and_request(
+    world: World, sandbox: Sandbox, tmp_path: Path
+) -> None:
+    async with trace_collector() as collector:
+        config = only(world, sandbox.kubeconfig)
+        endpoint = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.endpoint}
+        async with running(config, tmp_path, **endpoint):
+            await world.create("traced", world.config_map("one"))
+            await world.applied("traced")
+    run = next(
+        span
+        for span in collector.named("reconcile managedresource")
+        if span.attributes["pergola.object"] == f"{world.namespace}/traced"
+        and any(child.name == "POST configmaps" for child in collector.children(span))
+    )
+    assert run.service == "pergola-resource-manager"
+    assert not run.is_request
+    requests = collector.children(run)
+    assert all(request.is_request for request in requests)
+    create = next(request for request in requests if request.name == "POST configmaps")
+    assert create.attributes["http.response.status_code"] == 201
+    assert create.attributes["url.path"] == f"/api/v1/namespaces/{world.namespace}/configmaps"
+
+
+async def test_an_unknown_protocol_of_traces_is_one_sentence(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    environment = {
+        "OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4317",
+        "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc",
+    }
+    code, said = await end(configuration(sandbox.kubeconfig), tmp_path, **environment)
+    assert code != 0
+    assert "OTEL_EXPORTER_OTLP_PROTOCOL is grpc" in said
+    assert "Traceback" not in said

@@ -1,6 +1,6 @@
 """Fixtures of a cluster without controllers, and of one that runs the pods of a Garden."""
 
-from pergola.testing.garden_world import garden_world
+from pergola.testing.garden_fixture import garden_world
 from pergola.testing.lone_cluster import fresh, lone_client, lone_sandbox, other
 
 __all__ = ["fresh", "garden_world", "lone_client", "lone_sandbox", "other"]

@@ -169,7 +169,9 @@ async def test_a_virtual_cluster_serves_with_the_rendered_flags_and_credentials(
         await garden.etcds_ready()
         pod = await garden.client.get(POD, MEMBER)
         await garden.client.delete(POD, MEMBER)
-        await until(garden.client, POD, MEMBER, lambda new: is_successor(new, pod))
+        await until(
+            garden.client, POD, MEMBER, lambda new: is_successor(new, pod), patience=PATIENCE
+        )
         await until(virtual, NAMESPACE, Key("", "kept"), lambda _: True, patience=PATIENCE)
 
 

@@ -1,4 +1,4 @@
-"""What a site reports about objects of which nothing runs."""
+"""Simulated status: a site reports on objects for which nothing runs."""
 
 from typing import Final
 

@@ -36,8 +36,8 @@ def pages() -> list[Page]:
     header = {"apiVersion": operator_config.API_VERSION, "kind": operator_config.KIND}
     operator = operator_config.configuration_from(header, source="the reference").config
     return [
-        Page("configuration.md", ResourceManagerConfiguration, manager),
-        Page("operator-configuration.md", OperatorConfiguration, operator),
+        Page("reference/configuration.md", ResourceManagerConfiguration, manager),
+        Page("reference/operator-configuration.md", OperatorConfiguration, operator),
     ]
 
 

@@ -1,4 +1,4 @@
-"""`docs/library.md` lists the public names of each package, which are those in its `__all__`."""
+"""The page of the library lists the names in the `__all__` of each public room."""
 
 import importlib
 import os
@@ -6,25 +6,10 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from tools.surface import ROOMS
 
-PAGE: Final = Path(__file__).parents[3] / "docs" / "library.md"
+PAGE: Final = Path(__file__).parents[3] / "docs" / "reference" / "library.md"
 BEGIN: Final = "<!-- generated: PERGOLA_WRITE_DOCS=1 make test ARGS=tests/unit/docs -->\n"
-ROOMS: Final = (
-    "kube",
-    "runtime",
-    "pki",
-    "secrets_manager",
-    "admission",
-    "flow",
-    "health",
-    "manifests",
-    "bundle",
-    "cloud.aws",
-    "extension_api",
-    "extension_api.caller",
-    "extensions",
-    "sandbox",
-)
 
 
 def reference() -> str:

@@ -1,4 +1,4 @@
-"""`docs/cluster-api.md` describes every field of the description of a network, and every reason."""
+"""The page about Cluster API describes every field of a description, and every reason."""
 
 import os
 from pathlib import Path
@@ -10,7 +10,7 @@ from pergola.externally_managed.mark import INVALID, MARKED, NO_ENDPOINT, WITHDR
 from pergola.externally_managed.status import PERGOLA_REASONS
 from pergola.kube.yaml import parse_documents
 
-PAGE: Final = Path(__file__).parents[3] / "docs" / "cluster-api.md"
+PAGE: Final = Path(__file__).parents[3] / "docs" / "reference" / "cluster-api.md"
 CHART: Final = Path(__file__).parents[3] / "charts" / "infra-manager"
 BEGIN: Final = "<!-- generated: PERGOLA_WRITE_DOCS=1 make test ARGS=tests/unit/docs -->\n"
 
@@ -33,7 +33,7 @@ def test_every_reason_of_the_ready_condition_is_explained() -> None:
 def test_the_manifests_of_the_chart_are_valid_yaml() -> None:
     kinds = [
         document.value["kind"]
-        for file in sorted(CHART.glob("*.yaml"))
+        for file in (CHART / "rbac.yaml", CHART / "webhook.yaml")
         for document in parse_documents(file.read_bytes())
         if isinstance(document.value, dict)
     ]

@@ -13,6 +13,7 @@ from pergola.sandbox.images import installation, pergola
 from pergola.sandbox.images.oci import Recipe
 from pergola.sandbox.images.offer import BASE
 from pergola.sandbox.images.pergola import PergolaImage
+from pergola.sandbox.on_demand import CHARTS, HELM
 
 ROOT = Path(__file__).parents[3]
 UV = Path(sys.executable).with_name("uv")
@@ -43,16 +44,20 @@ def of(stage: list[Instruction], word: str) -> list[str]:
 
 
 @pytest.fixture
-def recipe(monkeypatch: pytest.MonkeyPatch) -> Recipe:
+def recipe(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Recipe:
     """The recipe of the sandbox's image, with files as they are."""
     monkeypatch.setattr(pergola, "_slim", list)
     monkeypatch.setattr(pergola, "_compiled", list)
     monkeypatch.setattr(pergola, "system_libraries", lambda binaries: [])
-    return PergolaImage().recipe(lambda line: None, {})
+    helm = tmp_path / "helm"
+    helm.write_text("#!/bin/sh")
+    helm.chmod(0o755)
+    environ = {"PERGOLA_SANDBOX_BIN": str(tmp_path), "HOME": str(tmp_path)}
+    return PergolaImage().recipe(lambda line: None, environ)
 
 
 def test_both_images_have_the_same_entry_point_user_and_variables(recipe: Recipe) -> None:
-    _, final = stages()
+    *_, final = stages()
 
     (entrypoint,) = of(final, "ENTRYPOINT")
     assert json.loads(entrypoint) == list(recipe.entrypoint)
@@ -63,16 +68,19 @@ def test_both_images_have_the_same_entry_point_user_and_variables(recipe: Recipe
 
 
 def test_both_images_have_the_same_layout(recipe: Recipe) -> None:
-    build, final = stages()
+    _, build, final = stages()
     paths = {f"/{entry.path}" for layer in recipe.layers for entry in layer}
 
     copied = [text.split() for text in of(final, "COPY")]
-    assert {source for source, *_ in copied} == {"--from=build"}
+    assert {source for source, *_ in copied} == {"--from=build", "--from=helm"}
     targets = {path.removeprefix("/installed"): target for _, path, target in copied}
-    assert targets == {"/lib": "/usr/local/lib", "/bin/pergola": "/usr/local/bin/pergola"}
-    assert "/usr/local/bin/pergola" in paths
+    programs = {f"/bin/{name}": f"/usr/local/bin/{name}" for name in ("pergola", "helm")}
+    assert targets == {"/lib": "/usr/local/lib", **programs}
+    assert set(programs.values()) <= paths
     packages = f"/usr/local/lib/python3.{sys.version_info.minor}/site-packages"
     assert {f"{packages}/pergola/py.typed", f"{packages}/aiohttp/__init__.py"} <= paths
+    shipped = f"{packages}/pergola/shipped"
+    assert {f"{shipped}/charts/operator/Chart.yaml", f"{shipped}/examples/first.yaml"} <= paths
     installs = [line for line in of(build, "RUN") if line.startswith("uv pip install")]
     assert all("--prefix /installed" in line for line in installs)
     assert all("--python /usr/local/bin/python3" in line for line in installs)
@@ -80,7 +88,7 @@ def test_both_images_have_the_same_layout(recipe: Recipe) -> None:
 
 
 def test_both_images_have_the_user_nonroot(recipe: Recipe) -> None:
-    (created,) = of(stages()[1], "RUN")
+    (created,) = of(stages()[-1], "RUN")
     (users,) = (e.content for e in BASE if e.path == "etc/passwd")
 
     uid, _, gid = recipe.user.partition(":")
@@ -90,8 +98,8 @@ def test_both_images_have_the_user_nonroot(recipe: Recipe) -> None:
 
 
 def test_both_images_have_the_packages_of_the_lock_file() -> None:
-    export = "export --frozen --no-dev --no-emit-project --quiet"
-    build, _ = stages()
+    export = "export --frozen --no-dev --extra aws --extra otel --no-emit-project --quiet"
+    _, build, _ = stages()
     assert f"uv {export} --output-file requirements.txt" in of(build, "RUN")
     (install,) = (line for line in of(build, "RUN") if "--requirement" in line)
     assert "--require-hashes" in install
@@ -112,13 +120,13 @@ def test_both_images_have_the_packages_of_the_lock_file() -> None:
 
 def test_everything_that_is_copied_into_the_build_is_sent_to_it() -> None:
     ignored = (ROOT / ".containerignore").read_text().splitlines()
-    build, _ = stages()
+    helm, build, _ = stages()
 
     assert ignored[0] == "*"
-    for line in of(build, "COPY"):
+    for line in (*of(helm, "COPY"), *of(build, "COPY")):
         *sources, _ = line.split()
         for source in sources:
-            assert f"!{source}" in ignored
+            assert {f"!{source}", f"!{source.partition('/')[0]}"} & {*ignored}
             assert (ROOT / source).exists()
 
 
@@ -128,3 +136,16 @@ def test_the_base_has_the_oldest_supported_version_of_python() -> None:
     (required,) = re.findall(r'requires-python = ">=(\S+)"', (ROOT / "pyproject.toml").read_text())
 
     assert base == required
+
+
+def test_helm_is_built_from_the_sources_that_the_sandbox_pins() -> None:
+    helm, *_ = stages()
+
+    (source,) = (line.split()[0] for line in of(helm, "COPY"))
+    assert ROOT / source == CHARTS.directory
+    (line,) = of(helm, "RUN")
+    assert CHARTS.packages[HELM] in line
+    (version,) = re.findall(
+        r"^ARG GO=.*golang:(\d+)\.(\d+)-", (ROOT / "Containerfile").read_text(), re.MULTILINE
+    )
+    assert tuple(map(int, version)) >= CHARTS.go_version[:2]

@@ -18,7 +18,7 @@ async def forwarder(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Forwarder]
     outside = os.open("/proc/self/ns/net", os.O_RDONLY)
     forwarder = Forwarder(outside)
     yield forwarder
-    forwarder.close_all()
+    await forwarder.close_all()
     os.close(outside)
 
 

@@ -28,6 +28,7 @@ from pergola.sandbox.module import (
     PAUSE,
     SANDBOX,
 )
+from pergola.sandbox.on_demand import KUBE_RBAC_PROXY, TERMINAL_CONTROLLER_MANAGER
 
 _ROOT: Final = "0:0"
 
@@ -56,6 +57,17 @@ CATALOGUE: Final[tuple[Offer, ...]] = (
     *ENVOYS,
     *STAND_INS,
 )
+
+GARDEN_IMAGES: Final = (
+    "pergola",
+    "gardener-resource-manager",
+    *(offer.name for offer in GARDEN if offer.name != TERMINAL_CONTROLLER_MANAGER),
+    *(offer.name for offer in OBSERVERS if offer.name != KUBE_RBAC_PROXY),
+    "istiod",
+    "istio-proxy",
+    "opentelemetry-operator",
+)
+"""The images of the example Garden that have to be built, or are this installation."""
 
 
 def named(names: Iterable[str]) -> list[Offer]:

@@ -15,6 +15,8 @@ from pergola.sandbox.on_demand import (
     GARDENER_APISERVER,
     GARDENER_CONTROLLER_MANAGER,
     GARDENER_SCHEDULER,
+    GARDENLET,
+    SEED_AGENT,
     TERMINAL_CONTROLLER_MANAGER,
     TERMINALS,
     VERTICAL_AUTOSCALING,
@@ -51,6 +53,12 @@ GARDEN: Final[tuple[Offer, ...]] = (
         f"{_RELEASES}/admission-controller",
         GARDENER,
         aliases=(f"{_PUBLIC}/admission-controller",),
+    ),
+    Program(
+        GARDENLET,
+        f"{_RELEASES}/gardenlet",
+        SEED_AGENT,
+        aliases=(f"{_PUBLIC}/gardenlet",),
     ),
     Program(
         TERMINAL_CONTROLLER_MANAGER,

@@ -17,6 +17,8 @@ from pergola.sandbox.errors import SandboxError
 from pergola.sandbox.images.layers import Entry, program
 
 NAME: Final = "pergola"
+EXTRAS: Final = ("aws", "otel")
+"""The extras that Pergola's processes need."""
 PYTHON: Final = f"python{sys.version_info.major}.{sys.version_info.minor}"
 _LIBRARY: Final = f"usr/local/lib/{PYTHON}"
 _PACKAGES: Final = f"{_LIBRARY}/site-packages"
@@ -28,6 +30,7 @@ _LEFT_OUT: Final = {
 _LEFT_OUT_FILES: Final = re.compile(r"_tkinter|_test|_ctypes_test|xxlimited|xxsubtype|.*\.a$")
 _OF_INSTALLERS: Final = frozenset(("INSTALLER", "RECORD", "REQUESTED", "direct_url.json"))
 _REQUIRED_NAME: Final = re.compile(r"[A-Za-z0-9._-]+")
+_EXTRA: Final = re.compile(r"""extra == ["']([^"']+)""")
 
 
 def interpreter() -> Iterator[Entry]:
@@ -63,15 +66,15 @@ def package() -> Iterator[Entry]:
     if spec is None or spec.origin is None:
         raise SandboxError("cannot build Pergola's image: Pergola is not installed as a package")
     folder = Path(spec.origin).parent
-    for file in _files(folder):
+    for file in _files(folder, followlinks=True):  # a checkout links to examples and charts
         yield Entry(f"{_PACKAGES}/{NAME}/{file.relative_to(folder)}", file)
     for listed in importlib.metadata.files(NAME) or ():
         if listed.parts[0].endswith(".dist-info") and listed.name not in _OF_INSTALLERS:
             yield Entry(f"{_PACKAGES}/{listed}", Path(str(listed.locate())))
 
 
-def _files(folder: Path) -> Iterator[Path]:
-    for parent, folders, names in os.walk(folder):
+def _files(folder: Path, *, followlinks: bool = False) -> Iterator[Path]:
+    for parent, folders, names in os.walk(folder, followlinks=followlinks):
         folders[:] = sorted(set(folders) - _LEFT_OUT)
         for name in sorted(names):
             if not _LEFT_OUT_FILES.match(name):
@@ -79,7 +82,7 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def required(name: str) -> set[str]:
-    """Return the installed distributions that one requires, itself included."""
+    """Return the installed distributions that one requires, itself and `EXTRAS` included."""
     found: set[str] = set()
     waiting = [name]
     while waiting:
@@ -93,6 +96,8 @@ def required(name: str) -> set[str]:
         found.add(current)
         for line in lines:
             required = _REQUIRED_NAME.match(line)
-            if required is not None and "extra ==" not in line:
+            extra = _EXTRA.search(line)
+            is_needed = extra is None or (current == NAME and extra.group(1) in EXTRAS)
+            if required is not None and is_needed:
                 waiting.append(re.sub(r"[-_.]+", "-", required.group()).lower())
     return found

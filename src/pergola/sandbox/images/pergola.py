@@ -27,6 +27,7 @@ from pergola.sandbox.images.layers import Entry, program
 from pergola.sandbox.images.oci import Recipe
 from pergola.sandbox.images.offer import BASE, Offer
 from pergola.sandbox.images.system_libraries import system_libraries
+from pergola.sandbox.on_demand import HELM
 from pergola.sandbox.progress import Progress
 
 _COMMAND: Final = f"""\
@@ -44,6 +45,7 @@ class PergolaImage(Offer):
     Attributes:
         name: the name of the image, and of the program in `PERGOLA_SANDBOX_BIN` that replaces it.
         command: the command that the container runs, before its arguments.
+        programs: programs that it starts: the operator renders charts with Helm.
     """
 
     name: str = NAME
@@ -51,6 +53,7 @@ class PergolaImage(Offer):
     aliases: tuple[str, ...] = ("pergola.local/pergola",)
     command: tuple[str, ...] = ("/usr/local/bin/pergola",)
     stand_in: str = ""
+    programs: tuple[str, ...] = (HELM,)
     source = "this installation of Pergola, with its interpreter"
 
     @property
@@ -59,8 +62,8 @@ class PergolaImage(Offer):
         return f"v{importlib.metadata.version(NAME)}"
 
     def is_built(self, environ: Mapping[str, str] = os.environ) -> bool:
-        """Return True: no program has to be built first."""
-        return True
+        """Return whether the programs that it starts exist already."""
+        return len(binaries.present(self.programs, environ)) == len(self.programs)
 
     def key(self, environ: Mapping[str, str] = os.environ) -> str:
         """Return a hash of the command, and of the names, sizes and times of all files.
@@ -70,7 +73,13 @@ class PergolaImage(Offer):
         if binaries.given(self.name, environ) is not None:
             return ""
         digest = hashlib.sha256(f"{sys.version} {self.name} {self.command}".encode())
-        parts = (installation.interpreter(), installation.libraries(), installation.package())
+        programs = self._programs(binaries.present(self.programs, environ))
+        parts = (
+            installation.interpreter(),
+            installation.libraries(),
+            installation.package(),
+            programs,
+        )
         for entry in chain(*parts):
             if isinstance(entry.content, Path):
                 found = entry.content.stat()
@@ -89,9 +98,11 @@ class PergolaImage(Offer):
         elves = [path for path in files if path.suffix == ".so" or _is_program(path)]
         system = list(system_libraries(elves))
         command = Entry("usr/local/bin/pergola", _COMMAND.encode(), 0o755)
+        programs = self._programs(binaries.find(self.programs, progress, environ))
         return Recipe(
             [
                 BASE,
+                *([programs] if programs else []),
                 _slim([*system, *_compiled(interpreter)]),
                 _slim(_compiled(libraries)),
                 [command, *_compiled(list(installation.package()))],
@@ -100,6 +111,9 @@ class PergolaImage(Offer):
             variables={"LD_LIBRARY_PATH": "/usr/local/lib", "PYTHONUNBUFFERED": "1"},
             labels=self.labels(),
         )
+
+    def _programs(self, found: Mapping[str, Path]) -> list[Entry]:
+        return [program(f"usr/local/bin/{name}", path) for name, path in found.items()]
 
 
 def _is_program(path: Path) -> bool:
@@ -159,6 +173,7 @@ REPLACEMENTS: Final[tuple[Offer, ...]] = (
         ("europe-docker.pkg.dev/gardener-project/public/gardener/resource-manager",),
         ("/usr/local/bin/pergola", "resource-manager"),
         stand_in="is Pergola's resource manager",
+        programs=(),
     ),
     PergolaImage(
         "istiod",
@@ -166,5 +181,15 @@ REPLACEMENTS: Final[tuple[Offer, ...]] = (
         ("docker.io/istio/pilot",),
         ("/usr/local/bin/python", "-m", "pergola.sandbox.istiod"),
         stand_in="configures gateways that route by server name and HTTP, without EnvoyFilters",
+        programs=(),
+    ),
+    PergolaImage(
+        "opentelemetry-operator",
+        "europe-docker.pkg.dev/gardener-project/releases/3rd/opentelemetry-operator/"
+        "opentelemetry-operator",
+        aliases=(),
+        command=("/usr/local/bin/python", "-m", "pergola.sandbox.collectors"),
+        stand_in="runs collectors as Deployments, which do not collect anything",
+        programs=(),
     ),
 )

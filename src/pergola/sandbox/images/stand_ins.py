@@ -95,7 +95,6 @@ STAND_INS: Final[tuple[Offer, ...]] = (
         also=("usr/local/bin/cp",),
         exits=True,
     ),
-    StandIn("opentelemetry-operator", f"{_THIRD}/opentelemetry-operator/opentelemetry-operator"),
     StandIn("opentelemetry-collector", f"{_GARDENER}/observability/opentelemetry-collector"),
     StandIn("perses-operator", f"{_THIRD}/persesdev/perses-operator", (8081, 8082)),
     StandIn("victoria-operator", f"{_THIRD}/victoriametrics/operator", (8080, 8081)),

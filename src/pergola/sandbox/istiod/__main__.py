@@ -17,6 +17,7 @@ from pergola.runtime.logging import configure
 from pergola.runtime.process.event_loop import run
 from pergola.runtime.process.listening import listen
 from pergola.runtime.process.signals import work_until_signalled
+from pergola.runtime.task_group import TaskGroup
 from pergola.sandbox.istiod.discovery import Discovery
 from pergola.sandbox.istiod.trust import RootCertificates, apply_authority, server_context
 
@@ -33,7 +34,7 @@ async def serve() -> None:
         discovery = Discovery(client)
         feed = Unit("discovery", caches=discovery.caches)
         tls = server_context(authority, namespace, datetime.now(UTC))
-        async with asyncio.TaskGroup() as group:
+        async with TaskGroup() as group:
             group.create_task(feed.run())
             group.create_task(RootCertificates(client, authority).unit().run())
             await feed.synced()

@@ -9,7 +9,7 @@ import orjson
 from aiohttp import web
 
 from pergola.api.kinds import DESTINATION_RULE, GATEWAY, SECRET, SERVICE, VIRTUAL_SERVICE
-from pergola.api.objects import JsonObject, map_at, maps_at
+from pergola.api.objects import GroupVersionKind, JsonObject, map_at, maps_at, metadata_of
 from pergola.kube.client import Client
 from pergola.runtime.caching.cache import Cache, Change
 from pergola.runtime.logging import get_logger
@@ -24,6 +24,7 @@ from pergola.sandbox.istiod.termination import terminates
 log = get_logger("discovery")
 
 _TYPES: Final = {"listeners": LISTENER, "clusters": CLUSTER}
+_METADATA: Final = ("namespace", "name", "creationTimestamp")
 _JSON: Final = "application/json"
 _HOLD_SECONDS: Final = 20.0  # below the 30 s after which gateways give up
 
@@ -109,8 +110,15 @@ class Discovery:
             self._changed = asyncio.Event()
 
 
-def _cache(client: Client, kind: Any) -> Cache[JsonObject]:
-    return Cache(client, kind, keep=lambda obj: obj)
+def _cache(client: Client, kind: GroupVersionKind) -> Cache[JsonObject]:
+    return Cache(client, kind, keep=_of_specification)
+
+
+def _of_specification(obj: JsonObject) -> JsonObject:
+    """Return what gateways are configured by: a changed status changes nothing."""
+    metadata = metadata_of(obj)
+    kept = {name: metadata[name] for name in _METADATA if name in metadata}
+    return {"metadata": kept, "spec": map_at(obj, "spec")}
 
 
 def _values(cache: Cache[JsonObject]) -> list[JsonObject]:

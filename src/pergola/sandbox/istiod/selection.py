@@ -1,4 +1,4 @@
-"""What concerns one gateway: servers of the Gateways that select it, and their VirtualServices."""
+"""The configuration of one gateway: Gateways that select it, and their VirtualServices."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

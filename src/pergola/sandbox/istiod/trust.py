@@ -12,7 +12,7 @@ from pergola.kube.client import Client
 from pergola.kube.errors import AlreadyExists, NotFound
 from pergola.pki import Authority, Pair
 from pergola.runtime.caching.cache import Cache, Change
-from pergola.runtime.controlling.controller import DONE, Controller, Outcome
+from pergola.runtime.controlling.controller import DONE, Outcome, Workers
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 
@@ -69,7 +69,7 @@ class RootCertificates:
 
     def unit(self) -> Unit:
         """Return the controller with what triggers it."""
-        controller: Controller[str] = Controller(
+        controller: Workers[str] = Workers(
             "root-certificates", self._reconcile, workers=2, metrics=Metrics()
         )
 

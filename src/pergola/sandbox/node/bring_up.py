@@ -1,9 +1,9 @@
 """Startup of a sandbox with a node, in dependency order."""
 
-import asyncio
 from pathlib import Path
 from typing import Final
 
+from pergola.runtime.task_group import TaskGroup
 from pergola.sandbox import control
 from pergola.sandbox.components import (
     APISERVER,
@@ -43,7 +43,7 @@ async def bring_up(
     await _start(directory, *_FIRST)
     await readiness.of_socket(directory / "containerd.sock")
     try:
-        async with asyncio.TaskGroup() as group:
+        async with TaskGroup() as group:
             group.create_task(_import(directory, progress))
             group.create_task(readiness.of_apiserver())
     except ExceptionGroup as failed:

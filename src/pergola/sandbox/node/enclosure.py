@@ -57,7 +57,7 @@ def run(directory: Path, plan: NodePlan, supervise: Callable[[], None]) -> None:
 
 
 def _init(outside: int, directory: Path, plan: NodePlan, supervise: Callable[[], None]) -> None:
-    die_with(0)  # PID 0 stands for a parent outside of the namespace
+    die_with(0)  # PID 0 is a parent outside of the namespace
     if select.select([outside], [], [], 0)[0]:
         return
     os.close(outside)

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from pergola.sandbox.errors import SandboxError
 from pergola.sandbox.node import kernel
-from pergola.sandbox.pumping import Stream, join
+from pergola.sandbox.pumping import Connections, Stream, join
 
 _LIMIT: Final = 8.0  # seconds; the rules of a new Service take about one
 _PATIENCE: Final = 1.0  # seconds per attempt
@@ -40,6 +40,7 @@ class Forwarder:
     def __init__(self, outside: int) -> None:
         self._outside = outside
         self._servers: dict[Address, asyncio.Server] = {}
+        self._connections = Connections()
         self._targets: dict[Address, Address] = {}
 
     async def forward(self, target: Address, at: Address = ANY) -> Address:
@@ -64,11 +65,12 @@ class Forwarder:
     async def serve(self, listener: socket.socket, target: Address) -> Address:
         """Forward connections to `listener`, a socket of the machine's network."""
 
-        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            await _join(reader, writer, target)
+        async def serve(connection: Stream) -> None:
+            await _join(connection, target)
 
+        accept = self._connections.served_by(serve)
         at = Address(*listener.getsockname())
-        self._servers[at] = await asyncio.start_server(serve, sock=listener)
+        self._servers[at] = await asyncio.start_server(accept, sock=listener)
         self._targets[at] = target
         return at
 
@@ -77,10 +79,11 @@ class Forwarder:
         for at in [at for at in self._servers if at.host == host]:
             self._close(at)
 
-    def close_all(self) -> None:
-        """Stop listening everywhere."""
+    async def close_all(self) -> None:
+        """Stop listening everywhere, and end all connections."""
         for at in list(self._servers):
             self._close(at)
+        await self._connections.end()
 
     def _close(self, at: Address) -> None:
         self._servers.pop(at).close()
@@ -111,12 +114,12 @@ class Forwarder:
         return made[0]
 
 
-async def _join(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, target: Address
-) -> None:
-    with contextlib.suppress(OSError):
-        await join(Stream(reader, writer), await _connect(target))
-    writer.close()
+async def _join(connection: Stream, target: Address) -> None:
+    try:
+        with contextlib.suppress(OSError):
+            await join(connection, await _connect(target))
+    finally:
+        connection.writer.close()
 
 
 async def _connect(target: Address) -> Stream:

@@ -18,7 +18,7 @@ from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
 from pergola.kube.kubeconfig import load
 from pergola.runtime.caching.cache import Cache
-from pergola.runtime.controlling.controller import DONE, Again, Controller, Outcome
+from pergola.runtime.controlling.controller import DONE, Again, Outcome, Workers
 from pergola.runtime.controlling.events import Recorder, Regarding
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.logging import configure, get_logger
@@ -122,9 +122,7 @@ async def provide(directory: Path, kubeconfig: Path) -> None:
         pods: Cache[JsonObject] = Cache(client, POD, keep=lambda pod: pod)
         events = Recorder(client, _NAME, action="ProvideImages")
         provider = ImageProvider(client, directory, pods, events)
-        controller: Controller[Key] = Controller(
-            _NAME, provider.reconcile, workers=4, metrics=Metrics()
-        )
+        controller: Workers[Key] = Workers(_NAME, provider.reconcile, workers=4, metrics=Metrics())
         pods.subscribe(lambda change: controller.queue.add(change.key))
         await Unit(caches=[pods], controllers=[controller], tasks=[events.run]).run()
 

@@ -18,7 +18,7 @@ from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
 from pergola.kube.kubeconfig import load
 from pergola.runtime.caching.cache import Cache
-from pergola.runtime.controlling.controller import DONE, Controller, Outcome
+from pergola.runtime.controlling.controller import DONE, Outcome, Workers
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.logging import configure, get_logger
 from pergola.runtime.metrics import Metrics
@@ -127,9 +127,7 @@ async def balance(directory: Path, kubeconfig: Path) -> None:
     async with Client.connect(load(kubeconfig)) as client:
         services: Cache[JsonObject] = Cache(client, SERVICE, keep=lambda service: service)
         balancer = LoadBalancer(client, directory, services)
-        controller: Controller[Key] = Controller(
-            _NAME, balancer.reconcile, workers=1, metrics=Metrics()
-        )
+        controller: Workers[Key] = Workers(_NAME, balancer.reconcile, workers=1, metrics=Metrics())
         services.subscribe(lambda change: controller.queue.add(change.key))
         await Unit(caches=[services], controllers=[controller]).run()
 

@@ -10,10 +10,11 @@ from typing import Final
 from pergola.api.objects import Key
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
-from pergola.runtime.controlling.unit import Unit, controller_unit
+from pergola.runtime.controlling.unit import Controller, Unit
 from pergola.runtime.controlling.watches import Watch
 from pergola.runtime.metrics import Metrics
 from pergola.sandbox import binaries
+from pergola.sandbox.components import Components
 from pergola.sandbox.process_node.observe import Observed
 from pergola.sandbox.process_node.pods import Pods, Setup
 from pergola.sandbox.process_node.programs import (
@@ -58,16 +59,25 @@ def api_server_flags(directory: Path) -> tuple[str, ...]:
 
 @asynccontextmanager
 async def process_node(
-    client: Client, kubeconfig: Path, directory: Path, namespace: str
+    client: Client,
+    kubeconfig: Path,
+    directory: Path,
+    namespace: str,
+    *,
+    more: Components = (),
+    volumes: Path | None = None,
 ) -> AsyncGenerator[ProcessNode]:
     """Serve a node for one namespace until the block ends; then nothing of it runs any more.
 
     Args:
         client: the administrator's.
         kubeconfig: of the administrator; processes reach the API server at its address.
-        directory: of the files of its processes; what claims hold stays when the node ends.
+        directory: of the files of its processes.
+        more: programs to run in addition to those of every node.
+        volumes: of what claims hold, a folder for each; it stays when the node ends. By default it
+            is in the other directory.
     """
-    found = await asyncio.to_thread(_find_programs)
+    found = await asyncio.to_thread(_find_programs, more)
     await apply_selection(client, namespace, repositories(found))
     observed = Observed(client, namespace)
     addresses: dict[Key, str] = {}
@@ -75,7 +85,8 @@ async def process_node(
     async with Tunnel(routes.resolve).serving(directory / _SOCKET) as proxy:
         connections = ("etcd", "cluster", "controlplane")
         egress = write_egress(directory / _EGRESS, directory / _SOCKET, *connections)
-        setup = Setup(directory, found, Surroundings(directory, egress, proxy))
+        surroundings = Surroundings(directory, egress, proxy)
+        setup = Setup(directory, volumes or directory / "claims", found, surroundings)
         pods = Pods(client, load(kubeconfig), observed, setup, addresses)
         try:
             yield ProcessNode(_unit(observed, pods), proxy)
@@ -83,14 +94,14 @@ async def process_node(
             await pods.close()
 
 
-def _find_programs() -> Programs:
+def _find_programs(more: Components) -> Programs:
     """Return all required programs, built if necessary, and the optional ones that exist."""
-    return programs(binaries.find(REQUIRED) | binaries.present(OPTIONAL))
+    return programs(binaries.find((*REQUIRED, *more)) | binaries.present(OPTIONAL))
 
 
 def _unit(observed: Observed, pods: Pods) -> Unit:
     exits: Watch[Key, Key] = Watch(pods.exits, to=lambda workload: (workload,))
-    return controller_unit(
+    return Controller(
         "process-node",
         pods.reconcile,
         watches=[*observed.watches(), exits],

@@ -26,9 +26,10 @@ _TOKEN_SECONDS: Final = 86_400
 
 
 class Setup(NamedTuple):
-    """The programs of a node, and the directory of its files."""
+    """The programs of a node, and the directories of its files and of what claims hold."""
 
     directory: Path
+    claims: Path
     programs: Programs
     shared: Surroundings
 
@@ -114,7 +115,7 @@ class Pods:
             Access(self._cluster, token),
             changed=lambda: self.exits.notify(workload),
         )
-        process.make_folders(self._setup.directory / "claims")
+        process.make_folders(self._setup.claims)
         self._processes[workload] = process
         self._addresses[workload] = place.address
         return process

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from pergola.api.objects import JsonObject, map_at, maps_at, name_of, namespace_of, uid_of
-from pergola.kube.kubeconfig import SERVICE_ACCOUNT as ACCOUNT_FILES
 from pergola.kube.kubeconfig import ClusterConfig
 from pergola.kube.yaml import dump
-from pergola.pki import TokenFile, kubeconfig
+from pergola.pki import Token, kubeconfig
 from pergola.sandbox.child import Child
 from pergola.sandbox.directory import write
 from pergola.sandbox.process_node import volumes
@@ -63,7 +62,9 @@ class Process:
         self._shared = shared
         self._access = access
         self._is_started = False
-        environment = _environment(pod, self._container, directory)
+        environment = _environment(pod, self._container, place)
+        if runnable.program.is_proxied:
+            environment["HTTPS_PROXY"] = shared.proxy
         line = _line(runnable, place, shared)
         name = str(self._container["name"])
         self._child = Child(name, line, directory, changed, environment=environment)
@@ -84,8 +85,8 @@ class Process:
         for path, content in files.items():
             _write(self.place.file(path), adapt_file(content, self.place, self._shared))
         if token:
-            user = TokenFile(str(self.place.file(f"{ACCOUNT_FILES}/token")))
-            own = kubeconfig("in-cluster", cluster.server, cluster.ca or b"", user)
+            # Not every program accepts a token's file, and the token lasts longer than the process.
+            own = kubeconfig("in-cluster", cluster.server, cluster.ca or b"", Token(token))
             _write(self.place.directory.parent / _IN_CLUSTER, dump(own).encode())
 
     def make_folders(self, claims: Path) -> None:
@@ -126,17 +127,17 @@ def mount_paths(pod: JsonObject, container: JsonObject) -> tuple[str, ...]:
 
 def _line(runnable: Runnable, place: Place, shared: Surroundings) -> list[str]:
     container, program = runnable
-    # The program stands for the first word of the command, or for the entry point of the image.
+    # The program replaces the first word of the command, or the entry point of the image.
     given = (*container.get("command", ())[1:], *container.get("args", ()))
     args = tuple(place.localised(arg) for arg in given)
     return [*program.line, *program.adapt(args, place, shared)]
 
 
-def _environment(pod: JsonObject, container: JsonObject, directory: Path) -> dict[str, str]:
+def _environment(pod: JsonObject, container: JsonObject, place: Place) -> dict[str, str]:
     own = {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED}
-    own |= dict(_variables(pod, container))
+    own |= {name: place.localised(value) for name, value in _variables(pod, container)}
     if volumes.mounts_token(pod):
-        own["KUBECONFIG"] = str(directory / _IN_CLUSTER)
+        own["KUBECONFIG"] = str(place.directory.parent / _IN_CLUSTER)
     return own
 
 

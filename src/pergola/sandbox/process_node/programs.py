@@ -12,7 +12,12 @@ from pergola.kube.yaml import YamlError, dump, parse
 from pergola.sandbox.components import APISERVER, CONTROLLER_MANAGER, ETCD
 from pergola.sandbox.images.catalogue import named, resolve
 from pergola.sandbox.images.installation import NAME as PERGOLA
-from pergola.sandbox.on_demand import GARDENER_ADMISSION_CONTROLLER, GARDENER_APISERVER
+from pergola.sandbox.on_demand import (
+    GARDENER_ADMISSION_CONTROLLER,
+    GARDENER_APISERVER,
+    GARDENER_CONTROLLER_MANAGER,
+    GARDENLET,
+)
 from pergola.sandbox.process_node.place import Place, local_port
 
 _MAIN: Final = "import sys; from pergola.cli import main; sys.exit(main())"
@@ -52,10 +57,12 @@ class Program(NamedTuple):
     Attributes:
         line: the start of its command line, before the container's arguments.
         adapt: from the container's arguments to those on this machine.
+        is_proxied: whether it connects through the tunnel wherever no file of it says so.
     """
 
     line: tuple[str, ...]
     adapt: Callable[[Arguments, Place, Surroundings], Arguments]
+    is_proxied: bool = False
 
 
 Programs = Mapping[str, Program]
@@ -66,18 +73,32 @@ REQUIRED: Final = (ETCD, APISERVER, CONTROLLER_MANAGER)
 OPTIONAL: Final = (GARDENER_APISERVER,)
 """The programs that run if they were built, which takes minutes; otherwise kwok simulates them."""
 
+SEED: Final = (
+    GARDENER_APISERVER,
+    GARDENER_ADMISSION_CONTROLLER,
+    GARDENER_CONTROLLER_MANAGER,
+    GARDENLET,
+)
+"""The programs that it takes to register a Seed; a site runs them if it is asked to."""
+
+# Webhooks of an aggregated API server, and an address from a Secret that no pod mounts.
+_PROXIED: Final = (GARDENER_APISERVER, GARDENLET)
+
 
 def programs(binaries: Mapping[str, Path]) -> Programs:
     """Return the programs that a node runs.
 
     Args:
-        binaries: all of `REQUIRED`, and any of `OPTIONAL`.
+        binaries: all of `REQUIRED`, and any of `OPTIONAL` and `SEED`.
     """
-    built = {name: Program((str(path),), _ADAPT[name]) for name, path in binaries.items()}
+    built = {
+        name: Program((str(path),), _ADAPT.get(name, _unchanged), name in _PROXIED)
+        for name, path in binaries.items()
+    }
     return {
-        **built,
         PERGOLA: Program((sys.executable, "-c", _MAIN), _unchanged),
         GARDENER_ADMISSION_CONTROLLER: Program((sys.executable, "-m", _ADMISSION), _unchanged),
+        **built,
     }
 
 

@@ -14,7 +14,7 @@ from pergola.api.objects import JsonObject
 from pergola.kube.yaml import dump
 from pergola.sandbox.directory import write
 from pergola.sandbox.process_node.routes import Endpoint
-from pergola.sandbox.pumping import Stream, join
+from pergola.sandbox.pumping import Connections, Stream, join
 
 _HEADER_SECONDS: Final = 10.0
 _ACCEPTED: Final = b"HTTP/1.1 200 Connection established\r\n\r\n"
@@ -28,26 +28,20 @@ class Tunnel:
 
     def __init__(self, resolve: Resolve) -> None:
         self._resolve = resolve
-        self._connections: set[asyncio.Task[None]] = set()
+        self._connections = Connections()
 
     @contextlib.asynccontextmanager
     async def serving(self, socket: Path) -> AsyncGenerator[str]:
         """Serve on a Unix socket and a loopback port until the block ends; yield the port's URL."""
-        unix = await asyncio.start_unix_server(self._accept, str(socket))
-        tcp = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+        accept = self._connections.served_by(self._serve)
+        unix = await asyncio.start_unix_server(accept, str(socket))
+        tcp = await asyncio.start_server(accept, "127.0.0.1", 0)
         try:
             yield f"http://127.0.0.1:{tcp.sockets[0].getsockname()[1]}"
         finally:
             unix.close()
             tcp.close()
-            for connection in self._connections:
-                connection.cancel()
-            await asyncio.gather(*self._connections, return_exceptions=True)
-
-    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        connection = asyncio.create_task(self._serve(Stream(reader, writer)))
-        self._connections.add(connection)
-        connection.add_done_callback(self._connections.discard)
+            await self._connections.end()
 
     async def _serve(self, client: Stream) -> None:
         try:

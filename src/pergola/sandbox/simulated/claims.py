@@ -12,7 +12,7 @@ from pergola.kube.errors import AlreadyExists
 from pergola.manifests import manifest
 from pergola.runtime.caching.cache import Cache
 from pergola.runtime.controlling.controller import DONE, Outcome
-from pergola.runtime.controlling.unit import Unit, controller_unit
+from pergola.runtime.controlling.unit import Controller, Unit
 from pergola.runtime.controlling.watches import Watch
 from pergola.runtime.metrics import Metrics
 from pergola.sandbox.late_kinds import whole
@@ -32,7 +32,7 @@ def claims_unit(client: Client) -> Unit:
             await _create_volume(client, claim)
         return DONE
 
-    return controller_unit("claims", reconcile, watches=[Watch(claims)], metrics=Metrics())
+    return Controller("claims", reconcile, watches=[Watch(claims)], metrics=Metrics())
 
 
 async def _create_volume(client: Client, claim: JsonObject) -> None:

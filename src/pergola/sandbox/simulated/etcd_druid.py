@@ -22,7 +22,7 @@ from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
 from pergola.runtime.caching.cache import Cache, Change
 from pergola.runtime.controlling.controller import DONE, Outcome
-from pergola.runtime.controlling.unit import Unit, controller_unit
+from pergola.runtime.controlling.unit import Controller, Unit
 from pergola.runtime.controlling.watches import Watch
 from pergola.runtime.metrics import Metrics
 from pergola.sandbox.late_kinds import late_caches, whole
@@ -146,7 +146,7 @@ def druid_unit(client: Client, namespace: str) -> Unit:
     definitions, caches = late_caches(client, [ETCD], namespace)
     etcds = caches[ETCD]
     stateful_sets = Cache(client, STATEFUL_SET, whole, namespace=namespace)
-    return controller_unit(
+    return Controller(
         "etcd-druid",
         Druid(client, etcds, stateful_sets).reconcile,
         watches=[Watch(etcds), Watch(stateful_sets, to=_owner)],

@@ -7,7 +7,7 @@ from pergola.api.objects import JsonObject, Key, map_at, maps_at
 from pergola.kube.client import Client
 from pergola.runtime.caching.cache import Cache
 from pergola.runtime.controlling.controller import DONE, Outcome
-from pergola.runtime.controlling.unit import Unit, controller_unit
+from pergola.runtime.controlling.unit import Controller, Unit
 from pergola.runtime.controlling.watches import Watch
 from pergola.runtime.metrics import Metrics
 from pergola.sandbox.late_kinds import whole
@@ -27,9 +27,7 @@ def load_balancers_unit(client: Client) -> Unit:
             await client.patch(SERVICE, key, {"status": status}, subresource="status")
         return DONE
 
-    return controller_unit(
-        "load-balancers", reconcile, watches=[Watch(services)], metrics=Metrics()
-    )
+    return Controller("load-balancers", reconcile, watches=[Watch(services)], metrics=Metrics())
 
 
 def _waits(service: JsonObject) -> bool:

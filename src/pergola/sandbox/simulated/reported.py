@@ -18,7 +18,7 @@ from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
 from pergola.runtime.caching.cache import Cache, Change
 from pergola.runtime.controlling.controller import DONE, Outcome
-from pergola.runtime.controlling.unit import Unit, controller_unit
+from pergola.runtime.controlling.unit import Controller, Unit
 from pergola.runtime.controlling.watches import Watch
 from pergola.runtime.metrics import Metrics
 from pergola.sandbox.late_kinds import late_caches
@@ -107,7 +107,7 @@ def _extension(obj: JsonObject) -> JsonObject:
 def reporter_unit(client: Client) -> Unit:
     """Return the unit that reports success for all of these kinds, which may be defined later."""
     definitions, caches = late_caches(client, (*_MONITORING, *_EXTENSIONS))
-    return controller_unit(
+    return Controller(
         "reporter",
         Reporter(client, caches).reconcile,
         watches=[Watch(cache, to=_of(kind)) for kind, cache in caches.items()],

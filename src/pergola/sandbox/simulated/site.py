@@ -21,6 +21,7 @@ from pergola.kube.kubeconfig import ClusterConfig, load
 from pergola.kube.yaml import dump
 from pergola.runtime.controlling.unit import Unit
 from pergola.sandbox.cluster import Sandbox, start
+from pergola.sandbox.components import Components
 from pergola.sandbox.directory import remove, root, write
 from pergola.sandbox.images.catalogue import named
 from pergola.sandbox.on_demand import GARDENER_APISERVER
@@ -82,11 +83,19 @@ class Site:
 
 
 @asynccontextmanager
-async def garden_site(name: str, progress: Progress = silent) -> AsyncGenerator[Site]:
+async def garden_site(
+    name: str,
+    progress: Progress = silent,
+    *,
+    more: Components = (),
+    volumes: Path | None = None,
+) -> AsyncGenerator[Site]:
     """Start a runtime cluster, and stop it with all its processes when the block ends.
 
     Args:
         name: of the sandbox.
+        more: programs that run as processes in addition to those of every site.
+        volumes: keeps what claims hold, for another site after this one; by default it goes.
 
     Raises:
         SandboxError: the sandbox cannot be started.
@@ -95,7 +104,7 @@ async def garden_site(name: str, progress: Progress = silent) -> AsyncGenerator[
     try:
         sandbox = await start(name, apiserver_flags=api_server_flags(directory), progress=progress)
         try:
-            async with _serving(sandbox, directory) as site:
+            async with _serving(sandbox, directory, more, volumes) as site:
                 yield site
         finally:
             await sandbox.stop()
@@ -114,12 +123,16 @@ def _make_directory() -> Path:
 
 
 @asynccontextmanager
-async def _serving(sandbox: Sandbox, directory: Path) -> AsyncGenerator[Site]:
+async def _serving(
+    sandbox: Sandbox, directory: Path, more: Components, volumes: Path | None
+) -> AsyncGenerator[Site]:
     async with Client.connect(load(sandbox.kubeconfig)) as client:
         for obj in _INSTALLED:
             await client.apply(obj, manager=_MANAGER, force=True)
         write(directory / _IMAGES, dump(_images()))
-        async with process_node(client, sandbox.kubeconfig, directory, NAMESPACE) as node:
+        async with process_node(
+            client, sandbox.kubeconfig, directory, NAMESPACE, more=more, volumes=volumes
+        ) as node:
             units = (
                 node.unit,
                 druid_unit(client, NAMESPACE),

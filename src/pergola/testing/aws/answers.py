@@ -1,6 +1,5 @@
 """Requests to AWS and their answers: how an `AwsDouble` reads, changes and forges them."""
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 from urllib.parse import parse_qsl, urlencode
@@ -8,24 +7,12 @@ from xml.etree.ElementTree import Element, SubElement, fromstring, tostring
 
 from aiohttp import web
 
+from pergola.testing.aws.rest import REST, operation_at
+
 _READS: Final = ("Describe", "Get", "List", "Search", "Lookup")
 _SCOPE: Final = 5
 """Key, day, region, service, version."""
 _EFS: Final = "elasticfilesystem"
-# Of services that speak REST: method, path, operation.
-_PATHS: Final = (
-    ("POST", r".*/file-systems", "CreateFileSystem"),
-    ("GET", r".*/file-systems", "DescribeFileSystems"),
-    ("DELETE", r".*/file-systems/[^/]+", "DeleteFileSystem"),
-    ("POST", r".*/mount-targets", "CreateMountTarget"),
-    ("GET", r".*/mount-targets", "DescribeMountTargets"),
-    ("DELETE", r".*/mount-targets/[^/]+", "DeleteMountTarget"),
-    ("GET", r".*/mount-targets/[^/]+/security-groups", "DescribeMountTargetSecurityGroups"),
-    ("PUT", r".*/mount-targets/[^/]+/security-groups", "ModifyMountTargetSecurityGroups"),
-    ("POST", r".*/resource-tags/[^/]+", "TagResource"),
-    ("DELETE", r".*/resource-tags/[^/]+", "UntagResource"),
-    ("GET", r".*/resource-tags/[^/]+", "ListTagsForResource"),
-)
 
 
 class Call(NamedTuple):
@@ -100,7 +87,9 @@ class Refusal(NamedTuple):
                 body, status=self.status, headers={"x-amzn-ErrorType": self.code}
             )
         said = f"<Code>{self.code}</Code><Message>{message}</Message>"
-        if service == "ec2":
+        if service == "s3":
+            text = f"<Error>{said}<RequestId>r</RequestId></Error>"
+        elif service == "ec2":
             errors = f"<Errors><Error>{said}</Error></Errors>"
             text = f"<Response>{errors}<RequestID>r</RequestID></Response>"
         else:
@@ -109,11 +98,12 @@ class Refusal(NamedTuple):
         return web.Response(status=self.status, text=text, content_type="text/xml")
 
 
-def call_of(service: str, method: str, path: str, body: bytes) -> Call:
+def call_of(service: str, method: str, path: str, query: str, body: bytes) -> Call:
     """Return the call that an HTTP request makes."""
-    parameters = {} if service == _EFS else dict(parse_qsl(body.decode(), keep_blank_values=True))
-    operation = parameters.get("Action") or _operation_at(method, path)
-    return Call(service, operation, parameters)
+    if service in REST:
+        return Call(service, operation_at(service, method, path, query), {})
+    parameters = dict(parse_qsl(body.decode(), keep_blank_values=True))
+    return Call(service, parameters.get("Action") or f"{method} {path}", parameters)
 
 
 def identity_of(authorization: str) -> str:
@@ -206,10 +196,3 @@ def drop(element: Element, *names: str) -> None:
 def tags_of_item(item: Element) -> dict[str, str]:
     """Return the tags of an item."""
     return {text_at(tag, "key"): text_at(tag, "value") for tag in children(item, "tagSet")}
-
-
-def _operation_at(method: str, path: str) -> str:
-    for verb, pattern, operation in _PATHS:
-        if verb == method and re.fullmatch(pattern, path.rstrip("/")):
-            return operation
-    return f"{method} {path}"

@@ -17,6 +17,7 @@ from aiohttp import web
 
 from pergola.cloud.aws import Retry
 from pergola.testing.aws.answers import Answer, Call, Refusal, call_of, identity_of
+from pergola.testing.aws.bucket_policies import BucketPolicies
 from pergola.testing.aws.dependencies import dependencies
 from pergola.testing.aws.file_systems import FileSystems
 from pergola.testing.aws.forgotten import forgotten
@@ -32,6 +33,7 @@ from pergola.testing.aws.gaps import (
 )
 from pergola.testing.aws.moto import AwsDouble, service_of
 from pergola.testing.aws.newcomers import Newcomers
+from pergola.testing.aws.record_sets import RecordSets
 
 QUICK: Final = Retry(attempts=6, first_seconds=0.001, longest_seconds=0.01)
 """As many attempts as in the product, without its waits."""
@@ -99,6 +101,8 @@ class CorrectedAws(AwsDouble):
         self.identities: set[str] = set()
         self.gaps = Standard(reads, (*dependencies(), *forgotten()))
         self._file_systems = FileSystems(reads)
+        self._record_sets = RecordSets()
+        self._policies = BucketPolicies()
         self._hooks: list[tuple[str, bool, Hook]] = []
         self._lost: list[str] = []
         self._expired = False
@@ -166,12 +170,14 @@ class CorrectedAws(AwsDouble):
 
     async def _pass(self, request: web.Request) -> web.Response:
         body = await request.read()
-        call = call_of(service_of(request), request.method, request.path, body)
+        call = call_of(
+            service_of(request), request.method, request.path, request.query_string, body
+        )
         self._calls.append(str(call))
         self.requests.append(call)
         self.identities.add(identity_of(request.headers.get("Authorization", "")))
         await self._run_hooks(call, before=True)
-        refusal = self._refusal(call)
+        refusal = self._refusal(call) or self._record_sets.refusal(call, request.path, body)
         if refusal is not None:
             return refusal.answer(call.service)
         answer = await self._corrected(request, call, body)
@@ -196,6 +202,12 @@ class CorrectedAws(AwsDouble):
     async def _corrected(self, request: web.Request, call: Call, body: bytes) -> web.Response:
         if call.service == "elasticfilesystem":
             return self._file_systems.corrected(call, await self._forward(request, body))
+        policy = self._policies.answer(call, request.path, body)
+        if policy is not None:
+            return policy
+        if call.service == "route53":
+            forwarded = await self._forward(request, body)
+            return self._record_sets.corrected(call, request.path, body, forwarded)
         if call.service not in ("ec2", "iam"):
             return await self._forward(request, body)
         asked = call

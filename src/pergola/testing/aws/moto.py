@@ -7,8 +7,8 @@
                 ...
             assert aws.taken() == ["ec2 DescribeSubnets", ...]
 
-moto runs in a process of its own: its data is global, and importing it takes seconds. It is a
-development dependency; the package does not require it.
+moto runs in a process of its own: its data is global, and importing it takes seconds. It is in
+the extra `testing`.
 """
 
 import os

@@ -9,5 +9,5 @@ objects.
 
 `plugin` (options, fixtures, the final table) → `subject` (the tested provider) → `site` (objects of
 one case) → `writes` (who wrote what). The cases are `test_managed`, `test_external`, `test_webhook`
-and `test_optional`. `docs/capi-contract-suite.md` documents the suite.
+and `test_optional`. `docs/how-to/capi-contract-suite.md` documents the suite.
 """

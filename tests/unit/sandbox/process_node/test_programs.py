@@ -7,6 +7,7 @@ from pergola.sandbox.process_node.place import Place
 from pergola.sandbox.process_node.programs import (
     OPTIONAL,
     REQUIRED,
+    SEED,
     Surroundings,
     adapt_file,
     program_of,
@@ -49,6 +50,19 @@ def test_a_gardener_api_server_uses_the_socket_of_its_etcd() -> None:
         "--secure-port=8443",
         "--bind-address=127.80.1.2",
     )
+
+
+def test_only_programs_without_another_way_use_the_proxy_of_the_node() -> None:
+    with_seed = programs({name: Path("/bin") / name for name in (*REQUIRED, *SEED)})
+    proxied = {name for name, program in with_seed.items() if program.is_proxied}
+    assert proxied == {"gardener-apiserver", "gardenlet"}
+
+
+def test_the_original_admission_controller_replaces_its_stand_in() -> None:
+    name = "gardener-admission-controller"
+    original = programs({name: Path("/bin") / name})[name]
+    assert original.line == (f"/bin/{name}",)
+    assert PROGRAMS[name].line != original.line
 
 
 def test_kubeconfigs_lead_through_the_tunnel() -> None:

@@ -1,0 +1,135 @@
+"""Commands of a documentation page, which tests run as they are written.
+
+`pergola` runs as a process. kubectl is not part of the sandbox: the few of its commands that the
+pages have are requests of a client, and an unknown one is an error.
+"""
+
+import argparse
+import asyncio
+import os
+import re
+import shlex
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+import orjson
+
+from pergola.api.kinds import DEPLOYMENT
+from pergola.api.objects import GroupVersionKind, JsonObject, Key
+from pergola.api.operator_v1alpha1 import GARDEN
+from pergola.kube.client import Client
+from pergola.kube.yaml import parse_documents
+from pergola.operator.garden.etcd_objects import ETCD
+
+PAGES: Final = Path(__file__).parents[3] / "docs"
+_KINDS: Final = {"deployment": DEPLOYMENT, "etcd": ETCD, "garden": GARDEN}
+_PROGRAMS: Final = Path(sys.executable).parent
+
+
+def commands(page: str, heading: str) -> list[str]:
+    """Return the commands below a heading of a page, up to the next heading, one per line."""
+    sections = re.split(r"^#+ +(.*)\n", (PAGES / page).read_text(), flags=re.MULTILINE)
+    [text] = [
+        text
+        for title, text in zip(sections[1::2], sections[2::2], strict=True)
+        if title.strip() == heading
+    ]
+    blocks = re.findall(r"^```sh\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
+    joined = "".join(blocks).replace("\\\n", " ")
+    return [line for line in joined.splitlines() if line.strip()]
+
+
+class Shell:
+    """Runs commands in a folder, for the cluster of a client.
+
+    Attributes:
+        folder: The working directory.
+    """
+
+    def __init__(self, client: Client, kubeconfig: Path, folder: Path) -> None:
+        self.folder = folder
+        self._client = client
+        self._environment = {
+            **os.environ,
+            "KUBECONFIG": str(kubeconfig),
+            "PATH": f"{_PROGRAMS}{os.pathsep}{os.environ.get('PATH', '')}",
+        }
+        self._verbs: Mapping[str, Callable[[argparse.Namespace], Awaitable[None]]] = {
+            "annotate": self._annotate,
+            "apply": self._apply,
+            "delete": self._delete,
+            "patch": self._patch,
+            "scale": self._scale,
+        }
+
+    async def run(self, *lines: str) -> str:
+        """Run commands one after another, which all have to succeed; return what they print."""
+        printed = ""
+        for line in lines:
+            if line.startswith("kubectl "):
+                await self._kubectl(shlex.split(line, comments=True)[1:])
+            else:
+                printed += await self._process(line)
+        return printed
+
+    async def _process(self, line: str) -> str:
+        process = await asyncio.create_subprocess_exec(
+            *("bash", "-ec", line),
+            cwd=self.folder,
+            env=self._environment,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        out, err = await process.communicate()
+        assert process.returncode == 0, f"{line}: {process.returncode}: {(out + err).decode()}"
+        return out.decode()
+
+    async def _kubectl(self, arguments: list[str]) -> None:
+        found = _parser().parse_args(arguments)
+        await self._verbs[found.verb](found)
+
+    async def _apply(self, found: argparse.Namespace) -> None:
+        for document in parse_documents((self.folder / found.filename).read_bytes()):
+            assert isinstance(document.value, dict)
+            await self._client.apply(document.value, manager="kubectl", force=True)
+
+    async def _annotate(self, found: argparse.Namespace) -> None:
+        kind, name, *pairs = found.words
+        annotations = dict(pair.split("=", 1) for pair in pairs)
+        await self._merge(kind, found.namespace, name, {"metadata": {"annotations": annotations}})
+
+    async def _delete(self, found: argparse.Namespace) -> None:
+        kind, *names = found.words
+        for name in names:
+            await self._client.delete(_KINDS[kind], Key(found.namespace, name))
+
+    async def _patch(self, found: argparse.Namespace) -> None:
+        kind, name = found.words
+        await self._merge(kind, found.namespace, name, orjson.loads(found.patch))
+
+    async def _scale(self, found: argparse.Namespace) -> None:
+        kind, *names = found.words
+        for name in names:
+            patch: JsonObject = {"spec": {"replicas": found.replicas}}
+            await self._merge(kind, found.namespace, name, patch)
+
+    async def _merge(self, kind: str, namespace: str, name: str, patch: JsonObject) -> None:
+        gvk: GroupVersionKind = _KINDS[kind]
+        await self._client.patch(gvk, Key(namespace, name), patch)
+
+
+def _parser() -> argparse.ArgumentParser:
+    """Return the parser of kubectl's commands on the pages."""
+    parser = argparse.ArgumentParser("kubectl", exit_on_error=False)
+    parser.add_argument("--namespace", "-n", default="")
+    parser.add_argument("--filename", "-f")
+    parser.add_argument("--patch", "-p")
+    parser.add_argument("--replicas", type=int)
+    parser.add_argument("--type", choices=["merge"])
+    parser.add_argument("--wait", choices=["false"])
+    parser.add_argument("verb", choices=["annotate", "apply", "delete", "patch", "scale"])
+    parser.add_argument("words", nargs="*")
+    return parser

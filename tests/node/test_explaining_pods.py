@@ -1,0 +1,35 @@
+"""Why a pod of a real node crashes, down to the last line of its log."""
+
+import pytest
+
+from pergola.api.kinds import POD
+from pergola.api.objects import JsonObject, Key, map_at, maps_at
+from pergola.kube.client import Client
+from pergola.operator.components.component import Identity
+from pergola.operator.garden.explain import explain
+from pergola.testing.node_workloads import etcd_pod
+from pergola.testing.waiting import until
+
+pytestmark = [pytest.mark.node, pytest.mark.timeout(120)]
+
+
+def has_crashed(pod: JsonObject) -> bool:
+    statuses = maps_at(pod, "status", "containerStatuses")
+    reasons = [map_at(each, "state", "waiting").get("reason") for each in statuses]
+    return "CrashLoopBackOff" in reasons
+
+
+async def test_a_pod_that_crashes_is_explained_by_its_last_log_line(
+    node_client: Client, node_namespace: str
+) -> None:
+    pod = etcd_pod(node_namespace)
+    pod["spec"]["containers"][0]["args"] = ["--data-dir=/unwritable"]
+    await node_client.create(pod)
+    key = Key(node_namespace, "etcd")
+    await until(node_client, POD, key, has_crashed, patience=90)
+    found = await explain(node_client, Identity(POD, key))
+    assert found is not None
+    assert 'container "etcd" crashes (exit code 1' in found.problem
+    assert "read-only file system" in found.log
+    assert found.event
+    assert found.next_step.endswith(f"kubectl -n {node_namespace} logs etcd -c etcd --previous")

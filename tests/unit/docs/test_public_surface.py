@@ -1,0 +1,58 @@
+"""The public surface of the library changes only with a word in the changelog."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+from tools import surface
+
+ROOT: Final = Path(__file__).parents[3]
+
+
+def test_the_record_has_the_names_and_signatures_of_the_source() -> None:
+    command = [sys.executable, "-m", "tools.surface", "--check"]
+    checked = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_a_changed_signature_is_a_change_that_the_changelog_has_to_name() -> None:
+    old = {"pergola.flow.run": "def run(graph: Graph)", "pergola.flow.Task": "class Task()"}
+    new = {"pergola.flow.run": "def run(graph: Graph, *, again: bool)"}
+    changelog = "# Changelog\n\n## Unreleased\n\n- `pergola.flow.run` runs again.\n\n## 1.0\n"
+
+    text = surface.advice(old, new, changelog)
+
+    assert surface.changed(old, new) == ["pergola.flow.Task", "pergola.flow.run"]
+    assert "1. Under Unreleased in CHANGELOG.md" in text
+    assert "of `pergola.flow.Task`, in backticks." in text
+    assert "2. Run `.venv/bin/python -m tools.surface`" in text
+    assert "+    def run(graph: Graph, *, again: bool)" in text
+
+
+def test_what_an_earlier_release_says_is_no_word_about_a_change() -> None:
+    changelog = "# Changelog\n\n## Unreleased\n\n## 1.0\n\n- `pergola.flow.run` is new.\n"
+
+    assert surface.unmentioned(["pergola.flow.run"], changelog) == ["pergola.flow.run"]
+
+
+def test_a_word_about_a_room_is_one_about_its_names() -> None:
+    changelog = "# Changelog\n\n## Unreleased\n\n- `pergola.flow` is new.\n"
+
+    assert surface.unmentioned(["pergola.flow.run", "pergola.kube.load"], changelog) == [
+        "pergola.kube.load"
+    ]
+
+
+def test_a_record_is_read_as_it_was_written() -> None:
+    found = surface.surface()
+
+    assert surface.parse(surface.render(found)) == found
+
+
+def test_methods_that_a_class_inherits_are_part_of_its_surface() -> None:
+    controller = surface.surface()["pergola.runtime.Controller"]
+
+    assert "async def synced(self)" in controller
+    assert "watches: Iterable[Watch[Any, K]]" in controller
