@@ -10,8 +10,12 @@ READY := .venv/.ready
 IMAGES := etcd-wrapper etcd-backup-restore istiod istio-proxy prometheus-operator \
 	prometheus-config-reloader prometheus alertmanager gardener-apiserver
 
+# Tests start hundreds of Python processes, which must not compile all modules again, even if the
+# environment forbids bytecode, as in many containers. An empty value allows it.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
-.PHONY: help setup up test lint bench clean
+.PHONY: help setup up test lint bench docs release clean
 
 help: ## Show these commands
 	@sed -n 's/^\([a-z]*\):.*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do \
@@ -34,12 +38,20 @@ lint: $(READY) ## Check style, types and the layering of the rooms
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+	@names=$$(find tests -name 'test_*.py' -exec basename {} \; | sort | uniq -d); \
+		test -z "$$names" || { echo "several test modules have the same name:" $$names; exit 1; }
 
 bench: $(READY) ## Measure, against a real API server
 	@$(BIN)/python -m bench $(ARGS)
 
+docs: $(READY) ## Build the documentation site into site/; a link that leads nowhere fails
+	@$(BIN)/uv run --frozen --isolated --only-group docs python -m tools.site site
+
+release: $(READY) ## Write wheel, charts, bill of materials, licences and checksums into dist/
+	@$(BIN)/python tools/release.py dist
+
 clean: ## Remove .venv and all caches of this directory
-	rm -rf .venv dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # uv is installed by pip with its hash; it installs the rest as locked, and stays as part of it.

@@ -1,15 +1,16 @@
-"""`python -m bench [admission | aws-flow | managed-resources | network-policies]`.
+"""`python -m bench [admission | aws-flow | garden | managed-resources | network-policies]`.
 
 Without a word, ManagedResources are measured.
 """
 
 import sys
 
-from bench import admission, aws_flow, managed_resources, network_policies
+from bench import admission, aws_flow, garden, managed_resources, network_policies
 
 BENCHES = {
     "admission": admission,
     "aws-flow": aws_flow,
+    "garden": garden,
     "managed-resources": managed_resources,
     "network-policies": network_policies,
 }

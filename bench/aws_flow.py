@@ -3,7 +3,7 @@
     python -m bench aws-flow                  # 50 ms for each request, the table
     python -m bench aws-flow --latency 0.02
 
-moto stands for AWS, behind a door at which each request waits, as on the way to AWS. NAT gateways
+moto plays AWS, behind a proxy that delays each request as the way to AWS would. NAT gateways
 and subnets are ready at the second look, and looks are 50 ms apart: what AWS itself takes its time
 for is left out. The critical path is the longest chain of steps, each as long as it took: no run of
 the same graph can be faster, so that the ratio is what the engine costs.
