@@ -7,7 +7,7 @@ every `refresh` seconds, so that CRDs that appear later become usable without a 
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -124,15 +124,18 @@ class Discovery:
             answer = {}
         self._asked[group, version] = self._now()
         self._kinds[group, version] = {
-            served["kind"]: _resource(group, version, served)
-            for served in maps_at(answer, "resources")
-            if "/" not in served.get("name", "/")
+            resource.gvk.kind: resource for resource, _ in resources_in(answer, group, version)
         }
 
 
-def _resource(group: str, version: str, served: JsonObject) -> Resource:
-    gvk = GroupVersionKind(group, version, served["kind"])
-    return Resource(gvk, served["name"], bool(served.get("namespaced")))
+def resources_in(
+    answer: JsonObject, group: str, version: str
+) -> Iterator[tuple[Resource, JsonObject]]:
+    """Yield the kinds in a server's APIResourceList, each with its entry; no subresources."""
+    for served in maps_at(answer, "resources"):
+        if "/" not in served.get("name", "/"):
+            gvk = GroupVersionKind(group, version, served["kind"])
+            yield Resource(gvk, served["name"], bool(served.get("namespaced"))), served
 
 
 def check_namespace(gvk: GroupVersionKind, namespace: str) -> None:

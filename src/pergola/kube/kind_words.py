@@ -6,9 +6,9 @@ from typing import Final
 
 import orjson
 
-from pergola.api.objects import GroupVersionKind, JsonObject, maps_at
+from pergola.api.objects import JsonObject, maps_at
 from pergola.kube.client import Client
-from pergola.kube.discovery import Resource, group_version_path
+from pergola.kube.discovery import Resource, group_version_path, resources_in
 from pergola.kube.errors import ApiError, KubeError
 
 _AT_ONCE: Final = 16
@@ -70,15 +70,8 @@ async def _served(client: Client, group: str, version: str, name: str) -> list[R
         answer = orjson.loads(await client.get_raw(group_version_path(group, version)))
     except ApiError:
         return []  # an API service whose server is away; its kinds are unknown now
-    return [
-        Resource(
-            GroupVersionKind(group, version, served["kind"]),
-            served["name"],
-            bool(served.get("namespaced")),
-        )
-        for served in maps_at(answer, "resources")
-        if "/" not in served.get("name", "/") and name in _names(served)
-    ]
+    found = resources_in(answer, group, version)
+    return [resource for resource, served in found if name in _names(served)]
 
 
 def _names(served: JsonObject) -> set[str]:

@@ -8,6 +8,7 @@ The standard variables of OpenTelemetry configure it; an endpoint in one of them
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from threading import Thread
 from typing import TYPE_CHECKING, Final
 
 from pergola import tracing
@@ -20,7 +21,7 @@ _DISABLED: Final = "OTEL_SDK_DISABLED"
 _EXPORTER: Final = "OTEL_TRACES_EXPORTER"
 _PROTOCOL: Final = "OTEL_EXPORTER_OTLP_PROTOCOL"
 _HTTP: Final = "http/protobuf"
-_LAST_EXPORT_SECONDS: Final = 3.0
+LAST_EXPORT_SECONDS: Final = 3.0
 
 
 class TracingError(Exception):
@@ -58,8 +59,14 @@ def exported(service: str) -> Iterator[None]:
         yield
     finally:
         tracing.record_with(None)
-        provider.force_flush(int(_LAST_EXPORT_SECONDS * 1000))
-        provider.shutdown()
+        _end(provider)
+
+
+def _end(provider: "TracerProvider") -> None:
+    """Export what is left, in a thread: the limit of `force_flush` does not end a request."""
+    last = Thread(target=provider.shutdown, name="last-export", daemon=True)
+    last.start()
+    last.join(LAST_EXPORT_SECONDS)
 
 
 def _provider(service: str) -> "TracerProvider":

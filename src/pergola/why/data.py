@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from pergola.api.conditions import timestamp
 from pergola.api.objects import JsonObject
 from pergola.why.answer import Answer, Kind, Statement, Topic
 
@@ -67,4 +68,4 @@ def _statement(statement: Statement) -> JsonObject:
 
 
 def _time(moment: datetime | None) -> str | None:
-    return f"{moment:%Y-%m-%dT%H:%M:%SZ}" if moment else None
+    return timestamp(moment) if moment else None

@@ -24,6 +24,7 @@ from pergola.api.objects import (
     maps_at,
 )
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
+from pergola.api.texts import counted
 from pergola.health import has_rule
 from pergola.operator.components.component import Identity
 from pergola.operator.garden.picture.since import since
@@ -110,7 +111,7 @@ def _plan(resource: JsonObject, content: Content) -> Iterator[Statement]:
     listed = {object_key(ref) for ref in maps_at(resource, "status", "resources")}
     secrets = len(maps_at(resource, "spec", "secretRefs"))
     verb = "describes" if secrets == 1 else "describe"
-    text = f"{_count(secrets, 'Secret')} {verb} {_count(len(planned), 'object')}"
+    text = f"{counted(secrets, 'Secret')} {verb} {counted(len(planned), 'object')}"
     below = [*_several("not applied yet", planned - listed)]
     below += _several("to be deleted", listed - planned)
     released = {object_key_of(GroupVersionKind.of(o), Key.of(o)) for o in decoded.released}
@@ -194,10 +195,6 @@ def _deletion(resource: JsonObject) -> Iterator[Statement]:
     if map_at(resource, "spec").get("keepObjects"):
         because = "spec.keepObjects is set"
         yield Statement(topic=Topic.DECIDED, text="its objects stay", because=because)
-
-
-def _count(number: int, what: str) -> str:
-    return f"1 {what}" if number == 1 else f"{number} {what}s"
 
 
 MANAGED_RESOURCES: Final = Explainer(

@@ -1,10 +1,12 @@
 """Spans: off by default, named by what they do, exported as the environment requests."""
 
+import socket
 import sys
 
 import pytest
 
 from pergola import tracing
+from pergola.tracing import export
 from pergola.tracing.export import TracingError, exported, is_requested
 
 ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
@@ -66,3 +68,17 @@ def test_without_the_extra_the_sentence_says_how_to_install_it(
     monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http.trace_exporter", None)
     with pytest.raises(TracingError, match=r"pip install 'pergola\[otel\]'"), exported("test"):
         pass
+
+
+@pytest.mark.timeout(60)
+def test_a_silent_collector_does_not_hold_the_end_of_the_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        monkeypatch.setenv(ENDPOINT, f"http://127.0.0.1:{silent.getsockname()[1]}")
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "3600")
+        monkeypatch.setattr(export, "LAST_EXPORT_SECONDS", 0.1)
+        with exported("test"), tracing.task("flow", "task"):
+            pass
+        connection, _ = silent.accept()
+        connection.close()

@@ -4,10 +4,9 @@ The steps follow from the Infrastructure and its Cluster; which of them run is i
 operation. AWS is not asked.
 """
 
-import asyncio
 import re
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
 from pergola.cli.dashboard.tasks import flow_data
@@ -16,11 +15,12 @@ if TYPE_CHECKING:
     from pergola.api.objects import GroupVersionKind, JsonObject, Key
     from pergola.extension_api.cluster import Cluster
     from pergola.kube.client import Client
+    from pergola.kube.states import States
     from pergola.operator.garden.picture import Operation
     from pergola.operator.garden.picture.steps import Step
-    from pergola.runtime.caching.cache import Cache
 
 _AWS: Final = "aws"
+_POLL_SECONDS: Final = 5.0
 _FAILED: Final = re.compile(r'task "([^"]+)" failed: ([^\n]*)')
 
 
@@ -29,18 +29,10 @@ async def infrastructure_flow(
     client: "Client", gvk: "GroupVersionKind", key: "Key"
 ) -> "AsyncGenerator[AsyncIterator[JsonObject]]":
     """Yield the steps of an Infrastructure now and after each change, until it is gone."""
-    from pergola.kube.selectors import select_name
-    from pergola.runtime.caching.cache import Cache
+    from pergola.kube.states import watched
 
-    cache: Cache[JsonObject] = Cache(
-        client, gvk, lambda obj: obj, namespace=key.namespace, fields=select_name(key.name)
-    )
-    running = asyncio.create_task(cache.run())
-    try:
-        yield _pictures(cache, key, await _cluster(client, key.namespace))
-    finally:
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
+    async with aclosing(watched(client, gvk, key, _POLL_SECONDS)) as states:
+        yield _pictures(states, await _cluster(client, key.namespace))
 
 
 async def _cluster(client: "Client", name: str) -> "Cluster | None":
@@ -55,16 +47,11 @@ async def _cluster(client: "Client", name: str) -> "Cluster | None":
     return Cluster.from_object(found) if found else None
 
 
-async def _pictures(
-    cache: "Cache[JsonObject]", key: "Key", cluster: "Cluster | None"
-) -> "AsyncIterator[JsonObject]":
-    changed = asyncio.Event()
-    cache.subscribe(lambda _: changed.set())
-    await cache.synced()
-    while (infrastructure := cache.get(key)) is not None:
-        changed.clear()
+async def _pictures(states: "States", cluster: "Cluster | None") -> "AsyncIterator[JsonObject]":
+    async for infrastructure in states:
+        if infrastructure is None:
+            return
         yield _picture(infrastructure, cluster)
-        await changed.wait()
 
 
 def _picture(infrastructure: "JsonObject", cluster: "Cluster | None") -> "JsonObject":

@@ -65,4 +65,6 @@ def _without_transitive(tasks: "Sequence[Task]") -> dict[str, list[str]]:
 
 
 def _time(time: datetime | None) -> str:
-    return "" if time is None else f"{time:%Y-%m-%dT%H:%M:%SZ}"
+    from pergola.api.conditions import timestamp
+
+    return "" if time is None else timestamp(time)

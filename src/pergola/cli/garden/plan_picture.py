@@ -2,6 +2,7 @@
 
 from typing import Final, Literal
 
+from pergola.api.texts import counted
 from pergola.flow import Graph, picture
 from pergola.flow.picture import Fate, Note
 from pergola.operator.plan import Fate as Planned
@@ -38,4 +39,4 @@ def _note(task: PlannedTask) -> Note:
     verbs = {change.verb for change in task.changes}
     fate = _FATES[verbs.pop()] if len(verbs) == 1 else Fate.CHANGE
     count = len(task.changes)
-    return Note(fate, f"{count} object{'s' if count > 1 else ''}")
+    return Note(fate, counted(count, "object"))

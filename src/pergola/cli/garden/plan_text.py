@@ -5,6 +5,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Final, NamedTuple
 
+from pergola.api.texts import counted
 from pergola.cli.garden.values import list_difference, text_difference
 from pergola.operator.compare import shown
 from pergola.operator.plan import Change, Fate, Field, Plan, Planned, Verb
@@ -79,7 +80,7 @@ def _task(task: Planned, *, everything: bool) -> Iterator[Line]:
         managed = change.managed
         yield from _change(change, "      " if managed else "    ")
     if task.unchanged and (everything or task.changes):
-        yield Line(f"    {_counted(task.unchanged)} unchanged", _DIM)
+        yield Line(f"    {counted(task.unchanged, 'object')} unchanged", _DIM)
     if task.waits:
         yield Line(f"    would wait for {task.waits}", _DIM)
 
@@ -107,11 +108,9 @@ def _summary(plan: Plan) -> str:
     if plan.is_empty:
         return "nothing would change"
     unknown = sum(task.fate is Fate.UNKNOWN for task in plan.tasks)
-    parts = [f"{_counted(plan.count(verb))} to {verb}" for verb in Verb if plan.count(verb)]
+    parts = [
+        f"{counted(plan.count(verb), 'object')} to {verb}" for verb in Verb if plan.count(verb)
+    ]
     if unknown:
-        parts.append(f"{unknown} task{'s' if unknown > 1 else ''} cannot be foreseen")
+        parts.append(f"{counted(unknown, 'task')} cannot be foreseen")
     return ", ".join(parts) or "the reconciliation would fail"
-
-
-def _counted(count: int) -> str:
-    return f"{count} object{'s' if count != 1 else ''}"

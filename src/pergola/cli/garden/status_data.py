@@ -64,7 +64,9 @@ def _task(task: "Task") -> "JsonObject":
 
 
 def _time(time: datetime | None) -> str | None:
-    return None if time is None else f"{time:%Y-%m-%dT%H:%M:%SZ}"
+    from pergola.api.conditions import timestamp
+
+    return None if time is None else timestamp(time)
 
 
 def _print(picture: "Picture") -> None:

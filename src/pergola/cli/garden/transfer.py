@@ -47,11 +47,13 @@ def export(
     context
         Context in the kubeconfig.
     """
+    from pergola.api.texts import counted
+
     found = asyncio.run(_collect(garden, kubeconfig, context))
     write_sealed(file, found, new_passphrase(passphrase_file))
     print(
-        f"Garden {found.name}: {_counted(len(found.credentials), 'credential')} and "
-        f"{_counted(len(found.provided), 'provided object')} are in {file}"
+        f"Garden {found.name}: {counted(len(found.credentials), 'credential')} and "
+        f"{counted(len(found.provided), 'provided object')} are in {file}"
     )
     _warn_of_rotations(found)
 
@@ -171,9 +173,7 @@ def _warn_of_rotations(export: "Export") -> None:
         )
 
 
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
 def _of(number: int, total: int, noun: str) -> str:
-    return f"{number} of {_counted(total, noun)}"
+    from pergola.api.texts import counted
+
+    return f"{number} of {counted(total, noun)}"

@@ -102,11 +102,12 @@ def _settings(config: Path | None) -> "Settings":
 
 
 def _lines(explanation: "Explanation") -> Iterator[str]:
+    from pergola.api.texts import counted
     from pergola.controllers.network_policy.names import PREFIX
 
     head = f"Service {explanation.service}"
     if explanation.selector:
-        head += f" selects {explanation.selector}: {_count(explanation.pods)} now"
+        head += f" selects {explanation.selector}: {counted(explanation.pods, 'pod')} now"
     yield head
     if explanation.refusal:
         yield f"There are no policies for it: {explanation.refusal}."
@@ -158,10 +159,6 @@ def _state(policy: "Policy") -> str:
     if policy.state != "foreign":
         return policy.state
     return f"foreign: of Service {policy.owner}" if policy.owner else "foreign: of no Service"
-
-
-def _count(pods: int) -> str:
-    return f"{pods} pod" if pods == 1 else f"{pods} pods"
 
 
 def _table(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Iterator[str]:

@@ -29,6 +29,7 @@ from pergola.admission.inspection import (
 from pergola.api.kinds import DEPLOYMENT, NAMESPACE
 from pergola.api.objects import JsonObject, Key, labels_of, map_at
 from pergola.api.resource_manager_config import ResourceManagerConfiguration
+from pergola.api.texts import counted
 from pergola.cli.webhooks.registration import as_served, configurations
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
@@ -92,11 +93,7 @@ def print_findings(found: Sequence[Finding], output: Literal["table", "json"]) -
         subject = f"{finding.webhook} " if finding.webhook else ""
         print(f"{finding.severity}: {subject}{finding.text}")
     errors = sum(finding.severity == "error" for finding in found)
-    print(f"{_count(errors, 'error')}, {_count(len(found) - errors, 'warning')}", file=sys.stderr)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    print(f"{counted(errors, 'error')}, {counted(len(found) - errors, 'warning')}", file=sys.stderr)
 
 
 def _with_port(url: str, live: dict[str, JsonObject]) -> str:

@@ -91,15 +91,15 @@ async def _why(
 async def _of_manifest(client: "Client", given: "JsonObject", namespace: str) -> "Answer":
     """Explain the object of the cluster, or the manifest if there is none yet."""
     from pergola.api.objects import GroupVersionKind, metadata_of, name_of, namespace_of
-    from pergola.why import explain, explain_object
+    from pergola.cli.why.gardens import GARDEN_TASKS
+    from pergola.why import explain_object
 
     gvk = GroupVersionKind.of(given)
     resource = await client.resource(gvk)
     key = _key(resource, namespace_of(given) or namespace, name_of(given))
-    if await client.find(gvk, key, metadata_only=True) is not None:
-        return await explain(client, gvk, key)
+    live = await client.find(gvk, key)
     metadata = {**metadata_of(given), "namespace": key.namespace}
-    return await explain_object(client, {**given, "metadata": metadata})
+    return await explain_object(client, live or {**given, "metadata": metadata}, [GARDEN_TASKS])
 
 
 def _key(resource: "Resource", namespace: str, name: str) -> "Key":

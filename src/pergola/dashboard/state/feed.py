@@ -5,6 +5,7 @@ happened meanwhile.
 """
 
 import asyncio
+import re
 import secrets
 from collections import OrderedDict
 from collections.abc import Iterable
@@ -16,6 +17,9 @@ _REMEMBERED: Final = 10_000
 """Removed entries; a page that missed more of them starts again."""
 
 
+_POSITION: Final = re.compile(r"(?P<epoch>[0-9a-f]+)\.(?P<number>[0-9]{1,18})")
+
+
 class Position(NamedTuple):
     """A place in the feed of one process."""
 
@@ -25,8 +29,8 @@ class Position(NamedTuple):
     @classmethod
     def parse(cls, text: str) -> "Position":
         """Read a position as `str` writes it; text of any other form is a place of no feed."""
-        epoch, _, number = text.partition(".")
-        return cls(epoch, int(number) if number.isascii() and number.isdigit() else 0)
+        found = _POSITION.fullmatch(text)
+        return cls(found["epoch"], int(found["number"])) if found else cls("", 0)
 
     def __str__(self) -> str:
         return f"{self.epoch}.{self.number}"
