@@ -3,8 +3,6 @@
 import asyncio
 import random
 
-import pytest
-
 from pergola.api.kinds import CONFIG_MAP, LEASE
 from pergola.api.objects import JsonObject, Key, name_of
 from pergola.kube.errors import KubeError
@@ -12,8 +10,6 @@ from pergola.sandbox import Sandbox
 from pergola.testing.instances import Instances
 from pergola.testing.waiting import PATIENCE
 from pergola.testing.world import World, is_ready
-
-pytestmark = pytest.mark.timeout(240)
 
 COUNT = 50
 BYSTANDER = "bystander"
@@ -39,7 +35,7 @@ async def converged(world: World, revision: int, count: int = COUNT) -> None:
     """Wait until everything is applied, and check the objects themselves."""
     async with asyncio.TaskGroup() as group:
         for number in range(count):
-            group.create_task(world.until(f"mr-{number}", is_ready, patience=120))
+            group.create_task(world.until(f"mr-{number}", is_ready))
 
     def wanted() -> dict[str, dict[str, str]]:
         objects = [o for n in range(count) for o in content(world, n, revision)]

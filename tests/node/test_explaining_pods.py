@@ -10,7 +10,7 @@ from pergola.operator.garden.explain import explain
 from pergola.testing.node_workloads import etcd_pod
 from pergola.testing.waiting import until
 
-pytestmark = [pytest.mark.node, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.node
 
 
 def has_crashed(pod: JsonObject) -> bool:
@@ -26,7 +26,7 @@ async def test_a_pod_that_crashes_is_explained_by_its_last_log_line(
     pod["spec"]["containers"][0]["args"] = ["--data-dir=/unwritable"]
     await node_client.create(pod)
     key = Key(node_namespace, "etcd")
-    await until(node_client, POD, key, has_crashed, patience=90)
+    await until(node_client, POD, key, has_crashed)
     found = await explain(node_client, Identity(POD, key))
     assert found is not None
     assert 'container "etcd" crashes (exit code 1' in found.problem

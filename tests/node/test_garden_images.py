@@ -35,7 +35,7 @@ async def test_etcd_serves_what_its_sidecar_has_validated_and_keeps_it(
     trust = certificates(node_namespace, tmp_path)
     for obj in etcd_with_a_sidecar(node_namespace, trust):
         await node_client.create(obj)
-    await until(node_client, STATEFUL_SET, Key(node_namespace, "main"), is_ready, patience=60)
+    await until(node_client, STATEFUL_SET, Key(node_namespace, "main"), is_ready)
     first = await node_client.get(POD, Key(node_namespace, "main-0"))
     await call(node_sandbox, first, tmp_path, "put", {"key": KEY, "value": VALUE})
 
@@ -45,7 +45,6 @@ async def test_etcd_serves_what_its_sidecar_has_validated_and_keeps_it(
         POD,
         Key(node_namespace, "main-0"),
         lambda pod: pod["metadata"]["uid"] != first["metadata"]["uid"] and is_ready(pod),
-        patience=60,
     )
 
     found = await call(node_sandbox, second, tmp_path, "range", {"key": KEY})

@@ -22,7 +22,7 @@ from pergola.testing.node_workloads import is_ready
 from pergola.testing.shared import require_images
 from pergola.testing.waiting import until
 
-pytestmark = [pytest.mark.node, pytest.mark.timeout(240)]  # they take turns
+pytestmark = pytest.mark.node
 
 # A stand-in: it has a certificate of its own, by which the test recognizes it.
 TLS_SERVER = "europe-docker.pkg.dev/gardener-project/releases/3rd/credativ/plutono:v7.5.50"
@@ -39,7 +39,7 @@ async def test_tls_connections_reach_the_server_that_their_name_selects(
             await node_client.create(obj)
     await create_gateway(node_client, istio)
     for name in ("one", "two", "gateway"):
-        await until(node_client, POD, Key(istio, name), is_ready, patience=60)
+        await until(node_client, POD, Key(istio, name), is_ready)
 
     entrance = await port_of(node_sandbox, node_client, Key(istio, "gateway"))
     for name in ("one", "two"):

@@ -35,9 +35,9 @@ from pergola.testing.istio_gateway import (
 )
 from pergola.testing.node_workloads import is_ready
 from pergola.testing.shared import require_images
-from pergola.testing.waiting import until
+from pergola.testing.waiting import PATIENCE, until
 
-pytestmark = [pytest.mark.node, pytest.mark.timeout(240)]  # they take turns
+pytestmark = pytest.mark.node
 
 IMAGE = "registry.example/pergola"
 PORT = 8080
@@ -85,7 +85,7 @@ async def test_a_gateway_decrypts_connections_and_routes_their_requests(
         await node_client.create(obj)
     await create_gateway(node_client, istio)
     for name in ("plain", "secure", "gateway"):
-        await until(node_client, POD, Key(istio, name), is_ready, patience=60)
+        await until(node_client, POD, Key(istio, name), is_ready)
     port = await port_of(node_sandbox, node_client, Key(istio, "gateway"))
     anonymous = trusting(authority, tmp_path)
     known = trusting(authority, tmp_path, authority.issue_client("alice", [], now, LIFETIME))
@@ -227,7 +227,7 @@ async def get_routed(port: int, name: str, path: str, trust: ssl.SSLContext) -> 
 
     kube-proxy and istiod learn that a pod is ready later than the test.
     """
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         while True:
             answer = await get(port, name, path, trust)
             if answer.status != HTTPStatus.SERVICE_UNAVAILABLE:

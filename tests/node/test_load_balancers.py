@@ -32,7 +32,7 @@ async def test_two_services_with_the_same_port_have_separate_addresses(
     node_client: Client, node_namespace: str
 ) -> None:
     await node_client.create(etcd_pod(node_namespace))
-    await until(node_client, POD, Key(node_namespace, "etcd"), is_ready, patience=60)
+    await until(node_client, POD, Key(node_namespace, "etcd"), is_ready)
     addresses = []
     for name in ("one", "other"):
         await node_client.create(service(node_namespace, name))

@@ -26,7 +26,7 @@ from pergola.testing.garden import landscape
 from pergola.testing.shared import require_images
 from pergola.testing.waiting import until
 
-pytestmark = [pytest.mark.node, pytest.mark.timeout(240)]  # many pods on one node
+pytestmark = pytest.mark.node
 
 PROMETHEUSES = GroupVersionKind("monitoring.coreos.com", "v1", "Prometheus")
 ALERTMANAGERS = GroupVersionKind("monitoring.coreos.com", "v1", "Alertmanager")
@@ -46,7 +46,7 @@ async def test_the_prometheus_and_the_alertmanager_of_a_garden_become_available(
             await node_client.create(obj)
 
     for kind in (ALERTMANAGERS, PROMETHEUSES):
-        await until(node_client, kind, Key(monitoring, "garden"), is_available, patience=100)
+        await until(node_client, kind, Key(monitoring, "garden"), is_available)
 
     port = await port_of(node_sandbox, node_client, Key(monitoring, "prometheus-garden"))
     evaluated = await call(port, "/api/v1/rules")

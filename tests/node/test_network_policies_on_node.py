@@ -22,7 +22,7 @@ from pergola.testing.node_workloads import etcd_pod, etcd_with_a_claim, is_ready
 from pergola.testing.waiting import running, until
 
 # The first caller may have to wait for its image to be built.
-pytestmark = [pytest.mark.node, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.node
 
 PORT = 2379
 L = "networking.resources.gardener.cloud/"
@@ -46,7 +46,7 @@ async def serve(client: Client, namespace: str, annotations: dict[str, str] | No
     service["metadata"]["annotations"] = annotations or {}
     created = await client.create(service)
     await client.create(etcd_pod(namespace))
-    await until(client, POD, Key(namespace, "etcd"), is_ready, patience=60)
+    await until(client, POD, Key(namespace, "etcd"), is_ready)
     return str(map_at(created, "spec")["clusterIP"])
 
 

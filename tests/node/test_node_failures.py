@@ -17,6 +17,7 @@ from pergola.sandbox.components import ETCD
 from pergola.sandbox.directory import directory_of
 from pergola.testing.machine import cgroups_of, traces
 from pergola.testing.shared import require_node
+from pergola.testing.waiting import PATIENCE
 
 pytestmark = pytest.mark.node
 
@@ -129,7 +130,7 @@ async def gone(name: str) -> None:
     """Return when a sandbox has no files and no cgroups."""
     directory = directory_of(name)
     lock = directory.with_name(f"{directory.name}.lock")
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while directory.exists() or lock.exists():  # noqa: ASYNC110 - files send no events
             await asyncio.sleep(0.02)
     assert cgroups_of(directory) == []

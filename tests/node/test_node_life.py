@@ -18,7 +18,7 @@ from pergola.sandbox.processes import ProcessId
 from pergola.testing.machine import cgroups_of, traces
 from pergola.testing.node_workloads import etcd_call, etcd_with_a_claim, is_ready
 from pergola.testing.shared import require_node
-from pergola.testing.waiting import until
+from pergola.testing.waiting import PATIENCE, until
 
 pytestmark = pytest.mark.node
 
@@ -63,7 +63,7 @@ async def test_a_node_and_its_pods_survive_faults_and_leave_nothing_when_stopped
 async def _survives_faults(node: Sandbox, client: Client) -> None:
     for obj in etcd_with_a_claim("default"):
         await client.create(obj)
-    await until(client, STATEFUL_SET, Key("default", "etcd"), is_ready, patience=60)
+    await until(client, STATEFUL_SET, Key("default", "etcd"), is_ready)
     pod = await client.get(POD, KEY)
     port = await node.forward("10.65.0.1", 10250)
     assert port
@@ -84,7 +84,6 @@ async def _survives_faults(node: Sandbox, client: Client) -> None:
         POD,
         KEY,
         lambda pod: is_ready(pod) and _started(pod) > started,
-        patience=90,
     )
     etcd = await node.forward(pod["status"]["podIP"], 2379)
     found = await etcd_call(etcd, "range", {"key": "a2V5"})
@@ -111,7 +110,7 @@ async def test_two_nodes_run_side_by_side_and_a_killed_one_leaves_nothing(
     of_other = processes(other)
 
     os.kill(of_other[0].pid, signal.SIGKILL)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while any(process.alive for process in of_other):  # noqa: ASYNC110 - they send no events
             await asyncio.sleep(0.02)
     following = await start(f"life-{secrets.token_hex(4)}", components=API_ONLY)

@@ -25,8 +25,8 @@ async def test_the_status_shows_the_node_and_its_pods_with_their_images(
     unknown = "registry.example.com/no/such:v1"
     await node_client.create(etcd_pod(node_namespace))
     await node_client.create(etcd_pod(node_namespace, "hopeless", unknown))
-    await until(node_client, POD, Key(node_namespace, "etcd"), is_ready, patience=60)
-    await until(node_client, POD, Key(node_namespace, "hopeless"), waits_for_its_image, patience=60)
+    await until(node_client, POD, Key(node_namespace, "etcd"), is_ready)
+    await until(node_client, POD, Key(node_namespace, "hopeless"), waits_for_its_image)
 
     process = await asyncio.create_subprocess_exec(
         PERGOLA, "sandbox", "status", "--name", node_sandbox.name, stdout=PIPE

@@ -21,7 +21,7 @@ async def test_etcd_keeps_its_data_when_its_pod_is_replaced(
 ) -> None:
     for obj in etcd_with_a_claim(node_namespace):
         await node_client.create(obj)
-    await until(node_client, STATEFUL_SET, Key(node_namespace, "etcd"), is_ready, patience=90)
+    await until(node_client, STATEFUL_SET, Key(node_namespace, "etcd"), is_ready)
     service = await node_client.get(SERVICE, Key(node_namespace, "etcd"))
     port = await node_sandbox.forward(map_at(service, "spec")["clusterIP"], 2379)
     await etcd_call(port, "put", {"key": "a2V5", "value": "dmFsdWU="})
@@ -33,7 +33,6 @@ async def test_etcd_keeps_its_data_when_its_pod_is_replaced(
         POD,
         Key(node_namespace, "etcd-0"),
         lambda pod: pod["metadata"]["uid"] != first["metadata"]["uid"] and is_ready(pod),
-        patience=60,
     )
 
     found = await etcd_call(port, "range", {"key": "a2V5"})
@@ -54,7 +53,7 @@ async def test_a_service_is_found_by_its_name(
 
 async def test_the_log_of_a_container_can_be_read(node_client: Client, node_namespace: str) -> None:
     await node_client.create(etcd_pod(node_namespace))
-    await until(node_client, POD, Key(node_namespace, "etcd"), is_ready, patience=60)
+    await until(node_client, POD, Key(node_namespace, "etcd"), is_ready)
 
     log = await node_client.get_raw(f"/api/v1/namespaces/{node_namespace}/pods/etcd/log")
 
@@ -67,7 +66,7 @@ async def test_an_image_is_provided_under_any_tag_that_a_manifest_uses(
 ) -> None:
     await node_client.create(etcd_pod(node_namespace, image=image))
 
-    pod = await until(node_client, POD, Key(node_namespace, "etcd"), is_ready, patience=60)
+    pod = await until(node_client, POD, Key(node_namespace, "etcd"), is_ready)
 
     assert [c["image"] for c in maps_at(pod, "spec", "containers")] == [image]
 
@@ -89,7 +88,6 @@ async def test_an_unknown_image_is_named_with_a_hint(
                 for status in maps_at(pod, "status", "containerStatuses")
             ]
         ),
-        patience=60,
     )
     events = await node_client.list(EVENT, node_namespace)
     hints = [event["note"] for event in events if event["reason"] == "ImageNotProvided"]
@@ -111,7 +109,6 @@ async def test_the_usage_of_the_node_is_measured(node_client: Client) -> None:
                 if c["type"] == "Available"
             ]
         ),
-        patience=90,
     )
 
     found = await node_client.get_raw("/apis/metrics.k8s.io/v1beta1/nodes/node")

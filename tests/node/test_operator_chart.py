@@ -23,16 +23,15 @@ from pergola.testing.deployed_manager import turn
 from pergola.testing.gardens import GARDENER, MINIMAL, with_values
 from pergola.testing.helm import helm, render
 from pergola.testing.operator_chart import OperatorChart
-from pergola.testing.waiting import until, until_gone
+from pergola.testing.waiting import PATIENCE, until, until_gone
 
-pytestmark = [pytest.mark.node, pytest.mark.timeout(600)]  # Helm and the image may be built first
+pytestmark = pytest.mark.node
 
 CHART: Final = Path(__file__).parents[2] / "charts" / "operator"
 OPERATOR: Final = Key("garden", "gardener-operator")
 LOCK: Final = Key("garden", "gardener-operator-leader-election")
 PODS: Final = "app=gardener,role=operator"
 KINDS: Final = (CONFIG_MAP, DEPLOYMENT, LEASE, SECRET, SERVICE)
-PATIENCE: Final = 120.0
 # Of its own: others label the namespace, and an apply as theirs would remove the labels.
 FIELD_MANAGER: Final = "pergola-testing-operator"
 FOREIGN: Final = "istio-ca-root-cert"
@@ -100,7 +99,7 @@ async def there(client: Client) -> set[Identity]:
 async def registered(client: Client) -> None:
     """Return when the API server calls the webhooks: a Garden that breaks a rule is refused."""
     for gvk, key in configuration_keys(CONFIGURATION_NAME):
-        await until(client, gvk, key, lambda obj: bool(obj["webhooks"]), patience=PATIENCE)
+        await until(client, gvk, key, lambda obj: bool(obj["webhooks"]))
     wrong = with_values(MINIMAL, {f"{GARDENER}.gardenerDashboard": {"enableTokenLogin": False}})
     async with asyncio.timeout(PATIENCE):
         while True:
@@ -164,9 +163,7 @@ async def test_another_replica_leads_when_the_leader_is_deleted(
     node_client: Client, install: Install
 ) -> None:
     await install({"replicaCount": 2})
-    held = await until(
-        node_client, LEASE, LOCK, lambda obj: bool(obj["spec"]["holderIdentity"]), patience=PATIENCE
-    )
+    held = await until(node_client, LEASE, LOCK, lambda obj: bool(obj["spec"]["holderIdentity"]))
     holder = held["spec"]["holderIdentity"]
     (leader,) = (pod for pod in await pods(node_client) if name_of(pod) in holder)
 
@@ -177,7 +174,6 @@ async def test_another_replica_leads_when_the_leader_is_deleted(
         LEASE,
         LOCK,
         lambda obj: obj["spec"]["holderIdentity"] not in ("", holder),
-        patience=PATIENCE,
     )
     await registered(node_client)
 

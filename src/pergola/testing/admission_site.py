@@ -26,6 +26,7 @@ from pergola.admission.server import serve
 from pergola.api.objects import JsonObject
 from pergola.pki.authorities import Authority
 from pergola.runtime.metrics import Metrics
+from pergola.testing.waiting import PATIENCE
 
 PATH: Final = "/webhooks/x"
 DAY: Final = timedelta(days=1)
@@ -108,7 +109,7 @@ def _present(context: ssl.SSLContext, authority: Authority) -> None:
 
 async def read_answer(reader: asyncio.StreamReader) -> bytes:
     """Return one response, or what was received before the server closed the connection."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         try:
             head = await reader.readuntil(b"\r\n\r\n")
         except asyncio.IncompleteReadError as error:

@@ -38,8 +38,8 @@ from pergola.testing.waiting import until
 
 _HOST: Final = "127.0.0.1"
 _FIELD_MANAGER: Final = "pergola-testing"
-_READY_SECONDS: Final = 60.0
-_LOG_SECONDS: Final = 60.0
+_READY_SECONDS: Final = 180.0
+_LOG_SECONDS: Final = 180.0
 _GRACE_SECONDS: Final = 15.0
 _INTERVAL: Final = 0.1
 _DAY: Final = timedelta(days=1)

@@ -16,8 +16,8 @@ import aiohttp
 import orjson
 
 from pergola.api.objects import JsonObject
+from pergola.testing.waiting import PATIENCE
 
-PATIENCE: Final = 60.0
 _NAMES: Final = ("chromium", "chromium-browser", "google-chrome")
 _FLAGS: Final = (
     "--headless=new",

@@ -26,7 +26,7 @@ from pergola.testing.objects import definition
 
 OLD: Final = GroupVersionKind(INFRASTRUCTURE_GROUP, "v1beta1", "OldCluster")
 NEW: Final = GroupVersionKind(INFRASTRUCTURE_GROUP, "v1beta2", "NewCluster")
-_READY_SECONDS: Final = 60.0
+_READY_SECONDS: Final = 180.0
 _TEXT: Final[JsonObject] = {"type": "string"}
 _TIME: Final[JsonObject] = {"type": "string", "format": "date-time"}
 _FLAG: Final[JsonObject] = {"type": "boolean"}

@@ -13,7 +13,7 @@ from pergola.kube.client import Client
 from pergola.kube.errors import ApiError, NotFound, UnknownKind
 from pergola.operator.components.definitions import GROUPS, load
 from pergola.resource_manager.controllers.managed_resource.definitions import set_up_storage
-from pergola.testing.waiting import until_gone
+from pergola.testing.waiting import PATIENCE, until_gone
 
 
 async def install_crds(client: Client) -> None:
@@ -84,7 +84,7 @@ async def delete_definition(client: Client, key: Key) -> None:
 
 async def served(client: Client, gvk: GroupVersionKind) -> None:
     """Return when a kind is served, which is a moment after its CRD says so."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         while True:
             try:
                 await client.list(gvk, metadata_only=True)

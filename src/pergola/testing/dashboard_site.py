@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import aiohttp
 import orjson
@@ -15,8 +15,7 @@ from pergola.dashboard.access.local import LOOPBACK
 from pergola.kube.client import Client
 from pergola.runtime.process.listening import listen
 from pergola.runtime.task_group import TaskGroup
-
-PATIENCE: Final = 60.0
+from pergola.testing.waiting import PATIENCE
 
 
 class Message(NamedTuple):

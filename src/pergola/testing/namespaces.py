@@ -24,7 +24,7 @@ _HELD: Final = (
 )
 """The kinds on which Pergola's controllers put finalizers."""
 _LONGEST: Final = 40  # characters of the test's name
-_LIMIT: Final = 60.0
+_LIMIT: Final = 180.0
 _INTERVAL: Final = 0.02
 
 

@@ -32,7 +32,7 @@ PASSWORD: Final = "correct horse"  # noqa: S105 - of a registry that lasts for o
 _LISTENS: Final = re.compile(rb"listening on (127\.0\.0\.1:\d+)")
 _DIGEST: Final = re.compile(r"^Digest: (sha256:[0-9a-f]{64})$", re.MULTILINE)
 _PUSHED: Final = re.compile(r"^Pushed: (\S+)$", re.MULTILINE)
-_SECONDS: Final = 60.0
+_SECONDS: Final = 180.0
 
 Started = asyncio.Future[str]
 

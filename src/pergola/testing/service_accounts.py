@@ -14,7 +14,7 @@ from pergola.kube.kubeconfig import ClusterConfig
 from pergola.kube.transport import Transport
 
 _INTERVAL: Final = 0.2
-_LIMIT: Final = 60.0
+_LIMIT: Final = 180.0
 
 
 async def service_account_config(

@@ -19,7 +19,8 @@ from pergola.kube.selectors import select_name
 from pergola.runtime.caching.cache import Cache
 from pergola.runtime.controlling.unit import Unit, Watching
 
-PATIENCE: Final = 60.0
+PATIENCE: Final = 180.0
+"""Seconds after which a wait fails: a busy machine may be ten times slower."""
 _IDLE_LOOKS: Final = 3
 _UNSERVED_PAUSE: Final = 0.2  # seconds
 _RUNNING: Final[list[Unit]] = []

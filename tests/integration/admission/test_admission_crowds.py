@@ -26,6 +26,7 @@ from pergola.testing.admission_site import (
     serving,
     write_pair,
 )
+from pergola.testing.waiting import PATIENCE
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
@@ -39,7 +40,7 @@ async def served(tmp_path: Path) -> AsyncIterator[Served]:
 
 async def is_closed(reader: asyncio.StreamReader) -> bool:
     """Wait until the server ends a connection."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         with suppress(ConnectionError, ssl.SSLError):
             assert await reader.read() == b""
     return True
@@ -136,7 +137,7 @@ async def test_connections_without_a_handshake_are_counted(tmp_path: Path) -> No
         first = sockets[0]
         first.settimeout(0)
         loop = asyncio.get_running_loop()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             with suppress(ConnectionError):
                 assert await loop.sock_recv(first, 1) == b""
         for one in sockets:
@@ -155,7 +156,7 @@ async def test_connections_without_a_handshake_are_counted(tmp_path: Path) -> No
 async def test_an_upgrade_gets_one_answer(served: Served, head: bytes) -> None:
     reader, writer = await served.connect()
     writer.write(head)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         answer = await reader.read()
     writer.close()
     assert answer.startswith(b"HTTP/1.1 501")
@@ -220,7 +221,7 @@ async def test_the_budget_is_whole_again_when_all_connections_are_gone(tmp_path:
         for _ in range(5):
             await asyncio.gather(*(abuse(number) for number in range(13)))
         answer = b""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             while not answer.startswith(b"HTTP/1.1 200"):
                 with suppress(ConnectionError, ssl.SSLError):
                     answer = await served.send(request(large))

@@ -28,6 +28,7 @@ from pergola.testing.admission_site import (
     serving,
     write_pair,
 )
+from pergola.testing.waiting import PATIENCE
 
 
 @pytest.fixture
@@ -67,7 +68,7 @@ async def test_who_does_not_wait_for_an_answer_gets_it_and_nothing_else(
     answer = await read_answer(reader)
     assert b"uid-slow" in answer
     assert b"Connection: close" in answer
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         assert await reader.read() == b""
     writer.close()
 
@@ -165,7 +166,7 @@ async def test_a_connection_that_carried_a_large_body_does_not_stay(served: Serv
     answer = await read_answer(reader)
     assert b'"allowed":true' in answer
     assert b"Connection: close" in answer
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         assert await reader.read() == b""
     writer.close()
 
@@ -216,7 +217,7 @@ async def test_a_slow_client_is_given_up_and_an_idle_one_is_closed(tmp_path: Pat
         sending.write(request(review())[:50])
         assert (await read_answer(slow)).startswith(b"HTTP/1.1 408")
         idle, waiting = await served.connect()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             assert await idle.read() == b""
         sending.close()
         waiting.close()
@@ -241,7 +242,7 @@ async def test_garbage_instead_of_a_handshake_does_no_harm(served: Served) -> No
     for nonsense in (b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01" + b"\xff" * 200):
         reader, writer = await asyncio.open_connection("localhost", served.port)
         writer.write(nonsense)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             with suppress(ConnectionResetError):
                 await reader.read()
         writer.close()
@@ -254,7 +255,7 @@ async def test_a_client_that_leaves_ends_its_review(served: Served) -> None:
     await served.entered.wait()
     writer.transport.abort()
     in_flight = "controller_runtime_webhook_requests_in_flight"
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while served.metrics.registry.get_sample_value(in_flight, {"webhook": PATH}) != 0:
             await served.works()
     assert await served.works()
@@ -295,7 +296,7 @@ async def test_a_secret_that_is_mounted_anew_is_noticed(
         (tmp_path / "next").symlink_to(tmp_path / "new")
         (tmp_path / "next").rename(mounted)  # as kubelets exchange what is mounted
         reads = "certwatcher_read_certificate_total"
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             while served.metrics.registry.get_sample_value(reads) != 2:
                 assert await served.works()
         _, writer = await served.connect(authorities[1])
@@ -359,7 +360,7 @@ async def test_what_is_under_way_at_the_end_is_answered(tmp_path: Path) -> None:
     writer.write(request(review("slow")))
     await served.entered.wait()
     ending = asyncio.create_task(server.__aexit__(None, None, None))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         assert await idle.read() == b""
     with pytest.raises(ConnectionRefusedError):
         await served.connect()

@@ -9,8 +9,6 @@ from pergola.kube.client import Client
 from pergola.testing.charts import ALL_CHARTS, OPERATOR, ChartCase
 from pergola.testing.helm import render
 
-pytestmark = pytest.mark.timeout(600)  # Helm may have to be built
-
 CHARTS = [chart for chart in ALL_CHARTS if chart is not OPERATOR]  # the operator's is installed
 SWITCHED_ON: JsonObject = {
     "networkPolicy": {"enabled": True, "metricsFrom": [{"namespaceSelector": {}}]}

@@ -23,8 +23,6 @@ from pergola.charts.blobs import digest_of
 from pergola.testing.chart_files import write_chart
 from pergola.testing.registry import PASSWORD, USER, TestRegistry, registry
 
-pytestmark = pytest.mark.timeout(600)  # Helm and the registry may have to be built
-
 MANIFESTS = "GET /v2/charts/greeter/manifests/"
 ALLOWED = Access(credentials=Credentials(USER, PASSWORD))
 

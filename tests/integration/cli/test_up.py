@@ -12,7 +12,7 @@ import pytest
 
 from pergola.sandbox import find
 
-pytestmark = pytest.mark.timeout(300)  # everything starts, from the control plane on
+PATIENCE = 600.0  # seconds; everything starts, from the control plane on
 PERGOLA = Path(sys.executable).parent / "pergola"
 COMMANDS = (
     (),
@@ -54,7 +54,7 @@ async def start() -> AsyncIterator[Start]:
 async def test_once_shows_everything_and_leaves_nothing(start: Start) -> None:
     name = f"up-{uuid.uuid4().hex[:8]}"
     process = await start("up", "--once", "--only", "resources", "--name", name)
-    async with asyncio.timeout(280):
+    async with asyncio.timeout(PATIENCE):
         output, _ = await process.communicate()
     printed = output.decode()
     assert process.returncode == 0, printed
@@ -83,7 +83,7 @@ async def test_it_stays_up_until_it_is_interrupted_and_leaves_nothing(start: Sta
     process = await start("up", "--only", "resources", "--name", name)
     assert process.stdout is not None
     kubeconfig = Path()
-    async with asyncio.timeout(280):
+    async with asyncio.timeout(PATIENCE):
         async for line in process.stdout:
             text = line.decode().strip()
             if text.startswith("export KUBECONFIG="):
@@ -101,7 +101,7 @@ async def test_it_stays_up_until_it_is_interrupted_and_leaves_nothing(start: Sta
 
 async def test_a_folder_without_manifests_is_one_sentence(start: Start, tmp_path: Path) -> None:
     process = await start("up", "--once", "--examples", str(tmp_path), "--name", "up-nothing")
-    async with asyncio.timeout(280):
+    async with asyncio.timeout(PATIENCE):
         output, _ = await process.communicate()
     assert process.returncode == 1
     assert f"no *.yaml files in {tmp_path}" in output.decode()

@@ -23,8 +23,6 @@ from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import parse_documents
 from pergola.testing.waiting import until
 
-pytestmark = pytest.mark.timeout(300)  # every command compiles its modules at its first run
-
 ROOT: Final = Path(__file__).parents[3]
 UV: Final = Path(sys.executable).with_name("uv")
 PATTERN: Final = "examples/aws/pattern-2-byo.yaml"
@@ -155,7 +153,7 @@ async def test_the_first_steps_of_the_readme(
             async with Client.connect(load(Path(variables["KUBECONFIG"]))) as client:
                 await _apply(client, (tmp_path / "examples" / "first.yaml").read_bytes())
                 key = Key("default", "hello")
-                await until(client, MANAGED_RESOURCE, key, _is_applied, patience=100)
+                await until(client, MANAGED_RESOURCE, key, _is_applied)
                 await _edit_and_see_it_reverted(client, Key("default", "greeting"))
     finally:
         ran("pergola sandbox stop", variables, tmp_path)
@@ -197,9 +195,7 @@ def _is_applied(resource: JsonObject) -> bool:
 
 
 async def _edit_and_see_it_reverted(client: Client, key: Key) -> None:
-    before = await until(
-        client, CONFIG_MAP, key, lambda obj: obj["data"] == {"text": "hello"}, patience=100
-    )
+    before = await until(client, CONFIG_MAP, key, lambda obj: obj["data"] == {"text": "hello"})
     edited = await client.patch(CONFIG_MAP, key, {"data": {"text": "edited"}})
     versions = {before["metadata"]["resourceVersion"], edited["metadata"]["resourceVersion"]}
     await until(
@@ -209,5 +205,4 @@ async def _edit_and_see_it_reverted(client: Client, key: Key) -> None:
         lambda obj: (
             obj["data"] == before["data"] and obj["metadata"]["resourceVersion"] not in versions
         ),
-        patience=100,
     )

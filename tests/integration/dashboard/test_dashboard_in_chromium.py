@@ -21,8 +21,6 @@ from pergola.testing.dashboard_objects import (
 )
 from pergola.testing.dashboard_site import DashboardSite
 
-pytestmark = pytest.mark.timeout(300)
-
 AXE = "PERGOLA_AXE"
 MANY = 5_000
 PROBLEM = "Deployment web has no replicas"

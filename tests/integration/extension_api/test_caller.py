@@ -55,7 +55,7 @@ from pergola.testing.extension_site import (
 )
 from pergola.testing.proxy import CuttableProxy
 from pergola.testing.service_accounts import service_account_config
-from pergola.testing.waiting import running, until
+from pergola.testing.waiting import PATIENCE, running, until
 from pergola.testing.world import RecordingClient
 
 CLOCK = SystemClock()
@@ -255,7 +255,7 @@ async def hint_of(site: ExtensionSite) -> str:
     waiting = Waiting(report=reported.put_nowait, explain=explainer(site.client, CLOCK))
     await deploy(site.client, NETWORK, wanted(site), CLOCK)
     wait = asyncio.create_task(wait_ready(site.client, HASTY, site.key, waiting))
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         while not (progress := await reported.get()).hint:
             pass
     wait.cancel()
@@ -295,7 +295,7 @@ async def test_an_api_server_that_is_away_for_a_while_does_not_end_a_wait(
         async with running(site.unit(actuator)):
             await site.until_operation("Create", "Succeeded")
         proxy.accept()
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             assert operation(await waiter) == ("Create", "Succeeded")
 
 
@@ -475,7 +475,7 @@ async def allow_to_get_networks(site: ExtensionSite) -> None:
 
 async def until_it_may_get(client: Client, key: Key) -> None:
     """Return when the Role is effective: the authorizer learns of it by watching."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         while True:
             try:
                 await client.get(NETWORK.gvk, key)

@@ -32,7 +32,7 @@ from pergola.testing.extension_site import (
     operation,
     recording_actuator,
 )
-from pergola.testing.waiting import noticed, running, settled
+from pergola.testing.waiting import PATIENCE, noticed, running, settled
 
 
 def last(obj: JsonObject) -> JsonObject:
@@ -213,7 +213,7 @@ async def test_a_request_during_a_run_leads_to_one_more_run(
     unit = site.unit(actuator)
     async with running(unit):
         await site.create("reconcile")
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE):
             await begun.wait()
         await site.annotate("reconcile")
         await site.annotate("reconcile")

@@ -16,13 +16,11 @@ from pergola.api.objects import GroupVersionKind, Key, map_at
 from pergola.extension_api.heartbeat import NAME as HEARTBEAT
 from pergola.testing.extension_site import ExtensionSite, operation
 from pergola.testing.ports import held_port
-from pergola.testing.waiting import until
+from pergola.testing.waiting import PATIENCE, until
 
 CONFIGURATION = GroupVersionKind(
     "admissionregistration.k8s.io", "v1", "MutatingWebhookConfiguration"
 )
-# Processes start within seconds on a busy machine.
-pytestmark = pytest.mark.timeout(300)
 
 PERGOLA = Path(sys.executable).parent / "pergola"
 
@@ -72,7 +70,7 @@ class Replica:
     async def until_logged(self, message: str) -> dict[str, object]:
         """Return the line with a message, when it comes."""
         assert self.process.stdout is not None
-        async with asyncio.timeout(90):
+        async with asyncio.timeout(PATIENCE):
             async for line in self.process.stdout:
                 self.lines.append(orjson.loads(line))
                 if self.lines[-1]["msg"] == message:
@@ -172,7 +170,7 @@ async def test_the_webhooks_of_an_actuator_are_served_and_registered(
             check = f"http://127.0.0.1:{ports['health_port']}/readyz/webhook-server"
             async with aiohttp.ClientSession() as session, session.get(check) as answer:
                 assert answer.status == 200
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(PATIENCE):
                 # The API server learns of a registration a moment later.
                 while True:
                     created = await site.create("wait-for-state")

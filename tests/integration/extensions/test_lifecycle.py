@@ -26,7 +26,7 @@ from pergola.testing.extension_site import (
     operation,
     recording_actuator,
 )
-from pergola.testing.waiting import running, settled
+from pergola.testing.waiting import PATIENCE, running, settled
 
 FINALIZER = "extensions.gardener.cloud/network"
 FAILED = {"status": {"lastOperation": {"type": "Reconcile", "state": "Failed"}}}
@@ -290,7 +290,7 @@ async def test_without_a_cluster_it_waits_until_there_is_one(
     async with running(site.unit(actuator, client=recorder)):
         await site.create("reconcile")
         # Tried and failed at least once.
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE):
             while not recorder.reads(namespace):
                 await site.client.get_raw("/version")
         assert recorder.taken() == []
@@ -402,7 +402,7 @@ async def test_what_ignores_annotations_works_on_generations_and_cluster_events(
 
         actuator.acts["reconcile"] = act
         await site.put_cluster({"spec": {"hibernation": {"enabled": True}}})
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE):
             await changed.wait()
     cluster = actuator.contexts[-1].cluster
     assert cluster is not None

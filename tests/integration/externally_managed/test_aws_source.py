@@ -39,7 +39,7 @@ from pergola.kube.yaml import dump
 from pergola.runtime.metrics import Metrics
 from pergola.testing.aws.moto import ACCOUNT, AwsDouble, moto
 from pergola.testing.cluster_api import aws_provider_crds, cluster, infra_cluster, install
-from pergola.testing.waiting import running, settled, until
+from pergola.testing.waiting import PATIENCE, running, settled, until
 from pergola.testing.world import RecordingClient, config_map
 
 AWS_CLUSTER = GroupVersionKind(INFRASTRUCTURE_GROUP, "v1beta2", "AWSCluster")
@@ -621,7 +621,7 @@ async def test_a_status_that_the_crd_refuses_is_an_event(site: Site, vpc: Vpc) -
     await site.create({AWS_VPC: vpc.id, AWS_LOAD_BALANCER: "api"})
     site.managed = replace(site.managed, contract=site.managed.contract._replace(version="v1beta2"))
     async with site.managing():
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE):
             while not (events := await site.client.list(EVENT, site.namespace)):
                 pass
     (event,) = events
@@ -656,7 +656,7 @@ async def test_an_outage_of_aws_changes_nothing_until_it_is_over(site: Site, vpc
         site.double.taken()
         site.double.fail("DescribeSubnets", "ServiceUnavailable", status=503, times=1000)
         await site.annotate(touch="1")
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE):
             while "ec2 DescribeSubnets" not in site.double.taken():
                 await site.client.get(AWS_CLUSTER, site.key)
         obj = await site.client.get(AWS_CLUSTER, site.key)

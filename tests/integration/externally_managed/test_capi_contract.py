@@ -430,7 +430,6 @@ async def test_a_provider_that_does_not_run_is_caught(
 # Beside the real core manager
 
 
-@pytest.mark.timeout(900)
 @pytest.mark.usefixtures("core")
 async def test_what_core_writes_is_not_held_against_a_provider(
     core_sandbox: Sandbox, tmp_path: Path, stack: AsyncExitStack

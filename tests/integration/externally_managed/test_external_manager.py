@@ -33,7 +33,7 @@ from pergola.testing.cluster_api import (
     infra_cluster,
     infra_cluster_crd,
 )
-from pergola.testing.waiting import running, settled, until, until_gone
+from pergola.testing.waiting import PATIENCE, running, settled, until, until_gone
 from pergola.testing.world import RecordingClient, config_map
 
 LEFT = "newcluster.infrastructure.cluster.x-k8s.io"
@@ -201,7 +201,7 @@ async def test_a_manager_that_was_killed_between_its_two_writes_completes_them(
     async with Killed.connect(load(kubeconfig)) as client:
         first = Site(client, site.namespace, site.gvk)
         async with running(first.manager()):
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(PATIENCE):
                 await killed.wait()
     half = await site.client.get(site.gvk, site.key)
     assert half["spec"]["network"]["id"] == "net-1"
@@ -320,7 +320,7 @@ async def test_a_network_that_vanished_before_its_watch_began_is_noticed(site: S
     )
     noticed: asyncio.Queue[Key] = asyncio.Queue()
     watches = SourceWatches(site.client, objects, "pergola", noticed.put_nowait)
-    async with running(Unit(caches=[objects], tasks=[watches.run])), asyncio.timeout(30):
+    async with running(Unit(caches=[objects], tasks=[watches.run])), asyncio.timeout(PATIENCE):
         assert await noticed.get() == site.key
 
 

@@ -177,7 +177,6 @@ async def new_site(
     return lambda: Site(infra_client, request.param, namespace)
 
 
-@pytest.mark.timeout(300)
 @given(taken=steps)
 @settings(
     max_examples=25,

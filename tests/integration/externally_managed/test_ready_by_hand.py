@@ -16,7 +16,7 @@ from pergola.externally_managed.ready_by_hand import ready_by_hand
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 from pergola.testing.cluster_api import NEW, OLD, cluster, infra_cluster, infra_cluster_crd
-from pergola.testing.waiting import running, settled, until
+from pergola.testing.waiting import PATIENCE, running, settled, until
 from pergola.testing.world import RecordingClient
 
 ENDPOINT = {"host": "api.example.org", "port": 6443}
@@ -64,7 +64,7 @@ class Site:
 
     async def event(self) -> JsonObject:
         """Wait for the Event about an ignored mark."""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE):
             while not (events := await self.client.list(EVENT, self.namespace)):
                 pass
         (event,) = events

@@ -34,8 +34,6 @@ WILDCARD = {
         "labels": {"gardener.cloud/role": "garden-cert"},
     },
 }
-# Hundreds of objects are created.
-pytestmark = pytest.mark.timeout(300)
 
 
 class Live:

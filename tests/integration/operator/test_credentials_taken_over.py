@@ -8,8 +8,6 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-import pytest
-
 from pergola.api.kinds import SECRET
 from pergola.api.objects import Key, labels_of
 from pergola.kube.client import Client
@@ -28,8 +26,6 @@ from pergola.secrets_manager import (
 )
 from pergola.secrets_manager.configs import Inputs, SecretData
 from pergola.testing.garden import landscape
-
-pytestmark = pytest.mark.timeout(120)
 
 NOW: Final = datetime.now(UTC).replace(microsecond=0)
 LABEL: Final = "secrets-manager-use-data-for-name"

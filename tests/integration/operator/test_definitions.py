@@ -69,7 +69,6 @@ async def set_up(deployer: Deployer, *groups: str) -> None:
     await run(graph)
 
 
-@pytest.mark.timeout(300)  # an API server takes a quarter of a second for each large definition
 async def test_all_definitions_are_served_and_then_left_alone(
     recorder: RecordingClient, requests: Requests
 ) -> None:

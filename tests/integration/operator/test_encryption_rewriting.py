@@ -53,8 +53,6 @@ from pergola.testing.garden_run import garden_run
 from pergola.testing.gardens import MINIMAL
 from pergola.testing.world import RecordingClient
 
-pytestmark = pytest.mark.timeout(400)
-
 LOCAL = Key("", "minimal")
 SERVER = Key("garden", "virtual-garden-kube-apiserver")
 KEYS = {name: f"{name:_<32}".encode() for name in ("old", "new")}

@@ -18,8 +18,6 @@ from pergola.operator.garden.picture import Picture, State, following
 from pergola.operator.garden.picture.operators import ELECTION
 from pergola.testing.garden import GARDEN as WITH_UID
 
-pytestmark = pytest.mark.timeout(300)
-
 PATIENCE = 240.0
 LOCAL = Key("", "followed")
 

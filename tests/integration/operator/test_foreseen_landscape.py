@@ -23,8 +23,6 @@ from pergola.sandbox import Sandbox
 from pergola.testing.garden import BACKED_UP, GARDEN, landscape
 
 COMPONENTS: Final = (ETCDS, GENERIC_KUBECONFIG)
-# Keys take seconds each to generate.
-pytestmark = pytest.mark.timeout(300)
 
 
 class Requests:

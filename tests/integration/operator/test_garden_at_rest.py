@@ -22,8 +22,6 @@ from pergola.testing.gardens import GARDENER, with_values
 from pergola.testing.shared import require_images
 from pergola.testing.waiting import until
 
-pytestmark = pytest.mark.timeout(900)
-
 LOCAL: Final = Key("", "local")
 NAMED: Final = Key("garden", "webhooks")
 PATIENCE: Final = 400.0
@@ -113,7 +111,7 @@ async def _costs_little(client: Client, costs: Costs) -> None:
 async def _has_ended(client: Client, costs: Costs) -> None:
     """Return when a run has succeeded and is counted, which is a moment later."""
     await until(client, GARDEN, LOCAL, has_succeeded, patience=PATIENCE)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         while costs.running:
             await client.get_raw("/version")
 

@@ -54,8 +54,6 @@ from pergola.testing.gardens import GARDENER, RUNTIME, SERVER, VIRTUAL, with_val
 from pergola.testing.operator_site import OperatorSite
 from pergola.testing.waiting import running, settled, until
 
-pytestmark = pytest.mark.timeout(900)  # keys take seconds each
-
 LOCAL = Key("", "local")
 PATIENCE = 400.0
 ENVIRONMENT = {"WEBHOOK_MODE": "url", "WEBHOOK_URL": "127.0.0.1"}

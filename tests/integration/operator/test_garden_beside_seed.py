@@ -28,8 +28,6 @@ from pergola.testing.garden_world import (
 from pergola.testing.shared import require_images
 from pergola.testing.waiting import until, until_gone
 
-pytestmark = pytest.mark.timeout(900)
-
 LOCAL: Final = Key("", "local")
 PATIENCE: Final = 400.0
 GARDENLET: Final = "gardenlet"

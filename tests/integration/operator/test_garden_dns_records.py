@@ -33,7 +33,7 @@ from pergola.testing.garden_extensions import (
     names,
     resource,
 )
-from pergola.testing.waiting import running
+from pergola.testing.waiting import PATIENCE, running
 from pergola.testing.world import RecordingClient
 
 ADDRESS: Final = "192.0.2.1"
@@ -162,7 +162,7 @@ async def test_a_status_that_is_older_than_the_request_does_not_count(
 
     async def until_noted(problem: str) -> None:
         awaited = set(RECORDS)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE):
             while awaited:
                 subject, text = await noted.get()
                 if problem in text:

@@ -20,6 +20,7 @@ from pergola.operator.garden.extension_resources.installed import (
 from pergola.operator.garden.landscape import Landscape
 from pergola.testing.garden import landscape
 from pergola.testing.garden_extensions import operator_extension
+from pergola.testing.waiting import PATIENCE
 
 ONE: Final = operator_extension("one", "Extension/one")
 TWO: Final = operator_extension("two", "Extension/two")
@@ -87,7 +88,7 @@ class Notes:
 
     async def until(self, *parts: str) -> None:
         """Return when a problem has all of these parts."""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE):
             problem = await self._noted.get()
             while not all(part in problem for part in parts):
                 problem = await self._noted.get()

@@ -24,8 +24,6 @@ from pergola.testing.operator_chart import OperatorChart
 PERGOLA = Path(sys.executable).parent / "pergola"
 CHART = Path(__file__).parents[3] / "charts" / "operator"
 KINDS = (CONFIG_MAP, CRD, DEPLOYMENT, SECRET)
-# Everything is rendered, on a machine that may be busy.
-pytestmark = pytest.mark.timeout(300)
 
 
 @dataclass
@@ -161,7 +159,6 @@ async def installed(runtime: Client) -> AsyncIterator[OperatorChart]:
         await runtime.delete(GroupVersionKind.of(obj), Key.of(obj))
 
 
-@pytest.mark.timeout(900)  # Helm may have to be built
 async def test_a_plan_has_the_settings_of_the_operator_that_runs(
     planning: Planning, installed: OperatorChart
 ) -> None:

@@ -30,8 +30,6 @@ from pergola.secrets_manager import (
 )
 from pergola.testing.gardens import MINIMAL, SERVER, with_values
 
-pytestmark = pytest.mark.timeout(120)
-
 NOW = datetime.now(UTC).replace(microsecond=0)
 KEEP = Options(persist=True, rotate=Rotate.KEEP_OLD)
 POLICY = {

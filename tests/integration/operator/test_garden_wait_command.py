@@ -6,16 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import pytest
-
 from pergola.api.objects import JsonObject, Key
 from pergola.api.operator_v1alpha1 import GARDEN
 from pergola.api.operator_v1alpha1.garden import CARE_CONDITIONS
 from pergola.kube.client import Client
 from pergola.sandbox import Sandbox
 from pergola.testing.gardens import MINIMAL
-
-pytestmark = pytest.mark.timeout(120)
 
 PERGOLA: Final = Path(sys.executable).parent / "pergola"
 MINE: Final = Key("", "minimal")

@@ -26,8 +26,6 @@ from pergola.testing.garden import GARDEN, landscape
 from pergola.testing.world import RecordingClient
 
 COMPONENTS: Final = (ETCDS, GENERIC_KUBECONFIG)
-# Keys take seconds each to generate.
-pytestmark = pytest.mark.timeout(300)
 
 
 def template(garden: Garden) -> Landscape:

@@ -26,8 +26,6 @@ from pergola.testing.operator_site import OperatorSite
 from pergola.testing.strict_client import StrictClient
 from pergola.testing.waiting import until
 
-pytestmark = pytest.mark.timeout(600)  # Helm may have to be built, and keys take seconds each
-
 BUILT_IN: Final = {
     "",
     "admissionregistration.k8s.io",

@@ -27,8 +27,6 @@ from pergola.testing.helm import helm, render
 from pergola.testing.operator_chart import OperatorChart
 from pergola.testing.strict_client import StrictClient
 
-pytestmark = pytest.mark.timeout(600)  # Helm may have to be built
-
 CHART: Final = Path(__file__).parents[3] / "charts" / "operator"
 GUIDE: Final = "how-to/operating-a-garden.md"
 RELEASE: Final = "gardener-operator"

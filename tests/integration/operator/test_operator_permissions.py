@@ -15,8 +15,6 @@ from pergola.operator.components.definitions import GROUPS
 from pergola.testing.garden import BACKED_UP, COMPLETE, HIGHLY_AVAILABLE, landscape
 from pergola.testing.operator_chart import ACCOUNT
 
-pytestmark = pytest.mark.timeout(600)  # Helm may have to be built
-
 READ: Final = ("get", "list", "watch")
 WRITE: Final = ("create", "patch", "delete")
 GATES: Final = {"DisableNginxIngressInGarden": False}

@@ -14,8 +14,6 @@ from pergola.kube.client import Client
 from pergola.operator.rotation.root_authorities import NAME, published
 from pergola.runtime.retrying import collect_failures
 
-pytestmark = pytest.mark.timeout(120)
-
 OLD, NEW = "-----OLD-----\n", "-----NEW-----\n"
 FIRST, SECOND = Key("default", NAME), Key("kube-public", NAME)
 

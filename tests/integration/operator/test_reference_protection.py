@@ -31,10 +31,8 @@ from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 from pergola.sandbox import Sandbox
 from pergola.testing.gardens import GARDENER, MINIMAL, SERVER, VIRTUAL, with_values
-from pergola.testing.waiting import running, settled, until, until_gone
+from pergola.testing.waiting import PATIENCE, running, settled, until, until_gone
 from pergola.testing.world import RecordingClient
-
-pytestmark = pytest.mark.timeout(120)
 
 PROTECTION: Final = marks.REFERENCE_PROTECTION
 HANDLED: Final = marks.OPERATOR_FINALIZER
@@ -500,7 +498,7 @@ async def add_finalizer(client: Client, gvk: GroupVersionKind, key: Key, finaliz
 async def reported(client: Client, reason: str) -> str:
     """Wait for an Event about the Garden, and return its note; those of earlier tests are there."""
     uid = uid_of(await client.get(GARDEN, MINE))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         while True:
             for event in await client.list(EVENT, "default"):
                 if event.get("reason") == reason and event["regarding"].get("uid") == uid:

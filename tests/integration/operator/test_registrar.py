@@ -24,14 +24,12 @@ from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 from pergola.testing.gardens import MINIMAL
 from pergola.testing.virtual_site import VirtualSite, virtual_sandbox, virtual_site
-from pergola.testing.waiting import running, until, until_gone
+from pergola.testing.waiting import PATIENCE, running, until, until_gone
 
 __all__ = ["virtual_sandbox", "virtual_site"]
 
-pytestmark = pytest.mark.timeout(300)
 
 MINE: Final = Key("", "minimal")
-PATIENCE: Final = 30.0
 
 
 class Lives:

@@ -18,9 +18,6 @@ from pergola.sandbox import Sandbox
 from pergola.testing.garden import BACKED_UP
 from pergola.testing.garden_world import example
 
-# Everything is rendered, on a machine that may be busy.
-pytestmark = pytest.mark.timeout(300)
-
 WITH_EXTENSIONS: JsonObject = {
     "spec": {
         "dns": {"providers": [{"name": "p", "type": "local", "secretRef": {"name": "dns"}}]},

@@ -33,8 +33,6 @@ from pergola.testing.garden_run import Notes, garden_run
 from pergola.testing.gardens import MINIMAL
 from pergola.testing.world import RecordingClient
 
-pytestmark = pytest.mark.timeout(300)
-
 OPERATION = "gardener.cloud/operation"
 REQUEST = Request("renew-kubeconfig", "2026-01-02T03:04:05Z")
 LOCAL = Key("", "minimal")

@@ -25,11 +25,10 @@ from pergola.runtime.metrics import Metrics
 from pergola.sandbox.files import LIFETIME
 from pergola.testing.service_accounts import until_rejected
 from pergola.testing.virtual_site import VirtualSite, virtual_sandbox, virtual_site
-from pergola.testing.waiting import running, settled
+from pergola.testing.waiting import PATIENCE, running, settled
 
 __all__ = ["virtual_sandbox", "virtual_site"]
 
-pytestmark = pytest.mark.timeout(300)
 
 UNUSABLE: Final[dict[str, JsonObject | bytes]] = {
     "empty": b"",
@@ -58,7 +57,7 @@ class Operator:
         await settled(self._unit, self._site.runtime)
 
     async def connected(self) -> Client:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE):
             return await self.virtual.connected()
 
     async def is_connected(self) -> bool:
@@ -93,7 +92,7 @@ async def arrives(site: VirtualSite, cache: Cache[str], name: str) -> None:
     cache.subscribe(lambda change: arrived.set() if change.key == key else None)
     metadata = {"namespace": key.namespace, "name": key.name}
     await site.client.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         await arrived.wait()
     await site.client.delete(CONFIG_MAP, key)
 
@@ -212,7 +211,7 @@ async def test_another_server_gets_another_client(
         "127.0.0.1", "localhost"
     )
     await virtual_site.publish(config)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         await operator.virtual.replaced(client)
     other = await operator.connected()
     assert await other.get_raw("/healthz") == b"ok"
@@ -261,7 +260,7 @@ async def test_work_that_has_ended_begins_again_only_with_another_client(
     config = virtual_site.kubeconfig((await virtual_site.issue()).token)
     await virtual_site.publish(config)
     repeating = asyncio.create_task(operator.virtual.while_connected(work))
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         first = await begun.get()
     for _ in range(10):
         await first.get_raw("/healthz")
@@ -270,7 +269,7 @@ async def test_work_that_has_ended_begins_again_only_with_another_client(
     server: str = config["clusters"][0]["cluster"]["server"]
     config["clusters"][0]["cluster"]["server"] = server.replace("127.0.0.1", "localhost")
     await virtual_site.publish(config)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         assert await begun.get() is not first
     repeating.cancel()
     await asyncio.wait([repeating])

@@ -21,6 +21,7 @@ from pergola.sandbox import Sandbox
 from pergola.testing.crds import install_crds
 from pergola.testing.proxy import CuttableProxy
 from pergola.testing.traces import trace_collector
+from pergola.testing.waiting import PATIENCE
 from pergola.testing.world import RecordingClient, World
 
 PERGOLA = Path(sys.executable).parent / "pergola"
@@ -65,7 +66,7 @@ async def end(
         stderr=asyncio.subprocess.STDOUT,
         env={"PATH": "/usr/bin:/bin", **environment},
     )
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         output, _ = await process.communicate()
     assert process.returncode is not None
     return process.returncode, output.decode()
@@ -86,7 +87,7 @@ async def running(config: JsonObject, folder: Path, **environment: str) -> Async
     )
     assert process.stderr is not None
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             async for line in process.stderr:
                 record = json.loads(line)
                 if "health_port" in record:
@@ -99,7 +100,7 @@ async def running(config: JsonObject, folder: Path, **environment: str) -> Async
         )
         if process.returncode is None:
             process.terminate()
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             assert await process.wait() == 0
             await drain
     finally:
@@ -258,7 +259,7 @@ async def get(url: str) -> tuple[int, str]:
 
 async def eventually(url: str, status: int, *parts: str) -> str:
     """Wait until a request is answered with a status and all parts of a text; return the text."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         while True:
             found, text = await get(url)
             if found == status and all(part in text for part in parts):
@@ -383,7 +384,7 @@ async def test_two_replicas_share_a_lease_and_one_reconciles(
     async with running(config, folders[0]) as one, running(config, folders[1]) as other:
         await world.create("demo", world.config_map("a"))
         await world.healthy("demo")
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             while not any(counted := [await has_reconciled(served) for served in (one, other)]):
                 pass
         for served in (one, other):

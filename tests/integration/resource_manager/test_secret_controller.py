@@ -5,8 +5,6 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from pergola.api import marks
 from pergola.api.kinds import CONFIG_MAP, NAMESPACE, SECRET
 from pergola.api.objects import (
@@ -167,7 +165,6 @@ class Stopping(RecordingClient):
         await asyncio.Event().wait()
 
 
-@pytest.mark.timeout(300)
 async def test_no_secret_blocks_its_namespace_wherever_the_resource_manager_stops(
     world: World, sandbox: Sandbox
 ) -> None:
@@ -195,7 +192,7 @@ async def namespace_goes(client: Client, sandbox: Sandbox, writes: int) -> None:
     async with RecordingClient.connect(load(sandbox.kubeconfig)) as world.recorder:
         await world.start()
         try:
-            await world.until_gone(NAMESPACE, Key("", namespace), patience=120)
+            await world.until_gone(NAMESPACE, Key("", namespace))
         finally:
             await world.stop()
 
@@ -205,7 +202,7 @@ async def died_or_done(stopping: Stopping, world: World) -> None:
 
     It has less to write if the namespace controller deletes the ManagedResources' objects first.
     """
-    gone = world.until_gone(NAMESPACE, Key("", world.namespace), patience=120)
+    gone = world.until_gone(NAMESPACE, Key("", world.namespace))
     waits = [asyncio.create_task(wait) for wait in (stopping.died.wait(), gone)]
     try:
         done, _ = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)

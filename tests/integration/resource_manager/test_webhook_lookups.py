@@ -28,7 +28,7 @@ from pergola.resource_manager.webhooks.system_components_config import Taint
 from pergola.runtime.controlling.unit import Unit
 from pergola.testing.reviews import pod, review_of
 from pergola.testing.service_accounts import service_account_config, until_allowed
-from pergola.testing.waiting import running
+from pergola.testing.waiting import PATIENCE, running
 
 RULES = Path(__file__).parents[3] / "charts" / "resource-manager" / "rbac"
 SHIPPED = {
@@ -146,7 +146,7 @@ async def test_taints_follow_the_nodes_for_system_components(
         assert first == [X]
         assert await lookups.system_taints() is first
         await cluster_client.create(node(f"c-{nodes}", nodes, Y, X))
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE):
             while await lookups.system_taints() == [X]:
                 await cluster_client.get_raw("/version")
         assert await lookups.system_taints() == [X, Y]

@@ -1,7 +1,5 @@
 """The stand-in for opentelemetry-operator: collectors get a Deployment, a Service and a scale."""
 
-import pytest
-
 from pergola.api.kinds import DEPLOYMENT, SERVICE
 from pergola.api.objects import JsonObject, Key, labels_of, map_at, maps_at, owner_references_of
 from pergola.kube.client import Client
@@ -18,8 +16,6 @@ from pergola.sandbox.collectors.controller import COLLECTOR, collectors_unit
 from pergola.testing.crds import install_garden_crds
 from pergola.testing.garden import landscape
 from pergola.testing.waiting import running, settled, until
-
-pytestmark = pytest.mark.timeout(300)
 
 NAMESPACE = "garden"
 

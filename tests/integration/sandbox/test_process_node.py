@@ -68,9 +68,6 @@ PATCH: Final[JsonObject] = {
         }
     }
 }
-# Programs start, and keys take seconds each to generate.
-pytestmark = pytest.mark.timeout(600)
-PATIENCE: Final = 90.0
 MEMBER: Final = Key("garden", "virtual-garden-etcd-main-0")
 ACCESS: Final = Key("garden", "shoot-access-gardener-resource-manager")
 
@@ -98,11 +95,11 @@ class VirtualGarden:
 
     async def available(self, name: str) -> None:
         key = Key("garden", name)
-        await until(self.client, DEPLOYMENT, key, is_rolled_out, patience=PATIENCE)
+        await until(self.client, DEPLOYMENT, key, is_rolled_out)
 
     async def etcds_ready(self) -> None:
         for key in ETCD_KEYS:
-            await until(self.client, ETCD, key, is_ready, patience=PATIENCE)
+            await until(self.client, ETCD, key, is_ready)
 
     @asynccontextmanager
     async def administrator(self) -> AsyncGenerator[Client]:
@@ -169,10 +166,8 @@ async def test_a_virtual_cluster_serves_with_the_rendered_flags_and_credentials(
         await garden.etcds_ready()
         pod = await garden.client.get(POD, MEMBER)
         await garden.client.delete(POD, MEMBER)
-        await until(
-            garden.client, POD, MEMBER, lambda new: is_successor(new, pod), patience=PATIENCE
-        )
-        await until(virtual, NAMESPACE, Key("", "kept"), lambda _: True, patience=PATIENCE)
+        await until(garden.client, POD, MEMBER, lambda new: is_successor(new, pod))
+        await until(virtual, NAMESPACE, Key("", "kept"), lambda _: True)
 
 
 async def test_both_resource_managers_work_with_their_own_permissions(
@@ -187,13 +182,13 @@ async def test_both_resource_managers_work_with_their_own_permissions(
     known = Credentials({**garden.found.secrets.generated})
     bootstrapping = garden.found.landscape.with_credentials(known)
     await garden.apply_rendered(render_bootstrap(bootstrapping))
-    await until(garden.client, SECRET, ACCESS, has_token, patience=PATIENCE)
+    await until(garden.client, SECRET, ACCESS, has_token)
     await garden.apply(VIRTUAL_RESOURCE_MANAGER, KUBE_CONTROLLER_MANAGER)
     await garden.available("virtual-garden-gardener-resource-manager")
     await garden.available("virtual-garden-kube-controller-manager")
     binding = Key("", "gardener.cloud:target:kube-controller-manager")
     account = Key("kept", "default")
     async with garden.administrator() as virtual:
-        await until(virtual, CLUSTER_ROLE_BINDING, binding, lambda _: True, patience=PATIENCE)
+        await until(virtual, CLUSTER_ROLE_BINDING, binding, lambda _: True)
         await virtual.create(manifest("v1", "Namespace", "kept"))
-        await until(virtual, SERVICE_ACCOUNT, account, lambda _: True, patience=PATIENCE)
+        await until(virtual, SERVICE_ACCOUNT, account, lambda _: True)

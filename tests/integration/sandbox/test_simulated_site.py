@@ -2,8 +2,6 @@
 
 from typing import Final
 
-import pytest
-
 from pergola.api.kinds import DEPLOYMENT, PVC, SERVICE
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, annotations_of, map_at
 from pergola.health import check, progressing
@@ -18,7 +16,6 @@ PROMETHEUS: Final = GroupVersionKind("monitoring.coreos.com", "v1", "Prometheus"
 DNS_RECORD: Final = GroupVersionKind("extensions.gardener.cloud", "v1alpha1", "DNSRecord")
 LABELS: Final = {"app": "web"}
 OPERATION: Final = "gardener.cloud/operation"
-pytestmark = pytest.mark.timeout(300)
 
 
 def deployment(**spec: object) -> JsonObject:

@@ -11,7 +11,7 @@ from pergola.api.objects import GroupVersionKind, JsonObject, Key, deletion_time
 from pergola.kube.errors import Forbidden, NotFound
 from pergola.resource_manager.webhooks.deletion_protection import PROTECTED
 from pergola.testing.objects import definition
-from pergola.testing.waiting import until, until_gone
+from pergola.testing.waiting import PATIENCE, until, until_gone
 from pergola.testing.webhook_site import WebhookSite, pod, valid
 
 EXTENSIONS = "extensions.gardener.cloud"
@@ -202,7 +202,7 @@ async def test_a_namespace_terminates_when_all_is_confirmed(runtime: WebhookSite
     assert blocked["status"]["phase"] == "Terminating"
     assert deletion_timestamp_of(await runtime.client.get(NETWORK, key)) is None
     await confirm(runtime, NETWORK, key)
-    await until_gone(runtime.client, NETWORK, key, patience=100.0)
+    await until_gone(runtime.client, NETWORK, key)
 
 
 # Unprotected objects
@@ -227,7 +227,7 @@ async def test_an_allowed_deletion_becomes_an_event_and_a_dry_run_does_not(
     await confirm(runtime, NETWORK, key)
     await runtime.ask("DELETE", NETWORK, key, dryRun="All")
     await runtime.client.delete(NETWORK, key)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while not (found := await runtime.client.list(EVENT, namespace)):
             await runtime.client.get_raw("/version")
     (event,) = found

@@ -15,7 +15,7 @@ from pergola.api.objects import JsonObject, Key, map_at
 from pergola.kube.errors import AlreadyExists, ApiError, Forbidden
 from pergola.kube.yaml import parse_documents
 from pergola.testing.crds import install_crds
-from pergola.testing.waiting import until
+from pergola.testing.waiting import PATIENCE, until
 from pergola.testing.webhook_site import WebhookSite
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "webhooks"
@@ -47,7 +47,7 @@ async def manager(site: WebhookSite, folder: Path) -> AsyncGenerator[None]:
         try:
             yield
             process.terminate()
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(PATIENCE):
                 code = await process.wait()
             assert code == 0, (folder / "log").read_text()
         finally:
@@ -65,7 +65,7 @@ async def check(site: WebhookSite) -> tuple[int | None, str]:
         stderr=asyncio.subprocess.STDOUT,
         env={"PATH": os.defpath, "KUBECONFIG": str(site.sandbox.kubeconfig)},
     )
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         output, _ = await process.communicate()
     return process.returncode, output.decode()
 
@@ -90,7 +90,6 @@ async def create_all(site: WebhookSite) -> dict[str, JsonObject | str]:
     return found
 
 
-@pytest.mark.timeout(300)
 async def test_the_example_shows_what_its_text_says(site: WebhookSite, tmp_path: Path) -> None:
     await install_crds(site.client)
     (namespace,) = manifests("namespace.yaml")

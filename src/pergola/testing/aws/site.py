@@ -7,7 +7,6 @@ async with running(site.controller()):
 """
 
 import base64
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
@@ -65,8 +64,6 @@ CLOUD_PROFILE: Final[JsonObject] = {
     }
 }
 """A CloudProfile with a machine and an image for bastions."""
-PATIENCE: Final = 90.0
-"""Long enough for the first request in a process, which parses AWS's API descriptions."""
 _SECRET: Final = "cloudprovider"  # noqa: S105 - a name
 
 
@@ -144,15 +141,9 @@ class AwsSite(ExtensionSite):
         """Create an Infrastructure with a config, and request an operation."""
         return await self.create(asked, spec=self.spec(config))
 
-    async def until(
-        self, holds: Callable[[JsonObject], bool], *, patience: float = PATIENCE
-    ) -> JsonObject:
-        """Wait until `holds` accepts the Infrastructure, and return it."""
-        return await super().until(holds, patience=patience)
-
     async def until_gone(self) -> None:
         """Wait until the Infrastructure is gone."""
-        await until_gone(self.client, self.gvk, self.key, patience=PATIENCE)
+        await until_gone(self.client, self.gvk, self.key)
 
     async def until_failed(self, text: str = "") -> JsonObject:
         """Wait until the last operation failed with an error that contains a text."""

@@ -32,9 +32,7 @@ from pergola.testing.care_site import (
 )
 from pergola.testing.crds import delete_definition, install_definitions
 from pergola.testing.service_accounts import service_account_config, until_allowed
-from pergola.testing.waiting import running, until
-
-pytestmark = pytest.mark.timeout(600)  # Helm may have to be built
+from pergola.testing.waiting import PATIENCE, running, until
 
 PROMETHEUSES: Final = "prometheuses.monitoring.coreos.com"
 OBSERVABILITY: Final = CARE_CONDITIONS[3]
@@ -86,7 +84,7 @@ async def test_if_managed_resources_cannot_be_listed_everything_is_unknown(
             care_site.garden,
             lambda obj: {statuses_of(obj).get(kind) for kind in CARE_CONDITIONS} == {"Unknown"},
         )
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE):
             while virtual.probes < 3:
                 await care_site.client.get_raw("/version")
     for kind in CARE_CONDITIONS:

@@ -33,7 +33,7 @@ from pergola.testing.care_site import (
     template,
     with_copies,
 )
-from pergola.testing.waiting import running, settled, until
+from pergola.testing.waiting import PATIENCE, running, settled, until
 from pergola.testing.world import RecordingClient
 
 API, RUNTIME, VIRTUAL, OBSERVABILITY = CARE_CONDITIONS
@@ -190,7 +190,7 @@ async def test_nothing_is_written_if_nothing_changed(
         writer.taken()
         ran = virtual.probes
         await care_site.put_resource("one", reason="Other")
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE):
             while virtual.probes < ran + 3:
                 await care_site.client.get_raw("/version")
     assert writer.taken() == []
@@ -320,7 +320,7 @@ async def test_a_run_reads_only_caches(care_site: CareSite, garden_sandbox: Sand
             await settled(care, care_site.client)
             requests.clear()
             ran = virtual.probes
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(PATIENCE):
                 while virtual.probes < ran + 5:
                     await care_site.client.get_raw("/version")
             assert requests == Counter()

@@ -25,7 +25,7 @@ from pergola.pki import Token, kubeconfig
 from pergola.runtime.controlling.unit import Unit
 from pergola.sandbox import Sandbox
 from pergola.testing.proxy import CuttableProxy
-from pergola.testing.waiting import running, settled
+from pergola.testing.waiting import PATIENCE, running, settled
 
 KEY = Key("garden", "gardener-internal")
 
@@ -93,7 +93,7 @@ def administrator(garden_sandbox: Sandbox) -> JsonObject:
 async def probed(server: Server, access: Access) -> Probe | None:
     """Probe the server once the change of the Secret has arrived."""
     await settled(server.copies, access.client)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         return await server.care.probe()
 
 

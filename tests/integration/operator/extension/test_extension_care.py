@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import Final
 
-import pytest
-
 from pergola.api.kinds import SECRET
 from pergola.api.objects import Key, finalizers_of, resource_version_of
 from pergola.api.operator_v1alpha1 import EXTENSION
@@ -20,8 +18,6 @@ from pergola.runtime.clock import SystemClock
 from pergola.runtime.metrics import Metrics
 from pergola.testing.extension_garden import ExtensionGarden, extension_controllers
 from pergola.testing.waiting import running, until, until_gone
-
-pytestmark = pytest.mark.timeout(300)
 
 NAME: Final = Key("", "dns")
 ONE: Final = Key("", "dns-one")

@@ -27,8 +27,6 @@ from pergola.testing.extension_garden import (
 from pergola.testing.registry import TestRegistry
 from pergola.testing.waiting import until, until_gone
 
-pytestmark = pytest.mark.timeout(600)  # Helm and the registry may have to be built
-
 ROOT: Final = Path(__file__).parents[4]
 ROLE: Final = GroupVersionKind("rbac.authorization.k8s.io", "v1", "Role")
 ON_AWS: Final[dict[str, Any]] = {

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import orjson
-import pytest
 
 from pergola.api.kinds import CONFIG_MAP, NAMESPACE, SECRET
 from pergola.api.objects import (
@@ -41,8 +40,6 @@ from pergola.testing.extension_garden import (
 )
 from pergola.testing.registry import PASSWORD, USER, TestRegistry, registry
 from pergola.testing.waiting import until, until_gone
-
-pytestmark = pytest.mark.timeout(600)  # Helm and the registry may have to be built
 
 WORKLOAD: Final = GroupVersionKind("apps", "v1", "Deployment")
 NAME: Final = Key("", "dns")

@@ -29,8 +29,6 @@ from pergola.testing.registry import TestRegistry
 from pergola.testing.shared import require_images
 from pergola.testing.waiting import running, until, until_gone
 
-pytestmark = pytest.mark.timeout(900)
-
 LOCAL: Final = Key("", "local")
 NAME: Final = Key("", "probe")
 SPACE: Final = Key("", "runtime-extension-probe")

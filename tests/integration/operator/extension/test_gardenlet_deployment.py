@@ -39,8 +39,6 @@ from pergola.testing.gardenlets import (
 from pergola.testing.registry import TestRegistry
 from pergola.testing.waiting import until, until_gone
 
-pytestmark = pytest.mark.timeout(600)  # Helm and the registry may have to be built
-
 DEPLOYED: Final = Key("garden", "gardenlet")
 BOOTSTRAP: Final = Key("garden", "gardenlet-kubeconfig-bootstrap")
 ACCESS: Final = Key("garden", "seed-access")

@@ -25,7 +25,7 @@ from pergola.testing.aws.corrections import CorrectedAws
 from pergola.testing.aws.site import AwsSite, aws_site, codes_in, state_of
 from pergola.testing.aws.world import Network, everything, managed_config
 from pergola.testing.extension_site import operation
-from pergola.testing.waiting import running
+from pergola.testing.waiting import PATIENCE, running
 from pergola.testing.world import RecordingClient
 
 FINALIZER = "extensions.gardener.cloud/infrastructure"
@@ -186,7 +186,7 @@ async def test_a_controller_that_was_killed_goes_on_where_it_was(
     site.aws.after("CreateNatGateway", stop)
     async with running(site.controller()):
         await site.ask(managed_config(site.region))
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE):
             await reached.wait()
     killed = await site.read()
     async with running(site.controller()):

@@ -23,12 +23,12 @@ from pergola.providers.aws.flows.run import DELETION
 from pergola.runtime.metrics import Metrics
 from pergola.testing.aws.answers import Call
 from pergola.testing.aws.corrections import CorrectedAws
-from pergola.testing.aws.site import CLOUD_PROFILE, PATIENCE, AwsSite, aws_site, codes_in
+from pergola.testing.aws.site import CLOUD_PROFILE, AwsSite, aws_site, codes_in
 from pergola.testing.aws.world import Network, managed_config
 from pergola.testing.extension_site import operation, request
 from pergola.testing.helm import render
 from pergola.testing.service_accounts import service_account_config, until_allowed
-from pergola.testing.waiting import running, until, until_gone
+from pergola.testing.waiting import PATIENCE, running, until, until_gone
 from pergola.testing.world import RecordingClient
 
 CHART = Path(__file__).parents[4] / "charts" / "extension-aws"
@@ -136,7 +136,7 @@ async def test_the_chart_s_role_is_enough_for_all_that_runs(
             about = f"security group {group} is user-provided and is not changed"
             await until_reported(site, "Bastion", about)
             await site.client.delete(BASTION, Key.of(reached))
-            await until_gone(site.client, BASTION, Key.of(reached), patience=PATIENCE)
+            await until_gone(site.client, BASTION, Key.of(reached))
             checked = await site.until(lambda obj: bool(maps_at(obj, "status", "conditions")))
             await site.delete()
             await site.until_gone()
@@ -201,7 +201,6 @@ async def reachable_bastion(site: AwsSite) -> JsonObject:
         BASTION,
         Key.of(asked),
         lambda obj: operation(obj) == ("Create", "Succeeded"),
-        patience=PATIENCE,
     )
 
 

@@ -31,7 +31,6 @@ IMMUTABLE = {
     "Service": ("spec", "clusterIP"),
 }
 CRDS = [*calico_crds(), network_attachment_definition()]
-pytestmark = pytest.mark.timeout(240)
 
 
 def pergolas(variant: str) -> list[JsonObject]:

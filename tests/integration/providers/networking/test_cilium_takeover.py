@@ -28,7 +28,6 @@ IMMUTABLE = {
     "RoleBinding": ("roleRef",),
     "Service": ("spec", "clusterIP"),
 }
-pytestmark = pytest.mark.timeout(240)
 
 
 def pergolas(variant: str) -> list[JsonObject]:

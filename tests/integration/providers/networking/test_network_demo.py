@@ -10,8 +10,6 @@ import pytest
 from pergola.kube.client import Client
 from pergola.sandbox import Sandbox
 
-# A garbage collector that learns of new kinds stands still for up to a minute.
-pytestmark = pytest.mark.timeout(300)
 EXAMPLE: Final = Path(__file__).parents[4] / "examples" / "network" / "demo.py"
 
 

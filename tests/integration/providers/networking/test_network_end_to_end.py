@@ -38,7 +38,6 @@ EXAMPLES: Final = Path(__file__).parents[4] / "examples" / "network"
 CLOCK: Final = SystemClock()
 # A garbage collector that learns of new kinds stands still for up to a minute; workloads go by it.
 KIND: Final = replace(caller.NETWORK, interval=0.5, severe=3.0, timeout=150.0)
-pytestmark = pytest.mark.timeout(300)
 PLUGINS: Final = {
     "gardenet": (str(EXAMPLES / "gardenet" / "gardenet.py") + ":Gardenet", "gardenet-node"),
     "calico": ("calico", "calico-node"),
@@ -146,7 +145,7 @@ async def test_a_network_becomes_agents_on_all_nodes_and_goes(
     ):
         done = await case.deployed()
         assert operation(done) == ("Create", "Succeeded")
-        await case.site.until(lambda obj: condition(obj) == "True", patience=90)
+        await case.site.until(lambda obj: condition(obj) == "True")
         assert map_at(await case.agents(), "status")["numberReady"] == 3
 
         await case.destroyed()
@@ -174,7 +173,7 @@ async def test_a_shoot_without_answer_makes_the_network_unhealthy_until_it_answe
         await gardenet.site.until(lambda obj: condition(obj) == "False")
 
         proxy.accept()
-        await gardenet.site.until(lambda obj: condition(obj) == "True", patience=90)
+        await gardenet.site.until(lambda obj: condition(obj) == "True")
         await gardenet.destroyed()
 
 
@@ -216,7 +215,7 @@ async def test_a_network_moves_to_another_seed_and_the_shoot_notices_nothing(
         running(*gardenet.units(actuator)),
     ):
         await gardenet.deployed()
-        await site.until(lambda obj: condition(obj) == "True", patience=90)
+        await site.until(lambda obj: condition(obj) == "True")
         before = await gardenet.agents()
         state = await caller.leave(site.client, KIND, site.key, CLOCK)
         await caller.abandon(site.client, KIND, site.key, CLOCK)
@@ -239,7 +238,7 @@ async def test_a_network_moves_to_another_seed_and_the_shoot_notices_nothing(
             assert operation(done) == ("Restore", "Succeeded")
             assert seen == [{"chosen": "first"}]
             assert done["status"]["state"] == {"chosen": "first"}
-            await other.site.until(lambda obj: condition(obj) == "True", patience=90)
+            await other.site.until(lambda obj: condition(obj) == "True")
             after = await gardenet.agents()
             assert (uid_of(after), after["spec"]) == (uid_of(before), before["spec"])
             await other.destroyed()

@@ -18,6 +18,7 @@ from pergola.kube.errors import ApiError, NotFound
 from pergola.kube.yaml import parse_documents
 from pergola.testing.crds import install_extension_crds
 from pergola.testing.ports import held_port
+from pergola.testing.waiting import PATIENCE
 
 EXAMPLE = Path(__file__).parents[4] / "examples" / "network-webhook"
 PERGOLA = Path(sys.executable).parent / "pergola"
@@ -87,7 +88,7 @@ def objects(text: str) -> list[JsonObject]:
 
 async def created(client: Client, network: JsonObject) -> JsonObject:
     """Return the Network as stored, once the API server calls the webhook."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         while True:
             with suppress(ApiError):  # registered, but not reached yet
                 stored = await client.create(network, dry_run=True)

@@ -12,6 +12,7 @@ from pergola.kube.errors import KubeError
 from pergola.kube.kubeconfig import load
 from pergola.runtime.caching.cache import Cache, Change
 from pergola.testing.objects import definition
+from pergola.testing.waiting import PATIENCE
 from pergola.testing.world import config_map
 
 MINE = "test=mine"
@@ -36,7 +37,7 @@ class Log:
 
     async def until(self, count: int) -> list[Change[JsonObject]]:
         """Wait until there are that many notifications."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             while len(self.changes) < count:
                 self._notified.clear()
                 await self._notified.wait()
@@ -50,7 +51,7 @@ async def running(cache: Cache[JsonObject]) -> AsyncIterator[Log]:
     cache.subscribe(log)
     task = asyncio.create_task(cache.run())
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             await cache.synced()
         yield log
     finally:
@@ -139,7 +140,7 @@ async def test_a_kind_that_is_not_served_is_empty_and_appears_later(
         assert cache.is_synced
         assert len(cache) == 0
         await cluster_client.create(definition(gadget))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             while not cache.served:
                 cluster_client.discovery.forget(gadget)
                 cache.wake()
@@ -164,7 +165,7 @@ async def test_a_kind_that_went_away_behind_the_back_of_discovery_is_empty(
     group = f"{namespace}.example.org"
     widget = GroupVersionKind(group, "v1", "Widget")
     await cluster_client.create(definition(widget))
-    async with Client.connect(load(kubeconfig)) as client, asyncio.timeout(20):
+    async with Client.connect(load(kubeconfig)) as client, asyncio.timeout(PATIENCE):
         while not await is_served(client, widget):
             client.discovery.forget(widget)
         await cluster_client.delete(CRD, Key("", f"widgets.{group}"))

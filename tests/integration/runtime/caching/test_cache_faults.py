@@ -249,7 +249,7 @@ async def test_managed_resources_stay_right_while_the_connection_is_cut_again_an
         while await data_by_name(world) != wanted:
             await world.client.get_raw("/version")
     for number in range(COUNT):
-        await world.until(f"mr-{number}", is_ready, patience=60)
+        await world.until(f"mr-{number}", is_ready)
     assert await data_by_name(world) == wanted
     assert await uids_that_stay(world) == before
     deleted = [write for write in writes if write.startswith("delete")]

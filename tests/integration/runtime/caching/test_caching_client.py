@@ -14,6 +14,7 @@ from pergola.kube.errors import AlreadyExists, Conflict, NotFound
 from pergola.kube.states import watched
 from pergola.runtime.caching.client import CachingClient
 from pergola.runtime.caching.replica import Replica
+from pergola.testing.waiting import PATIENCE
 from pergola.testing.world import config_map
 
 MISSING = GroupVersionKind("example.org", "v1", "Missing")
@@ -57,7 +58,7 @@ class Place(NamedTuple):
 async def following(replica: Replica) -> AsyncIterator[None]:
     task = asyncio.create_task(replica.cache.run())
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             await replica.cache.synced()
         yield
     finally:
@@ -133,7 +134,7 @@ async def test_an_object_that_waits_for_finalizers_is_read_as_being_deleted(plac
     assert "deletionTimestamp" in (await place.find("held") or {})["metadata"]
     free = {"metadata": {"finalizers": None}}
     await place.client.patch(CONFIG_MAP, place.named("held"), free)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while await place.find("held") is not None:
             await place.client.get_raw("/version")
 
@@ -167,7 +168,7 @@ async def test_an_answer_that_is_older_than_a_deletion_is_not_kept(
     created = await client.create(place.config_map("brief"))
     await client.delete(CONFIG_MAP, place.named("brief"))
     last = await client.create(place.config_map("last"))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while place.replica.get(Key.of(last)) is None:
             await client.get_raw("/version")
     place.replica.settle(place.named("brief"), created)
@@ -176,7 +177,8 @@ async def test_an_answer_that_is_older_than_a_deletion_is_not_kept(
 
 async def test_states_come_from_the_copies(place: Place, client: Client) -> None:
     key = place.named("before")
-    async with asyncio.timeout(20), aclosing(watched(place.client, CONFIG_MAP, key, 1.0)) as seen:
+    watching = watched(place.client, CONFIG_MAP, key, 1.0)
+    async with asyncio.timeout(PATIENCE), aclosing(watching) as seen:
         states = aiter(seen)
         assert ((await anext(states)) or {})["data"] == {"key": "old"}
         await client.patch(CONFIG_MAP, key, {"data": {"key": "new"}})

@@ -13,8 +13,6 @@ from pergola.providers.networking.calico import Calico, NetworkConfig
 from pergola.providers.networking.plugin import Plan
 from pergola.testing.config_checks import check_calico
 
-pytestmark = pytest.mark.timeout(600)
-
 FAMILIES: Final = (("IPv4",), ("IPv6",), ("IPv4", "IPv6"))
 POOLS: Final = tuple(
     {"pool": pool, "mode": mode} for pool, mode in product(("ipip", "vxlan"), ("Always", "Never"))
