@@ -7,7 +7,6 @@ import asyncio
 import gc
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -17,7 +16,6 @@ from pergola.kube.kubeconfig import load
 from pergola.sandbox import Sandbox
 from pergola.testing.deployed_manager import install, turn
 
-CHART = Path(__file__).parents[1] / "charts" / "resource-manager"
 NIGHTLY_EXAMPLES = 20_000
 
 # A slow machine is not a defect: no example has a deadline, the tests have their time limits.
@@ -52,7 +50,7 @@ def deployed_manager(node_sandbox: Sandbox) -> Sandbox:
 
     async def install_chart() -> None:
         async with Client.connect(load(node_sandbox.kubeconfig)) as client:
-            await install(client, CHART)
+            await install(client)
 
     with turn(node_sandbox, exclusive=False), ThreadPoolExecutor(max_workers=1) as thread:
         thread.submit(asyncio.run, install_chart()).result()

@@ -14,6 +14,7 @@ from pergola.kube.kubeconfig import load
 from pergola.sandbox import Sandbox
 from pergola.testing.deployed_manager import (
     MANAGER,
+    READS_METRICS,
     kill_pods,
     mounts_token,
     outage,
@@ -98,13 +99,12 @@ async def test_the_api_server_trusts_the_authority_that_the_manager_made(world: 
 async def test_webhooks_are_open_to_all_and_metrics_to_pods_with_the_label(world: World) -> None:
     service = await world.client.get(SERVICE, MANAGER)
     host = map_at(service, "spec")["clusterIP"]
-    reader = {f"networking.resources.gardener.cloud/to-{MANAGER.name}-tcp-8080": "allowed"}
 
     outcomes = await asyncio.gather(
         connect(world.client, world.namespace, host, 443),
-        connect(world.client, world.namespace, host, 8080, reader),
+        connect(world.client, world.namespace, host, 8080, READS_METRICS),
         connect(world.client, world.namespace, host, 8080),
-        connect(world.client, world.namespace, host, 8081, reader),
+        connect(world.client, world.namespace, host, 8081, READS_METRICS),
     )
 
     assert list(outcomes) == [CONNECTED, CONNECTED, REFUSED, REFUSED]

@@ -38,8 +38,10 @@ class ChartCase(NamedTuple):
 
 
 OPERATOR: Final = ChartCase("operator", "garden")
+RESOURCE_MANAGER: Final = ChartCase("resource-manager", "garden", of_gardener=False)
 ALL_CHARTS: Final = (
     OPERATOR,
+    RESOURCE_MANAGER,
     ChartCase("networking-calico"),
     ChartCase("networking-cilium"),
     ChartCase("extension-aws"),

@@ -4,38 +4,31 @@ import asyncio
 import fcntl
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from pathlib import Path
 from typing import Final
 
 from pergola.api import marks
 from pergola.api.kinds import DEPLOYMENT, NETWORK_POLICY, POD
 from pergola.api.objects import JsonObject, Key, generation_of, map_at, maps_at
-from pergola.kube import yaml
 from pergola.kube.client import Client
 from pergola.kube.errors import ApiError
 from pergola.resource_manager.webhooks.projected_token_mount import MOUNT_PATH
 from pergola.sandbox import Sandbox
 from pergola.sandbox.node.configuration import PAUSE_IMAGE
+from pergola.testing.charts import RESOURCE_MANAGER
 from pergola.testing.crds import install_crds
 from pergola.testing.waiting import until, until_gone
 
 MANAGER: Final = Key("garden", "gardener-resource-manager")
-# The files that an installation in one cluster needs.
-_FILES: Final = ("rbac-target.yaml", "network-policies.yaml", "deployment.yaml")
+READS_METRICS: Final = {
+    f"networking.resources.gardener.cloud/to-{MANAGER.name}-tcp-8080": "allowed"
+}
+"""Labels of pods that may read the metrics of the installation."""
 _PODS: Final = f"app={MANAGER.name}"
 _FIELD_MANAGER: Final = "pergola-testing"
 _PATIENCE: Final = 200.0  # seconds; the image may have to be built
 
 
-def manifests(chart: Path) -> Iterator[JsonObject]:
-    """Yield the objects of the chart that an installation in one cluster needs."""
-    for name in _FILES:
-        for document in yaml.parse_documents((chart / name).read_text()):
-            if isinstance(document.value, dict):
-                yield document.value
-
-
-async def install(client: Client, chart: Path) -> None:
+async def install(client: Client) -> None:
     """Apply the chart, and return when the API server reaches the webhooks.
 
     Its namespace has a role, as in a Garden, so that webhooks could block its own pods. It admits
@@ -45,10 +38,16 @@ async def install(client: Client, chart: Path) -> None:
     labels = {marks.ROLE: "garden", "pod-security.kubernetes.io/enforce": "restricted"}
     metadata: JsonObject = {"name": MANAGER.namespace, "labels": labels}
     namespace: JsonObject = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
-    for obj in (namespace, _deny_all(), *manifests(chart)):
+    for obj in (namespace, _deny_all(), *await asyncio.to_thread(_chart)):
         # Workers of one test run may install at the same time.
         await client.apply(obj, manager=_FIELD_MANAGER, force=True)
     await recovered(client)
+
+
+def _chart() -> list[JsonObject]:
+    reader = {"namespaceSelector": {}, "podSelector": {"matchLabels": READS_METRICS}}
+    values = {"networkPolicy": {"enabled": True, "metricsFrom": [reader]}}
+    return RESOURCE_MANAGER.rendered(values)
 
 
 @contextmanager

@@ -7,10 +7,11 @@ from typing import Final
 
 import pytest
 
+from pergola import __version__
 from pergola.api.objects import JsonObject, map_at, maps_at, name_of
 from pergola.kube.yaml import parse
 from pergola.shipped import CHARTS
-from pergola.testing.charts import ALL_CHARTS, OPERATOR, ChartCase
+from pergola.testing.charts import ALL_CHARTS, OPERATOR, RESOURCE_MANAGER, ChartCase
 from pergola.testing.helm import HelmError
 
 pytestmark = pytest.mark.timeout(600)  # Helm may have to be built
@@ -69,6 +70,17 @@ def test_the_table_has_every_chart() -> None:
 
 
 @pytest.mark.parametrize("chart", ALL_CHARTS, ids=by_name)
+def test_a_chart_has_the_version_of_pergola_and_runs_its_image(chart: ChartCase) -> None:
+    described = parse((chart.folder / "Chart.yaml").read_text())
+    assert isinstance(described, dict)
+    assert (described["version"], described["appVersion"]) == (__version__, __version__)
+
+    for workload in of("Deployment", chart.rendered()):
+        for container in maps_at(workload, "spec", "template", "spec", "containers"):
+            assert container["image"] == f"registry.example/pergola:{__version__}"
+
+
+@pytest.mark.parametrize("chart", ALL_CHARTS, ids=by_name)
 def test_helm_has_no_complaint(chart: ChartCase) -> None:
     assert "WARNING" not in chart.linted()
 
@@ -80,7 +92,7 @@ def test_a_chart_has_notes_and_one_schema_for_all_its_values(chart: ChartCase) -
 
     assert schema["additionalProperties"] is False
     assert (chart.folder / "templates" / "NOTES.txt").is_file()
-    if chart is not OPERATOR:  # tests of its own compare it with the type of its configuration
+    if chart not in (OPERATOR, RESOURCE_MANAGER):  # tests of their own: they have a configuration
         assert list(differences(schema, values)) == []
 
 

@@ -2,16 +2,16 @@
 
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
-from pergola.api.objects import JsonObject, JsonValue
+from pergola.api.objects import JsonObject
 from pergola.api.operator_config import FEATURE_GATES, OperatorConfiguration, configuration_from
 from pergola.api.schema.structural import schema_of
 from pergola.kube.yaml import parse
+from pergola.testing.chart_schema import strict, table
 from pergola.testing.helm import HelmError, helm, render
 
 pytestmark = pytest.mark.timeout(600)  # Helm may have to be built
@@ -21,8 +21,7 @@ SCHEMA: Final = CHART / "values.schema.json"
 PAGE: Final = Path(__file__).parents[3] / "docs" / "reference" / "operator-chart.md"
 BEGIN: Final = "<!-- generated: PERGOLA_WRITE_DOCS=1 make test ARGS=tests/unit/operator -->\n"
 END: Final = "<!-- end -->\n"
-DURATION: Final = r"^(0|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+)$"
-KEPT: Final = ("type", "description", "enum", "minimum", "maximum", "required")
+CONFIG: Final = "The operator's configuration file: [fields](operator-configuration.md)."
 VALUES: Final = {
     "additionalVolumeMounts",
     "additionalVolumes",
@@ -42,21 +41,6 @@ VALUES: Final = {
     "serviceAccountName",
 }
 """The values that spec 20 §2 lists."""
-
-
-def strict(schema: JsonObject) -> JsonObject:
-    """Return a structural schema as a JSON Schema that refuses unknown fields."""
-    found: JsonObject = {key: schema[key] for key in KEPT if key in schema}
-    if schema.get("format") == "duration":
-        found["pattern"] = DURATION
-    if "items" in schema:
-        found["items"] = strict(schema["items"])
-    if "properties" in schema:
-        found["additionalProperties"] = False
-        found["properties"] = {name: strict(each) for name, each in schema["properties"].items()}
-    elif "additionalProperties" in schema:
-        found["additionalProperties"] = strict(schema["additionalProperties"])
-    return found
 
 
 def schema_of_config() -> JsonObject:
@@ -86,32 +70,6 @@ def schema_of_config() -> JsonObject:
     return schema
 
 
-def leaves(properties: JsonObject, values: JsonObject, above: str = "") -> Iterator[str]:
-    """Yield a row of the table for each value; the configuration has a page of its own."""
-    for name, schema in properties.items():
-        path = f"{above}{name}"
-        if path == "global":
-            continue
-        if path == "config":
-            link = "[fields](operator-configuration.md)"
-            yield f"| `{path}` |  | The operator's configuration file: {link}. |"
-        elif "properties" in schema and path != "resources":
-            yield from leaves(schema["properties"], values[name], f"{path}.")
-        else:
-            yield f"| `{path}` | {shown(values[name])} | {schema['description']} |"
-
-
-def shown(default: JsonValue) -> str:
-    return f"`{json.dumps(default)}`" if default else ""
-
-
-def table() -> str:
-    values = parse((CHART / "values.yaml").read_text())
-    assert isinstance(values, dict)
-    rows = leaves(json.loads(SCHEMA.read_text())["properties"], values)
-    return "\n".join(("| value | default | meaning |", "|---|---|---|", *rows)) + "\n"
-
-
 def test_the_schema_of_the_configuration_is_that_of_the_type() -> None:
     written = json.loads(SCHEMA.read_text())
     desired = {
@@ -139,9 +97,9 @@ def test_the_page_of_the_chart_has_every_value() -> None:
     before, _, rest = text.partition(BEGIN)
     written, _, after = rest.partition(END)
     if os.environ.get("PERGOLA_WRITE_DOCS"):
-        PAGE.write_text(f"{before}{BEGIN}{table()}{END}{after}")
+        PAGE.write_text(f"{before}{BEGIN}{table(CHART, CONFIG)}{END}{after}")
         return
-    assert written == table()
+    assert written == table(CHART, CONFIG)
 
 
 def test_lint_has_no_complaint() -> None:
