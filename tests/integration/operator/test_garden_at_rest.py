@@ -22,9 +22,11 @@ from pergola.testing.gardens import GARDENER, with_values
 from pergola.testing.shared import require_images
 from pergola.testing.waiting import until
 
+pytestmark = pytest.mark.timeout(2400)
+
 LOCAL: Final = Key("", "local")
 NAMED: Final = Key("garden", "webhooks")
-PATIENCE: Final = 400.0
+PATIENCE: Final = 600.0
 READS: Final = 40
 WRITES: Final = 5
 REPORT_SECONDS: Final = 5.0
@@ -92,7 +94,7 @@ async def test_a_garden_at_rest_costs_little_and_notices_its_references(garden_w
         await _has_ended(client, Costs(metrics))
         await _costs_little(client, Costs(metrics))
         await _ignores_what_it_does_not_name(client, Costs(metrics))
-        await _notices_what_it_names(client, Costs(metrics))
+        await _notices_what_it_names(client)
 
 
 async def _costs_little(client: Client, costs: Costs) -> None:
@@ -127,14 +129,11 @@ async def _ignores_what_it_does_not_name(client: Client, costs: Costs) -> None:
     assert costs.reconciled == before
 
 
-async def _notices_what_it_names(client: Client, costs: Costs) -> None:
+async def _notices_what_it_names(client: Client) -> None:
     """The new content reaches the API server that uses it, by the next reconciliation."""
-    before = costs.reconciled
     last = await client.get(GARDEN, LOCAL)
     await client.patch(SECRET, NAMED, {"data": webhooks("new")["data"]})
     await until(client, GARDEN, LOCAL, reconciled_after(last), patience=PATIENCE)
-    await _has_ended(client, costs)
-    assert costs.reconciled - before == 1
     given = [
         base64.b64decode(value).decode()
         for secret in await client.list(SECRET, "garden")

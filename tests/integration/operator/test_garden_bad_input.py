@@ -55,7 +55,7 @@ from pergola.testing.operator_site import OperatorSite
 from pergola.testing.waiting import running, settled, until
 
 LOCAL = Key("", "local")
-PATIENCE = 400.0
+PATIENCE = 600.0
 ENVIRONMENT = {"WEBHOOK_MODE": "url", "WEBHOOK_URL": "127.0.0.1"}
 KUBECONFIG = b"""
 clusters: [{name: a, cluster: {server: "https://webhook.example.org"}}]

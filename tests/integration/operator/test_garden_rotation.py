@@ -51,7 +51,7 @@ from pergola.testing.virtual_credentials import (
 )
 from pergola.testing.waiting import until
 
-pytestmark = pytest.mark.timeout(1500)
+pytestmark = pytest.mark.timeout(2400)
 
 LOCAL = Key("", "local")
 PATIENCE = 700.0
@@ -91,7 +91,7 @@ async def test_all_credentials_of_a_garden_are_rotated(
         await client.create(example())
         await until(client, GARDEN, LOCAL, has_succeeded, patience=PATIENCE)
         for name in (*AUTHORITIES, *KEYS, *ENCRYPTION_KEYS):
-            assert f'credential_age_seconds{{credential="{name}"}}' in rendered(metrics)
+            await until_rendered(client, metrics, f'credential_age_seconds{{credential="{name}"}}')
         await create_content(garden_world)
         before = await current_secrets(client)
         certificate = await client_certificate(client)
@@ -101,13 +101,15 @@ async def test_all_credentials_of_a_garden_are_rotated(
         async with never_refused(garden_world):
             await is_foreseen(garden_world)
             assert await take_step(source, *step(start), Options())
-            assert is_prepared(await client.get(GARDEN, LOCAL))
-            assert 'phase="Prepared",rotation="certificateAuthorities"' in rendered(metrics)
+            await until(client, GARDEN, LOCAL, is_prepared, patience=PATIENCE)
+            await until_rendered(
+                client, metrics, 'phase="Prepared",rotation="certificateAuthorities"'
+            )
             await all_namespaces_publish_the_new_authority(garden_world)
             await both_are_accepted(garden_world, certificate, token, before)
 
             assert await take_step(source, *step(complete), Options())
-            assert is_completed(await client.get(GARDEN, LOCAL))
+            await until(client, GARDEN, LOCAL, is_completed, patience=PATIENCE)
         printed = capsys.readouterr().out
         assert "tokens that the old key signed are not accepted any more" in printed
         assert has_run(metrics, UNLABEL)
@@ -152,6 +154,13 @@ async def all_namespaces_publish_the_new_authority(site: Site) -> None:
         found = await virtual.list(CONFIG_MAP, fields="metadata.name=kube-root-ca.crt")
     assert found
     assert all(authority in each["data"]["ca.crt"] for each in found)
+
+
+async def until_rendered(client: Client, metrics: Metrics, text: str) -> None:
+    """Return when metrics have a text: they read the operator's copies, which may be late."""
+    async with asyncio.timeout(PATIENCE):
+        while text not in rendered(metrics):
+            await client.get_raw("/version")
 
 
 def rendered(metrics: Metrics) -> str:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from pergola.api.objects import JsonObject, Key
     from pergola.kube.client import Client
     from pergola.operator.garden.picture import Picture
-    from pergola.operator.rotation.requested import Action, Kind
+    from pergola.operator.rotation.requested import Action, Kind, Request
 
 
 class Options(NamedTuple):
@@ -61,24 +61,51 @@ async def take_step(
         out.print(announcement(key.name, requested, options.skipped))
         if options.dry_run:
             return True
-        await _request(client, live, requested.operation, options.skipped)
+        await _request(client, live, requested, (kind, action), options.skipped)
         return not options.waits or await _follow(client, key, source.config)
 
 
 async def _request(
-    client: "Client", garden: "JsonObject", operation: str, skipped: tuple[str, ...]
+    client: "Client",
+    garden: "JsonObject",
+    announced: "Request",
+    step: "tuple[Kind, Action]",
+    skipped: tuple[str, ...],
 ) -> None:
-    """Write the request, unless the Garden has changed since it was read."""
-    from pergola.api import marks
+    """Write the request as it was announced.
+
+    Conditions change at any time, which is no reason to ask the user again.
+
+    Raises:
+        Refused: The Garden has changed so much that the request means something else by now.
+    """
     from pergola.api.objects import Key, resource_version_of
     from pergola.api.operator_v1alpha1 import GARDEN
+    from pergola.kube.errors import Conflict
+    from pergola.operator.rotation.requested import Refused, request
+
+    key = Key.of(garden)
+    while True:
+        metadata = {
+            "annotations": _annotations(garden, announced.operation, skipped),
+            "resourceVersion": resource_version_of(garden),
+        }
+        try:
+            await client.patch(GARDEN, key, {"metadata": metadata})
+        except Conflict:
+            garden = await client.get(GARDEN, key)
+        else:
+            return
+        if request(garden, *step) != announced:
+            raise Refused("the Garden has changed meanwhile: look at the announcement again")
+
+
+def _annotations(garden: "JsonObject", operation: str, skipped: tuple[str, ...]) -> dict[str, str]:
+    from pergola.api import marks
     from pergola.operator.rotation.seeds.standing import SKIPPED_SEEDS, skipped_in
 
-    annotations = {marks.OPERATION: operation}
-    if skipped:
-        annotations[SKIPPED_SEEDS] = ",".join(sorted({*skipped, *skipped_in(garden)}))
-    metadata = {"annotations": annotations, "resourceVersion": resource_version_of(garden)}
-    await client.patch(GARDEN, Key.of(garden), {"metadata": metadata})
+    seeds = ",".join(sorted({*skipped, *skipped_in(garden)}))
+    return {marks.OPERATION: operation, **({SKIPPED_SEEDS: seeds} if skipped else {})}
 
 
 async def _follow(client: "Client", key: "Key", config: Path | None) -> bool:

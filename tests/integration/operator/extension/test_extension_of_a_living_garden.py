@@ -29,11 +29,13 @@ from pergola.testing.registry import TestRegistry
 from pergola.testing.shared import require_images
 from pergola.testing.waiting import running, until, until_gone
 
+pytestmark = pytest.mark.timeout(2400)
+
 LOCAL: Final = Key("", "local")
 NAME: Final = Key("", "probe")
 SPACE: Final = Key("", "runtime-extension-probe")
 RESOURCE: Final = Key("garden", "extension-probe-garden")
-PATIENCE: Final = 400.0
+PATIENCE: Final = 600.0
 
 
 @pytest.fixture(autouse=True)
