@@ -18,7 +18,7 @@ KubeError                  root: every failure of this room
 
 from typing import Any
 
-from pergola.api.objects import GroupVersionKind, JsonObject
+from pergola.api.objects import GroupVersionKind, JsonObject, map_at
 
 
 class KubeError(Exception):
@@ -129,6 +129,13 @@ def is_outage(error: BaseException | None) -> bool:
             return True
         error = error.__cause__
     return False
+
+
+def lacks_dependency(error: BaseException) -> bool:
+    """Return whether an object cannot be written before its namespace or its kind exists."""
+    if isinstance(error, NotFound):
+        return map_at(error.status, "details").get("kind") == "namespaces"
+    return isinstance(error, UnknownKind)
 
 
 def api_error(code: int, status: JsonObject) -> ApiError:

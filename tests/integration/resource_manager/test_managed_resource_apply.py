@@ -18,7 +18,10 @@ from pergola.api.objects import (
 )
 from pergola.resource_manager.controllers.managed_resource.fights import BURST, INTERVAL_SECONDS
 from pergola.runtime.clock import monotonic
+from pergola.runtime.controlling import controller as controlling
 from pergola.sandbox.node.configuration import PAUSE_IMAGE
+from pergola.testing.logs import captured_logs
+from pergola.testing.namespaces import delete_namespace
 from pergola.testing.objects import definition
 from pergola.testing.world import World, condition, config_map, has, is_applied, is_ready, message
 
@@ -126,6 +129,42 @@ async def test_a_definition_and_its_instance_come_up_without_help(world: World) 
     await world.healthy("demo")
     await world.delete("demo")
     await world.until_gone(CRD, Key("", f"gadgets.{group}"))
+
+
+async def test_an_object_waits_for_a_namespace_of_others_without_an_error(world: World) -> None:
+    later = f"{world.namespace}-later"
+    with captured_logs(controlling) as logs:
+        await world.start()
+        await world.create("demo", config_map("greeting", later))
+        await world.until(
+            "demo", lambda r: f'namespaces "{later}" not found' in message(r, "ResourcesApplied")
+        )
+        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": later}}
+        await world.client.create(namespace)
+        await world.applied("demo")
+    missing = [line for line in logs if f'namespaces "{later}" not found' in str(line)]
+    assert missing[0]["log_level"] == "info"
+    await delete_namespace(world.client, later)
+
+
+async def test_an_object_waits_for_a_kind_of_others_without_an_error(world: World) -> None:
+    gadget = GroupVersionKind(f"{world.namespace}.example.org", "v1", "Gadget")
+    instance = {
+        "apiVersion": gadget.api_version,
+        "kind": gadget.kind,
+        "metadata": {"name": "gadget", "namespace": world.namespace},
+    }
+    with captured_logs(controlling) as logs:
+        await world.start()
+        await world.create("demo", instance)
+        await world.until(
+            "demo", lambda r: 'no matches for kind "Gadget"' in message(r, "ResourcesApplied")
+        )
+        await world.client.create(definition(gadget))
+        await world.applied("demo")
+    missing = [line for line in logs if 'no matches for kind "Gadget"' in str(line)]
+    assert missing[0]["log_level"] == "info"
+    await world.client.delete(CRD, Key("", f"gadgets.{gadget.group}"))
 
 
 @pytest.mark.in_cluster

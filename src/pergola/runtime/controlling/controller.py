@@ -38,10 +38,19 @@ DONE: Final = Done()
 
 OUTAGE_RETRY_SECONDS: Final = 10.0
 """The longest backoff while an API server is away: it says nothing about the key."""
+PATIENCE_SECONDS: Final = 20.0
+"""The backoff from which a missing dependency is logged as an error."""
 
 
 class ReconcileError(Exception):
     """A reconciliation failed and has reported it already: retry with backoff."""
+
+
+class DependencyMissing(ReconcileError):
+    """What others create, such as a namespace or a kind, does not exist yet.
+
+    While the backoff is short, this is the ordinary course of things, and logged as such.
+    """
 
 
 class MustStop(Exception):
@@ -130,6 +139,8 @@ class Workers(Generic[K]):
         fields = {"controller": self.name, "object": str(key), "retry_seconds": round(delay, 3)}
         if isinstance(error, Conflict):
             log.debug("conflict", **fields, error=str(error))
+        elif isinstance(error, DependencyMissing) and delay < PATIENCE_SECONDS:
+            log.info("waiting for a dependency", **fields, reason=str(error))
         elif isinstance(error, ReconcileError | KubeError):
             log.error("reconcile failed", **fields, error=str(error))
         elif overdue and isinstance(error, TimeoutError):

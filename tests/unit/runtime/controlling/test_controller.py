@@ -12,7 +12,9 @@ from pergola.runtime.controlling import controller as controlling
 from pergola.runtime.controlling.controller import (
     DONE,
     OUTAGE_RETRY_SECONDS,
+    PATIENCE_SECONDS,
     Again,
+    DependencyMissing,
     MustStop,
     Outcome,
     ReconcileError,
@@ -168,6 +170,18 @@ async def test_a_timeout_inside_a_run_is_a_failure_and_not_the_deadline_of_the_r
     assert [(line["event"], str(line.get("exc_info"))) for line in logs] == [
         ("reconcile failed", "the cloud did not answer")
     ]
+
+
+async def test_a_missing_dependency_becomes_an_error_when_it_stays_missing() -> None:
+    with captured_logs(controlling) as logs:
+        async with running(controller_of(Script(DependencyMissing("no namespace")))) as controller:
+            controller.queue.add("a")
+            await asyncio.sleep(4 * PATIENCE_SECONDS)
+    levels = [line["log_level"] for line in logs]
+    first = levels.index("error")
+    assert set(levels[:first]) == {"info"}
+    assert set(levels[first:]) == {"error"}
+    assert logs[first - 1]["retry_seconds"] < PATIENCE_SECONDS <= logs[first]["retry_seconds"]
 
 
 async def test_what_must_stop_the_process_is_not_retried() -> None:

@@ -21,6 +21,7 @@ from pergola.kube.errors import (
     NotFound,
     Unauthorized,
     Unreachable,
+    lacks_dependency,
 )
 from pergola.resource_manager.controllers.managed_resource.compare import needs_update
 from pergola.resource_manager.controllers.managed_resource.errors import ManifestError
@@ -56,11 +57,19 @@ class Applied:
         errors: what failed, each naming its object.
         again_seconds: when a throttled repair may go on; None if nothing was held back.
         fatal: whether the server cannot be used, so that every other object would fail, too.
+        only_waits: whether all that failed lacks a namespace or a kind, which may come yet.
     """
 
     errors: list[str] = field(default_factory=list)
     again_seconds: float | None = None
     fatal: bool = False
+    only_waits: bool = True
+
+    def failed(self, planned: Planned, error: Exception) -> None:
+        """Record why an object could not be applied."""
+        self.errors.append(_text(planned, error))
+        self.fatal |= isinstance(error, Unreachable | Unauthorized)
+        self.only_waits &= lacks_dependency(error)
 
     def hold_back(self, seconds: float) -> None:
         """Record that a repair has to wait."""
@@ -113,8 +122,7 @@ class Applier:
                     await self._apply_one(planned, this)
                 except (KubeError, ManifestError, ApplyRefused) as error:
                     failed.append(planned)
-                    outcome.errors.append(_text(planned, error))
-                    outcome.fatal |= isinstance(error, Unreachable | Unauthorized)
+                    outcome.failed(planned, error)
 
         for wave in waves(objects):
             ready = [p for p in wave if always or not self.settled.includes(p)]

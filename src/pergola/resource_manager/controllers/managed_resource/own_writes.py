@@ -77,11 +77,16 @@ class OwnWrites:
         return await self._write(resource, set_conditions, {})
 
     async def write_failure(
-        self, resource: JsonObject, reason: str, message: str
+        self,
+        resource: JsonObject,
+        reason: str,
+        message: str,
+        *,
+        error: type[ReconcileError] = ReconcileError,
     ) -> ReconcileError:
         """Report a failure in the condition; return the error to raise for the backoff."""
         await self.write_conditions(resource, lambda c: c.failed(reason, message))
-        return ReconcileError(message)
+        return error(message)
 
     async def announce(self, resource: JsonObject, plan: Plan, work: Work) -> JsonObject:
         """Record the changed content and the objects to create, before doing anything.

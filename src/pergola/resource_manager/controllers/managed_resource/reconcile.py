@@ -26,7 +26,13 @@ from pergola.resource_manager.controllers.managed_resource.work import Work
 from pergola.resource_manager.controllers.secret import Secrets
 from pergola.resource_manager.source import SeenResource, Source
 from pergola.runtime.clock import Clock
-from pergola.runtime.controlling.controller import DONE, Again, Outcome
+from pergola.runtime.controlling.controller import (
+    DONE,
+    Again,
+    DependencyMissing,
+    Outcome,
+    ReconcileError,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +148,8 @@ class ManagedResources:
         outcome = await self._applier.apply(work.desired, options, always=always)
         if outcome.errors:
             text = errors_message(outcome.errors)
-            raise await self._writes.write_failure(resource, Reason.APPLY_FAILED, text)
+            kind = DependencyMissing if outcome.only_waits else ReconcileError
+            raise await self._writes.write_failure(resource, Reason.APPLY_FAILED, text, error=kind)
         if always:
             self._updated_at[Key.of(resource)] = asyncio.get_running_loop().time()
         return outcome.again_seconds
