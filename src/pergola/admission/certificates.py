@@ -98,10 +98,10 @@ class Certificates:
 
     def _explained(self, error: Exception) -> str:
         if isinstance(error, FileNotFoundError):
-            return f"{error.filename} does not exist; webhooks cannot be served without it"
+            return f"{error.filename} does not exist; nothing can be served without it"
         if isinstance(error, ssl.SSLError):
             pair = f"{_CERTIFICATE} and {_KEY} in {self._directory}"
-            return f"cannot serve webhooks with {pair}: {error.reason or error}"
+            return f"cannot serve with {pair}: {error.reason or error}"
         if isinstance(error, ServingError):
             return str(error)
         return f"cannot read the certificate in {self._directory}: {error}"

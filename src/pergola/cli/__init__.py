@@ -13,6 +13,7 @@ from pergola import __version__
 from pergola.cli.aws.app import app as aws
 from pergola.cli.crds.app import app as crds
 from pergola.cli.dashboard.command import dashboard
+from pergola.cli.dashboard.server import dashboard_server
 from pergola.cli.explain.command import explain
 from pergola.cli.extension.app import app as extension
 from pergola.cli.garbage import garbage
@@ -47,6 +48,7 @@ app.command(sandbox)
 app.command(resource_manager)
 app.command(operator)
 app.command(dashboard)
+app.command(dashboard_server)
 app.command(crds)
 app.command(garbage)
 app.command(tokens)

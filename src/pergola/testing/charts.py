@@ -47,5 +47,6 @@ ALL_CHARTS: Final = (
     ChartCase("extension-aws"),
     ChartCase("extension-admission-runtime"),
     ChartCase("extension-admission-virtual", has_pods=False),
+    ChartCase("dashboard", "pergola-system", of_gardener=False),
     ChartCase("infra-manager", "pergola-system", of_gardener=False),
 )

@@ -19,7 +19,8 @@ async def test_without_a_session_the_page_only_says_how_to_sign_in(locked: Dashb
 async def test_a_link_opens_one_session_and_is_replaced(locked: DashboardSite) -> None:
     [link] = locked.links
     await locked.sign_in()
-    assert await locked.json("/api/cluster") == {"cluster": "test"}
+    found = await locked.json("/api/cluster")
+    assert found == {"cluster": "test", "user": "", "session": False}
     _, page = await locked.get("/")
     assert "main.js" in page
 

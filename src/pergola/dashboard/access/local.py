@@ -7,6 +7,7 @@ from typing import Final
 
 from aiohttp import web
 
+from pergola.api.objects import JsonObject
 from pergola.dashboard.access.sessions import Sessions
 from pergola.dashboard.state.scope import Scope
 from pergola.kube.client import Client
@@ -34,11 +35,11 @@ class LocalDoor:
         on_link: Called with each new link.
     """
 
-    is_secure: Final = False
+    page: Final = "sign-in-link.html"
 
     def __init__(self, client: Client, port: int, on_link: Callable[[str], object]) -> None:
         self._origin = f"http://{LOOPBACK}:{port}"
-        self.hosts = frozenset({f"{LOOPBACK}:{port}", f"localhost:{port}"})
+        self._hosts = frozenset({f"{LOOPBACK}:{port}", f"localhost:{port}"})
         self._viewer = _Caller(client)
         self._on_link = on_link
         self._sessions: Sessions[_Caller] = Sessions(
@@ -47,7 +48,11 @@ class LocalDoor:
         self._token = ""
         self._renew()
 
-    def viewer(self, request: web.Request) -> "_Caller | None":
+    def serves(self, host: str) -> bool:
+        """Return whether it is this port of loopback."""
+        return host.lower() in self._hosts
+
+    async def viewer(self, request: web.Request) -> "_Caller | None":
         """Return the caller, if the request has the cookie of a session."""
         return self._sessions.get(request)
 
@@ -72,10 +77,17 @@ class LocalDoor:
 class _Caller:
     """The person who started the dashboard: the caches read with their permissions."""
 
-    sees_all = True
+    sees_all: Final = True
+    name: Final = ""
 
     def __init__(self, client: Client) -> None:
         self.client = client
 
+    async def is_welcome(self) -> bool:
+        return True
+
     async def may_see(self, scopes: Sequence[Scope]) -> Sequence[bool]:
         return [True] * len(scopes)
+
+    def problems(self) -> Sequence[JsonObject]:
+        return ()

@@ -7,19 +7,19 @@ from dataclasses import dataclass, field
 from socket import socket
 from typing import Final
 
-from aiohttp import web
+from aiohttp import hdrs, web
 
 from pergola.api.objects import GroupVersionKind, Key
-from pergola.dashboard.access.viewer import Door
+from pergola.dashboard.access.viewer import Door, Viewer, still_sees
 from pergola.dashboard.server.answers import Answers, Unanswered
 from pergola.dashboard.server.files import Files
 from pergola.dashboard.server.guards import VIEWER, add_headers, guards
 from pergola.dashboard.server.objects import details
 from pergola.dashboard.server.sse import message, send_events
-from pergola.dashboard.server.stream import Stream
+from pergola.dashboard.server.stream import BEAT_SECONDS, Stream
 from pergola.dashboard.state.board import Board
 from pergola.dashboard.state.feed import Position
-from pergola.kube.client import Client
+from pergola.dashboard.state.scope import Scope
 from pergola.kube.errors import KubeError
 from pergola.runtime.clock import Clock, SystemClock
 
@@ -32,6 +32,7 @@ class Server:
 
     Attributes:
         cluster: The name of the cluster, as the page shows it.
+        beat_seconds: Between two signs of life to an open page.
     """
 
     board: Board
@@ -39,14 +40,15 @@ class Server:
     answers: Answers
     cluster: str
     clock: Clock = field(default_factory=SystemClock)
+    beat_seconds: float = BEAT_SECONDS
 
     def app(self) -> web.Application:
         """Return the application with all routes."""
         files = Files()
 
         async def page(request: web.Request) -> web.Response:
-            is_signed_in = self.door.viewer(request) is not None
-            return files.answer(request, "index.html" if is_signed_in else "sign-in.html")
+            viewer = await self.door.viewer(request)
+            return files.answer(request, self.door.page if viewer is None else "index.html")
 
         app = web.Application(middlewares=guards(self.door))
         app.on_response_prepare.append(add_headers)
@@ -61,13 +63,16 @@ class Server:
         app.router.add_get("/api/network.svg", self._picture)
         return app
 
-    async def _cluster(self, _request: web.Request) -> web.Response:
-        return web.json_response({"cluster": self.cluster})
+    async def _cluster(self, request: web.Request) -> web.Response:
+        name = request[VIEWER].name
+        has_session = bool(name) and hdrs.AUTHORIZATION not in request.headers
+        return web.json_response({"cluster": self.cluster, "user": name, "session": has_session})
 
     async def _stream(self, request: web.Request) -> web.StreamResponse:
         last = request.headers.get("Last-Event-ID", "")
         position = Position.parse(last) if last else None
-        stream = Stream(self.board, request[VIEWER], self.clock, position)
+        viewer = request[VIEWER]
+        stream = Stream(self.board, viewer, self.clock, position, self.beat_seconds)
         return await send_events(request, stream.messages())
 
     async def _object(self, request: web.Request) -> web.Response:
@@ -82,14 +87,18 @@ class Server:
 
     async def _flow(self, request: web.Request) -> web.StreamResponse:
         subject = _subject(request)
-        return await send_events(request, self._flow_messages(request[VIEWER].client, *subject))
+        return await send_events(request, self._flow_messages(request[VIEWER], *subject))
 
     async def _flow_messages(
-        self, client: Client, gvk: GroupVersionKind, key: Key
+        self, viewer: Viewer, gvk: GroupVersionKind, key: Key
     ) -> AsyncGenerator[bytes]:
         try:
-            async with self.answers.flow(client, gvk, key) as pictures:
+            if not all(await viewer.may_see([Scope(gvk, key)])):
+                raise Unanswered(f"you may not list the kind {gvk.kind} there")
+            async with self.answers.flow(viewer.client, gvk, key) as pictures:
                 async for picture in pictures:
+                    if not await still_sees(viewer, Scope(gvk, key)):
+                        return
                     yield message("flow", picture)
             yield message("end", {})
         except (Unanswered, KubeError) as problem:

@@ -37,6 +37,7 @@ HEADERS: Final = {
     "X-Frame-Options": "DENY",
 }
 _OWN_SITES: Final = ("same-origin", "none")
+_READING: Final = ("GET", "HEAD")
 
 
 def guards(door: Door) -> list[Middleware]:
@@ -44,22 +45,31 @@ def guards(door: Door) -> list[Middleware]:
 
     @web.middleware
     async def checked_host(request: web.Request, handler: Handler) -> web.StreamResponse:
-        if request.headers.get(hdrs.HOST, "").lower() not in door.hosts:
+        if not door.serves(request.headers.get(hdrs.HOST, "")):
             raise web.HTTPMisdirectedRequest(text="this server does not serve that host name\n")
         return await handler(request)
 
     @web.middleware
     async def signed_in(request: web.Request, handler: Handler) -> web.StreamResponse:
+        if request.method not in _READING:
+            _check_site(request)
         if request.path.startswith("/api/"):
-            if request.headers.get("Sec-Fetch-Site", "none") not in _OWN_SITES:
-                raise web.HTTPForbidden(text="requests of other sites are refused\n")
-            viewer = door.viewer(request)
+            _check_site(request)
+            viewer = await door.viewer(request)
             if viewer is None:
                 raise web.HTTPUnauthorized(text="you are not signed in\n")
             request[VIEWER] = viewer
         return await handler(request)
 
-    return [checked_host, signed_in, _explained]
+    return [checked_host, _explained, signed_in]
+
+
+def _check_site(request: web.Request) -> None:
+    """Refuse what a page of another site sends; old browsers say so in Origin only."""
+    origin = request.headers.get(hdrs.ORIGIN)
+    own = f"{request.scheme}://{request.host}"
+    if request.headers.get("Sec-Fetch-Site", "none") not in _OWN_SITES or origin not in (None, own):
+        raise web.HTTPForbidden(text="requests of other sites are refused\n")
 
 
 async def add_headers(request: web.Request, response: web.StreamResponse) -> None:

@@ -7,8 +7,9 @@ from typing import Final
 
 from pergola.api.conditions import timestamp
 from pergola.api.objects import JsonObject
-from pergola.dashboard.access.viewer import Viewer
+from pergola.dashboard.access.viewer import Viewer, still_sees
 from pergola.dashboard.server.sse import message
+from pergola.dashboard.server.visible import Visible
 from pergola.dashboard.state.board import Board
 from pergola.dashboard.state.feed import Changes, Position
 from pergola.dashboard.state.scope import Item
@@ -25,18 +26,29 @@ class Stream:
     Args:
         position: Of the page before it lost its connection; None for a new one. Those whose
             permissions may have changed start again.
+        beat: Seconds between two signs of life; permissions are checked again with each.
     """
 
-    def __init__(self, board: Board, viewer: Viewer, clock: Clock, position: Position | None):
+    def __init__(
+        self,
+        board: Board,
+        viewer: Viewer,
+        clock: Clock,
+        position: Position | None,
+        beat: float = BEAT_SECONDS,
+    ):
         self._board = board
         self._viewer = viewer
         self._clock = clock
+        self._beat = beat
         self._position = position if viewer.sees_all else None
-        self._shown: set[str] = set()
+        self._visible = None if viewer.sees_all else Visible(viewer)
 
     async def messages(self) -> AsyncGenerator[bytes]:
-        """Yield messages until the page goes away."""
-        while True:
+        """Yield messages until the page goes away, or the session ends."""
+        while await still_sees(self._viewer):
+            if self._visible and await self._visible.has_changed():
+                self._position = None
             changes = self._board.feed.since(self._position)
             if self._position != changes.position:
                 self._position = changes.position
@@ -47,24 +59,19 @@ class Stream:
     async def _next(self, position: Position) -> None:
         """Return after a change, or when it is time for a sign of life."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(BEAT_SECONDS):
+            async with asyncio.timeout(self._beat):
                 await self._board.feed.beyond(position)
                 await asyncio.sleep(SETTLED_SECONDS)
 
     async def _difference(self, changes: Changes) -> bytes:
-        items, gone = await self._visible(changes.items), changes.gone
-        if not self._viewer.sees_all:
-            gone = [name for name in gone if name in self._shown]
-            self._shown.update(item.id for item in items)
+        items: Sequence[Item] = changes.items
+        gone: Sequence[str] = changes.gone
+        if self._visible:
+            items, gone = await self._visible.of(changes)
         name = "everything" if changes.is_complete else "changes"
         data = {"items": [item.data() for item in items], "gone": gone}
         return message(name, data, id=str(changes.position))
 
-    async def _visible(self, items: Sequence[Item]) -> Sequence[Item]:
-        if self._viewer.sees_all:
-            return items
-        allowed = await self._viewer.may_see([item.scope for item in items])
-        return [item for item, is_allowed in zip(items, allowed, strict=True) if is_allowed]
-
     def _status(self) -> JsonObject:
-        return {"now": timestamp(self._clock.now()), "problems": self._board.problems()}
+        problems = [*self._board.problems(), *self._viewer.problems()]
+        return {"now": timestamp(self._clock.now()), "problems": problems}

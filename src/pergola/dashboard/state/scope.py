@@ -5,11 +5,23 @@ from typing import NamedTuple, Protocol
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 
 
+class Place(NamedTuple):
+    """A kind in a namespace; in the whole cluster if it is empty."""
+
+    gvk: GroupVersionKind
+    namespace: str
+
+
 class Scope(NamedTuple):
     """One object, as far as permissions are concerned."""
 
     gvk: GroupVersionKind
     key: Key
+
+    @property
+    def place(self) -> Place:
+        """The place whose list shows the object."""
+        return Place(self.gvk, self.key.namespace)
 
 
 class Item(Protocol):

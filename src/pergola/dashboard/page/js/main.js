@@ -6,6 +6,7 @@ import { byId } from "./dom.js";
 import { listenToKeys } from "./keys.js";
 import { address, current, go } from "./route.js";
 import { clearSearch, onSearch, query } from "./search.js";
+import { showSession } from "./session.js";
 import { Store } from "./store.js";
 import { follow, read } from "./stream.js";
 import { switchTheme } from "./theme.js";
@@ -117,4 +118,7 @@ window.addEventListener("hashchange", showRoute);
 setInterval(draw, TICK);
 showRoute();
 follow({ onData: (data, isAll) => store.apply(data, isAll), onStatus: showProblems, onLive: showLive });
-read("/api/cluster").then(({ cluster }) => (byId("cluster").textContent = cluster));
+read("/api/cluster").then((found) => {
+  byId("cluster").textContent = found.cluster;
+  showSession(found);
+});

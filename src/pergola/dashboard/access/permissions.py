@@ -1,0 +1,109 @@
+"""What one user may list: decided by the API server, and remembered for a short time.
+
+A question is about a kind in a namespace, never about one object, and a user who may list a kind
+everywhere costs one question for it. Whatever is not known is denied.
+"""
+
+import asyncio
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from pergola.api.kinds import EVENT
+from pergola.api.objects import GroupVersionKind, JsonObject
+from pergola.dashboard.access.lifetimes import Lifetimes
+from pergola.dashboard.access.reviews import User, may_list
+from pergola.dashboard.state.scope import Place
+from pergola.kube.client import Client
+from pergola.kube.errors import KubeError, UnknownKind
+from pergola.runtime.clock import monotonic
+
+EVERYWHERE: Final = ""
+MOST_DECISIONS: Final = 5_000
+"""Kinds in namespaces about which the API server is asked for one user."""
+_AT_ONCE: Final = 8
+_EVENTS: Final = (EVENT, GroupVersionKind("", "v1", "Event"))
+"""The same objects in two groups: most roles grant only the older one."""
+
+
+class _Decision(NamedTuple):
+    is_allowed: bool
+    until: float
+    problem: str = ""
+
+
+class Permissions:
+    """The permissions of one user.
+
+    Args:
+        client: May create SubjectAccessReviews.
+    """
+
+    def __init__(self, client: Client, user: User, lifetimes: Lifetimes) -> None:
+        self._client = client
+        self._user = user
+        self._lifetimes = lifetimes
+        self._decisions: dict[Place, _Decision] = {}
+        self._asking = asyncio.Lock()
+        self._left_out = 0
+
+    async def allowed(self, places: Iterable[Place]) -> set[Place]:
+        """Return those of the places whose objects the user may list."""
+        wanted = set(places)
+        async with self._asking:
+            await self._decide({Place(place.gvk, EVERYWHERE) for place in wanted})
+            rest = {each for each in wanted if not self._holds(Place(each.gvk, EVERYWHERE))}
+            await self._decide(rest)
+        return {each for each in wanted if each not in rest or self._holds(each)}
+
+    def problems(self) -> list[JsonObject]:
+        """Return why less is shown than the user may see."""
+        problem = next((it.problem for it in self._decisions.values() if it.problem), "")
+        if self._left_out:
+            problem = _too_many(self._left_out)
+        return [{"kind": "Permissions", "problem": problem}] if problem else []
+
+    def _holds(self, place: Place) -> bool:
+        found = self._decisions.get(place)
+        return found is not None and found.is_allowed
+
+    async def _decide(self, places: set[Place]) -> None:
+        """Ask about the places whose decision is missing or too old."""
+        now = monotonic()
+        self._decisions = {k: v for k, v in self._decisions.items() if v.until > now}
+        due = [place for place in places if place not in self._decisions]
+        room = MOST_DECISIONS - len(self._decisions)
+        self._left_out = max(0, len(due) - room)
+        limit = asyncio.Semaphore(_AT_ONCE)
+
+        async def ask(place: Place) -> None:
+            async with limit:
+                self._decisions[place] = await self._decided(place)
+
+        await asyncio.gather(*map(ask, due[:room]))
+
+    async def _decided(self, place: Place) -> _Decision:
+        lifetimes = self._lifetimes
+        try:
+            is_allowed = await self._may_list(place)
+        except KubeError as error:
+            problem = f"the API server cannot be asked what you may see: {error}"
+            return _Decision(False, monotonic() + lifetimes.failed, problem)  # noqa: FBT003
+        seconds = lifetimes.allowed if is_allowed else lifetimes.denied
+        return _Decision(is_allowed, monotonic() + seconds)
+
+    async def _may_list(self, place: Place) -> bool:
+        for kind in _EVENTS if place.gvk == EVENT else (place.gvk,):
+            try:
+                resource = await self._client.resource(kind)
+            except UnknownKind:
+                continue
+            if await may_list(self._client, self._user, resource, place.namespace):
+                return True
+        return False
+
+
+def _too_many(count: int) -> str:
+    return (
+        f"{count} kinds in namespaces are not shown, since the API server is asked about "
+        f"{MOST_DECISIONS} at most: ask for the permission to list the kinds in all namespaces"
+    )

@@ -1,0 +1,18 @@
+"""TLS settings of a listener whose certificate may change while it listens."""
+
+import ssl
+
+from pergola.admission.certificates import Certificates
+
+
+def reloading(certificates: Certificates) -> ssl.SSLContext:
+    """Return settings that hand each new connection the certificate of that time."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
+
+    def choose(connection: ssl.SSLObject, _name: str | None, _: ssl.SSLContext) -> None:
+        connection.context = certificates.context
+
+    context.sni_callback = choose
+    return context

@@ -1,0 +1,40 @@
+"""What of the feed one viewer sees, while their permissions change."""
+
+from collections.abc import Sequence
+
+from pergola.api.objects import Key
+from pergola.dashboard.access.viewer import Viewer
+from pergola.dashboard.state.feed import Changes
+from pergola.dashboard.state.scope import Item, Place, Scope
+
+
+class Visible:
+    """A filter of the feed for one open page of a viewer."""
+
+    def __init__(self, viewer: Viewer) -> None:
+        self._viewer = viewer
+        self._allowed: dict[Place, bool] = {}
+        self._shown: set[str] = set()
+
+    async def has_changed(self) -> bool:
+        """Return whether the viewer now sees other places of those that were filtered before."""
+        before = self._allowed
+        self._allowed = await self._ask(before)
+        return before != self._allowed
+
+    async def of(self, changes: Changes) -> tuple[Sequence[Item], Sequence[str]]:
+        """Return the entries that the viewer sees, and those to drop of what they saw."""
+        if changes.is_complete:
+            self._allowed.clear()
+            self._shown.clear()
+        new = {item.scope.place for item in changes.items} - self._allowed.keys()
+        self._allowed |= await self._ask(dict.fromkeys(new, False))
+        items = [item for item in changes.items if self._allowed[item.scope.place]]
+        gone = [name for name in changes.gone if name in self._shown]
+        self._shown.difference_update(gone)
+        self._shown.update(item.id for item in items)
+        return items, gone
+
+    async def _ask(self, places: dict[Place, bool]) -> dict[Place, bool]:
+        scopes = [Scope(place.gvk, Key(place.namespace, "")) for place in places]
+        return dict(zip(places, await self._viewer.may_see(scopes), strict=True))
