@@ -105,11 +105,12 @@ async def _serve(config: "ClusterConfig", page: _Page, options: "ProcessOptions"
         door = ClusterDoor(visitors, page.hosts)
         server = Server(board=board, door=door, answers=answers(), cluster=page.name)
         listener = listen(page.bind, page.port, "the dashboard")
+        bound: int = listener.getsockname()[1]
         # Not the first lists: the page says itself what it cannot read.
-        probes = Probes(readyz={"page": lambda: dials(page.bind or "localhost", page.port)})
+        probes = Probes(readyz={"page": lambda: dials(page.bind or "localhost", bound)})
         parts = [board.unit(), Unit("certificates", tasks=[certificates.watch])]
         try:
             async with serve_dashboard(server, listener, reloading(certificates)):
-                await application.serve(parts=parts, probes=probes)
+                await application.serve(leading=parts, probes=probes)
         finally:
             await visitors.close()
