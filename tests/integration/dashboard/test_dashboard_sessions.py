@@ -22,8 +22,9 @@ from pergola.kube.kubeconfig import load
 from pergola.testing.admission_site import write_pair
 from pergola.testing.crds import install_extension_crds
 from pergola.testing.dashboard_cluster import ClusterSite, cluster_site, sign_in
-from pergola.testing.dashboard_site import PATIENCE, DashboardSite
+from pergola.testing.dashboard_site import DashboardSite
 from pergola.testing.proxy import CuttableProxy
+from pergola.testing.waiting import PATIENCE
 
 pytestmark = pytest.mark.timeout(600)  # Helm may have to be built
 

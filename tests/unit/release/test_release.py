@@ -60,7 +60,7 @@ def test_all_times_are_that_of_the_commit(files: dict[str, Path]) -> None:
 def test_each_chart_is_packed_so_that_the_operator_can_read_it(files: dict[str, Path]) -> None:
     charts = [path.parent for path in sorted(ROOT.glob("charts/*/Chart.yaml"))]
     packed = [path for name, path in files.items() if name.endswith(".tgz")]
-    assert len(packed) == len(charts) == 7
+    assert len(packed) == len(charts) > 0
 
     for path in packed:
         chart = read_chart(path.read_bytes(), path.name)
