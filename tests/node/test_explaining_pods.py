@@ -1,5 +1,7 @@
 """Why a pod of a real node crashes, down to the last line of its log."""
 
+import asyncio
+
 import pytest
 
 from pergola.api.kinds import POD
@@ -8,7 +10,7 @@ from pergola.kube.client import Client
 from pergola.operator.components.component import Identity
 from pergola.operator.garden.explain import explain
 from pergola.testing.node_workloads import etcd_pod
-from pergola.testing.waiting import until
+from pergola.testing.waiting import PATIENCE, until
 
 pytestmark = pytest.mark.node
 
@@ -27,8 +29,10 @@ async def test_a_pod_that_crashes_is_explained_by_its_last_log_line(
     await node_client.create(pod)
     key = Key(node_namespace, "etcd")
     await until(node_client, POD, key, has_crashed)
-    found = await explain(node_client, Identity(POD, key))
-    assert found is not None
+    async with asyncio.timeout(PATIENCE):
+        # Each time that it is restarted, the container runs for a moment.
+        while (found := await explain(node_client, Identity(POD, key))) is None or not found.log:
+            pass
     assert 'container "etcd" crashes (exit code 1' in found.problem
     assert "read-only file system" in found.log
     assert found.event

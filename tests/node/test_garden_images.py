@@ -229,7 +229,7 @@ async def call(
     )
 
     def fetch() -> JsonObject:
-        with urllib.request.urlopen(request, timeout=10, context=trust) as answer:  # noqa: S310
+        with urllib.request.urlopen(request, timeout=60, context=trust) as answer:  # noqa: S310
             content: JsonObject = json.load(answer)
             return content
 

@@ -102,7 +102,7 @@ async def test_a_gateway_decrypts_connections_and_routes_their_requests(
     assert (await get(port, "mistrusted", "/", anonymous)).status == 503
     # An API server, which identifies clients by their tokens.
     path = "/api/v1/configmaps"
-    assert (await get(port, "kubernetes", path, anonymous)).status == 403
+    assert (await get_routed(port, "kubernetes", path, anonymous)).status == 403
     bearer = {"Authorization": f"Bearer {await token(node_client, istio)}"}
     answer = await get(port, "kubernetes", path, anonymous, bearer)
     assert answer.echo["kind"] == "ConfigMapList"

@@ -115,7 +115,7 @@ async def call(port: int, path: str) -> JsonObject:
 
     def fetch() -> JsonObject:
         url = f"http://127.0.0.1:{port}{path}"
-        with urllib.request.urlopen(url, timeout=10) as answer:
+        with urllib.request.urlopen(url, timeout=60) as answer:
             content: JsonObject = json.load(answer)
             return content
 

@@ -1,5 +1,6 @@
 """Pods, volumes, Services and DNS on a real node."""
 
+import asyncio
 import json
 
 import pytest
@@ -9,7 +10,7 @@ from pergola.api.objects import GroupVersionKind, Key, map_at, maps_at
 from pergola.kube.client import Client
 from pergola.sandbox import Sandbox
 from pergola.testing.node_workloads import etcd_call, etcd_pod, etcd_with_a_claim, is_ready, resolve
-from pergola.testing.waiting import until
+from pergola.testing.waiting import PATIENCE, until
 
 pytestmark = pytest.mark.node
 
@@ -89,11 +90,18 @@ async def test_an_unknown_image_is_named_with_a_hint(
             ]
         ),
     )
-    events = await node_client.list(EVENT, node_namespace)
-    hints = [event["note"] for event in events if event["reason"] == "ImageNotProvided"]
+    async with asyncio.timeout(PATIENCE):
+        while not (hints := await hints_in(node_client, node_namespace)):
+            pass  # another program writes them
     assert hints == [
         f'this sandbox has no image "{image}"; `pergola sandbox images` lists all images'
     ]
+
+
+async def hints_in(client: Client, namespace: str) -> list[str]:
+    """Return the notes about images that are not provided."""
+    events = await client.list(EVENT, namespace)
+    return [event["note"] for event in events if event["reason"] == "ImageNotProvided"]
 
 
 async def test_the_usage_of_the_node_is_measured(node_client: Client) -> None:

@@ -33,15 +33,15 @@ def answering(*args: str, ports: str = "") -> Iterator[list[int]]:
         lines = [process.stderr.readline() for _ in range(expected)]
         yield [int(line.rpartition(":")[2]) for line in lines]
         process.terminate()
-        assert process.wait(10) == 0
+        assert process.wait(60) == 0
 
 
 def test_a_port_answers_http_and_https() -> None:
     trusting = ssl.create_default_context()
     trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
     with answering(ports="0") as (port,):
-        plain = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
-        secure = http.client.HTTPSConnection("127.0.0.1", port, timeout=10, context=trusting)
+        plain = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        secure = http.client.HTTPSConnection("127.0.0.1", port, timeout=60, context=trusting)
         for connection in (plain, secure):
             connection.request("GET", "/healthz")
             assert connection.getresponse().status == 200
@@ -53,7 +53,7 @@ def test_a_port_answers_http_and_https() -> None:
 )
 def test_the_ports_in_flags_are_answered(flag: str) -> None:
     with answering(flag) as (port,):
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         connection.request("GET", "/")
         assert connection.getresponse().status == 200
         connection.close()
@@ -62,6 +62,6 @@ def test_the_ports_in_flags_are_answered(flag: str) -> None:
 def test_an_init_container_ends_at_once() -> None:
     program = binaries.find((PROBE_ANSWERS,))[PROBE_ANSWERS]
     line = [str(program), "-c", "/vali-init.sh || true"]
-    done = subprocess.run(line, env={"PERGOLA_EXITS": "true"}, check=False, timeout=10)
+    done = subprocess.run(line, env={"PERGOLA_EXITS": "true"}, check=False, timeout=60)
 
     assert done.returncode == 0

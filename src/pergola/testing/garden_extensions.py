@@ -87,7 +87,7 @@ def garden_unit(client: Client, actuator: RecordingActuator) -> Unit:
     return extension_controller(client, actuator, settings, metrics=Metrics())
 
 
-def hasty(kind: ExtensionKind, timeout: float = 20.0) -> ExtensionKind:
+def hasty(kind: ExtensionKind, timeout: float = 180.0) -> ExtensionKind:
     """Return a kind whose errors count soon."""
     return replace(kind, interval=0.1, severe=0.6, timeout=timeout)
 

@@ -95,7 +95,7 @@ async def etcd_call(
     request = urllib.request.Request(url, json.dumps(body).encode())
 
     def call() -> JsonObject:
-        with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310 - http
+        with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310 - http
             content: JsonObject = json.load(answer)
             return content
 

@@ -1,12 +1,14 @@
 """Clients that authenticate as a ServiceAccount instead of the administrator."""
 
 import asyncio
+import secrets
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
 import orjson
 
-from pergola.api.objects import GroupVersionKind
+from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.kube.client import Client
 from pergola.kube.credentials import StaticToken
 from pergola.kube.errors import Forbidden, Unauthorized
@@ -15,6 +17,7 @@ from pergola.kube.transport import Transport
 
 _INTERVAL: Final = 0.2
 _LIMIT: Final = 180.0
+_RBAC: Final = "rbac.authorization.k8s.io"
 
 
 async def service_account_config(
@@ -52,6 +55,53 @@ async def until_allowed(
                 await asyncio.sleep(_INTERVAL)
             else:
                 return
+
+
+async def until_granted(admin: Client, account: Key) -> None:
+    """Wait until the authorizer of a cluster knows all roles and bindings that exist by now.
+
+    It learns of each of their four kinds by a watch of its own. So this grants the account one more
+    permission of each scope, and waits for both.
+    """
+    name = f"granted-{secrets.token_hex(4)}"
+    grants = [*_grants(name, account, ""), *_grants(name, account, account.namespace)]
+    for obj in grants:
+        await admin.create(obj)
+    async with asyncio.timeout(_LIMIT):
+        for scope, namespace in (("cluster", ""), ("namespace", account.namespace)):
+            while not await _is_allowed(admin, account, f"{name}-{scope}", namespace):
+                await admin.get_raw("/version")
+    for obj in grants:
+        await admin.delete(GroupVersionKind.of(obj), Key.of(obj))
+
+
+def _grants(name: str, account: Key, namespace: str) -> Iterator[JsonObject]:
+    """Yield a role and its binding, for all namespaces or one, that allow to get nothing real."""
+    prefix, scope = ("", "namespace") if namespace else ("Cluster", "cluster")
+    metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
+    rule = {"apiGroups": ["example.org"], "resources": [f"{name}-{scope}"], "verbs": ["get"]}
+    base: JsonObject = {"apiVersion": f"{_RBAC}/v1", "metadata": metadata}
+    yield {**base, "kind": f"{prefix}Role", "rules": [rule]}
+    subject = {"kind": "ServiceAccount", "name": account.name, "namespace": account.namespace}
+    role = {"apiGroup": _RBAC, "kind": f"{prefix}Role", "name": name}
+    yield {**base, "kind": f"{prefix}RoleBinding", "roleRef": role, "subjects": [subject]}
+
+
+async def _is_allowed(admin: Client, account: Key, resource: str, namespace: str) -> bool:
+    attributes = {
+        "group": "example.org",
+        "resource": resource,
+        "verb": "get",
+        "namespace": namespace,
+    }
+    user = f"system:serviceaccount:{account.namespace}:{account.name}"
+    review: JsonObject = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SubjectAccessReview",
+        "spec": {"user": user, "resourceAttributes": attributes},
+    }
+    answer = await admin.create(review)
+    return bool(answer["status"]["allowed"])
 
 
 async def until_rejected(config: ClusterConfig) -> None:

@@ -125,6 +125,23 @@ class WebhookSite:
             with suppress(NotFound):
                 await self.client.delete(gvk, key)
 
+    async def forgotten(self) -> None:
+        """Return when the API server calls no webhook any more: it learns that by watching."""
+        async with asyncio.timeout(PATIENCE):
+            while await self._is_called():
+                await self.client.get_raw("/version")
+
+    async def _is_called(self) -> bool:
+        for namespace in (HOME, "kube-system"):
+            for obj in (pod(namespace, "probe"), _invalid(namespace)):
+                try:
+                    created = await self.client.create(obj, dry_run=True)
+                except ApiError:
+                    return True
+                if obj["kind"] == "Pod" and effects(created):
+                    return True
+        return False
+
     async def add_namespace(self, name: str = "", **labels: str) -> str:
         """Create a namespace in which pods can be created; by default with a new name."""
         name = name or f"site-{secrets.token_hex(4)}"
@@ -188,16 +205,20 @@ class WebhookSite:
 
     async def validates(self, namespace: str) -> bool:
         """Return whether an invalid object is refused."""
-        obj = {
-            "apiVersion": "extensions.gardener.cloud/v1alpha1",
-            "kind": "Extension",
-            "metadata": {"name": "probe", "namespace": namespace},
-        }
         try:
-            await self.client.create(obj, dry_run=True)
+            await self.client.create(_invalid(namespace), dry_run=True)
         except KubeError as error:
             return "spec.type" in str(error)
         return False
+
+
+def _invalid(namespace: str) -> JsonObject:
+    """Return an Extension that only a webhook refuses."""
+    return {
+        "apiVersion": "extensions.gardener.cloud/v1alpha1",
+        "kind": "Extension",
+        "metadata": {"name": "probe", "namespace": namespace},
+    }
 
 
 def definition_of(kind: Kind) -> JsonObject:

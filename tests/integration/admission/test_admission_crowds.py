@@ -115,7 +115,7 @@ async def test_a_peer_that_never_sends_a_request_is_closed_soon(tmp_path: Path) 
     assert Limits().first_request_seconds <= 10
     write_pair(tmp_path)
     # Long enough for the one that speaks, on a busy machine.
-    limits = Limits(first_request_seconds=2.0, idle_seconds=600)
+    limits = Limits(first_request_seconds=5.0, idle_seconds=600)
     async with serving(tmp_path, limits) as served:
         silent, waiting = await served.connect()
         spoke, speaking = await served.connect()

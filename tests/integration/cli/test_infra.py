@@ -1,6 +1,5 @@
 """`pergola infra`: the manager of cluster infrastructure, its completeness, and adoption."""
 
-import asyncio
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +10,9 @@ import pytest
 
 from pergola.api.cluster_api import CLUSTER, MANAGED_BY, SOURCE
 from pergola.api.objects import JsonObject, Key, annotations_of
+from pergola.externally_managed.adoption import Adoption
+from pergola.externally_managed.kinds import managed_kind
+from pergola.externally_managed.sources import PlainSource
 from pergola.kube.client import Client
 from pergola.kube.yaml import dump
 from pergola.testing.cluster_api import (
@@ -22,7 +24,6 @@ from pergola.testing.cluster_api import (
     infra_cluster_crd,
     install,
 )
-from pergola.testing.waiting import until
 from pergola.testing.world import config_map
 
 PERGOLA = Path(sys.executable).parent / "pergola"
@@ -148,16 +149,16 @@ async def test_a_retry_of_the_provider_right_after_the_adoption_is_not_a_failure
 ) -> None:
     await site.describe(NETWORK)
     await site.create(controlPlaneEndpoint=ENDPOINT)
-    adopting = asyncio.create_task(
-        asyncio.to_thread(site.run, "adopt", "--yes", "--source", "configmap/net")
-    )
-    await until(site.client, NEW, site.key, lambda obj: MANAGED_BY in annotations_of(obj))
+    managed = await managed_kind(site.client, NEW.group_kind)
+    source = PlainSource(site.client)
+    adoption = Adoption(site.client, managed, "pergola", source, reference="configmap/net")
+    adopted = await adoption.patch(await adoption.prepare(infra_cluster_crd(NEW), site.key))
     late = {"apiVersion": NEW.api_version, "kind": NEW.kind, "spec": {"retried": True}}
     metadata = {"name": site.key.name, "namespace": site.key.namespace}
     await site.client.apply({**late, "metadata": metadata}, manager="foo-controller")
-    code, said = await adopting
-    assert code == 0, said
-    assert "foo-controller finished earlier work" in said
+    # The watch begins with the adoption: however late it is, it sees the write as an early one.
+    writers = await adoption.writers_after(adopted, 20.0, 20.5)
+    assert (writers.early, writers.late) == (["foo-controller"], [])
 
 
 async def test_aws_is_a_source_of_awsclusters_only_and_said_so(site: Site) -> None:

@@ -1,8 +1,9 @@
 """`pergola webhooks`: printed, applied and checked, with a cluster and a server."""
 
 import asyncio
+import importlib
 import secrets
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -11,6 +12,7 @@ from typing import Any
 
 import orjson
 import pytest
+import structlog
 
 from pergola.admission.configurations import MUTATING, VALIDATING, configuration_keys
 from pergola.api.kinds import NAMESPACE
@@ -27,6 +29,7 @@ from pergola.pki import Authority
 from pergola.resource_manager.assembly import Clusters
 from pergola.resource_manager.serving import WebhookServing
 from pergola.runtime.metrics import Metrics
+from pergola.testing.waiting import PATIENCE
 
 DAY = timedelta(days=1)
 ON = {"enabled": True}
@@ -148,14 +151,17 @@ Said = Callable[[], list[str]]
 
 
 @pytest.fixture
-def said(capsys: pytest.CaptureFixture[str]) -> Said:
-    """The lines that were printed since the last call."""
+def said(capsys: pytest.CaptureFixture[str]) -> Iterator[Said]:
+    """The lines that were printed since the last call, without those of logs."""
+    with structlog.testing.capture_logs():
+        yield lambda: capsys.readouterr().out.splitlines()
 
-    def lines() -> list[str]:
-        out = capsys.readouterr().out.splitlines()
-        return [line for line in out if not line.startswith("20")]  # no log lines
 
-    return lines
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait for the server as long as a busy machine needs: it runs in the test's loop."""
+    checking = importlib.import_module("pergola.cli.webhooks.checking")
+    monkeypatch.setattr(checking, "_SECONDS", PATIENCE)
 
 
 # render

@@ -31,7 +31,7 @@ from pergola.runtime.clock import Clock, FakeClock
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 from pergola.testing.extension_site import ExtensionSite
-from pergola.testing.service_accounts import service_account_config, until_allowed
+from pergola.testing.service_accounts import service_account_config, until_granted
 from pergola.testing.waiting import running, settled
 from pergola.testing.world import RecordingClient
 
@@ -131,9 +131,11 @@ async def test_a_healthy_managed_resource_makes_the_condition_true_and_then_all_
 ) -> None:
     await put_resource(site)
     await site.create()
-    health = unit(site, managed_resource(RESOURCE), client=recorder, settings=QUICK)
+    health = unit(site, managed_resource(RESOURCE), client=recorder)
     async with running(health):
         found = await site.until(says("True", "HealthCheckSuccessful"))
+        touched = {"metadata": {"annotations": {"any": "thing"}}}
+        await site.client.patch(MANAGED_RESOURCE, Key(site.namespace, RESOURCE), touched)
         await settled(health, site.client)
     [condition] = found["status"]["conditions"]
     assert condition["message"] == "All health checks successful"
@@ -347,7 +349,7 @@ async def restricted(site: ExtensionSite, admin: ClusterConfig) -> AsyncIterator
         await site.client.create(obj)
     config = await service_account_config(admin, site.namespace, name)
     async with Client.connect(config) as client:
-        await until_allowed(client, NETWORK)
+        await until_granted(site.client, Key(site.namespace, name))
         yield client
     for obj in found:
         await site.client.delete(GroupVersionKind.of(obj), Key.of(obj))

@@ -10,7 +10,6 @@ import pytest
 
 from pergola.admission.configurations import MUTATING
 from pergola.admission.webhook import Webhook
-from pergola.api.extensions_v1alpha1 import NETWORK
 from pergola.api.kinds import LEASE, SECRET
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at, name_of
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
@@ -28,7 +27,7 @@ from pergola.providers.networking.cilium import Cilium
 from pergola.testing.extension_site import ExtensionSite, extension_site
 from pergola.testing.network_site import give_shoot_access
 from pergola.testing.ports import held_port
-from pergola.testing.service_accounts import service_account_config, until_allowed
+from pergola.testing.service_accounts import service_account_config, until_granted
 from pergola.testing.waiting import until
 
 CLUSTER_SCOPED = ("ClusterRole", "ClusterRoleBinding")
@@ -88,7 +87,7 @@ async def test_a_process_with_webhooks_works_with_just_what_its_roles_allow(
     site, name = installed.site, installed.installation.name
     account = await service_account_config(load(kubeconfig), site.namespace, name)
     async with Client.connect(account) as restricted:
-        await until_allowed(restricted, NETWORK)
+        await until_granted(site.client, Key(site.namespace, name))
         with pytest.raises(Forbidden):
             await restricted.list(MUTATING)
         with pytest.raises(Forbidden):

@@ -20,7 +20,7 @@ from pergola.kube.errors import Forbidden
 from pergola.kube.kubeconfig import load
 from pergola.runtime.clock import SystemClock
 from pergola.testing.extension_site import ExtensionSite, extension_site, recording_actuator
-from pergola.testing.service_accounts import service_account_config, until_allowed
+from pergola.testing.service_accounts import service_account_config, until_granted
 from pergola.testing.waiting import running, settled
 from pergola.testing.world import config_map
 
@@ -71,7 +71,7 @@ async def test_an_extension_works_with_just_what_its_role_allows(
         "spec": {"type": site.type, "podCIDR": "10.1.0.0/16", "serviceCIDR": "10.2.0.0/16"},
     }
     async with await installed.client(kubeconfig) as restricted:
-        await until_allowed(restricted, NETWORK.gvk)
+        await until_granted(site.client, Key(site.namespace, installed.installation.name))
         unit = site.unit(installed.actuator, client=restricted)
         async with running(unit):
             request = await deploy(site.client, NETWORK, network, CLOCK)
@@ -90,7 +90,7 @@ async def test_an_extension_reads_secrets_but_cannot_collect_them(
 ) -> None:
     namespace = installed.site.namespace
     async with await installed.client(kubeconfig) as restricted:
-        await until_allowed(restricted, NETWORK.gvk)
+        await until_granted(installed.site.client, Key(namespace, installed.installation.name))
         await restricted.create(config_map("own", namespace, a="b"))
         with pytest.raises(Forbidden):
             await restricted.list(SECRET, namespace)

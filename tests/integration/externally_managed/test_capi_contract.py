@@ -56,12 +56,12 @@ from pergola.runtime.metrics import Metrics
 from pergola.sandbox import Sandbox
 from pergola.testing.cluster_api import NEW, OLD, infra_cluster_crd, install
 from pergola.testing.objects import definition
-from pergola.testing.waiting import running
+from pergola.testing.waiting import PATIENCE, running
 
 PATH = "/webhooks/externally-managed"
 RESYNC = 0.2
 # Seconds to settle: without an active subject, and with one on a busy machine.
-QUICK, PATIENT = 0.2, 2.0
+QUICK, PATIENT = 0.2, 5.0
 # A kind of contract v1beta1 that core reads as v1beta2, as some providers' kinds are.
 LABELLED = GroupVersionKind(INFRASTRUCTURE_GROUP, "v1beta2", "LabelledCluster")
 MACHINE = GroupVersionKind(INFRASTRUCTURE_GROUP, "v1beta2", "LabelledMachine")
@@ -226,7 +226,7 @@ async def run_suite(
     directory: Path,
     *options: str,
     settle: float = QUICK,
-    patience: float = 20.0,
+    patience: float = PATIENCE,
 ) -> Result:
     """Run the suite as a provider's repository does, with half of the options in its ini file."""
     infra: JsonObject = {

@@ -33,7 +33,7 @@ from pergola.testing.cluster_api import (
     infra_cluster,
     infra_cluster_crd,
 )
-from pergola.testing.waiting import PATIENCE, running, settled, until, until_gone
+from pergola.testing.waiting import PATIENCE, noticed, running, settled, until, until_gone
 from pergola.testing.world import RecordingClient, config_map
 
 LEFT = "newcluster.infrastructure.cluster.x-k8s.io"
@@ -333,6 +333,7 @@ async def test_an_endpoint_that_the_cluster_has_taken_stays_and_the_finding_name
         await site.until_ready("True", "NetworkReady")
         taken = {"spec": {"controlPlaneEndpoint": {"host": "api.example.org", "port": 6443}}}
         await site.client.patch(CLUSTER, site.key, taken)
+        await noticed()  # watches of two kinds do not wait for each other
         await site.change({**NETWORK, "endpoint": {"host": "new.example.org", "port": 443}})
         obj = await site.until_ready("False", "NetworkIncomplete")
         assert "new.example.org:443" in site.message(obj)

@@ -145,14 +145,7 @@ async def test_it_fills_objects_answers_probes_and_ends_gracefully(
     await infra_client.create(cluster("demo", namespace, NEW))
     async with running(restricted, "--kind", KIND, "-n", namespace) as process:
         port = await health_port(process)
-        obj = await until(
-            infra_client,
-            NEW,
-            Key(namespace, "demo"),
-            lambda obj: bool(get_condition(maps_at(obj, "status", "conditions"), "Ready")),
-        )
-        condition = get_condition(maps_at(obj, "status", "conditions"), "Ready") or {}
-        assert condition["reason"] == "NetworkReady"
+        await until(infra_client, NEW, Key(namespace, "demo"), is_complete)
         await until_ready(port)
         process.terminate()
         assert await asyncio.wait_for(process.wait(), PATIENCE) == 0

@@ -27,7 +27,7 @@ from pergola.testing.garden_extensions import remove_resources
 from pergola.testing.garden_fixture import garden_world
 from pergola.testing.operator_chart import ACCOUNT, OperatorChart
 from pergola.testing.operator_site import OperatorSite
-from pergola.testing.service_accounts import service_account_config, until_allowed
+from pergola.testing.service_accounts import service_account_config, until_granted
 from pergola.testing.world import RecordingClient, World
 
 __all__ = ["garden_world"]
@@ -106,12 +106,9 @@ async def granted(runtime: Client, garden_sandbox: Sandbox) -> ClusterConfig:
     grants = [obj for kind in GRANTS for obj in objects.of(kind)]
     for obj in grants:
         await runtime.apply(obj, manager="test", force=True)
+    await until_granted(runtime, ACCOUNT)
     admin = load(garden_sandbox.kubeconfig)
-    config = await service_account_config(admin, ACCOUNT.namespace, ACCOUNT.name)
-    async with Client.connect(config) as client:
-        await until_allowed(client, SECRET, ACCOUNT.namespace)
-        await until_allowed(client, GARDEN)
-    return config
+    return await service_account_config(admin, ACCOUNT.namespace, ACCOUNT.name)
 
 
 @pytest.fixture

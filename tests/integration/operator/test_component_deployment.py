@@ -20,7 +20,7 @@ from pergola.operator.garden.deploy import Deployer
 from pergola.operator.garden.errors import NotReady
 from pergola.testing.world import RecordingClient, World, config_map
 
-ENOUGH_TO_READ: Final = 5.0
+ENOUGH_TO_READ: Final = 20.0
 """Seconds in which an object is read on a busy machine, too."""
 
 

@@ -46,7 +46,7 @@ async def test_a_bucket_that_is_not_ready_in_time_is_an_error_that_names_it(
     client: RecordingClient, runtime: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert BACKUP_BUCKET.timeout == 60
-    monkeypatch.setattr(backup_tasks, "BACKUP_BUCKET", hasty(BACKUP_BUCKET, timeout=5.0))
+    monkeypatch.setattr(backup_tasks, "BACKUP_BUCKET", hasty(BACKUP_BUCKET, timeout=20.0))
     actuator = garden_actuator(BACKUP_BUCKET, "local")
     actuator.acts["reconcile"] = hang
     async with running(garden_unit(runtime, actuator)):

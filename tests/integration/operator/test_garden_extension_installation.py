@@ -117,7 +117,7 @@ async def test_what_is_missing_or_unready_is_listed_with_the_reason(
     await install(runtime, "one")
     await runtime.create(ONE)
     with pytest.raises(ExtensionsMissing) as raised:
-        await wait_for_extensions(client, site(ONE), 5)
+        await wait_for_extensions(client, site(ONE), 20)
     assert str(raised.value) == (
         "extension controllers missing or unready: Extension/one (ManagedResource "
         f"garden/extension-one-garden: {UNREAD}), Extension/two (no Extension serves it)"

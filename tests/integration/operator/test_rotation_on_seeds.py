@@ -257,7 +257,7 @@ async def test_the_deadline_names_the_seed_that_has_not_finished(client: Countin
     async def wait() -> None:
         await requests.wait(run, LOCAL, SEEDS, REQUEST, "gardenlet kubeconfig")
 
-    graph.add("Check", wait, timeout=5)
+    graph.add("Check", wait, timeout=20)
     with pytest.raises(FlowFailed, match=r'"gardenlet kubeconfig" secrets for seed "s1" is not'):
         await run_flow(graph)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pergola.api.kinds import CLUSTER_ROLE, CSR, MACHINE
+from pergola.api.kinds import CLUSTER_ROLE, CSR
 from pergola.api.objects import JsonObject, Key, name_of
 from pergola.kube.client import Client
 from pergola.kube.credentials import Certificate
@@ -25,7 +25,7 @@ from pergola.testing.certificate_site import (
     Site,
     certificate_site,
 )
-from pergola.testing.service_accounts import service_account_config, until_allowed
+from pergola.testing.service_accounts import service_account_config, until_granted
 from pergola.testing.waiting import running, until
 
 ROLES = Path(__file__).parents[3] / "charts" / "resource-manager" / "rbac" / "csr-approver.yaml"
@@ -162,9 +162,7 @@ async def test_the_rights_of_the_chart_suffice(site: Site) -> None:
 
     config = await service_account_config(site.config, site.namespace)
     async with OwnRequests.connect(config, observe=observe) as restricted:
-        await until_allowed(restricted, CSR)
-        await until_allowed(restricted, MACHINE, site.namespace)
-        refused.clear()
+        await until_granted(site.client, Key(site.namespace, "default"))
         restricted.label, site.recorder = site.recorder.label, restricted
         await site.add_node(("Hostname", site.name))
         await site.add_machine()

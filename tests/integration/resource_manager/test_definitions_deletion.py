@@ -1,5 +1,6 @@
 """Deletion of CustomResourceDefinitions whose instances nobody has read."""
 
+import asyncio
 import uuid
 
 import pytest
@@ -9,7 +10,7 @@ from pergola.api.objects import JsonObject, Key, name_of
 from pergola.kube.client import Client
 from pergola.resource_manager.controllers.managed_resource.definitions import set_up_storage
 from pergola.testing.crds import is_established
-from pergola.testing.waiting import until, until_gone
+from pergola.testing.waiting import PATIENCE, until, until_gone
 from pergola.testing.world import World
 
 _MANY = 10
@@ -46,11 +47,12 @@ async def test_the_api_server_has_a_cache_of_the_instances_before_the_deletion(
     found = await cluster_client.create(definition(group))
     try:
         await set_up_storage(cluster_client, await established(cluster_client, found))
-        metrics = (await cluster_client.get_raw("/metrics")).decode()
+        counted = f'watch_cache_initializations_total{{group="{group}",resource="things0"}}'
+        async with asyncio.timeout(PATIENCE):
+            while counted not in (await cluster_client.get_raw("/metrics")).decode():
+                pass
     finally:
         await cluster_client.delete(CRD, Key.of(found))
-    counted = f'apiserver_watch_cache_initializations_total{{group="{group}",resource="things0"}}'
-    assert counted in metrics
     await until_gone(cluster_client, CRD, Key.of(found))
 
 

@@ -21,7 +21,7 @@ from pergola.resource_manager.manager import Options, ResourceManager
 from pergola.runtime.process.leader_election import LeaderElection
 from pergola.sandbox import Sandbox
 from pergola.testing.helm import render
-from pergola.testing.service_accounts import service_account_config, until_allowed
+from pergola.testing.service_accounts import service_account_config, until_granted
 from pergola.testing.world import World, condition, has
 
 NAME = "gardener-resource-manager"
@@ -76,8 +76,7 @@ async def restricted(sandbox: Sandbox, world: World) -> AsyncIterator[Restricted
 
     config = await service_account_config(load(sandbox.kubeconfig), world.namespace, NAME)
     async with Client.connect(config, observe=observe) as client:
-        await until_allowed(client, SECRET, world.namespace)
-        answers.clear()
+        await until_granted(world.client, world.key(NAME))
         yield Restricted(client, answers)
 
 

@@ -105,7 +105,7 @@ async def test_an_owner_that_removes_each_token_learns_why_the_next_one_waits(
     clusters: Clusters,
 ) -> None:
     await clusters.put()
-    async with clusters.start():
+    async with clusters.start(minimum_interval=3600.0):
         for _ in range(BURST):
             await clusters.issued()
             await clusters.settle()

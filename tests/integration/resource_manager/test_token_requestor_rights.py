@@ -17,7 +17,7 @@ from pergola.kube.yaml import parse_documents
 from pergola.resource_manager.controllers.token_requestor import names
 from pergola.resource_manager.controllers.token_requestor.observe import token_of
 from pergola.sandbox import Sandbox
-from pergola.testing.service_accounts import service_account_config, until_allowed
+from pergola.testing.service_accounts import service_account_config, until_granted
 from pergola.testing.token_clusters import Clusters, Recording, token_clusters
 
 ROOT = Path(__file__).parents[3]
@@ -67,9 +67,8 @@ async def restricted(
         Recording.connect(source, observe=observe) as source_client,
         Recording.connect(target, observe=observe) as target_client,
     ):
-        await until_allowed(source_client, SECRET, here)
-        await until_allowed(target_client, SERVICE_ACCOUNT, there)
-        answers.clear()
+        await until_granted(clusters.source, Key(here, IDENTITY))
+        await until_granted(clusters.target, Key(there, IDENTITY))
         clusters.source_recorder, clusters.target_recorder = source_client, target_client
         yield Restricted(source_client, target_client, answers)
     for kind in (CLUSTER_ROLE, CLUSTER_ROLE_BINDING):

@@ -57,7 +57,7 @@ def test_the_gateway_of_a_garden_serves_all_its_hosts(tmp_path: Path, terminates
     file = tmp_path / "envoy.json"
     file.write_text(json.dumps({"static_resources": static(rendered)}))
     line = [str(envoy.find(silent)), "--mode", "validate", "-c", str(file)]
-    validation = subprocess.run(line, check=False, capture_output=True, text=True, timeout=60)
+    validation = subprocess.run(line, check=False, capture_output=True, text=True, timeout=300)
     assert validation.returncode == 0, validation.stderr
 
 

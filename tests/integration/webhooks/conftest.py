@@ -47,6 +47,7 @@ async def site(webhook_sandbox: Sandbox, webhook_port: int) -> AsyncIterator[Web
         yield found
         await found.unregister("runtime")
         await found.unregister("target")
+        await found.forgotten()
 
 
 @pytest.fixture

@@ -488,7 +488,7 @@ async def test_only_for_matching_pods_a_pod_matters_to_those_whom_it_may_call(
     await site.put_pod("caller", site.namespace, "to-web1-tcp-8443")
     await site.names(*pair("web1-tcp-8443"))
     await site.rest()
-    assert site.reconciled == before + 1
+    assert site.reconciled > before
 
 
 async def test_switching_the_mode_converges_at_restart(site: PolicySite) -> None:

@@ -31,7 +31,7 @@ from pergola.testing.care_site import (
     with_copies,
 )
 from pergola.testing.crds import delete_definition, install_definitions
-from pergola.testing.service_accounts import service_account_config, until_allowed
+from pergola.testing.service_accounts import service_account_config, until_granted
 from pergola.testing.waiting import PATIENCE, running, until
 
 PROMETHEUSES: Final = "prometheuses.monitoring.coreos.com"
@@ -59,10 +59,8 @@ async def restricted(runtime: Client, garden_sandbox: Sandbox) -> AsyncIterator[
     for obj in objects:
         await runtime.apply(obj, manager="test", force=True)
     admin = load(garden_sandbox.kubeconfig)
-    config = await service_account_config(admin, ACCOUNT.namespace, ACCOUNT.name)
-    async with Client.connect(config) as client:
-        await until_allowed(client, GARDEN)
-    yield config
+    await until_granted(runtime, ACCOUNT)
+    yield await service_account_config(admin, ACCOUNT.namespace, ACCOUNT.name)
     for obj in objects:
         await runtime.delete(GroupVersionKind.of(obj), Key.of(obj))
 

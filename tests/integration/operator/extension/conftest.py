@@ -10,8 +10,6 @@ from typing import NamedTuple
 
 import pytest
 
-from pergola.api.kinds import SECRET
-from pergola.api.operator_v1alpha1 import EXTENSION
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import ClusterConfig, load
 from pergola.sandbox import API_ONLY, Sandbox, start, stop
@@ -25,7 +23,7 @@ from pergola.testing.extension_garden import (
 )
 from pergola.testing.operator_chart import ACCOUNT, OperatorChart
 from pergola.testing.registry import TestRegistry, registry
-from pergola.testing.service_accounts import service_account_config, until_allowed
+from pergola.testing.service_accounts import service_account_config, until_granted
 
 CHART = Path(__file__).parents[4] / "charts" / "operator"
 GRANTS = ("ServiceAccount", "ClusterRole", "Role", "ClusterRoleBinding", "RoleBinding")
@@ -85,11 +83,9 @@ async def garden(sandboxes: Sandboxes) -> AsyncIterator[ExtensionGarden]:
 async def operator(sandboxes: Sandboxes) -> ClusterConfig:
     """How the operator reaches the runtime cluster, with the permissions of its chart."""
     admin = load(sandboxes.runtime.kubeconfig)
-    config = await service_account_config(admin, ACCOUNT.namespace, ACCOUNT.name)
-    async with Client.connect(config) as client:
-        await until_allowed(client, SECRET, ACCOUNT.namespace)
-        await until_allowed(client, EXTENSION)
-    return config
+    async with Client.connect(admin) as client:
+        await until_granted(client, ACCOUNT)
+    return await service_account_config(admin, ACCOUNT.namespace, ACCOUNT.name)
 
 
 @pytest.fixture

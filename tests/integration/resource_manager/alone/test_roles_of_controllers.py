@@ -47,7 +47,7 @@ from pergola.runtime.metrics import Metrics
 from pergola.sandbox import Sandbox
 from pergola.testing.crds import serve
 from pergola.testing.objects import definition
-from pergola.testing.service_accounts import service_account_config, until_allowed
+from pergola.testing.service_accounts import service_account_config, until_granted
 from pergola.testing.waiting import running, settled, until, until_gone
 
 ROOT = Path(__file__).parents[4]
@@ -90,6 +90,7 @@ async def restricted(
     def observe(method: str, code: str, host: str, seconds: float) -> None:
         answers[code] += 1
 
+    await until_granted(admin, Key(namespace, "default"))
     config = await service_account_config(load(sandbox.kubeconfig), namespace)
     async with Client.connect(config, observe=observe) as client:
         yield client, answers
@@ -100,8 +101,6 @@ async def test_node_critical_components(
 ) -> None:
     name = "node-critical-components"
     async with restricted(lone_client, lone_sandbox, fresh, f"{name}.yaml") as (client, answers):
-        await until_allowed(client, NODE)
-        answers.clear()
         spec = {"taints": [{"key": TAINT, "effect": "NoSchedule"}]}
         node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": fresh}, "spec": spec}
         settings = critical.Settings(critical_namespaces=(fresh,))
@@ -125,9 +124,6 @@ async def test_node_agent_reconciliation_delay(
         await lone_client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
     name = "node-agent-reconciliation-delay"
     async with restricted(lone_client, lone_sandbox, fresh, f"{name}.yaml") as (client, answers):
-        await until_allowed(client, NODE)
-        await until_allowed(client, SECRET, "kube-system")
-        answers.clear()
         settings = delay.Settings(timedelta(seconds=5), timedelta(seconds=30))
         unit = delay.node_agent_reconciliation_delay(client, settings, metrics=Metrics())
         async with running(unit):
@@ -148,8 +144,6 @@ async def test_istio_cluster_configuration(
     await serve(lone_client, *documents(example / "1-crds.yaml"))
     name = "istio-cluster-configuration"
     async with restricted(lone_client, lone_sandbox, fresh, f"{name}.yaml") as (client, answers):
-        await until_allowed(client, SERVICE)
-        answers.clear()
         unit = istio.istio_cluster_configuration(client, istio.Settings(), metrics=Metrics())
         rule, where = "", Key("example-istio-ingress", "example-shoot-cluster-configuration")
         async with running(unit):
@@ -181,8 +175,6 @@ async def test_node_agent_authorizer(
         await lone_client.create(obj)
     file = "node-agent-authorizer.yaml"
     async with restricted(lone_client, lone_sandbox, fresh, file) as (client, answers):
-        await until_allowed(client, SECRET, "kube-system")
-        answers.clear()
         lookups = ClusterLookups(client, client, machines)
 
         agent = await lookups.agent(fresh)
@@ -246,8 +238,6 @@ async def test_high_availability(lone_client: Client, lone_sandbox: Sandbox, fre
     assert GroupVersionKind.of(created) == deployment
     file = "high-availability-config.yaml"
     async with restricted(lone_client, lone_sandbox, fresh, file) as (client, answers):
-        await until_allowed(client, deployment)
-        answers.clear()
         around = ClusterEnvironment(client)
         unit = high_availability_retrigger(
             client, around, HighAvailability(around, TODAY), Retriggers(), metrics=Metrics()
