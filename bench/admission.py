@@ -26,7 +26,8 @@ from typing import Final, NamedTuple
 
 import orjson
 from bench.admission_servers import NOTHING, SERVERS, endpoints
-from bench.managed_resources import Process, show
+from bench.managed_resources import Process
+from bench.tables import show
 
 from pergola.admission.http import Endpoint
 from pergola.api.objects import JsonObject
@@ -356,7 +357,3 @@ def main() -> None:
             everything=arguments.all,
         )
     show([*(figures.row() for figures in found), TARGETS], HEADINGS)
-
-
-if __name__ == "__main__":
-    main()

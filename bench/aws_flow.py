@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from aiohttp import web
-from bench.managed_resources import show
+from bench.tables import show
 
 from pergola.api.objects import JsonObject
 from pergola.cloud.aws import AwsClient

@@ -29,7 +29,8 @@ from typing import Final, NamedTuple, Self
 import aiohttp
 import orjson
 import uvloop
-from bench.managed_resources import Process, show
+from bench.managed_resources import Process
+from bench.tables import show
 from prometheus_client.parser import text_string_to_metric_families
 
 from pergola.api.objects import JsonObject, Key, map_at

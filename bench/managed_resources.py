@@ -1,8 +1,8 @@
 """The resource manager under load: figures and their targets (design §4).
 
-    python bench/managed_resources.py                  # 300 ManagedResources, the table
-    python bench/managed_resources.py --scale          # 100, 300, 1,000 and 3,000: is it linear?
-    python bench/managed_resources.py -n 50 --quiet 5  # a quick look
+    python -m bench managed-resources                  # 300 ManagedResources, the table
+    python -m bench managed-resources --scale          # 100, 300, 1,000 and 3,000: is it linear?
+    python -m bench managed-resources -n 50 --quiet 5  # a quick look
 
 Each run starts a sandbox of its own, fills it, starts `pergola resource-manager` as a process and
 watches from outside: the API server's own request counters, /proc for CPU and memory.
@@ -20,12 +20,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import orjson
+from bench.tables import show
 
 from pergola import sandbox
 from pergola.api.kinds import CONFIG_MAP
@@ -217,8 +219,9 @@ async def requests(client: Client) -> tuple[int, int]:
 class Process:
     """The process of the resource manager."""
 
-    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
+    def __init__(self, process: "subprocess.Popen[bytes]", log: Path | None = None) -> None:
         self._process = process
+        self._log = log
 
     @property
     def cpu(self) -> float:
@@ -237,40 +240,66 @@ class Process:
     def check(self) -> None:
         """Fail if the process ended."""
         if self._process.poll() is not None:
-            raise SystemExit(f"the resource manager ended with {self._process.returncode}")
+            log = self._log.read_text() if self._log else ""
+            raise SystemExit(f"{log}the process ended with {self._process.returncode}")
+
+
+class Program(NamedTuple):
+    """A resource manager to measure.
+
+    Attributes:
+        command: What is started, with `--config FILE` after it.
+        settings: What its configuration has besides the connections.
+        limits: Of the requests in both connections.
+    """
+
+    command: tuple[str, ...]
+    settings: Mapping[str, object]
+    limits: Mapping[str, object]
+
+
+def installed() -> Program:
+    """Return `pergola resource-manager` with its defaults, as it runs when installed."""
+    pergola = str(Path(sys.executable).parent / "pergola")
+    subprocess.run(
+        [pergola, "version"], env=environment(), stdout=subprocess.DEVNULL, check=True
+    )  # compiles its modules
+    ports = {"healthProbes": {"port": 0}, "metrics": {"port": 0}}
+    return Program((pergola, "resource-manager"), {"server": ports}, {})
+
+
+def environment() -> dict[str, str]:
+    """Return the environment without what forbids compiled modules."""
+    return {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
 
 
 @contextmanager
-def resource_manager(kubeconfig: Path, folder: Path) -> Iterator[Process]:
-    """Run `pergola resource-manager` with its defaults."""
+def resource_manager(program: Program, kubeconfig: Path, folder: Path) -> Iterator[Process]:
+    """Run a resource manager, which manages one cluster from itself."""
+    connection = {"kubeconfig": str(kubeconfig), **program.limits}
     config = {
         "apiVersion": "resourcemanager.config.gardener.cloud/v1alpha1",
         "kind": "ResourceManagerConfiguration",
-        "sourceClientConnection": {"kubeconfig": str(kubeconfig)},
-        "targetClientConnection": {"kubeconfig": str(kubeconfig)},
+        "sourceClientConnection": connection,
+        "targetClientConnection": connection,
         "leaderElection": {"leaderElect": False},
-        "server": {"healthProbes": {"port": 0}, "metrics": {"port": 0}},
         "logLevel": "error",
     }
     path = folder / "config.json"
-    path.write_bytes(orjson.dumps(config))
-    pergola = Path(sys.executable).parent / "pergola"
-    command = [str(pergola), "resource-manager", "--config", str(path)]
-    # As it runs when installed: with compiled modules.
-    environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
-    subprocess.run(
-        [str(pergola), "version"], env=environment, stdout=subprocess.DEVNULL, check=True
-    )
-    process = subprocess.Popen(command, env=environment)
+    path.write_bytes(orjson.dumps({**config, **program.settings}))
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(
+            [*program.command, "--config", str(path)], env=environment(), stdout=log, stderr=log
+        )
     try:
-        yield Process(process)
+        yield Process(process, folder / "log")
     finally:
         process.terminate()
-        process.wait(timeout=10)
+        process.wait(timeout=30)
 
 
-async def run(count: int, *, quiet: float, edits: int, until: float) -> Figures:
-    """Measure one run with `count` ManagedResources."""
+async def run(program: Program, count: int, *, quiet: float, edits: int, until: float) -> Figures:
+    """Measure one run of a program with `count` ManagedResources."""
     figures = Figures(count)
     started = await sandbox.start(f"bench-{os.getpid()}", progress=lambda _: None)
     try:
@@ -280,7 +309,7 @@ async def run(count: int, *, quiet: float, edits: int, until: float) -> Figures:
             with tempfile.TemporaryDirectory() as folder:
                 before, _ = await requests(client)
                 began = time.monotonic()
-                with resource_manager(started.kubeconfig, Path(folder)) as process:
+                with resource_manager(program, started.kubeconfig, Path(folder)) as process:
                     await measure(client, process, figures, began, before)
                     await wait_until(began + until, process)
                     figures.cpu_120 = process.cpu
@@ -381,13 +410,6 @@ async def repairs(client: Client, count: int, edits: int) -> list[float]:
     return seconds
 
 
-def show(rows: list[tuple[str, ...]], headings: tuple[str, ...]) -> None:
-    """Print a table."""
-    widths = [max(len(row[n]) for row in [headings, *rows]) for n in range(len(headings))]
-    for row in [headings, tuple("-" * width for width in widths), *rows]:
-        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)))
-
-
 def scale(runner: Callable[[int], Figures]) -> None:
     """Print how cost grows with the number of ManagedResources."""
     rows: list[tuple[str, ...]] = []
@@ -418,10 +440,11 @@ def main() -> None:
     parser.add_argument("--until", type=float, default=120.0, help="when CPU is read again")
     arguments = parser.parse_args()
     if arguments.scale:
-        scale(lambda count: asyncio.run(run(count, quiet=1, edits=0, until=0)))
+        scale(lambda count: asyncio.run(run(installed(), count, quiet=1, edits=0, until=0)))
         return
     figures = asyncio.run(
         run(
+            installed(),
             arguments.count,
             quiet=arguments.quiet,
             edits=arguments.edits,
@@ -431,7 +454,3 @@ def main() -> None:
     figures.bare = asyncio.run(bare(arguments.count))
     print(f"{figures.count} ManagedResources of 10 objects")
     show([tuple(row) for row in figures.rows()], ("figure", "measured", "target"))
-
-
-if __name__ == "__main__":
-    main()

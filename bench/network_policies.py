@@ -26,7 +26,8 @@ from typing import Final
 
 import orjson
 import uvloop
-from bench.managed_resources import PATIENCE, Process, show
+from bench.managed_resources import PATIENCE, Process
+from bench.tables import show
 
 from pergola import sandbox
 from pergola.api.kinds import NAMESPACE, NETWORK_POLICY, SERVICE

@@ -14,6 +14,7 @@ GARDENER_APISERVER: Final = "gardener-apiserver"
 GARDENER_CONTROLLER_MANAGER: Final = "gardener-controller-manager"
 GARDENER_SCHEDULER: Final = "gardener-scheduler"
 GARDENER_ADMISSION_CONTROLLER: Final = "gardener-admission-controller"
+GARDENER_RESOURCE_MANAGER: Final = "gardener-resource-manager"
 GARDENLET: Final = "gardenlet"
 GARDENLET_CHART: Final = "gardenlet-chart"
 TERMINAL_CONTROLLER_MANAGER: Final = "terminal-controller-manager"
@@ -75,6 +76,15 @@ SEED_AGENT: Final = Module(
     stamps=kubernetes_stamps("k8s.io/component-base/version"),
     # The chart by which the operator deploys it, for tests: `binaries.find((GARDENLET_CHART,))`.
     folders={GARDENLET_CHART: Folder("github.com/gardener/gardener", "charts/gardener/gardenlet")},
+)
+# For comparison with Pergola's in a benchmark; no image has it.
+ORIGINAL_RESOURCE_MANAGER: Final = Module(
+    directory=GO_MODULES / "gardener-resource-manager",
+    packages={
+        GARDENER_RESOURCE_MANAGER: "github.com/gardener/gardener/cmd/gardener-resource-manager"
+    },
+    versioned="github.com/gardener/gardener",
+    stamps=kubernetes_stamps("k8s.io/component-base/version"),
 )
 TERMINALS: Final = Module(
     directory=GO_MODULES / "terminal-controller-manager",
@@ -152,6 +162,7 @@ ON_DEMAND: Final = (
     BACKUP_RESTORE,
     GARDENER,
     SEED_AGENT,
+    ORIGINAL_RESOURCE_MANAGER,
     TERMINALS,
     CHARTS,
     OCI_REGISTRY,
