@@ -43,7 +43,7 @@ def requirements() -> None:
 
 async def test_a_garden_comes_up_on_a_real_node_survives_failures_and_goes() -> None:
     async with brought_up() as (sandbox, printed):
-        for text in ("1/3 Bring up a Garden on a real node", "Succeeded", "Restored after"):
+        for text in ("1/2 A Garden comes up", "Succeeded", "restored after"):
             assert text in printed
         async with Client.connect(load(sandbox.kubeconfig)) as client:
             await serves(sandbox)

@@ -2,15 +2,18 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import sys
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
 
-from pergola.sandbox import find
+from pergola.cli.up.chapters import AROUND, CONTROL_PLANE, EXTENSIONS, RESOURCES
+from pergola.sandbox import binaries, find
 
 PATIENCE = 600.0  # seconds; everything starts, from the control plane on
 PERGOLA = Path(sys.executable).parent / "pergola"
@@ -59,23 +62,90 @@ async def test_once_shows_everything_and_leaves_nothing(start: Start) -> None:
     printed = output.decode()
     assert process.returncode == 0, printed
     for text in (
-        "1/5 Keep 2 ManagedResources",
+        f"1/4 {CONTROL_PLANE}",
+        f"2/4 {RESOURCES}",
         "default/shop-platform",
         "default/shop-web",
         "All applied, healthy and rolled out",
-        "Repaired after",
-        "Secret default/access-web got a token of system:serviceaccount:shop:web",
-        "Service shop/web got the NetworkPolicies egress-to-web-tcp-http, ingress-to-web-tcp-http",
-        "got the profile RuntimeDefault",
-        "5/5 Create infrastructure in AWS",
+        "Edited ConfigMap shop/web-features: reverted after",
+        "Deleted ConfigMap shop/web-features: restored after",
+        f"3/4 {EXTENSIONS}",
+        "Token for system:serviceaccount:shop:web",
+        "NetworkPolicies of Service shop/web: egress-to-web-tcp-http",
+        "A Pod without a seccomp profile got RuntimeDefault",
         "ready  pattern 1: Pergola creates everything",
         "ready  pattern 5: the user provides VPC and security group",
-        "NAT gateway nat-",
+        "2 NAT gateways",
+        f"4/4 {AROUND}",
+        "The dashboard answers",
+        "All of it happened.",
     ):
         assert text in printed
-    assert "ERROR" not in printed.upper().replace("SERVERERROR", "")
-    assert len(printed.splitlines()) < 80
+    assert [word for word in ("ERROR", "WARN", "Traceback", "\x1b") if word in printed] == []
+    assert max(map(len, printed.splitlines())) <= 80
+    assert len(printed.splitlines()) < 100
     assert find(name) is None
+    assert not log_of(name).exists()
+
+
+def log_of(name: str) -> Path:
+    return binaries.cache().with_name(f"{name}.log")
+
+
+async def test_commands_of_each_chapter_work_in_another_terminal(start: Start) -> None:
+    name = f"up-{uuid.uuid4().hex[:8]}"
+    process = await start("up", "--only", "resources", "--name", name)
+    assert process.stdout is not None
+    lines: list[str] = []
+    async with asyncio.timeout(280):
+        async for line in process.stdout:
+            lines.append(line.decode().rstrip("\n"))
+            if "Everything keeps running" in lines[-1]:
+                break
+        for script in scripts(lines):
+            shell = await asyncio.create_subprocess_exec(
+                *("/bin/bash", "-ec", script),
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.STDOUT,
+            )
+            output, _ = await shell.communicate()
+            assert shell.returncode == 0, f"{script}\n{output.decode()}"
+        process.send_signal(signal.SIGTERM)
+        rest = (await process.stdout.read()).decode()
+        assert await process.wait() == 0
+    assert rest.strip() == "Stopping: all that was started here ends now."
+    assert find(name) is None
+
+
+def scripts(lines: list[str]) -> list[str]:
+    """Return what each chapter tells to try, without what goes on until it is ended."""
+    texts = "\n".join(lines).split("Try it, in another terminal:\n")[1:]
+    commands = [
+        list(takewhile(lambda line: line.startswith("      "), t.split("\n"))) for t in texts
+    ]
+    assert len(commands) == 4
+    kubectl = shutil.which("kubectl")
+    return [
+        "\n".join(
+            line
+            for line in chapter
+            if "dashboard" not in line and (kubectl or not line.strip().startswith("kubectl"))
+        )
+        for chapter in commands
+    ]
+
+
+async def test_once_is_not_a_success_if_it_is_interrupted(start: Start) -> None:
+    name = f"up-{uuid.uuid4().hex[:8]}"
+    process = await start("up", "--once", "--only", "resources", "--name", name)
+    assert process.stdout is not None
+    async with asyncio.timeout(280):
+        await process.stdout.readuntil(CONTROL_PLANE.encode())
+        process.send_signal(signal.SIGTERM)
+        output, _ = await process.communicate()
+    assert process.returncode == 130, output.decode()
+    assert find(name) is None
+    assert not log_of(name).exists()
 
 
 async def test_it_stays_up_until_it_is_interrupted_and_leaves_nothing(start: Start) -> None:
@@ -88,7 +158,7 @@ async def test_it_stays_up_until_it_is_interrupted_and_leaves_nothing(start: Sta
             text = line.decode().strip()
             if text.startswith("export KUBECONFIG="):
                 kubeconfig = Path(text.partition("=")[2])
-            if "get all" in text:
+            if "Everything keeps running" in text:
                 break
         assert kubeconfig.is_file()
         assert process.returncode is None
@@ -104,8 +174,12 @@ async def test_a_folder_without_manifests_is_one_sentence(start: Start, tmp_path
     async with asyncio.timeout(PATIENCE):
         output, _ = await process.communicate()
     assert process.returncode == 1
-    assert f"no *.yaml files in {tmp_path}" in output.decode()
+    log = log_of("up-nothing")
+    last = output.decode().splitlines()[-1]
+    assert last == f"pergola: {RESOURCES}: no *.yaml files in {tmp_path}; the log is {log}"
     assert "Traceback" not in output.decode()
+    assert f"no *.yaml files in {tmp_path}" in log.read_text()
+    log.unlink()
     assert find("up-nothing") is None
 
 

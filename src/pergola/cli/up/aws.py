@@ -1,29 +1,28 @@
-"""The chapter of `pergola up` about infrastructure in AWS, one of each pattern, simulated by moto.
+"""Infrastructure in AWS in `pergola up`: one of each pattern, simulated by moto.
 
-moto is in the extra `testing`; without it, this chapter is skipped.
+moto is in the extra `testing`.
 """
 
 import asyncio
 import base64
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from importlib.util import find_spec
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from rich.markup import escape
-
-from pergola.cli.up.story import UpError
+from pergola.cli.up.story import UpError, within
 
 if TYPE_CHECKING:
     from pergola.api.objects import JsonObject
     from pergola.cli.up.story import Story
     from pergola.cloud.aws import AwsClient
     from pergola.kube.client import Client
+    from pergola.providers.aws.show import Thing
     from pergola.testing.aws.corrections import CorrectedAws
 
 _REGION: Final = "eu-west-1"
 _ZONES: Final = ("a", "b")
-_SECONDS: Final = 120.0
+_SECONDS: Final = 240.0
+_COUNTED: Final = ("VPC", "zone", "subnet", "NAT gateway", "route table", "security group")
 _MANAGER: Final = "pergola-up"
 
 
@@ -46,30 +45,32 @@ class Pattern(NamedTuple):
         return f"shoot--up--{self.name}"
 
 
-async def show_aws(client: "Client", story: "Story") -> None:
-    """Create one Infrastructure of each pattern, and draw the first network."""
-    if find_spec("moto") is None:
-        story.say(
-            escape("skipped because it needs pergola[testing]: pip install 'pergola[testing]'")
-        )
-        return
+async def show_aws(client: "Client", story: "Story", stack: AsyncExitStack) -> str:
+    """Create one Infrastructure of each pattern, and count the parts of the first network.
+
+    Args:
+        stack: Ends the simulated AWS and the extension.
+
+    Returns:
+        A command that draws the first network.
+    """
     from pergola.testing.aws.corrections import CorrectedAws
     from pergola.testing.aws.moto import moto
 
-    with moto() as server:
-        async with CorrectedAws(server) as aws, aws.client(_REGION) as caller:
-            patterns = await _patterns(caller)
-            async with _extension(client, aws):
-                for pattern in patterns:
-                    await _request(client, pattern)
-                try:
-                    async with asyncio.timeout(_SECONDS):
-                        for pattern in patterns:
-                            await _until_created(client, pattern)
-                            story.say(f"[green]ready[/]  {pattern.title}")
-                except TimeoutError:
-                    raise UpError(f"infrastructure took longer than {_SECONDS:.0f} s") from None
-            await _draw(client, caller, patterns[0], story)
+    aws = await stack.enter_async_context(CorrectedAws(stack.enter_context(moto())))
+    await stack.enter_async_context(_extension(client, aws))
+    async with aws.client(_REGION) as caller:
+        patterns = await _patterns(caller)
+        for pattern in patterns:
+            await _request(client, pattern)
+        for pattern in patterns:
+            async with within(_SECONDS, f"Infrastructure {pattern.name}"):
+                await _until_created(client, pattern)
+            story.say(f"[green]ready[/]  {pattern.title}")
+        first = patterns[0]
+        story.say(f"Built for {first.name}: {await _parts(client, caller, first)}")
+    place = f"infrastructure/{first.name} -n {first.namespace}"
+    return f"pergola aws show {place} --endpoint-url {aws.url}"
 
 
 async def _patterns(aws: "AwsClient") -> list[Pattern]:
@@ -95,7 +96,7 @@ async def _patterns(aws: "AwsClient") -> list[Pattern]:
         ),
         Pattern(
             "private",
-            "pattern 3: the user provides a network without internet access",
+            "pattern 3: the user provides a network without internet",
             private.config(group=other),
         ),
         Pattern(
@@ -182,19 +183,24 @@ async def _until_created(client: "Client", pattern: Pattern) -> None:
         await asyncio.sleep(0.1)
 
 
-async def _draw(client: "Client", aws: "AwsClient", pattern: Pattern, story: "Story") -> None:
-    """Print a network as `pergola aws show` does."""
+async def _parts(client: "Client", aws: "AwsClient", pattern: Pattern) -> str:
+    """Return how many parts of each kind a network has in AWS."""
     from pergola.api.infrastructure_v1alpha1 import INFRASTRUCTURE
     from pergola.api.objects import Key
+    from pergola.api.texts import counted
     from pergola.cli.aws.subject import Subject, observe_subject
     from pergola.extension_api.cluster import CLUSTER
-    from pergola.providers.aws.show import things, tree
+    from pergola.providers.aws.show import things
 
     obj = await client.get(INFRASTRUCTURE, Key(pattern.namespace, pattern.name))
     cluster = await client.get(CLUSTER, Key("", pattern.namespace))
     work = await observe_subject(aws, Subject(obj, cluster, credentials=None))
-    lines = tree(things(work.wanted, work.snapshot, work.state)).splitlines()
-    story.say(f"The network of {pattern.title.partition(':')[0]}:")
-    for line in lines:
-        story.say(escape(line))
-    story.hint(f"pergola aws show --name {pattern.name} -n {pattern.namespace} -o svg")
+    kinds = list(_kinds(things(work.wanted, work.snapshot, work.state)))
+    numbers = {kind: sum(each.startswith(kind) for each in kinds) for kind in _COUNTED}
+    return ", ".join(counted(number, kind) for kind, number in numbers.items())
+
+
+def _kinds(thing: "Thing") -> Iterator[str]:
+    yield thing.kind
+    for part in thing.parts:
+        yield from _kinds(part)

@@ -1,21 +1,16 @@
 """`pergola up`: real clusters with Pergola at work in them."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from cyclopts import Parameter
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from pergola.cli.up.story import Story
-    from pergola.sandbox import Progress
-
 Flag = Annotated[bool, Parameter(negative="")]
+
+_INTERRUPTED: Final = 130
 
 
 def up(
@@ -31,14 +26,14 @@ def up(
     kubeconfig: Path | None = None,
     context: str | None = None,
 ) -> None:
-    """Start real clusters and show Pergola at work in them.
+    """Start real clusters and show Pergola at work in them, in five chapters.
 
-    Starts etcd, API server, controller manager, scheduler and simulated nodes; applies the examples
-    as ManagedResources; edits an object and shows its repair; then shows tokens, NetworkPolicies,
-    webhooks, and infrastructure in a simulated AWS. Then a Garden comes up in a cluster of its own:
-    on a real node as root, otherwise on simulated ones. Runs until Ctrl-C and leaves nothing but
-    caches. The first run builds all programs: eight minutes without a Garden, and up to an hour
-    with one.
+    A control plane starts on this machine; ManagedResources become objects, and one that is deleted
+    comes back; webhooks and the AWS extension work; a Garden comes up in a cluster of its own, on a
+    real node as root, otherwise on simulated ones; and there is a dashboard to look around. Each
+    chapter ends with commands to try it again by hand. Runs until Ctrl-C and leaves nothing but
+    caches, and a log if something failed. The first run builds all programs: eight minutes without
+    a Garden, and up to an hour with one.
 
     Parameters
     ----------
@@ -53,11 +48,13 @@ def up(
     context
         Context of that kubeconfig.
     """
-    asyncio.run(_up(_Tour(once, name, only, simulated, examples, kubeconfig, context)))
+    tour = Tour(once, name, only, simulated, examples, kubeconfig, context)
+    if not asyncio.run(_up(tour)):
+        sys.exit(_INTERRUPTED)
 
 
 @dataclass(frozen=True, slots=True)
-class _Tour:
+class Tour:
     """The options of the command."""
 
     once: bool
@@ -69,134 +66,51 @@ class _Tour:
     context: str | None
 
     @property
+    def has_sandbox(self) -> bool:
+        """Whether the chapters about managed resources have a sandbox of their own."""
+        return self.kubeconfig is None
+
+    @property
     def has_resources(self) -> bool:
+        """Whether there are chapters about managed resources."""
         return self.only != "garden"
 
     @property
+    def has_own_examples(self) -> bool:
+        """Whether the examples are Pergola's, which later chapters build on."""
+        return self.examples is None
+
+    @property
     def has_garden(self) -> bool:
-        is_plain = self.kubeconfig is None and self.examples is None
-        return self.only != "resources" and is_plain
+        """Whether there is a chapter about a Garden."""
+        return self.only != "resources" and self.has_sandbox and self.has_own_examples
 
     @property
     def chapters(self) -> int:
-        from pergola.cli.up import garden, managed_resources
-
-        own_cluster, own_examples = self.kubeconfig is None, self.examples is None
-        number = managed_resources.chapters(own_cluster=own_cluster, own_examples=own_examples)
-        return self.has_resources * number + self.has_garden * garden.CHAPTERS
+        """How many chapters there are."""
+        resources = self.has_sandbox + 1 + self.has_own_examples
+        return self.has_resources * resources + self.has_garden + 1
 
 
-async def _up(tour: _Tour) -> None:
-    from rich.console import Console
-
-    from pergola.runtime.logging import configure
+async def _up(tour: Tour) -> bool:
+    """Tell the story; return whether it was told to its end, or went on until it was stopped."""
+    from pergola.cli.up.chapters import tell
+    from pergola.cli.up.journal import journal
+    from pergola.cli.up.story import Story, UpError, console
+    from pergola.runtime.logging import describe
     from pergola.runtime.process.signals import ended_by_signals
 
-    configure("error", "text")
-    console = Console(highlight=False)
-    with ended_by_signals() as stopped:
-        show = asyncio.create_task(_show(tour, console))
+    story = Story(console(), chapters=tour.chapters)
+    with journal(tour.name) as log, ended_by_signals() as stopped:
+        told = asyncio.create_task(tell(tour, story))
         stop = asyncio.create_task(stopped.wait())
-        await asyncio.wait({show, stop}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({told, stop}, return_when=asyncio.FIRST_COMPLETED)
         stop.cancel()
-        if not show.done():
-            console.print("\nStopping …")
-            show.cancel()
-            await asyncio.gather(show, return_exceptions=True)
-        else:
-            await show
-
-
-async def _show(tour: _Tour, console: "Console") -> None:
-    from pergola.cli.up.story import Story
-
-    story = Story(console, chapters=tour.chapters)
-    async with AsyncExitStack() as stack:
-        running: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        commands: list[str] = []
-        if tour.has_resources:
-            running, lines = await _show_resources(tour, story, stack)
-            commands += lines
-        if tour.has_garden:
-            commands += await _show_garden(tour, story, stack)
-        if not tour.once:
-            _print_next_steps(console, commands)
-            await running
-
-
-async def _show_resources(
-    tour: _Tour, story: "Story", stack: AsyncExitStack
-) -> tuple[asyncio.Future[None], list[str]]:
-    """Show the chapters about managed resources.
-
-    Returns:
-        The work of the resource manager, which goes on; and commands that show more.
-    """
-    from pergola.cli.crds.install import install
-    from pergola.cli.up.managed_resources import resource_manager, show_resources
-    from pergola.kube.client import Client
-    from pergola.kube.kubeconfig import load
-
-    path = tour.kubeconfig or await stack.enter_async_context(
-        _sandbox(tour.name, _say(story.console))
-    )
-    client = await stack.enter_async_context(Client.connect(load(path, tour.context)))
-    await install(client)
-    own_cluster = tour.kubeconfig is None
-    manager, running = await stack.enter_async_context(
-        resource_manager(client, webhooks=own_cluster)
-    )
-    await show_resources(
-        client, manager.source, running, story, tour.examples, own_cluster=own_cluster
-    )
-    return running, [
-        f"export KUBECONFIG={path}",
-        "kubectl get managedresources --all-namespaces",
-        "kubectl describe managedresource shop-web",
-        "kubectl -n shop get all",
-    ]
-
-
-async def _show_garden(tour: _Tour, story: "Story", stack: AsyncExitStack) -> list[str]:
-    """Show the chapters about a Garden, and return commands that show more."""
-    from pergola.cli.up.garden import show_garden
-    from pergola.cli.up.garden_places import on_a_node, simulated, why_simulated
-
-    say = _say(story.console)
-    why = "" if tour.simulated else why_simulated()
-    if why:
-        say(f"simulating the nodes of the Garden: {why}")
-    place = simulated if tour.simulated or why else on_a_node
-    runtime = await stack.enter_async_context(place(f"{tour.name}-garden", say))
-    directory = runtime.kubeconfig.parent
-    await show_garden(runtime, story, directory)
-    return [
-        f"export KUBECONFIG={runtime.kubeconfig}",
-        f"pergola garden status --once --config {directory / 'operator.yaml'}",
-        "kubectl get garden,managedresources --all-namespaces",
-        f"kubectl --kubeconfig {directory / 'virtual.kubeconfig'} get namespaces",
-    ]
-
-
-def _print_next_steps(console: "Console", commands: list[str]) -> None:
-    console.print("\nEverything keeps running until Ctrl-C. In another terminal:")
-    for command in commands:
-        console.print(f"    {command}", soft_wrap=True)
-
-
-def _say(console: "Console") -> "Progress":
-    def say(line: str) -> None:
-        console.print(line)
-
-    return say
-
-
-@asynccontextmanager
-async def _sandbox(name: str, say: "Progress") -> AsyncIterator[Path]:
-    from pergola import sandbox
-
-    started = await sandbox.start(name, progress=say)
-    try:
-        yield started.kubeconfig
-    finally:
-        await started.stop()
+        if not told.done():
+            story.console.print("\nStopping: all that was started here ends now.")
+            told.cancel()
+            await asyncio.gather(told, return_exceptions=True)
+            return not tour.once
+        if error := told.exception():
+            raise UpError(f"{story.title}: {describe(error)}; the log is {log}") from error
+    return True

@@ -1,17 +1,18 @@
-"""The chapters of `pergola up` about a Garden: it comes up, is used, and repairs itself."""
+"""The chapter of `pergola up` about a Garden: it comes up, is used, and repairs itself."""
 
 import asyncio
 import shutil
 from collections.abc import AsyncIterator
-from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rich.markup import escape
-from rich.padding import Padding
 
-from pergola.api.objects import Key, name_of, resource_version_of, uid_of
-from pergola.cli.up.story import UpError
+from pergola.api.kinds import DEPLOYMENT
+from pergola.api.objects import Key, name_of
+from pergola.cli.up.garden_progress import show_progress
+from pergola.cli.up.repairs import delete
+from pergola.cli.up.story import UpError, within
 from pergola.shipped import EXAMPLES
 
 if TYPE_CHECKING:
@@ -20,37 +21,37 @@ if TYPE_CHECKING:
     from pergola.cli.up.story import Story
     from pergola.operator.garden.picture import Picture
 
-CHAPTERS: Final = 3
-
 _SECONDS: Final = 900.0
-_REPAIR_SECONDS: Final = 30.0
+_CONFIGURATION: Final = "operator.yaml"
 _REPAIRED: Final = ("garden", "gardener-scheduler")
 _LISTED: Final = "namespaces"
 _EXAMPLE: Final = EXAMPLES / "garden" / "garden.yaml"
 
 
-async def show_garden(place: "Place", story: "Story", directory: Path) -> None:
+async def show_garden(place: "Place", story: "Story") -> None:
     """Bring a Garden up, use its virtual cluster, and delete an object that is then restored.
-
-    Args:
-        directory: Receives the kubeconfig of the virtual cluster.
 
     Raises:
         UpError: Something did not happen in time.
     """
-    story.chapter(f"Bring up a Garden on {place.title}")
+    directory = place.kubeconfig.parent
     await _bring_up(place, story, directory)
-    story.chapter("Use its virtual cluster")
-    await _use(place, story, directory)
-    story.chapter("Repair an object of the Garden")
-    await _repair(place, story)
+    virtual = await _use(place, story, directory)
+    key = Key(*_REPAIRED)
+    seconds = await delete(place.client, DEPLOYMENT, key)
+    story.say(f"Deleted Deployment {key}: restored after [bold]{seconds * 1000:.0f} ms[/]")
+    story.try_it(
+        place.kubeconfig,
+        f"pergola garden status --once --config {directory / _CONFIGURATION}",
+        "kubectl get gardens,managedresources --all-namespaces",
+        "kubectl -n garden delete deployment gardener-scheduler",
+        f"kubectl --kubeconfig {virtual} get {_LISTED}",
+    )
 
 
 async def _bring_up(place: "Place", story: "Story", directory: Path) -> None:
     """Show the tasks while they run, then the health of the Garden."""
     from pergola.cli.garden.runtime_cluster import runtime_template
-    from pergola.cli.garden.status_live import show
-    from pergola.cli.garden.status_tree import health
     from pergola.operator.garden.picture import following
 
     garden = _garden(story)
@@ -58,19 +59,18 @@ async def _bring_up(place: "Place", story: "Story", directory: Path) -> None:
     began = loop.time()
     await place.client.create(garden)
     template = await runtime_template(place.client, _configuration(place, directory))
-    try:
-        async with (
-            asyncio.timeout(_SECONDS),
-            following(place.client, name_of(garden), template) as pictures,
-        ):
-            last = await show(_until_succeeded(pictures), story.console)
-            seconds = loop.time() - began
-            story.say(f"[green]Succeeded[/] after [bold]{seconds:.0f} s[/]; checking its health")
-            while not _is_healthy(last):
-                last = await anext(pictures)
-    except TimeoutError:
-        raise UpError(f"the Garden was not ready after {_SECONDS:.0f} s") from None
-    story.console.print(Padding(health(last), (0, 0, 0, 4)))
+    what = f"Garden {name_of(garden)} to be healthy (`pergola garden why` says more)"
+    async with (
+        within(_SECONDS, what),
+        following(place.client, name_of(garden), template) as pictures,
+    ):
+        last = await show_progress(_until_succeeded(pictures), story)
+        seconds = loop.time() - began
+        story.say(f"[green]Succeeded[/] after [bold]{seconds:.0f} s[/]; its conditions:")
+        while not _is_healthy(last):
+            last = await anext(pictures)
+    for condition in last.conditions:
+        story.line(f"{condition.get('type'):33}{condition.get('status')}")
 
 
 def _garden(story: "Story") -> "JsonObject":
@@ -80,7 +80,7 @@ def _garden(story: "Story") -> "JsonObject":
     garden = parse(_EXAMPLE.read_text())
     if not isinstance(garden, dict):
         raise UpError(f"{_EXAMPLE} is not an object")
-    story.say(f"Applying {_EXAMPLE}")
+    story.say(f"Applied {escape(str(_EXAMPLE))}")
     return garden
 
 
@@ -91,7 +91,7 @@ def _configuration(place: "Place", directory: Path) -> Path:
     from pergola.sandbox.directory import write
 
     content: JsonObject = {"apiVersion": API_VERSION, "kind": KIND, "featureGates": place.gates}
-    return write(directory / "operator.yaml", dump(content))
+    return write(directory / _CONFIGURATION, dump(content))
 
 
 async def _until_succeeded(pictures: "AsyncIterator[Picture]") -> "AsyncIterator[Picture]":
@@ -105,17 +105,18 @@ def _is_healthy(picture: "Picture") -> bool:
     return all(each.get("status") == "True" for each in picture.conditions)
 
 
-async def _use(place: "Place", story: "Story", directory: Path) -> None:
-    """List objects of the virtual cluster, with kubectl if it is installed."""
+async def _use(place: "Place", story: "Story", directory: Path) -> Path:
+    """List objects of the virtual cluster, with kubectl if it is installed; return a kubeconfig."""
     from pergola.kube.yaml import dump
     from pergola.sandbox.directory import write
 
     file = write(directory / "virtual.kubeconfig", dump(await place.virtual()))
-    story.hint(f"kubectl --kubeconfig {file} get {_LISTED}")
+    story.say(f"Its virtual cluster answers `kubectl get {_LISTED}`:")
     kubectl = shutil.which("kubectl")
     text = await (_kubectl(kubectl, file) if kubectl else _listed(file))
     for line in text.splitlines():
-        story.say(escape(line))
+        story.line(line)
+    return file
 
 
 async def _kubectl(program: str, kubeconfig: Path) -> str:
@@ -138,34 +139,3 @@ async def _listed(kubeconfig: Path) -> str:
 
     async with Client.connect(load(kubeconfig)) as client:
         return "\n".join(name_of(each) for each in await client.list(NAMESPACE))
-
-
-async def _repair(place: "Place", story: "Story") -> None:
-    """Delete a Deployment of Gardener, and measure how long it is away."""
-    from pergola.api.kinds import DEPLOYMENT
-    from pergola.kube.selectors import select_name
-    from pergola.kube.watch import watch
-
-    key = Key(*_REPAIRED)
-    deleted = await place.client.get(DEPLOYMENT, key)
-    resource = await place.client.resource(DEPLOYMENT)
-    loop = asyncio.get_running_loop()
-    began = loop.time()
-    await place.client.delete(DEPLOYMENT, key, uid=uid_of(deleted))
-    story.say(f"Deleted Deployment {key}")
-    events = watch(
-        place.client,
-        resource,
-        key.namespace,
-        fields=select_name(key.name),
-        resource_version=resource_version_of(deleted),
-        timeout_seconds=60,
-    )
-    try:
-        async with asyncio.timeout(_REPAIR_SECONDS), aclosing(events):
-            async for event in events:
-                if uid_of(event.object) not in ("", uid_of(deleted)):
-                    break
-    except TimeoutError:
-        raise UpError(f"Deployment {key} was not restored in {_REPAIR_SECONDS:.0f} s") from None
-    story.say(f"Restored after [bold]{(loop.time() - began) * 1000:.0f} ms[/]")

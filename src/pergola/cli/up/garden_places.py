@@ -4,16 +4,21 @@ On a real node the operator runs from its chart, and everything else as pods. On
 operator is part of this process, and the virtual cluster is a second control plane of processes.
 """
 
+import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from pergola.cli.up.builds import announce, missing_for_a_node, missing_programs
+from pergola.sandbox import binaries
+from pergola.sandbox.on_demand import GARDENER_APISERVER, HELM
+
 if TYPE_CHECKING:
     from pergola.api.objects import JsonObject
+    from pergola.cli.up.story import Story
     from pergola.kube.client import Client
-    from pergola.sandbox import Progress
 
 _GATEWAY: Final = ("virtual-garden-istio-ingress", "istio-ingressgateway")
 
@@ -50,17 +55,19 @@ def why_simulated() -> str:
 
 
 @asynccontextmanager
-async def on_a_node(name: str, say: "Progress") -> AsyncGenerator[Place]:
+async def on_a_node(name: str, story: "Story") -> AsyncGenerator[Place]:
     """Start a real node with the operator, and stop it when the block ends."""
     from pergola.cli.garden.kubeconfig import at_address
     from pergola.kube.client import Client
     from pergola.kube.kubeconfig import load
     from pergola.testing.garden_node import GATES, garden_node
 
-    async with (
-        garden_node(name, say) as sandbox,
-        Client.connect(load(sandbox.kubeconfig)) as client,
-    ):
+    missing = await asyncio.to_thread(missing_for_a_node)
+    announce(story, missing, "up to an hour on two cores")
+    async with AsyncExitStack() as stack:
+        with story.working() as progress:
+            sandbox = await stack.enter_async_context(garden_node(name, progress))
+        client = await stack.enter_async_context(Client.connect(load(sandbox.kubeconfig)))
 
         async def virtual() -> "JsonObject":
             document = await _access(sandbox.kubeconfig, internal=False)
@@ -70,13 +77,20 @@ async def on_a_node(name: str, say: "Progress") -> AsyncGenerator[Place]:
 
 
 @asynccontextmanager
-async def simulated(name: str, say: "Progress") -> AsyncGenerator[Place]:
+async def simulated(name: str, story: "Story") -> AsyncGenerator[Place]:
     """Start simulated nodes, run the operator in this process, and end both with the block."""
     from pergola.sandbox.simulated import garden_site
     from pergola.testing.garden_world import operating
     from pergola.testing.waiting import running
 
-    async with garden_site(name, say) as site, running(*site.units), operating(site):
+    programs = (HELM, GARDENER_APISERVER)
+    announce(story, missing_programs(programs), "about ten minutes on two cores")
+    async with AsyncExitStack() as stack:
+        with story.working() as progress:
+            await asyncio.to_thread(binaries.find, programs, progress)
+            site = await stack.enter_async_context(garden_site(name, progress))
+            await stack.enter_async_context(running(*site.units))
+            await stack.enter_async_context(operating(site))
 
         async def virtual() -> "JsonObject":
             document = await _access(site.sandbox.kubeconfig, internal=True)

@@ -2,36 +2,27 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from rich.markup import escape
+
 from pergola.api.kinds import CONFIG_MAP
+from pergola.api.texts import counted
+from pergola.cli.up.repairs import delete, edit
 from pergola.cli.up.story import UpError
 from pergola.runtime.task_group import TaskGroup
 from pergola.shipped import EXAMPLES
 
 if TYPE_CHECKING:
-    from pergola.api.objects import Key
+    from pergola.api.objects import JsonObject, Key
     from pergola.cli.up.story import Story
     from pergola.kube.client import Client
     from pergola.resource_manager.manager import ResourceManager
     from pergola.resource_manager.source import Source
 
-_READY_SECONDS: Final = 120.0
-_REPAIR_SECONDS: Final = 10.0
-
-
-def chapters(*, own_cluster: bool, own_examples: bool) -> int:
-    """Return the number of chapters.
-
-    Args:
-        own_cluster: Whether the cluster is a sandbox, whose API server reaches this process.
-        own_examples: Whether Pergola's examples are applied, on which the later chapters build.
-    """
-    if not own_examples:
-        return 1
-    return 5 if own_cluster else 3
+_READY_SECONDS: Final = 180.0
 
 
 async def show_resources(
@@ -40,37 +31,22 @@ async def show_resources(
     running: asyncio.Task[None],
     story: "Story",
     examples: Path | None,
-    *,
-    own_cluster: bool,
 ) -> None:
     """Apply examples, and show what the resource manager makes of them.
 
     Args:
         running: The resource manager.
-        examples: A folder of manifests; None for Pergola's.
+        examples: A folder of manifests; None for Pergola's, of which objects are then repaired.
 
     Raises:
         UpError: A step failed, or took too long.
     """
-    from pergola.cli.up.aws import show_aws
-    from pergola.cli.up.tour import show_network_policies, show_token, show_webhooks
-
     folder = examples or EXAMPLES / "managed-resource"
     applied = await apply_examples(client, folder)
-    story.chapter(f"Keep {len(applied)} ManagedResources in shape")
-    story.say(f"Applied from {folder}")
+    story.say(f"Applied {counted(len(applied), 'ManagedResource')} of {escape(str(folder))}")
     await until_ready(source, applied, running, story)
-    if examples is not None:
-        return
-    await show_repair(client, story)
-    story.chapter("Renew a token, and write NetworkPolicies")
-    await show_token(client, story)
-    await show_network_policies(client, story)
-    if own_cluster:
-        story.chapter("Change pods at admission")
-        await show_webhooks(client, story)
-        story.chapter("Create infrastructure in AWS, simulated by moto")
-        await show_aws(client, story)
+    if examples is None:
+        await show_repairs(client, story)
 
 
 @asynccontextmanager
@@ -149,6 +125,7 @@ async def until_ready(
 ) -> None:
     """Show a live table until everything is applied, healthy and rolled out."""
     from rich.live import Live
+    from rich.padding import Padding
 
     from pergola.cli.up.table import is_ready, table
 
@@ -156,54 +133,39 @@ async def until_ready(
     began = loop.time()
     changed = asyncio.Event()
     source.resources.subscribe(lambda _: changed.set())
-    with Live(console=story.console, refresh_per_second=8) as live:
+    with Live(console=story.console, refresh_per_second=8, transient=True) as live:
         while True:
             rows = [(key, source.resource(key)) for key in keys]
             objects = [(key, seen.unpack() if seen else None) for key, seen in rows]
-            live.update(table(objects))
+            live.update(Padding(table(objects), (0, 0, 0, 4)))
             if all(resource is not None and is_ready(resource) for _, resource in objects):
                 break
             if running.done():
                 await running
             if loop.time() - began > _READY_SECONDS:
-                raise UpError(f"not ready after {_READY_SECONDS:.0f} s; the table shows why")
+                raise UpError(f"waited {_READY_SECONDS:.0f} s for {_unready(objects)}")
             changed.clear()
             with suppress(TimeoutError):
                 async with asyncio.timeout(0.5):
                     await changed.wait()
-    story.console.print()
+    story.show(table(objects))
     story.say(f"All applied, healthy and rolled out after {loop.time() - began:.1f} s.")
 
 
-async def show_repair(client: "Client", story: "Story") -> None:
-    """Edit an object as a user of kubectl would, and measure its repair."""
-    from pergola.api.objects import Key
-    from pergola.kube.selectors import select_name
-    from pergola.kube.watch import watch
+def _unready(objects: list[tuple["Key", "JsonObject | None"]]) -> str:
+    """Return which ManagedResources are not ready, with the reasons."""
+    from pergola.cli.up.table import is_ready, reason
 
-    story.chapter("Repair a manual edit")
-    gvk, key = CONFIG_MAP, Key("shop", "web-features")
-    before = await client.get(gvk, key)
-    resource = await client.resource(gvk)
-    loop = asyncio.get_running_loop()
-    edited = await client.patch(gvk, key, {"data": {"checkout": "off"}})
-    began = loop.time()
-    story.say(f"Edited ConfigMap {key}: checkout=off")
-    events = watch(
-        client,
-        resource,
-        key.namespace,
-        fields=select_name(key.name),
-        resource_version=edited["metadata"]["resourceVersion"],
-        timeout_seconds=60,
-    )
-    try:
-        async with asyncio.timeout(_REPAIR_SECONDS), aclosing(events):
-            async for event in events:
-                if event.type == "MODIFIED" and event.object["data"] == before["data"]:
-                    break
-    except TimeoutError:
-        raise UpError(f"ConfigMap {key} was not repaired in {_REPAIR_SECONDS:.0f} s") from None
-    milliseconds = (loop.time() - began) * 1000
-    back = before["data"]["checkout"]
-    story.say(f"Repaired after [bold]{milliseconds:.0f} ms[/]: checkout={back}")
+    unready = [(key, obj) for key, obj in objects if obj is None or not is_ready(obj)]
+    return "; ".join(f"ManagedResource {key}: {reason(obj)}" for key, obj in unready)
+
+
+async def show_repairs(client: "Client", story: "Story") -> None:
+    """Edit an object and delete it, as a user of kubectl would, and measure each repair."""
+    from pergola.api.objects import Key
+
+    key = Key("shop", "web-features")
+    seconds = await edit(client, CONFIG_MAP, key, {"checkout": "off"})
+    story.say(f"Edited ConfigMap {key}: reverted after [bold]{seconds * 1000:.0f} ms[/]")
+    seconds = await delete(client, CONFIG_MAP, key)
+    story.say(f"Deleted ConfigMap {key}: restored after [bold]{seconds * 1000:.0f} ms[/]")

@@ -3,28 +3,35 @@
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from rich.padding import Padding
+    from rich.table import Table
 
     from pergola.api.objects import JsonObject, Key
 
 _CONDITIONS: Final = {"Applied": "True", "Healthy": "True", "Progressing": "False"}
 
 
-def table(rows: list[tuple["Key", "JsonObject | None"]]) -> "Padding":
+def table(rows: list[tuple["Key", "JsonObject | None"]]) -> "Table":
     """Return the table of these ManagedResources with their conditions; None if one is absent."""
-    from rich.padding import Padding
     from rich.table import Table
 
     table = Table(box=None, header_style="dim", pad_edge=False)
-    for column in ("MANAGEDRESOURCE", "OBJECTS", "APPLIED", "HEALTHY", "PROGRESSING", ""):
+    for column in ("MANAGEDRESOURCE", "OBJECTS", "APPLIED", "HEALTHY", "PROGRESSING"):
         table.add_column(column)
     for key, resource in rows:
         states = [_condition(resource, f"Resources{what}") for what in _CONDITIONS]
         count = len(((resource or {}).get("status") or {}).get("resources") or [])
-        why = next((m for s, m, good in states if s != good and s), "")
         cells = [_coloured(status, good) for status, _, good in states]
-        table.add_row(str(key), str(count), *cells, why.partition("\n")[0][:60])
-    return Padding(table, (0, 0, 0, 4))
+        table.add_row(str(key), str(count), *cells)
+    return table
+
+
+def reason(resource: "JsonObject | None") -> str:
+    """Return in one line why a ManagedResource is not ready."""
+    if resource is None:
+        return "it does not exist"
+    states = [_condition(resource, f"Resources{what}") for what in _CONDITIONS]
+    why = next((message for status, message, good in states if status not in ("", good)), "")
+    return " ".join(why.split()) or "it was not reconciled"
 
 
 def _condition(resource: "JsonObject | None", kind: str) -> tuple[str, str, str]:

@@ -1,11 +1,10 @@
 """The chapters of `pergola up` about tokens, NetworkPolicies and webhooks."""
 
-import asyncio
 import base64
 from typing import TYPE_CHECKING, Final
 
 from pergola.api.kinds import NETWORK_POLICY, SECRET
-from pergola.cli.up.story import UpError
+from pergola.cli.up.story import within
 
 if TYPE_CHECKING:
     from pergola.api.objects import GroupVersionKind, JsonObject, Key
@@ -13,7 +12,7 @@ if TYPE_CHECKING:
     from pergola.cli.up.story import Story
     from pergola.kube.client import Client
 
-_SECONDS: Final = 20.0
+_SECONDS: Final = 120.0
 _NAMESPACE: Final = "shop"
 _ACCESS: Final = "access-web"
 _ROLE: Final = {"gardener.cloud/role": "shoot"}
@@ -84,8 +83,7 @@ async def show_token(client: "Client", story: "Story") -> None:
     )
     user = map_at(review, "status", "user").get("username", "an unknown user")
     renewal = map_at(secret, "metadata", "annotations")[f"{name}/token-renew-timestamp"]
-    story.say(f"Secret {key} got a token of [bold]{user}[/], to be renewed at {renewal}")
-    story.hint("pergola tokens")
+    story.say(f"Token for [bold]{user}[/], renewed at {renewal:.16}")
 
 
 async def show_network_policies(client: "Client", story: "Story") -> None:
@@ -93,12 +91,11 @@ async def show_network_policies(client: "Client", story: "Story") -> None:
     from pergola.api.objects import Key
 
     labels = "networking.resources.gardener.cloud/service-name=web"
-    async with asyncio.timeout(_SECONDS):
+    async with within(_SECONDS, f"NetworkPolicies of Service {_NAMESPACE}/web"):
         while not (found := await client.list(NETWORK_POLICY, _NAMESPACE, labels=labels)):
             await client.get_raw("/version")
     names = sorted(Key.of(policy).name for policy in found)
-    story.say(f"Service {_NAMESPACE}/web got the NetworkPolicies {', '.join(names)}")
-    story.hint(f"pergola network-policy explain {_NAMESPACE}/web")
+    story.say(f"NetworkPolicies of Service {_NAMESPACE}/web: {', '.join(names)}")
 
 
 async def show_webhooks(client: "Client", story: "Story") -> None:
@@ -120,24 +117,20 @@ async def show_webhooks(client: "Client", story: "Story") -> None:
         "metadata": {"name": "plain", "namespace": "control-plane"},
         "spec": {"containers": [{"name": "c", "image": "registry.example/c:1"}]},
     }
-    async with asyncio.timeout(_SECONDS):
+    async with within(_SECONDS, "a webhook to change a Pod"):
         while True:  # the API server may not have seen the registration yet
             created = await client.create(pod, dry_run=True)
             if profile := map_at(created, "spec", "securityContext", "seccompProfile"):
                 break
     kind = profile.get("type")
-    story.say(f"A Pod without a seccomp profile (a dry run) got the profile [bold]{kind}[/]")
-    story.hint("pergola explain -f pod.yaml")
+    story.say(f"A Pod without a seccomp profile got [bold]{kind}[/] from a webhook (a dry run)")
 
 
 async def _until(client: "Client", gvk: "GroupVersionKind", key: "Key", data: str) -> "JsonObject":
     """Wait until a Secret has a data key."""
     from pergola.api.objects import map_at
 
-    try:
-        async with asyncio.timeout(_SECONDS):
-            while data not in map_at(secret := await client.get(gvk, key), "data"):
-                await client.get_raw("/version")
-            return secret
-    except TimeoutError:
-        raise UpError(f"Secret {key} had no {data} after {_SECONDS:.0f} s") from None
+    async with within(_SECONDS, f"Secret {key} to have a {data}"):
+        while data not in map_at(secret := await client.get(gvk, key), "data"):
+            await client.get_raw("/version")
+        return secret

@@ -1,0 +1,45 @@
+"""Announcements of builds, before they begin."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from pergola.sandbox import binaries
+
+if TYPE_CHECKING:
+    from pergola.cli.up.story import Story
+    from pergola.sandbox.components import Components
+
+_NAMED_AT_MOST: Final = 5
+
+
+def announce(story: "Story", missing: Sequence[str], about: str) -> None:
+    """Say that the missing programs are built first, and how long that takes.
+
+    Args:
+        about: The time where none has been built before.
+    """
+    if not missing:
+        return
+    many = f"{len(missing)} programs and images"
+    names = many if len(missing) > _NAMED_AT_MOST else ", ".join(missing)
+    story.say(f"Building {names} from source: {about}, once. They stay in {binaries.cache()}.")
+
+
+def missing_programs(components: "Components") -> list[str]:
+    """Return the programs that were not built yet."""
+    found = binaries.present(components)
+    return [component for component in components if component not in found]
+
+
+def missing_for_a_node() -> list[str]:
+    """Return the programs and images of a Garden on a real node that were not built yet."""
+    from pergola.sandbox import WITH_NODE
+    from pergola.sandbox.components import OWN_COMPONENTS
+    from pergola.sandbox.images.build import built
+    from pergola.sandbox.images.catalogue import GARDEN_IMAGES, named
+    from pergola.sandbox.node.components import TOOLS
+    from pergola.sandbox.on_demand import HELM
+
+    programs = [c for c in (*WITH_NODE, *TOOLS, HELM) if c not in OWN_COMPONENTS]
+    images = [offer.name for offer in named(GARDEN_IMAGES) if built(offer) is None]
+    return list(dict.fromkeys([*missing_programs(tuple(programs)), *images]))

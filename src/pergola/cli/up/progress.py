@@ -1,0 +1,67 @@
+"""Progress of long steps: one line that changes on a terminal, a line now and then in a log."""
+
+from time import monotonic
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, Self
+
+from rich.markup import escape
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_EVERY_SECONDS: Final = 30.0
+_DONE: Final = ": done in "
+
+
+class Lines:
+    """A receiver of progress lines `STEP: STATE`, which may come from any thread.
+
+    Without a terminal, a line is printed when its step begins or is done, and then every half
+    minute.
+    """
+
+    def __init__(self, console: "Console", indent: int) -> None:
+        self._console = console
+        self._indent = " " * indent
+        self._status = console.status("", spinner="dots") if console.is_terminal else None
+        self._step = ""
+        self._printed = 0.0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._status is not None:
+            self._status.stop()
+
+    def show(self, line: str) -> None:
+        """Show a line."""
+        if self._status is not None:
+            self._status.update(f"[dim]{self._cut(line)}[/]")
+            self._status.start()
+            if _DONE in line:
+                self._print(line)
+        elif self._is_due(line):
+            self._print(line)
+
+    def _is_due(self, line: str) -> bool:
+        step, _, _ = line.partition(": ")
+        now = monotonic()  # there is no event loop in a thread
+        is_news = step != self._step or _DONE in line or now - self._printed >= _EVERY_SECONDS
+        if is_news:
+            self._step, self._printed = step, now
+        return is_news
+
+    def _print(self, line: str) -> None:
+        self._console.print(f"[dim]{self._cut(line)}[/]")
+
+    def _cut(self, line: str) -> str:
+        """Return the line as it fits, with room for the spinner."""
+        room = self._console.width - len(self._indent) - 2
+        text = line if len(line) <= room else f"{line[: room - 1]}…"
+        return self._indent + escape(text)

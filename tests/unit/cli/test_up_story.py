@@ -1,0 +1,156 @@
+"""The layout of `pergola up`: it fits into 80 columns, with and without a terminal."""
+
+import asyncio
+import io
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from pergola.cli.up import progress
+from pergola.cli.up.chapters import TITLES
+from pergola.cli.up.journal import journal
+from pergola.cli.up.story import WIDTH, Story, UpError, broken, console, within
+from pergola.runtime.logging import configure
+
+LONG = "a sentence about something that happens here " * 6
+COMMAND = (
+    "pergola aws show infrastructure/created -n shoot--up--created "
+    "--endpoint-url http://127.0.0.1:36549"
+)
+
+
+def story(*, terminal: bool = False) -> tuple[Story, io.StringIO]:
+    stream = io.StringIO()
+    plain = Console(
+        file=stream, width=WIDTH, highlight=False, force_terminal=terminal, no_color=terminal
+    )
+    return Story(plain, chapters=2), stream
+
+
+def test_all_text_fits_into_the_page_without_spaces_at_the_end() -> None:
+    told, stream = story()
+    told.chapter("A title", LONG)
+    told.say(LONG)
+    told.line(LONG)
+    told.try_it(
+        Path("/run/user/1000/pergola-1000/sandbox-up/kubeconfig"), COMMAND, "kubectl get nodes"
+    )
+    with told.working() as show:
+        show(LONG)
+    lines = stream.getvalue().splitlines()
+    assert max(map(len, lines)) <= WIDTH
+    assert [line for line in lines if line != line.rstrip()] == []
+    assert lines[1] == "1/2 A title"
+
+
+def test_a_broken_command_is_one_command_for_a_shell() -> None:
+    lines = broken(COMMAND, 74)
+    assert len(lines) > 1
+    assert max(map(len, lines)) <= 74
+    joined = "".join(line.removesuffix("\\") for line in lines)
+    assert shlex.split(joined) == shlex.split(COMMAND)
+
+
+def test_a_short_command_stays_in_one_line() -> None:
+    assert broken("kubectl get nodes", 74) == ["kubectl get nodes"]
+
+
+def test_commands_of_pergola_come_with_the_path_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin")
+    told, stream = story()
+    told.try_it(Path("/kubeconfig"), "pergola tokens")
+    folder = Path(sys.executable).parent
+    assert f"export PATH={folder}:$PATH" in stream.getvalue()
+
+
+def test_commands_of_kubectl_need_a_kubeconfig_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin")
+    told, stream = story()
+    told.try_it(Path("/kubeconfig"), "kubectl get nodes")
+    assert [line.strip() for line in stream.getvalue().splitlines()[1:]] == [
+        "export KUBECONFIG=/kubeconfig",
+        "kubectl get nodes",
+    ]
+
+
+def test_markup_in_progress_of_others_is_text() -> None:
+    told, stream = story()
+    with told.working() as show:
+        show("[1/5] etcd: 3 packages compiled, 5 s")
+    assert stream.getvalue() == "    [1/5] etcd: 3 packages compiled, 5 s\n"
+
+
+def test_a_log_has_few_lines_of_a_long_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr(progress, "monotonic", lambda: now)
+    told, stream = story()
+    with told.working() as show:
+        for _ in range(13):
+            show(f"[1/2] etcd: {now:.0f} packages compiled, {now:.0f} s")
+            now += 5
+        show("[1/2] etcd: done in 65 s")
+        show("[2/2] kwok: in progress, 5 s")
+    assert [line.strip() for line in stream.getvalue().splitlines()] == [
+        "[1/2] etcd: 0 packages compiled, 0 s",
+        "[1/2] etcd: 30 packages compiled, 30 s",
+        "[1/2] etcd: 60 packages compiled, 60 s",
+        "[1/2] etcd: done in 65 s",
+        "[2/2] kwok: in progress, 5 s",
+    ]
+
+
+def test_a_terminal_keeps_only_what_is_done() -> None:
+    told, stream = story(terminal=True)
+    with told.working() as show:
+        show("[1/2] etcd: in progress, 5 s")
+        show("[1/2] etcd: done in 65 s")
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", stream.getvalue())
+    assert "[1/2] etcd: done in 65 s\n" in text
+    assert "in progress, 5 s\n" not in text
+
+
+def test_no_color_is_honoured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert console().no_color
+
+
+def test_a_wide_terminal_is_not_filled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    assert console().width == WIDTH
+
+
+async def test_a_wait_that_is_over_names_what_it_waited_for() -> None:
+    with pytest.raises(UpError, match="waited 0 s for the moon"):
+        async with within(0.0, "the moon"):
+            await asyncio.Event().wait()
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path / "pergola"
+
+
+def test_the_log_of_a_story_that_went_well_is_removed(cache: Path) -> None:
+    with journal("up"):
+        assert (cache / "up.log").exists()
+    configure()
+    assert not (cache / "up.log").exists()
+
+
+def test_the_log_of_a_failure_stays_and_has_the_reason(cache: Path) -> None:
+    with pytest.raises(ValueError, match="the reason"), journal("up") as path:
+        raise ValueError("the reason")
+    configure()
+    assert path == cache / "up.log"
+    assert "the demonstration failed" in path.read_text()
+    assert "ValueError: the reason" in path.read_text()
+
+
+def test_the_readme_names_all_chapters() -> None:
+    text = (Path(__file__).parents[3] / "README.md").read_text()
+    assert [title for title in TITLES if title not in text] == []
