@@ -1,4 +1,4 @@
-"""Set up what all tests share: event loops, hypothesis, and the resource manager on the node.
+"""Set up what all tests share: event loops, hypothesis, order, and the deployed resource manager.
 
 `--hypothesis-profile=nightly` gives every property 20,000 examples.
 """
@@ -17,6 +17,8 @@ from pergola.sandbox import Sandbox
 from pergola.testing.deployed_manager import install, turn
 
 NIGHTLY_EXAMPLES = 20_000
+LONG = 900.0
+"""The time limit in seconds from which on a test takes minutes."""
 
 # A slow machine is not a defect: no example has a deadline, the tests have their time limits.
 settings.register_profile("default", deadline=None)
@@ -42,6 +44,21 @@ def pytest_collection() -> Iterator[None]:
         gc.enable()
         gc.collect()
         gc.freeze()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run tests that take minutes first, in their order: other workers would wait for a last one.
+
+    They are together, too, so that one worker runs most of them: others steal from the end.
+    """
+    items.sort(key=is_short)
+
+
+def is_short(item: pytest.Item) -> bool:
+    """Return whether the time limit of a test is less than `LONG`."""
+    limit = item.get_closest_marker("timeout")
+    return limit is None or limit.args[0] < LONG
 
 
 @pytest.fixture(scope="session")
