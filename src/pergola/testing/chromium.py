@@ -83,14 +83,14 @@ class Tab:
             raise PageError(orjson.dumps(answer["exceptionDetails"]).decode())
         return answer["result"].get("value")
 
-    async def until(self, condition: str) -> None:
+    async def until(self, condition: str, patience: float = PATIENCE) -> None:
         """Wait until an expression is true, in the same or a later page of this tab."""
         wait = f"""new Promise((done) => {{
           const look = () => (({condition}) ? done(true) : setTimeout(look, 20));
           look();
         }})"""
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(patience):
                 while True:
                     with suppress(PageError, _Gone):
                         await self.run(wait)
@@ -120,8 +120,11 @@ class Tab:
         )
 
     async def prefer(self, scheme: str) -> None:
-        """Prefer a `light` or a `dark` page."""
-        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        """Prefer a `light` or a `dark` page, without animations."""
+        features = [
+            {"name": "prefers-color-scheme", "value": scheme},
+            {"name": "prefers-reduced-motion", "value": "reduce"},
+        ]
         await self.call("Emulation.setEmulatedMedia", features=features)
 
     async def screenshot(self) -> bytes:

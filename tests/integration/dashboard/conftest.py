@@ -1,17 +1,26 @@
 """Fixtures: dashboards over the shared cluster, for one person and for several."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from pergola.cli.dashboard.answers import answers
+from pergola.cli.dashboard.networks import draw_network
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
-from pergola.testing.crds import install_crds, install_extension_crds
+from pergola.testing.aws.corrections import CorrectedAws
+from pergola.testing.aws.fixtures import aws, client, moto_server
+from pergola.testing.chromium import ChromiumMissing, Tab, browser_tab
+from pergola.testing.crds import install_crds, install_extension_crds, install_operator_crds
 from pergola.testing.dashboard_cluster import ClusterSite, cluster_site
 from pergola.testing.dashboard_site import DashboardSite, dashboard_site
+from pergola.testing.lone_cluster import lone_client, lone_sandbox
 from pergola.testing.namespaces import create_namespace, delete_namespace
+
+__all__ = ["aws", "client", "lone_client", "lone_sandbox", "moto_server"]
 
 
 @pytest.fixture
@@ -49,3 +58,38 @@ async def other_namespace(
     name = await create_namespace(cluster_client, f"other-{request.node.name}")
     yield name
     await delete_namespace(cluster_client, name)
+
+
+@pytest.fixture
+async def browser() -> AsyncIterator[Tab]:
+    """Yield a browser without a page; skip if there is none."""
+    try:
+        async with browser_tab() as opened:
+            await opened.resize(1280, 800)
+            yield opened
+    except ChromiumMissing as missing:
+        pytest.skip(str(missing))
+
+
+@pytest.fixture
+async def tab(browser: Tab, locked: DashboardSite) -> Tab:
+    """Return a page that has opened the printed link."""
+    await enter(browser, locked)
+    return browser
+
+
+@pytest.fixture
+async def lone_tab(browser: Tab, lone_client: Client, aws: CorrectedAws) -> AsyncIterator[Tab]:
+    """Yield the page of a cluster that nobody else changes, with an AWS account."""
+    await install_operator_crds(lone_client)
+    await install_extension_crds(lone_client)
+    picture = partial(draw_network, endpoint_url=aws.url)
+    async with dashboard_site(lone_client, replace(answers(), picture=picture)) as site:
+        await enter(browser, site)
+        yield browser
+
+
+async def enter(tab: Tab, site: DashboardSite) -> None:
+    """Open the printed link, and wait until the page is live."""
+    await tab.open(site.links[-1])
+    await tab.until("document.querySelector('#live')?.className === 'on'")

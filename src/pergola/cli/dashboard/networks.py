@@ -7,10 +7,13 @@ if TYPE_CHECKING:
     from pergola.kube.client import Client
 
 
-async def draw_network(client: "Client", key: "Key") -> str:
+async def draw_network(client: "Client", key: "Key", endpoint_url: str = "") -> str:
     """Draw the network of an Infrastructure as AWS has it now, as SVG.
 
     Its Secret is read with the client, and AWS with the credentials in it.
+
+    Args:
+        endpoint_url: Of AWS; that of the region by default.
 
     Raises:
         Unanswered: The network cannot be observed; the text says why.
@@ -27,7 +30,7 @@ async def draw_network(client: "Client", key: "Key") -> str:
         if subject.credentials is None:
             # Those of this process are for its operator, not for everyone who opens the page.
             raise Unanswered(f"Infrastructure {key} names no Secret with credentials")
-        async with observed(subject, "") as work:
+        async with observed(subject, endpoint_url) as work:
             return svg(things(work.wanted, work.snapshot, work.state))
     except (AwsCheckError, CloudError, ExtensionError) as error:
         raise Unanswered(f"the network of Infrastructure {key} cannot be drawn: {error}") from None

@@ -1,32 +1,5 @@
-"""Fixtures for tests of infrastructure in AWS: moto, with its gaps corrected."""
+"""Fixtures for tests of infrastructure in AWS."""
 
-from collections.abc import AsyncIterator, Iterator
+from pergola.testing.aws.fixtures import aws, client, moto_server
 
-import pytest
-
-from pergola.cloud.aws import AwsClient
-from pergola.testing.aws.corrections import QUICK, CorrectedAws
-from pergola.testing.aws.moto import moto
-
-REGION = "eu-west-1"
-
-
-@pytest.fixture(scope="session")
-def moto_server() -> Iterator[str]:
-    """Yield moto's server, one per test process."""
-    with moto() as server:
-        yield server
-
-
-@pytest.fixture
-async def aws(moto_server: str) -> AsyncIterator[CorrectedAws]:
-    """Yield an empty account."""
-    async with CorrectedAws(moto_server) as double:
-        yield double
-
-
-@pytest.fixture
-async def client(aws: CorrectedAws) -> AsyncIterator[AwsClient]:
-    """Yield a client of that account."""
-    async with aws.client(REGION, retry=QUICK) as client:
-        yield client
+__all__ = ["aws", "client", "moto_server"]

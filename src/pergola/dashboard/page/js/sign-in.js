@@ -20,3 +20,4 @@ byId("sign-in").addEventListener("submit", async (event) => {
   }
   field.select();
 });
+byId("enter").disabled = false; // from now on, the form is sent as above

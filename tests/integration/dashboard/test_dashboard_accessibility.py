@@ -1,0 +1,92 @@
+"""axe-core finds nothing on any view, in light and dark."""
+
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import Final
+
+import orjson
+import pytest
+
+from pergola.api.objects import Key
+from pergola.api.operator_v1alpha1 import GARDEN
+from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
+from pergola.dashboard.state.cards import card_id
+from pergola.kube.client import Client
+from pergola.kube.errors import NotFound
+from pergola.testing.axe import load_axe, needs_axe, violations
+from pergola.testing.chromium import Tab
+from pergola.testing.dashboard_cluster import ClusterSite
+from pergola.testing.dashboard_objects import bad, create_managed_resource
+from pergola.testing.dashboard_site import DashboardSite
+from pergola.testing.garden import GARDEN as WITH_UID
+
+pytestmark = [pytest.mark.timeout(900), needs_axe]
+
+PATIENCE: Final = 240.0  # the tasks of a Garden are derived, which takes seconds
+RESOURCE: Final = Key("default", "accessible")
+LOCAL: Final = Key("", "accessible")
+
+
+@pytest.fixture
+async def filled(lone_client: Client, lone_tab: Tab) -> AsyncIterator[Tab]:
+    """Yield the page of a cluster with a ManagedResource in trouble and a Garden."""
+    await create_managed_resource(lone_client, RESOURCE, bad("Deployment web has no replicas"))
+    await lone_client.create({**WITH_UID, "metadata": {"name": LOCAL.name}})
+    for view in ("attention", "objects", "timeline"):
+        await show(lone_tab, f"#/{view}", "document.querySelector('.row')")
+    yield lone_tab
+    for kind, key in ((MANAGED_RESOURCE, RESOURCE), (GARDEN, LOCAL)):
+        with suppress(NotFound):
+            await lone_client.delete(kind, key)
+
+
+async def show(tab: Tab, address: str, condition: str, patience: float = 60.0) -> None:
+    await tab.run(f"location.hash = {orjson.dumps(address).decode()}")
+    await tab.until(condition, patience)
+
+
+def of(kind_and_key: str, part: str = "") -> str:
+    return f"#/objects/{kind_and_key.replace('/', '%2F')}{part}"
+
+
+async def test_axe_finds_nothing_in_the_lists_and_the_details(filled: Tab) -> None:
+    await load_axe(filled)
+    for view in ("attention", "objects", "timeline"):
+        await show(filled, f"#/{view}", "document.querySelector('.row')")
+        assert await violations(filled) == [], view
+
+    details = of(card_id(MANAGED_RESOURCE, RESOURCE))
+    await show(filled, details, "document.querySelector('.why p')")
+    await filled.run("document.querySelector('#details details').open = true")
+    assert await violations(filled) == []
+
+    await filled.press("?")
+    await filled.until("document.querySelector('#keys').open")
+    assert await violations(filled) == []
+
+
+async def test_axe_finds_nothing_in_the_flow_of_a_garden(filled: Tab) -> None:
+    flow = of(card_id(GARDEN, LOCAL), "/flow")
+    await show(filled, flow, "document.querySelectorAll('.task').length > 50", PATIENCE)
+    await load_axe(filled)
+    await filled.run("document.querySelector('.task').click()")
+    assert await violations(filled) == []
+
+
+async def test_axe_finds_nothing_on_the_page_that_names_the_link(
+    browser: Tab, locked: DashboardSite
+) -> None:
+    await browser.open(locked.url)
+    await browser.until("document.querySelector('main.notice')")
+    await load_axe(browser)
+    assert await violations(browser) == []
+
+
+async def test_axe_finds_nothing_on_the_page_to_sign_in(browser: Tab, shared: ClusterSite) -> None:
+    await browser.call("Security.setIgnoreCertificateErrors", ignore=True)
+    await browser.open(shared.url)
+    await browser.until("document.querySelector('#enter')?.disabled === false")
+    await load_axe(browser)
+    assert await violations(browser) == []
+    await browser.run("document.querySelector('#problem').textContent = 'it is refused'")
+    assert await violations(browser) == []

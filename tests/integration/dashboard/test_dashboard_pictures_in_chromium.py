@@ -1,0 +1,144 @@
+"""The flow of a Garden and the network of an Infrastructure, in a real browser."""
+
+import base64
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import Any, Final
+
+import orjson
+import pytest
+
+from pergola.api.infrastructure_v1alpha1 import INFRASTRUCTURE
+from pergola.api.kinds import NAMESPACE
+from pergola.api.objects import JsonObject, Key, generation_of
+from pergola.api.operator_v1alpha1 import GARDEN
+from pergola.cloud.aws import AwsClient
+from pergola.dashboard.state.cards import card_id
+from pergola.kube.client import Client
+from pergola.kube.errors import NotFound
+from pergola.operator.garden.flows import SETUP
+from pergola.providers.aws import state as keys
+from pergola.testing.aws.fixtures import REGION
+from pergola.testing.aws.steps import TECHNICAL_ID, StepsOf
+from pergola.testing.chromium import Tab
+from pergola.testing.crds import install_extension_crds
+from pergola.testing.garden import GARDEN as WITH_UID
+
+pytestmark = pytest.mark.timeout(900)
+
+PATIENCE: Final = 240.0  # the tasks of a Garden are derived, which takes seconds
+LOCAL: Final = Key("", "drawn")
+TASK: Final = "Deploying custom resource definitions for VPA"
+
+
+def address(identity: str, part: str) -> str:
+    return f"'#/objects/' + encodeURIComponent({orjson.dumps(identity).decode()}) + '/{part}'"
+
+
+async def report(client: Client, state: str, description: str, **status: Any) -> None:
+    """Write the status of the Garden as the operator would."""
+    live = await client.get(GARDEN, LOCAL)
+    last = {
+        "type": "Reconcile",
+        "state": state,
+        "progress": 40,
+        "description": description,
+        "lastUpdateTime": "2026-01-01T00:00:00Z",
+    }
+    patch = {"lastOperation": last, "observedGeneration": generation_of(live), **status}
+    await client.patch(GARDEN, LOCAL, {"status": patch}, subresource="status")
+
+
+@pytest.fixture
+async def garden(lone_client: Client, lone_tab: Tab) -> AsyncIterator[str]:
+    """Yield the identity of a Garden, whose flow the page shows."""
+    await lone_client.create({**WITH_UID, "metadata": {"name": LOCAL.name}})
+    identity = card_id(GARDEN, LOCAL)
+    await lone_tab.run(f"location.hash = {address(identity, 'flow')}")
+    await lone_tab.until("document.querySelectorAll('.task.pending').length > 50", PATIENCE)
+    yield identity
+    with suppress(NotFound):
+        await lone_client.delete(GARDEN, LOCAL)
+
+
+async def test_the_flow_of_a_garden_is_drawn_while_it_runs(
+    lone_tab: Tab, lone_client: Client, garden: str
+) -> None:
+    tab = lone_tab
+    await report(lone_client, "Processing", f"Starting {SETUP}")
+    await tab.until("document.querySelector('.task.running')", PATIENCE)
+    await tab.until("document.querySelector('.meter').value === 40")
+    assert await tab.run("document.querySelectorAll('.flow path').length") > 50
+
+    error = {"taskID": TASK, "description": "it is broken", "codes": ["ERR_X"]}
+    await report(lone_client, "Error", "It failed.", lastErrors=[error])
+    await tab.until("document.querySelector('.task.failed')", PATIENCE)
+    await tab.run("document.querySelector('.task.failed').click()")
+    await tab.until(f"document.querySelector('.about').innerText.includes({TASK!r})")
+    await tab.until("document.querySelector('.about').innerText.includes('it is broken')")
+
+    await lone_client.delete(GARDEN, LOCAL)
+    await tab.until("document.body.innerText.includes('the object is gone')", PATIENCE)
+    assert tab.complaints == []
+
+
+@pytest.fixture
+async def cluster(lone_client: Client, client: AwsClient) -> AsyncIterator[StepsOf]:
+    """Yield a network in AWS, whose Infrastructure is in the cluster."""
+    managed = await StepsOf.managed(client, zones=("a", "b"))
+    await install_extension_crds(lone_client)
+    await create_infrastructure(lone_client, managed)
+    yield managed
+    await lone_client.delete(INFRASTRUCTURE, Key(TECHNICAL_ID, "web"))
+    await lone_client.delete(NAMESPACE, Key("", TECHNICAL_ID))
+
+
+async def test_the_network_of_an_infrastructure_is_drawn_as_aws_has_it(
+    lone_tab: Tab, cluster: StepsOf
+) -> None:
+    tab = lone_tab
+    identity = card_id(INFRASTRUCTURE, Key(TECHNICAL_ID, "web"))
+
+    await tab.run(f"location.hash = {address(identity, 'network')}")
+    await tab.until("document.querySelector('img.network')?.naturalWidth > 100")
+    await tab.until("!document.body.innerText.includes('asking AWS')")
+    drawn = await tab.run(
+        "fetch(document.querySelector('img.network').src).then((it) => it.text())"
+    )
+    for each in (cluster.network.id, *cluster.network.workers.values()):
+        assert each in drawn
+
+    await tab.run(f"location.hash = {address(identity, 'flow')}")
+    await tab.until("document.querySelectorAll('.task').length > 5")
+    assert tab.complaints == []
+
+
+async def create_infrastructure(client: Client, cluster: StepsOf) -> None:
+    """Create an Infrastructure with the state of a network, and the Secret of its account."""
+    metadata = {"namespace": TECHNICAL_ID, "name": "web"}
+    values = {"accessKeyID": "AKIATEST", "secretAccessKey": "secret"}
+    objects: list[JsonObject] = [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": TECHNICAL_ID}},
+        {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": metadata,
+            "data": {k: base64.b64encode(v.encode()).decode() for k, v in values.items()},
+        },
+        {
+            "apiVersion": INFRASTRUCTURE.api_version,
+            "kind": INFRASTRUCTURE.kind,
+            "metadata": metadata,
+            "spec": {
+                "type": "aws",
+                "region": REGION,
+                "secretRef": metadata,
+                "providerConfig": cluster.raw,
+            },
+        },
+    ]
+    for obj in objects:
+        await client.create(obj)
+    status = {"state": keys.state_object(cluster.saved)}
+    key = Key(TECHNICAL_ID, "web")
+    await client.patch(INFRASTRUCTURE, key, {"status": status}, subresource="status")

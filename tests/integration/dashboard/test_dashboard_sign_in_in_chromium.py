@@ -1,0 +1,30 @@
+"""Signing in and out of a shared dashboard in a real browser."""
+
+from pergola.testing.chromium import Tab
+from pergola.testing.dashboard_cluster import ClusterSite
+
+
+async def test_a_person_signs_in_with_a_token_and_out_again(
+    browser: Tab, shared: ClusterSite
+) -> None:
+    await browser.call("Security.setIgnoreCertificateErrors", ignore=True)
+    await browser.open(shared.url)
+    await browser.until("document.querySelector('#enter')?.disabled === false")
+    await enter(browser, "guessed")
+    await browser.until("document.querySelector('#problem')?.innerText.includes('not accept')")
+
+    await enter(browser, await shared.person("ann"))
+    await browser.until("document.querySelector('#live')?.className === 'on'")
+    await browser.until("document.querySelector('#user')?.innerText.endsWith(':ann')")
+    assert await browser.run("document.cookie") == ""
+
+    await browser.run("document.querySelector('#sign-out').click()")
+    await browser.until("document.querySelector('#token')")
+    assert browser.complaints == []
+
+
+async def enter(browser: Tab, token: str) -> None:
+    await browser.run("document.querySelector('#token').value = ''")
+    await browser.run("document.querySelector('#token').focus()")
+    await browser.type(token)
+    await browser.press("Enter")
