@@ -41,8 +41,8 @@ from pergola.testing.helm import render
 from pergola.testing.service_accounts import request_token
 
 HOST: Final = "localhost"
-_ALWAYS_ASKED: Final = Lifetimes(token=0, allowed=0, denied=0, failed=0)
-_BEAT: Final = 0.5
+_SHORT: Final = Lifetimes(token=0, allowed=1, denied=1, failed=1)
+_BEAT: Final = 1.0
 _PERMISSIONS: Final = ("ServiceAccount", "ClusterRole", "ClusterRoleBinding")
 
 
@@ -116,10 +116,10 @@ async def cluster_site(
     answers: Answers,
     *,
     path: ClusterConfig | None = None,
-    lifetimes: Lifetimes = _ALWAYS_ASKED,
+    lifetimes: Lifetimes = _SHORT,
     observe: Observer = unobserved,
 ) -> AsyncGenerator[ClusterSite]:
-    """Yield a dashboard that asks the API server again for everything, unless told otherwise.
+    """Yield a dashboard that soon asks the API server again, unless told otherwise.
 
     Args:
         config: Of the administrator.

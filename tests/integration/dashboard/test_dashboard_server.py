@@ -16,7 +16,7 @@ from pergola.testing.admission_site import write_pair
 from pergola.testing.ports import held_port
 from pergola.testing.service_accounts import request_token
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(600)
 
 PATIENCE: Final = 120.0
 

@@ -1,7 +1,11 @@
 """Signing in and out of a shared dashboard in a real browser."""
 
+import pytest
+
 from pergola.testing.chromium import Tab
 from pergola.testing.dashboard_cluster import ClusterSite
+
+pytestmark = pytest.mark.timeout(600)  # Helm may have to be built
 
 
 async def test_a_person_signs_in_with_a_token_and_out_again(

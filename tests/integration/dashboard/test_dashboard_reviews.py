@@ -1,0 +1,105 @@
+"""Questions about permissions: few, remembered, and refused without an answer."""
+
+from collections import Counter
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from pergola.api.kinds import CONFIG_MAP, EVENT, SECRET
+from pergola.api.objects import GroupVersionKind
+from pergola.dashboard.access import permissions
+from pergola.dashboard.access.lifetimes import Lifetimes
+from pergola.dashboard.access.permissions import Permissions
+from pergola.dashboard.access.reviews import User, user_of
+from pergola.dashboard.state.scope import Place
+from pergola.kube.client import Client
+from pergola.kube.kubeconfig import load
+from pergola.testing.service_accounts import request_token, service_account_config
+
+FOREVER: Final = Lifetimes(token=1e9, allowed=1e9, denied=1e9, failed=1e9)
+ADMINISTRATOR: Final = User("anyone", {"groups": ["system:masters"]})
+NOBODY: Final = User("nobody", {"groups": []})
+PLACES: Final = frozenset(Place(CONFIG_MAP, f"place-{number}") for number in range(20))
+
+
+class Counted:
+    """A client of an administrator, and its requests that were answered."""
+
+    def __init__(self, path: Path) -> None:
+        self.requests: Counter[str] = Counter()
+        self.client = Client.connect(load(path), observe=self._observe)
+
+    def _observe(self, method: str, code: str, _host: str, _seconds: float) -> None:
+        if code.startswith("2"):  # a busy server may ask for another attempt
+            self.requests[method] += 1
+
+
+@pytest.fixture
+async def counted(kubeconfig: Path) -> AsyncIterator[Counted]:
+    found = Counted(kubeconfig)
+    async with found.client:
+        yield found
+
+
+async def test_who_may_list_a_kind_everywhere_costs_one_question(counted: Counted) -> None:
+    asked = Permissions(counted.client, ADMINISTRATOR, FOREVER)
+    assert await asked.allowed(PLACES) == PLACES
+    assert counted.requests["POST"] == 1
+
+
+async def test_an_answer_is_remembered_also_a_refusal(counted: Counted) -> None:
+    asked = Permissions(counted.client, NOBODY, FOREVER)
+    assert await asked.allowed(PLACES) == set()
+    assert counted.requests["POST"] == 1 + len(PLACES)
+    assert await asked.allowed(PLACES) == set()
+    assert counted.requests["POST"] == 1 + len(PLACES)
+    assert asked.problems() == []
+
+
+async def test_an_old_answer_is_asked_again(counted: Counted) -> None:
+    asked = Permissions(counted.client, ADMINISTRATOR, Lifetimes(0, 0, 0, 0))
+    place = Place(SECRET, "")
+    for count in (1, 2):
+        assert await asked.allowed({place}) == {place}
+        assert counted.requests["POST"] == count
+
+
+async def test_places_beyond_the_limit_are_denied_and_named(
+    counted: Counted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(permissions, "MOST_DECISIONS", 5)
+    asked = Permissions(counted.client, NOBODY, FOREVER)
+    assert await asked.allowed(PLACES) == set()
+    assert counted.requests["POST"] == 5
+    [problem] = asked.problems()
+    assert problem["problem"].startswith(f"{len(PLACES) - 4} kinds in namespaces are not shown")
+
+
+async def test_a_kind_that_is_not_served_is_denied(counted: Counted) -> None:
+    asked = Permissions(counted.client, ADMINISTRATOR, FOREVER)
+    assert await asked.allowed({Place(GroupVersionKind("none", "v1", "None"), "a")}) == set()
+
+
+async def test_without_an_answer_everything_is_denied_and_the_page_says_why(
+    kubeconfig: Path, namespace: str
+) -> None:
+    config = await service_account_config(load(kubeconfig), namespace)
+    async with Client.connect(config) as powerless:
+        asked = Permissions(powerless, ADMINISTRATOR, FOREVER)
+        assert await asked.allowed({*PLACES, Place(EVENT, namespace)}) == set()
+    [problem] = asked.problems()
+    assert problem["problem"].startswith("the API server cannot be asked what you may see: ")
+
+
+async def test_a_token_has_a_user_with_groups(
+    counted: Counted, namespace: str, kubeconfig: Path
+) -> None:
+    token = await request_token(load(kubeconfig), namespace, "default")
+    user = await user_of(counted.client, token)
+    assert user is not None
+    assert user.name == f"system:serviceaccount:{namespace}:default"
+    assert f"system:serviceaccounts:{namespace}" in user.identity["groups"]
+    assert token not in repr(user)
+    assert await user_of(counted.client, f"{token}x") is None
