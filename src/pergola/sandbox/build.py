@@ -98,12 +98,21 @@ def environment(module: Module, cache: Path, environ: Mapping[str, str]) -> dict
 @contextlib.contextmanager
 def _alone(target: Path, progress: Progress) -> Iterator[None]:
     with (target / ".lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            progress("another process is building the sandbox's programs: waiting for it")
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        began = time.monotonic()
+        while not _is_locked(lock):
+            waited = time.monotonic() - began
+            progress(f"another process is building the sandbox's programs: waiting, {waited:.0f} s")
+            time.sleep(_REPORT_EVERY)
         yield
+
+
+def _is_locked(lock: IO[str]) -> bool:
+    """Lock a file, and return whether that worked; a wait for it could not be interrupted."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _build_all(

@@ -13,8 +13,9 @@ from rich.console import Console
 from pergola.cli.up import progress
 from pergola.cli.up.chapters import TITLES
 from pergola.cli.up.journal import journal
-from pergola.cli.up.story import WIDTH, Story, UpError, broken, console, within
+from pergola.cli.up.story import WIDTH, Story, UpError, broken, console, path_of, within
 from pergola.runtime.logging import configure
+from pergola.shipped import EXAMPLES
 
 LONG = "a sentence about something that happens here " * 6
 COMMAND = (
@@ -53,6 +54,11 @@ def test_a_broken_command_is_one_command_for_a_shell() -> None:
     assert max(map(len, lines)) <= 74
     joined = "".join(line.removesuffix("\\") for line in lines)
     assert shlex.split(joined) == shlex.split(COMMAND)
+
+
+def test_an_example_is_named_as_it_is_unpacked() -> None:
+    assert path_of(EXAMPLES / "garden" / "garden.yaml") == "examples/garden/garden.yaml"
+    assert path_of(Path("/srv/mine")) == "/srv/mine"
 
 
 def test_a_short_command_stays_in_one_line() -> None:
@@ -111,6 +117,15 @@ def test_a_terminal_keeps_only_what_is_done() -> None:
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", stream.getvalue())
     assert "[1/2] etcd: done in 65 s\n" in text
     assert "in progress, 5 s\n" not in text
+
+
+def test_a_build_that_outlives_the_story_is_interrupted() -> None:
+    told, stream = story()
+    with told.working() as show:
+        show("[1/2] etcd: in progress, 5 s")
+    with pytest.raises(progress.Interrupted):
+        show("[1/2] etcd: in progress, 10 s")
+    assert "10 s" not in stream.getvalue()
 
 
 def test_no_color_is_honoured(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,13 +6,11 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from rich.markup import escape
-
 from pergola.api.kinds import DEPLOYMENT
 from pergola.api.objects import Key, name_of
 from pergola.cli.up.garden_progress import show_progress
 from pergola.cli.up.repairs import delete
-from pergola.cli.up.story import UpError, within
+from pergola.cli.up.story import UpError, path_of, within
 from pergola.shipped import EXAMPLES
 
 if TYPE_CHECKING:
@@ -80,7 +78,7 @@ def _garden(story: "Story") -> "JsonObject":
     garden = parse(_EXAMPLE.read_text())
     if not isinstance(garden, dict):
         raise UpError(f"{_EXAMPLE} is not an object")
-    story.say(f"Applied {escape(str(_EXAMPLE))}")
+    story.say(f"Applied {path_of(_EXAMPLE)}")
     return garden
 
 

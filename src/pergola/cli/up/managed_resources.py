@@ -6,12 +6,10 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from rich.markup import escape
-
 from pergola.api.kinds import CONFIG_MAP
 from pergola.api.texts import counted
 from pergola.cli.up.repairs import delete, edit
-from pergola.cli.up.story import UpError
+from pergola.cli.up.story import UpError, path_of
 from pergola.runtime.task_group import TaskGroup
 from pergola.shipped import EXAMPLES
 
@@ -43,7 +41,7 @@ async def show_resources(
     """
     folder = examples or EXAMPLES / "managed-resource"
     applied = await apply_examples(client, folder)
-    story.say(f"Applied {counted(len(applied), 'ManagedResource')} of {escape(str(folder))}")
+    story.say(f"Applied {counted(len(applied), 'ManagedResource')} of {path_of(folder)}")
     await until_ready(source, applied, running, story)
     if examples is None:
         await show_repairs(client, story)

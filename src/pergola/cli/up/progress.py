@@ -13,6 +13,10 @@ _EVERY_SECONDS: Final = 30.0
 _DONE: Final = ": done in "
 
 
+class Interrupted(Exception):
+    """The demonstration ended before this step: a build in a thread cannot be cancelled."""
+
+
 class Lines:
     """A receiver of progress lines `STEP: STATE`, which may come from any thread.
 
@@ -26,6 +30,7 @@ class Lines:
         self._status = console.status("", spinner="dots") if console.is_terminal else None
         self._step = ""
         self._printed = 0.0
+        self._is_over = False
 
     def __enter__(self) -> Self:
         return self
@@ -36,11 +41,18 @@ class Lines:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._is_over = True
         if self._status is not None:
             self._status.stop()
 
     def show(self, line: str) -> None:
-        """Show a line."""
+        """Show a line.
+
+        Raises:
+            Interrupted: The block has ended.
+        """
+        if self._is_over:
+            raise Interrupted
         if self._status is not None:
             self._status.update(f"[dim]{self._cut(line)}[/]")
             self._status.start()

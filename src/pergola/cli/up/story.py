@@ -17,6 +17,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from pergola.cli.up.progress import Lines
+from pergola.shipped import EXAMPLES
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -97,6 +98,12 @@ class Story:
         """Yield a receiver of progress lines; on a terminal, only the last one is shown."""
         with Lines(self.console, _INDENT) as lines:
             yield lines.show
+
+
+def path_of(path: Path) -> str:
+    """Return a path as `pergola unpack` writes it, if it is one of Pergola's own."""
+    is_own = path.is_relative_to(EXAMPLES.parent)
+    return escape(str(path.relative_to(EXAMPLES.parent) if is_own else path))
 
 
 def broken(command: str, width: int) -> list[str]:
