@@ -166,6 +166,7 @@ def test_the_log_of_a_failure_stays_and_has_the_reason(cache: Path) -> None:
     assert "ValueError: the reason" in path.read_text()
 
 
-def test_the_readme_names_all_chapters() -> None:
-    text = (Path(__file__).parents[3] / "README.md").read_text()
+@pytest.mark.parametrize("page", ["README.md", "docs/tutorials/first-steps.md"])
+def test_a_page_names_all_chapters(page: str) -> None:
+    text = (Path(__file__).parents[3] / page).read_text()
     assert [title for title in TITLES if title not in text] == []
