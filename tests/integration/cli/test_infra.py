@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from pergola.externally_managed.adoption import Adoption
 from pergola.externally_managed.kinds import managed_kind
 from pergola.externally_managed.sources import PlainSource
 from pergola.kube.client import Client
+from pergola.kube.errors import NotFound
 from pergola.kube.yaml import dump
 from pergola.testing.cluster_api import (
     NEW,
@@ -72,13 +75,17 @@ class Site:
         return annotations_of(await self.client.get(NEW, self.key)).get(MANAGED_BY)
 
     async def remove(self) -> None:
-        await self.client.patch(NEW, self.key, {"metadata": {"finalizers": None}})
+        """Release the object; a namespace that cannot go would be deleted again and again."""
+        with suppress(NotFound):  # not all tests create it
+            await self.client.patch(NEW, self.key, {"metadata": {"finalizers": None}})
 
 
 @pytest.fixture
-async def site(cluster_client: Client, namespace: str, kubeconfig: Path) -> Site:
+async def site(cluster_client: Client, namespace: str, kubeconfig: Path) -> AsyncIterator[Site]:
     await install(cluster_client, cluster_crd(), infra_cluster_crd(OLD), infra_cluster_crd(NEW))
-    return Site(cluster_client, namespace, kubeconfig)
+    found = Site(cluster_client, namespace, kubeconfig)
+    yield found
+    await found.remove()
 
 
 async def test_a_complete_object_has_no_findings(site: Site) -> None:
@@ -202,7 +209,6 @@ async def test_adoption_is_refused_with_the_reason(site: Site) -> None:
     code, said = site.run("adopt", "--yes", "--take-over")
     assert "is being deleted" in said
     assert await site.manager() == "terraform"
-    await site.remove()
 
 
 async def test_mistakes_end_in_one_sentence(site: Site) -> None:
