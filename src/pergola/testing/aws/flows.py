@@ -38,6 +38,7 @@ Build = Callable[[Wanted, State], list[Step]]
 """The steps of a flow, such as `creation` and `deletion`."""
 POLL_SECONDS: Final = 0.002
 _REFUSED: Final = 300
+_ARRIVAL: Final = "/arrival"
 
 
 class MortalAws(CorrectedAws):
@@ -79,12 +80,20 @@ class MortalAws(CorrectedAws):
         self._at = self._armed = None
 
     async def quiet(self) -> None:
-        """Wait until all calls are carried out, including those whose answers are not awaited."""
+        """Wait until all calls are carried out, including those whose answers are not awaited.
+
+        What was sent just before may not have been read yet. A new connection is accepted after
+        all others, so that its request arrives last.
+        """
+        async with self._http.get(f"{self.url}{_ARRIVAL}", headers={"Connection": "close"}):
+            pass
         while self._running:
             self._still.clear()
             await self._still.wait()
 
     async def _pass(self, request: web.Request) -> web.Response:
+        if request.path == _ARRIVAL:
+            return web.Response()
         self._running += 1
         try:
             answer = await super()._pass(request)

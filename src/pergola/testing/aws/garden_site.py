@@ -16,7 +16,7 @@ from typing import Final
 
 from aiohttp import web
 
-from pergola.api.kinds import SECRET
+from pergola.api.kinds import EVENT, SECRET
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at
 from pergola.cloud.aws import AwsClient, Retry
 from pergola.extensions.lifecycle import Settings
@@ -29,12 +29,13 @@ from pergola.testing.aws.answers import Call
 from pergola.testing.aws.corrections import QUICK, CorrectedAws
 from pergola.testing.crds import install_garden_extension_crds, served
 from pergola.testing.extension_site import ExtensionSite, operation
-from pergola.testing.waiting import running
+from pergola.testing.waiting import PATIENCE, running
 
 REGION: Final = "eu-west-1"
 GARDEN: Final = "garden"
 UID: Final = "2039f2f6-cfb5-4880-9421-9c214edcc241"
 """The end of the name of a BackupEntry."""
+_POLL: Final = 0.1
 _REQUESTED: Final = "requested by a test"
 _SECRET: Final = "backup-credentials"  # noqa: S105 - a name
 
@@ -153,6 +154,23 @@ class GardenSite(ExtensionSite):
                 and text in map_at(obj, "status", "lastError").get("description", "")
             )
         )
+
+    async def until_noted(self, namespace: str, text: str) -> None:
+        """Wait until an Event about the resource contains a text.
+
+        The controller must still run: Events are written after what they are about.
+
+        Args:
+            namespace: of the Event.
+        """
+        async with asyncio.timeout(PATIENCE):
+            notes: list[str] = []
+            while not any(text in note for note in notes):
+                await asyncio.sleep(_POLL)
+                events = await self.client.list(EVENT, namespace)
+                notes = [
+                    event["note"] for event in events if event["regarding"]["name"] == self.key.name
+                ]
 
     async def survive(self, until: Callable[[], Coroutine[None, None, object]]) -> int:
         """Kill the extension after each of its calls to AWS in turn, until one run completes.

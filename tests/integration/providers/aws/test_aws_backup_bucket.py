@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import orjson
 import pytest
 
-from pergola.api.kinds import EVENT, SECRET
+from pergola.api.kinds import SECRET
 from pergola.api.objects import JsonObject, Key, finalizers_of, map_at
 from pergola.cloud.aws import AwsClient
 from pergola.cloud.errors import NotFound
@@ -173,16 +173,11 @@ async def test_a_bucket_that_existed_before_is_used_but_neither_changed_nor_dele
         written = set(site.aws.writes())
         await site.delete()
         await site.until_gone()
+        await site.until_noted("default", "lacks a block of public access")
+        await site.until_noted("default", "was not created for this BackupBucket, and stays")
 
-    notes = [
-        event["note"]
-        for event in await site.client.list(EVENT, "default")
-        if event["regarding"]["name"] == name
-    ]
     assert written <= {"sts GetCallerIdentity"}
     assert await exists(s3, name)
-    assert any("lacks a block of public access" in note for note in notes)
-    assert any("was not created for this BackupBucket, and stays" in note for note in notes)
 
 
 async def test_a_bucket_of_another_implementation_is_taken_over_and_deleted(

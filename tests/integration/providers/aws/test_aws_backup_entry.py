@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from pergola.api import marks
-from pergola.api.kinds import EVENT, SECRET
+from pergola.api.kinds import SECRET
 from pergola.api.objects import JsonObject, Key, annotations_of, finalizers_of, map_at, maps_at
 from pergola.cloud.aws import AwsClient
 from pergola.extensions.backups.actuator import FORCE_DELETION
@@ -292,14 +292,8 @@ async def test_without_credentials_the_backups_stay_and_an_event_says_so(
         await site.client.delete(SECRET, site.secret_key)
         await site.delete()
         await site.until_gone()
+        await site.until_noted("default", "delete them by hand")
 
-    notes = [
-        event["note"]
-        for event in await site.client.list(EVENT, "default")
-        if event["regarding"]["name"] == own
-    ]
-    assert len(notes) == 1
-    assert "delete them by hand" in notes[0]
     assert (await listed(bucket))["Versions"] == [f"{own}/a"]
 
 
