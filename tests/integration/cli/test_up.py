@@ -16,6 +16,7 @@ from pergola.cli.up.chapters import AROUND, CONTROL_PLANE, EXTENSIONS, RESOURCES
 from pergola.sandbox import binaries, find
 
 PATIENCE = 600.0  # seconds; everything starts, from the control plane on
+PATIENCE = 840
 PERGOLA = Path(sys.executable).parent / "pergola"
 COMMANDS = (
     (),
@@ -97,7 +98,7 @@ async def test_commands_of_each_chapter_work_in_another_terminal(start: Start) -
     process = await start("up", "--only", "resources", "--name", name)
     assert process.stdout is not None
     lines: list[str] = []
-    async with asyncio.timeout(280):
+    async with asyncio.timeout(PATIENCE):
         async for line in process.stdout:
             lines.append(line.decode().rstrip("\n"))
             if "Everything keeps running" in lines[-1]:
@@ -139,7 +140,7 @@ async def test_once_is_not_a_success_if_it_is_interrupted(start: Start) -> None:
     name = f"up-{uuid.uuid4().hex[:8]}"
     process = await start("up", "--once", "--only", "resources", "--name", name)
     assert process.stdout is not None
-    async with asyncio.timeout(280):
+    async with asyncio.timeout(PATIENCE):
         await process.stdout.readuntil(CONTROL_PLANE.encode())
         process.send_signal(signal.SIGTERM)
         output, _ = await process.communicate()

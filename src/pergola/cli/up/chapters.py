@@ -33,7 +33,7 @@ async def tell(tour: "Tour", story: "Story") -> None:
         kubeconfig, commands = Path(), []
         if tour.has_resources:
             kubeconfig, running = await _resources(tour, story, stack)
-            commands = ["pergola why configmap/web-features -n shop"]
+            commands = ["pergola why deploy/web -n shop"]
         if tour.has_garden:
             kubeconfig = await _garden(tour, story, stack)
             commands = ["pergola why deploy/gardener-scheduler -n garden"]
