@@ -16,7 +16,6 @@ from pergola.cli.up.chapters import AROUND, CONTROL_PLANE, EXTENSIONS, RESOURCES
 from pergola.sandbox import binaries, find
 
 PATIENCE = 600.0  # seconds; everything starts, from the control plane on
-PATIENCE = 840
 PERGOLA = Path(sys.executable).parent / "pergola"
 COMMANDS = (
     (),
