@@ -12,3 +12,8 @@ gardener-extension-{{ include "admission.component" . }}
 {{- define "admission.labels" -}}
 app.kubernetes.io/name: {{ include "admission.component" . }}
 {{- end -}}
+
+{{/* The label that Prometheus gives the metrics: the name of the Service of the ServiceMonitor. */}}
+{{- define "admission.job" -}}
+{{ include "admission.component" . }}-metrics
+{{- end -}}

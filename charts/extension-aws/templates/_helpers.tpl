@@ -19,3 +19,8 @@ garden
 {{ join "," .Values.classes }}
 {{- end -}}
 {{- end -}}
+
+{{/* The label that Prometheus gives the metrics: the name of the Service of the ServiceMonitor. */}}
+{{- define "extension.job" -}}
+{{ .Chart.Name }}-metrics
+{{- end -}}

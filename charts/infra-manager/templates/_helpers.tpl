@@ -1,4 +1,4 @@
-{{/* The name of all objects; the registration in webhook.yaml names the Service, too. */}}
+{{/* The name of all objects. */}}
 {{- define "infra-manager.name" -}}
 pergola-infra-manager
 {{- end -}}
@@ -6,4 +6,9 @@ pergola-infra-manager
 {{/* Labels of all objects, and the selector of the pods. */}}
 {{- define "infra-manager.labels" -}}
 app.kubernetes.io/name: {{ include "infra-manager.name" . }}
+{{- end -}}
+
+{{/* The label that Prometheus gives the metrics: the name of the Service of the ServiceMonitor. */}}
+{{- define "infra-manager.job" -}}
+{{ include "infra-manager.name" . }}-metrics
 {{- end -}}

@@ -125,3 +125,8 @@ seccompprofile.resources.gardener.cloud/skip: "true"
 system-components-config.resources.gardener.cloud/skip: "true"
 topology-spread-constraints.resources.gardener.cloud/skip: "true"
 {{- end -}}
+
+{{/* The label that Prometheus gives the metrics: the name of the Service of the ServiceMonitor. */}}
+{{- define "operator.job" -}}
+gardener-operator
+{{- end -}}

@@ -102,3 +102,8 @@ subjects:
   name: {{ include "resource-manager.name" $root }}
   namespace: {{ $root.Release.Namespace }}
 {{- end -}}
+
+{{/* The label that Prometheus gives the metrics: the name of the Service of the ServiceMonitor. */}}
+{{- define "resource-manager.job" -}}
+{{ include "resource-manager.name" . }}
+{{- end -}}

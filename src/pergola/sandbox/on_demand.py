@@ -29,6 +29,7 @@ PROMETHEUS_OPERATOR: Final = "prometheus-operator"
 PROMETHEUS_CONFIG_RELOADER: Final = "prometheus-config-reloader"
 PROMETHEUS_CRDS: Final = "prometheus-crds"
 PROMETHEUS: Final = "prometheus"
+PROMTOOL: Final = "promtool"
 ALERTMANAGER: Final = "alertmanager"
 BLACKBOX_EXPORTER: Final = "blackbox-exporter"
 
@@ -139,7 +140,10 @@ MONITORING_OPERATOR: Final = Module(
 )
 MONITORING: Final = Module(
     directory=GO_MODULES / "prometheus",
-    packages={PROMETHEUS: "github.com/prometheus/prometheus/cmd/prometheus"},
+    # promtool checks rules and evaluates them in tests; no image has it.
+    packages={
+        name: f"github.com/prometheus/prometheus/cmd/{name}" for name in (PROMETHEUS, PROMTOOL)
+    },
     versioned="github.com/prometheus/prometheus",
     stamps=_PROMETHEUS_STAMPS,
     # Without the clients of all clouds, which are most of its sources.

@@ -27,6 +27,7 @@ from pergola.testing.cluster_api import (
     infra_cluster_crd,
     install,
 )
+from pergola.testing.helm import render
 from pergola.testing.ports import held_port
 from pergola.testing.service_accounts import service_account_config, until_allowed
 from pergola.testing.waiting import PATIENCE, until
@@ -245,8 +246,11 @@ async def test_it_serves_the_webhook_that_keeps_the_annotation(
     pair = authority.issue_server("infra-manager", ["127.0.0.1"], now, timedelta(days=1))
     (tmp_path / "tls.crt").write_bytes(pair.public)
     (tmp_path / "tls.key").write_bytes(pair.private)
-    registration = next(parse_documents((ROLE.parent / "webhook.yaml").read_bytes())).value
-    assert isinstance(registration, dict)
+    values: JsonObject = {
+        "webhook": {"enabled": True, "resources": ["newclusters"], "certificateSecret": "tls"}
+    }
+    objects = await asyncio.to_thread(render, ROLE.parent, values)
+    [registration] = [obj for obj in objects if obj["kind"] == WEBHOOKS.kind]
     (entry,) = maps_at(registration, "webhooks")
     url = f"https://127.0.0.1:{port}{entry['clientConfig']['service']['path']}"
     trusted = b64encode(authority.pair.public).decode()

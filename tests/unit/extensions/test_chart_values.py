@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from pergola import __version__
-from pergola.api.objects import JsonObject, map_at, maps_at, name_of
+from pergola.api.objects import JsonObject, Key, map_at, maps_at, name_of
 from pergola.kube.yaml import parse
 from pergola.shipped import CHARTS
 from pergola.testing.charts import ALL_CHARTS, OPERATOR, RESOURCE_MANAGER, ChartCase
@@ -190,7 +190,13 @@ def test_a_process_gets_the_variables_of_the_values_besides_its_own(chart: Chart
 
 
 def test_the_extensions_share_what_is_equal_in_their_charts() -> None:
-    shared = ("pod-disruption-budget", "service-account", "service-monitor")
+    shared = (
+        "dashboard",
+        "pod-disruption-budget",
+        "prometheus-rule",
+        "service-account",
+        "service-monitor",
+    )
     for name in shared:
         path = f"templates/{name}.yaml"
         texts = {
@@ -224,6 +230,35 @@ def test_the_infra_manager_reads_secrets_only_where_it_may() -> None:
     [container] = map_at(workload, "spec", "template", "spec")["containers"]
     assert "--aws-credentials=a/keys" in container["args"]
     assert "--lease-namespace=pergola-system" in container["args"]
+
+
+def test_the_infra_manager_serves_and_registers_its_webhook() -> None:
+    [chart] = [each for each in ALL_CHARTS if each.name == "infra-manager"]
+    webhook: JsonObject = {"enabled": True, "resources": ["newclusters"]}
+
+    with pytest.raises(HelmError, match=r"requires webhook\.resources and"):
+        chart.rendered({"webhook": webhook})
+    webhook |= {"certificateSecret": "tls", "annotations": {"a": "b"}}
+    found = chart.rendered({"webhook": webhook, "networkPolicy": {"enabled": True}})
+
+    check_selectors(found)
+    [registration] = of("ValidatingWebhookConfiguration", found)
+    [entry] = maps_at(registration, "webhooks")
+    [service] = of("Service", found)
+    called = map_at(entry, "clientConfig", "service")
+    assert (called["namespace"], called["name"]) == Key.of(service)
+    [port] = maps_at(service, "spec", "ports")
+    assert called["port"] == port["port"]
+    assert registration["metadata"]["annotations"] == {"a": "b"}
+    [workload] = of("Deployment", found)
+    pod = map_at(workload, "spec", "template", "spec")
+    [container] = maps_at(pod, "containers")
+    ports = {each["name"]: each["containerPort"] for each in container["ports"]}
+    assert f"--webhook-port={ports['webhooks']}" in container["args"]
+    [tls] = [each for each in container["volumeMounts"] if each["name"] == "tls"]
+    assert f"--webhook-cert-dir={tls['mountPath']}" in container["args"]
+    [policy] = of("NetworkPolicy", found)
+    assert [rule["ports"][0]["port"] for rule in maps_at(policy, "spec", "ingress")] == ["webhooks"]
 
 
 def test_an_extension_needs_a_name() -> None:

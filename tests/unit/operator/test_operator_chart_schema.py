@@ -28,6 +28,7 @@ VALUES: Final = {
     "chartsImageVectorOverwrite",
     "componentImageVectorOverwrites",
     "config",
+    "dashboard",
     "env",
     "hostAliases",
     "image",
@@ -35,12 +36,14 @@ VALUES: Final = {
     "nodeToleration",
     "podAnnotations",
     "podLabels",
+    "prometheusRule",
     "replicaCount",
     "resources",
     "revisionHistoryLimit",
     "serviceAccountName",
+    "serviceMonitor",
 }
-"""The values that spec 20 §2 lists."""
+"""The values that spec 20 §2 lists, and those by which every chart of ours is observed."""
 
 
 def schema_of_config() -> JsonObject:

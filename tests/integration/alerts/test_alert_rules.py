@@ -1,0 +1,58 @@
+"""Prometheus accepts the alerts of the charts, and they fire when they should."""
+
+import subprocess
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from pergola.api.objects import JsonObject, maps_at
+from pergola.kube.yaml import parse
+from pergola.sandbox import binaries
+from pergola.sandbox.on_demand import PROMTOOL
+from pergola.shipped import CHARTS
+
+pytestmark = pytest.mark.timeout(1200)  # promtool may have to be built
+
+ALERTS: Final = CHARTS / "alerts"
+CASES: Final = Path(__file__).parent / "cases"
+FAMILIES: Final = sorted(path.name for path in ALERTS.iterdir())
+
+
+def parsed(path: Path) -> JsonObject:
+    found = parse(path.read_text())
+    assert isinstance(found, dict)
+    return found
+
+
+def promtool(*arguments: str | Path) -> str:
+    """Run promtool, and return what it prints; it must succeed."""
+    program = binaries.find((PROMTOOL,))[PROMTOOL]
+    answer = subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
+    assert answer.returncode == 0, f"{answer.stdout}{answer.stderr}"
+    return answer.stdout
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_rules_are_valid(family: str) -> None:
+    assert "SUCCESS" in promtool("check", "rules", "--lint=all", "--lint-fatal", ALERTS / family)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_alerts_fire_when_they_should_and_not_otherwise(family: str) -> None:
+    assert "SUCCESS" in promtool("test", "rules", CASES / family)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_alert_has_a_case_in_which_it_fires_and_one_in_which_it_does_not(family: str) -> None:
+    rules = [
+        rule["alert"]
+        for group in maps_at(parsed(ALERTS / family), "groups")
+        for rule in maps_at(group, "rules")
+    ]
+    cases = {
+        (case["alertname"], bool(case["exp_alerts"]))
+        for test in maps_at(parsed(CASES / family), "tests")
+        for case in maps_at(test, "alert_rule_test")
+    }
+    assert cases == {(rule, fires) for rule in rules for fires in (True, False)}
