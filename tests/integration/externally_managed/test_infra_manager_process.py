@@ -234,6 +234,7 @@ def port() -> Iterator[int]:
         yield port
 
 
+@pytest.mark.timeout(600)  # Helm may have to be built
 async def test_it_serves_the_webhook_that_keeps_the_annotation(
     kubeconfig: Path,
     infra_client: RecordingClient,

@@ -24,6 +24,8 @@ from pergola.testing.helm import render
 from pergola.testing.service_accounts import service_account_config, until_granted
 from pergola.testing.world import World, condition, has
 
+pytestmark = pytest.mark.timeout(600)  # Helm may have to be built
+
 NAME = "gardener-resource-manager"
 CHART = Path(__file__).parents[3] / "charts" / "resource-manager"
 MANY = 24
