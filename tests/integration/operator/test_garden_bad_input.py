@@ -52,7 +52,7 @@ from pergola.testing.crds import install_crds, install_operator_crds, serve
 from pergola.testing.garden_world import configuration, example, managed_secrets, operator
 from pergola.testing.gardens import GARDENER, RUNTIME, SERVER, VIRTUAL, with_values
 from pergola.testing.operator_site import OperatorSite
-from pergola.testing.waiting import running, settled, until
+from pergola.testing.waiting import running, settled, until, until_gone
 
 LOCAL = Key("", "local")
 PATIENCE = 600.0
@@ -154,12 +154,12 @@ async def says(client: Client, sentence: str, key: Key = LOCAL) -> JsonObject:
     return await until(client, GARDEN, key, holds, patience=PATIENCE)
 
 
-async def goes_on(client: Client, key: Key = LOCAL, kind: str = "Reconcile") -> JsonObject:
+async def goes_on(client: Client, key: Key = LOCAL) -> JsonObject:
     """Wait until tasks of a Garden have succeeded."""
 
     def holds(garden: JsonObject) -> bool:
         operation = map_at(garden, "status", "lastOperation")
-        is_busy = operation.get("state") == "Processing" and operation.get("type") == kind
+        is_busy = operation.get("state") == "Processing" and operation.get("type") == "Reconcile"
         return is_busy and operation["progress"] > 0
 
     return await until(client, GARDEN, key, holds, patience=PATIENCE)
@@ -346,7 +346,7 @@ async def test_a_garden_with_seeds_is_not_deleted(
         )
         assert await managed_secrets(client) == before
         await client.delete(SEED, Key("", "far"))
-        await goes_on(client, kind="Delete")
+        await until_gone(client, GARDEN, LOCAL)
     await client.delete(CRD, Key("", name_of(SEED_CRD)))
 
 
