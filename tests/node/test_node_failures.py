@@ -22,8 +22,8 @@ from pergola.testing.waiting import PATIENCE
 pytestmark = pytest.mark.node
 
 PERGOLA = Path(sys.executable).with_name("pergola")
-# Mounts a small disk that only this command sees.
-ON_A_SMALL_DISK = 'mount -t tmpfs -o "size=$1" small "$2" && shift 2 && exec "$@"'
+# Mounts a small disk that only this command sees; without -n, it would leave /run/mount behind.
+ON_A_SMALL_DISK = 'mount -n -t tmpfs -o "size=$1" small "$2" && shift 2 && exec "$@"'
 OWNER = """
 import asyncio
 import signal
