@@ -2,6 +2,7 @@
 
     python -m bench aws-flow                  # 50 ms for each request, the table
     python -m bench aws-flow --latency 0.02
+    python -m bench aws-flow --landscape 200  # as many Infrastructures of one account
 
 moto plays AWS, behind a proxy that delays each request as the way to AWS would. NAT gateways
 and subnets are ready at the second look, and looks are 50 ms apart: what AWS itself takes its time
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from aiohttp import web
+from bench import aws_landscape
 from bench.tables import show
 
 from pergola.api.objects import JsonObject
@@ -95,14 +97,14 @@ class Case(NamedTuple):
     delete: bool = False
 
 
-def wanted_by(config: JsonObject) -> Wanted:
+def wanted_by(config: JsonObject, technical_id: str = TECHNICAL_ID) -> Wanted:
     """Return a cluster with this config."""
     key = b64encode(PUBLIC_KEY.encode()).decode()
     infrastructure: JsonObject = {
-        "metadata": {"name": "web", "namespace": TECHNICAL_ID},
+        "metadata": {"name": "web", "namespace": technical_id},
         "spec": {"type": "aws", "region": REGION, "sshPublicKey": key, "providerConfig": config},
     }
-    cluster: JsonObject = {"metadata": {"name": TECHNICAL_ID}, "spec": {"shoot": SHOOT}}
+    cluster: JsonObject = {"metadata": {"name": technical_id}, "spec": {"shoot": SHOOT}}
     return wanted_of(infrastructure, Cluster.from_object(cluster))
 
 
@@ -190,7 +192,12 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--latency", type=float, default=0.05, help="seconds for each request")
+    parser.add_argument("--landscape", type=int, default=20, help="Infrastructures of an account")
     options = parser.parse_args()
     configure("error", "text")
+    config = managed_config(REGION, zones="a")
+    wanted = [wanted_by(config, f"shoot--bench--{n}") for n in range(options.landscape)]
     with moto() as server:
         show(asyncio.run(rows(server, options.latency)), HEADINGS)
+        print()
+        show(asyncio.run(aws_landscape.rows(server, wanted)), aws_landscape.HEADINGS)

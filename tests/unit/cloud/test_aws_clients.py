@@ -128,3 +128,18 @@ async def test_without_a_secret_the_usual_chain_is_used_and_one_client_kept_per_
         pass
     async with clients.use(secrets.read, chain, NOW + timedelta(days=30)) as second:
         assert second is first
+
+
+async def test_secrets_with_the_same_keys_share_connections() -> None:
+    data = {"accessKeyID": "QUtJQQ==", "secretAccessKey": "b25l"}
+
+    async def read(gvk: GroupVersionKind, key: Key) -> JsonObject | None:
+        return {"metadata": {"uid": key.namespace, "resourceVersion": "1"}, "data": data}
+
+    clients, opened = AwsClients(), set()
+    for number in range(200):
+        place = Place(Key(f"shoot--p--{number}", "cloudprovider"), "eu-west-1")
+        async with clients.use(read, place, NOW) as aws:
+            opened.add(id(aws.services))
+
+    assert len(opened) == 1

@@ -1,4 +1,4 @@
-"""Retries of requests, and the rate limit between them."""
+"""Retries of requests."""
 
 import random
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pergola.cloud.aws import Pace, Retry
+from pergola.cloud.aws import Retry
 from pergola.cloud.errors import CloudError, NotFound, Throttled, Unreachable
 
 LOST = Unreachable("no answer", may_have_happened=True)
@@ -49,32 +49,3 @@ def test_waits_double_up_to_a_limit_and_are_spread(attempt: int, seed: int) -> N
     assert found is not None
     longest = min(20.0, 0.5 * 2 ** (attempt - 1))
     assert longest / 2 <= found <= longest
-
-
-def test_nothing_waits_until_aws_throttles() -> None:
-    pace = Pace()
-    assert [pace.reserve(10.0) for _ in range(3)] == [0, 0, 0]
-    pace.learn(NotFound("none"))
-    assert pace.reserve(10.0) == 0
-
-
-def test_throttled_requests_follow_each_other_at_a_distance() -> None:
-    pace = Pace()
-    pace.learn(SLOW_DOWN)
-    waits = [pace.reserve(10.0) for _ in range(3)]
-    assert waits == pytest.approx([0, 0.1, 0.2])
-    pace.learn(SLOW_DOWN)
-    assert pace.reserve(20.0) == 0
-    assert pace.reserve(20.0) == pytest.approx(0.2)
-
-
-def test_the_distance_has_a_limit_and_goes_away_with_success() -> None:
-    pace = Pace()
-    for _ in range(20):
-        pace.learn(SLOW_DOWN)
-    pace.reserve(0.0)
-    assert pace.reserve(0.0) == pytest.approx(5.0)
-    for _ in range(40):
-        pace.learn(None)
-    pace.reserve(100.0)
-    assert pace.reserve(100.0) == 0

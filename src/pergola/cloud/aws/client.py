@@ -10,9 +10,8 @@ datetimes. The library behind it is loaded with the first call, which takes most
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
 from pergola import tracing
 from pergola.api.objects import JsonObject
@@ -20,12 +19,12 @@ from pergola.cloud.aws.credentials import Credentials
 from pergola.cloud.aws.extra import require_library
 from pergola.cloud.aws.failures import failure
 from pergola.cloud.aws.parameters import checked
-from pergola.cloud.aws.retry import Pace, Retry
+from pergola.cloud.aws.quotas import UNSHARED, Quotas, User
+from pergola.cloud.aws.quotas.line import Line
+from pergola.cloud.aws.retry import Retry
+from pergola.cloud.aws.services import Services
 from pergola.cloud.errors import CloudError
 from pergola.runtime.retrying import retrying
-
-if TYPE_CHECKING:
-    from pergola.cloud.aws.library import Session
 
 Observer = Callable[[str, str, float, str], None]
 """Called for every attempt with service, operation, seconds, and `success` or AWS's error code."""
@@ -56,6 +55,12 @@ class AwsClient:
         credentials: of the identity; AWS's default credential chain if None.
         endpoint_url: of all services, in place of AWS's own; for tests and private endpoints.
         observe: called for every attempt.
+        services: shared with other clients; None opens connections of its own.
+        quotas: the rates of the process; None for those of this client alone.
+        user: whose turns the requests take.
+
+    Attributes:
+        services: the connections.
     """
 
     def __init__(
@@ -68,20 +73,19 @@ class AwsClient:
         retry: Retry | None = None,
         sleep: Sleep = asyncio.sleep,
         random_source: random.Random | None = None,
+        services: Services | None = None,
+        quotas: Quotas | None = None,
+        user: User = UNSHARED,
     ) -> None:
         require_library()
         self.region = region
-        self._credentials = credentials
-        self._endpoint_url = endpoint_url
+        self.services = services or Services(region, credentials, endpoint_url)
+        self._quotas = quotas or Quotas()
+        self._user = user
         self._observe = observe
         self._retry = retry or Retry()
         self._sleep = sleep
         self._random = random_source or random.Random()  # noqa: S311 - spreads retries
-        self._stack = AsyncExitStack()
-        self._opening = asyncio.Lock()
-        self._session: Session | None = None
-        self._services: dict[str, object] = {}
-        self._paces: dict[str, Pace] = {}
         self._account: str | None = None
 
     async def __aenter__(self) -> Self:
@@ -97,8 +101,12 @@ class AwsClient:
 
     async def close(self) -> None:
         """Close all connections."""
-        self._services.clear()
-        await self._stack.aclose()
+        await self.services.close()
+
+    @property
+    def backlog(self) -> float:
+        """The seconds for which a read of EC2 waits at most, as the account is throttled."""
+        return self._quotas.backlog(self._user, self.region)
 
     async def call(self, service: str, operation: str, **parameters: Any) -> JsonObject:
         """Send one request and return AWS's answer.
@@ -116,8 +124,11 @@ class AwsClient:
         attempt = 1
         with retrying() as failed:
             while True:
+                line = await self._quotas.turn(
+                    self._user, self.region, service, operation, parameters, end
+                )
                 try:
-                    return await self._attempt(service, operation, parameters, end)
+                    return await self._attempt(line, service, operation, parameters)
                 except CloudError as error:
                     wait = self._retry.wait(error, operation, attempt, self._random)
                     if wait is None or loop.time() + wait > end:
@@ -159,44 +170,22 @@ class AwsClient:
         return self._account
 
     async def _attempt(
-        self, service: str, operation: str, parameters: JsonObject, end: float
+        self, line: Line, service: str, operation: str, parameters: JsonObject
     ) -> JsonObject:
-        pace = self._paces.setdefault(service, Pace())
         loop = asyncio.get_running_loop()
-        if pace.throttled is not None and loop.time() + pace.wait(loop.time()) > end:
-            raise pace.throttled
-        wait = pace.reserve(loop.time())
-        if wait:
-            await self._sleep(wait)
         began = loop.time()
         try:
             with tracing.cloud_request(service, operation, self.region):
-                answer = await self._ask(service, operation, parameters)
+                answer = await self.services.ask(service, operation, parameters)
         except Exception as error:
             refused = failure(error, service, operation, self.region)
             if refused is None:
                 raise
             self._observe(service, operation, loop.time() - began, refused.code)
-            pace.learn(refused)
+            line.learn(refused)
             raise refused from None
         self._observe(service, operation, loop.time() - began, SUCCESS)
-        pace.learn(None)
+        line.learn(None)
+        if service == "iam":
+            self._quotas.learn_account(self._user, answer)
         return answer
-
-    async def _ask(self, service: str, operation: str, parameters: JsonObject) -> JsonObject:
-        from pergola.cloud.aws.library import invoke
-
-        async with self._opening:
-            if service not in self._services:
-                self._services[service] = await self._open(service)
-        return await invoke(self._services[service], operation, parameters)
-
-    async def _open(self, service: str) -> object:
-        from pergola.cloud.aws.library import Session
-
-        if self._session is None:
-            self._session = Session()
-        client = await self._session.open(
-            service, self.region, self._credentials, self._endpoint_url
-        )
-        return await self._stack.enter_async_context(client)

@@ -1,5 +1,7 @@
 """One pool of AWS clients for a process: a client for each Secret with credentials and region.
 
+Clients with the same keys share connections, and all of an account share its quota.
+
     async with clients.use(read, Place(secret, "eu-west-1"), clock.now()) as aws:
         ...
 
@@ -7,37 +9,30 @@ The Secret is read again for each use. A client is kept as long as its Secret do
 the keys that it obtained are valid, so that rotated keys are used by the next run.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from pergola.api.kinds import SECRET
-from pergola.api.objects import (
-    GroupVersionKind,
-    JsonObject,
-    Key,
-    resource_version_of,
-    uid_of,
-)
+from pergola.api.objects import JsonObject, Key
 from pergola.cloud.aws.client import AwsClient, Observer, unobserved
-from pergola.cloud.aws.credentials import Credentials, credentials_of, region_of
+from pergola.cloud.aws.credentials import credentials_of, region_of
 from pergola.cloud.aws.identity import assume, decoded, role_of
+from pergola.cloud.aws.metrics import AwsMetrics
+from pergola.cloud.aws.quotas import Quotas, User
+from pergola.cloud.aws.reading import Read, read_secret
 from pergola.cloud.aws.retry import Retry
-from pergola.cloud.errors import CredentialsInvalid
-from pergola.kube.client import Client
-from pergola.kube.errors import NotFound
-
-Read = Callable[[GroupVersionKind, Key], Awaitable[JsonObject | None]]
-"""Reads a live object; None if it does not exist."""
+from pergola.cloud.aws.services import Identity, SharedServices
+from pergola.runtime.metrics import Metrics
 
 DEFAULT_REGION: Final = "us-west-2"
 """The region for services that are the same in all regions, where none is named."""
 _RENEW_BEFORE: Final = timedelta(minutes=10)
 """Keys that expire sooner are renewed before a run starts: a run may take as long."""
 _MAX_IDLE: Final = 64
-"""Idle clients in all; each has connections of its own."""
+"""Idle connections in all: identities times regions."""
+_MAX_IDLE_CLIENTS: Final = 2000
 
 
 class Place(NamedTuple):
@@ -56,9 +51,10 @@ class Place(NamedTuple):
 
 @dataclass(slots=True)
 class _Shared:
-    """A client and the number of its users; the last user of a replaced one closes it."""
+    """A client and the number of its users; the last user of a replaced one gives it up."""
 
     aws: AwsClient
+    identity: Identity
     version: str
     expires: datetime | None
     users: int = 0
@@ -76,6 +72,7 @@ class AwsClients:
         endpoint_url: of all services, in place of AWS's own.
         retry: how often and when requests are repeated; the client's default if None.
         observe: called for every attempt of a request.
+        quotas: the rates of the process; None for those of this pool alone.
     """
 
     def __init__(
@@ -84,11 +81,14 @@ class AwsClients:
         endpoint_url: str = "",
         retry: Retry | None = None,
         observe: Observer = unobserved,
+        quotas: Quotas | None = None,
     ) -> None:
         self._endpoint_url = endpoint_url
         self._retry = retry
         self._observe = observe
+        self._quotas = quotas or Quotas()
         self._kept: dict[Place, _Shared] = {}
+        self._services = SharedServices(endpoint_url)
 
     @asynccontextmanager
     async def use(self, read: Read, place: Place, now: datetime) -> AsyncIterator[AwsClient]:
@@ -102,7 +102,7 @@ class AwsClients:
                 token.
             KubeError: the Secret cannot be read.
         """
-        secret, version = await _read_secret(read, place.secret)
+        secret, version = await read_secret(read, place.secret)
         shared = self._kept.get(place)
         if shared is None or not shared.is_valid(version, now):
             shared = await self._open(place, secret, version)
@@ -119,9 +119,10 @@ class AwsClients:
             if not shared.is_current:
                 await self._retire(shared)
 
-    def observe(self, observer: Observer) -> None:
-        """Call `observer` for every attempt of a request, for clients opened from now on."""
-        self._observe = observer
+    def measure(self, metrics: Metrics) -> None:
+        """Count requests of clients opened from now on, which share the quotas of the process."""
+        self._observe = metrics.register(AwsMetrics).request
+        self._quotas = metrics.register(Quotas)
 
     async def close(self) -> None:
         """Close all idle clients; their last users close the others."""
@@ -129,57 +130,56 @@ class AwsClients:
             await self._retire(self._kept.popitem()[1])
 
     async def _close_idle(self) -> None:
-        """Close the idle clients that were used least recently, beyond the limit."""
+        """Close the idle clients that were used least recently, beyond the limits."""
         idle = [place for place, shared in self._kept.items() if not shared.users]
-        for place in idle[: max(0, len(idle) - _MAX_IDLE)]:
+        surplus = len(idle) - _MAX_IDLE_CLIENTS
+        for number, place in enumerate(idle):
+            if number >= surplus and len(self._services) <= _MAX_IDLE:
+                return
             await self._retire(self._kept.pop(place))
 
     async def _retire(self, shared: _Shared) -> None:
         shared.is_current = False
-        if not shared.users:
-            await shared.aws.close()
+        if shared.users:
+            return
+        await self._services.give_back(shared.identity)
 
     async def _open(self, place: Place, secret: JsonObject | None, version: str) -> _Shared:
         if secret is None or place.secret is None:
-            return _Shared(self._client(place.region or DEFAULT_REGION, None), version, None)
+            return self._shared(place, version, (None, place.region or DEFAULT_REGION))
         title = f"Secret {place.secret}"
         data = decoded(secret, title)
         role, region = role_of(data, title), place.region or region_of(data) or DEFAULT_REGION
         if role is None:
-            return _Shared(self._client(region, credentials_of(data, title)), version, None)
-        async with self._client(region, None) as anonymous:
-            credentials, expires = await assume(anonymous, role, data, place.secret)
-        return _Shared(self._client(region, credentials), version, expires)
-
-    def _client(self, region: str, credentials: Credentials | None) -> AwsClient:
-        return AwsClient(
+            return self._shared(place, version, (credentials_of(data, title), region))
+        anonymous = AwsClient(
             region,
-            credentials=credentials,
             endpoint_url=self._endpoint_url,
             observe=self._observe,
             retry=self._retry,
+            quotas=self._quotas,
+            user=User(role, str(place.secret)),
         )
+        async with anonymous:
+            credentials, expires = await assume(anonymous, role, data, place.secret)
+        return self._shared(place, version, (credentials, region), expires, role)
 
-
-def reader(client: Client) -> Read:
-    """Return a reader of the live objects of one cluster."""
-
-    async def read(gvk: GroupVersionKind, key: Key) -> JsonObject | None:
-        try:
-            return await client.get(gvk, key)
-        except NotFound:
-            return None
-
-    return read
-
-
-async def _read_secret(read: Read, key: Key | None) -> tuple[JsonObject | None, str]:
-    """Read the Secret and what identifies its content; nothing without a Secret."""
-    if key is None:
-        return None, ""
-    secret = await read(SECRET, key)
-    if secret is None:
-        raise CredentialsInvalid(
-            f"Secret {key}, which should hold the AWS credentials, does not exist; create it"
+    def _shared(
+        self,
+        place: Place,
+        version: str,
+        identity: Identity,
+        expires: datetime | None = None,
+        role: str = "",
+    ) -> _Shared:
+        credentials, region = identity
+        key_id = credentials.access_key_id if credentials else ""
+        aws = AwsClient(
+            region,
+            services=self._services.lend(identity),
+            observe=self._observe,
+            retry=self._retry,
+            quotas=self._quotas,
+            user=User(role or key_id, str(place.secret or "")),
         )
-    return secret, f"{uid_of(secret)}/{resource_version_of(secret)}"
+        return _Shared(aws, identity, version, expires)

@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager
 
 from pergola.api.objects import JsonObject, map_at
 from pergola.cloud.aws import AwsClient, AwsClients, Place, reader
-from pergola.cloud.aws.metrics import AwsMetrics
 from pergola.extensions.actuator import Actuator, Context, Status
 from pergola.providers.aws.actuator import AwsSettings, secret_of, settings_from
 from pergola.runtime.metrics import Metrics
@@ -28,8 +27,8 @@ class AwsAccess(Actuator):
         )
 
     def measure(self, metrics: Metrics) -> None:
-        """Count requests to AWS."""
-        self._clients.observe(metrics.register(AwsMetrics).request)
+        """Count requests to AWS, within the quotas of the process."""
+        self._clients.measure(metrics)
 
     async def force_delete(self, context: Context, obj: JsonObject) -> Status | None:
         """Leave everything in AWS as it is."""

@@ -7,6 +7,7 @@ flow, which saves its state as it goes. A run that was interrupted is repeated f
 """
 
 import os
+import random
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -17,7 +18,6 @@ from pergola.admission.webhook import Webhook
 from pergola.api.durations import DurationError, parse_duration
 from pergola.api.objects import JsonObject, Key, map_at
 from pergola.cloud.aws import AwsClient, AwsClients, Place, Retry, reader
-from pergola.cloud.aws.metrics import AwsMetrics
 from pergola.extension_api.errors import Code, ExtensionError
 from pergola.extensions.actuator import Actuator, Context, Status
 from pergola.extensions.health_checks.checks import CheckContext, HealthCheck
@@ -36,6 +36,7 @@ from pergola.providers.aws.resources.step import Work
 from pergola.providers.aws.shoot_webhooks import aws_shoot_mutator, aws_shoot_validator
 from pergola.providers.aws.state import is_empty, read_state, state_object
 from pergola.providers.aws.status import full_status
+from pergola.providers.aws.turns import check_turn
 from pergola.providers.aws.wanted import Wanted
 from pergola.providers.aws.warnings import warn
 from pergola.runtime.metrics import Metrics
@@ -88,10 +89,11 @@ class AwsInfrastructure(Actuator):
             endpoint_url=self._settings.endpoint_url, retry=self._settings.retry
         )
         self._flows: FlowMetrics | None = None
+        self._random = random.Random()  # noqa: S311 - spreads runs
 
     def measure(self, metrics: Metrics) -> None:
         """Count requests to AWS, and measure how long steps of flows wait and take."""
-        self._clients.observe(metrics.register(AwsMetrics).request)
+        self._clients.measure(metrics)
         self._flows = metrics.register(FlowMetrics)
 
     async def reconcile(self, context: Context, obj: JsonObject) -> Status | None:
@@ -166,6 +168,7 @@ class AwsInfrastructure(Actuator):
         place = Place(secret_of(obj), wanted.region)
         now = context.clock.now()
         async with self._clients.use(reader(context.client), place, now) as aws:
+            check_turn(aws, self._random)
             yield Work(
                 aws=aws,
                 wanted=wanted,

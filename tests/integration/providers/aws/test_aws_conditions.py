@@ -9,8 +9,10 @@ import pytest
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.cloud.aws import AwsClient
 from pergola.extension_api.cluster import Cluster, Shoot
+from pergola.extension_api.errors import Code
 from pergola.extensions.health_checks import CheckContext, Verdict
 from pergola.providers.aws.health.checks import health_checks
+from pergola.providers.aws.health.security_group import NODES_SECURITY_GROUP_VALID
 from pergola.providers.aws.resources.security_group.rules import ALL, INGRESS, Rule, permissions
 from pergola.testing.aws.corrections import CorrectedAws
 from pergola.testing.aws.steps import TECHNICAL_ID
@@ -92,6 +94,27 @@ async def test_aws_is_asked_once_in_a_period_and_after_each_reconciliation(
 
     conditions.obj["status"] = {"lastOperation": {**DONE, "lastUpdateTime": "y"}}
     await conditions.group(600)
+    assert aws.taken() == ["ec2 DescribeSecurityGroups"]
+
+
+async def test_a_process_that_starts_reads_nothing_before_the_turn_of_an_infrastructure(
+    aws: CorrectedAws, client: AwsClient, network: Network
+) -> None:
+    conditions = Conditions(client, network, await network.security_group())
+    recorded = {
+        "type": NODES_SECURITY_GROUP_VALID,
+        "status": "False",
+        "reason": "R",
+        "message": "m",
+    }
+    conditions.obj["status"]["conditions"] = [recorded]
+    aws.taken()
+
+    assert await conditions.group() == Verdict(
+        "False", "m", (Code.CONFIGURATION_PROBLEM,), reason="R"
+    )
+    assert aws.taken() == []
+    assert (await conditions.group(after=600)).status == "True"
     assert aws.taken() == ["ec2 DescribeSecurityGroups"]
 
 

@@ -14,7 +14,6 @@ from typing import ClassVar, Final
 from pergola.api.infrastructure_v1alpha1 import INFRASTRUCTURE
 from pergola.api.objects import JsonObject, Key, map_at
 from pergola.cloud.aws import AwsClient, AwsClients, Place, reader
-from pergola.cloud.aws.metrics import AwsMetrics
 from pergola.extension_api.errors import ExtensionError, RequeueAfter
 from pergola.extension_api.kinds import GROUP
 from pergola.extensions.actuator import Actuator, Context, Status
@@ -54,8 +53,8 @@ class AwsBastion(Actuator):
         )
 
     def measure(self, metrics: Metrics) -> None:
-        """Count requests to AWS."""
-        self._clients.observe(metrics.register(AwsMetrics).request)
+        """Count requests to AWS, within the quotas of the process."""
+        self._clients.measure(metrics)
 
     async def reconcile(self, context: Context, obj: JsonObject) -> Status | None:
         """Create the bastion, and wait until it is reachable.

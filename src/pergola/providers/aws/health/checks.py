@@ -1,12 +1,14 @@
 """The health checks of an Infrastructure: they read little of AWS, and not every time."""
 
+import zlib
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Final
+from datetime import datetime, timedelta
+from typing import Final, Literal
 
-from pergola.api.objects import JsonObject, map_at, uid_of
+from pergola.api.conditions import FALSE, TRUE, get_condition
+from pergola.api.objects import JsonObject, map_at, maps_at, uid_of
 from pergola.cloud.aws import AwsClient
 from pergola.cloud.aws.network import filters_by
 from pergola.cloud.errors import CloudError, NotFound
@@ -43,13 +45,13 @@ def health_checks(access: Access, *, period: float = PERIOD) -> list[HealthCheck
         HealthCheck(
             name="rules of the nodes' security group",
             condition=NODES_SECURITY_GROUP_VALID,
-            run=_Remembered(_Groups(access).run, period).run,
+            run=_Remembered(NODES_SECURITY_GROUP_VALID, _Groups(access).run, period).run,
             applies=_byo_group,
         ),
         HealthCheck(
             name="subnets for load balancers",
             condition=LOAD_BALANCER_SUBNETS_AVAILABLE,
-            run=_Remembered(_Subnets(access).run, period).run,
+            run=_Remembered(LOAD_BALANCER_SUBNETS_AVAILABLE, _Subnets(access).run, period).run,
             applies=_byo_subnets,
         ),
     ]
@@ -63,9 +65,14 @@ class _Result:
 
 
 class _Remembered:
-    """A check that is evaluated once in a period, and after every reconciliation."""
+    """A check that is evaluated once in a period, and after every reconciliation.
 
-    def __init__(self, look: Evaluate, period: float) -> None:
+    A process that starts repeats the conditions on record until their time in the period comes, so
+    that it does not read everything at once, and never again at the same time.
+    """
+
+    def __init__(self, condition: str, look: Evaluate, period: float) -> None:
+        self._condition = condition
         self._look = look
         self._period = period
         self._results: dict[str, _Result] = {}
@@ -73,6 +80,8 @@ class _Remembered:
     async def run(self, context: CheckContext, obj: JsonObject) -> Verdict:
         """Return the last verdict, or a new one if it is due; Unknown if AWS refuses."""
         operation, known = map_at(obj, "status", "lastOperation"), self._results.get(uid_of(obj))
+        if known is None:
+            known = self._on_record(context.now, obj, operation)
         if known is None or not self._is_good(known, context.now, operation):
             try:
                 said = await self._look(context, obj)
@@ -81,9 +90,25 @@ class _Remembered:
             known = self._results[uid_of(obj)] = _Result(context.now, operation, said)
         return verdict(known.said)
 
+    def _on_record(self, now: datetime, obj: JsonObject, operation: JsonObject) -> _Result | None:
+        """Return the condition of an earlier process, as if evaluated at its time in the period."""
+        found = get_condition(maps_at(obj, "status", "conditions"), self._condition)
+        if found is None or found.get("status") not in (TRUE, FALSE):
+            return None
+        age = timedelta(seconds=_phase(uid_of(obj)) * self._period)
+        status: Literal["True", "False"] = "True" if found["status"] == TRUE else "False"
+        said = ConditionUpdate(status, str(found.get("reason")), str(found.get("message")))
+        result = self._results[uid_of(obj)] = _Result(now - age, operation, said)
+        return result
+
     def _is_good(self, known: _Result, now: datetime, operation: JsonObject) -> bool:
         age = (now - known.at).total_seconds()
         return age < self._period and known.operation == operation
+
+
+def _phase(uid: str) -> float:
+    """Return the time of an object within any period, between 0 and 1."""
+    return zlib.crc32(uid.encode()) / 2**32
 
 
 def verdict(said: ConditionUpdate) -> Verdict:

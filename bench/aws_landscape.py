@@ -1,0 +1,229 @@
+"""Many Infrastructures of one account in one process, while AWS throttles.
+
+AWS's side has the token buckets of its documentation, less what others are said to use. The floor
+is how long the busiest bucket takes for so many requests: no client can be faster.
+"""
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from typing import Final, NamedTuple
+
+from aiohttp import web
+
+from pergola.cloud.aws import AwsClient, Credentials, Quotas
+from pergola.cloud.aws.quotas import User
+from pergola.cloud.aws.quotas.limits import slot_of
+from pergola.cloud.aws.services import Services
+from pergola.cloud.errors import Throttled
+from pergola.extension_api.errors import RequeueAfter
+from pergola.flow import State
+from pergola.providers.aws.flows.reconcile import reconcile_steps
+from pergola.providers.aws.flows.run import name_zones, run_steps
+from pergola.providers.aws.observe import observe
+from pergola.providers.aws.resources.step import Work
+from pergola.providers.aws.turns import check_turn
+from pergola.providers.aws.wanted import Wanted
+from pergola.testing.aws.answers import call_of
+from pergola.testing.aws.corrections import CorrectedAws
+from pergola.testing.aws.moto import service_of
+from pergola.testing.aws.site import REGION
+
+HEADINGS: Final = (
+    "landscape",
+    "requests",
+    "each",
+    "target",
+    "refused",
+    "share refused",
+    "seconds",
+    "floor",
+    "ratio",
+    "last user / median",
+)
+LEFT: Final = 0.1
+_WORKERS: Final = 5
+"""How many Infrastructures are reconciled at once, as in the product."""
+
+
+class SharedQuota(CorrectedAws):
+    """An AWS that throttles as documented.
+
+    Attributes:
+        left: the part of each quota that others leave; None for an AWS that never throttles.
+        refused: how many requests it refused.
+    """
+
+    left: float | None = None
+
+    def __init__(self, server: str) -> None:
+        super().__init__(server)
+        self.refused = 0
+        self._was_empty = False
+        self.answered: Counter[str] = Counter()
+        self._tokens: dict[str, tuple[float, float]] = {}
+
+    def begin(self, left: float | None, *, empty: bool = False) -> None:
+        """Fill all buckets, or empty them, and count from zero."""
+        self.left, self.refused, self._was_empty = left, 0, empty
+        self.answered.clear()
+        now = asyncio.get_running_loop().time()
+        self._tokens = dict.fromkeys(self._tokens, (0.0, now)) if empty else {}
+
+    def floor(self) -> float:
+        """Return the seconds that the busiest bucket needs for the requests that it granted."""
+        if self.left is None:
+            return 0.0
+        return max(self._seconds(name, number) for name, number in self.answered.items())
+
+    async def _pass(self, request: web.Request) -> web.Response:
+        body = await request.read()
+        service = service_of(request)
+        call = call_of(service, request.method, request.path, request.query_string, body)
+        if self.left is not None and not self._grant(f"{call.service} {call.operation}"):
+            self.refused += 1
+            text = "<Response><Errors><Error><Code>RequestLimitExceeded</Code></Error></Errors>"
+            return web.Response(status=503, text=f"{text}</Response>", content_type="text/xml")
+        return await super()._pass(request)
+
+    def _seconds(self, name: str, number: int) -> float:
+        capacity, refill = self._limit(name)
+        return (number - (0 if self._was_empty else capacity)) / refill
+
+    def _limit(self, name: str) -> tuple[float, float]:
+        service, _, operation = name.partition(" ")
+        limit = slot_of(service, operation, {"Filters": True}).limit
+        return limit.capacity * (self.left or 1), limit.refill * (self.left or 1)
+
+    def _grant(self, name: str) -> bool:
+        now = asyncio.get_running_loop().time()
+        capacity, refill = self._limit(name)
+        tokens, at = self._tokens.get(name, (capacity, now))
+        tokens = min(capacity, tokens + (now - at) * refill)
+        self._tokens[name] = (tokens - 1 if tokens >= 1 else tokens, now)
+        if tokens >= 1:
+            self.answered[name] += 1
+        return tokens >= 1
+
+
+class Member(NamedTuple):
+    """An Infrastructure with its state."""
+
+    name: str
+    wanted: Wanted
+    state: State
+
+
+class Landscape:
+    """Infrastructures of one account, and the process that looks after them."""
+
+    def __init__(self, aws: SharedQuota, members: list[Member]) -> None:
+        self._aws = aws
+        self._members = members
+        self._random = random.Random(1)  # noqa: S311 - spreads runs
+        self._services = Services(REGION, Credentials("test", "test"), aws.url)
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget the rates, as a new process does."""
+        self._quotas = Quotas()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._services.close()
+
+    async def create(self) -> None:
+        """Create all Infrastructures, without throttling."""
+        self._aws.begin(None)
+        await self._each(self._create)
+
+    async def look(
+        self, name: str, left: float, target: str, *, empty: bool = False
+    ) -> tuple[str, ...]:
+        """Look at all Infrastructures at once, as after a restart; return a row."""
+        self._aws.begin(left, empty=empty)
+        self._aws.taken()
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        ended = sorted(time - began for time in await self._each(self._observe))
+        answered, refused = len(self._aws.taken()), self._aws.refused
+        requests, floor = answered + refused, self._aws.floor()
+        return (
+            name,
+            str(requests),
+            f"{answered / len(ended):.1f}",
+            target,
+            str(refused),
+            f"{refused / requests:.1%}",
+            f"{ended[-1]:.1f}",
+            f"{max(0.0, floor):.1f}",
+            f"{ended[-1] / floor:.2f}" if floor > 1 else "-",
+            f"{ended[-1] / ended[len(ended) // 2]:.1f}",
+        )
+
+    async def _each(self, act: Callable[[AwsClient, Member], Awaitable[None]]) -> list[float]:
+        turn, loop = asyncio.Semaphore(_WORKERS), asyncio.get_running_loop()
+
+        async def one(member: Member) -> float:
+            while True:
+                async with turn:
+                    client = self._client(member)
+                    try:
+                        check_turn(client, self._random)
+                        await act(client, member)
+                        return loop.time()
+                    except RequeueAfter as later:
+                        pause = later.seconds
+                    except Throttled:
+                        pause = 5.0
+                await asyncio.sleep(pause)
+
+        return await asyncio.gather(*map(one, self._members))
+
+    def _client(self, member: Member) -> AwsClient:
+        return AwsClient(
+            REGION,
+            services=self._services,
+            quotas=self._quotas,
+            user=User("test", member.name),
+        )
+
+    async def _observe(self, client: AwsClient, member: Member) -> None:
+        await observe(client, member.wanted, member.state)
+
+    async def _create(self, client: AwsClient, member: Member) -> None:
+        name_zones(member.wanted, member.state)
+        snapshot = await observe(client, member.wanted, member.state)
+        work = Work(
+            aws=client,
+            wanted=member.wanted,
+            state=member.state,
+            snapshot=snapshot,
+            poll_seconds=0.05,
+        )
+
+        async def nothing(_: object) -> None:
+            """Neither save nor report."""
+
+        steps = reconcile_steps(member.wanted)
+        await run_steps("create", steps, work, write=nothing, report=nothing)
+
+
+async def rows(server: str, wanted: list[Wanted]) -> list[tuple[str, ...]]:
+    """Return the measurements of a landscape."""
+    async with SharedQuota(server) as aws:
+        members = [Member(str(number), each, State({})) for number, each in enumerate(wanted)]
+        landscape, number = Landscape(aws, members), len(members)
+        try:
+            await landscape.create()
+            landscape.restart()
+            found = [await landscape.look(f"{number} looked at", 1.0, "≤ 14 each")]
+            name = f"{number}, others leave {LEFT:.0%}"
+            found.append(await landscape.look(name, LEFT, "≤ 14, few refused"))
+            landscape.restart()
+            name = f"{number}, restart, buckets empty"
+            found.append(await landscape.look(name, LEFT, "≤ 14, few refused", empty=True))
+        finally:
+            await landscape.close()
+    return found
