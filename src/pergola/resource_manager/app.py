@@ -61,18 +61,29 @@ async def serve(config: ResourceManagerConfiguration, chosen: Options) -> None:
         clusters = await _connect(config, chosen, stack, metrics)
         await _check_api(clusters.source)
         app = Application(clusters.source, process_options(config), metrics=metrics)
-        guarded = clusters.guarded(app.guarded)
-        manager = ResourceManager(guarded.source, guarded.target, chosen, metrics=metrics)
+        leader, own = clusters.guarded(app.guarded), clusters.guarded(app.guarded_share)
+        manager = ResourceManager(
+            own.source,
+            own.target,
+            chosen,
+            shard=app.shard,
+            leader=(leader.source, leader.target),
+            metrics=metrics,
+        )
 
-        async def leading() -> list[Part]:
+        async def sharing() -> Sequence[Part]:
             cluster_id = await cluster_identity(clusters.source, chosen.cluster_id)
             log.info("cluster identified", cluster_id=cluster_id)
-            return [*manager.parts(cluster_id), *optional_controllers(config, guarded, metrics)]
+            return manager.sharing(cluster_id)
+
+        async def leading() -> list[Part]:
+            return [*manager.leading(), *optional_controllers(config, leader, metrics)]
 
         await app.serve(
             parts=[manager.source.unit],
             webhooks=await _webhooks(config, clusters, metrics),
             leading=leading,
+            sharing=sharing,
             probes=_probes(app, manager),
         )
 

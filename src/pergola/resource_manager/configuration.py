@@ -107,5 +107,9 @@ def process_options(config: ResourceManagerConfiguration) -> ProcessOptions:
     """Return how the process runs."""
     server = config.server
     return options_of(
-        server.health_probes, server.metrics, config.debugging, config.leader_election
+        server.health_probes,
+        server.metrics,
+        config.debugging,
+        config.leader_election,
+        config.sharding,
     )

@@ -15,6 +15,7 @@ from pergola.resource_manager.controllers.garbage_collector import (
 )
 from pergola.resource_manager.controllers.health import Settings as HealthSettings
 from pergola.resource_manager.controllers.health import health_unit
+from pergola.resource_manager.controllers.held_secrets import HeldSecrets
 from pergola.resource_manager.controllers.managed_resource.reconcile import (
     Settings as ManagedResourceSettings,
 )
@@ -22,11 +23,13 @@ from pergola.resource_manager.controllers.managed_resource.unit import managed_r
 from pergola.resource_manager.controllers.secret import Secrets, secret_unit
 from pergola.resource_manager.controllers.secret import Settings as SecretSettings
 from pergola.resource_manager.responsibility import DEFAULT_CLASS, Responsibility
+from pergola.resource_manager.sharing import drain_unit, everything, origins_here, untracked
 from pergola.resource_manager.source import Source
 from pergola.resource_manager.target import Target
 from pergola.runtime.clock import Clock, SystemClock
 from pergola.runtime.controlling.unit import Part, Unit
 from pergola.runtime.metrics import Metrics
+from pergola.runtime.sharding.shard import Shard
 from pergola.runtime.task_group import TaskGroup
 
 
@@ -58,10 +61,13 @@ class ResourceManager:
     Args:
         source: the cluster of the ManagedResources.
         target: the cluster of the described objects; may be the same client.
+        shard: of this process; None if the leader works on all ManagedResources.
+        leader: clients of both clusters that write only while this process leads; by default the
+            same ones.
 
     Attributes:
         source: what every replica knows of the source.
-        running: what runs as the leader; nothing before `parts` was called.
+        running: what runs now; nothing before `sharing` or `leading` was called.
     """
 
     def __init__(
@@ -70,64 +76,103 @@ class ResourceManager:
         target: Client,
         options: Options,
         *,
+        shard: Shard | None = None,
+        leader: tuple[Client, Client] | None = None,
         metrics: Metrics | None = None,
         clock: Clock | None = None,
     ) -> None:
         self._options = options
         self._target_client = target
+        self._leader = leader or (source, target)
+        self._shard = shard
         self._metrics = metrics or Metrics()
         self._clock = clock or SystemClock()
+        self._responsibility = Responsibility(options.resource_class)
         self.source = Source(
-            source, Responsibility(options.resource_class), namespaces=options.source_namespaces
+            source,
+            self._responsibility,
+            namespaces=options.source_namespaces,
+            share=shard.share if shard else None,
         )
+        self._secrets = Secrets(self.source, options.secret.mode)
         self.target: Target | None = None
-        self.running: Sequence[Part] = ()
+        self.running: list[Part] = []
 
-    def parts(self, cluster_id: str) -> Sequence[Part]:
-        """Make what the leader runs; the source must be known completely.
+    def sharing(self, cluster_id: str) -> Sequence[Part]:
+        """Make what works on ManagedResources; the source must be known completely.
 
         Args:
             cluster_id: as determined by `pergola.resource_manager.identity`.
         """
-        options = self._options
-        self.target = Target(
-            self._target_client,
-            managed_by=options.managed_resource.managed_by,
-            namespaces=options.target_namespaces,
-        )
-        self.running = [self.target, *self._units(self.target, cluster_id)]
-        return self.running
-
-    def _units(self, target: Target, cluster_id: str) -> list[Unit]:
         options, source, metrics, clock = self._options, self.source, self._metrics, self._clock
-        secrets = Secrets(source, options.secret.mode)
-        units = [
+        self.target = target = self._target(cluster_id)
+        flights = self._shard.flights(source.is_here) if self._shard else None
+        tracked = flights.tracked if flights else untracked
+        parts: list[Part] = [
+            target,
             managed_resource_unit(
                 source,
                 target,
-                secrets,
+                HeldSecrets(source) if self._shard else self._secrets,
+                tracked,
                 options.managed_resource,
                 cluster_id,
                 collects_garbage=options.garbage is not None,
                 metrics=metrics,
                 clock=clock,
             ),
-            health_unit(source, target, options.health, cluster_id, metrics=metrics, clock=clock),
-            secret_unit(source, secrets, options.secret, metrics),
+            health_unit(
+                source, target, tracked, options.health, cluster_id, metrics=metrics, clock=clock
+            ),
         ]
+        if self._shard and flights:
+            parts.append(drain_unit(source, self._shard.share, flights, metrics))
+        self.running += parts
+        return parts
+
+    def leading(self) -> Sequence[Part]:
+        """Make what only the leader runs, whether or not it is a shard."""
+        options, metrics, clock = self._options, self._metrics, self._clock
+        parts: list[Part] = [self._secret_unit()]
         if options.garbage is not None:
-            units.append(
+            parts.append(
                 garbage_collector_unit(
-                    self._target_client, options.garbage, metrics=metrics, clock=clock
+                    self._leader[1], options.garbage, metrics=metrics, clock=clock
                 )
             )
-        return units
+        self.running += parts
+        return parts
+
+    def _target(self, cluster_id: str) -> Target:
+        options = self._options
+        return Target(
+            self._target_client,
+            managed_by=options.managed_resource.managed_by,
+            namespaces=options.target_namespaces,
+            is_here=origins_here(self.source, cluster_id) if self._shard else everything,
+        )
+
+    def _secret_unit(self) -> Unit:
+        """Return the controller of Secrets; that of shards watches all ManagedResources itself."""
+        options = self._options
+        if self._shard is None:
+            return secret_unit(self.source, self._secrets, options.secret, self._metrics)
+        source = Source(
+            self._leader[0],
+            self._responsibility,
+            namespaces=options.source_namespaces,
+            unpacked=True,
+        )
+        secrets = Secrets(source, options.secret.mode, releases_early=True)
+        return secret_unit(
+            source, secrets, options.secret, self._metrics, caches=source.unit.caches
+        )
 
     async def control(self, cluster_id: str) -> None:
         """Run the controllers until cancelled; only the leader may."""
         await self.source.synced()
         async with TaskGroup() as group:
-            for part in self.parts(cluster_id):
+            for part in (*self.sharing(cluster_id), *self.leading()):
                 group.create_task(part.run(), name=part.name)
 
     async def run(self) -> None:

@@ -22,6 +22,7 @@ from pergola.api.objects import (
     deletion_timestamp_of,
     finalizers_of,
     generation_of,
+    labels_of,
     map_at,
     maps_at,
     metadata_of,
@@ -35,13 +36,18 @@ from pergola.resource_manager.responsibility import Responsibility
 from pergola.runtime.caching.cache import Change
 from pergola.runtime.caching.caches import Caches
 from pergola.runtime.controlling.unit import Unit
+from pergola.runtime.sharding.ring import Assignment, Share
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class SeenResource:
-    """The cached parts of a ManagedResource: the inputs of triggers, and the rest packed."""
+    """The cached parts of a ManagedResource: the inputs of triggers, and the rest packed.
+
+    Attributes:
+        assignment: whether it is this shard's; always here if there are no shards.
+    """
 
     uid: str
     version: str
@@ -55,6 +61,7 @@ class SeenResource:
     applied: str | None
     healthy: str | None
     packed: bytes
+    assignment: Assignment = Assignment.HERE
 
     def unpack(self) -> JsonObject:
         """Return the ManagedResource, without its managed fields."""
@@ -84,6 +91,8 @@ class Source:
 
     Args:
         namespaces: only ManagedResources of these; of all namespaces if empty.
+        share: only the ManagedResources of this shard; all if None.
+        unpacked: whether to keep nothing but the inputs of triggers.
 
     Attributes:
         resources: the ManagedResources.
@@ -92,11 +101,25 @@ class Source:
     """
 
     def __init__(
-        self, client: Client, responsibility: Responsibility, *, namespaces: Collection[str] = ()
+        self,
+        client: Client,
+        responsibility: Responsibility,
+        *,
+        namespaces: Collection[str] = (),
+        share: Share | None = None,
+        unpacked: bool = False,
     ) -> None:
         self.client = client
         self.responsibility = responsibility
-        self.resources = Caches(client, MANAGED_RESOURCE, keep_resource, namespaces=namespaces)
+        self.share = share
+        self._unpacked = unpacked
+        self.resources = Caches(
+            client,
+            MANAGED_RESOURCE,
+            self._keep_resource,
+            namespaces=namespaces,
+            labels=share.selector if share else None,
+        )
         self.secrets = Caches(
             client, SECRET, self._keep_secret, namespaces=namespaces, metadata_only=True
         )
@@ -114,6 +137,11 @@ class Source:
     def resource(self, key: Key) -> SeenResource | None:
         """Return a ManagedResource as last seen."""
         return self.resources.get(key)
+
+    def is_here(self, key: Key) -> bool:
+        """Return whether this shard may work on a ManagedResource, if it still exists."""
+        seen = self.resources.get(key)
+        return seen is None or seen.assignment is Assignment.HERE
 
     def secret(self, key: Key) -> SeenSecret | None:
         """Return a Secret as last seen."""
@@ -152,6 +180,14 @@ class Source:
             self.secrets.observe(secret)
         finally:
             del self._same_content[key]
+
+    def _keep_resource(self, obj: JsonObject) -> SeenResource:
+        seen = keep_resource(obj)
+        if self._unpacked:
+            return replace(seen, packed=b"")
+        return (
+            replace(seen, assignment=self.share.assignment(labels_of(obj))) if self.share else seen
+        )
 
     def _keep_secret(self, obj: JsonObject) -> SeenSecret:
         seen = keep_secret(obj)

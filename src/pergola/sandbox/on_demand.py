@@ -32,9 +32,12 @@ PROMETHEUS: Final = "prometheus"
 PROMTOOL: Final = "promtool"
 ALERTMANAGER: Final = "alertmanager"
 BLACKBOX_EXPORTER: Final = "blackbox-exporter"
+SHARDER: Final = "sharder"
+SHARDING_CRDS: Final = "sharding-crds"
 
 _DISTRIBUTION: Final = "github.com/distribution/distribution/v3"
 _OPERATOR: Final = "github.com/prometheus-operator/prometheus-operator"
+_SHARDING: Final = "github.com/timebertt/kubernetes-controller-sharding"
 _PROMETHEUS_STAMPS: Final = {"github.com/prometheus/common/version.Version": "{number}"}
 
 DRUID: Final = Module(
@@ -161,6 +164,14 @@ PROBING: Final = Module(
     versioned="github.com/prometheus/blackbox_exporter",
     stamps=_PROMETHEUS_STAMPS,
 )
+# For tests of shards; no image has it. Its start is our own, because it has no option for a port.
+CONTROLLER_SHARDING: Final = Module(
+    directory=GO_MODULES / "controller-sharding",
+    packages={SHARDER: "./sharder"},
+    versioned=_SHARDING,
+    folders={SHARDING_CRDS: Folder(_SHARDING, "config/crds")},
+    unlisted=(_SHARDING,),
+)
 ON_DEMAND: Final = (
     DRUID,
     BACKUP_RESTORE,
@@ -177,4 +188,5 @@ ON_DEMAND: Final = (
     MONITORING,
     ALERTING,
     PROBING,
+    CONTROLLER_SHARDING,
 )

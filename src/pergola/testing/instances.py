@@ -8,6 +8,8 @@ from pathlib import Path
 
 import orjson
 
+from pergola.api.objects import JsonObject
+
 
 class Instance:
     """A `pergola resource-manager` process."""
@@ -21,6 +23,20 @@ class Instance:
             self.process.send_signal(signal.SIGKILL)
         await self.process.wait()
 
+    def pause(self) -> None:
+        """Stop it where it is, as a machine without time for it would."""
+        self.process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let it go on after a pause."""
+        self.process.send_signal(signal.SIGCONT)
+
+    async def end(self) -> int:
+        """Ask it to end, and return its exit code."""
+        if self.process.returncode is None:
+            self.process.terminate()
+        return await self.process.wait()
+
 
 class Instances:
     """Starts instances on one sandbox."""
@@ -30,9 +46,15 @@ class Instances:
         self._folder = folder
         self._started: list[Instance] = []
 
-    async def start(self, *, elect: bool = False, name: str = "a") -> Instance:
-        """Start one instance; several share a Lease with `elect`."""
-        config = {
+    async def start(
+        self, *, elect: bool = False, name: str = "a", config: JsonObject | None = None
+    ) -> Instance:
+        """Start one instance; several share a Lease with `elect`.
+
+        Args:
+            config: blocks of the configuration that replace the default ones.
+        """
+        settings = {
             "apiVersion": "resourcemanager.config.gardener.cloud/v1alpha1",
             "kind": "ResourceManagerConfiguration",
             "sourceClientConnection": {"kubeconfig": str(self._kubeconfig)},
@@ -49,9 +71,10 @@ class Instances:
                 "metrics": {"bindAddress": "127.0.0.1", "port": 0},
             },
             "logFormat": "text",
+            **(config or {}),
         }
         path = self._folder / f"{name}.json"
-        path.write_bytes(orjson.dumps(config))
+        path.write_bytes(orjson.dumps(settings))
         with (self._folder / f"{name}.log").open("ab") as output:
             process = await asyncio.create_subprocess_exec(
                 Path(sys.executable).parent / "pergola",

@@ -195,7 +195,7 @@ async def test_of_two_replicas_only_the_leader_reconciles_and_beats(
         assert beat["spec"]["holderIdentity"] == "networking-gardenet"
         assert beat["spec"]["leaseDurationSeconds"] == 3600
         async with replica(kubeconfig, site, file, *seldom, name="b", elected=True) as second:
-            await second.until_logged("waiting for leadership")
+            await second.until_logged("waiting to be leader")
             await site.annotate("reconcile")
             done = await site.until_operation("Reconcile")
             assert map_at(done, "status", "providerStatus") == {"by": "a"}

@@ -100,6 +100,27 @@ def test_leader_election_needs_a_namespace_only_if_it_takes_place() -> None:
     assert not off.config.leader_election.leader_elect
 
 
+def test_shards_are_off_unless_the_file_names_a_ring() -> None:
+    assert configuration_from(MINIMAL).config.sharding.controller_ring == ""
+    config = load("sharding.controllerRing", "resource-manager").config
+    assert config.sharding.controller_ring == "resource-manager"
+
+
+@pytest.mark.parametrize("name", ["Ring", "a.b", "x" * 64])
+def test_the_name_of_a_ring_is_part_of_a_label(name: str) -> None:
+    assert problems(at("sharding.controllerRing", name)) == [
+        "sharding.controllerRing: must be the name of a ControllerRing, with at most 63 characters"
+    ]
+
+
+def test_shards_need_a_leader_for_what_is_not_shared() -> None:
+    config = at("sharding.controllerRing", "resource-manager")
+
+    assert problems({**config, "leaderElection": {"leaderElect": False}}) == [
+        "sharding.controllerRing: needs leaderElection.leaderElect, since a leader runs the rest"
+    ]
+
+
 @pytest.mark.parametrize("spelling", ["managedResources", "managedResource"])
 def test_the_managed_by_label_is_read_under_either_spelling(spelling: str) -> None:
     loaded = load(f"controllers.{spelling}.managedByLabelValue", "foo")

@@ -8,6 +8,7 @@ from msgspec import field
 
 from pergola.api import component_config
 from pergola.api.component_config import Address, Debugging, LogFormat, LogLevel, Port
+from pergola.api.component_config.sharding import Sharding
 from pergola.api.resource_manager_config.controllers import Controllers
 from pergola.api.resource_manager_config.webhooks import Webhooks
 from pergola.api.schema.declare import Value
@@ -112,6 +113,8 @@ class ResourceManagerConfiguration(Value):
     """The cluster with the managed objects; the source if absent."""
     leader_election: LeaderElection = field(default_factory=LeaderElection)
     """Leader election between replicas."""
+    sharding: Sharding = field(default_factory=Sharding)
+    """Replicas that share the ManagedResources of a ring; not in the original."""
     server: Server = field(default_factory=Server)
     """The endpoints of the process."""
     debugging: Debugging = field(default_factory=Debugging)

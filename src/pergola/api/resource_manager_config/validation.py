@@ -6,6 +6,7 @@ from datetime import timedelta
 from pergola.api.component_config.clients import check_connection
 from pergola.api.component_config.leader_election import check_leader_election
 from pergola.api.component_config.rules import at_least, positive
+from pergola.api.component_config.sharding import check_sharding
 from pergola.api.core_v1_validation import (
     is_dns_label,
     label_findings,
@@ -41,6 +42,7 @@ def check(config: ResourceManagerConfiguration) -> Iterator[Finding]:
     if config.target_client_connection is not None:
         yield from _connection(config.target_client_connection, "targetClientConnection")
     yield from check_leader_election(config.leader_election, "leaderElection")
+    yield from check_sharding(config.sharding, config.leader_election, "sharding")
     yield from _controllers(config.controllers, "controllers")
     yield from _webhooks(config.webhooks, "webhooks")
     yield from _webhook_server(config.server.webhooks, "server.webhooks")

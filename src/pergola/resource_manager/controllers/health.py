@@ -37,6 +37,7 @@ from pergola.resource_manager.controllers.managed_resource.references import (
 )
 from pergola.resource_manager.controllers.managed_resource.triggers import owners
 from pergola.resource_manager.controllers.managed_resource.warnings import service_warnings
+from pergola.resource_manager.sharing import Tracking, arrived
 from pergola.resource_manager.source import SeenResource, Source
 from pergola.resource_manager.status import StatusWriter
 from pergola.resource_manager.target import Target, TargetChange
@@ -79,6 +80,7 @@ class Settings:
 def health_unit(
     source: Source,
     target: Target,
+    tracked: Tracking,
     settings: Settings,
     cluster_id: str,
     *,
@@ -88,6 +90,7 @@ def health_unit(
     """Return the controller of ResourcesHealthy and ResourcesProgressing.
 
     Args:
+        tracked: wraps the reconciler, so that a shard knows what is under way.
         cluster_id: comes before the origins of objects.
     """
     health = Health(source, target, clock, sync_period=settings.sync_period)
@@ -100,9 +103,10 @@ def health_unit(
 
     return Controller(
         NAME,
-        health.reconcile,
+        tracked(health.reconcile),
         watches=[
             Watch(source.resources, when=health_triggers),
+            Watch(source.resources, when=arrived),
             Watch(target.objects, to=to_owners, when=verdict_changed),
             Watch(
                 target.pods.changes, to=lambda change: health.awaiting_pods(change.key.namespace)

@@ -8,10 +8,10 @@ loses it when none names it any more. No Secret may stay undeletable when this p
 - The ManagedResource controller removes it (`Secrets.leaving`) before its own finalizer.
 """
 
-from collections.abc import AsyncGenerator, Iterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, Iterable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, Protocol
 
 from pergola.api.kinds import SECRET
 from pergola.api.objects import Key
@@ -19,7 +19,7 @@ from pergola.kube.errors import NotFound
 from pergola.resource_manager.source import SeenResource, SeenSecret, Source
 from pergola.runtime.caching.cache import Change
 from pergola.runtime.controlling.controller import DONE, Outcome
-from pergola.runtime.controlling.unit import Controller, Unit
+from pergola.runtime.controlling.unit import Controller, Unit, Watching
 from pergola.runtime.controlling.watches import Watch
 from pergola.runtime.logging import get_logger
 from pergola.runtime.metrics import Metrics
@@ -40,8 +40,32 @@ class Settings:
     mode: SecretMode = PROTECT
 
 
-def secret_unit(source: Source, secrets: "Secrets", settings: Settings, metrics: Metrics) -> Unit:
-    """Return the controller that protects Secrets while ManagedResources need them."""
+class SecretRelease(Protocol):
+    """The release of Secrets by a ManagedResource that leaves."""
+
+    def leaving(self, resource: Key) -> AbstractAsyncContextManager[None]:
+        """Have the finalizer removed from the Secrets that only this ManagedResource needs.
+
+        Raises:
+            KubeError, ReconcileError: a Secret still has the finalizer; the ManagedResource must
+                not go yet.
+        """
+        ...
+
+
+def secret_unit(
+    source: Source,
+    secrets: "Secrets",
+    settings: Settings,
+    metrics: Metrics,
+    *,
+    caches: Iterable[Watching] = (),
+) -> Unit:
+    """Return the controller that protects Secrets while ManagedResources need them.
+
+    Args:
+        caches: those of the source, unless another unit runs them.
+    """
     return Controller(
         NAME,
         secrets.reconcile,
@@ -49,7 +73,7 @@ def secret_unit(source: Source, secrets: "Secrets", settings: Settings, metrics:
             Watch(source.secrets, to=secrets.triggered_by_secret),
             Watch(source.resources, to=secrets.triggered_by_resource),
         ],
-        caches=(),
+        caches=caches,
         workers=settings.workers,
         metrics=metrics,
         deadline=_DEADLINE,
@@ -61,10 +85,15 @@ class Secrets:
 
     Args:
         mode: `RemoveOnly` takes the finalizer off wherever it is, and never puts it on.
+        releases_early: whether a ManagedResource that is being deleted needs its Secrets no more.
+            Its shard waits for that, because only the leader writes Secrets then.
     """
 
-    def __init__(self, source: Source, mode: SecretMode = PROTECT) -> None:
+    def __init__(
+        self, source: Source, mode: SecretMode = PROTECT, *, releases_early: bool = False
+    ) -> None:
         self._source = source
+        self._releases_early = releases_early
         self._protects = mode == PROTECT
         self._leaving: set[Key] = set()
 
@@ -121,7 +150,7 @@ class Secrets:
         """Return whether an existing finalizer stays, even during a deletion by us."""
         finalizer = self._source.responsibility.finalizer
         return any(
-            not reader.deleting or finalizer in reader.finalizers
+            not reader.deleting or (finalizer in reader.finalizers and not self._releases_early)
             for reader in self._readers(secret)
         )
 

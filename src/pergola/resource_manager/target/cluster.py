@@ -29,6 +29,7 @@ class Target:
         managed_by: the value of the `managed-by` label that marks our objects.
         namespaces: watch namespaced kinds only there; everywhere if empty. Objects elsewhere are
             read directly.
+        is_here: whether objects of an origin are worked on here; others change unnoticed.
 
     Attributes:
         objects: the changes of managed objects of watched kinds.
@@ -40,9 +41,15 @@ class Target:
     is_idle = True
 
     def __init__(
-        self, client: Client, *, managed_by: str, namespaces: Collection[str] = ()
+        self,
+        client: Client,
+        *,
+        managed_by: str,
+        namespaces: Collection[str] = (),
+        is_here: Callable[[str], bool],
     ) -> None:
         self.client = client
+        self._is_here = is_here
         self.objects: Events[TargetChange] = Events()
         self._watches = Watches(client, managed_by=managed_by, namespaces=namespaces)
         self.pods = Pods(self._watches)
@@ -83,7 +90,7 @@ class Target:
         if gvk in self._kinds:
             return
         self._kinds[gvk] = self._watches.make(
-            gvk, keeper(gvk), self._notifier(gvk), namespaced=resource.namespaced
+            gvk, keeper(gvk, self._is_here), self._notifier(gvk), namespaced=resource.namespaced
         )
         await first_lists(self._kinds[gvk])
 
@@ -118,7 +125,12 @@ class Target:
                 cache.observe(obj)
 
     def _notifier(self, gvk: GroupVersionKind) -> Callable[[Change[Observed]], None]:
-        return lambda change: self.objects.notify(TargetChange(gvk, change))
+        def notify(change: Change[Observed]) -> None:
+            states = (change.old, change.new)
+            if any(self._is_here(seen.origin) for seen in states if seen is not None):
+                self.objects.notify(TargetChange(gvk, change))
+
+        return notify
 
     # Kinds that come and go
 

@@ -62,17 +62,24 @@ class TargetChange(NamedTuple):
     change: Change[Observed]
 
 
-def keeper(gvk: GroupVersionKind) -> Callable[[JsonObject], Observed]:
-    """Return the function that decides what to keep of the objects of a kind."""
+def keeper(
+    gvk: GroupVersionKind, is_here: Callable[[str], bool]
+) -> Callable[[JsonObject], Observed]:
+    """Return the function that decides what to keep of the objects of a kind.
+
+    Args:
+        is_here: whether objects of an origin are worked on here; others are not kept as a whole.
+    """
     packs = gvk.group_kind != SECRET.group_kind
 
     def keep(obj: JsonObject) -> Observed:
         metadata_of(obj).pop("managedFields", None)
-        packed = orjson.dumps(obj) if packs else None
+        origin = annotations_of(obj).get(marks.ORIGIN, "")
+        packed = orjson.dumps(obj) if packs and is_here(origin) else None
         return Observed(
             uid=uid_of(obj),
             version=resource_version_of(obj),
-            origin=annotations_of(obj).get(marks.ORIGIN, ""),
+            origin=origin,
             digest=content_digest(obj),
             problem=check(obj),
             rollout=progressing(obj),

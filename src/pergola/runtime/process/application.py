@@ -2,7 +2,8 @@
 
 The order of a start (spec 10 §13.1): endpoints, so that the process can be watched while it starts;
 the parts of every replica; the webhooks; the first lists; leader election; and only then the parts
-of the leader. A part that fails ends the process, and so does a lost leadership.
+of the leader. A part that fails ends the process, and so does a lost leadership. A process that is
+a shard works on its share of the objects beside that, while it holds the Lease of the shard.
 """
 
 import asyncio
@@ -19,6 +20,7 @@ from pergola.runtime.process.endpoints import Check, serve_metrics, serve_probes
 from pergola.runtime.process.leader_election import LeaderElection
 from pergola.runtime.process.options import ProcessOptions, replica_identity
 from pergola.runtime.process.signals import work_until_signalled
+from pergola.runtime.sharding.shard import Shard
 from pergola.runtime.task_group import TaskGroup
 
 log = get_logger("process")
@@ -74,6 +76,7 @@ class Application:
 
     Attributes:
         metrics: what `/metrics` shows.
+        shard: this process as a shard; None if the leader works on all objects.
         running: the parts that run now: none of the leader's on a replica that waits for its turn,
             so that such a replica is ready, too.
     """
@@ -90,10 +93,15 @@ class Application:
         self.running: list[Part] = []
         self._options = options
         self._election = _election(client, options)
+        self.shard = Shard(client, options.sharding) if options.sharding else None
 
     def guarded(self, client: Client) -> Client:
         """Return a client whose writes are sent only while this process leads."""
         return client.guarded(self._election.check) if self._election else client
+
+    def guarded_share(self, client: Client) -> Client:
+        """Return a client whose writes are sent only while this process may work on objects."""
+        return self.shard.guarded(client) if self.shard else self.guarded(client)
 
     def unsynced(self) -> list[Unsynced]:
         """Return the watches that are not live."""
@@ -105,6 +113,7 @@ class Application:
         parts: Sequence[Part] = (),
         webhooks: WebhookServer | None = None,
         leading: Leading = (),
+        sharing: Leading = (),
         probes: Probes | None = None,
     ) -> None:
         """Work until cancelled.
@@ -113,6 +122,7 @@ class Application:
             parts: what every replica runs.
             webhooks: what every replica serves.
             leading: what only the leader runs.
+            sharing: what works on objects: on those of the shard, or else only the leader.
             probes: the checks; by default `informer-sync` for readiness.
 
         Raises:
@@ -129,7 +139,7 @@ class Application:
                     tasks += self._start(group, webhooks.units)
                 for part in parts:
                     await part.synced()
-                await self._lead(webhooks, leading)
+                await self._work(webhooks, leading, sharing)
                 for task in tasks:
                     task.cancel()
 
@@ -137,15 +147,27 @@ class Application:
         self.running.extend(parts)
         return [group.create_task(part.run(), name=part.name) for part in parts]
 
-    async def _lead(self, webhooks: WebhookServer | None, leading: Leading) -> None:
+    async def _work(
+        self, webhooks: WebhookServer | None, leading: Leading, sharing: Leading
+    ) -> None:
+        if self.shard is None:
+            await self._lead(webhooks, sharing, leading)
+            return
+        async with TaskGroup() as group:
+            group.create_task(self.shard.run(lambda: self._control(sharing)), name="shard")
+            group.create_task(self._lead(webhooks, leading), name="leader")
+
+    async def _lead(self, webhooks: WebhookServer | None, *work: Leading) -> None:
         async def lead() -> None:
-            own = await leading() if callable(leading) else leading
-            parts = [*(webhooks.leading() if webhooks else ()), *own]
-            log.info("controllers start", controllers=[part.name for part in parts if part.name])
-            async with TaskGroup() as group:
-                self._start(group, parts)
+            await self._control(webhooks.leading() if webhooks else (), *work)
 
         await (self._election.run(lead) if self._election else lead())
+
+    async def _control(self, *work: Leading) -> None:
+        parts = [part for each in work for part in (await each() if callable(each) else each)]
+        log.info("controllers start", controllers=[part.name for part in parts if part.name])
+        async with TaskGroup() as group:
+            self._start(group, parts)
 
     def _default_probes(self) -> Probes:
         def synced() -> str | None:

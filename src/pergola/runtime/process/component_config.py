@@ -7,9 +7,16 @@ from pathlib import Path
 
 from pergola.api import component_config
 from pergola.api.component_config import Debugging, LeaderElection
+from pergola.api.component_config.sharding import Sharding
 from pergola.api.objects import JsonValue
 from pergola.kube.yaml import YamlError, parse
-from pergola.runtime.process.options import Address, Election, ProcessOptions, StartError
+from pergola.runtime.process.options import (
+    Address,
+    Election,
+    ProcessOptions,
+    ShardLease,
+    StartError,
+)
 
 
 def read_file(path: Path) -> JsonValue:
@@ -31,6 +38,7 @@ def options_of(
     metrics: component_config.Address,
     debugging: Debugging,
     election: LeaderElection,
+    sharding: Sharding | None = None,
 ) -> ProcessOptions:
     """Return the options of a process with these settings."""
     return ProcessOptions(
@@ -38,6 +46,7 @@ def options_of(
         metrics=Address(metrics.bind_address, metrics.port),
         profiling=debugging.enable_profiling,
         election=_election(election) if election.leader_elect else None,
+        sharding=_sharding(sharding, election) if sharding and sharding.controller_ring else None,
     )
 
 
@@ -48,4 +57,14 @@ def _election(settings: LeaderElection) -> Election:
         lease_duration=settings.lease_duration.total_seconds(),
         renew_deadline=settings.renew_deadline.total_seconds(),
         retry_period=settings.retry_period.total_seconds(),
+    )
+
+
+def _sharding(settings: Sharding, election: LeaderElection) -> ShardLease:
+    return ShardLease(
+        ring=settings.controller_ring,
+        namespace=election.resource_namespace,
+        lease_duration=election.lease_duration.total_seconds(),
+        renew_deadline=election.renew_deadline.total_seconds(),
+        retry_period=election.retry_period.total_seconds(),
     )

@@ -8,7 +8,7 @@ locally since the last change was seen.
 import asyncio
 import math
 import random as system_random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, NoReturn, Protocol, TypeVar
 
@@ -60,6 +60,8 @@ class LeaderElection:
         lease_duration: seconds after which others may take a lease that is not renewed.
         renew_deadline: seconds after which a leader that could not renew gives up; shorter.
         retry_period: seconds between two renewals, and between two attempts of other candidates.
+        labels: of a lease that this candidate creates.
+        role: of the holder, for the log.
         clock: for the timestamps in the lease.
         random: numbers from 0 to 1, so that candidates do not all try at once.
     """
@@ -74,6 +76,8 @@ class LeaderElection:
         lease_duration: float = 15.0,
         renew_deadline: float = 10.0,
         retry_period: float = 2.0,
+        labels: Mapping[str, str] | None = None,
+        role: str = "leader",
         clock: Clock | None = None,
         random: Callable[[], float] = system_random.random,
     ) -> None:
@@ -85,6 +89,8 @@ class LeaderElection:
         self._lease_duration = lease_duration
         self._renew_deadline = renew_deadline
         self._retry_period = retry_period
+        self._labels = dict(labels or {})
+        self._role = role
         self._clock = clock or SystemClock()
         self._random = random
         self._lease: JsonObject = {}
@@ -135,10 +141,10 @@ class LeaderElection:
 
     async def acquire(self) -> None:
         """Wait until this replica leads."""
-        log.info("waiting for leadership", lease=str(self._key), identity=self._identity)
+        log.info(f"waiting to be {self._role}", lease=str(self._key), identity=self._identity)
         while not await self._try():  # noqa: ASYNC110 - an expiring lease sends no event
             await asyncio.sleep(self._pause())
-        log.info("became leader", lease=str(self._key), identity=self._identity)
+        log.info(f"became {self._role}", lease=str(self._key), identity=self._identity)
 
     async def hold(self) -> NoReturn:
         """Renew the lease as long as that works.
@@ -274,9 +280,11 @@ class LeaderElection:
         )
 
     def _with(self, changes: JsonObject) -> JsonObject:
-        new = {"metadata": {"namespace": self._key.namespace, "name": self._key.name}}
+        metadata: JsonObject = {"namespace": self._key.namespace, "name": self._key.name}
+        if self._labels:
+            metadata["labels"] = self._labels
         return {
-            **(self._lease or new),
+            **(self._lease or {"metadata": metadata}),
             "apiVersion": LEASE.api_version,
             "kind": LEASE.kind,
             "spec": {**map_at(self._lease, "spec"), **changes},

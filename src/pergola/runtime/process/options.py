@@ -36,6 +36,17 @@ class Election:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ShardLease:
+    """The ring that a process is a shard of, and the Lease of the shard; times in seconds."""
+
+    ring: str
+    namespace: str
+    lease_duration: float = 15.0
+    renew_deadline: float = 10.0
+    retry_period: float = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessOptions:
     """Options that every process has.
 
@@ -44,12 +55,14 @@ class ProcessOptions:
         metrics: where `/metrics` is served; None for nowhere.
         profiling: whether `/debug` is served together with the metrics.
         election: how replicas elect a leader; None if there is only one replica.
+        sharding: how replicas share objects; None if the leader works on all of them.
     """
 
     health: Address | None = _HEALTH
     metrics: Address | None = _METRICS
     profiling: bool = False
     election: Election | None = None
+    sharding: ShardLease | None = None
 
 
 def parse_address(text: str, option: str) -> Address | None:

@@ -9,7 +9,7 @@ from pergola.resource_manager.controllers.managed_resource.own_writes import Own
 from pergola.resource_manager.controllers.managed_resource.prune import Pruner, pending_message
 from pergola.resource_manager.controllers.managed_resource.references import object_key
 from pergola.resource_manager.controllers.managed_resource.settled import Settled
-from pergola.resource_manager.controllers.secret import Secrets
+from pergola.resource_manager.controllers.secret import SecretRelease
 from pergola.resource_manager.responsibility import Responsibility
 from pergola.runtime.controlling.controller import DONE, Again, Outcome
 
@@ -25,7 +25,7 @@ class Deletion:
         writes: OwnWrites,
         pruner: Pruner,
         settled: Settled,
-        secrets: Secrets,
+        secrets: SecretRelease,
     ) -> None:
         self._mine = mine
         self._writes = writes

@@ -23,7 +23,7 @@ from pergola.resource_manager.controllers.managed_resource.references import obj
 from pergola.resource_manager.controllers.managed_resource.scaled import ScaleTargetError
 from pergola.resource_manager.controllers.managed_resource.secrets import UnreadableSecret
 from pergola.resource_manager.controllers.managed_resource.work import Work
-from pergola.resource_manager.controllers.secret import Secrets
+from pergola.resource_manager.controllers.secret import SecretRelease
 from pergola.resource_manager.source import SeenResource, Source
 from pergola.runtime.clock import Clock
 from pergola.runtime.controlling.controller import (
@@ -55,7 +55,7 @@ class ManagedResources:
     def __init__(
         self,
         source: Source,
-        secrets: Secrets,
+        secrets: SecretRelease,
         planner: Planner,
         applier: Applier,
         pruner: Pruner,

@@ -17,7 +17,8 @@ from pergola.resource_manager.controllers.managed_resource.triggers import (
     resource_triggers,
     secret_triggers,
 )
-from pergola.resource_manager.controllers.secret import Secrets
+from pergola.resource_manager.controllers.secret import SecretRelease
+from pergola.resource_manager.sharing import Tracking, arrived
 from pergola.resource_manager.source import Source
 from pergola.resource_manager.target import Target
 from pergola.runtime.clock import Clock
@@ -31,7 +32,8 @@ NAME: Final = "managedresource"
 def managed_resource_unit(
     source: Source,
     target: Target,
-    secrets: Secrets,
+    secrets: SecretRelease,
+    tracked: Tracking,
     settings: Settings,
     cluster_id: str,
     *,
@@ -42,6 +44,7 @@ def managed_resource_unit(
     """Return the controller that applies the objects of ManagedResources.
 
     Args:
+        tracked: wraps the reconciler, so that a shard knows what is under way.
         cluster_id: comes before the origins of objects, so that several sources can share a target.
         collects_garbage: whether unused ConfigMaps and Secrets are left to the garbage collector.
     """
@@ -59,9 +62,10 @@ def managed_resource_unit(
     )
     return Controller(
         NAME,
-        reconciler.reconcile,
+        tracked(reconciler.reconcile),
         watches=[
             Watch(source.resources, when=lambda change: resource_triggers(change, mine)),
+            Watch(source.resources, when=arrived),
             Watch(source.secrets, to=lambda change: secret_triggers(change, source)),
             Watch(
                 target.objects,

@@ -1,0 +1,79 @@
+"""The objects that a shard works on at this moment, by all of its controllers."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Final, Generic, TypeVar
+
+from pergola.runtime.clock import monotonic
+from pergola.runtime.controlling.controller import DONE, Outcome
+
+K = TypeVar("K")
+
+SETTLE_SECONDS: Final = 5.0
+"""How long a write that was given up may still take effect: the API server cancels it at once when
+its connection closes, but notices that late if it is busy."""
+
+
+class Flights(Generic[K]):
+    """The runs of a shard's controllers, counted by object.
+
+    Args:
+        is_here: whether the shard may begin to work on an object.
+    """
+
+    def __init__(self, is_here: Callable[[K], bool]) -> None:
+        self._is_here = is_here
+        self._running: Counter[K] = Counter()
+        self._unclear: dict[K, float] = {}
+        self._changed = asyncio.Event()
+        self._closed = False
+
+    def tracked(
+        self, reconcile: Callable[[K], Awaitable[Outcome]]
+    ) -> Callable[[K], Coroutine[Any, Any, Outcome]]:
+        """Return a reconciler that runs only for objects of the shard, and is counted."""
+
+        async def run(key: K) -> Outcome:
+            if self._closed or not self._is_here(key):
+                return DONE
+            self._running[key] += 1
+            if self._unclear.get(key, 0.0) <= monotonic():
+                self._unclear.pop(key, None)
+            try:
+                return await reconcile(key)
+            except BaseException:
+                # A write may be under way whose answer nobody waits for any more.
+                self._unclear[key] = monotonic() + SETTLE_SECONDS
+                raise
+            finally:
+                self._end(key)
+
+        return run
+
+    async def landed(self, key: K) -> None:
+        """Return when no write to the object is under way; the caller lets none begin."""
+        while self._running[key]:
+            await self._change()
+        await asyncio.sleep(max(0.0, self._unclear.pop(key, 0.0) - monotonic()))
+
+    async def close(self) -> bool:
+        """Let nothing begin any more, and return when nothing is under way.
+
+        Returns:
+            Whether every write has its answer, so that another shard may begin at once.
+        """
+        self._closed = True
+        while self._running:
+            await self._change()
+        return all(until <= monotonic() for until in self._unclear.values())
+
+    async def _change(self) -> None:
+        self._changed.clear()
+        await self._changed.wait()
+
+    def _end(self, key: K) -> None:
+        self._running[key] -= 1
+        if not self._running[key]:
+            del self._running[key]
+        self._changed.set()

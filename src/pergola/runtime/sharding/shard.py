@@ -1,0 +1,106 @@
+"""One replica as a shard: it works only while it holds a Lease of its own (decision 0440)."""
+
+import asyncio
+import re
+import socket
+import uuid
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, TypeVar
+
+from pergola.kube.client import Client
+from pergola.runtime.logging import get_logger
+from pergola.runtime.process.leader_election import LeaderElection, LeaseClient, LostLeadership
+from pergola.runtime.process.options import ShardLease
+from pergola.runtime.sharding.flights import Flights
+from pergola.runtime.sharding.ring import RING_LABEL, Share
+
+K = TypeVar("K")
+log = get_logger("shard")
+
+LANDING_SECONDS: Final = 3.0
+"""How long a shard that ends waits for its writes: less than a process has to end."""
+_LONGEST_LABEL: Final = 63
+_UNIQUE: Final = 8
+
+
+class LostShard(LostLeadership):
+    """This replica does not hold its Lease any more, so all of its work must stop."""
+
+
+class Shard:
+    """This replica as a member of a ring.
+
+    Args:
+        client: for the cluster that has the Lease.
+        name: of the shard and its Lease; unique to each process, because the sharder gives the
+            objects of a Lease that expired to others, and nobody may revive it then.
+
+    Attributes:
+        share: the objects that are assigned to it.
+    """
+
+    def __init__(self, client: LeaseClient, options: ShardLease, *, name: str = "") -> None:
+        self.share = Share(options.ring, name or shard_name())
+        self._flights: list[Flights[Any]] = []
+        self._lease = LeaderElection(
+            client,
+            options.namespace,
+            self.share.shard,
+            self.share.shard,
+            lease_duration=options.lease_duration,
+            renew_deadline=options.renew_deadline,
+            retry_period=options.retry_period,
+            labels={RING_LABEL: options.ring},
+            role="shard",
+        )
+
+    def guarded(self, client: Client) -> Client:
+        """Return a client whose writes are sent only while the shard holds its Lease."""
+        return client.guarded(self._lease.check)
+
+    def flights(self, is_here: Callable[[K], bool]) -> Flights[K]:
+        """Return the record of what is worked on, which the end of the shard waits for."""
+        flights = Flights(is_here)
+        self._flights.append(flights)
+        return flights
+
+    async def run(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Take the Lease and work until cancelled; then finish what is under way and release it.
+
+        Raises:
+            LostShard: the Lease was lost, and the work stopped at once.
+        """
+        await self._lease.acquire()
+        holding = asyncio.ensure_future(self._lease.hold())
+        working = asyncio.ensure_future(work())
+        released = False
+        try:
+            await asyncio.wait({holding, working}, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            released = await self._landed()
+            raise
+        finally:
+            for task in (holding, working):
+                task.cancel()
+            await asyncio.gather(holding, working, return_exceptions=True)
+            if released:
+                await self._lease.release()
+        if not holding.cancelled() and (lost := holding.exception()) is not None:
+            raise LostShard(str(lost))
+        await working
+
+    async def _landed(self) -> bool:
+        """Begin nothing any more; return whether every write has its answer in time."""
+        try:
+            async with asyncio.timeout(LANDING_SECONDS):
+                return all(await asyncio.gather(*(flights.close() for flights in self._flights)))
+        except TimeoutError:
+            log.info("writes are still under way: the lease is left to expire")
+            return False
+
+
+def shard_name() -> str:
+    """Return a name for this process that is a label's value and no other process has."""
+    host = re.sub(r"[^a-z0-9.-]+", "-", socket.gethostname().lower())
+    host = host[: _LONGEST_LABEL - _UNIQUE - 1].strip("-.")
+    return f"{host or 'shard'}-{uuid.uuid4().hex[:_UNIQUE]}"

@@ -1,0 +1,142 @@
+"""Resource managers that share ManagedResources, assigned by the real sharder."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import orjson
+import pytest
+
+from pergola.api.objects import JsonObject, name_of
+from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
+from pergola.kube.client import Client
+from pergola.kube.kubeconfig import load
+from pergola.pki.kubeconfigs import kubeconfig
+from pergola.runtime.sharding.ring import Share
+from pergola.sandbox import Sandbox
+from pergola.testing.crds import install_crds
+from pergola.testing.instances import Instance, Instances
+from pergola.testing.recording_proxy import RecordingProxy
+from pergola.testing.shard_history import History
+from pergola.testing.sharder import ring, sharder
+from pergola.testing.world import RecordingClient, World
+
+COUNT = 30
+"""ManagedResources; so many that each of three shards gets some, but for one time in 10^5."""
+RESOURCES = {"group": MANAGED_RESOURCE.group, "resource": "managedresources"}
+STEADY = {"leaseDuration": "60s", "renewDeadline": "50s", "retryPeriod": "1s"}
+"""Times of a Lease that no slow machine loses."""
+
+
+class Shards:
+    """Replicas in a ring of the test's namespace, each behind a proxy that records its writes."""
+
+    def __init__(self, world: World, proxy: RecordingProxy, folder: Path) -> None:
+        self.world = world
+        self.share = Share(f"ring-of-{world.namespace}", "")
+        self.history = History(self.share)
+        self.proxy = proxy
+        self._folder = folder
+        self._stack = AsyncExitStack()
+        self._instances = Instances(folder / "unused", folder)
+
+    async def start(self, name: str, times: JsonObject) -> Instance:
+        """Start one more replica."""
+        url = await self._stack.enter_async_context(self.proxy.connection(name))
+        path = self._folder / f"{name}.kubeconfig"
+        path.write_bytes(orjson.dumps(kubeconfig(name, url, b"", None)))
+        place = {"kubeconfig": str(path), "namespaces": [self.world.namespace]}
+        config: JsonObject = {
+            "sourceClientConnection": place,
+            "targetClientConnection": place,
+            "sharding": {"controllerRing": self.share.ring},
+            "leaderElection": {"resourceNamespace": self.world.namespace, **times},
+        }
+        return await self._instances.start(name=name, config=config)
+
+    async def close(self) -> None:
+        """Kill all replicas."""
+        await self._instances.kill_all()
+        await self._stack.aclose()
+
+    async def until_assigned(self, *replicas: str) -> None:
+        """Wait until exactly these replicas have ManagedResources."""
+
+        def holds() -> bool:
+            names = self.history.names(self.proxy.writes)
+            return self.history.current() == {names.get(name) for name in replicas}
+
+        await self.history.until(holds)
+
+    async def put(self, revision: int) -> None:
+        """Write a new revision of every Secret at once."""
+        async with asyncio.TaskGroup() as group:
+            for number in range(COUNT):
+                content = self.content(number, revision)
+                group.create_task(self.world.put_secret(f"mr-{number}", *content))
+
+    async def create(self) -> None:
+        """Create the ManagedResources of all Secrets."""
+        async with asyncio.TaskGroup() as group:
+            for number in range(COUNT):
+                group.create_task(self.world.create_resource(f"mr-{number}", [f"mr-{number}"]))
+
+    def content(self, number: int, revision: int) -> list[JsonObject]:
+        """Return the objects at a revision; one name changes with each revision."""
+        return [
+            self.world.config_map(f"mr-{number}.stays", revision=str(revision)),
+            self.world.config_map(f"mr-{number}.moves-{revision}", revision=str(revision)),
+        ]
+
+    async def converged(self, revision: int) -> None:
+        """Wait until the objects of a revision exist, and no others."""
+        desired = {
+            name_of(obj): obj["data"]
+            for number in range(COUNT)
+            for obj in self.content(number, revision)
+        }
+        await self.history.until(lambda: self.history.data == desired)
+
+    async def violations(self) -> list[str]:
+        """Return all writes by replicas whose objects they were not."""
+        last = await self.world.edit("mr-0", {"metadata": {"labels": {"last": "yes"}}})
+        await self.history.complete(last)
+        return self.history.violations(self.proxy.writes)
+
+
+@pytest.fixture
+async def shards(
+    lone_sandbox: Sandbox, lone_client: Client, fresh: str, tmp_path: Path
+) -> AsyncIterator[Shards]:
+    """Yield a ring without replicas, and the running sharder."""
+    await install_crds(lone_client)
+    config = load(lone_sandbox.kubeconfig)
+    async with AsyncExitStack() as stack:
+        recorder = await stack.enter_async_context(RecordingClient.connect(config))
+        shards = Shards(World(lone_client, recorder, fresh), RecordingProxy(config), tmp_path)
+        await stack.enter_async_context(sharder(lone_sandbox, lone_client, tmp_path))
+        await stack.enter_async_context(shards.history.recorded(lone_client, fresh))
+        stack.push_async_callback(shards.close)
+        await lone_client.create(ring(shards.share.ring, fresh, RESOURCES))
+        yield shards
+
+
+async def test_replicas_share_hand_over_and_never_write_to_the_same_object(shards: Shards) -> None:
+    first, _ = await shards.start("a", STEADY), await shards.start("b", STEADY)
+    await shards.put(0)
+    await shards.create()
+    await shards.until_assigned("a", "b")
+    await shards.converged(0)
+
+    await shards.start("c", STEADY)
+    await shards.put(1)
+    await shards.until_assigned("a", "b", "c")
+    await shards.converged(1)
+
+    await shards.put(2)
+    assert await first.end() == 0
+    await shards.until_assigned("b", "c")
+    await shards.converged(2)
+
+    assert await shards.violations() == []

@@ -1,0 +1,96 @@
+import asyncio
+
+import pytest
+
+from pergola.runtime.clock import monotonic
+from pergola.runtime.controlling.controller import DONE, Outcome
+from pergola.runtime.sharding.flights import SETTLE_SECONDS, Flights
+
+pytestmark = pytest.mark.looptime
+
+
+class Work:
+    """Runs that take a second each, and the objects that are not here."""
+
+    def __init__(self) -> None:
+        self.away: set[str] = set()
+        self.done: list[str] = []
+        self.flights = Flights[str](lambda key: key not in self.away)
+        self.run = self.flights.tracked(self._run)
+
+    async def _run(self, key: str) -> Outcome:
+        await asyncio.sleep(1)
+        if key == "bad":
+            raise ValueError(key)
+        self.done.append(key)
+        return DONE
+
+
+async def test_nothing_runs_for_an_object_that_is_not_here() -> None:
+    work = Work()
+    work.away = {"b"}
+
+    assert (await work.run("a"), await work.run("b")) == (DONE, DONE)
+
+    assert work.done == ["a"]
+
+
+async def test_an_object_has_landed_when_all_of_its_runs_have_ended() -> None:
+    work = Work()
+    runs = [asyncio.create_task(work.run(key)) for key in ("a", "a", "other")]
+    await asyncio.sleep(0.5)
+    runs.append(asyncio.create_task(work.run("a")))
+    await asyncio.sleep(0.1)
+    work.away = {"a"}
+
+    await work.flights.landed("a")
+
+    assert (monotonic(), work.done.count("a")) == (1.5, 3)
+    await asyncio.gather(*runs)
+
+
+async def test_an_object_lands_later_after_a_run_whose_last_write_may_be_under_way() -> None:
+    work = Work()
+    with pytest.raises(ValueError, match="bad"):
+        await work.run("bad")
+
+    await work.flights.landed("bad")
+
+    assert monotonic() == 1 + SETTLE_SECONDS
+
+
+async def test_a_run_that_was_cut_off_may_have_a_write_under_way() -> None:
+    work = Work()
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.5):
+            await work.run("a")
+
+    await work.flights.landed("a")
+
+    assert monotonic() == 0.5 + SETTLE_SECONDS
+
+
+async def test_an_object_that_nobody_worked_on_lands_at_once() -> None:
+    await Work().flights.landed("a")
+
+    assert monotonic() == 0
+
+
+async def test_at_the_end_nothing_begins_and_what_runs_ends() -> None:
+    work = Work()
+    run = asyncio.create_task(work.run("a"))
+    await asyncio.sleep(0.5)
+
+    assert await work.flights.close()
+    await work.run("b")
+
+    assert work.done == ["a"]
+    await run
+
+
+async def test_at_the_end_a_write_without_an_answer_is_reported() -> None:
+    work = Work()
+    with pytest.raises(ValueError, match="bad"):
+        await work.run("bad")
+
+    assert not await work.flights.close()
