@@ -75,5 +75,5 @@ def of_type(network: JsonObject, plugin: str, of_type: str, namespace: str) -> J
 
 
 def python_of(page: Path) -> str:
-    """Return all blocks of Python on a page of documentation, one after the other."""
-    return "".join(_PYTHON.findall(page.read_text()))
+    """Return the blocks of Python on a page before its tests, one after the other."""
+    return "".join(_PYTHON.findall(page.read_text().partition("\n## 5. Test it\n")[0]))

@@ -21,6 +21,7 @@ from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import parse_documents
+from pergola.testing.documented import commands
 from pergola.testing.waiting import until
 
 ROOT: Final = Path(__file__).parents[3]
@@ -78,14 +79,6 @@ def _answer(
     )
 
 
-def first_steps() -> list[str]:
-    """Return the commands of the README's first ManagedResource."""
-    text = (ROOT / "README.md").read_text().partition("## Your first ManagedResource")[2]
-    block = re.search(r"```sh\n(.*?)```", text, re.DOTALL)
-    assert block is not None
-    return block[1].splitlines()
-
-
 def test_the_wheel_has_each_example_and_each_file_of_a_chart(wheel: Path) -> None:
     listed = {
         str(path.relative_to(ROOT))
@@ -136,7 +129,8 @@ def run_directory() -> Iterator[Path]:
 async def test_the_first_steps_of_the_readme(
     environment: dict[str, str], tmp_path: Path, run_directory: Path
 ) -> None:
-    unpack, start, crds, manager, apply, watch = first_steps()
+    steps = commands("../README.md", "Your first ManagedResource")
+    unpack, start, crds, manager, apply, watch = steps
     assert (apply, watch) == (
         "kubectl apply -f examples/first.yaml",
         "kubectl get managedresources --watch",

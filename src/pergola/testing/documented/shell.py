@@ -1,4 +1,4 @@
-"""Commands of a documentation page, which tests run as they are written.
+"""A shell for the commands of a page.
 
 `pergola` runs as a process. kubectl is not part of the sandbox: the few of its commands that the
 pages have are requests of a client, and an unknown one is an error.
@@ -7,7 +7,6 @@ pages have are requests of a client, and an unknown one is an error.
 import argparse
 import asyncio
 import os
-import re
 import shlex
 import sys
 from collections.abc import Awaitable, Callable, Mapping
@@ -22,23 +21,10 @@ from pergola.api.operator_v1alpha1 import GARDEN
 from pergola.kube.client import Client
 from pergola.kube.yaml import parse_documents
 from pergola.operator.garden.etcd_objects import ETCD
+from pergola.testing.documented.kubectl import read
 
-PAGES: Final = Path(__file__).parents[3] / "docs"
 _KINDS: Final = {"deployment": DEPLOYMENT, "etcd": ETCD, "garden": GARDEN}
 _PROGRAMS: Final = Path(sys.executable).parent
-
-
-def commands(page: str, heading: str) -> list[str]:
-    """Return the commands below a heading of a page, up to the next heading, one per line."""
-    sections = re.split(r"^#+ +(.*)\n", (PAGES / page).read_text(), flags=re.MULTILINE)
-    [text] = [
-        text
-        for title, text in zip(sections[1::2], sections[2::2], strict=True)
-        if title.strip() == heading
-    ]
-    blocks = re.findall(r"^```sh\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
-    joined = "".join(blocks).replace("\\\n", " ")
-    return [line for line in joined.splitlines() if line.strip()]
 
 
 class Shell:
@@ -88,8 +74,8 @@ class Shell:
         return out.decode()
 
     async def _kubectl(self, arguments: list[str]) -> None:
-        found = _parser().parse_args(arguments)
-        await self._verbs[found.verb](found)
+        found = read(arguments)
+        await self._verbs[found.kubectl](found)
 
     async def _apply(self, found: argparse.Namespace) -> None:
         for document in parse_documents((self.folder / found.filename).read_bytes()):
@@ -113,23 +99,9 @@ class Shell:
     async def _scale(self, found: argparse.Namespace) -> None:
         kind, *names = found.words
         for name in names:
-            patch: JsonObject = {"spec": {"replicas": found.replicas}}
+            patch: JsonObject = {"spec": {"replicas": int(found.replicas)}}
             await self._merge(kind, found.namespace, name, patch)
 
     async def _merge(self, kind: str, namespace: str, name: str, patch: JsonObject) -> None:
         gvk: GroupVersionKind = _KINDS[kind]
         await self._client.patch(gvk, Key(namespace, name), patch)
-
-
-def _parser() -> argparse.ArgumentParser:
-    """Return the parser of kubectl's commands on the pages."""
-    parser = argparse.ArgumentParser("kubectl", exit_on_error=False)
-    parser.add_argument("--namespace", "-n", default="")
-    parser.add_argument("--filename", "-f")
-    parser.add_argument("--patch", "-p")
-    parser.add_argument("--replicas", type=int)
-    parser.add_argument("--type", choices=["merge"])
-    parser.add_argument("--wait", choices=["false"])
-    parser.add_argument("verb", choices=["annotate", "apply", "delete", "patch", "scale"])
-    parser.add_argument("words", nargs="*")
-    return parser

@@ -1,0 +1,78 @@
+"""The commands of kubectl that pages have, as far as they can be read without it."""
+
+import argparse
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Final, NoReturn
+
+_OPTIONS: Final = {
+    "annotate": (),
+    "apply": ("--filename -f",),
+    "create": (
+        *("--cert", "--key"),
+        *("--clusterrole", "--serviceaccount", "--user"),
+        *("--resource", "--verb"),
+    ),
+    "delete": ("--wait",),
+    "exec": (),
+    "expose": ("--port",),
+    "get": ("--output -o",),
+    "label": (),
+    "patch": ("--patch -p", "--type"),
+    "port-forward": (),
+    "rollout": (),
+    "run": ("--image",),
+    "scale": ("--replicas",),
+}
+_SWITCHES: Final = {"get": ("--all-namespaces -A", "--watch -w"), "run": ("--command",)}
+_WITHOUT_KIND: Final = frozenset({"apply", "exec", "run"})
+
+
+def read(arguments: Sequence[str]) -> argparse.Namespace:
+    """Return a command's verb as `kubectl`, its `words`, and its options; None if not given.
+
+    Raises:
+        ValueError: It is not known to be a command of kubectl.
+    """
+    given, rest = list(arguments), []
+    if "--" in given:
+        given, rest = given[: given.index("--")], given[given.index("--") + 1 :]
+    shared, given = _shared().parse_known_args(given)
+    if not given or given[0] not in _OPTIONS:
+        raise ValueError(f"kubectl {' '.join(arguments)}: no known verb")
+    verb, *given = given
+    found = _parser(verb).parse_intermixed_args(given)
+    return argparse.Namespace(**{**vars(shared), **vars(found), "kubectl": verb, "rest": rest})
+
+
+def kinds(found: argparse.Namespace) -> Iterator[str]:
+    """Yield the words that name kinds."""
+    if found.kubectl == "create":
+        yield from (found.resource or found.words[0]).split(",")
+    elif found.kubectl not in _WITHOUT_KIND:
+        words = found.words[1:] if found.kubectl == "rollout" else found.words
+        yield from words[0].partition("/")[0].split(",")
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise ValueError(f"{self.prog}: {message}")
+
+
+@cache
+def _shared() -> argparse.ArgumentParser:
+    parser = _Parser("kubectl", allow_abbrev=False)
+    parser.add_argument("--namespace", "-n", default="")
+    parser.add_argument("--kubeconfig")
+    return parser
+
+
+@cache
+def _parser(verb: str) -> argparse.ArgumentParser:
+    parser = _Parser(f"kubectl {verb}", allow_abbrev=False)
+    for names in _OPTIONS[verb]:
+        parser.add_argument(*names.split())
+    for names in _SWITCHES.get(verb, ()):
+        parser.add_argument(*names.split(), action="store_true")
+    parser.add_argument("words", nargs="*")
+    return parser

@@ -1,0 +1,100 @@
+"""The manifests and kinds in the documentation: an API server accepts them.
+
+Nothing is stored: each manifest is a dry run, in the namespace of the test.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+import pytest
+
+from pergola.api.objects import GroupVersionKind, JsonObject, map_at
+from pergola.kube.client import Client
+from pergola.kube.kind_words import kind_called
+from pergola.kube.patches import apply_merge_patch
+from pergola.kube.yaml import parse_documents
+from pergola.testing import cluster_api
+from pergola.testing.crds import (
+    install_definitions,
+    install_extension_crds,
+    install_garden_extension_crds,
+    install_operator_crds,
+)
+from pergola.testing.documented import ROOT, blocks, commands_of, pages
+from pergola.testing.documented.kubectl import kinds, read
+from pergola.testing.documented.scripts import documents_of
+
+PROVIDER: Final = ROOT / "examples" / "extensions" / "provider-aws.yaml"
+EXTENSION_FIELDS: Final = "how-to/extensions-of-a-garden.md: Values with credentials"
+NOT_SERVED: Final = {"Gardenlet": "only gardener-apiserver serves it, in a virtual cluster"}
+ETCD: Final = "etcds.druid.gardener.cloud"
+
+
+def manifests() -> Iterator[tuple[str, JsonObject]]:
+    """Yield each object of the documentation, with the place of its block."""
+    for page in pages():
+        for block in blocks(page):
+            texts = {"sh": documents_of(block.text), "yaml": [block.text]}
+            for text in texts.get(block.language, ()):
+                for obj in objects(text):
+                    if {"apiVersion", "kind"} <= obj.keys() and obj["kind"] not in NOT_SERVED:
+                        yield f"{page}:{block.line} {obj['kind']}", obj
+                    if block.place == EXTENSION_FIELDS:
+                        [provider] = objects(PROVIDER.read_text())
+                        yield block.place, apply_merge_patch(provider, {"spec": obj})
+
+
+def objects(text: str) -> list[JsonObject]:
+    return [part.value for part in parse_documents(text) if isinstance(part.value, dict)]
+
+
+def words() -> list[str]:
+    """Return the words by which commands of kubectl name kinds."""
+    scripts = [each for page in pages() for each in blocks(page) if each.language == "sh"]
+    called = [each for script in scripts for each in commands_of(script.text)]
+    found = {word for each in called if each.program == "kubectl" for word in kinds(read(each[1]))}
+    return sorted(found - {"token"})  # which is no kind
+
+
+@pytest.fixture
+async def served(cluster_client: Client) -> Client:
+    """The shared API server, with all kinds that the documentation has."""
+    await install_operator_crds(cluster_client)
+    await install_extension_crds(cluster_client)
+    await install_garden_extension_crds(cluster_client)
+    await install_definitions(cluster_client, ETCD)
+    definitions = await cluster_api.aws_provider_crds()
+    new = cluster_api.infra_cluster_crd(cluster_api.NEW)
+    await cluster_api.install(cluster_client, new, *definitions)
+    return cluster_client
+
+
+async def test_the_api_server_accepts_each_manifest(served: Client, namespace: str) -> None:
+    found = [*manifests()]
+    assert len(found) > 10
+    for place, obj in found:
+        resource = await served.discovery.resource(GroupVersionKind.of(obj))
+        where = {"namespace": namespace} if resource.namespaced else {}
+        sent = {**obj, "metadata": {**map_at(obj, "metadata"), **where}}
+        kept = await served.create(sent, dry_run=True)
+        assert [path for path in lost(sent, kept) if path != ".stringData"] == [], place
+
+
+def lost(sent: object, kept: object, path: str = "") -> Iterator[str]:
+    """Yield the fields that the API server does not know, and so drops."""
+    if isinstance(sent, dict):
+        for name, value in sent.items():
+            if not isinstance(kept, dict) or name not in kept:
+                yield f"{path}.{name}"
+            else:
+                yield from lost(value, kept[name], f"{path}.{name}")
+    elif isinstance(sent, list):
+        others = kept if isinstance(kept, list) else []
+        for each, other in zip(sent, others, strict=True):
+            yield from lost(each, other, f"{path}[]")
+
+
+async def test_the_api_server_has_each_kind_that_a_command_names(served: Client) -> None:
+    assert {"garden", "extop", "managedresources"} <= {*words()}
+    for word in words():
+        await kind_called(served, word)

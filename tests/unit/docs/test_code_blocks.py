@@ -1,0 +1,418 @@
+"""Every code block of the documentation is executed, or checked as far as it can be.
+
+Commands are parsed by the programs that they call, and run where nothing but files is needed.
+Tests of the commands themselves run the others; what no test runs as it is written says why.
+"""
+
+import ast
+import importlib.util
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from tools.monitoring import FAMILIES
+
+from pergola import bundle
+from pergola.api.objects import JsonObject, name_of
+from pergola.bundle import Registry
+from pergola.cli import app
+from pergola.kube.patches import apply_merge_patch
+from pergola.kube.yaml import dump, parse
+from pergola.sandbox.module import kubernetes_version
+from pergola.testing.charts import ALL_CHARTS
+from pergola.testing.documented import ROOT, Block, Command, blocks, commands_of, pages
+from pergola.testing.documented.kubectl import read
+from pergola.testing.documented.scripts import documents_of
+from pergola.testing.helm import helm
+
+EXAMPLES: Final = ROOT / "examples"
+TESTS: Final = ROOT / "tests"
+BLOCKS: Final = [block for page in pages() for block in blocks(page)]
+TUTORIAL: Final = "tutorials/network-extension.md"
+"""Its blocks are one file, which tests/integration/extensions/test_gardenet.py runs."""
+LANGUAGES: Final = {"promql", "python", "sh", "text", "toml", "yaml"}
+
+FILES_ONLY: Final = (
+    "pergola aws iam-policy",
+    "pergola aws validate",
+    "pergola extension register ./gardenet.py:Gardenet",
+    "pergola garden check",
+)
+"""Commands that need nothing but files: the test runs them, in a folder that has these."""
+
+RENDERED: Final = ("helm install", "helm upgrade")
+"""Commands whose charts the test renders with their values."""
+
+RUN_ELSEWHERE: Final = {
+    "pergola aws check": "integration/providers/aws/test_aws_check.py",
+    "pergola aws cloud-config": "unit/cli/test_aws_cloud_config_command.py",
+    "pergola aws plan": "integration/providers/aws/test_aws_plan.py",
+    "pergola aws show": "integration/providers/aws/test_aws_show.py",
+    "pergola crds": "unit/cli/test_crds_command.py",
+    "pergola dashboard": "integration/dashboard/test_dashboard_access.py",
+    "pergola extension admission": "unit/extensions/test_extension_charts.py",
+    "pergola extension register": "unit/cli/test_extension_register_command.py",
+    "pergola extension run": "integration/extensions/test_extension_process.py",
+    "pergola garden compare": "unit/cli/test_garden_compare_command.py",
+    "pergola garden export": "integration/operator/test_garden_transfer.py",
+    "pergola garden import": "integration/operator/test_garden_transfer.py",
+    "pergola garden kubeconfig": "integration/operator/test_garden_kubeconfig_command.py",
+    "pergola garden plan": "integration/operator/test_garden_plan_command.py",
+    "pergola garden rotate": "integration/operator/test_garden_rotation.py",
+    "pergola garden status": "unit/cli/test_garden_status_output.py",
+    "pergola garden wait": "integration/operator/test_garden_wait_command.py",
+    "pergola garden why": "unit/cli/test_garden_why_output.py",
+    "pergola infra": "integration/cli/test_infra.py",
+    "pergola infra-manager": "integration/externally_managed/test_infra_manager_process.py",
+    "pergola network": "integration/cli/test_network.py",
+    "pergola operator": "integration/operator/test_operator_at_work.py",
+    "pergola resource-manager": "integration/process/test_resource_manager_process.py",
+    "pergola sandbox images": "unit/sandbox/test_image_building.py",
+    "pergola sandbox": "integration/sandbox/test_sandbox_command.py",
+    "pergola unpack": "integration/cli/test_wheel.py",
+    "pergola up": "integration/cli/test_up.py",
+    "pergola why": "integration/cli/test_why.py",
+    "pytest": "integration/externally_managed/test_capi_contract.py",
+    "python examples/aws/demo.py": "integration/providers/aws/test_aws_example.py",
+}
+"""Commands by their first words, and the test that runs them with a cluster or an account."""
+
+ONLY_PARSED: Final = {
+    "kubectl": "the sandbox has no kubectl; verbs, options, kinds and files are checked",
+    "helm package": "archives are made by `make release`, whose tests read them",
+    "helm push": "needs the registry of a user",
+    "helm uninstall": "run for the operator's chart, on a real node",
+    "make": "would run this test in itself, or take minutes",
+    "axe": "downloads a package; CI runs it",
+    "kind": "needs a container engine",
+    "mktemp": "a program of the system",
+    "pip": "would change the environment of the tests",
+    "pipx": "would install for the user; a test installs the wheel with uv",
+    "podman": "needs a container engine",
+    "uvx": "as pipx",
+}
+"""Commands by their first words, and why no test runs them as they are written."""
+
+OUTPUTS: Final = {
+    "../README.md: How it works": ("managedresource",),
+    "how-to/capi-contract-suite.md: Running it": ("left alone", "is externally managed, but"),
+    "how-to/operating-a-garden.md: Seeds": ("Seeds done, waiting for",),
+    "reference/garden-commands.md: plan": ("of the other tasks, ",),
+    "reference/garden-commands.md: why": ("read why it ends: ",),
+    "reference/why.md: Example": ("differs from its manifest",),
+}
+"""Blocks that nobody types, and words in them that the product prints."""
+
+OF_A_GARDEN: Final = (
+    "how-to/aws-dns-and-backups.md: DNS records and backups in AWS",
+    "how-to/operating-a-garden.md: Back up",
+    "how-to/operating-a-garden.md: When to rotate",
+)
+"""Fields of a Garden."""
+VALUES: Final = {
+    "how-to/operating-pergola.md: Alerts and dashboards": [*FAMILIES],
+    "how-to/tracing.md: Tracing": ["operator", "resource-manager", "dashboard", "infra-manager"],
+    "reference/cluster-api.md: The annotation cannot be removed": ["infra-manager"],
+}
+"""Values of charts, and the charts that have them."""
+MANIFESTS: Final = {
+    "../README.md: Your first ManagedResource",
+    "how-to/aws-dns-and-backups.md: BackupBucket",
+    "how-to/aws-dns-and-backups.md: BackupEntry",
+    "how-to/aws-dns-and-backups.md: DNSRecord",
+    "how-to/extensions-of-a-garden.md: Values with credentials",
+    "how-to/gardenlets.md: The first gardenlet of a Seed",
+    "reference/aws-networks.md: AWSClusters on existing networks",
+    "reference/cluster-api.md: From a network to a Cluster",
+    "tutorials/network-extension.md: A network extension from nothing",
+}
+"""Blocks that tests/integration/docs/test_documented_manifests.py sends to an API server."""
+
+
+def named(block: Block) -> str:
+    return f"{block.page}:{block.line}"
+
+
+def of(*languages: str) -> list[Block]:
+    return [block for block in BLOCKS if block.language in languages]
+
+
+@pytest.mark.parametrize("page", pages())
+def test_every_block_has_a_language_that_has_a_check(page: str) -> None:
+    fences = re.findall(r"^ *```", (ROOT / "docs" / page).read_text(), flags=re.MULTILINE)
+    found = [*blocks(page)]
+    assert len(fences) == 2 * len(found), "a fence is not closed"
+    assert {block.language for block in found} <= LANGUAGES
+
+
+# Shell
+
+
+@pytest.mark.parametrize("block", of("sh"), ids=named)
+def test_a_script_can_be_read_by_a_shell(block: Block) -> None:
+    answer = subprocess.run(
+        ["bash", "-n"], input=block.text, capture_output=True, text=True, check=False
+    )
+    assert (answer.returncode, answer.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("block", of("sh"), ids=named)
+def test_the_commands_of_a_block_can_be_called(block: Block) -> None:
+    found = [*commands_of(block.text)]
+    assert found
+    for command in found:
+        assert rule(command), f"{command}: say in this file what checks it"
+        CHECKS.get(command.program, any_arguments)(command.arguments)
+
+
+def rule(command: Command) -> str:
+    """Return the words by which the tables above have a command; empty if they do not."""
+    words = str(command)
+    known = (*FILES_ONLY, *RUN_ELSEWHERE, *ONLY_PARSED, *RENDERED)
+    return max((each for each in known if f"{words} ".startswith(f"{each} ")), key=len, default="")
+
+
+def any_arguments(arguments: tuple[str, ...]) -> None:
+    """Check nothing: the program is not ours."""
+
+
+def check_pergola(arguments: tuple[str, ...]) -> None:
+    command, bound, *_ = app.parse_args([*arguments], print_error=False, exit_on_error=False)
+    assert callable(command)
+    assert bound is not None
+
+
+def check_kubectl(arguments: tuple[str, ...]) -> None:
+    file = getattr(read(arguments), "filename", None)
+    assert file in {None, "-", "garden.yaml"} or (ROOT / file).is_file(), file
+
+
+def check_make(arguments: tuple[str, ...]) -> None:
+    target, *variables = arguments
+    assert re.search(rf"^{target}:.*##", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
+    for variable in variables:
+        name, _, value = variable.partition("=")
+        assert name == "ARGS"
+        if target == "up":
+            check_pergola(("up", *value.split()))
+        else:
+            assert (ROOT / value).exists()
+
+
+def check_python(arguments: tuple[str, ...]) -> None:
+    assert (ROOT / arguments[0]).is_file()
+
+
+def check_pytest(arguments: tuple[str, ...]) -> None:
+    for word in arguments:
+        if word.startswith("pergola."):
+            assert importlib.util.find_spec(word), word
+        if word.startswith("tests/"):
+            assert (ROOT / word).exists(), word
+
+
+CHECKS: Final[Mapping[str, Callable[[tuple[str, ...]], None]]] = {
+    "kubectl": check_kubectl,
+    "make": check_make,
+    "pergola": check_pergola,
+    "pytest": check_pytest,
+    "python": check_python,
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory, with the files that commands name."""
+    (tmp_path / "examples").symlink_to(EXAMPLES)
+    shutil.copy(EXAMPLES / "aws" / "pattern-2-byo.yaml", tmp_path)
+    shutil.copy(EXAMPLES / "network" / "gardenet" / "gardenet.py", tmp_path)
+    for name in ("garden.yaml", "new.yaml", "current.yaml"):
+        shutil.copy(EXAMPLES / "garden" / "garden.yaml", tmp_path / name)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def called(*programs: str) -> list[Command]:
+    """Return each command that begins with one of these and reads no cluster, once."""
+    found = {command for block in of("sh") for command in commands_of(block.text)}
+    chosen = [command for command in found if rule(command) in programs]
+    return sorted(command for command in chosen if "--context" not in command.arguments)
+
+
+@pytest.mark.parametrize("command", called(*FILES_ONLY), ids=str)
+def test_a_command_that_needs_only_files_succeeds(
+    command: Command, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, bound, *_ = app.parse_args([*command.arguments], print_error=False, exit_on_error=False)
+    run(*bound.args, **bound.kwargs)
+    assert capsys.readouterr().out
+
+
+@pytest.mark.timeout(600)  # Helm may have to be built
+@pytest.mark.parametrize("command", called(*RENDERED), ids=str)
+def test_a_chart_can_be_rendered_as_a_command_installs_it(command: Command, folder: Path) -> None:
+    (folder / "charts").symlink_to(ROOT / "charts")
+    (folder / "target.kubeconfig").write_text("apiVersion: v1")
+    chart = next(word for word in command.arguments if word.startswith("charts/"))
+    shutil.copy(ROOT / chart / "values.yaml", folder)
+    options = [word for word in command.arguments[1:] if word != "--install"]
+    text = helm("template", *options, "--kube-version", kubernetes_version())
+    assert "kind: Deployment" in text
+
+
+def test_each_row_of_the_tables_is_of_use() -> None:
+    used = {rule(command) for block in of("sh") for command in commands_of(block.text)}
+    assert used == {*FILES_ONLY, *RUN_ELSEWHERE, *ONLY_PARSED, *RENDERED}
+
+
+@pytest.mark.parametrize(("command", "path"), RUN_ELSEWHERE.items())
+def test_the_test_of_a_command_calls_it(command: str, path: str) -> None:
+    text = (TESTS / path).read_text()
+    last = command.rsplit(maxsplit=1)[-1].rpartition("/")[2]
+    assert re.search(rf"\b{last.replace('-', '[-_]')}\b", text)
+    assert "def test_" in text
+
+
+# Python
+
+
+@pytest.mark.parametrize("block", [block for block in of("python") if block.page != TUTORIAL])
+def test_the_imports_of_a_block_exist(block: Block, folder: Path) -> None:
+    tree = ast.parse(block.text)
+    ours = {"count_keys", "gardenet"}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module not in ours:
+            module = importlib.import_module(node.module or "")
+            assert [name.name for name in node.names if not hasattr(module, name.name)] == []
+
+
+def test_the_code_of_the_page_about_why_is_an_explainer() -> None:
+    [block] = [block for block in of("python") if block.page == "reference/why.md"]
+    names: dict[str, Any] = {}
+    exec(block.text, names)  # noqa: S102 - our own documentation
+    assert names["LAKES"].applies({"kind": "Lake"})
+
+
+def test_the_test_in_the_tutorial_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(EXAMPLES / "network" / "gardenet")
+    [block] = [block for block in of("python") if block.heading == "5. Test it"]
+    names: dict[str, Any] = {}
+    exec(block.text, names)  # noqa: S102 - our own documentation
+    names["test_the_agents_restart_when_their_config_changes"]()
+    del sys.modules["gardenet"]
+
+
+def test_the_code_about_unique_names_annotates_the_workload() -> None:
+    place = "ConfigMaps and Secrets that your objects use"
+    [block] = [block for block in of("python") if block.heading == place]
+    config_map: JsonObject = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+    template: JsonObject = {"metadata": {}, "spec": {"containers": []}}
+    deployment: JsonObject = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "b"},
+        "spec": {"template": template},
+    }
+    registry = Registry()
+    names = {"config_map": config_map, "deployment": deployment, "registry": registry}
+    exec(block.text, {**vars(bundle), "name_of": name_of, **names})  # noqa: S102
+    assert len(registry) == 2
+
+
+# The others
+
+
+@pytest.mark.parametrize("block", of("toml"), ids=named)
+def test_an_entry_point_leads_to_a_class_of_the_examples(block: Block) -> None:
+    [points] = tomllib.loads(block.text)["project"]["entry-points"].values()
+    for target in points.values():
+        module, _, name = target.partition(":")
+        [file] = EXAMPLES.rglob(f"{module}.py")
+        assert f"class {name}" in file.read_text()
+
+
+@pytest.mark.parametrize("block", of("text"), ids=named)
+def test_an_output_is_one_that_the_product_prints(block: Block) -> None:
+    words = [each for each in OUTPUTS[block.place] if each in block.text]
+    assert words
+    sources = [path.read_text() for path in (ROOT / "src").rglob("*.py")]
+    assert [each for each in words if not any(each in text for text in sources)] == []
+
+
+@pytest.mark.parametrize("block", of("promql"), ids=named)
+def test_a_query_has_metrics_that_exist(block: Block) -> None:
+    known = "".join(path.read_text() for path in (ROOT / "src").rglob("metrics.py"))
+    names = set(re.findall(r"\b(pergola_\w+)", block.text))
+    assert names
+    assert [name for name in names if f'"{name}"' not in known] == []
+
+
+def test_each_block_of_yaml_has_one_check() -> None:
+    places = {block.place for block in of("yaml")}
+    assert places == {*OF_A_GARDEN} ^ {*VALUES} ^ MANIFESTS
+
+
+@pytest.mark.parametrize("place", OF_A_GARDEN)
+def test_fields_of_a_garden_are_valid(
+    place: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    [block] = [block for block in of("yaml") if block.place == place]
+    garden = loaded((EXAMPLES / "garden" / "garden.yaml").read_text())
+    (folder / "garden.yaml").write_text(dump(apply_merge_patch(garden, loaded(block.text))))
+
+    check_garden, bound, *_ = app.parse_args(["garden", "check", "-f", "garden.yaml"])
+    check_garden(*bound.args, **bound.kwargs)
+
+    assert "local" in capsys.readouterr().out
+
+
+@pytest.mark.timeout(600)  # Helm may have to be built
+@pytest.mark.parametrize(
+    ("place", "name"), [(place, name) for place, names in VALUES.items() for name in names]
+)
+def test_values_are_those_of_a_chart(place: str, name: str) -> None:
+    [chart] = [chart for chart in ALL_CHARTS if chart.name == name]
+    [block] = [block for block in of("yaml") if block.place == place]
+    assert chart.rendered(loaded(block.text)) != chart.rendered()
+
+
+def loaded(text: str) -> JsonObject:
+    value = parse(text)
+    assert isinstance(value, dict)
+    return value
+
+
+# What reads them
+
+
+def test_the_commands_of_a_script_are_found() -> None:
+    script = (
+        "A=b sudo bin/one $(two 'x y') > file  # three\n"
+        "for i in 1 2; do four $i | five; done\n"
+        "six() { seven; }\nsix && eight \\\n  --nine\n"
+        "ten <<'EOF'\nkind: Pod\nEOF\n"
+    )
+    assert [str(command) for command in commands_of(script)] == [
+        "two 'x y'",
+        "one SUBSTITUTED",
+        "four '$i'",
+        "five",
+        "seven",
+        "eight --nine",
+        "ten",
+    ]
+    assert documents_of(script) == ["kind: Pod\n"]
+
+
+@pytest.mark.parametrize(
+    "line", ["get pods --unknown", "frobnicate pod/x", "delete x --replicas 2"]
+)
+def test_a_command_that_kubectl_does_not_have_is_found(line: str) -> None:
+    with pytest.raises(ValueError, match="kubectl"):
+        read(line.split())
