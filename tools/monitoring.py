@@ -25,6 +25,7 @@ FAMILIES: Final = {
     "extension-aws": (*_EXTENSION, "flows", "aws"),
     "extension-admission-runtime": ("process", "webhooks"),
     "infra-manager": ("process", "controllers", "webhooks", "aws"),
+    "dashboard": ("process",),
 }
 """The families of metrics that the process of a chart exports."""
 _COLUMNS: Final = 2

@@ -8,6 +8,11 @@ pergola-dashboard
 pergola:dashboard:{{ .Release.Namespace }}
 {{- end -}}
 
+{{/* The Service that Prometheus scrapes; it is the label `job` of the metrics. */}}
+{{- define "dashboard.job" -}}
+{{ include "dashboard.name" . }}-metrics
+{{- end -}}
+
 {{/* Labels of all objects, and the selector of the pods. */}}
 {{- define "dashboard.labels" -}}
 app.kubernetes.io/name: {{ include "dashboard.name" . }}

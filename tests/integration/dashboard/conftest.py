@@ -1,18 +1,27 @@
 """Fixtures: dashboards over the shared cluster, for one person and for several."""
 
+import base64
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
 
+from pergola.api.infrastructure_v1alpha1 import INFRASTRUCTURE
+from pergola.api.kinds import SECRET
+from pergola.api.objects import JsonObject, Key
 from pergola.cli.dashboard.answers import answers
 from pergola.cli.dashboard.networks import draw_network
+from pergola.cloud.aws import AwsClient
 from pergola.kube.client import Client
+from pergola.kube.errors import AlreadyExists
 from pergola.kube.kubeconfig import load
+from pergola.providers.aws import state as keys
 from pergola.testing.aws.corrections import CorrectedAws
-from pergola.testing.aws.fixtures import aws, client, moto_server
+from pergola.testing.aws.fixtures import REGION, aws, client, moto_server
+from pergola.testing.aws.steps import TECHNICAL_ID, StepsOf
 from pergola.testing.chromium import ChromiumMissing, Tab, browser_tab
 from pergola.testing.crds import install_crds, install_extension_crds, install_operator_crds
 from pergola.testing.dashboard_cluster import ClusterSite, cluster_site
@@ -93,3 +102,47 @@ async def enter(tab: Tab, site: DashboardSite) -> None:
     """Open the printed link, and wait until the page is live."""
     await tab.open(site.links[-1])
     await tab.until("document.querySelector('#live')?.className === 'on'")
+
+
+@pytest.fixture
+async def cluster(lone_client: Client, client: AwsClient) -> AsyncIterator[StepsOf]:
+    """Yield a network in AWS, whose Infrastructure is in the cluster."""
+    managed = await StepsOf.managed(client, zones=("a", "b"))
+    await install_extension_crds(lone_client)
+    await create_infrastructure(lone_client, managed)
+    yield managed
+    for kind in (INFRASTRUCTURE, SECRET):  # the namespace stays: it would be deleted for long
+        await lone_client.delete(kind, Key(TECHNICAL_ID, "web"))
+
+
+async def create_infrastructure(client: Client, cluster: StepsOf) -> None:
+    """Create an Infrastructure with the state of a network, and the Secret of its account."""
+    metadata = {"namespace": TECHNICAL_ID, "name": "web"}
+    values = {"accessKeyID": "AKIATEST", "secretAccessKey": "secret"}
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": TECHNICAL_ID}}
+    objects: list[JsonObject] = [
+        {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": metadata,
+            "data": {k: base64.b64encode(v.encode()).decode() for k, v in values.items()},
+        },
+        {
+            "apiVersion": INFRASTRUCTURE.api_version,
+            "kind": INFRASTRUCTURE.kind,
+            "metadata": metadata,
+            "spec": {
+                "type": "aws",
+                "region": REGION,
+                "secretRef": metadata,
+                "providerConfig": cluster.raw,
+            },
+        },
+    ]
+    with suppress(AlreadyExists):
+        await client.create(namespace)
+    for obj in objects:
+        await client.create(obj)
+    status = {"state": keys.state_object(cluster.saved)}
+    key = Key(TECHNICAL_ID, "web")
+    await client.patch(INFRASTRUCTURE, key, {"status": status}, subresource="status")

@@ -7,12 +7,14 @@ from typing import Final
 import orjson
 import pytest
 
+from pergola.api.infrastructure_v1alpha1 import INFRASTRUCTURE
 from pergola.api.objects import Key
 from pergola.api.operator_v1alpha1 import GARDEN
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.dashboard.state.cards import card_id
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
+from pergola.testing.aws.steps import TECHNICAL_ID, StepsOf
 from pergola.testing.axe import load_axe, needs_axe, violations
 from pergola.testing.chromium import Tab
 from pergola.testing.dashboard_cluster import ClusterSite
@@ -71,6 +73,21 @@ async def test_axe_finds_nothing_in_the_flow_of_a_garden(filled: Tab) -> None:
     await load_axe(filled)
     await filled.run("document.querySelector('.task').click()")
     assert await violations(filled) == []
+
+
+async def test_axe_finds_nothing_in_the_network_and_the_flow_of_an_infrastructure(
+    lone_tab: Tab, cluster: StepsOf
+) -> None:
+    identity = card_id(INFRASTRUCTURE, Key(TECHNICAL_ID, "web"))
+    drawn = "document.querySelector('img.network')?.naturalWidth > 100"
+    await show(lone_tab, of(identity, "/network"), drawn)
+    await lone_tab.until("!document.body.innerText.includes('asking AWS')")
+    await load_axe(lone_tab)
+    assert await violations(lone_tab) == []
+
+    await show(lone_tab, of(identity, "/flow"), "document.querySelectorAll('.task').length > 5")
+    await lone_tab.run("document.querySelector('.task').click()")
+    assert await violations(lone_tab) == []
 
 
 async def test_axe_finds_nothing_on_the_page_that_names_the_link(

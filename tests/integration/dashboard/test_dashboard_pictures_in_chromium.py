@@ -1,6 +1,5 @@
 """The flow of a Garden and the network of an Infrastructure, in a real browser."""
 
-import base64
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import Any, Final
@@ -9,19 +8,14 @@ import orjson
 import pytest
 
 from pergola.api.infrastructure_v1alpha1 import INFRASTRUCTURE
-from pergola.api.kinds import NAMESPACE
-from pergola.api.objects import JsonObject, Key, generation_of
+from pergola.api.objects import Key, generation_of
 from pergola.api.operator_v1alpha1 import GARDEN
-from pergola.cloud.aws import AwsClient
 from pergola.dashboard.state.cards import card_id
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
 from pergola.operator.garden.flows import SETUP
-from pergola.providers.aws import state as keys
-from pergola.testing.aws.fixtures import REGION
 from pergola.testing.aws.steps import TECHNICAL_ID, StepsOf
 from pergola.testing.chromium import Tab
-from pergola.testing.crds import install_extension_crds
 from pergola.testing.garden import GARDEN as WITH_UID
 
 pytestmark = pytest.mark.timeout(900)
@@ -82,17 +76,6 @@ async def test_the_flow_of_a_garden_is_drawn_while_it_runs(
     assert tab.complaints == []
 
 
-@pytest.fixture
-async def cluster(lone_client: Client, client: AwsClient) -> AsyncIterator[StepsOf]:
-    """Yield a network in AWS, whose Infrastructure is in the cluster."""
-    managed = await StepsOf.managed(client, zones=("a", "b"))
-    await install_extension_crds(lone_client)
-    await create_infrastructure(lone_client, managed)
-    yield managed
-    await lone_client.delete(INFRASTRUCTURE, Key(TECHNICAL_ID, "web"))
-    await lone_client.delete(NAMESPACE, Key("", TECHNICAL_ID))
-
-
 async def test_the_network_of_an_infrastructure_is_drawn_as_aws_has_it(
     lone_tab: Tab, cluster: StepsOf
 ) -> None:
@@ -111,34 +94,3 @@ async def test_the_network_of_an_infrastructure_is_drawn_as_aws_has_it(
     await tab.run(f"location.hash = {address(identity, 'flow')}")
     await tab.until("document.querySelectorAll('.task').length > 5")
     assert tab.complaints == []
-
-
-async def create_infrastructure(client: Client, cluster: StepsOf) -> None:
-    """Create an Infrastructure with the state of a network, and the Secret of its account."""
-    metadata = {"namespace": TECHNICAL_ID, "name": "web"}
-    values = {"accessKeyID": "AKIATEST", "secretAccessKey": "secret"}
-    objects: list[JsonObject] = [
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": TECHNICAL_ID}},
-        {
-            "apiVersion": "v1",
-            "kind": "Secret",
-            "metadata": metadata,
-            "data": {k: base64.b64encode(v.encode()).decode() for k, v in values.items()},
-        },
-        {
-            "apiVersion": INFRASTRUCTURE.api_version,
-            "kind": INFRASTRUCTURE.kind,
-            "metadata": metadata,
-            "spec": {
-                "type": "aws",
-                "region": REGION,
-                "secretRef": metadata,
-                "providerConfig": cluster.raw,
-            },
-        },
-    ]
-    for obj in objects:
-        await client.create(obj)
-    status = {"state": keys.state_object(cluster.saved)}
-    key = Key(TECHNICAL_ID, "web")
-    await client.patch(INFRASTRUCTURE, key, {"status": status}, subresource="status")

@@ -11,7 +11,7 @@ from pergola.api.kinds import CONFIG_MAP, EVENT, SECRET
 from pergola.api.objects import GroupVersionKind
 from pergola.dashboard.access import permissions
 from pergola.dashboard.access.lifetimes import Lifetimes
-from pergola.dashboard.access.permissions import Permissions
+from pergola.dashboard.access.permissions import NOTHING, Permissions
 from pergola.dashboard.access.reviews import User, user_of
 from pergola.dashboard.state.scope import Place
 from pergola.kube.client import Client
@@ -55,7 +55,19 @@ async def test_an_answer_is_remembered_also_a_refusal(counted: Counted) -> None:
     assert counted.requests["POST"] == 1 + len(PLACES)
     assert await asked.allowed(PLACES) == set()
     assert counted.requests["POST"] == 1 + len(PLACES)
-    assert asked.problems() == []
+
+
+async def test_who_may_list_nothing_is_told_so_and_who_may_list_something_is_not(
+    counted: Counted,
+) -> None:
+    nobody = Permissions(counted.client, NOBODY, FOREVER)
+    assert nobody.problems() == []  # nothing was asked yet
+    await nobody.allowed(PLACES)
+    assert nobody.problems() == [{"kind": "Permissions", "problem": NOTHING}]
+
+    everybody = Permissions(counted.client, ADMINISTRATOR, FOREVER)
+    await everybody.allowed(PLACES)
+    assert everybody.problems() == []
 
 
 async def test_an_old_answer_is_asked_again(counted: Counted) -> None:

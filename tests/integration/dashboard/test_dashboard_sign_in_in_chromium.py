@@ -2,8 +2,11 @@
 
 import pytest
 
+from pergola.api.objects import Key
+from pergola.dashboard.access.permissions import NOTHING
 from pergola.testing.chromium import Tab
 from pergola.testing.dashboard_cluster import ClusterSite
+from pergola.testing.dashboard_objects import create_managed_resource, good
 
 pytestmark = pytest.mark.timeout(600)  # Helm may have to be built
 
@@ -24,6 +27,23 @@ async def test_a_person_signs_in_with_a_token_and_out_again(
 
     await browser.run("document.querySelector('#sign-out').click()")
     await browser.until("document.querySelector('#token')")
+    assert browser.complaints == []
+
+
+async def test_a_person_who_may_list_nothing_reads_one_sentence_about_it(
+    browser: Tab, shared: ClusterSite
+) -> None:
+    await create_managed_resource(shared.admin, Key(shared.namespace, "hidden"), good())
+    await browser.call("Security.setIgnoreCertificateErrors", ignore=True)
+    await browser.open(shared.url)
+    await browser.until("document.querySelector('#enter')?.disabled === false")
+    await enter(browser, await shared.person("ann"))
+
+    await browser.until("document.querySelector('#problems')?.innerText.includes('may list')")
+    assert await browser.run("document.querySelector('#problems').innerText") == (
+        f"Permissions: {NOTHING}"
+    )
+    await browser.until("document.querySelector('#empty').hidden")
     assert browser.complaints == []
 
 

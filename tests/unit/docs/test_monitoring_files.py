@@ -11,7 +11,7 @@ from prometheus_client.metrics import MetricWrapperBase
 from tools.monitoring import ALERTS, FAMILIES, dashboard, files, main
 from tools.panels import PANELS
 
-from pergola.api.objects import JsonObject, map_at, maps_at, name_of
+from pergola.api.objects import JsonObject, labels_of, map_at, maps_at, name_of
 from pergola.cloud.aws.metrics import AwsMetrics
 from pergola.flow.metrics import FlowMetrics
 from pergola.kube.yaml import parse
@@ -116,9 +116,8 @@ def test_rules_and_dashboard_select_what_the_service_monitor_scrapes(chart: Char
         if obj["kind"] == "Service" and wanted <= map_at(obj, "metadata", "labels").items()
     ]
     [rule] = [obj for obj in found if obj["kind"] == "PrometheusRule"]
-    [board] = [obj for obj in found if name_of(obj).endswith("-dashboard")]
+    [board] = boards(found)
     assert rule["metadata"]["labels"]["prometheus"] == "main"
-    assert board["metadata"]["labels"]["grafana_dashboard"] == "1"
     [text] = board["data"].values()
     alerts = [each for group in maps_at(rule, "spec", "groups") for each in maps_at(group, "rules")]
     panels = maps_at(map_at({"board": parse(text)}, "board"), "panels")
@@ -134,4 +133,9 @@ def test_nothing_observes_by_default(chart: ChartCase) -> None:
     found = chart.rendered()
 
     assert not {"ServiceMonitor", "PrometheusRule"} & {obj["kind"] for obj in found}
-    assert [obj for obj in found if name_of(obj).endswith("-dashboard")] == []
+    assert boards(found) == []
+
+
+def boards(objects: list[JsonObject]) -> list[JsonObject]:
+    """Return the ConfigMaps that Grafana loads."""
+    return [obj for obj in objects if "grafana_dashboard" in labels_of(obj)]

@@ -21,6 +21,10 @@ EVERYWHERE: Final = ""
 MOST_DECISIONS: Final = 5_000
 """Kinds in namespaces about which the API server is asked for one user."""
 _AT_ONCE: Final = 8
+NOTHING: Final = (
+    "you may list nothing of what this page shows: ask for a role with the verb list on its kinds, "
+    "such as managedresources.resources.gardener.cloud"
+)
 _EVENTS: Final = (EVENT, GroupVersionKind("", "v1", "Event"))
 """The same objects in two groups: most roles grant only the older one."""
 
@@ -58,6 +62,8 @@ class Permissions:
     def problems(self) -> list[JsonObject]:
         """Return why less is shown than the user may see."""
         problem = next((it.problem for it in self._decisions.values() if it.problem), "")
+        if self._decisions and not any(each.is_allowed for each in self._decisions.values()):
+            problem = problem or NOTHING
         if self._left_out:
             problem = _too_many(self._left_out)
         return [{"kind": "Permissions", "problem": problem}] if problem else []

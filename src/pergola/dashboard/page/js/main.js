@@ -23,6 +23,7 @@ const list = new VirtualList(byId("list"), { onOpen: open, onFold: fold });
 const details = new Details(byId("details"), store);
 let isLoaded = false;
 let isDue = false;
+let isRefused = false;
 
 function open(item) {
   const id = item.cardId ?? item.about ?? item.id;
@@ -66,7 +67,7 @@ function rows(view, attention) {
 
 function showEmpty(kind, items) {
   const texts = new Map([[ATTENTION, "Nothing needs attention."], [FOUND, "Nothing was found."], [MOMENTS, "Nothing has happened in the last hour."], [TREE, "There are no objects that Pergola serves."]]);
-  byId("empty").hidden = !isLoaded || items.length > 0;
+  byId("empty").hidden = !isLoaded || isRefused || items.length > 0;
   byId("empty").textContent = texts.get(kind);
   byId("list").hidden = isLoaded && items.length === 0;
 }
@@ -95,6 +96,14 @@ function showProblems(problems) {
   element.hidden = problems.length === 0;
   const text = problems.map(({ kind, problem }) => `${kind}: ${problem}`).join(" · ");
   if (element.textContent !== text) element.textContent = text;
+  showRefusal(problems);
+}
+
+/** Say nothing of empty lists to those who may see none of what would be in them. */
+function showRefusal(problems) {
+  const before = isRefused;
+  isRefused = store.cards.size === 0 && problems.some(({ kind }) => kind === "Permissions");
+  if (before !== isRefused) draw();
 }
 
 function showLive(isLive) {
