@@ -54,14 +54,18 @@ class Template:
 class Authority:
     """A certificate authority.
 
+    Args:
+        pair: Its certificate and key.
+        key: The key of the pair, if it need not be parsed, which takes long for RSA.
+
     Raises:
         CertificateError: The certificate or key cannot be read, or they do not belong together.
     """
 
-    def __init__(self, pair: Pair) -> None:
+    def __init__(self, pair: Pair, key: PrivateKey | None = None) -> None:
         self.pair = pair
         self.certificate = read_certificate(pair.public)
-        self._key = read_private_key(pair.private)
+        self._key = key or read_private_key(pair.private)
         if self.certificate.public_key() != self._key.public_key():
             raise CertificateError("the authority's key does not belong to its certificate")
 
@@ -91,7 +95,7 @@ class Authority:
             .add_extension(_usage(key, signs_certificates=True), critical=True)
             .sign(key, hashes.SHA256())
         )
-        return cls(Pair(_pem(certificate), private_pem(key)))
+        return cls(Pair(_pem(certificate), private_pem(key)), key)
 
     def issue(
         self, template: Template, now: datetime, algorithm: KeyAlgorithm = KeyAlgorithm.EC_P256

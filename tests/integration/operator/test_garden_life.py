@@ -49,6 +49,7 @@ from pergola.runtime.metrics import Metrics
 from pergola.sandbox.directory import remove
 from pergola.sandbox.simulated import Site
 from pergola.testing.documented import Shell, commands
+from pergola.testing.garden_at_rest import referring, rests, webhooks
 from pergola.testing.garden_fixture import world_with
 from pergola.testing.garden_world import (
     RECONCILE,
@@ -104,7 +105,7 @@ class Held(NamedTuple):
 
 def _prepare(folder: Path) -> None:
     """Write the files that the commands of the guide name."""
-    (folder / "garden.yaml").write_text(dump(example()))
+    (folder / "garden.yaml").write_text(dump(referring(example())))
     (folder / "passphrase").write_text("correct horse battery\n")
 
 
@@ -143,6 +144,7 @@ async def _lives(site: Site, shell: Shell) -> Held:
     """The Garden comes up, stays and repairs itself; return what users of it have."""
     client, metrics = site.client, Metrics()
     async with operating(site, metrics=metrics):
+        await client.create(webhooks("old"))
         await shell.run(*commands(GUIDE, "Create the Garden"))
         started = await until(
             client,
@@ -162,6 +164,7 @@ async def _lives(site: Site, shell: Shell) -> Held:
         await shell.run(*commands(GUIDE, "Use it"))
         await _is_explained(client)
         await _stays(client)
+        await rests(client, metrics)
         await _is_planned(site)
         await _is_repaired(client)
         _is_permitted_all(site, metrics)

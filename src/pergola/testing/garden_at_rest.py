@@ -1,4 +1,4 @@
-"""A Garden that does not change costs little, and notices what it depends on.
+"""What holds for a Garden at rest: it costs little, and notices what it depends on.
 
 Requests are those that the operator's own process counts, of all its controllers together.
 """
@@ -7,8 +7,6 @@ import asyncio
 import base64
 from typing import Final
 
-import pytest
-
 from pergola.api.kinds import SECRET
 from pergola.api.objects import JsonObject, Key, map_at, name_of
 from pergola.api.operator_v1alpha1 import GARDEN
@@ -16,26 +14,50 @@ from pergola.kube.client import Client
 from pergola.kube.yaml import dump
 from pergola.pki import Token, kubeconfig
 from pergola.runtime.metrics import Metrics
-from pergola.sandbox.simulated import Site
-from pergola.testing.garden_world import example, operating, reconciled_after
+from pergola.testing.garden_world import RECONCILE, reconciled_after
 from pergola.testing.gardens import GARDENER, with_values
-from pergola.testing.shared import require_images
 from pergola.testing.waiting import until
 
-pytestmark = pytest.mark.timeout(2400)
-
-LOCAL: Final = Key("", "local")
-NAMED: Final = Key("garden", "webhooks")
-PATIENCE: Final = 600.0
-READS: Final = 40
-WRITES: Final = 5
-REPORT_SECONDS: Final = 5.0
+_LOCAL: Final = Key("", "local")
+_NAMED: Final = Key("garden", "webhooks")
+_PATIENCE: Final = 600.0
+_READS: Final = 40
+_WRITES: Final = 5
+_REPORT_SECONDS: Final = 5.0
 """The shortest time between two reports of progress of one flow."""
-PLUGIN: Final = "ValidatingAdmissionWebhook"
-RECONCILE: Final = {"metadata": {"annotations": {"gardener.cloud/operation": "reconcile"}}}
 
 
-class Costs:
+def referring(garden: JsonObject) -> JsonObject:
+    """Return the Garden with a reference to the Secret of `webhooks`."""
+    plugin = {"name": "ValidatingAdmissionWebhook", "kubeconfigSecretName": _NAMED.name}
+    return with_values(garden, {f"{GARDENER}.gardenerAPIServer.admissionPlugins": [plugin]})
+
+
+def webhooks(token: str) -> JsonObject:
+    """Return a Secret with the kubeconfig of admission webhooks."""
+    text = dump(kubeconfig("webhooks", "https://webhooks.example.org", b"", Token(token)))
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": _NAMED.name, "namespace": _NAMED.namespace},
+        "data": {"kubeconfig": base64.b64encode(text.encode()).decode()},
+    }
+
+
+async def rests(client: Client, metrics: Metrics) -> None:
+    """Assert that a reconciled Garden, which refers to a Secret, behaves as one at rest.
+
+    Args:
+        metrics: What its operator counts.
+    """
+    costs = _Costs(metrics)
+    await _has_ended(client, costs)
+    await _costs_little(client, costs)
+    await _ignores_what_it_does_not_name(client, costs)
+    await _notices_what_it_names(client)
+
+
+class _Costs:
     """What a process has requested so far, by its metrics."""
 
     def __init__(self, metrics: Metrics) -> None:
@@ -78,62 +100,43 @@ class Costs:
         )
 
 
-@pytest.fixture(autouse=True)
-def images() -> None:
-    require_images("gardener-apiserver")
-
-
-async def test_a_garden_at_rest_costs_little_and_notices_its_references(garden_world: Site) -> None:
-    client, metrics = garden_world.client, Metrics()
-    await client.create(webhooks("old"))
-    plugins = [{"name": PLUGIN, "kubeconfigSecretName": NAMED.name}]
-    values = {f"{GARDENER}.gardenerAPIServer.admissionPlugins": plugins}
-    async with operating(garden_world, metrics=metrics):
-        await client.create(with_values(example(), values))
-        await until(client, GARDEN, LOCAL, is_healthy, patience=PATIENCE)
-        await _has_ended(client, Costs(metrics))
-        await _costs_little(client, Costs(metrics))
-        await _ignores_what_it_does_not_name(client, Costs(metrics))
-        await _notices_what_it_names(client)
-
-
-async def _costs_little(client: Client, costs: Costs) -> None:
+async def _costs_little(client: Client, costs: _Costs) -> None:
     """Reconcile once more, and count."""
     reads, writes, seconds = costs.reads, costs.writes, costs.seconds
-    last = await client.patch(GARDEN, LOCAL, RECONCILE)
-    await until(client, GARDEN, LOCAL, reconciled_after(last), patience=PATIENCE)
+    last = await client.patch(GARDEN, _LOCAL, RECONCILE)
+    await until(client, GARDEN, _LOCAL, reconciled_after(last), patience=_PATIENCE)
     await _has_ended(client, costs)
-    assert costs.reads - reads <= READS
+    assert costs.reads - reads <= _READS
     # On a slow machine there are more reports of progress.
-    reports = (costs.seconds - seconds) // REPORT_SECONDS
+    reports = (costs.seconds - seconds) // _REPORT_SECONDS
     # The last write takes the user's request off the Garden.
-    assert costs.writes - writes <= WRITES + 1 + reports
+    assert costs.writes - writes <= _WRITES + 1 + reports
 
 
-async def _has_ended(client: Client, costs: Costs) -> None:
+async def _has_ended(client: Client, costs: _Costs) -> None:
     """Return when a run has succeeded and is counted, which is a moment later."""
-    await until(client, GARDEN, LOCAL, has_succeeded, patience=PATIENCE)
-    async with asyncio.timeout(PATIENCE):
+    await until(client, GARDEN, _LOCAL, _has_succeeded, patience=_PATIENCE)
+    async with asyncio.timeout(_PATIENCE):
         while costs.running:
             await client.get_raw("/version")
 
 
-async def _ignores_what_it_does_not_name(client: Client, costs: Costs) -> None:
+async def _ignores_what_it_does_not_name(client: Client, costs: _Costs) -> None:
     before = costs.reconciled
     other = {**webhooks("other"), "metadata": {"name": "other", "namespace": "garden"}}
     await client.create(other)
     await client.patch(SECRET, Key.of(other), {"data": None})
     await client.delete(SECRET, Key.of(other))
     # A trigger that comes later, and is noticed by the same watch, has not run twice.
-    await client.patch(SECRET, NAMED, {"metadata": {"labels": {"any": "label"}}})
+    await client.patch(SECRET, _NAMED, {"metadata": {"labels": {"any": "label"}}})
     assert costs.reconciled == before
 
 
 async def _notices_what_it_names(client: Client) -> None:
     """The new content reaches the API server that uses it, by the next reconciliation."""
-    last = await client.get(GARDEN, LOCAL)
-    await client.patch(SECRET, NAMED, {"data": webhooks("new")["data"]})
-    await until(client, GARDEN, LOCAL, reconciled_after(last), patience=PATIENCE)
+    last = await client.get(GARDEN, _LOCAL)
+    await client.patch(SECRET, _NAMED, {"data": webhooks("new")["data"]})
+    await until(client, GARDEN, _LOCAL, reconciled_after(last), patience=_PATIENCE)
     given = [
         base64.b64decode(value).decode()
         for secret in await client.list(SECRET, "garden")
@@ -143,22 +146,5 @@ async def _notices_what_it_names(client: Client) -> None:
     assert any("token: new" in text for text in given)
 
 
-def webhooks(token: str) -> JsonObject:
-    """Return a Secret with the kubeconfig of admission webhooks."""
-    text = dump(kubeconfig("webhooks", "https://webhooks.example.org", b"", Token(token)))
-    return {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {"name": NAMED.name, "namespace": NAMED.namespace},
-        "data": {"kubeconfig": base64.b64encode(text.encode()).decode()},
-    }
-
-
-def is_healthy(garden: JsonObject) -> bool:
-    conditions = map_at(garden, "status").get("conditions") or []
-    is_true = all(condition["status"] == "True" for condition in conditions)
-    return has_succeeded(garden) and bool(conditions) and is_true
-
-
-def has_succeeded(garden: JsonObject) -> bool:
+def _has_succeeded(garden: JsonObject) -> bool:
     return map_at(garden, "status", "lastOperation").get("state") == "Succeeded"
