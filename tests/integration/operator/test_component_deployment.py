@@ -1,12 +1,13 @@
 """Objects of components are applied, awaited and removed on a real API server."""
 
 import asyncio
+import uuid
 from typing import Final
 
 import pytest
 
-from pergola.api.kinds import CONFIG_MAP, DEPLOYMENT, SECRET
-from pergola.api.objects import JsonObject, Key, labels_of, map_at
+from pergola.api.kinds import CONFIG_MAP, CRD, DEPLOYMENT, SECRET
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, labels_of, map_at
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.kube.errors import Invalid
 from pergola.operator.components.component import (
@@ -18,6 +19,8 @@ from pergola.operator.components.component import (
 )
 from pergola.operator.garden.deploy import Deployer
 from pergola.operator.garden.errors import NotReady
+from pergola.operator.garden.listed_kinds import until_listed
+from pergola.testing.waiting import until
 from pergola.testing.world import RecordingClient, World, config_map
 
 ENOUGH_TO_READ: Final = 20.0
@@ -37,6 +40,28 @@ def deployment(namespace: str, replicas: int) -> JsonObject:
             "template": {"metadata": {"labels": labels}, "spec": {"containers": containers}},
         },
     }
+
+
+def definition_of(plural: str) -> JsonObject:
+    """Return the definition of a kind of its own group."""
+    group = f"{plural}.example.org"
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{group}"},
+        "spec": {
+            "group": group,
+            "names": {"kind": "Thing", "plural": plural},
+            "scope": "Namespaced",
+            "versions": [version],
+        },
+    }
+
+
+def kind_of(definition: JsonObject) -> GroupVersionKind:
+    return GroupVersionKind(definition["spec"]["group"], "v1", "Thing")
 
 
 def rendered(namespace: str, text: str = "1", **attributes: object) -> Rendered:
@@ -122,9 +147,68 @@ async def test_a_component_is_ready_when_the_resource_manager_says_so(
 ) -> None:
     await world.start(resource_class="seed")
     deployer = Deployer(recorder)
-    await deployer.apply(rendered(namespace, rolled_out=True))
-    await deployer.wait(rendered(namespace, rolled_out=True), 60)
+    await deployer.apply(rendered(namespace))
+    await deployer.wait(rendered(namespace), 60)
     assert (await recorder.get(CONFIG_MAP, Key(namespace, "kept")))["data"] == {"text": "1"}
+
+
+async def test_a_deployment_that_the_resource_manager_applies_is_awaited(
+    world: World, recorder: RecordingClient, namespace: str
+) -> None:
+    await world.start(resource_class="seed")
+    deployer, objects = Deployer(recorder), (deployment(namespace, 0),)
+    managed = Managed(name="demo", namespace=namespace, objects=objects, deployment="direct")
+    await deployer.apply(Rendered(managed=(managed,)))
+    await deployer.wait(Rendered(managed=(managed,)), 60)
+    assert await recorder.get(DEPLOYMENT, Key(namespace, "direct"))
+
+
+async def test_a_managed_resource_that_follows_is_applied_when_the_one_before_is_ready(
+    world: World, recorder: RecordingClient, namespace: str
+) -> None:
+    deployer = Deployer(recorder)
+    first, last = (
+        Managed(
+            name=name,
+            namespace=namespace,
+            objects=(config_map(name, namespace),),
+            follows=name == "last",
+        )
+        for name in ("first", "last")
+    )
+    applying = asyncio.create_task(deployer.apply(Rendered(managed=(first, last))))
+    await until(recorder, MANAGED_RESOURCE, Key(namespace, "first"), bool)
+    assert await recorder.find(MANAGED_RESOURCE, Key(namespace, "last")) is None
+
+    await world.start(resource_class="seed")
+    await applying
+    assert await recorder.find(MANAGED_RESOURCE, Key(namespace, "last"))
+
+
+async def test_a_kind_that_comes_with_other_objects_can_be_used_afterwards(
+    recorder: RecordingClient, namespace: str
+) -> None:
+    definition = definition_of(f"x{uuid.uuid4().hex[:8]}")
+    try:
+        direct = (definition, config_map("other", namespace))
+        await Deployer(recorder).apply(Rendered(direct=direct))
+        assert await recorder.list(kind_of(definition), namespace) == []
+    finally:
+        await recorder.delete(CRD, Key.of(definition))
+
+
+async def test_a_kind_is_awaited_until_clients_can_find_it(recorder: RecordingClient) -> None:
+    definition = definition_of(f"x{uuid.uuid4().hex[:8]}")
+    with pytest.raises(NotReady, match="the API server does not list its kind"):
+        await until_listed(recorder, definition, 0.0)
+
+    deployer, applied = Deployer(recorder), Rendered(direct=(definition,))
+    try:
+        await deployer.apply(applied)
+        await deployer.wait(applied, 60)
+        assert await recorder.list(kind_of(definition)) == []
+    finally:
+        await recorder.delete(CRD, Key.of(definition))
 
 
 async def test_waiting_in_vain_names_the_object_and_what_is_wrong(

@@ -44,8 +44,8 @@ def test_a_highly_available_garden_has_a_third_replica() -> None:
 
 def test_the_old_authority_stays_until_all_pods_show_the_new_certificate() -> None:
     runtime, virtual = GARDENER_APISERVER.objects(landscape()).managed
-    assert runtime.rolled_out
-    assert not virtual.rolled_out
+    assert runtime.deployment == "gardener-apiserver"
+    assert not virtual.deployment
 
 
 def test_five_apis_are_registered_with_the_authority_of_gardener() -> None:

@@ -37,7 +37,9 @@ class Managed:
         name: The name of the ManagedResource.
         condition: The Garden's condition that covers it; empty for the default of the target.
         keep: Whether the objects outlive the ManagedResource.
-        rolled_out: Whether to wait until its rollouts have finished, too.
+        deployment: The Deployment among the objects whose rollout is awaited, rather than the
+            health of all objects.
+        follows: Whether it is applied only when the ManagedResource before it is ready.
         labels: Extra labels of the ManagedResource.
     """
 
@@ -47,7 +49,8 @@ class Managed:
     namespace: str = NAMESPACE
     condition: str = ""
     keep: bool = False
-    rolled_out: bool = False
+    deployment: str = ""
+    follows: bool = False
     labels: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -81,13 +81,17 @@ class Program:
         """Return its ServiceAccount in the virtual cluster, as the subject of bindings."""
         return account(self.name, KUBE_SYSTEM)
 
-    def runtime(self, *objects: JsonObject, rolled_out: bool = False) -> Managed:
-        """Return its ManagedResource with objects of the runtime cluster."""
+    def runtime(self, *objects: JsonObject, is_awaited: bool = False) -> Managed:
+        """Return its ManagedResource with objects of the runtime cluster.
+
+        Args:
+            is_awaited: Whether the rollout of its Deployment is awaited.
+        """
         return Managed(
             name=self._managed_names[0],
             objects=objects,
             condition=self.condition,
-            rolled_out=rolled_out,
+            deployment=self.name if is_awaited else "",
         )
 
     def virtual(self, *objects: JsonObject) -> Managed:

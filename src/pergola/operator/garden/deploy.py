@@ -14,12 +14,13 @@ from pergola.kube.client import Client
 from pergola.kube.errors import UnknownKind
 from pergola.operator.components.component import Managed, Removable, Rendered, Target
 from pergola.operator.garden.direct import DirectObjects
-from pergola.operator.garden.readiness import managed_problem, still_managed
+from pergola.operator.garden.readiness import awaited_deployment, managed_problem, still_managed
 from pergola.operator.garden.waiting import Note, Problem, unnoted, wait_until
 from pergola.runtime.clock import Clock, SystemClock
 from pergola.runtime.task_group import TaskGroup
 
 _ORIGIN: Final = "gardener"
+_FOLLOWED_SECONDS: Final = 300.0
 _CONDITION: Final = "care.gardener.cloud/condition-type"
 
 
@@ -43,10 +44,14 @@ class Deployer:
         """Apply all objects, those of the operator itself first, in the order given.
 
         Raises:
+            NotReady: A ManagedResource that another one follows is not ready.
             KubeError: The API server refused one, or did not answer.
         """
         await self._direct.apply(rendered.direct)
-        for managed in rendered.managed:
+        for index, managed in enumerate(rendered.managed):
+            if managed.follows:
+                before = rendered.managed[index - 1]
+                await self.wait(Rendered(managed=(before,)), _FOLLOWED_SECONDS)
             bundle = await asyncio.to_thread(bundle_of, managed)
             await apply(self._client, bundle, clock=self._clock)
 
@@ -63,8 +68,7 @@ class Deployer:
             for obj in rendered.direct:
                 group.create_task(self._direct.wait(obj, limit))
             for managed in rendered.managed:
-                key, problem_of = Key(managed.namespace, managed.name), managed_problem(managed)
-                group.create_task(self._wait_managed(key, problem_of, limit))
+                group.create_task(self._wait_ready(managed, limit))
 
     async def remove(self, removable: Removable) -> None:
         """Request the deletion of all objects that a component may have left.
@@ -91,6 +95,13 @@ class Deployer:
                 group.create_task(self._wait_gone(key, limit))
             for identity in removable.direct:
                 group.create_task(self._direct.wait_gone(identity, limit))
+
+    async def _wait_ready(self, managed: Managed, limit: float) -> None:
+        key = Key(managed.namespace, managed.name)
+        await self._wait_managed(key, managed_problem(managed), limit)
+        if managed.deployment:
+            identity, problem_of = awaited_deployment(managed)
+            await wait_until(self._client, *identity, problem_of, limit, self._note)
 
     async def _wait_gone(self, key: Key, limit: float) -> None:
         with suppress(UnknownKind):

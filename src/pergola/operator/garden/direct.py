@@ -31,6 +31,7 @@ from pergola.kube.client import Client
 from pergola.kube.errors import NotFound, UnknownKind
 from pergola.operator.components.component import Identity
 from pergola.operator.garden import etcd_objects
+from pergola.operator.garden.listed_kinds import until_listed
 from pergola.operator.garden.readiness import direct_problem, is_awaited
 from pergola.operator.garden.waiting import Note, Problem, gone, unnoted, wait_until
 from pergola.runtime.clock import Clock
@@ -40,6 +41,7 @@ MANAGER: Final = "gardener-operator"
 
 _PROTECTED: Final = "gardener.cloud/deletion-protected"
 _AT_ONCE: Final = 8
+_SERVED_SECONDS: Final = 60.0
 _LISTED: Final = 3
 """From so many cluster-scoped objects of a kind, one list of metadata costs less than each one."""
 _OF_EVERY_WRITE: Final = ("resourceVersion", "managedFields")
@@ -77,13 +79,20 @@ class DirectObjects:
     async def apply(self, objects: Sequence[JsonObject]) -> None:
         """Apply objects in the order given; neighbours of one kind at the same time.
 
+        Kinds that are defined together with other objects can be used afterwards: the next task may
+        create objects of them.
+
         Raises:
+            NotReady: A kind is not served in time.
             KubeError: The API server refused one, or did not answer.
         """
         for gvk, neighbours in groupby(objects, GroupVersionKind.of):
             each = list(neighbours)
             present = await self._present(gvk, [Key.of(obj) for obj in each])
             await _all(self._apply(obj, present.get(Key.of(obj))) for obj in each)
+        definitions = [obj for obj in objects if GroupVersionKind.of(obj) == CRD]
+        if len(definitions) < len(objects):
+            await _all(self._serve(_identity(obj)) for obj in definitions)
 
     async def wait(self, obj: JsonObject, limit: float) -> None:
         """Wait until an object is healthy and rolled out, if its kind has a rule for that.
@@ -97,11 +106,7 @@ class DirectObjects:
         if identity in self._ready:
             self._ready.discard(identity)
         elif is_awaited(identity.gvk):
-            live = await self._wait(identity, limit, direct_problem(identity.gvk))
-            applied = self._applied.get(identity)
-            if applied is not None and live is not None:
-                version = resource_version_of(live)
-                self._applied[identity] = replace(applied, version=version, is_ready=True)
+            await self._await(identity, limit)
 
     async def delete(self, identity: Identity) -> None:
         """Request the deletion of an object.
@@ -130,6 +135,22 @@ class DirectObjects:
         if is_protected and not is_truthy(annotations_of(live).get(CONFIRMATION_DELETION)):
             patch = {"metadata": {"annotations": {CONFIRMATION_DELETION: "true"}}}
             await self._client.patch(*identity, patch)
+
+    async def _await(self, identity: Identity, limit: float) -> None:
+        live = await self._wait(identity, limit, direct_problem(identity.gvk))
+        applied = self._applied.get(identity)
+        if live is None:
+            return
+        if identity.gvk == CRD:
+            await until_listed(self._client, live, limit)
+        if applied is not None:
+            version = resource_version_of(live)
+            self._applied[identity] = replace(applied, version=version, is_ready=True)
+
+    async def _serve(self, definition: Identity) -> None:
+        if definition not in self._ready:
+            await self._await(definition, _SERVED_SECONDS)
+            self._ready.add(definition)
 
     async def _present(self, gvk: GroupVersionKind, keys: list[Key]) -> dict[Key, JsonObject]:
         """Return the metadata of those objects that were applied before."""

@@ -6,15 +6,16 @@ The flow waits with these rules, and commands explain with the same ones what it
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from pergola.api.kinds import DEPLOYMENT
 from pergola.api.managed_resource_status import (
     applied_problem,
     deletion_problem,
     healthy_problem,
-    progressing_problem,
 )
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.health import check, has_rule, progressing
+from pergola.health.numbers import generation_problem, number
 from pergola.operator.components.component import Identity, Managed, Removable, Rendered
 from pergola.operator.garden import etcd_objects
 from pergola.operator.garden.waiting import Problem, gone
@@ -36,6 +37,8 @@ def awaited(rendered: Rendered) -> Iterator[Awaited]:
     for managed in rendered.managed:
         identity = Identity(MANAGED_RESOURCE, Key(managed.namespace, managed.name))
         yield Awaited(identity, managed_problem(managed))
+        if managed.deployment:
+            yield awaited_deployment(managed)
 
 
 def awaited_gone(removable: Removable) -> Iterator[Awaited]:
@@ -57,10 +60,10 @@ def direct_problem(gvk: GroupVersionKind) -> Problem:
 
 
 def managed_problem(managed: Managed) -> Problem:
-    """Return the rule for a ManagedResource: applied, healthy, and rolled out if that counts."""
-    checks = [applied_problem, healthy_problem]
-    if managed.rolled_out:
-        checks.append(progressing_problem)
+    """Return the rule for a ManagedResource: applied and, unless its Deployment counts, healthy."""
+    checks = [applied_problem]
+    if not managed.deployment:
+        checks.append(healthy_problem)
 
     def problem(resource: JsonObject | None) -> str | None:
         if resource is None:
@@ -68,6 +71,12 @@ def managed_problem(managed: Managed) -> Problem:
         return next(filter(None, (check(resource) for check in checks)), None)
 
     return problem
+
+
+def awaited_deployment(managed: Managed) -> Awaited:
+    """Return the Deployment of a ManagedResource, which is awaited once that is applied."""
+    identity = Identity(DEPLOYMENT, Key(managed.namespace, managed.deployment))
+    return Awaited(identity, direct_problem(DEPLOYMENT))
 
 
 def still_managed(resource: JsonObject | None) -> str | None:
@@ -79,4 +88,17 @@ def _problem(obj: JsonObject | None) -> str | None:
     """Return why an object is not healthy or not rolled out; None if it is, or has no rule."""
     if obj is None:
         return "it does not exist"
-    return check(obj) or progressing(obj)
+    return None if _serves(obj) else check(obj) or progressing(obj)
+
+
+def _serves(obj: JsonObject) -> bool:
+    """Return whether all replicas of a Deployment are of its current template, and ready.
+
+    They count as available only after `minReadySeconds`, during which earlier replicas stay as
+    well. Where there are no earlier ones, nobody gains from waiting that long.
+    """
+    if GroupVersionKind.of(obj) != DEPLOYMENT or generation_problem(obj):
+        return False
+    desired = number(obj, "spec", "replicas")
+    counted = ("replicas", "updatedReplicas", "readyReplicas")
+    return desired > 0 and all(number(obj, "status", each) == desired for each in counted)

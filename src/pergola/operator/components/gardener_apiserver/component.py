@@ -40,7 +40,7 @@ def render(landscape: Landscape) -> Rendered:
     therefore waits until the rollout has finished.
     """
     part = shared_parts(landscape)
-    runtime = PROGRAM.runtime(*workload(landscape, part), rolled_out=True)
+    runtime = PROGRAM.runtime(*workload(landscape, part), is_awaited=True)
     direct = (access_secret(NAME), *part.objects)
     if not landscape.gardener_api_server_address:
         return Rendered(managed=(runtime,), direct=direct)

@@ -14,7 +14,12 @@ from pergola.operator.garden.landscape import Landscape
 
 
 def render(landscape: Landscape) -> Rendered:
-    """Return the namespace of the control plane, and everything in both namespaces."""
+    """Return the namespace of the control plane, and everything in both namespaces.
+
+    The gateway follows its control plane, as in upgrades of Istio. Its pods mount a ConfigMap that
+    the control plane creates, and the kubelet looks for that in ever longer intervals, up to two
+    minutes.
+    """
     control_plane = (*permissions(), *istiod(landscape))
     ingress = (
         *gateway(landscape),
@@ -28,7 +33,9 @@ def render(landscape: Landscape) -> Rendered:
         direct=(mesh_namespace(landscape, NAMESPACE, NAMESPACE),),
         managed=(
             Managed(name="istio-system", objects=control_plane, namespace=NAMESPACE),
-            Managed(name="virtual-garden-istio", objects=ingress, namespace=NAMESPACE),
+            Managed(
+                name="virtual-garden-istio", objects=ingress, namespace=NAMESPACE, follows=True
+            ),
         ),
     )
 
