@@ -18,8 +18,11 @@ from pergola.operator.components.etcds.etcds import ETCDS
 from pergola.operator.components.virtual_access import GENERIC_KUBECONFIG
 from pergola.operator.garden.build import Built, build
 from pergola.operator.garden.credentials import Credentials
+from pergola.operator.garden.deploy import Deployer
 from pergola.operator.garden.errors import OperatorError, ReferencesMissing
 from pergola.operator.garden.landscape import Landscape
+from pergola.operator.garden.run import Run
+from pergola.operator.virtual_cluster import VirtualCluster
 from pergola.runtime.clock import Clock, SystemClock
 from pergola.sandbox import Sandbox
 from pergola.testing.garden import GARDEN, landscape
@@ -72,6 +75,26 @@ async def test_the_second_run_generates_and_changes_nothing(client: RecordingCli
     assert rendered[0] == rendered[1]
 
     assert await second.secrets.cleanup() == []
+
+
+async def test_credentials_of_the_second_flow_are_added_to_those_of_the_first(
+    client: RecordingClient,
+) -> None:
+    first = await build(client, GARDEN, template, (ETCDS,), SystemClock())
+    assert GENERIC_KUBECONFIG.name not in names(first)
+    run = Run(
+        client=client,
+        clock=SystemClock(),
+        deployer=Deployer(client),
+        virtual=VirtualCluster(client),
+        built=first,
+    )
+
+    await run.generate_for((GENERIC_KUBECONFIG,))
+
+    found = names(run.built)
+    assert found == {**names(first), GENERIC_KUBECONFIG.name: found[GENERIC_KUBECONFIG.name]}
+    assert await run.built.secrets.cleanup() == []
 
 
 async def test_a_month_later_only_the_monthly_authorities_are_new(

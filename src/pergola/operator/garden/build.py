@@ -42,7 +42,7 @@ async def build(
     components: Iterable[Component],
     clock: Clock,
 ) -> Built:
-    """Read what a Garden refers to, and generate all credentials of its components.
+    """Read what a Garden refers to; generate the authorities, and the credentials of components.
 
     Raises:
         Malformed: The Garden has values of wrong types.
@@ -84,10 +84,7 @@ async def open_secrets(
 async def with_credentials(
     landscape: Landscape, secrets: SecretsManager, components: Iterable[Component]
 ) -> Landscape:
-    """Return the landscape with all credentials of its components, generated where they are absent.
-
-    The authorities come first, then the credentials of one component after the other.
-    A component may need what an earlier one generated, such as a bundle in a kubeconfig.
+    """Return the landscape with authorities and credentials of components, new where absent.
 
     Raises:
         SecretsManagerError: A credential cannot be generated or adopted.
@@ -96,6 +93,20 @@ async def with_credentials(
     rotation = landscape.rotation.certificate_authorities
     is_completing = rotation is not None and rotation.phase == "Completing"
     await _generate(secrets, authorities(is_completing=is_completing))
+    return await add_credentials(landscape, secrets, components)
+
+
+async def add_credentials(
+    landscape: Landscape, secrets: SecretsManager, components: Iterable[Component]
+) -> Landscape:
+    """Return the landscape with the credentials of more components, one after the other.
+
+    A component may need what an earlier one generated, such as a bundle in a kubeconfig.
+
+    Raises:
+        SecretsManagerError: A credential cannot be generated or adopted.
+        KubeError: The API server refused, or did not answer.
+    """
     for component in components:
         landscape = landscape.with_credentials(Credentials(dict(secrets.generated)))
         if component.absent(landscape) is None:

@@ -22,6 +22,7 @@ from pergola.kube.client import Client
 from pergola.kube.errors import Conflict
 from pergola.operator.components.catalog import CATALOG
 from pergola.operator.garden import flow_delete, flows, operation, prepare
+from pergola.operator.garden.alongside import alongside
 from pergola.operator.garden.build import Built, build, open_secrets
 from pergola.operator.garden.deploy import Deployer
 from pergola.operator.garden.judge import check
@@ -45,6 +46,9 @@ log = get_logger("garden")
 IGNORE: Final = "operator.gardener.cloud/ignore"
 """The annotation that stops all reconciliation of a Garden (spec 20 'Beyond' 20)."""
 
+_FIRST: Final = tuple(each for each in CATALOG if each.is_setup)
+_SECOND: Final = tuple(each for each in CATALOG if not each.is_setup)
+"""The components of the two flows."""
 _AT_ONCE: Final = 0.005
 _PUNCTUAL: Final = 1.0
 """Seconds after which a scheduled step is due also by a clock that is a little slow."""
@@ -140,11 +144,13 @@ class GardenReconciler:
         await prepare.check_autoscaler(self._client, typed)
         await prepare.apply_namespace(self._client, typed)
         built = await build(
-            self._client, status.garden, self._settings.template, CATALOG, self._clock
+            self._client, status.garden, self._settings.template, _FIRST, self._clock
         )
         run = self._run(built)
         key = Key.of(status.garden)
-        await self._flow(flows.setup(run), status, _SETUP_SPAN, is_followed=True)
+        # Keys take seconds of CPU, and the first flow mostly waits.
+        async with alongside(run.generate_for(_SECOND)):
+            await self._flow(flows.setup(run), status, _SETUP_SPAN, is_followed=True)
         await self._flow(flows.reconciliation(run, key), status, _MAIN_SPAN, is_followed=True)
         await built.secrets.cleanup()
         self._seeds.use(Used.by(run.current()))

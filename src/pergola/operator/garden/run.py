@@ -1,12 +1,13 @@
 """One run of a Garden's flows: the landscape as tasks extend it, and the means to write."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.kube.client import Client
-from pergola.operator.garden.build import Built
+from pergola.operator.components.component import Component
+from pergola.operator.garden.build import Built, add_credentials
 from pergola.operator.garden.credentials import Credential, Credentials
 from pergola.operator.garden.deploy import Deployer
 from pergola.operator.garden.landscape import Landscape
@@ -52,6 +53,16 @@ class Run:
     ) -> JsonObject | None:
         """Wait for an object of the runtime cluster, as `wait_until` does."""
         return await wait_until(self.client, gvk, key, problem_of, limit, self.note)
+
+    async def generate_for(self, components: Iterable[Component]) -> None:
+        """Generate the credentials of components, which the landscape has at the end.
+
+        Raises:
+            SecretsManagerError: One cannot be generated.
+            KubeError: The API server refused, or did not answer.
+        """
+        found = await add_credentials(self.built.landscape, self.built.secrets, components)
+        self.update(credentials=found.credentials)
 
     async def generate(self, credential: Credential) -> None:
         """Generate one more credential, which the landscape has from then on.
