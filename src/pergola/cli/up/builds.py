@@ -32,14 +32,19 @@ def missing_programs(components: "Components") -> list[str]:
 
 
 def missing_for_a_node() -> list[str]:
-    """Return the programs and images of a Garden on a real node that were not built yet."""
+    """Return the programs and images of a Garden on a real node that have to be compiled first.
+
+    Images with Pergola itself are new after each change of it, and take a minute.
+    """
     from pergola.sandbox import WITH_NODE
     from pergola.sandbox.components import OWN_COMPONENTS
     from pergola.sandbox.images.build import built
     from pergola.sandbox.images.catalogue import GARDEN_IMAGES, named
+    from pergola.sandbox.images.pergola import PergolaImage
     from pergola.sandbox.node.components import TOOLS
     from pergola.sandbox.on_demand import HELM
 
     programs = [c for c in (*WITH_NODE, *TOOLS, HELM) if c not in OWN_COMPONENTS]
-    images = [offer.name for offer in named(GARDEN_IMAGES) if built(offer) is None]
+    compiled = [each for each in named(GARDEN_IMAGES) if not isinstance(each, PergolaImage)]
+    images = [offer.name for offer in compiled if built(offer) is None]
     return list(dict.fromkeys([*missing_programs(tuple(programs)), *images]))
