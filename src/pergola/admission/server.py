@@ -31,6 +31,7 @@ async def serve(
     *,
     limits: Limits | None = None,
     grace: float = GRACE_SECONDS,
+    shared: bool = False,
 ) -> AsyncGenerator[int]:
     """Serve the endpoints; answer 404 at every other path.
 
@@ -39,6 +40,7 @@ async def serve(
     Args:
         bind: the address to listen on; empty for all.
         port: the port to listen on; 0 for any free one.
+        shared: whether other processes of the same user listen there, too.
 
     Yields:
         The port.
@@ -46,19 +48,19 @@ async def serve(
     Raises:
         ListenError: The port is in use, or not permitted.
     """
-    listener = listen(bind, port, "webhooks")
+    listener = listen(bind, port, "webhooks", shared=shared)
     listener.settimeout(0)
     bound: int = listener.getsockname()[1]
     failure: Exception | None = None
     async with TaskGroup() as group:
         connections = Connections(limits or Limits(), asyncio.get_running_loop().time)
-        shared = Shared(dict(endpoints), connections, group.create_task)
+        state = Shared(dict(endpoints), connections, group.create_task)
         tasks = [
-            group.create_task(_accept(listener, certificates, shared)),
+            group.create_task(_accept(listener, certificates, state)),
             group.create_task(_sweep(connections)),
             group.create_task(certificates.watch()),
         ]
-        log.info("webhooks are served", port=bound, paths=len(shared.endpoints))
+        log.info("webhooks are served", port=bound, paths=len(state.endpoints))
         try:
             yield bound
         except Exception as error:  # raised below, since a task group would wrap it
@@ -66,7 +68,7 @@ async def serve(
         finally:
             tasks[0].cancel()
             listener.close()
-            await shared.drain(grace)
+            await state.drain(grace)
             for task in tasks:
                 task.cancel()
     if failure is not None:

@@ -4,9 +4,9 @@ A process frame enters `served()`, runs `units` on every replica and `leading()`
 reports `is_ready`.
 """
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -14,12 +14,14 @@ from pergola.admission.certificates import Certificates, ServingError
 from pergola.admission.http import Endpoint
 from pergola.admission.self_signed import Render, SelfSigned
 from pergola.admission.server import dials, serve
-from pergola.api.objects import Key
+from pergola.admission.workers import WorkerPool
+from pergola.api.objects import JsonObject, Key
 from pergola.kube.client import Client
 from pergola.pki import Plan
 from pergola.runtime.clock import Clock
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
+from pergola.runtime.process.listening import listen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,12 +34,14 @@ class Listening:
         directory: with `tls.crt` and `tls.key`. A server with its own identity writes them there,
             or into a temporary directory if None.
         client_ca: only clients with a certificate of this authority may connect; None for all.
+        shared: whether other processes of the same user listen on the port, too.
     """
 
     host: str
     port: int
     directory: Path | None = None
     client_ca: Path | None = None
+    shared: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,12 +75,25 @@ class OwnIdentity:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Workers:
+    """The processes besides this one.
+
+    Attributes:
+        task: makes the task of a worker from where it serves.
+    """
+
+    pool: WorkerPool
+    task: Callable[[Listening], JsonObject]
+
+
 class WebhookServer:
     """A server on every replica; the leader also renews certificates and registers.
 
     Args:
         endpoints: by path; without any, nothing is served.
         own: None if someone else issues the certificates and registers the webhooks.
+        workers: other processes that serve the same; None for none.
 
     Attributes:
         units: the units that every replica runs in addition to the server.
@@ -89,11 +106,13 @@ class WebhookServer:
         listening: Listening,
         metrics: Metrics,
         own: OwnIdentity | None = None,
+        workers: Workers | None = None,
     ) -> None:
         self._endpoints = endpoints
         self._listening = listening
         self._metrics = metrics
         self._own = own
+        self._workers = workers
         self._identity: SelfSigned | None = None
         self.is_needed = bool(endpoints)
         self.units: list[Unit] = []
@@ -105,6 +124,7 @@ class WebhookServer:
 
         Raises:
             ServingError: The certificate cannot be used.
+            WorkerError: A worker cannot serve.
             ListenError: The port is in use, or not permitted.
             KubeError: The server's own certificate cannot be kept in its Secret.
         """
@@ -117,13 +137,25 @@ class WebhookServer:
                 self._identity = self._own.prepare(directory)
                 await self._identity.prepare()
                 self.units.append(self._identity.serving())
-            listening = self._listening
-            certificates = Certificates(
-                directory, self._metrics.certificates(), listening.client_ca
-            )
-            server = serve(listening.host, listening.port, self._endpoints, certificates)
-            self.port = await stack.enter_async_context(server)
+            await self._serve(stack, replace(self._listening, directory=directory))
             yield
+
+    async def _serve(self, stack: AsyncExitStack, at: Listening) -> None:
+        """Serve here, and then on the workers; they end together with this server."""
+        workers = self._workers
+        if workers is not None:
+            _check_free(at)
+            at = replace(at, shared=True)
+            stack.push_async_callback(workers.pool.join)
+        certificates = Certificates(
+            at.directory or Path(), self._metrics.certificates(), at.client_ca
+        )
+        server = serve(at.host, at.port, self._endpoints, certificates, shared=at.shared)
+        self.port = await stack.enter_async_context(server)
+        if workers is not None:
+            stack.callback(workers.pool.dismiss)
+            task = workers.task(replace(at, port=self.port))
+            self.units.append(await workers.pool.start(task))
 
     def leading(self) -> list[Unit]:
         """Return what the leader runs: renewal and registration."""
@@ -140,6 +172,8 @@ class WebhookServer:
             return None
         if not self.port:
             return "the webhook server has not started yet"
+        if self._workers and (problem := self._workers.pool.problem):
+            return problem
         return await dials(self._listening.host or "localhost", self.port)
 
     def _directory(self, stack: AsyncExitStack) -> Path:
@@ -155,3 +189,13 @@ class WebhookServer:
             return Path(stack.enter_context(TemporaryDirectory(prefix="pergola-tls-")))
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         return directory
+
+
+def _check_free(at: Listening) -> None:
+    """Check that no other program listens on a port: sharing it would hide that.
+
+    Raises:
+        ListenError: one does.
+    """
+    if at.port:
+        listen(at.host, at.port, "webhooks").close()

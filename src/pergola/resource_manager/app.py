@@ -6,11 +6,10 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 from pergola import __version__
-from pergola.api.resource_manager_config import ClientConnection, ResourceManagerConfiguration
+from pergola.api.resource_manager_config import ResourceManagerConfiguration
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.kube.client import Client
 from pergola.kube.errors import KubeError, UnknownKind
-from pergola.kube.kubeconfig import ClusterConfig, in_cluster, load
 from pergola.resource_manager.assembly import Clusters, optional_controllers
 from pergola.resource_manager.configuration import (
     options,
@@ -18,6 +17,7 @@ from pergola.resource_manager.configuration import (
     process_options,
     read_configuration,
 )
+from pergola.resource_manager.connections import connect
 from pergola.resource_manager.identity import cluster_identity
 from pergola.resource_manager.manager import Options, ResourceManager
 from pergola.resource_manager.serving import WebhookServing
@@ -58,7 +58,7 @@ async def serve(config: ResourceManagerConfiguration, chosen: Options) -> None:
     """Serve endpoints and webhooks and, as the leader, run the controllers; until cancelled."""
     metrics = Metrics()
     async with AsyncExitStack() as stack:
-        clusters = await _connect(config, chosen, stack, metrics)
+        clusters = await connect(config, chosen.target_namespaces, stack, metrics)
         await _check_api(clusters.source)
         app = Application(clusters.source, process_options(config), metrics=metrics)
         leader, own = clusters.guarded(app.guarded), clusters.guarded(app.guarded_share)
@@ -130,30 +130,3 @@ async def _check_api(source: Client) -> None:
             "the source cluster does not serve ManagedResources; install their "
             "CustomResourceDefinition with `pergola crds --apply`"
         ) from None
-
-
-async def _connect(
-    config: ResourceManagerConfiguration, chosen: Options, stack: AsyncExitStack, metrics: Metrics
-) -> Clusters:
-    """Return clients of the clusters; without a connection of its own the target is the source."""
-
-    async def connect(to: ClusterConfig, connection: ClientConnection) -> Client:
-        return await stack.enter_async_context(
-            Client.connect(
-                to, qps=connection.qps, burst=connection.burst, observe=metrics.client_request
-            )
-        )
-
-    at = cluster_config(config.source_client_connection)
-    source = target = await connect(at, config.source_client_connection)
-    if config.target_client_connection is not None:
-        at = cluster_config(config.target_client_connection)
-        target = await connect(at, config.target_client_connection)
-    return Clusters(source, target, chosen.target_namespaces, at.ca)
-
-
-def cluster_config(connection: ClientConnection) -> ClusterConfig:
-    """Return the cluster of a connection: its kubeconfig's, or the one that the process runs in."""
-    if connection.kubeconfig:
-        return load(connection.kubeconfig, restricted=True)
-    return in_cluster()

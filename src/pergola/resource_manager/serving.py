@@ -10,8 +10,9 @@ from pergola.admission.configurations import Endpoint as Address
 from pergola.admission.configurations import by_service, by_url, configurations
 from pergola.admission.http import Endpoint
 from pergola.admission.registration import Registration
-from pergola.admission.serving import Listening, OwnIdentity, WebhookServer
+from pergola.admission.serving import Listening, OwnIdentity, WebhookServer, Workers
 from pergola.admission.webhook import endpoints, registrations
+from pergola.admission.workers import WorkerPool
 from pergola.api.objects import JsonObject, Key
 from pergola.api.resource_manager_config import ResourceManagerConfiguration
 from pergola.pki import Plan
@@ -39,6 +40,8 @@ from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 
 EXCLUDED_FROM_REMEDIATION: Final = "remediation.webhook.shoot.gardener.cloud/exclude"
+WORKER: Final = "pergola.resource_manager.webhook_worker"
+"""The main module of a webhook worker."""
 _REPORTER: Final = "deletion-protection-controller"
 _LONGEST_COMMON_NAME: Final = 60
 
@@ -49,6 +52,8 @@ class WebhookServing(WebhookServer):
     Args:
         version: of the target's Kubernetes, which selects some rules; None if unknown.
         hvpa: whether the target serves Hvpas.
+        at: where a worker serves, with the certificate of the process that started it; None for
+            that process itself.
     """
 
     def __init__(
@@ -59,6 +64,7 @@ class WebhookServing(WebhookServer):
         version: Version | None = None,
         *,
         hvpa: bool = False,
+        at: Listening | None = None,
     ) -> None:
         self._config = config
         self._target = clusters.target
@@ -70,7 +76,13 @@ class WebhookServing(WebhookServer):
         found = webhooks(config.webhooks, self._dependencies)
         self._registrations = registrations(found)
         served = {**endpoints(found, metrics), **_authorizer(config, clusters)}
-        super().__init__(served, _listening(config), metrics, self._own_identity(clusters))
+        super().__init__(
+            served,
+            at or _listening(config),
+            metrics,
+            None if at else self._own_identity(clusters),
+            None if at else _workers(config, clusters, metrics, version, hvpa=hvpa),
+        )
         if served:
             self.units.append(Unit(caches=self._lookups.caches, tasks=[recorder.run]))
 
@@ -169,6 +181,33 @@ def _lookups(config: ResourceManagerConfiguration, clusters: Clusters) -> Cluste
         accounts=settings.projected_token_mount.enabled,
         nodes=settings.system_components_config.enabled,
         availability=settings.high_availability_config.enabled,
+    )
+
+
+def _workers(
+    config: ResourceManagerConfiguration,
+    clusters: Clusters,
+    metrics: Metrics,
+    version: Version | None,
+    *,
+    hvpa: bool,
+) -> Workers | None:
+    number = config.server.webhooks.workers - 1
+    if not number:
+        return None
+    pool = WorkerPool(number, WORKER, metrics)
+    return Workers(
+        pool,
+        lambda at: {
+            "configuration": config.to_complete_json(),
+            "targetNamespaces": list(clusters.target_namespaces),
+            "version": version,
+            "hvpa": hvpa,
+            "host": at.host,
+            "port": at.port,
+            "directory": str(at.directory),
+            "clientCA": str(at.client_ca) if at.client_ca else None,
+        },
     )
 
 

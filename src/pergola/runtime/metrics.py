@@ -5,8 +5,8 @@ Names, labels, types and buckets are those of processes built with controller-ru
 """
 
 import time
-from collections.abc import Callable, Iterator
-from typing import Any, Final, Literal, TypeVar
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import Any, Final, Literal, TypeVar, cast
 
 from prometheus_client import (
     CollectorRegistry,
@@ -24,10 +24,13 @@ from prometheus_client.registry import Collector
 
 from pergola.runtime.caching.isolation import callbacks_failed
 from pergola.runtime.logging import lines_lost
+from pergola.runtime.summed_metrics import Family, Summed
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 M = TypeVar("M")
+Others = Callable[[], Awaitable[Sequence[Sequence[Family]]]]
+"""Reads the metrics of other processes."""
 Result = Literal["success", "error", "requeue", "requeue_after"]
 RESULTS: Final[tuple[Result, ...]] = ("success", "error", "requeue", "requeue_after")
 
@@ -60,6 +63,7 @@ class Metrics:
         self._families = _Families(self.registry)
         self._requests: dict[tuple[str, str, str], tuple[Counter, Histogram]] = {}
         self._registered: dict[object, Any] = {}
+        self._others: list[Others] = []
         self.registry.register(_Defects())
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
             collector(registry=self.registry)
@@ -97,9 +101,20 @@ class Metrics:
         total.inc()
         duration.observe(seconds)
 
+    def join(self, others: "Others") -> None:
+        """Add the metrics of other processes to those that `render_all` returns."""
+        self._others.append(others)
+
     def render(self) -> bytes:
-        """Return the Prometheus text format; see `CONTENT_TYPE`."""
+        """Return the Prometheus text format of this process; see `CONTENT_TYPE`."""
         return generate_latest(self.registry)
+
+    async def render_all(self) -> bytes:
+        """Return the same with the sums of all processes."""
+        if not self._others:
+            return self.render()
+        families = [family for others in self._others for family in await others()]
+        return generate_latest(cast("CollectorRegistry", Summed(self.registry, families)))
 
 
 class ControllerMetrics:

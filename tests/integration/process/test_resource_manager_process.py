@@ -18,6 +18,7 @@ from pergola.api.objects import GroupVersionKind, JsonObject, Key, annotations_o
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.sandbox import Sandbox
+from pergola.testing.admission_site import write_pair
 from pergola.testing.crds import install_crds
 from pergola.testing.proxy import CuttableProxy
 from pergola.testing.traces import trace_collector
@@ -434,3 +435,20 @@ async def test_an_unknown_protocol_of_traces_is_one_sentence(
     assert code != 0
     assert "OTEL_EXPORTER_OTLP_PROTOCOL is grpc" in said
     assert "Traceback" not in said
+
+
+async def test_several_processes_serve_webhooks_with_one_page_of_metrics(
+    world: World, sandbox: Sandbox, tmp_path: Path
+) -> None:
+    write_pair(tmp_path)
+    config = only(world, sandbox.kubeconfig, webhooks={"seccompProfile": {"enabled": True}})
+    config["server"]["webhooks"] = {
+        "bindAddress": "127.0.0.1",
+        "port": 0,
+        "workers": 3,
+        "tls": {"serverCertDir": str(tmp_path)},
+    }
+    async with running(config, tmp_path) as served:
+        # Each of them has read the certificate.
+        await eventually(served.metrics + "/metrics", 200, "certwatcher_read_certificate_total 3.0")
+        await eventually(served.health + "/readyz/webhook-server", 200)

@@ -2,9 +2,9 @@
 
 # ruff: noqa: RUF012 - Structs give every value its own copy of an empty default
 
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
-from msgspec import field
+from msgspec import Meta, field
 
 from pergola.api import component_config
 from pergola.api.component_config import Address, Debugging, LogFormat, LogLevel, Port
@@ -69,6 +69,8 @@ class WebhookServer(Address):
 
     port: Port = 9449
     """The port to listen on."""
+    workers: Annotated[int, Meta(ge=1, le=64)] = 1
+    """Processes that serve the webhooks; each can use one core. Not in the original."""
     tls: Tls = field(default_factory=Tls)
     """The certificate of the server."""
     self_signed: SelfSigned = field(default_factory=SelfSigned)

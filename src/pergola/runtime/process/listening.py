@@ -11,13 +11,15 @@ class ListenError(Exception):
     """A process cannot listen on a port."""
 
 
-def listen(bind: str, port: int, what: str) -> socket.socket:
+def listen(bind: str, port: int, what: str, *, shared: bool = False) -> socket.socket:
     """Open one socket for all addresses and both protocols, so that port 0 is one port.
 
     Args:
         bind: the address; empty for all.
         port: 0 for any that is free.
         what: the purpose of the socket, for the error.
+        shared: whether other processes of the same user may listen there, too; the system
+            distributes connections among them.
 
     Raises:
         ListenError: the port is taken, or not allowed.
@@ -26,9 +28,11 @@ def listen(bind: str, port: int, what: str) -> socket.socket:
         raise ListenError(f"cannot listen on port {port} for {what}: ports are 0 to {_LAST_PORT}")
     try:
         if not bind and socket.has_dualstack_ipv6():
-            return socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True)
+            return socket.create_server(
+                ("", port), family=socket.AF_INET6, dualstack_ipv6=True, reuse_port=shared
+            )
         family = socket.AF_INET6 if ":" in bind else socket.AF_INET
-        return socket.create_server((bind, port), family=family)
+        return socket.create_server((bind, port), family=family, reuse_port=shared)
     except OSError as error:
         raise ListenError(_explain(error, f"{bind or '*'}:{port}", what)) from error
 
