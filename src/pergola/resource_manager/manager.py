@@ -16,6 +16,7 @@ from pergola.resource_manager.controllers.garbage_collector import (
 from pergola.resource_manager.controllers.health import Settings as HealthSettings
 from pergola.resource_manager.controllers.health import health_unit
 from pergola.resource_manager.controllers.held_secrets import HeldSecrets
+from pergola.resource_manager.controllers.managed_resource.completions import Completions
 from pergola.resource_manager.controllers.managed_resource.reconcile import (
     Settings as ManagedResourceSettings,
 )
@@ -95,6 +96,7 @@ class ResourceManager:
             share=shard.share if shard else None,
         )
         self._secrets = Secrets(self.source, options.secret.mode)
+        self._completions = Completions()
         self.target: Target | None = None
         self.running: list[Part] = []
 
@@ -115,6 +117,7 @@ class ResourceManager:
                 target,
                 HeldSecrets(source) if self._shard else self._secrets,
                 tracked,
+                self._completions,
                 options.managed_resource,
                 cluster_id,
                 collects_garbage=options.garbage is not None,
@@ -122,7 +125,14 @@ class ResourceManager:
                 clock=clock,
             ),
             health_unit(
-                source, target, tracked, options.health, cluster_id, metrics=metrics, clock=clock
+                source,
+                target,
+                tracked,
+                self._completions,
+                options.health,
+                cluster_id,
+                metrics=metrics,
+                clock=clock,
             ),
         ]
         if self._shard and flights:
@@ -183,5 +193,5 @@ class ResourceManager:
 
     @property
     def is_idle(self) -> bool:
-        """Whether no controller has anything to do now."""
-        return all(part.is_idle for part in self.running)
+        """Whether no controller has anything to do now, and no run waits for its record."""
+        return not self._completions and all(part.is_idle for part in self.running)

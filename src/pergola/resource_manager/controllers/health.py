@@ -3,7 +3,7 @@
 Both conditions are worked out in one pass over the objects and written in one request, within a
 moment of the change that altered them; nothing is polled. Right after new content was applied a
 verdict that is not good yet is held back for a few seconds, so that a rollout that succeeds at once
-shows no failure.
+shows no failure. A good one is recorded together with the run that applied the content.
 """
 
 import asyncio
@@ -29,7 +29,11 @@ from pergola.api.objects import (
     maps_at,
 )
 from pergola.health import check, needs_pod_count, pods_problem, progressing
-from pergola.kube.errors import UnknownKind
+from pergola.kube.errors import KubeError, UnknownKind
+from pergola.resource_manager.controllers.managed_resource.completions import (
+    Completion,
+    Completions,
+)
 from pergola.resource_manager.controllers.managed_resource.conditions import Conditions
 from pergola.resource_manager.controllers.managed_resource.references import (
     reference_key,
@@ -81,6 +85,7 @@ def health_unit(
     source: Source,
     target: Target,
     tracked: Tracking,
+    completions: Completions,
     settings: Settings,
     cluster_id: str,
     *,
@@ -91,9 +96,10 @@ def health_unit(
 
     Args:
         tracked: wraps the reconciler, so that a shard knows what is under way.
+        completions: the runs to record together with the first check.
         cluster_id: comes before the origins of objects.
     """
-    health = Health(source, target, clock, sync_period=settings.sync_period)
+    health = Health(source, target, completions, clock, sync_period=settings.sync_period)
 
     def to_owners(event: TargetChange) -> Iterator[Key]:
         for key in owners(event, cluster_id):
@@ -107,6 +113,7 @@ def health_unit(
         watches=[
             Watch(source.resources, when=health_triggers),
             Watch(source.resources, when=arrived),
+            Watch(completions.held, to=lambda key: (key,)),
             Watch(target.objects, to=to_owners, when=verdict_changed),
             Watch(
                 target.pods.changes, to=lambda change: health.awaiting_pods(change.key.namespace)
@@ -126,9 +133,18 @@ class Health:
         sync_period: seconds between two checks without an event.
     """
 
-    def __init__(self, source: Source, target: Target, clock: Clock, *, sync_period: float) -> None:
+    def __init__(
+        self,
+        source: Source,
+        target: Target,
+        completions: Completions,
+        clock: Clock,
+        *,
+        sync_period: float,
+    ) -> None:
         self._source = source
         self._target = target
+        self._completions = completions
         self._clock = clock
         self._sync_period = sync_period
         self._status = StatusWriter(source)
@@ -140,21 +156,26 @@ class Health:
         """Check the objects of one ManagedResource once."""
         seen = self._source.resource(key)
         if seen is None or not self._checks(seen):
-            self._settling.pop(key, None)
-            self._lost.pop(key, None)
-            for counting in self._counting.values():
-                counting.discard(key)
+            self._forget(key)
             return DONE
-        if seen.applied not in ("True", "Unknown"):
+        completion = self._completions.of(key, seen.uid)
+        if completion is None and seen.applied not in ("True", "Unknown"):
             return Again(self._sync_period)
         resource = seen.unpack()
+        if completion is not None:
+            resource = completion.recorded(resource, self._clock.now())
         lost = self._lost.pop(key, set())
-        verdict = await self._look(resource, lost)
+        try:
+            verdict = await self._look(resource, lost)
+        except KubeError:
+            if completion is not None:
+                await self._report(resource, None, completion)
+            raise
         wait = 0.0 if verdict.is_good else self._settles_in(key, resource)
         if wait > 0:
-            return Again(wait)
+            return Again(await self._wait(resource, wait, completion))
         self._settling.pop(key, None)
-        await self._report(resource, verdict)
+        await self._report(resource, verdict, completion)
         return Again(LOST_SECONDS if lost else self._sync_period)
 
     def lost(self, key: Key, gvk: GroupVersionKind, name: Key) -> None:
@@ -168,6 +189,13 @@ class Health:
     def _checks(self, seen: SeenResource) -> bool:
         mine = self._source.responsibility.is_responsible(seen.resource_class)
         return mine and not seen.ignored and not seen.deleting
+
+    def _forget(self, key: Key) -> None:
+        self._completions.drop(key)
+        self._settling.pop(key, None)
+        self._lost.pop(key, None)
+        for counting in self._counting.values():
+            counting.discard(key)
 
     # Looking
 
@@ -233,24 +261,39 @@ class Health:
             self._settling[key] = known = (basis, now)
         return known[1] + SETTLE_SECONDS - now
 
-    async def _report(self, resource: JsonObject, verdict: Verdict) -> None:
-        basis = _basis(resource)
+    async def _wait(
+        self, resource: JsonObject, settles_in: float, completion: Completion | None
+    ) -> float:
+        """Record a run that must not wait for a good verdict; return when to check again."""
+        if completion is None:
+            return settles_in
+        if (left := completion.seconds_left) > 0:
+            return min(left, settles_in)
+        await self._report(resource, None, completion)
+        return settles_in
+
+    async def _report(
+        self, resource: JsonObject, verdict: Verdict | None, completion: Completion | None
+    ) -> None:
+        """Record a verdict and the end of the run that it is about, or one of them."""
+        key, basis = Key.of(resource), _basis(resource)
 
         def change(newest: JsonObject) -> JsonObject | None:
+            now = self._clock.now()
+            if completion is not None:
+                if self._completions.of(key, completion.uid) is not completion:
+                    return None  # another run began
+                newest = completion.recorded(newest, now)
             if _basis(newest) != basis:
                 return None  # the content changed during the check: its own event follows
-            conditions = Conditions(newest, self._clock.now())
-            if verdict.unhealthy is None:
-                conditions.set(HEALTHY, "True", Reason.HEALTHY, HEALTHY_MESSAGE)
-            else:
-                conditions.set(HEALTHY, "False", *verdict.unhealthy)
-            if verdict.rolling is None:
-                conditions.set(PROGRESSING, "False", Reason.ROLLED_OUT, ROLLED_OUT_MESSAGE)
-            else:
-                conditions.set(PROGRESSING, "True", *verdict.rolling)
+            conditions = Conditions(newest, now)
+            if verdict is not None:
+                _set(conditions, verdict)
             return {**map_at(newest, "status"), "conditions": conditions.items}
 
         await self._status.write(resource, change)
+        if completion is not None and self._completions.of(key, completion.uid) is completion:
+            self._completions.drop(key)
 
 
 def verdict_changed(event: TargetChange) -> bool:
@@ -289,6 +332,17 @@ def _basis(resource: JsonObject) -> tuple[object, ...]:
         applied.get("status"),
         tuple(references),
     )
+
+
+def _set(conditions: Conditions, verdict: Verdict) -> None:
+    if verdict.unhealthy is None:
+        conditions.set(HEALTHY, "True", Reason.HEALTHY, HEALTHY_MESSAGE)
+    else:
+        conditions.set(HEALTHY, "False", *verdict.unhealthy)
+    if verdict.rolling is None:
+        conditions.set(PROGRESSING, "False", Reason.ROLLED_OUT, ROLLED_OUT_MESSAGE)
+    else:
+        conditions.set(PROGRESSING, "True", *verdict.rolling)
 
 
 def _summary(problems: Sequence[tuple[str, str]]) -> tuple[str, str] | None:

@@ -15,6 +15,7 @@ from pergola.api.objects import (
 )
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.kube.errors import NotFound
+from pergola.resource_manager.controllers.managed_resource.completions import Completions
 from pergola.resource_manager.controllers.managed_resource.conditions import (
     Conditions,
     errors_message,
@@ -31,8 +32,9 @@ from pergola.runtime.controlling.controller import ReconcileError
 class OwnWrites:
     """Writes to ManagedResources, each on the newest known state."""
 
-    def __init__(self, source: Source, clock: Clock) -> None:
+    def __init__(self, source: Source, completions: Completions, clock: Clock) -> None:
         self._source = source
+        self._completions = completions
         self._clock = clock
         self._status = StatusWriter(source)
 
@@ -101,8 +103,21 @@ class OwnWrites:
         recorded = {"resources": work.union(present)}
         return await self._write(resource, Conditions.pending, recorded)
 
-    async def finish(self, resource: JsonObject, plan: Plan, work: Work) -> None:
-        """Record the managed objects, and whether everything could be decoded."""
+    async def finish(self, resource: JsonObject, plan: Plan, work: Work, *, is_news: bool) -> None:
+        """Record the managed objects, and whether everything could be decoded.
+
+        Args:
+            is_news: whether this run announced its content; its checks follow at once then, and are
+                recorded together with it.
+        """
+        fields = {
+            "observedGeneration": generation_of(resource),
+            "secretsDataChecksum": plan.checksum,
+            "resources": work.recorded,
+        }
+        if is_news and not plan.errors:
+            self._completions.hold(resource, fields)
+            return
 
         def set_conditions(conditions: Conditions) -> None:
             if plan.errors:
@@ -110,11 +125,6 @@ class OwnWrites:
             else:
                 conditions.applied()
 
-        fields = {
-            "observedGeneration": generation_of(resource),
-            "secretsDataChecksum": plan.checksum,
-            "resources": work.recorded,
-        }
         await self._write(resource, set_conditions, fields)
 
     async def _write(

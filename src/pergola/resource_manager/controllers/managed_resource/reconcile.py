@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 from pergola.api import marks
 from pergola.api.managed_resource_conditions import Reason
-from pergola.api.objects import JsonObject, Key, map_at, maps_at
+from pergola.api.objects import JsonObject, Key, map_at, maps_at, resource_version_of
 from pergola.kube.errors import KubeError
 from pergola.resource_manager.controllers.managed_resource.apply import Applier
+from pergola.resource_manager.controllers.managed_resource.completions import Completions
 from pergola.resource_manager.controllers.managed_resource.conditions import (
     Conditions,
     errors_message,
@@ -59,6 +60,7 @@ class ManagedResources:
         planner: Planner,
         applier: Applier,
         pruner: Pruner,
+        completions: Completions,
         settings: Settings,
         cluster_id: str,
         clock: Clock,
@@ -69,7 +71,8 @@ class ManagedResources:
         self._pruner = pruner
         self._settings = settings
         self._cluster_id = cluster_id
-        self._writes = OwnWrites(source, clock)
+        self._completions = completions
+        self._writes = OwnWrites(source, completions, clock)
         self._deletion = Deletion(
             source.responsibility, self._writes, pruner, applier.settled, secrets
         )
@@ -86,6 +89,7 @@ class ManagedResources:
             return DONE
         if seen.operation == marks.OPERATION_WAIT_FOR_STATE:
             return DONE
+        self._completions.drop(key)
         resource = seen.unpack()
         if seen.operation == marks.OPERATION_RECONCILE and (seen.deleting or not seen.ignored):
             resource = await self._writes.remove_operation(resource)
@@ -114,14 +118,16 @@ class ManagedResources:
         owner = self._owner(resource)
         plan = await self._plan(resource)
         work = Work.of(resource, plan)
-        resource = await self._writes.announce(resource, plan, work)
+        announced = await self._writes.announce(resource, plan, work)
+        is_news = resource_version_of(announced) != resource_version_of(resource)
+        resource = announced
         if work.obsolete and await self._deletion.delete_objects(resource, work.obsolete, owner):
             return Again(RETRY_SECONDS)
         if problems := await self._pruner.release(work.released, owner):
             text = errors_message(problems)
             raise await self._writes.write_failure(resource, Reason.RELEASE_FAILED, text)
         again = await self._apply_objects(resource, work, owner)
-        await self._writes.finish(resource, plan, work)
+        await self._writes.finish(resource, plan, work, is_news=is_news)
         return Again(min(self._settings.sync_period, again or self._settings.sync_period))
 
     async def _plan(self, resource: JsonObject) -> Plan:
@@ -177,5 +183,6 @@ class ManagedResources:
         return Origin(self._cluster_id, key.namespace, key.name)
 
     def _forget(self, key: Key) -> None:
+        self._completions.drop(key)
         self._planner.forget(key)
         self._updated_at.pop(key, None)

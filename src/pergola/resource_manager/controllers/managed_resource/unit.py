@@ -4,6 +4,7 @@ import asyncio
 from typing import Final
 
 from pergola.resource_manager.controllers.managed_resource.apply import Applier
+from pergola.resource_manager.controllers.managed_resource.completions import Completions
 from pergola.resource_manager.controllers.managed_resource.fights import FightLimit
 from pergola.resource_manager.controllers.managed_resource.planning import Planner
 from pergola.resource_manager.controllers.managed_resource.prune import Pruner
@@ -34,6 +35,7 @@ def managed_resource_unit(
     target: Target,
     secrets: SecretRelease,
     tracked: Tracking,
+    completions: Completions,
     settings: Settings,
     cluster_id: str,
     *,
@@ -45,6 +47,7 @@ def managed_resource_unit(
 
     Args:
         tracked: wraps the reconciler, so that a shard knows what is under way.
+        completions: takes the runs that are recorded together with the first check.
         cluster_id: comes before the origins of objects, so that several sources can share a target.
         collects_garbage: whether unused ConfigMaps and Secrets are left to the garbage collector.
     """
@@ -56,6 +59,7 @@ def managed_resource_unit(
         Planner(source, target, managed_by=settings.managed_by),
         applier,
         Pruner(target, clock, collects_garbage),
+        completions,
         settings,
         cluster_id,
         clock,
