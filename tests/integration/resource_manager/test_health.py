@@ -52,6 +52,15 @@ async def test_a_resource_without_objects_is_healthy(world: World) -> None:
     assert condition(done, "ResourcesHealthy") == ("True", "ResourcesHealthy")
 
 
+async def test_objects_are_recorded_first_and_then_the_run_with_its_verdict(world: World) -> None:
+    await world.start()
+    await world.create("demo", world.config_map("a"))
+    await world.healthy("demo")
+    writes = [w for w in world.recorder.taken() if w.startswith(("create ConfigMap", "update/"))]
+    status = f"update/status ManagedResource {world.key('demo')}"
+    assert writes == [status, f"create ConfigMap {world.key('a')}", status]
+
+
 async def test_a_pending_pod_is_unhealthy_until_it_runs(world: World) -> None:
     await world.start()
     await world.create("demo", pod(world, "p"))

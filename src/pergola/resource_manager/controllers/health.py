@@ -3,7 +3,7 @@
 Both conditions are worked out in one pass over the objects and written in one request, within a
 moment of the change that altered them; nothing is polled. Right after new content was applied a
 verdict that is not good yet is held back for a few seconds, so that a rollout that succeeds at once
-shows no failure. A good one is recorded together with the run that applied the content.
+shows no failure. The first verdict is written together with the end of the run that applied it.
 """
 
 import asyncio
@@ -166,14 +166,16 @@ class Health:
             resource = completion.recorded(resource, self._clock.now())
         lost = self._lost.pop(key, set())
         try:
-            verdict = await self._look(resource, lost)
-        except KubeError:
-            if completion is not None:
-                await self._report(resource, None, completion)
-            raise
+            async with asyncio.timeout(SETTLE_SECONDS if completion is not None else None):
+                verdict = await self._look(resource, lost)
+        except (KubeError, TimeoutError):
+            if completion is None:
+                raise
+            await self._report(resource, None, completion)
+            return Again(0)
         wait = 0.0 if verdict.is_good else self._settles_in(key, resource)
         if wait > 0:
-            return Again(await self._wait(resource, wait, completion))
+            return Again(wait)
         self._settling.pop(key, None)
         await self._report(resource, verdict, completion)
         return Again(LOST_SECONDS if lost else self._sync_period)
@@ -260,17 +262,6 @@ class Health:
         if known is None or known[0] != basis:
             self._settling[key] = known = (basis, now)
         return known[1] + SETTLE_SECONDS - now
-
-    async def _wait(
-        self, resource: JsonObject, settles_in: float, completion: Completion | None
-    ) -> float:
-        """Record a run that must not wait for a good verdict; return when to check again."""
-        if completion is None:
-            return settles_in
-        if (left := completion.seconds_left) > 0:
-            return min(left, settles_in)
-        await self._report(resource, None, completion)
-        return settles_in
 
     async def _report(
         self, resource: JsonObject, verdict: Verdict | None, completion: Completion | None

@@ -1,20 +1,16 @@
 """Runs that applied everything and are not recorded yet.
 
-The first check of the objects mostly follows within moments, and then one write of the status
-records both. A check that takes longer, or cannot be made, does not delay ResourcesApplied further.
-A process that ends before that write loses nothing: the next one finds the run unfinished.
+One write of the status records the end of a run together with the first verdict about its objects,
+which mostly follows within moments, and after a few seconds at the latest. A process that ends
+before that write loses nothing: the next one finds the run unfinished.
 """
 
-import asyncio
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
 
 from pergola.api.objects import JsonObject, Key, map_at, uid_of
 from pergola.resource_manager.controllers.managed_resource.conditions import Conditions
 from pergola.runtime.controlling.watches import Events
-
-HOLD_SECONDS: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,17 +20,10 @@ class Completion:
     Attributes:
         uid: of the ManagedResource.
         fields: of its status, to record beside the condition.
-        due: the time of the event loop at which it is recorded without a check.
     """
 
     uid: str
     fields: JsonObject
-    due: float
-
-    @property
-    def seconds_left(self) -> float:
-        """How long the record may wait for a check."""
-        return self.due - asyncio.get_running_loop().time()
 
     def recorded(self, resource: JsonObject, now: datetime) -> JsonObject:
         """Return the ManagedResource as it is when the end of the run is recorded."""
@@ -59,10 +48,9 @@ class Completions:
         return len(self._waiting)
 
     def hold(self, resource: JsonObject, fields: JsonObject) -> None:
-        """Have a run recorded with the next check, or soon without one."""
-        due = asyncio.get_running_loop().time() + HOLD_SECONDS
+        """Have a run recorded with the first verdict about its objects."""
         key = Key.of(resource)
-        self._waiting[key] = Completion(uid_of(resource), fields, due)
+        self._waiting[key] = Completion(uid_of(resource), fields)
         self.held.notify(key)
 
     def of(self, key: Key, uid: str) -> Completion | None:

@@ -80,6 +80,12 @@ class Conditions:
         self.set(APPLIED, "True", Reason.APPLY_SUCCEEDED, APPLIED_MESSAGE)
 
 
+def is_announced(resource: JsonObject) -> bool:
+    """Return whether the status says that the content is being applied."""
+    applied = get_condition(maps_at(resource, "status", "conditions"), APPLIED) or {}
+    return applied.get("status") == "Progressing"
+
+
 def errors_message(errors: Sequence[str]) -> str:
     """Return a single error as it is; of several, the first ones with the total count."""
     if len(errors) == 1:

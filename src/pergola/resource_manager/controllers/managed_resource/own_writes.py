@@ -19,6 +19,7 @@ from pergola.resource_manager.controllers.managed_resource.completions import Co
 from pergola.resource_manager.controllers.managed_resource.conditions import (
     Conditions,
     errors_message,
+    is_announced,
 )
 from pergola.resource_manager.controllers.managed_resource.plan import Plan
 from pergola.resource_manager.controllers.managed_resource.references import same_references
@@ -96,26 +97,31 @@ class OwnWrites:
         An object is recorded before it is created, so that none is forgotten if the run ends
         halfway (spec 10 §4.4, B10).
         """
-        present = maps_at(resource, "status", "resources")
-        checksum = map_at(resource, "status").get("secretsDataChecksum")
-        if checksum == plan.checksum and same_references(work.recorded, present):
-            return resource
-        recorded = {"resources": work.union(present)}
-        return await self._write(resource, Conditions.pending, recorded)
 
-    async def finish(self, resource: JsonObject, plan: Plan, work: Work, *, is_news: bool) -> None:
+        def change(newest: JsonObject) -> JsonObject:
+            status = map_at(newest, "status")
+            present = maps_at(status, "resources")
+            known = status.get("secretsDataChecksum") == plan.checksum
+            if known and same_references(work.recorded, present):
+                return status
+            conditions = Conditions(newest, self._clock.now())
+            conditions.pending()
+            union = work.union(present)
+            return {**status, "conditions": conditions.items, "resources": union}
+
+        return await self._status.write(resource, change) or resource
+
+    async def finish(self, resource: JsonObject, plan: Plan, work: Work) -> None:
         """Record the managed objects, and whether everything could be decoded.
 
-        Args:
-            is_news: whether this run announced its content; its checks follow at once then, and are
-                recorded together with it.
+        If the content was announced, it is recorded together with the first verdict about it.
         """
         fields = {
             "observedGeneration": generation_of(resource),
             "secretsDataChecksum": plan.checksum,
             "resources": work.recorded,
         }
-        if is_news and not plan.errors:
+        if is_announced(resource) and not plan.errors:
             self._completions.hold(resource, fields)
             return
 

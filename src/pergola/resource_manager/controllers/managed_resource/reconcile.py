@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pergola.api import marks
 from pergola.api.managed_resource_conditions import Reason
-from pergola.api.objects import JsonObject, Key, map_at, maps_at, resource_version_of
+from pergola.api.objects import JsonObject, Key, map_at, maps_at
 from pergola.kube.errors import KubeError
 from pergola.resource_manager.controllers.managed_resource.apply import Applier
 from pergola.resource_manager.controllers.managed_resource.completions import Completions
@@ -118,16 +118,14 @@ class ManagedResources:
         owner = self._owner(resource)
         plan = await self._plan(resource)
         work = Work.of(resource, plan)
-        announced = await self._writes.announce(resource, plan, work)
-        is_news = resource_version_of(announced) != resource_version_of(resource)
-        resource = announced
+        resource = await self._writes.announce(resource, plan, work)
         if work.obsolete and await self._deletion.delete_objects(resource, work.obsolete, owner):
             return Again(RETRY_SECONDS)
         if problems := await self._pruner.release(work.released, owner):
             text = errors_message(problems)
             raise await self._writes.write_failure(resource, Reason.RELEASE_FAILED, text)
         again = await self._apply_objects(resource, work, owner)
-        await self._writes.finish(resource, plan, work, is_news=is_news)
+        await self._writes.finish(resource, plan, work)
         return Again(min(self._settings.sync_period, again or self._settings.sync_period))
 
     async def _plan(self, resource: JsonObject) -> Plan:
