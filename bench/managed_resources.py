@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import orjson
+from bench import restart
 from bench.tables import show
 
 from pergola import sandbox
@@ -63,6 +64,7 @@ class Figures:
     quiet_requests: int = 0
     quiet_cpu: float = 0.0
     repairs: list[float] = field(default_factory=list)
+    restarted: restart.Restart | None = None
 
     def rows(self) -> list[tuple[str, str, str]]:
         """Return figure, measured value and target."""
@@ -90,6 +92,7 @@ class Figures:
                 "≤ 0.4",
             ),
             (f"an edited object is back, p99 of {len(self.repairs)}", f"{p99:.3f} s", "≤ 0.5 s"),
+            *(self.restarted.rows() if self.restarted else ()),
         ]
 
 
@@ -321,6 +324,10 @@ async def run(program: Program, count: int, *, quiet: float, edits: int, until: 
                         await asyncio.sleep(2)
                     await rest(client, process, figures, quiet)
                     figures.peak_megabytes = process.peak_megabytes
+                counted = await restart.counts(client)
+                began = time.monotonic()
+                with resource_manager(program, started.kubeconfig, Path(folder)) as process:
+                    figures.restarted = await restart.measure(client, process, began, counted)
     finally:
         await started.stop()
     return figures
@@ -426,11 +433,24 @@ def scale(runner: Callable[[int], Figures]) -> None:
                 f"{figures.requests / count:.1f}",
                 f"{figures.cpu_ready / count * 1000:.1f} ms",
                 f"{figures.peak_megabytes:.0f} MB",
+                *_restart_cells(figures.restarted),
             )
         )
         print(f"{count:,} done", file=sys.stderr)
     heads = ("ManagedResources", "applied", "ready", "requests each", "CPU each", "peak memory")
-    show(rows, heads)
+    again = ("restart", "restart: requests", "restart: writes", "restart: peak memory")
+    show(rows, (*heads, *again))
+
+
+def _restart_cells(figures: restart.Restart | None) -> tuple[str, ...]:
+    if figures is None:
+        return ("", "", "", "")
+    return (
+        f"{figures.seconds:.1f} s",
+        f"{figures.requests:,}",
+        f"{figures.writes:,}",
+        f"{figures.peak_megabytes:.0f} MB",
+    )
 
 
 def main() -> None:

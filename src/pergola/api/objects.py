@@ -5,7 +5,9 @@ never raise on a malformed object: a missing or mistyped part counts as absent, 
 are user input.
 """
 
+import sys
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 JsonValue: TypeAlias = "dict[str, JsonValue] | list[JsonValue] | str | int | float | bool | None"
@@ -38,8 +40,7 @@ class GroupVersionKind(NamedTuple):
     @classmethod
     def parse(cls, api_version: str, kind: str) -> "GroupVersionKind":
         """Parse `apps/v1`, `Deployment` into (`apps`, `v1`, `Deployment`)."""
-        group, slash, version = api_version.rpartition("/")
-        return cls(group if slash else "", version, kind)
+        return _parsed(api_version, kind)
 
     @property
     def api_version(self) -> str:
@@ -55,6 +56,13 @@ class GroupVersionKind(NamedTuple):
         return f"{self.api_version}/{self.kind}"
 
 
+@lru_cache(maxsize=1024)
+def _parsed(api_version: str, kind: str) -> GroupVersionKind:
+    """Parse once: there are few kinds, and thousands of objects of each."""
+    group, slash, version = api_version.rpartition("/")
+    return GroupVersionKind(group if slash else "", version, kind)
+
+
 class Key(NamedTuple):
     """The namespace and name of an object; `namespace` is empty for cluster-scoped kinds."""
 
@@ -64,7 +72,7 @@ class Key(NamedTuple):
     @classmethod
     def of(cls, obj: Mapping[str, Any]) -> "Key":
         """Return the key of an object."""
-        return cls(namespace_of(obj), name_of(obj))
+        return cls(sys.intern(namespace_of(obj)), name_of(obj))
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}" if self.namespace else self.name

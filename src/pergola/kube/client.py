@@ -5,7 +5,7 @@ Each call sends a request; use a cache (`pergola.runtime`) for frequent reads.
 
 import asyncio
 import copy
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from types import TracebackType
 from typing import Final, NamedTuple, Self
@@ -170,17 +170,21 @@ class Client:
         labels: str | None = None,
         fields: str | None = None,
         metadata_only: bool = False,
-        page_size: int = PAGE,
+        page_size: int | Callable[[], int] = PAGE,
     ) -> AsyncGenerator[ObjectList]:
         """Like `list`, but page by page, for callers that need not hold all objects at once.
+
+        Args:
+            page_size: how many objects a page has; a function is called before each page.
 
         Raises:
             Gone: the list changed so much between two pages that it has to be started again.
         """
         resource = await self.resource(gvk)
-        query = {"limit": str(page_size)} | selectors(labels, fields)
+        query = selectors(labels, fields)
         accept = METADATA_LIST if metadata_only else _JSON
         while True:
+            query["limit"] = str(page_size() if callable(page_size) else page_size)
             answer = await self._object(
                 gvk, "GET", resource.collection(namespace), query=query, accept=accept
             )
@@ -189,6 +193,7 @@ class Client:
             for item in items:
                 item["apiVersion"], item["kind"] = gvk.api_version, gvk.kind
             yield ObjectList(items, metadata.get("resourceVersion", ""))
+            del answer, items  # this page, before the next one comes
             if not metadata.get("continue"):
                 return
             query["continue"] = metadata["continue"]

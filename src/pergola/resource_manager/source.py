@@ -11,8 +11,6 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 from weakref import WeakValueDictionary
 
-import orjson
-
 from pergola.api import marks
 from pergola.api.kinds import SECRET
 from pergola.api.objects import (
@@ -35,6 +33,7 @@ from pergola.kube.client import Client
 from pergola.resource_manager.responsibility import Responsibility
 from pergola.runtime.caching.cache import Change
 from pergola.runtime.caching.caches import Caches
+from pergola.runtime.caching.packed import pack, unpack
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.sharding.ring import Assignment, Share
 
@@ -65,8 +64,7 @@ class SeenResource:
 
     def unpack(self) -> JsonObject:
         """Return the ManagedResource, without its managed fields."""
-        obj: JsonObject = orjson.loads(self.packed)
-        return obj
+        return unpack(self.packed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +225,7 @@ def keep_resource(obj: JsonObject) -> SeenResource:
         secrets=frozenset(secret_names(obj)),
         applied=status.get("ResourcesApplied"),
         healthy=status.get("ResourcesHealthy"),
-        packed=orjson.dumps(obj),
+        packed=pack(obj),
     )
 
 

@@ -11,7 +11,7 @@ its own ones.
 
 import asyncio
 import secrets
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -79,7 +79,7 @@ class OwnRequests(RecordingClient):
         labels: str | None = None,
         fields: str | None = None,
         metadata_only: bool = False,
-        page_size: int = PAGE,
+        page_size: int | Callable[[], int] = PAGE,
     ) -> AsyncGenerator[ObjectList]:
         """Add the label of the test."""
         labels = (self.label or labels) if gvk == CSR else labels

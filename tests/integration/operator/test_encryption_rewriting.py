@@ -8,7 +8,7 @@ import asyncio
 import base64
 import os
 import secrets
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -302,7 +302,7 @@ async def test_objects_that_are_deleted_meanwhile_do_not_matter(
             labels: str | None = None,
             fields: str | None = None,
             metadata_only: bool = False,
-            page_size: int = PAGE,
+            page_size: int | Callable[[], int] = PAGE,
         ) -> AsyncGenerator[ObjectList]:
             found = super().pages(gvk, labels=labels, metadata_only=True, page_size=page_size)
             async for page in found:

@@ -4,7 +4,7 @@ Code of the operator that runs with it decides as it does at work, and sees its 
 reads again. A wait for something that is not there yet would never end, so it raises.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from typing import NamedTuple
 
@@ -108,7 +108,7 @@ class Rehearsal(Client):
         labels: str | None = None,
         fields: str | None = None,
         metadata_only: bool = False,
-        page_size: int = PAGE,
+        page_size: int | Callable[[], int] = PAGE,
     ) -> AsyncGenerator[ObjectList]:
         """Yield what the writes so far leave of the objects, with those that they create."""
         written = self._overlay.listed(gvk, namespace, labels, fields)

@@ -4,8 +4,7 @@ from collections.abc import Collection
 from typing import Final
 
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, namespace_of
-from pergola.resource_manager.target.watches import Watches, first_lists
-from pergola.runtime.caching.cache import Cache
+from pergola.resource_manager.target.watches import Watched, Watches
 
 HPA: Final = GroupVersionKind("autoscaling", "v1", "HorizontalPodAutoscaler")
 
@@ -15,19 +14,20 @@ class Autoscalers:
 
     def __init__(self, watches: Watches) -> None:
         self._watches = watches
-        self._caches: list[Cache[JsonObject]] = []
+        self._watched: Watched[JsonObject] | None = None
 
     async def of(self, namespaces: Collection[str]) -> list[JsonObject]:
         """Return at least the autoscalers of some namespaces, with their scale targets.
 
-        They are watched, and read from the server where the watches do not reach.
+        They are watched, and read from the server where the watches do not reach, or as long as
+        their first lists are missing.
         """
-        if not self._caches:
-            self._caches = self._watches.make(HPA, _keep, only_ours=False)
-            await first_lists(self._caches)
-        found = [hpa for cache in self._caches for _, hpa in cache.items()]
+        if self._watched is None:
+            self._watched = self._watches.make(HPA, _keep, only_ours=False)
+        are_known = await self._watched.listed()
+        found = [hpa for cache in self._watched.caches for _, hpa in cache.items()]
         for namespace in namespaces:
-            if not self._watches.reach(namespace):
+            if not are_known or not self._watches.reach(namespace):
                 found += await self._watches.client.list(HPA, namespace)
         return found
 

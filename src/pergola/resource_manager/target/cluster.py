@@ -1,6 +1,6 @@
 """The cluster with the managed objects."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from pergola.api.kinds import CRD
 from pergola.api.objects import (
@@ -16,7 +16,7 @@ from pergola.kube.errors import InvalidKey, NotFound, UnknownKind
 from pergola.resource_manager.target.autoscalers import Autoscalers
 from pergola.resource_manager.target.observed import Observed, TargetChange, keeper
 from pergola.resource_manager.target.pods import Pods
-from pergola.resource_manager.target.watches import Watches, first_lists
+from pergola.resource_manager.target.watches import Watched, Watches
 from pergola.runtime.caching.cache import Cache, Change
 from pergola.runtime.controlling.unit import Unsynced, unsynced
 from pergola.runtime.controlling.watches import Events
@@ -54,7 +54,7 @@ class Target:
         self._watches = Watches(client, managed_by=managed_by, namespaces=namespaces)
         self.pods = Pods(self._watches)
         self.autoscalers = Autoscalers(self._watches)
-        self._kinds: dict[GroupVersionKind, list[Cache[Observed]]] = {}
+        self._kinds: dict[GroupVersionKind, Watched[Observed]] = {}
         self._crds: Cache[str] | None = None
 
     async def run(self) -> None:
@@ -66,8 +66,8 @@ class Target:
 
     def caches(self) -> Iterator[Cache[Observed]]:
         """Yield the caches of all watched kinds."""
-        for caches in self._kinds.values():
-            yield from caches
+        for watched in self._kinds.values():
+            yield from watched.caches
 
     @property
     def unsynced(self) -> list[Unsynced]:
@@ -80,23 +80,26 @@ class Target:
         Raises:
             UnknownKind: the target does not serve the kind.
         """
-        if gvk in self._kinds or not gvk.kind or not gvk.version:
+        if not gvk.kind or not gvk.version:
             return
+        if gvk not in self._kinds:
+            await self._start(gvk)
+        await self._kinds[gvk].listed()
+
+    async def _start(self, gvk: GroupVersionKind) -> None:
         try:
             resource = await self.client.resource(gvk)
         except UnknownKind:
             self._follow_crds()
             raise
-        if gvk in self._kinds:
-            return
-        self._kinds[gvk] = self._watches.make(
-            gvk, keeper(gvk, self._is_here), self._notifier(gvk), namespaced=resource.namespaced
-        )
-        await first_lists(self._kinds[gvk])
+        if gvk not in self._kinds:
+            self._kinds[gvk] = self._watches.make(
+                gvk, keeper(gvk, self._is_here), self._notifier(gvk), namespaced=resource.namespaced
+            )
 
     def seen(self, gvk: GroupVersionKind, key: Key) -> Observed | None:
         """Return the cached object; None is only meaningful if `covers` holds."""
-        for cache in self._kinds.get(gvk, ()):
+        for cache in self._of(gvk):
             found = cache.get(key)
             if found is not None:
                 return found
@@ -106,7 +109,7 @@ class Target:
         """Return whether the watch of the kind is live and covers the object, if it is labelled."""
         return any(
             cache.is_synced and cache.served and cache.namespace in (None, key.namespace)
-            for cache in self._kinds.get(gvk, ())
+            for cache in self._of(gvk)
         )
 
     async def live(self, gvk: GroupVersionKind, key: Key) -> JsonObject | None:
@@ -120,9 +123,13 @@ class Target:
         """Store the result of a write, so that the next read sees that write."""
         if not self._watches.is_ours(labels_of(obj)):
             return
-        for cache in self._kinds.get(GroupVersionKind.of(obj), ()):
+        for cache in self._of(GroupVersionKind.of(obj)):
             if cache.namespace in (None, namespace_of(obj)):
                 cache.observe(obj)
+
+    def _of(self, gvk: GroupVersionKind) -> Sequence[Cache[Observed]]:
+        watched = self._kinds.get(gvk)
+        return watched.caches if watched is not None else ()
 
     def _notifier(self, gvk: GroupVersionKind) -> Callable[[Change[Observed]], None]:
         def notify(change: Change[Observed]) -> None:
@@ -143,8 +150,8 @@ class Target:
 
     def _crd_changed(self, change: Change[str]) -> None:
         group = change.key.name.partition(".")[2]
-        for gvk, caches in self._kinds.items():
+        for gvk, watched in self._kinds.items():
             if gvk.group == group:
                 self.client.discovery.forget(gvk)
-                for cache in caches:
+                for cache in watched.caches:
                     cache.wake()

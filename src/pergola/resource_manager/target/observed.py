@@ -5,6 +5,7 @@ be reverted, health and rollout. The object itself is kept as packed bytes, unle
 Secret.
 """
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -25,6 +26,7 @@ from pergola.api.objects import (
 from pergola.health import check, progressing
 from pergola.resource_manager.controllers.managed_resource.compare import content_digest
 from pergola.runtime.caching.cache import Change
+from pergola.runtime.caching.packed import pack, unpack
 
 _PACKED_AT_MOST: Final = 16 * 1024
 
@@ -37,7 +39,7 @@ class Observed:
         digest: changes exactly when an edit changes what a reconciliation could revert.
         problem: why the object is unhealthy, or None.
         rollout: why the object is still progressing, or None.
-        packed: the object as JSON without its managed fields, if it is small and not a Secret.
+        packed: the object without its managed fields, if it is small and not a Secret.
     """
 
     uid: str
@@ -51,8 +53,7 @@ class Observed:
 
     def unpack(self) -> JsonObject | None:
         """Return the object, if it was kept."""
-        obj: JsonObject | None = orjson.loads(self.packed) if self.packed else None
-        return obj
+        return unpack(self.packed) if self.packed else None
 
 
 class TargetChange(NamedTuple):
@@ -74,8 +75,8 @@ def keeper(
 
     def keep(obj: JsonObject) -> Observed:
         metadata_of(obj).pop("managedFields", None)
-        origin = annotations_of(obj).get(marks.ORIGIN, "")
-        packed = orjson.dumps(obj) if packs and is_here(origin) else None
+        origin = sys.intern(annotations_of(obj).get(marks.ORIGIN, ""))
+        is_kept = packs and is_here(origin)
         return Observed(
             uid=uid_of(obj),
             version=resource_version_of(obj),
@@ -84,7 +85,7 @@ def keeper(
             problem=check(obj),
             rollout=progressing(obj),
             deleting=deletion_timestamp_of(obj) is not None,
-            packed=packed if packed is not None and len(packed) <= _PACKED_AT_MOST else None,
+            packed=pack(obj) if is_kept and len(orjson.dumps(obj)) <= _PACKED_AT_MOST else None,
         )
 
     return keep

@@ -14,8 +14,8 @@ from pergola.api.objects import (
     owner_references_of,
 )
 from pergola.kube.selectors import format_selector
-from pergola.resource_manager.target.watches import Watches, first_lists
-from pergola.runtime.caching.cache import Cache, Change
+from pergola.resource_manager.target.watches import Watched, Watches
+from pergola.runtime.caching.cache import Change
 from pergola.runtime.controlling.watches import Events
 
 
@@ -36,28 +36,31 @@ class Pods:
     def __init__(self, watches: Watches) -> None:
         self.changes: Events[Change[PodSeen]] = Events()
         self._watches = watches
-        self._caches: list[Cache[PodSeen]] = []
+        self._watched: Watched[PodSeen] | None = None
 
     async def of(self, workload: JsonObject) -> list[JsonObject]:
         """Return at least the pods of a workload.
 
         Pods of a template with our label are watched, as far as the watches reach; others are read
-        from the server.
+        from the server, and all as long as the first lists are missing.
         """
         namespace = namespace_of(workload)
         template = map_at(workload, "spec", "template")
-        if not self._watches.is_ours(labels_of(template)) or not self._watches.reach(namespace):
+        is_watched = self._watches.is_ours(labels_of(template)) and self._watches.reach(namespace)
+        if not is_watched or not await self._start().listed():
             selector = format_selector(map_at(workload, "spec", "selector"))
             return await self._watches.client.list(POD, namespace, labels=selector)
-        if not self._caches:
-            self._caches = self._watches.make(POD, _keep, self.changes.notify)
-            await first_lists(self._caches)
         return [
             seen.pod
-            for cache in self._caches
+            for cache in self._start().caches
             for key, seen in cache.items()
             if key.namespace == namespace
         ]
+
+    def _start(self) -> Watched[PodSeen]:
+        if self._watched is None:
+            self._watched = self._watches.make(POD, _keep, self.changes.notify)
+        return self._watched
 
 
 def _keep(obj: JsonObject) -> PodSeen:

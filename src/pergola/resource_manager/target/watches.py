@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from pergola.api import marks
 from pergola.api.objects import GroupVersionKind, JsonObject
@@ -54,7 +54,7 @@ class Watches:
         *,
         only_ours: bool = True,
         namespaced: bool = True,
-    ) -> list[Cache[T]]:
+    ) -> "Watched[T]":
         """Make the caches of a kind and have them run; the first lists may take a while."""
         labels = f"{marks.MANAGED_BY}={self._managed_by}" if only_ours else None
         caches = [
@@ -65,20 +65,39 @@ class Watches:
             if subscriber is not None:
                 cache.subscribe(subscriber)
             self.start(cache)
-        return caches
+        return Watched(caches)
 
     def start(self, cache: Cache[Any]) -> None:
         """Have a cache run."""
         self._needed.put_nowait(cache)
 
 
-async def first_lists(caches: Sequence[Cache[T]]) -> None:
-    """Wait for the first lists, but not for long: until then objects are read directly."""
-    try:
-        async with asyncio.timeout(_FIRST_LIST_SECONDS) as limit:
-            for cache in caches:
-                await cache.synced()
-    except TimeoutError:
-        if not limit.expired():
-            raise
-        log.error("first list takes long", kinds=sorted({str(cache.gvk) for cache in caches}))
+class Watched(Generic[T]):
+    """The caches of one kind.
+
+    Everybody who needs the kind waits for its first lists, but together no longer than a moment:
+    after that, objects are read directly.
+    """
+
+    def __init__(self, caches: Sequence[Cache[T]]) -> None:
+        self.caches = caches
+        self._until = asyncio.get_running_loop().time() + _FIRST_LIST_SECONDS
+        self._is_late = False
+
+    async def listed(self) -> bool:
+        """Return whether the first lists are complete, after a wait for them."""
+        try:
+            async with asyncio.timeout_at(self._until) as limit:
+                for cache in self.caches:
+                    await cache.synced()
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            self._report()
+            return False
+        return True
+
+    def _report(self) -> None:
+        if not self._is_late:
+            self._is_late = True
+            log.error("first list takes long", kind=str(self.caches[0].gvk))

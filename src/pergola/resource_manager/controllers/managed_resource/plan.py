@@ -12,6 +12,7 @@ from typing import Final
 import orjson
 
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
+from pergola.runtime.caching.packed import unpack
 
 _PLANS_BYTES: Final = 64 * 1024 * 1024
 
@@ -21,33 +22,39 @@ class Planned:
     """One desired object.
 
     Attributes:
+        recorded: the reference that the status gets, as JSON.
         fingerprint: changes when anything changes that the live object should follow.
-        packed: the manifest as JSON.
+        packed: the manifest.
         previous: the reference that the status had for the object before, or None.
     """
 
     gvk: GroupVersionKind
     key: Key
     object_key: str
-    reference: JsonObject
+    recorded: bytes
     fingerprint: bytes
     packed: bytes
     previous: JsonObject | None = None
 
     def manifest(self) -> JsonObject:
         """Return a new copy of the manifest."""
-        obj: JsonObject = orjson.loads(self.packed)
-        return obj
+        return unpack(self.packed)
+
+    @property
+    def reference(self) -> JsonObject:
+        """A new copy of the reference that the status gets."""
+        ref: JsonObject = orjson.loads(self.recorded)
+        return ref
 
     def after(self, previous: JsonObject | None) -> "Planned":
         """Return the object with its previous reference."""
         return replace(self, previous=previous)
 
 
-def fingerprint(packed: bytes, reference: JsonObject, flags: tuple[bool, ...]) -> bytes:
-    """Hash a manifest, the values injected into it, and its merge options."""
+def fingerprint(packed: bytes, recorded: bytes, flags: tuple[bool, ...]) -> bytes:
+    """Hash a manifest, its reference with the values injected into it, and its merge options."""
     digest = hashlib.blake2b(packed, digest_size=16)
-    digest.update(orjson.dumps((reference, flags), option=orjson.OPT_SORT_KEYS))
+    digest.update(recorded + bytes(flags))
     return digest.digest()
 
 

@@ -44,6 +44,7 @@ from pergola.resource_manager.controllers.managed_resource.secrets import (
 )
 from pergola.resource_manager.source import Source
 from pergola.resource_manager.target import Target
+from pergola.runtime.caching.packed import pack
 
 _SCALABLE: Final = frozenset({"Deployment", "StatefulSet"})
 _THREADS: Final = 2  # each may take the memory of a whole `Budget`
@@ -157,19 +158,20 @@ class Planner:
             errors=tuple(errors),
             checksum=decoded.checksum,
             unknown=decoded.unknown,
-            size=sum(len(planned.packed) for planned in objects),
+            size=sum(len(planned.packed) + len(planned.recorded) for planned in objects),
         )
 
 
 def _planned(obj: JsonObject, labels: dict[str, str], flags: tuple[bool, ...]) -> Planned:
-    packed = orjson.dumps(obj)
-    ref = _reference(obj, labels)
+    packed, ref = pack(obj), _reference(obj, labels)
+    # A copy, without the buffer around it.
+    recorded = bytes(memoryview(orjson.dumps(ref, option=orjson.OPT_SORT_KEYS)))
     return Planned(
         gvk=GroupVersionKind.of(obj),
         key=Key.of(obj),
         object_key=object_key(ref),
-        reference=ref,
-        fingerprint=fingerprint(packed, ref, flags),
+        recorded=recorded,
+        fingerprint=fingerprint(packed, recorded, flags),
         packed=packed,
     )
 

@@ -1,12 +1,6 @@
-"""Reads of ManagedResources' Secrets: one by one, or in bulk if many are needed.
+"""Reads of ManagedResources' Secrets: one by one, or by a list if many are needed."""
 
-After a start every ManagedResource reads its Secrets. If many Secrets of a namespace are needed,
-they are listed once, page by page, and each is used once; nothing is kept after that.
-"""
-
-import asyncio
 from collections.abc import Iterable
-from contextlib import aclosing
 from typing import Final, NamedTuple
 
 from pergola.api.kinds import SECRET
@@ -14,12 +8,11 @@ from pergola.api.object_names import name_problem
 from pergola.api.objects import JsonObject, Key, map_at, resource_version_of
 from pergola.bundle.content import MOST_BYTES, decode_data
 from pergola.kube.errors import KubeError
+from pergola.resource_manager.controllers.managed_resource.secret_list import SecretList
 from pergola.resource_manager.source import Source
 
-_PAGE: Final = 25  # a Secret can hold 1 MiB, and a page is read as a whole
 _MANY: Final = 20
 _SHARE: Final = 0.2
-_STASH_BYTES: Final = 32 * 1024 * 1024
 
 
 class ReadSecret(NamedTuple):
@@ -54,9 +47,7 @@ class SecretReader:
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._stash: dict[Key, tuple[str, JsonObject]] = {}
-        self._listed: set[str] = set()
-        self._lock = asyncio.Lock()
+        self._lists: dict[str, SecretList] = {}
 
     async def read_all(self, namespace: str, names: Iterable[str]) -> dict[str, ReadSecret]:
         """Read several Secrets of a namespace, each once.
@@ -80,15 +71,14 @@ class SecretReader:
         Raises:
             UnreadableSecret: it does not exist, or cannot be read.
         """
-        version, data = await self._stashed(key) or await self._get(key)
+        version, data = await self._listed(key) or await self._get(key)
         return ReadSecret(version, decode_data(data))
 
-    async def _stashed(self, key: Key) -> tuple[str, JsonObject] | None:
-        if key.namespace not in self._listed and self._is_worth_a_list(key.namespace):
-            async with self._lock:
-                if key.namespace not in self._listed:
-                    await self._list(key.namespace)
-        found = self._stash.pop(key, None)
+    async def _listed(self, key: Key) -> tuple[str, JsonObject] | None:
+        if key.namespace not in self._lists and self._is_worth_a_list(key.namespace):
+            self._lists[key.namespace] = SecretList(self._source, key.namespace)
+        listed = self._lists.get(key.namespace)
+        found = await listed.take(key) if listed is not None else None
         seen = self._source.secret(key)
         if found is None or seen is None:
             return None
@@ -108,21 +98,3 @@ class SecretReader:
     def _is_worth_a_list(self, namespace: str) -> bool:
         desired = self._source.wanted_secrets(namespace)
         return desired >= _MANY and desired >= _SHARE * self._source.secret_count(namespace)
-
-    async def _list(self, namespace: str) -> None:
-        self._listed.add(namespace)
-        size = 0
-        pages = self._source.client.pages(SECRET, namespace, page_size=_PAGE)
-        try:
-            async with aclosing(pages):
-                async for page in pages:
-                    for secret in page.items:
-                        key = Key.of(secret)
-                        if self._source.readers(key):
-                            data = map_at(secret, "data")
-                            size += sum(len(value) for value in data.values())
-                            self._stash[key] = resource_version_of(secret), data
-                    if size > _STASH_BYTES:
-                        return
-        except KubeError:
-            return  # each is then read separately, and reports its problems

@@ -2,7 +2,6 @@
 
 import random
 
-import orjson
 import pytest
 
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
@@ -14,6 +13,7 @@ from pergola.resource_manager.controllers.managed_resource.order import (
 )
 from pergola.resource_manager.controllers.managed_resource.plan import Planned
 from pergola.resource_manager.controllers.managed_resource.references import object_key_of
+from pergola.runtime.caching.packed import pack
 
 
 def planned(
@@ -24,8 +24,8 @@ def planned(
     spec: JsonObject | None = None,
 ) -> Planned:
     gvk, key = GroupVersionKind.parse(api_version, kind), Key(namespace, name)
-    packed = orjson.dumps({"kind": kind, "metadata": {"name": name}, "spec": spec or {}})
-    return Planned(gvk, key, object_key_of(gvk, key), {}, b"", packed)
+    packed = pack({"kind": kind, "metadata": {"name": name}, "spec": spec or {}})
+    return Planned(gvk, key, object_key_of(gvk, key), b"{}", b"", packed)
 
 
 def crd(name: str, group: str, kind: str) -> Planned:

@@ -1,0 +1,101 @@
+"""A restart of the resource manager beside ManagedResources that are settled.
+
+Nothing changed while it was away, so it should read what there is, write nothing, and be quiet.
+Watches are not counted, and the lists of a cache are part of one.
+"""
+
+import asyncio
+import re
+import time
+from collections import Counter
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from pergola.kube.client import Client
+
+_READS: Final = ("GET", "LIST", "WATCH")
+# The API server and its controllers renew their own.
+_OTHERS: Final = ("leases", "events", "endpointslices")
+_STEP: Final = 0.5
+_BUSY: Final = 0.1  # CPU seconds of a step
+_QUIET_STEPS: Final = 6
+_PATIENCE: Final = 300.0
+
+
+class Measured(Protocol):
+    """A process as it is measured from outside."""
+
+    @property
+    def cpu(self) -> float:
+        """The CPU seconds so far."""
+        ...
+
+    @property
+    def peak_megabytes(self) -> float:
+        """The largest resident size so far."""
+        ...
+
+    def check(self) -> None:
+        """Fail if the process ended."""
+        ...
+
+
+@dataclass(frozen=True)
+class Restart:
+    """The figures of one restart."""
+
+    seconds: float
+    cpu: float
+    requests: int
+    writes: int
+    peak_megabytes: float
+
+    def rows(self) -> list[tuple[str, str, str]]:
+        """Return figure, measured value and target."""
+        return [
+            ("restart: quiet again after", f"{self.seconds:.1f} s", "≤ 12 s for 3,000"),
+            ("restart: CPU seconds until then", f"{self.cpu:.2f}", ""),
+            ("restart: API requests, all clients", f"{self.requests}", "≤ 150 for 3,000"),
+            ("  of them writes", f"{self.writes}", "0"),
+            ("restart: peak memory", f"{self.peak_megabytes:.0f} MB", "≤ 180 MB for 3,000"),
+        ]
+
+
+async def counts(client: Client) -> tuple[int, int]:
+    """Return how many requests, and how many writes among them, the API server counted."""
+    total: Counter[bool] = Counter()
+    text = (await client.get_raw("/metrics")).decode()
+    for line in re.findall(r"^apiserver_request_total\{.*$", text, flags=re.MULTILINE):
+        labels = dict(re.findall(r'(\w+)="([^"]*)"', line))
+        if labels.get("resource", "") in ("", *_OTHERS) or labels["verb"] == "WATCH":
+            continue
+        total[labels["verb"] not in _READS] += int(float(line.rsplit(" ", 1)[1]))
+    return total.total(), total[True]
+
+
+async def measure(
+    client: Client, process: Measured, began: float, before: tuple[int, int]
+) -> Restart:
+    """Measure from the start of a process until it needs no CPU any more.
+
+    Args:
+        began: when it was started.
+        before: the counts at that time.
+    """
+    quiet_at, quiet_cpu, used, still = began, 0.0, 0.0, 0
+    while still < _QUIET_STEPS and time.monotonic() - began < _PATIENCE:
+        await asyncio.sleep(_STEP)
+        process.check()
+        cpu = process.cpu
+        still = still + 1 if cpu - used < _BUSY and cpu > 1.0 else 0
+        if not still:
+            quiet_at, quiet_cpu = time.monotonic(), cpu
+        used = cpu
+    requests, writes = await counts(client)
+    return Restart(
+        seconds=quiet_at - began,
+        cpu=quiet_cpu,
+        requests=requests - before[0],
+        writes=writes - before[1],
+        peak_megabytes=process.peak_megabytes,
+    )

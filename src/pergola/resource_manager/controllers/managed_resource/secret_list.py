@@ -1,0 +1,71 @@
+"""The Secrets of a namespace, listed instead of read one by one.
+
+After a start every ManagedResource reads its Secrets. They are listed page by page, each page when
+a Secret is needed that has not come yet, so that few are in memory at a time.
+"""
+
+import asyncio
+from typing import Final
+
+from pergola.api.kinds import SECRET
+from pergola.api.objects import JsonObject, Key, map_at, resource_version_of
+from pergola.kube.errors import KubeError
+from pergola.resource_manager.source import Source
+
+FIRST_PAGE: Final = 25  # a Secret can hold 1 MiB, and a page is read as a whole
+LARGEST_PAGE: Final = 100
+_PAGE_BYTES: Final = 1024 * 1024
+_WAITING_BYTES: Final = 32 * 1024 * 1024
+
+
+class SecretList:
+    """The Secrets of a namespace that ManagedResources name; each can be taken once."""
+
+    def __init__(self, source: Source, namespace: str) -> None:
+        self._source = source
+        self._pages = source.client.pages(SECRET, namespace, page_size=self._page_size)
+        self._waiting: dict[Key, tuple[str, JsonObject]] = {}
+        self._waiting_bytes = 0
+        self._count = self._bytes = 0
+        self._ended = False
+        self._lock = asyncio.Lock()
+
+    async def take(self, key: Key) -> tuple[str, JsonObject] | None:
+        """Return the resourceVersion and the data of a Secret; None if it has to be read alone.
+
+        Those that are listed before it wait to be taken; if that becomes too much, the list rests.
+        """
+        async with self._lock:
+            while key not in self._waiting and not self._ended:
+                if self._waiting_bytes > _WAITING_BYTES:
+                    break
+                await self._read_page()
+        found = self._waiting.pop(key, None)
+        if found is not None:
+            self._waiting_bytes -= _size(found[1])
+        return found
+
+    async def _read_page(self) -> None:
+        try:
+            page = await anext(self._pages)
+        except (StopAsyncIteration, KubeError):
+            self._ended = True  # if it failed, each is read alone, and reports its problems
+            return
+        for secret in page.items:
+            key, data = Key.of(secret), map_at(secret, "data")
+            self._count += 1
+            self._bytes += _size(data)
+            if self._source.readers(key):
+                self._waiting[key] = resource_version_of(secret), data
+                self._waiting_bytes += _size(data)
+
+    def _page_size(self) -> int:
+        """Return the size of the next page: more Secrets if those before were small."""
+        if not self._count:
+            return FIRST_PAGE
+        usual = max(1, self._bytes // self._count)
+        return max(FIRST_PAGE, min(LARGEST_PAGE, _PAGE_BYTES // usual))
+
+
+def _size(data: JsonObject) -> int:
+    return sum(len(value) for value in data.values())
