@@ -26,12 +26,20 @@ class NothingToExplain(Exception):
 
 
 async def explain(
-    client: Client, gvk: GroupVersionKind, key: Key, extra: Sequence[Explainer] = ()
+    client: Client,
+    gvk: GroupVersionKind,
+    key: Key,
+    extra: Sequence[Explainer] = (),
+    *,
+    source: Client | None = None,
+    target: Client | None = None,
 ) -> Answer:
     """Return why an object of a cluster is as it is.
 
     Args:
         extra: Explainers that are asked besides all known ones.
+        source: Of the cluster with its ManagedResource, if that is another one.
+        target: Of the cluster with its objects, if it is a ManagedResource for another one.
 
     Raises:
         NothingToExplain: It does not exist, or the caller may not read it.
@@ -44,23 +52,31 @@ async def explain(
     except Forbidden as error:
         raise NothingToExplain(f"you may not read {gvk.kind} {key}: {error}") from None
     except NotFound:
-        raise NothingToExplain(await _missing(Reader(client), gvk, key)) from None
-    return await explain_object(client, obj, extra)
+        reader = Reader(source or client)
+        raise NothingToExplain(await _missing(reader, gvk, key)) from None
+    return await explain_object(client, obj, extra, source=source, target=target)
 
 
 async def explain_object(
-    client: Client, obj: JsonObject, extra: Sequence[Explainer] = ()
+    client: Client,
+    obj: JsonObject,
+    extra: Sequence[Explainer] = (),
+    *,
+    source: Client | None = None,
+    target: Client | None = None,
 ) -> Answer:
     """Return why an object is as it is; it need not be in the cluster.
 
     Args:
         extra: Explainers that are asked besides all known ones.
+        source: As for `explain`.
+        target: As for `explain`.
 
     Raises:
         KubeError: The API server does not answer.
     """
     asked = Asked(GroupVersionKind.of(obj), Key.of(obj), obj)
-    reader = Reader(client)
+    reader = Reader(client, source=source, target=target)
     known = (*extra, *EXPLAINERS, *installed())
     parts = [await each.explain(asked, reader) for each in known if each.applies(obj)]
     statements = tuple(_sorted(statement for part in parts for statement in part.statements))

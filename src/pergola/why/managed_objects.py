@@ -8,41 +8,23 @@ from collections.abc import Iterator
 from typing import Final
 
 from pergola.api import marks
-from pergola.api.managed_resource_status import applied_problem
 from pergola.api.objects import (
     GroupVersionKind,
     JsonObject,
     Key,
     annotations_of,
-    deletion_timestamp_of,
-    labels_of,
-    map_at,
-    maps_at,
 )
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
-from pergola.kube.equality.defaults import shape_of
-from pergola.kube.equality.differences import differences
-from pergola.resource_manager.controllers.managed_resource.compare import needs_update
 from pergola.resource_manager.controllers.managed_resource.decode import (
     Decoded,
 )
-from pergola.resource_manager.controllers.managed_resource.errors import ManifestError
-from pergola.resource_manager.controllers.managed_resource.merge import MergeOptions, merge
 from pergola.resource_manager.controllers.managed_resource.origin import Origin, parse_origin
 from pergola.resource_manager.controllers.managed_resource.prune import why_kept
-from pergola.resource_manager.controllers.managed_resource.references import (
-    Equivalences,
-    object_key,
-    object_key_of,
-)
-from pergola.resource_manager.controllers.managed_resource.scaled import scaled_objects
-from pergola.resource_manager.target.autoscalers import HPA
-from pergola.why.answer import Asked, Evidence, Kind, Part, Statement, Topic
+from pergola.why.answer import Asked, Part, Statement, Topic
+from pergola.why.comparison import comparison
 from pergola.why.explainer import Explainer
 from pergola.why.manifests import Content, content_of, lists
 from pergola.why.reading import Reader
-
-_SHOWN: Final = 5
 
 
 async def explain(asked: Asked, reader: Reader) -> Part:
@@ -50,15 +32,15 @@ async def explain(asked: Asked, reader: Reader) -> Part:
     origin = parse_origin(annotations_of(asked.obj).get(marks.ORIGIN, ""))
     if origin is None:
         return Part()
-    resource = await reader.find(MANAGED_RESOURCE, Key(origin.namespace, origin.name))
+    resource = await reader.source.find(MANAGED_RESOURCE, Key(origin.namespace, origin.name))
     if resource is None:
         return Part(next_steps=(_elsewhere(origin),))
-    content = await content_of(resource, reader)
+    content = await content_of(resource, reader.source, reader)
     manifest = _manifest(content.decoded, asked)
     if manifest is None:
         return _without_manifest(asked, resource, content, origin)
     statements = [*_rules(manifest, asked, origin)]
-    statement = await _comparison(asked, resource, manifest, origin, reader)
+    statement = await comparison(asked, resource, content.decoded, manifest, reader)
     is_same = statement.topic is not Topic.WAITS
     sentence = "is as its manifest describes it" if is_same else "differs from its manifest"
     return Part(sentence=sentence, statements=(statement, *statements))
@@ -76,8 +58,8 @@ def _manifest(decoded: Decoded, asked: Asked) -> JsonObject | None:
 
 def _elsewhere(origin: Origin) -> str:
     return (
-        "explain its ManagedResource with the kubeconfig of the cluster that has it: pergola why "
-        f"managedresource/{origin.name} -n {origin.namespace} --kubeconfig FILE"
+        f"name the cluster that has ManagedResource {origin.namespace}/{origin.name}: run the same "
+        "command with --source-kubeconfig FILE"
     )
 
 
@@ -126,73 +108,6 @@ _EFFECTS: Final = {
 
 def _decided(text: str, because: str = "") -> Statement:
     return Statement(topic=Topic.DECIDED, text=text, because=because)
-
-
-async def _comparison(
-    asked: Asked, resource: JsonObject, manifest: JsonObject, origin: Origin, reader: Reader
-) -> Statement:
-    """Return whether the live object is as a run would write it; if not, what holds that up."""
-    try:
-        merged = merge(
-            manifest,
-            asked.obj,
-            previous=_previous(resource, asked),
-            options=await _options(resource, origin, asked, reader),
-        )
-    except ManifestError as error:
-        return Statement(
-            topic=Topic.WAITS, text="a manifest that can be applied", because=str(error)
-        )
-    if not needs_update(asked.obj, merged):
-        return _decided("it matches its manifest, so the next run writes nothing")
-    shape = shape_of(asked.gvk.group_kind)
-    found = differences(_without_status(asked.obj), _without_status(merged), shape)
-    paths = [each.path for each in found if not each.path.startswith(_SERVERS)]
-    fields = tuple(Evidence(Kind.FIELD, path) for path in paths[:_SHOWN])
-    return Statement(
-        topic=Topic.WAITS,
-        text="the next run of the resource manager, which writes what differs from its manifest",
-        because=_holdup(resource),
-        evidence=fields,
-    )
-
-
-_SERVERS: Final = ("metadata.managedFields", "metadata.generation", "metadata.resourceVersion")
-
-
-def _holdup(resource: JsonObject) -> str:
-    """Return why the resource manager has not written yet."""
-    if marks.is_truthy(annotations_of(resource).get(marks.IGNORE)):
-        return f"annotation {marks.IGNORE} of the ManagedResource is set: it is not reconciled"
-    if deletion_timestamp_of(resource) is not None:
-        return "the ManagedResource is being deleted"
-    return applied_problem(resource) or ""
-
-
-def _previous(resource: JsonObject, asked: Asked) -> JsonObject | None:
-    wanted = object_key_of(asked.gvk, asked.key)
-    listed = maps_at(resource, "status", "resources")
-    return next((ref for ref in listed if object_key(ref) == wanted), None)
-
-
-async def _options(
-    resource: JsonObject, origin: Origin, asked: Asked, reader: Reader
-) -> MergeOptions:
-    spec = map_at(resource, "spec")
-    # The value of this label is configured; only the running resource manager knows it.
-    managed = {marks.MANAGED_BY: labels_of(asked.obj).get(marks.MANAGED_BY, "gardener")}
-    autoscalers = await reader.listed(HPA, asked.key.namespace) if asked.key.namespace else []
-    return MergeOptions(
-        origin=str(origin),
-        labels={**map_at(resource, "spec", "injectLabels"), **managed},
-        force_labels=bool(spec.get("forceOverwriteLabels")),
-        force_annotations=bool(spec.get("forceOverwriteAnnotations")),
-        scaled=scaled_objects(autoscalers, Equivalences.of(spec)),
-    )
-
-
-def _without_status(obj: JsonObject) -> JsonObject:
-    return {name: value for name, value in obj.items() if name != "status"}
 
 
 MANAGED_OBJECTS: Final = Explainer(

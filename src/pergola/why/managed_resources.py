@@ -1,18 +1,9 @@
 """Why a ManagedResource is as it is: its instance, its Secrets, and its objects."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 from pergola.api import marks
-from pergola.api.conditions import get_condition
-from pergola.api.kinds import SECRET
-from pergola.api.managed_resource_conditions import APPLIED, HEALTHY, PROGRESSING
-from pergola.api.managed_resource_status import (
-    applied_problem,
-    deletion_problem,
-    healthy_problem,
-    progressing_problem,
-)
 from pergola.api.objects import (
     GroupVersionKind,
     JsonObject,
@@ -25,38 +16,38 @@ from pergola.api.objects import (
 )
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.api.texts import counted
-from pergola.health import has_rule
-from pergola.operator.components.component import Identity
-from pergola.operator.garden.picture.since import since
 from pergola.resource_manager.controllers.managed_resource.references import (
     object_key,
     object_key_of,
-    reference_key,
-    reference_kind,
 )
 from pergola.resource_manager.responsibility import DEFAULT_CLASS, Responsibility
 from pergola.why.answer import Asked, Part, Statement, Topic
 from pergola.why.explainer import Explainer
+from pergola.why.managed_resource_problems import (
+    conditions,
+    deletion,
+    lost_secrets,
+    unhealthy_objects,
+)
 from pergola.why.manifests import Content, content_of
 from pergola.why.reading import Reader
-from pergola.why.workloads import unhealthy
 
 _SHOWN: Final = 3
 
 
 async def explain(asked: Asked, reader: Reader) -> Part:
     """Return what the resource manager decided about a ManagedResource, and what it waits for."""
-    content = await content_of(asked.obj, reader)
-    problems = [*_problems(asked.obj)]
+    content = await content_of(asked.obj, reader, reader.target)
+    problems = [*conditions(asked.obj)]
     return Part(
         sentence=_sentence(asked.obj, problems),
         statements=(
             *_instance(asked.obj),
             *_plan(asked.obj, content),
             *problems,
-            *_lost(content),
-            *[each async for each in _unhealthy(asked.obj, reader)],
-            *_deletion(asked.obj),
+            *lost_secrets(content),
+            *[each async for each in unhealthy_objects(asked.obj, reader.target)],
+            *deletion(asked.obj),
         ),
     )
 
@@ -128,73 +119,6 @@ def _several(text: str, keys: set[str]) -> Iterator[Statement]:
         yield Statement(topic=Topic.DECIDED, subject=f"{kind} {key}", text=text)
     if len(names) > _SHOWN:
         yield Statement(topic=Topic.DECIDED, text=f"{len(names) - _SHOWN} more are {text}")
-
-
-def _problems(resource: JsonObject) -> Iterator[Statement]:
-    """Yield the conditions that are not as they should be."""
-    if deletion_timestamp_of(resource) is not None:
-        return
-    for kind, rule in _RULES.items():
-        problem = rule(resource)
-        # A ManagedResource that was never applied has no other conditions yet.
-        if problem is not None and (rule is applied_problem or _has(resource, kind)):
-            is_rollout = rule is progressing_problem
-            yield Statement(
-                topic=Topic.WAITS if is_rollout else Topic.PROBLEM,
-                text=f"its rollout: {problem}" if is_rollout else problem,
-                since=since(resource, problem),
-            )
-
-
-_RULES: Final = {
-    APPLIED: applied_problem,
-    HEALTHY: healthy_problem,
-    PROGRESSING: progressing_problem,
-}
-
-
-def _has(resource: JsonObject, kind: str) -> bool:
-    return get_condition(maps_at(resource, "status", "conditions"), kind) is not None
-
-
-def _lost(content: Content) -> Iterator[Statement]:
-    for key in content.lost:
-        yield Statement(
-            topic=Topic.PROBLEM,
-            subject=f"Secret {key}",
-            text="does not exist, so nothing is applied and nothing deleted",
-            advice=f"create {SECRET.kind} {key}, or remove it from spec.secretRefs",
-        )
-
-
-async def _unhealthy(resource: JsonObject, reader: Reader) -> AsyncIterator[Statement]:
-    """Yield the objects that are not healthy; those of another cluster are not read."""
-    left = _SHOWN
-    if healthy_problem(resource) is None and progressing_problem(resource) is None:
-        return
-    for reference in maps_at(resource, "status", "resources"):
-        gvk, key = reference_kind(reference), reference_key(reference)
-        if not left or not has_rule(gvk):
-            continue
-        obj = await reader.find(gvk, key, metadata_only=True)
-        if obj is None or marks.ORIGIN not in annotations_of(obj):
-            continue
-        found = await unhealthy(Identity(gvk, key), reader)
-        if found is not None:
-            left -= 1
-            yield found
-
-
-def _deletion(resource: JsonObject) -> Iterator[Statement]:
-    """Yield what the objects of a ManagedResource wait for that is being deleted."""
-    if deletion_timestamp_of(resource) is None:
-        return
-    problem = deletion_problem(resource)
-    if problem:
-        yield Statement(topic=Topic.BLOCKED, text=problem, since=since(resource, problem))
-    if map_at(resource, "spec").get("keepObjects"):
-        because = "spec.keepObjects is set"
-        yield Statement(topic=Topic.DECIDED, text="its objects stay", because=because)
 
 
 MANAGED_RESOURCES: Final = Explainer(

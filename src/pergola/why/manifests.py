@@ -48,8 +48,13 @@ def lists(resource: JsonObject, gvk: GroupVersionKind, key: Key) -> bool:
     return any(object_key(ref) == wanted for ref in maps_at(resource, "status", "resources"))
 
 
-async def content_of(resource: JsonObject, reader: Reader) -> Content:
-    """Read and decode the Secrets of a ManagedResource, as the resource manager does."""
+async def content_of(resource: JsonObject, reader: Reader, target: Reader) -> Content:
+    """Read and decode the Secrets of a ManagedResource, as the resource manager does.
+
+    Args:
+        reader: Of the cluster with the ManagedResource.
+        target: Of the cluster with its objects.
+    """
     try:
         names = referenced_secrets(resource)
     except UnreadableSecret as error:
@@ -64,7 +69,7 @@ async def content_of(resource: JsonObject, reader: Reader) -> Content:
             lost.append(key)
         else:
             return Content(Decoded(), f"Secret {key} cannot be read")
-    scopes = await _scopes(read, reader)
+    scopes = await _scopes(read, target)
     problem = f"Secret {lost[0]} does not exist" if lost else ""
     return Content(decode(read, scopes.get), problem, tuple(lost))
 
@@ -86,7 +91,7 @@ async def managed_by(obj: JsonObject, reader: Reader) -> Statement | None:
     if origin is None:
         return None
     subject = f"ManagedResource {origin.namespace}/{origin.name}"
-    resource = await reader.find(MANAGED_RESOURCE, Key(origin.namespace, origin.name))
+    resource = await reader.source.find(MANAGED_RESOURCE, Key(origin.namespace, origin.name))
     if resource is None:
         where = f"cluster {origin.cluster_id}" if origin.cluster_id else "another cluster"
         return Statement(
@@ -101,7 +106,7 @@ async def managed_by(obj: JsonObject, reader: Reader) -> Statement | None:
 
 async def place_of(resource: JsonObject, obj: JsonObject, reader: Reader) -> Place | None:
     """Return the Secret, key and document that describe an object; None if none does."""
-    content = await content_of(resource, reader)
+    content = await content_of(resource, reader.source, reader)
     identity = (GroupVersionKind.of(obj).group_kind, Key.of(obj))
     place = content.decoded.places.get(identity)
     if place is None:

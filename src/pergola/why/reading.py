@@ -14,18 +14,27 @@ class Reader:
 
     Attributes:
         client: For explanations that read more than single objects.
+        source: Reads the cluster that has the ManagedResources of objects in this one.
+        target: Reads the cluster that has the objects of ManagedResources in this one.
         unread: One sentence for each kind and place that the caller may not read.
     """
 
-    def __init__(self, client: Client) -> None:
+    def __init__(
+        self, client: Client, *, source: Client | None = None, target: Client | None = None
+    ) -> None:
         self.client = client
+        self.source = Reader(source) if source else self
+        self.target = Reader(target) if target else self
         self._unread: dict[str, None] = {}
         self._found: dict[tuple[GroupVersionKind, Key, bool], JsonObject | None] = {}
 
     @property
     def unread(self) -> tuple[str, ...]:
         """What the caller may not read, in the order in which it was needed."""
-        return tuple(self._unread)
+        found = dict(self._unread)
+        for other in {self.source, self.target} - {self}:
+            found |= dict.fromkeys(other.unread)
+        return tuple(found)
 
     def note(self, sentence: str) -> None:
         """Note that something could not be read."""

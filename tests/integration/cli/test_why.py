@@ -14,7 +14,7 @@ import pytest
 from pergola.api import marks
 from pergola.api.cluster_api import MANAGED_BY
 from pergola.api.extensions_v1alpha1 import NETWORK
-from pergola.api.kinds import CONFIG_MAP, SECRET
+from pergola.api.kinds import CONFIG_MAP, NAMESPACE, SECRET
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.cli import app
@@ -28,6 +28,7 @@ from pergola.resource_manager.controllers.csr_approver.requests import KUBELET_S
 from pergola.resource_manager.controllers.token_requestor import names
 from pergola.runtime.logging import configure
 from pergola.runtime.metrics import Metrics
+from pergola.sandbox import Sandbox
 from pergola.testing.certificate_requests import new_key, request_pem, signing_request
 from pergola.testing.cluster_api import (
     NEW,
@@ -149,6 +150,64 @@ async def test_an_edited_object_names_the_fields_that_will_be_written_and_what_h
     assert found["writers"][0]["object"] != ""
     ignored = await asker.data("managedresource/demo")
     assert ignored["answer"].endswith("is ignored")
+
+
+async def test_what_a_webhook_changed_in_a_write_of_the_resource_manager_is_not_said_to_be_pending(
+    world: World, asker: Asker
+) -> None:
+    await world.start(sync_period=3600.0)
+    await world.create("demo", world.config_map("greeting", text="hello"))
+    await world.healthy("demo")
+    await world.stop()
+    # The API server records what a webhook changes as written by the resource manager.
+    await world.client.patch(CONFIG_MAP, world.key("greeting"), {"data": {"injected": "yes"}})
+
+    found = await asker.data("configmap/greeting")
+    assert found["state"] == "ok"
+    (decision,) = [each for each in found["decisions"] if each["evidence"]]
+    assert decision["evidence"] == [{"kind": "field", "text": "data.injected"}]
+    assert decision["text"].startswith("it is as the API server stored it")
+
+    live = await world.client.get(CONFIG_MAP, world.key("greeting"))
+    edit = {name: live[name] for name in ("apiVersion", "kind")}
+    edit |= {"metadata": {"name": "greeting", "namespace": world.namespace}}
+    await world.client.apply({**edit, "data": {"text": "bye"}}, manager="editor", force=True)
+    found = await asker.data("configmap/greeting")
+    assert found["waitsFor"][0]["text"].startswith("the next run of the resource manager")
+
+
+@pytest.fixture
+async def elsewhere(second_sandbox: Sandbox, namespace: str) -> AsyncIterator[Client]:
+    """Yield another cluster with a namespace of the same name."""
+    async with Client.connect(load(second_sandbox.kubeconfig)) as client:
+        metadata = {"name": namespace}
+        await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+        yield client
+        await client.delete(NAMESPACE, Key("", namespace))
+
+
+async def test_an_object_and_its_managed_resource_in_another_cluster_name_each_other(
+    world: World, asker: Asker, elsewhere: Client, second_sandbox: Sandbox
+) -> None:
+    greeting: JsonObject = {"apiVersion": "v1", "kind": "ConfigMap"}
+    greeting |= {"metadata": {"name": "greeting", "namespace": world.namespace}}
+    await world.put_data("demo", {"a.yaml": dump(greeting).encode()})
+    await world.create_resource("demo", ["demo"])
+    origin = {marks.ORIGIN: f"source:{world.namespace}/demo"}
+    await elsewhere.create(
+        {**greeting, "metadata": {**greeting["metadata"], "annotations": origin}}
+    )
+
+    there = {"kubeconfig": second_sandbox.kubeconfig}
+    found = await asker.data("configmap/greeting", **there)
+    assert "in cluster source" in found["wantedBy"][0]["text"]
+    assert any("--source-kubeconfig" in step for step in found["nextSteps"])
+    found = await asker.data("cm/greeting", **there, source_kubeconfig=asker.kubeconfig)
+    source = f"Secret {world.namespace}/demo, key a.yaml, document 0"
+    assert found["wantedBy"][0]["evidence"] == [{"kind": "source", "text": source}]
+
+    found = await asker.data("managedresource/demo", target_kubeconfig=second_sandbox.kubeconfig)
+    assert any(each["text"] == "1 Secret describes 1 object" for each in found["decisions"])
 
 
 async def test_the_documented_example_prints_what_the_page_shows(

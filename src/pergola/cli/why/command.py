@@ -2,12 +2,15 @@
 
 import asyncio
 import sys
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple
 
 from cyclopts import Parameter
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
     from pergola.api.objects import JsonObject, Key
     from pergola.kube.client import Client
     from pergola.kube.discovery import Resource
@@ -27,6 +30,8 @@ def why(
     output: Annotated[Literal["text", "json"], Parameter(alias="-o")] = "text",
     kubeconfig: Path | None = None,
     context: str | None = None,
+    source_kubeconfig: Path | None = None,
+    target_kubeconfig: Path | None = None,
 ) -> None:
     """Explain why an object is as it is: who wants it, what was decided, what it waits for.
 
@@ -48,6 +53,10 @@ def why(
         Kubeconfig of the cluster; by default found as by kubectl.
     context
         Context in the kubeconfig.
+    source_kubeconfig
+        Kubeconfig of the cluster with the ManagedResource of the object, if that is another one.
+    target_kubeconfig
+        Kubeconfig of the cluster with the objects of a ManagedResource, if that is another one.
     """
     from pergola.cli.garden.runtime_cluster import Source
     from pergola.cli.garden.why import answer_about
@@ -58,11 +67,31 @@ def why(
     if kind in _PARTS_OF_GARDENS:
         found = asyncio.run(answer_about(name, Source("", None, kubeconfig, context)))
     else:
-        found = asyncio.run(_why((kind, name), given, namespace, kubeconfig, context))
+        others = _Others(source_kubeconfig, target_kubeconfig)
+        found = asyncio.run(_why((kind, name), given, namespace, kubeconfig, context, others))
     if output == "json":
         print_data(found)
     else:
         print_text(found)
+
+
+class _Others(NamedTuple):
+    """Kubeconfigs of the clusters that a resource manager connects with that of the object."""
+
+    source: Path | None
+    target: Path | None
+
+    @asynccontextmanager
+    async def connected(self) -> "AsyncGenerator[dict[str, Client | None]]":
+        from pergola.kube.client import Client
+        from pergola.kube.kubeconfig import load
+
+        async with AsyncExitStack() as stack:
+            found: dict[str, Client | None] = {}
+            for name, path in self._asdict().items():
+                client = Client.connect(load(path)) if path else None
+                found[name] = await stack.enter_async_context(client) if client else None
+            yield found
 
 
 async def _why(
@@ -71,6 +100,7 @@ async def _why(
     namespace: str,
     kubeconfig: Path | None,
     context: str | None,
+    others: _Others,
 ) -> "Answer":
     from pergola.cli.why.gardens import GARDEN_TASKS
     from pergola.kube.client import Client
@@ -80,15 +110,18 @@ async def _why(
     from pergola.why import explain
 
     configure("error", "text")
-    async with Client.connect(load(kubeconfig, context)) as client:
+    async with Client.connect(load(kubeconfig, context)) as client, others.connected() as beside:
         if given is not None:
-            return await _of_manifest(client, given, namespace)
+            return await _of_manifest(client, given, namespace, beside)
         kind, name = words
         resource = await kind_called(client, kind)
-        return await explain(client, resource.gvk, _key(resource, namespace, name), [GARDEN_TASKS])
+        key = _key(resource, namespace, name)
+        return await explain(client, resource.gvk, key, [GARDEN_TASKS], **beside)
 
 
-async def _of_manifest(client: "Client", given: "JsonObject", namespace: str) -> "Answer":
+async def _of_manifest(
+    client: "Client", given: "JsonObject", namespace: str, beside: "dict[str, Client | None]"
+) -> "Answer":
     """Explain the object of the cluster, or the manifest if there is none yet."""
     from pergola.api.objects import GroupVersionKind, metadata_of, name_of, namespace_of
     from pergola.cli.why.gardens import GARDEN_TASKS
@@ -99,7 +132,8 @@ async def _of_manifest(client: "Client", given: "JsonObject", namespace: str) ->
     key = _key(resource, namespace_of(given) or namespace, name_of(given))
     live = await client.find(gvk, key)
     metadata = {**metadata_of(given), "namespace": key.namespace}
-    return await explain_object(client, live or {**given, "metadata": metadata}, [GARDEN_TASKS])
+    obj = live or {**given, "metadata": metadata}
+    return await explain_object(client, obj, [GARDEN_TASKS], **beside)
 
 
 def _key(resource: "Resource", namespace: str, name: str) -> "Key":

@@ -1,0 +1,103 @@
+"""What is wrong with a ManagedResource: its conditions, its Secrets, its objects, its deletion."""
+
+from collections.abc import AsyncIterator, Iterator
+from typing import Final
+
+from pergola.api import marks
+from pergola.api.conditions import get_condition
+from pergola.api.kinds import SECRET
+from pergola.api.managed_resource_conditions import APPLIED, HEALTHY, PROGRESSING
+from pergola.api.managed_resource_status import (
+    applied_problem,
+    deletion_problem,
+    healthy_problem,
+    progressing_problem,
+)
+from pergola.api.objects import (
+    JsonObject,
+    annotations_of,
+    deletion_timestamp_of,
+    map_at,
+    maps_at,
+)
+from pergola.health import has_rule
+from pergola.operator.components.component import Identity
+from pergola.operator.garden.picture.since import since
+from pergola.resource_manager.controllers.managed_resource.references import (
+    reference_key,
+    reference_kind,
+)
+from pergola.why.answer import Statement, Topic
+from pergola.why.manifests import Content
+from pergola.why.reading import Reader
+from pergola.why.workloads import unhealthy
+
+_SHOWN: Final = 3
+
+
+def conditions(resource: JsonObject) -> Iterator[Statement]:
+    """Yield the conditions that are not as they should be."""
+    if deletion_timestamp_of(resource) is not None:
+        return
+    for kind, rule in _RULES.items():
+        problem = rule(resource)
+        # A ManagedResource that was never applied has no other conditions yet.
+        if problem is not None and (rule is applied_problem or _has(resource, kind)):
+            is_rollout = rule is progressing_problem
+            yield Statement(
+                topic=Topic.WAITS if is_rollout else Topic.PROBLEM,
+                text=f"its rollout: {problem}" if is_rollout else problem,
+                since=since(resource, problem),
+            )
+
+
+_RULES: Final = {
+    APPLIED: applied_problem,
+    HEALTHY: healthy_problem,
+    PROGRESSING: progressing_problem,
+}
+
+
+def _has(resource: JsonObject, kind: str) -> bool:
+    return get_condition(maps_at(resource, "status", "conditions"), kind) is not None
+
+
+def lost_secrets(content: Content) -> Iterator[Statement]:
+    """Yield the Secrets that do not exist."""
+    for key in content.lost:
+        yield Statement(
+            topic=Topic.PROBLEM,
+            subject=f"Secret {key}",
+            text="does not exist, so nothing is applied and nothing deleted",
+            advice=f"create {SECRET.kind} {key}, or remove it from spec.secretRefs",
+        )
+
+
+async def unhealthy_objects(resource: JsonObject, reader: Reader) -> AsyncIterator[Statement]:
+    """Yield the objects that are not healthy; those of another cluster are not read."""
+    left = _SHOWN
+    if healthy_problem(resource) is None and progressing_problem(resource) is None:
+        return
+    for reference in maps_at(resource, "status", "resources"):
+        gvk, key = reference_kind(reference), reference_key(reference)
+        if not left or not has_rule(gvk):
+            continue
+        obj = await reader.find(gvk, key, metadata_only=True)
+        if obj is None or marks.ORIGIN not in annotations_of(obj):
+            continue
+        found = await unhealthy(Identity(gvk, key), reader)
+        if found is not None:
+            left -= 1
+            yield found
+
+
+def deletion(resource: JsonObject) -> Iterator[Statement]:
+    """Yield what the objects of a ManagedResource wait for that is being deleted."""
+    if deletion_timestamp_of(resource) is None:
+        return
+    problem = deletion_problem(resource)
+    if problem:
+        yield Statement(topic=Topic.BLOCKED, text=problem, since=since(resource, problem))
+    if map_at(resource, "spec").get("keepObjects"):
+        because = "spec.keepObjects is set"
+        yield Statement(topic=Topic.DECIDED, text="its objects stay", because=because)
