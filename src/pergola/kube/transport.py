@@ -25,6 +25,7 @@ USER_AGENT: Final = "pergola"
 _ATTEMPTS_WHEN_THROTTLED: Final = 5
 _IDLE_CONNECTION_SECONDS: Final = 75.0
 _SENT_AT_ONCE: Final = 1024 * 1024
+_NO_TIMEOUT: Final = aiohttp.ClientTimeout(total=None)
 
 Observer = Callable[[str, str, str, float], None]
 """An observer of answers: method, code (or `<error>`), host, seconds."""
@@ -71,7 +72,7 @@ class Transport:
         self._host = URL(self._base).authority
         self._server_name = config.tls_server_name
         self._throttle = Throttle(qps, burst) if qps and qps > 0 else None
-        self._timeout = aiohttp.ClientTimeout(total=timeout)
+        self._timeout = timeout
         self._observe = observe
         self._connections = Connections(self._connect, dead_peer_seconds=dead_peer_seconds)
         self._certificate_version = config.credentials.version
@@ -190,6 +191,9 @@ class Transport:
         self, method: str, url: URL, headers: dict[str, str], body: bytes | None
     ) -> "_Answer":
         async with (
+            # Not aiohttp's: nested in itself, it loses a cancellation at the moment at which it is
+            # over, as when a paused process goes on, and a task that has to end would stay.
+            asyncio.timeout(self._timeout),
             self._connections.session() as session,
             session.request(
                 method, url, headers=headers, data=_payload(body), server_hostname=self._server_name
@@ -217,7 +221,7 @@ class Transport:
         )
         return aiohttp.ClientSession(
             connector=connector,
-            timeout=self._timeout,
+            timeout=_NO_TIMEOUT,
             headers={"User-Agent": USER_AGENT},
             proxy=self._config.proxy_url,
         )

@@ -90,7 +90,7 @@ def _configuration(folder: Path, port: int, bundle: bytes) -> JsonObject:
         "kind": "SharderConfig",
         "leaderElection": {"leaderElect": False},
         "health": {"bindAddress": "0"},
-        "metrics": {"bindAddress": "0"},
+        "metrics": {"bindAddress": "127.0.0.1:0"},
         "controller": {"sharder": {"syncPeriod": "5s"}},
         "webhook": {"server": {"certDir": str(folder)}, "config": {"clientConfig": calls}},
     }

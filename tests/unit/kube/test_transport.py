@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Literal, NamedTuple
@@ -41,6 +42,7 @@ class Answer(NamedTuple):
     body: bytes = b"{}"
     headers: dict[str, str] = {}  # noqa: RUF012 - never changed
     then: Literal["end", "hang", "break"] = "end"
+    is_silent: bool = False
 
 
 class Asked(NamedTuple):
@@ -73,6 +75,8 @@ class Player:
         self.asked.append(Asked(request.method, request.path, authorization, body))
         self._heard.set()
         answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
+        if answer.is_silent:
+            await asyncio.Event().wait()
         response = web.StreamResponse(status=answer.code, headers=answer.headers)
         await response.prepare(request)
         await response.write(answer.body)
@@ -372,6 +376,29 @@ async def test_an_answer_that_takes_too_long_counts_as_none() -> None:
     ):
         with pytest.raises(Unreachable, match=f"{player.url} did not answer in time"):
             await transport.request("GET", "/x")
+
+
+@pytest.mark.parametrize("order", ["timeout first", "cancellation first"])
+async def test_a_request_whose_time_is_over_when_it_is_cancelled_ends_as_cancelled(
+    order: str,
+) -> None:
+    for timeout in (0.2, 2, 20):  # a slow machine needs longer until the request is sent
+        async with (
+            playing(Answer(is_silent=True)) as player,
+            transport_to(player, timeout=timeout) as transport,
+        ):
+            request = asyncio.create_task(transport.request("GET", "/x"))
+            await player.was_asked(1)
+            if request.done():
+                continue
+            delay = timeout if order == "timeout first" else 0.0
+            asyncio.get_running_loop().call_later(delay, request.cancel)
+            time.sleep(timeout * 1.2)  # noqa: ASYNC251 - a paused process: both are due at once
+
+            with pytest.raises(asyncio.CancelledError):
+                await request
+            return
+    pytest.fail("no request was sent in time")
 
 
 async def test_an_answer_that_breaks_off_counts_as_none() -> None:

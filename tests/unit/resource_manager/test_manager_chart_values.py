@@ -207,6 +207,30 @@ def test_source_roles_are_bound_in_the_namespaces_that_are_read() -> None:
     assert roles == {name for name, _ in bindings(objects) if name.startswith("pergola:")}
 
 
+def test_a_ring_comes_with_the_rights_of_the_sharder_and_of_the_shards() -> None:
+    objects = rendered(**TWO_CLUSTERS, sharding={"controllerRing": "grm"})
+
+    assert file(objects).sharding.controller_ring == "grm"
+    [made] = of("ControllerRing", objects)
+    resource = {"group": "resources.gardener.cloud", "resource": "managedresources"}
+    assert (name_of(made), made["spec"]) == ("grm", {"resources": [resource]})
+    assert ("sharding:controllerring:grm", "") in bindings(objects)
+    [role] = of("Role", objects)
+    assert role["rules"][1] == {
+        "apiGroups": ["coordination.k8s.io"],
+        "resources": ["leases"],
+        "verbs": ["get", "update"],
+    }
+
+
+def test_a_ring_elsewhere_is_not_made_here() -> None:
+    config = {"sourceClientConnection": {"kubeconfig": KUBECONFIG}}
+    objects = rendered(**config, sharding={"controllerRing": "grm"})
+
+    assert of("ControllerRing", objects) == []
+    assert bindings(objects) == set()
+
+
 def test_objects_here_of_managed_resources_elsewhere_need_the_rights_of_a_target() -> None:
     objects = rendered(
         sourceClientConnection={"kubeconfig": KUBECONFIG}, targetClientConnection={"qps": 5}

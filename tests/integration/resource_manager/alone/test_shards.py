@@ -1,6 +1,7 @@
 """Resource managers that share ManagedResources, assigned by the real sharder."""
 
 import asyncio
+import itertools
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -27,6 +28,8 @@ COUNT = 30
 RESOURCES = {"group": MANAGED_RESOURCE.group, "resource": "managedresources"}
 STEADY = {"leaseDuration": "60s", "renewDeadline": "50s", "retryPeriod": "1s"}
 """Times of a Lease that no slow machine loses."""
+SHORT = {"leaseDuration": "6s", "renewDeadline": "4s", "retryPeriod": "500ms"}
+"""Times of a Lease that is over soon; a slow machine may lose it without any fault."""
 
 
 class Shards:
@@ -54,6 +57,30 @@ class Shards:
             "leaderElection": {"resourceNamespace": self.world.namespace, **times},
         }
         return await self._instances.start(name=name, config=config)
+
+    async def join(self, name: str) -> Instance:
+        """Start a replica with a short Lease, and return it once it has ManagedResources."""
+        for attempt in itertools.count():
+            holder = f"{name}-{attempt}"
+            instance = await self.start(holder, SHORT)
+            ended = asyncio.ensure_future(instance.process.wait())
+            assigned = asyncio.ensure_future(self.until_any_assigned(holder))
+            await asyncio.wait({ended, assigned}, return_when=asyncio.FIRST_COMPLETED)
+            if assigned.done():
+                ended.cancel()
+                await assigned
+                return instance
+            assigned.cancel()
+        raise AssertionError
+
+    async def until_any_assigned(self, replica: str) -> None:
+        """Wait until a replica has a ManagedResource."""
+
+        def holds() -> bool:
+            name = self.history.names(self.proxy.writes).get(replica)
+            return name in self.history.current()
+
+        await self.history.until(holds)
 
     async def close(self) -> None:
         """Kill all replicas."""
@@ -139,4 +166,27 @@ async def test_replicas_share_hand_over_and_never_write_to_the_same_object(shard
     await shards.until_assigned("b", "c")
     await shards.converged(2)
 
+    assert await shards.violations() == []
+
+
+async def test_a_killed_and_a_paused_replica_never_write_to_what_others_have(
+    shards: Shards,
+) -> None:
+    await shards.put(0)
+    await shards.create()
+    await shards.start("steady", STEADY)
+    killed, paused = await shards.join("killed"), await shards.join("paused")
+
+    await shards.put(1)
+    paused.pause()
+    await killed.kill()
+    await shards.until_assigned("steady")
+    await shards.converged(1)
+    await shards.put(2)
+    await shards.start("added", STEADY)
+    await shards.until_assigned("steady", "added")
+    paused.resume()
+
+    assert await paused.process.wait() != 0
+    await shards.converged(2)
     assert await shards.violations() == []
