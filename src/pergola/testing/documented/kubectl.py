@@ -16,7 +16,7 @@ _OPTIONS: Final = {
     "delete": ("--wait",),
     "exec": (),
     "expose": ("--port",),
-    "get": ("--output -o",),
+    "get": ("--output -o", "--selector -l", "--label-columns -L"),
     "label": (),
     "patch": ("--patch -p", "--type"),
     "port-forward": (),
