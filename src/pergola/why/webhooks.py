@@ -1,7 +1,7 @@
 """What the webhooks of a resource manager change in an object, and which deletions they refuse.
 
 Calls the handlers that a resource manager serves, for the webhooks that the cluster registers, with
-default settings: the configuration of the running resource manager is not read.
+the configuration of the running resource manager, or default settings if it cannot be read.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,6 +23,7 @@ from pergola.api.objects import (
     owner_references_of,
     uid_of,
 )
+from pergola.api.resource_manager_config.webhooks import Webhooks
 from pergola.kube.errors import Forbidden
 from pergola.resource_manager.webhooks import explanation
 from pergola.resource_manager.webhooks.catalog import everything, webhooks
@@ -34,6 +35,7 @@ from pergola.resource_manager.webhooks.lookups import ClusterLookups
 from pergola.why.answer import Asked, Part, Statement, Topic
 from pergola.why.explainer import Explainer
 from pergola.why.reading import Reader
+from pergola.why.running_manager import configuration
 
 _REGISTRATION: Final = "admissionregistration.k8s.io"
 _CONFIGURATIONS: Final = (
@@ -54,7 +56,9 @@ async def explain(asked: Asked, reader: Reader) -> Part:
     for operation in operations:
         called = await _called(asked, operation, labels, reader)
         if called:
-            said = await _ask(asked, operation, reader)
+            config = await configuration(called.values(), reader)
+            settings = config.webhooks if config else everything()
+            said = await _ask(asked, operation, settings, reader)
             show = _changes if operation == "CREATE" else _refusals
             statements += show(asked, [each for each in said if each.webhook in called])
     return Part(statements=tuple(statements))
@@ -62,11 +66,11 @@ async def explain(asked: Asked, reader: Reader) -> Part:
 
 async def _called(
     asked: Asked, operation: Operation, labels: Mapping[str, str] | None, reader: Reader
-) -> set[str]:
-    """Return the names of the webhooks that the API server calls for a request."""
+) -> dict[str, JsonObject]:
+    """Return the registrations of the webhooks that the API server calls for a request, by name."""
     kind = reviewed_kind(asked.gvk)
     if kind is None:
-        return set()
+        return {}
     candidate = Candidate(
         operation,
         GroupVersionResource(kind.gvk.group, kind.gvk.version, kind.plural),
@@ -76,7 +80,7 @@ async def _called(
     )
     found = [each for gvk in _CONFIGURATIONS for each in await reader.listed(gvk)]
     return {
-        str(hook.get("name"))
+        str(hook.get("name")): hook
         for each in found
         for hook in maps_at(each, "webhooks")
         if why_not_selected(hook, candidate) is None
@@ -103,12 +107,13 @@ async def _as_created(asked: Asked, reader: Reader) -> JsonObject:
     return asked.obj
 
 
-async def _ask(asked: Asked, operation: Operation, reader: Reader) -> list[Explanation]:
+async def _ask(
+    asked: Asked, operation: Operation, settings: Webhooks, reader: Reader
+) -> list[Explanation]:
     """Return what all webhooks say about a request; none if the caller may not read enough."""
     kind, namespace = reviewed_kind(asked.gvk), asked.key.namespace
     if kind is None:
         return []
-    settings = everything()
     nodes = settings.system_components_config.node_selector
     beyond = ClusterLookups(reader.client, system_nodes=nodes)
     lookups = DocumentLookups([], beyond, namespace=namespace or "default", system_nodes=nodes)

@@ -5,12 +5,14 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from tools.panels import PANELS
 
-from pergola.api.objects import JsonObject, maps_at
-from pergola.kube.yaml import parse
+from pergola.api.objects import JsonObject, JsonValue, maps_at
+from pergola.kube.yaml import dump, parse
 from pergola.sandbox import binaries
 from pergola.sandbox.on_demand import PROMTOOL
 from pergola.shipped import CHARTS
+from pergola.testing.documented import blocks, pages
 
 pytestmark = pytest.mark.timeout(1200)  # promtool may have to be built
 
@@ -56,3 +58,18 @@ def test_every_alert_has_a_case_in_which_it_fires_and_one_in_which_it_does_not(f
         for case in maps_at(test, "alert_rule_test")
     }
     assert cases == {(rule, fires) for rule in rules for fires in (True, False)}
+
+
+def test_prometheus_can_read_each_query_of_the_dashboards_and_the_documentation(
+    tmp_path: Path,
+) -> None:
+    queries = [panel.expr for panels in PANELS.values() for panel in panels]
+    documented = [each for page in pages() for each in blocks(page) if each.language == "promql"]
+    queries += [line for block in documented for line in block.text.splitlines()]
+    rules: list[JsonValue] = [
+        {"record": f"query:{number}", "expr": each} for number, each in enumerate(queries)
+    ]
+    file = tmp_path / "queries.yaml"
+    file.write_text(dump({"groups": [{"name": "queries", "rules": rules}]}))
+
+    assert f"{len(queries)} rules found" in promtool("check", "rules", file)

@@ -30,6 +30,7 @@ from pergola.runtime.logging import configure
 from pergola.runtime.metrics import Metrics
 from pergola.sandbox import Sandbox
 from pergola.testing.certificate_requests import new_key, request_pem, signing_request
+from pergola.testing.charts import RESOURCE_MANAGER
 from pergola.testing.cluster_api import (
     NEW,
     cluster_crd,
@@ -367,6 +368,25 @@ async def test_a_manifest_of_a_pod_shows_what_the_registered_webhooks_would_chan
     assert edit["because"] != ""
 
 
+async def test_webhooks_are_asked_with_the_configuration_of_the_running_resource_manager(
+    cluster_client: Client, namespace: str, asker: Asker, tmp_path: Path
+) -> None:
+    manifest = tmp_path / "pod.yaml"
+    pod: JsonObject = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}}
+    pod |= {"spec": {"containers": [{"name": "a", "image": "a"}]}}
+    manifest.write_text(dump(pod))
+    for obj in running_manager(namespace):
+        await cluster_client.create(obj)
+
+    service = {"service": {"name": "gardener-resource-manager", "namespace": namespace}}
+    webhook = "kubernetes-service-host.resources.gardener.cloud"
+    async with registered(cluster_client, namespace, webhook, service):
+        found = await asker.data(file=manifest)
+
+    (change,) = found["decisions"]
+    assert any("api.example.org" in edit["text"] for edit in change["causes"])
+
+
 async def test_a_certificate_request_is_judged_by_the_rules_of_the_approver(
     asker: Asker, tmp_path: Path
 ) -> None:
@@ -424,8 +444,22 @@ async def test_an_infra_cluster_names_its_manager_and_what_is_missing(
     assert f"pergola infra check newcluster/demo -n {namespace}" in found["next"]
 
 
+def running_manager(namespace: str) -> list[JsonObject]:
+    """Return the objects of the chart that `why` reads: the Deployment and its configuration."""
+    host = {"kubernetesServiceHost": {"enabled": True, "host": "api.example.org"}}
+    values: JsonObject = {"replicas": 0, "config": {"webhooks": host}}
+    kinds = {"ConfigMap", "Deployment"}
+    found = [each for each in RESOURCE_MANAGER.rendered(values) if each["kind"] in kinds]
+    return [{**each, "metadata": {**each["metadata"], "namespace": namespace}} for each in found]
+
+
 @asynccontextmanager
-async def registered(client: Client, namespace: str, webhook: str) -> AsyncGenerator[None]:
+async def registered(
+    client: Client,
+    namespace: str,
+    webhook: str,
+    client_config: JsonObject = {"url": "https://127.0.0.1:1/"},  # noqa: B006 - it is not changed
+) -> AsyncGenerator[None]:
     """Register a webhook for the pods of a namespace, which nothing serves."""
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}
     configuration: JsonObject = {
@@ -436,7 +470,7 @@ async def registered(client: Client, namespace: str, webhook: str) -> AsyncGener
             {
                 "name": webhook,
                 "rules": [{**rule, "operations": ["CREATE"]}],
-                "clientConfig": {"url": "https://127.0.0.1:1/"},
+                "clientConfig": client_config,
                 "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}},
                 "failurePolicy": "Ignore",
                 "sideEffects": "None",
