@@ -166,14 +166,16 @@ class SecretsManager:
         if options.signed_by is None:
             return None
         authority = self._of(options.signed_by.name)
+        # One that expired while nobody reconciled cannot sign, and no bundle has it.
+        old = authority.old
+        usable = None if old is None or self._is_expired(old.data.get("ca.crt")) else old
         match options.signed_by.use:
             case Use.CURRENT:
                 return authority.current
             case Use.OLD:
-                return authority.old or authority.current
+                return usable or authority.current
             case Use.DEFAULT:
-                is_old_trusted = config.for_server and authority.old is not None
-                return authority.old if is_old_trusted else authority.current
+                return (config.for_server and usable) or authority.current
 
     def _labels(
         self, config: SecretConfig, options: Options, signer: ManagedSecret | None
@@ -286,7 +288,9 @@ class SecretsManager:
         return await self._store.keep(secret, labels | {ISSUED_AT: issued})
 
     def _has_expired(self, config: SecretConfig, secret: ManagedSecret) -> bool:
-        pem = config.certificate(secret.data)
+        return self._is_expired(config.certificate(secret.data))
+
+    def _is_expired(self, pem: bytes | None) -> bool:
         return pem is not None and read_certificate(pem).not_valid_after_utc <= self._clock.now()
 
 

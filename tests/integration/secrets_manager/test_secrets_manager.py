@@ -240,6 +240,17 @@ async def test_a_day_later_the_old_authority_is_gone_and_servers_are_reissued(
     assert len(await landscape.secrets("ca")) == 1
 
 
+async def test_an_authority_that_expired_while_nobody_ran_signs_nothing_more(
+    landscape: Landscape,
+) -> None:
+    await landscape.run(RUNTIME)
+    landscape.clock.set(NOW + 31 * DAY)
+    manager = await landscape.run(RUNTIME)
+    for name in ("server", "client"):
+        assert signer(manager.current(name), manager)
+    assert len(read_bundle(manager.get("ca").data["bundle.crt"])) == 1
+
+
 async def test_an_authority_renewed_again_and_again_leaves_nothing_behind(
     landscape: Landscape,
 ) -> None:

@@ -1,7 +1,8 @@
 """Events: what controllers report to the owner of an object; equal ones become one series.
 
 Reporting never delays a reconciliation and never fails it. The same sentence about the same object
-is written once; repetitions within the hour count up in its series, at most every six minutes.
+is written once; repetitions within the hour count up in its series, at most every six minutes. What
+is still waiting when the controller ends is sent before, if that takes no longer than a moment.
 """
 
 import asyncio
@@ -78,6 +79,7 @@ class Recorder:
     Args:
         controller: the reporting controller, such as `networkpolicy-controller`.
         action: what the controller was doing.
+        closing_seconds: the time limit for Events that wait when the controller ends.
     """
 
     def __init__(
@@ -87,14 +89,17 @@ class Recorder:
         *,
         clock: Clock | None = None,
         action: str = "Reconcile",
+        closing_seconds: float = 2.0,
     ) -> None:
         self._client = client
         self._controller = controller
         self._instance = f"{controller}-{socket.gethostname()}"[:128]
         self._clock = clock or SystemClock()
         self._action = action
+        self._closing_seconds = closing_seconds
         self._waiting: deque[tuple[_Sentence, Regarding]] = deque(maxlen=_WAITING)
         self._reported = asyncio.Event()
+        self._is_ending = False
         self._series: OrderedDict[_Sentence, _Series] = OrderedDict()
 
     def normal(self, regarding: Regarding, reason: str, note: str) -> None:
@@ -106,7 +111,20 @@ class Recorder:
         self._report("Warning", regarding, reason, note)
 
     async def run(self) -> None:
-        """Send Events until cancelled."""
+        """Send Events until cancelled, and then those that still wait."""
+        self._is_ending = False
+        sending = asyncio.create_task(self._send_all())
+        try:
+            await asyncio.shield(sending)
+        finally:
+            self._is_ending = True
+            self._reported.set()
+            try:
+                await asyncio.wait([sending], timeout=self._closing_seconds)
+            finally:
+                sending.cancel()
+
+    async def _send_all(self) -> None:
         while True:
             await self._reported.wait()
             self._reported.clear()
@@ -117,6 +135,8 @@ class Recorder:
                 except Exception as error:  # an Event is never worth a process
                     raise_if_must_stop(error)
                     log.info("event not written", reason=sentence.reason, error=describe(error))
+            if self._is_ending:
+                return
 
     def _report(self, kind: EventType, regarding: Regarding, reason: str, note: str) -> None:
         sentence = _Sentence(regarding.gvk, regarding.key, regarding.uid, kind, reason, _cut(note))

@@ -116,6 +116,43 @@ async def test_a_long_note_is_cut_and_a_refused_event_stops_nothing(
     assert len(event["note"].encode()) == NOTE_BYTES
 
 
+async def test_what_waits_when_the_controller_ends_is_still_written(
+    kubeconfig: Path, namespace: str, regarding: Regarding
+) -> None:
+    async with Client.connect(load(kubeconfig)) as client:
+        recorder = Recorder(client, "test-controller", closing_seconds=PATIENCE)
+        running = asyncio.create_task(recorder.run())
+        await asyncio.sleep(0)  # it runs, and has nothing to send
+        for reason in ("First", "Second"):
+            recorder.normal(regarding, reason, "the controller ends")
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        assert running.cancelled()
+        found = {event["reason"] for event in await client.list(EVENT, namespace)}
+    assert found == {"First", "Second"}
+
+
+async def test_an_end_does_not_wait_for_an_api_server_that_does_not_answer(
+    regarding: Regarding,
+) -> None:
+    class Silent(Client):
+        """A client of an API server that never answers."""
+
+        async def create(self, obj: JsonObject, *, dry_run: bool = False) -> JsonObject:
+            del dry_run
+            await asyncio.Event().wait()
+            return obj
+
+    silent = Silent(None)  # type: ignore[arg-type] # it sends nothing
+    recorder = Recorder(silent, "test-controller", closing_seconds=0.01)
+    running = asyncio.create_task(recorder.run())
+    recorder.normal(regarding, "First", "the controller ends")
+    await asyncio.sleep(0)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert running.cancelled()
+
+
 async def test_cluster_scoped_objects_have_their_events_in_the_default_namespace(
     kubeconfig: Path, namespace: str
 ) -> None:
