@@ -3,8 +3,11 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
+import orjson
+
+from pergola.api.objects import JsonObject
 from pergola.kube.client import Client
 from pergola.kube.transport import Transport
 
@@ -63,3 +66,129 @@ class _Sent(Transport):
     async def answered(self) -> None:
         """Return when all requests were answered."""
         await asyncio.gather(*self._requests, return_exceptions=True)
+
+
+class Write(NamedTuple):
+    """A write to an API server.
+
+    Attributes:
+        path: Of the object, or of the collection for a new one.
+    """
+
+    method: str
+    path: str
+    body: JsonObject
+
+
+Identify: TypeAlias = Callable[[Write], object]
+"""Returns what tells a write from others; None if it does not count."""
+
+
+class Lives:
+    """One life of a process after the other; each ends with a write that none before it made.
+
+    Args:
+        clients: Of the API servers that it writes to.
+
+    Attributes:
+        writes: All that count, in the order in which they were sent.
+        count: The number of lives.
+    """
+
+    def __init__(self, identify: Identify, *clients: Client) -> None:
+        self.writes: list[Write] = []
+        self.count = 0
+        self._identify = identify
+        self._clients = clients
+        self._known: set[object] = set()
+
+    async def live(self, work: Callable[..., Awaitable[object]], *, is_mortal: bool = True) -> bool:
+        """Call `work` with a client of each API server; return whether it was killed.
+
+        Nothing runs after the kill but the cleanup of its tasks, whose writes are not sent.
+
+        Args:
+            is_mortal: Whether a new write is the last one.
+        """
+        self.count += 1
+        life = _Life(self._record, is_mortal=is_mortal)
+        clients = [life.client(each) for each in self._clients]
+        task = asyncio.ensure_future(work(*clients))
+        killed = asyncio.create_task(life.killed.wait())
+        await asyncio.wait({task, killed}, return_when=asyncio.FIRST_COMPLETED)
+        killed.cancel()
+        task.cancel()
+        [outcome] = await asyncio.gather(task, return_exceptions=True)
+        await life.answered()
+        if not life.killed.is_set() and isinstance(outcome, BaseException):
+            raise outcome
+        return life.killed.is_set()
+
+    def _record(self, write: Write) -> bool:
+        """Keep a write; return whether no life has made it before."""
+        identity = self._identify(write)
+        if identity is None:
+            return False
+        self.writes.append(write)
+        is_new = identity not in self._known
+        self._known.add(identity)
+        return is_new
+
+
+class _Life:
+    """One life: after a new write, no other one is sent."""
+
+    def __init__(self, record: Callable[[Write], bool], *, is_mortal: bool) -> None:
+        self.killed = asyncio.Event()
+        self._record = record
+        self._is_mortal = is_mortal
+        self._is_dying = False
+        self._transports: list[_Sent] = []
+
+    def client(self, client: Client) -> Client:
+        """Return a client that dies with this life."""
+        mortal = client.guarded(lambda: None)
+        sent = _Recorded(client._transport, self)  # noqa: SLF001 - it is a double of both
+        mortal._transport = sent  # noqa: SLF001
+        self._transports.append(sent)
+        return mortal
+
+    def permit(self, write: Write) -> bool:
+        """Return whether this write is the last one.
+
+        Raises:
+            Died: The last one was sent before.
+        """
+        if self._is_dying:
+            raise Died
+        self._is_dying = self._record(write) and self._is_mortal
+        return self._is_dying
+
+    async def answered(self) -> None:
+        """Return when all requests were answered."""
+        for transport in self._transports:
+            await transport.answered()
+
+
+class _Recorded(_Sent):
+    """The transport of one life, which reports its writes before it sends them."""
+
+    def __init__(self, transport: Transport, life: _Life) -> None:
+        super().__init__(transport)
+        self._life = life
+
+    async def request(self, method: str, path: str, **more: Any) -> bytes:
+        """Send a request of a process that may be dead.
+
+        Raises:
+            Died: It is.
+        """
+        if method == "GET":
+            return await super().request(method, path, **more)
+        body = orjson.loads(more.get("body") or b"{}")
+        is_last = self._life.permit(Write(method, path, body if isinstance(body, dict) else {}))
+        try:
+            return await super().request(method, path, **more)
+        finally:
+            if is_last:
+                self._life.killed.set()

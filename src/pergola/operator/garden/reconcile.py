@@ -1,5 +1,6 @@
 """Reconciling a Garden: the numbered steps of spec 20 §8."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,6 +22,7 @@ from pergola.flow.retry import Diagnosis
 from pergola.kube.client import Client
 from pergola.kube.errors import Conflict
 from pergola.operator.components.catalog import CATALOG
+from pergola.operator.components.component import Component
 from pergola.operator.garden import flow_delete, flows, operation, prepare
 from pergola.operator.garden.alongside import alongside
 from pergola.operator.garden.build import Built, build, open_secrets
@@ -46,9 +48,6 @@ log = get_logger("garden")
 IGNORE: Final = "operator.gardener.cloud/ignore"
 """The annotation that stops all reconciliation of a Garden (spec 20 'Beyond' 20)."""
 
-_FIRST: Final = tuple(each for each in CATALOG if each.is_setup)
-_SECOND: Final = tuple(each for each in CATALOG if not each.is_setup)
-"""The components of the two flows."""
 _AT_ONCE: Final = 0.005
 _PUNCTUAL: Final = 1.0
 """Seconds after which a scheduled step is due also by a clock that is a little slow."""
@@ -66,12 +65,14 @@ class Settings:
         operator: Who works on them.
         sync_period: Seconds between two reconciliations without a change.
         any_version: Whether unsupported versions of Kubernetes are accepted.
+        components: What a Garden consists of.
     """
 
     template: Template
     operator: Operator
     sync_period: float
     any_version: bool = False
+    components: Sequence[Component] = CATALOG
 
 
 class GardenReconciler:
@@ -143,15 +144,20 @@ class GardenReconciler:
         typed = garden_from(status.garden)
         await prepare.check_autoscaler(self._client, typed)
         await prepare.apply_namespace(self._client, typed)
+        components = self._settings.components
+        first = [each for each in components if each.is_setup]
+        second = [each for each in components if not each.is_setup]
         built = await build(
-            self._client, status.garden, self._settings.template, _FIRST, self._clock
+            self._client, status.garden, self._settings.template, first, self._clock
         )
         run = self._run(built)
         key = Key.of(status.garden)
+        setup = flows.setup(run, components)
         # Keys take seconds of CPU, and the first flow mostly waits.
-        async with alongside(run.generate_for(_SECOND)):
-            await self._flow(flows.setup(run), status, _SETUP_SPAN, is_followed=True)
-        await self._flow(flows.reconciliation(run, key), status, _MAIN_SPAN, is_followed=True)
+        async with alongside(run.generate_for(second)):
+            await self._flow(setup, status, _SETUP_SPAN, is_followed=True)
+        main = flows.reconciliation(run, key, components)
+        await self._flow(main, status, _MAIN_SPAN, is_followed=True)
         await built.secrets.cleanup()
         self._seeds.use(Used.by(run.current()))
         garden = garden_from(status.garden)

@@ -9,7 +9,7 @@ import os
 import secrets
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
@@ -18,9 +18,7 @@ from pergola.api.objects import JsonObject, Key, annotations_of, map_at, uid_of
 from pergola.api.operator_v1alpha1 import GARDEN
 from pergola.charts import ChartReference
 from pergola.kube.client import Client
-from pergola.manifests import manifest
 from pergola.operator.conditions import is_true
-from pergola.operator.extension.installations import REGISTRATION
 from pergola.operator.gardenlet.names import GARDENLET, SEED, TARGET
 from pergola.operator.virtual_cluster import VirtualCluster
 from pergola.sandbox import binaries
@@ -30,6 +28,7 @@ from pergola.sandbox.simulated import Site, garden_site
 from pergola.testing.garden_world import example, install_operator, operator
 from pergola.testing.gardenlets import VERSION, gardenlet
 from pergola.testing.registry import TestRegistry
+from pergola.testing.seeds import SPEC, register_provider
 from pergola.testing.waiting import running, until
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1500)]
@@ -37,18 +36,7 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(1500)]
 LOCAL: Final = Key("", "local")
 NAME: Final = "local"
 PATIENCE: Final = 600.0
-DNS: Final[dict[str, Any]] = {
-    "type": "local",
-    "credentialsRef": {"apiVersion": "v1", "kind": "Secret", "name": "dns", "namespace": "garden"},
-}
 READY: Final = "GardenletReady"
-REQUIRED: Final = ("ControlPlane", "DNSRecord", "Infrastructure", "Worker")
-SEED_SPEC: Final[dict[str, Any]] = {
-    "provider": {"type": "local", "region": "local", "zones": ["local"]},
-    "networks": {"pods": "10.64.0.0/15", "services": "10.0.0.0/16"},
-    "ingress": {"domain": "ingress.seed.example.com", "controller": {"kind": "nginx"}},
-    "dns": {"provider": DNS, "internal": {**DNS, "domain": "internal.example.com"}},
-}
 
 
 @pytest.fixture
@@ -82,9 +70,8 @@ def has_succeeded(obj: JsonObject) -> bool:
 
 async def _is_registered(site: Site, virtual: Client, chart: ChartReference) -> None:
     """The Seed exists, its gardenlet is ready, and updates itself from then on."""
-    await virtual.create(manifest("v1", "Secret", "dns", namespace="garden"))
-    await virtual.create(_registration())
-    settings = {"seedConfig": {"spec": SEED_SPEC}}
+    await register_provider(virtual)
+    settings = {"seedConfig": {"spec": SPEC}}
     deployment = {"replicaCount": 1}
     await virtual.create(gardenlet(NAME, chart, config=settings, deployment=deployment))
 
@@ -108,11 +95,3 @@ def is_ready(seed: JsonObject) -> bool:
     """Return whether the controller manager sees the gardenlet, and that reconciles the Seed."""
     version = map_at(seed, "status", "gardener").get("version")
     return is_true(seed, READY) and version == VERSION
-
-
-def _registration() -> JsonObject:
-    """Return what an Extension for the provider of the Seed would register."""
-    resources = [{"kind": kind, "type": "local", "primary": True} for kind in REQUIRED]
-    return manifest(
-        REGISTRATION.api_version, REGISTRATION.kind, "local", spec={"resources": resources}
-    )

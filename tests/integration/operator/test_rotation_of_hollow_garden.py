@@ -1,0 +1,287 @@
+"""Whole rotations by the operator's reconciler, whose components are hollow, on real API servers.
+
+The operator dies between two writes, and begins and completes rotations by its schedule.
+"""
+
+import asyncio
+import os
+import secrets
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import orjson
+import pytest
+from hypothesis import settings
+
+from pergola.api.kinds import DEPLOYMENT, SECRET
+from pergola.api.marks import OPERATION
+from pergola.api.objects import JsonObject, annotations_of, labels_of, map_at, name_of
+from pergola.api.operator_v1alpha1 import GARDEN
+from pergola.kube.client import Client
+from pergola.kube.kubeconfig import load
+from pergola.operator.garden.seeds import SEED
+from pergola.operator.rotation.encryption.rewrite import KEY_NAME
+from pergola.runtime.clock import FakeClock
+from pergola.runtime.controlling.controller import Again
+from pergola.sandbox import API_ONLY, Sandbox, start, stop
+from pergola.testing.dying import Lives, Write
+from pergola.testing.garden_world import MANAGED
+from pergola.testing.hollow_garden import (
+    LOCAL,
+    everything_works,
+    install_runtime,
+    install_virtual,
+    reconciler,
+    uninstall_virtual,
+)
+
+pytestmark = pytest.mark.timeout(1800)
+
+SEEDS = 3
+MOST = 400
+"""Lives in a step: it has fewer writes."""
+HOUR = timedelta(hours=1)
+DAY = timedelta(days=1)
+FEWEST = 10
+STEPS = ("rotate-credentials-start", "rotate-credentials-complete")
+"""What a user requests; the key of etcd completes by itself in the first one."""
+KEPT = "generic-token-kubeconfig"
+"""It has the authorities, which change in both steps; pods may still mount the one before."""
+ROTATED = ("ca", "ca-client", "service-account-key", "kube-apiserver-etcd-encryption-key")
+PHASED = ("certificateAuthorities", "etcdEncryptionKey", "serviceAccountKey", "workloadIdentityKey")
+REQUESTS = ("renew-garden-access-secrets", "renew-workload-identity-tokens", "renew-kubeconfig")
+
+
+@dataclass
+class World:
+    """The two clusters of a Garden, and the operator's clock."""
+
+    runtime: Client
+    virtual: Client
+    clock: FakeClock
+
+    async def reconcile(self, runtime: Client, virtual: Client) -> float:
+        """Reconcile the Garden with these clients; return the seconds until the next time."""
+        outcome = await reconciler(runtime, virtual, self.clock).reconcile(LOCAL)
+        assert isinstance(outcome, Again)
+        return outcome.seconds
+
+    async def settle(self) -> None:
+        """Reconcile until nothing is old any more."""
+        for _ in range(2):
+            await self.reconcile(self.runtime, self.virtual)
+            self.advance(DAY + HOUR)
+
+    def advance(self, time: timedelta) -> None:
+        self.clock.set(self.clock.now() + time)
+
+    async def rotation(self) -> JsonObject:
+        garden = await self.runtime.get(GARDEN, LOCAL)
+        return map_at(garden, "status", "credentials", "rotation")
+
+
+@pytest.fixture(scope="module")
+def clock() -> FakeClock:
+    return FakeClock(datetime.now(UTC).replace(microsecond=0))
+
+
+@pytest.fixture(scope="module")
+def runtime_sandbox() -> Iterator[Sandbox]:
+    """A runtime cluster of etcd and an API server."""
+    name = f"hollow-{os.getpid()}-{secrets.token_hex(3)}"
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        sandbox = thread.submit(asyncio.run, start(name, components=API_ONLY)).result()
+        thread.submit(asyncio.run, _prepare(sandbox)).result()
+        yield sandbox
+        thread.submit(asyncio.run, stop(name)).result()
+
+
+async def _prepare(sandbox: Sandbox) -> None:
+    async with Client.connect(load(sandbox.kubeconfig)) as client:
+        await install_runtime(client)
+
+
+@pytest.fixture
+async def world(
+    runtime_sandbox: Sandbox, garden_sandbox: Sandbox, clock: FakeClock
+) -> AsyncIterator[World]:
+    """A Garden whose components are hollow, and its Seeds."""
+    async with (
+        Client.connect(load(runtime_sandbox.kubeconfig)) as runtime,
+        Client.connect(load(garden_sandbox.kubeconfig)) as virtual,
+    ):
+        await install_virtual(virtual, SEEDS)
+        async with everything_works(runtime, virtual):
+            world = World(runtime, virtual, clock)
+            await world.settle()
+            yield world
+        await uninstall_virtual(virtual)
+
+
+@pytest.fixture
+def is_thorough() -> bool:
+    """Whether operators die after every write, and not only once after each sort of write."""
+    return settings.get_current_profile_name() == "nightly"
+
+
+async def test_an_operator_that_is_killed_between_two_writes_of_a_rotation(
+    world: World, *, is_thorough: bool
+) -> None:
+    before = await shape(world)
+    identify = each_write if is_thorough else each_sort
+    writes: list[Write] = []
+    for step in STEPS:
+        world.advance(HOUR)
+        patch = {"metadata": {"annotations": {OPERATION: step}}}
+        await world.runtime.patch(GARDEN, LOCAL, patch)
+        lives = Lives(identify, world.runtime, world.virtual)
+        while await lives.live(world.reconcile):
+            assert lives.count < MOST
+        writes += lives.writes
+        assert lives.count > FEWEST
+
+    assert {name: each.get("phase") for name, each in (await world.rotation()).items()} == {
+        **dict.fromkeys(PHASED, "Completed"),
+        "observability": None,
+    }
+    assert await shape(world) == before
+    assert phases(writes) == {
+        name: ["Preparing", "Prepared", "Completing", "Completed"] for name in PHASED
+    }
+    once = generated(writes)
+    assert {*ROTATED} <= once.keys()
+    assert [name for name, count in once.items() if count > 1] == []
+    assert requested(writes) == {
+        (f"s{number}", operation): 1
+        for number in range(SEEDS)
+        for operation in (*REQUESTS, "reconcile")
+    }
+    assert set(relabelled(writes).values()) == {1}
+
+    # There is nothing left to do.
+    idle = Lives(each_write, world.runtime, world.virtual)
+    assert not await idle.live(world.reconcile)
+    assert idle.writes == []
+
+
+async def test_a_rotation_that_is_scheduled_begins_and_completes_in_the_maintenance_window(
+    world: World,
+) -> None:
+    schedule = {"serviceAccountKey": {"rotationPeriod": "720h", "completeAfter": "24h"}}
+    window = {"begin": "220000+0000", "end": "230000+0000"}
+    maintenance = {"timeWindow": window, "autoRotation": {"credentials": schedule}}
+    patch = {"spec": {"virtualCluster": {"maintenance": maintenance}}}
+    await world.runtime.patch(GARDEN, LOCAL, patch)
+    generated = datetime.fromisoformat(await creation_or_rotation(world))
+    seen: list[tuple[str, datetime]] = []
+    while [phase for phase, _ in seen] != ["Prepared", "Completed"]:
+        seconds = await world.reconcile(world.runtime, world.virtual)
+        key = (await world.rotation()).get("serviceAccountKey", {})
+        step = key.get("phase", ""), world.clock.now()
+        if (
+            datetime.fromisoformat(key.get("lastInitiationTime", "1970-01-01T00:00:00Z"))
+            > generated
+        ):
+            seen += [step] if step[0] not in dict(seen) else []
+        world.advance(timedelta(seconds=seconds))
+    (_, began), (_, completed) = seen
+    assert began.hour == completed.hour == 22
+    assert 30 * DAY <= began - generated <= 31 * DAY
+    assert DAY <= completed - began <= 2 * DAY
+    await world.runtime.patch(
+        GARDEN, LOCAL, {"spec": {"virtualCluster": {"maintenance": {"autoRotation": None}}}}
+    )
+
+
+async def creation_or_rotation(world: World) -> str:
+    """Return since when the key of ServiceAccounts is used."""
+    garden = await world.runtime.get(GARDEN, LOCAL)
+    rotation = map_at(garden, "status", "credentials", "rotation", "serviceAccountKey")
+    return str(rotation.get("lastInitiationTime") or garden["metadata"]["creationTimestamp"])
+
+
+# Which writes are the same
+
+
+def each_write(write: Write) -> object:
+    """Tell all writes apart, but not those that only say how far the flow is."""
+    body: object = write.body
+    if is_status(write):
+        body = map_at(write.body, "status").get("credentials")
+        if body is None:
+            return None
+    return write.method, write.path, orjson.dumps(body, option=orjson.OPT_SORT_KEYS)
+
+
+def each_sort(write: Write) -> object:
+    """Tell Secrets apart by their sort, and Seeds by what is requested; other writes as above."""
+    identity = each_write(write)
+    if identity is None:
+        return None
+    annotations = sorted(map_at(write.body, "metadata", "annotations"))
+    if "/seeds/" in write.path:
+        return write.method, "seed", *annotations
+    if "/secrets" in write.path:
+        name = name_of(write.body) if write.method == "POST" else write.path.rpartition("/")[2]
+        sort = next((each for each in ("bundle", "ca-", "key") if each in name), "")
+        return write.method, sort, *annotations, *sorted(map_at(write.body, "metadata"))
+    return identity
+
+
+def is_status(write: Write) -> bool:
+    return write.path.endswith(f"/gardens/{LOCAL.name}/status")
+
+
+# What was written
+
+
+def phases(writes: list[Write]) -> dict[str, list[str]]:
+    """Return the phases of each rotation, as they were written."""
+    found: dict[str, list[str]] = {name: [] for name in PHASED}
+    for write in filter(is_status, writes):
+        rotation = map_at(write.body, "status", "credentials", "rotation")
+        for name in PHASED:
+            phase = map_at(rotation, name).get("phase")
+            found[name] += [phase] if phase else []
+    return found
+
+
+def generated(writes: list[Write]) -> Counter[str]:
+    """Return how often each credential was generated, without what is made of others."""
+    made = [labels_of(write.body) for write in writes if write.method == "POST"]
+    names = [labels["name"] for labels in made if "managed-by" in labels]
+    return Counter(name for name in names if not name.endswith("-bundle") and name != KEPT)
+
+
+def requested(writes: list[Write]) -> Counter[tuple[str, str]]:
+    """Return how often each operation was requested on each Seed."""
+    asked = (write for write in writes if "/seeds/" in write.path)
+    return Counter(
+        (write.path.rpartition("/")[2], annotations_of(write.body)[OPERATION]) for write in asked
+    )
+
+
+def relabelled(writes: list[Write]) -> Counter[str]:
+    """Return how often each encrypted object got the label of a new key."""
+    return Counter(write.path for write in writes if KEY_NAME in labels_of(write.body))
+
+
+async def shape(world: World) -> dict[str, object]:
+    """Return everything that a rotation leaves as it was: all but the credentials themselves."""
+    managed = await world.runtime.list(SECRET, "garden", labels=MANAGED)
+    deployments = await world.runtime.list(DEPLOYMENT, "garden")
+    kinds = Counter((labels_of(each)["name"], len(each["data"])) for each in managed)
+    return {
+        "secrets": {kind: count for kind, count in kinds.items() if kind[0] != KEPT},
+        "deployments": {
+            name_of(each): sorted(
+                name for name in annotations_of(each) if not name.startswith("reference.")
+            )
+            for each in deployments
+        },
+        "seeds": [OPERATION in annotations_of(each) for each in await world.virtual.list(SEED)],
+        "labelled": await world.virtual.list(SECRET, labels=KEY_NAME),
+    }
