@@ -108,7 +108,7 @@ def main() -> None:
         return asyncio.run(run(program, given.count, quiet=given.quiet, edits=given.edits, until=0))
 
     ours, theirs = both(given.runs, measured)
-    seconds = asyncio.run(bare(given.count))
+    seconds, _ = asyncio.run(bare(given.count))
     version = ORIGINAL_RESOURCE_MANAGER.version
     print(f"{given.count} ManagedResources of 10 objects; a bare client's creates: {seconds:.1f} s")
     show([*compared(ours, theirs)], ("figure", "Pergola", f"Gardener {version}", "ratio"))
