@@ -9,7 +9,16 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from bench import admission, aws_flow, garden, managed_resources, network_policies, peer, tables
+from bench import (
+    admission,
+    aws_flow,
+    garden,
+    managed_resources,
+    network_policies,
+    peer,
+    shards,
+    tables,
+)
 
 BENCHES: Final = {
     "managed-resources": managed_resources,
@@ -17,6 +26,7 @@ BENCHES: Final = {
     "admission": admission,
     "aws-flow": aws_flow,
     "garden": garden,
+    "shards": shards,
     "peer": peer,
 }
 # All but the one that builds another project, with what keeps the whole short.
@@ -26,6 +36,7 @@ ALL: Final = {
     "admission": [],
     "aws-flow": [],
     "garden": ["--rest", "60", "-n", "1"],
+    "shards": [],
 }
 
 

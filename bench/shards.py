@@ -1,0 +1,99 @@
+"""Shards on paper: what each of several resource managers would keep, send and receive.
+
+Only the memory of a live object is measured here, as own and as that of another shard; the rest are
+the figures that the page about performance has for one ManagedResource.
+"""
+
+import argparse
+import resource as system
+from collections.abc import Callable
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Final
+
+from bench.managed_resources import objects
+from bench.tables import Rows, show
+
+from pergola.api import marks
+from pergola.api.objects import GroupVersionKind, JsonObject, Key
+from pergola.resource_manager.target.observed import Observed, keeper
+
+COUNTS: Final = (1, 2, 4)
+OBJECTS: Final = 10  # of a ManagedResource
+_SAMPLE: Final = 2_000  # ManagedResources
+_BASE_MB: Final = 62.0
+_DESIRED_KB: Final = 0.98  # of an object: manifest, digests and its share of the ManagedResource
+_WRITES: Final = OBJECTS + 3  # creates, the finalizer, and two writes of the status
+_PER_MOVE: Final = 3 + OBJECTS  # reads and gives it up; reads its Secret and objects
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("-n", type=int, default=10_000, help="ManagedResources")
+    count = parser.parse_args().n
+    # Each in a process of its own, so that none uses what another gave back.
+    with get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
+        own, others = pool.map(kilobytes, (True, False), chunksize=1)
+    rows: Rows = [("a live object, own / of others", f"{own:.2f} / {others:.2f} KB", "", "")]
+    rows += [
+        _row("ManagedResources of a shard", lambda n: f"{count // n:,}"),
+        _row("memory of a shard", lambda n: f"{_memory(count, n, own, others):,.0f} MB"),
+        _row("of all shards", lambda n: f"{n * _memory(count, n, own, others):,.0f} MB"),
+        _row("requests of a shard until all is applied", lambda n: f"{_requests(count, n):,}"),
+        _row("of the leader, for Secrets", lambda _: f"{count:,}"),
+        _row("events received by a shard", lambda n: f"{count * OBJECTS + 4 * count // n:,}"),
+        _row("ManagedResources moved by one more shard", lambda n: f"{count // (n + 1):,}"),
+        _row("requests for that, all shards", lambda n: f"{count // (n + 1) * _PER_MOVE:,}"),
+    ]
+    show(
+        rows,
+        (f"{count:,} ManagedResources, {OBJECTS} objects each", *(f"{n} shards" for n in COUNTS)),
+    )
+
+
+def kilobytes(is_here: bool) -> float:
+    """Return what a live object takes, by what the resident size grows by."""
+    kept: dict[Key, Observed] = {}
+    before = _resident()
+    for number in range(_SAMPLE):
+        for obj in objects(number):
+            live = _stored(obj, number)
+            gvk = GroupVersionKind.of(live)
+            kept[Key.of(live)] = keeper(gvk, lambda _: is_here)(live)
+    return (_resident() - before) / len(kept) / 1024
+
+
+def _stored(obj: JsonObject, number: int) -> JsonObject:
+    metadata = {
+        **obj["metadata"],
+        "uid": f"{number:08x}-0000-4000-8000-{abs(hash(Key.of(obj))) % 16**12:012x}",
+        "resourceVersion": str(1_000_000 + number),
+        "annotations": {marks.ORIGIN: f"bench/mr-{number}"},
+        "labels": {marks.MANAGED_BY: "gardener"},
+    }
+    return {**obj, "metadata": metadata}
+
+
+def _resident() -> int:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * system.getpagesize()
+
+
+def _memory(count: int, shards: int, own: float, others: float) -> float:
+    mine = count * OBJECTS / shards
+    rest = count * OBJECTS - mine
+    return _BASE_MB + (mine * (own + _DESIRED_KB) + rest * others) / 1024
+
+
+def _requests(count: int, shards: int) -> int:
+    repeated = 1 if shards > 1 else 0  # the Secret once more, after the leader's finalizer
+    return count // shards * (_WRITES + repeated)
+
+
+def _row(name: str, cell: Callable[[int], str]) -> tuple[str, ...]:
+    return name, *(cell(shards) for shards in COUNTS)
+
+
+if __name__ == "__main__":
+    main()
