@@ -8,7 +8,7 @@ class OperatorCommandError(Exception):
 
 
 def operator(*, config: Path | None = None) -> None:
-    """Keep a garden as its Garden describes it: the virtual cluster, Gardener, and the rest.
+    """Keep a garden as its Garden describes it: the virtual cluster, Gardener, and what they need.
 
     Runs until SIGTERM or SIGINT, like the original gardener-operator: same configuration file,
     environment, endpoints, metrics, webhooks and leader election. KUBECONFIG overrides the

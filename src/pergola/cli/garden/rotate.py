@@ -54,7 +54,7 @@ def rotate(
     kind
         Which credentials; all by default.
     start
-        Generate new credentials, which are valid beside the old ones. Passwords of observability
+        Generate new credentials, which are valid alongside the old ones. Passwords of observability
         are replaced, and the key of etcd as well from Kubernetes 1.34.
     complete
         Remove the old credentials.
@@ -64,11 +64,11 @@ def rotate(
     dry_run
         Only say what would happen.
     no_wait
-        End when the request is written.
+        Exit as soon as the request is written.
     garden
         Name of the Garden; by default the only one.
     config
-        Configuration file of the operator, whose feature gates decide about tasks; by
+        Configuration file of the operator, whose feature gates decide which tasks run; by
         default that of the operator in the cluster.
     kubeconfig
         Kubeconfig of the runtime cluster; found as kubectl finds it by default.

@@ -27,7 +27,7 @@ def status(
     kubeconfig: Path | None = None,
     context: str | None = None,
 ) -> None:
-    """Show what a Garden is doing, what it waits for, and how it is.
+    """Show what a Garden is doing, what it waits for, and how healthy it is.
 
     While it comes up, is reconciled or deleted: the tasks as a live tree, with each object that a
     running task waits for, its problem, and for how long. Then the last operation, its errors, and
@@ -42,7 +42,7 @@ def status(
     every
         Show every task, also those that are done, skipped (with the reason) or have not started.
     config
-        Configuration file of the operator, whose feature gates decide about tasks; by
+        Configuration file of the operator, whose feature gates decide which tasks run; by
         default that of the operator in the cluster.
     output
         `text` for people. `json` for programs: one object a line, for each change; with --once

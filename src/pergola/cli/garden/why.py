@@ -22,7 +22,7 @@ def why(
     kubeconfig: Path | None = None,
     context: str | None = None,
 ) -> None:
-    """Explain why something of a Garden is there, skipped, unhealthy or stuck.
+    """Explain why a part of a Garden is present, skipped, unhealthy or stuck.
 
     Goes down from a component to its ManagedResources, the objects that are not healthy, their
     pods, and the container with its last log line and the last Event. Ends with what to do next
