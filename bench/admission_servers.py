@@ -1,19 +1,23 @@
 """The servers that `bench/admission.py` measures; one of them, as a process of its own.
 
-    python -m bench.admission_servers NAME FOLDER
+    python -m bench.admission_servers NAME FOLDER [PORT]
 
-The folder has the certificate; the port is written to `port` in it. At `/nothing` no review is
-read, and what is measured is the server alone.
+The folder has the certificate; the port is written to `port` in it, unless it is given, to be
+shared. At `/nothing` no review is read, and what is measured is the server alone. A server that is
+asked to end writes to `PID.json` what it noticed: see `Notes`.
 """
 
-import asyncio
+import gc
+import os
 import sys
+import time
+from array import array
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Final
 
-import uvloop
+import orjson
 from aiohttp import web
 
 from pergola.admission.certificates import Certificates
@@ -33,8 +37,11 @@ from pergola.resource_manager.webhooks import (
 from pergola.resource_manager.webhooks.system_components_config import Taint
 from pergola.runtime.logging import configure
 from pergola.runtime.metrics import Metrics
+from pergola.runtime.process import event_loop
+from pergola.runtime.process.signals import ended_by_signals
 
 NOTHING: Final = "nothing"
+CONNECTIONS: Final = 16
 BODY_LIMIT: Final = 7 * 1024 * 1024
 TAINTS: Final = [
     Taint("node.example/accelerator", "gpu", "NoSchedule"),
@@ -51,6 +58,65 @@ async def system_taints() -> Sequence[Taint]:
 async def mounts_token(_: Key) -> bool:
     """Return the answer of a cache of ServiceAccounts."""
     return True
+
+
+class Notes:
+    """The server's CPU time at each answer, and the collector's pauses.
+
+    What the process needs for a round, an answer on each connection, is how long an API server
+    waits that keeps all of them busy, on a core that does nothing else.
+    """
+
+    def __init__(self) -> None:
+        self._answers = array("d")
+        self._pauses: list[float] = []
+        self._began = 0.0
+        gc.callbacks.append(self._collect)
+
+    def clocked(self, endpoint: Endpoint) -> Endpoint:
+        """Return an endpoint that notes when it has answered."""
+        return _Clocked(endpoint, self._answers)
+
+    def write(self, file: Path, connections: int) -> None:
+        """Write the rounds' milliseconds and the pauses."""
+        times = self._answers
+        rounds = sorted(
+            (times[n + connections] - times[n]) * 1000 for n in range(len(times) - connections)
+        )
+        report = {
+            "answers": len(times),
+            "p50": rounds[len(rounds) // 2] if rounds else 0.0,
+            "p99": rounds[int(len(rounds) * 0.99)] if rounds else 0.0,
+            "pauses": len(self._pauses),
+            "longest_pause": max(self._pauses, default=0.0) * 1000,
+        }
+        file.write_bytes(orjson.dumps(report))
+
+    def _collect(self, phase: str, info: dict[str, int]) -> None:
+        del info
+        if phase == "start":
+            self._began = time.thread_time()
+        else:
+            self._pauses.append(time.thread_time() - self._began)
+
+
+class _Clocked:
+    def __init__(self, endpoint: Endpoint, answers: "array[float]") -> None:
+        self._endpoint = endpoint
+        self._answers = answers
+        self.too_large = endpoint.too_large
+
+    def __call__(self, content_type: str, body: bytes) -> bytes | Awaitable[bytes]:
+        answer = self._endpoint(content_type, body)
+        if isinstance(answer, bytes):
+            self._answers.append(time.thread_time())
+            return answer
+        return self._wait(answer)
+
+    async def _wait(self, answer: Awaitable[bytes]) -> bytes:
+        body = await answer
+        self._answers.append(time.thread_time())
+        return body
 
 
 class Nothing:
@@ -86,14 +152,14 @@ def endpoints() -> dict[str, Endpoint]:
     return found
 
 
-Server = Callable[[dict[str, Endpoint], Certificates], AbstractAsyncContextManager[int]]
+Server = Callable[[dict[str, Endpoint], Certificates, int], AbstractAsyncContextManager[int]]
 
 
 def pergola(
-    served: dict[str, Endpoint], certificates: Certificates
+    served: dict[str, Endpoint], certificates: Certificates, port: int
 ) -> AbstractAsyncContextManager[int]:
     """Return the server of the product."""
-    return serve("127.0.0.1", 0, served, certificates)
+    return serve("127.0.0.1", port, served, certificates, shared=True)
 
 
 async def _answer(request: web.BaseRequest, endpoint: Endpoint) -> web.Response:
@@ -104,7 +170,7 @@ async def _answer(request: web.BaseRequest, endpoint: Endpoint) -> web.Response:
 
 @asynccontextmanager
 async def aiohttp_application(
-    served: dict[str, Endpoint], certificates: Certificates
+    served: dict[str, Endpoint], certificates: Certificates, port: int
 ) -> AsyncGenerator[int]:
     """Serve with aiohttp as usual: with routes."""
 
@@ -114,13 +180,13 @@ async def aiohttp_application(
     app = web.Application(client_max_size=BODY_LIMIT)
     app.add_routes([web.post(path, handle) for path in served])
     runner = web.AppRunner(app, access_log=None)
-    async with _run(runner, certificates) as port:
-        yield port
+    async with _run(runner, certificates, port) as bound:
+        yield bound
 
 
 @asynccontextmanager
 async def aiohttp_server(
-    served: dict[str, Endpoint], certificates: Certificates
+    served: dict[str, Endpoint], certificates: Certificates, port: int
 ) -> AsyncGenerator[int]:
     """Serve with aiohttp without application and routes."""
 
@@ -128,16 +194,16 @@ async def aiohttp_server(
         return await _answer(request, served[request.path])
 
     runner = web.ServerRunner(web.Server(handle, access_log=None))
-    async with _run(runner, certificates) as port:
-        yield port
+    async with _run(runner, certificates, port) as bound:
+        yield bound
 
 
 @asynccontextmanager
 async def _run(
-    runner: web.AppRunner | web.ServerRunner, certificates: Certificates
+    runner: web.AppRunner | web.ServerRunner, certificates: Certificates, port: int
 ) -> AsyncGenerator[int]:
     await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=certificates.context)
+    site = web.TCPSite(runner, "127.0.0.1", port, ssl_context=certificates.context)
     await site.start()
     yield runner.addresses[0][1]
     await runner.cleanup()
@@ -150,16 +216,20 @@ SERVERS: Final[dict[str, Server]] = {
 }
 
 
-async def run(name: str, folder: Path) -> None:
+async def run(name: str, folder: Path, port: int = 0) -> None:
     """Serve until the process is stopped."""
     configure("error")
-    certificates = Certificates(folder, Metrics().certificates())
-    async with SERVERS[name](endpoints(), certificates) as port:
-        partial = folder / "port.new"
-        partial.write_text(str(port))
-        partial.rename(folder / "port")
-        await asyncio.Event().wait()
+    certificates, notes = Certificates(folder, Metrics().certificates()), Notes()
+    served = {path: notes.clocked(endpoint) for path, endpoint in endpoints().items()}
+    with ended_by_signals() as ended:
+        async with SERVERS[name](served, certificates, port) as bound:
+            partial = folder / "port.new"
+            partial.write_text(str(bound))
+            partial.rename(folder / (str(os.getpid()) if port else "port"))
+            await ended.wait()
+    notes.write(folder / f"{os.getpid()}.json", CONNECTIONS)
 
 
 if __name__ == "__main__":
-    uvloop.run(run(sys.argv[1], Path(sys.argv[2])))
+    name, folder, port = sys.argv[1], Path(sys.argv[2]), int("".join(sys.argv[3:]) or 0)
+    event_loop.run(lambda: run(name, folder, port))

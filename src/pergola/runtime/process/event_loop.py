@@ -1,11 +1,20 @@
 """The event loop of a process: uvloop, with one of its faults worked around."""
 
 import asyncio
+import gc
 import socket
 from collections.abc import Callable, Coroutine
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import uvloop
+
+YOUNG_OBJECTS: Final = 10_000
+"""Python looks for garbage whenever so many more containers were created than deleted.
+
+Its default of 700 is less than what a few decoded objects have that are worked on at the same time:
+they were looked at again and again, got old, and brought on full collections, which take 50 ms and
+more (docs/explanation/performance.md). Almost all of our garbage has no cycles.
+"""
 
 
 class EventLoop(uvloop.Loop):
@@ -36,5 +45,6 @@ class EventLoop(uvloop.Loop):
 
 def run(main: Callable[[], Coroutine[None, None, None]]) -> None:
     """Run the coroutine of a process until it ends."""
+    gc.set_threshold(YOUNG_OBJECTS)
     with asyncio.Runner(loop_factory=EventLoop) as runner:
         runner.run(main())
