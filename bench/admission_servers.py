@@ -50,6 +50,16 @@ TAINTS: Final = [
 ]
 
 
+def known_taints() -> Sequence[Taint]:
+    """Return the answer of a cache of nodes."""
+    return TAINTS
+
+
+def known_mount(_: Key) -> bool:
+    """Return the answer of a cache of ServiceAccounts."""
+    return True
+
+
 async def system_taints() -> Sequence[Taint]:
     """Return the answer of a cache of nodes."""
     return TAINTS
@@ -133,7 +143,9 @@ class Nothing:
 def endpoints() -> dict[str, Endpoint]:
     """Return all pod webhooks of a cluster with worker nodes."""
     handlers: dict[str, Handler] = {
-        projected_token_mount.PATH: projected_token_mount.ProjectedTokenMount(mounts_token, 43200),
+        projected_token_mount.PATH: projected_token_mount.ProjectedTokenMount(
+            mounts_token, 43200, known=known_mount
+        ),
         seccomp_profile.PATH: seccomp_profile.review,
         kubernetes_service_host.PATH: kubernetes_service_host.KubernetesServiceHost(
             "api.example.org"
@@ -142,6 +154,7 @@ def endpoints() -> dict[str, Endpoint]:
             system_taints,
             {"worker.gardener.cloud/system-components": "true"},
             [Toleration(key="system", operator="Exists")],
+            known=known_taints,
         ),
         pod_topology_spread_constraints.PATH: pod_topology_spread_constraints.review,
     }

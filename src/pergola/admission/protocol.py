@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 import orjson
 
 from pergola.admission.review import (
+    AtOnce,
     GroupVersionResource,
     Handler,
     Request,
@@ -79,6 +80,7 @@ class Reviewer:
     ) -> None:
         self._path = path
         self._handler = handler
+        self._at_once: AtOnce = getattr(handler, "at_once", _later)
         self._metrics = metrics
         self._budget = budget
 
@@ -91,7 +93,7 @@ class Reviewer:
             verdict = errored(HTTPStatus.BAD_REQUEST, str(error))
             return self._answered(error.version, error.uid, verdict, began)
         try:
-            outcome = self._handler(asked.request)
+            outcome = self._at_once(asked.request) or self._handler(asked.request)
         except Exception as error:  # a bug in a handler must not stop the server
             outcome = self._failed(error)
         if isinstance(outcome, Verdict):
@@ -149,6 +151,12 @@ class Reviewer:
                 changed=[edit.path for edit in verdict.edits],
             )
         return answer
+
+
+def _later(request: Request) -> Verdict | None:
+    """Know nothing at once."""
+    del request
+    return None
 
 
 def read_review(content_type: str, body: bytes) -> Asked:

@@ -91,6 +91,13 @@ Handler = Callable[[Request], Verdict | Awaitable[Verdict]]
 """A pure function if possible; one that has to wait returns an awaitable."""
 
 
+AtOnce = Callable[[Request], Verdict | None]
+"""The method `at_once` of a handler that seldom has to wait: None if it has to.
+
+Each awaited review costs a task, and its object stays until the task has run.
+"""
+
+
 def allowed(message: str = "", *, because: str = "", warnings: tuple[str, ...] = ()) -> Verdict:
     """Allow the request unchanged."""
     return Verdict(message=message, because=because or message, warnings=warnings)

@@ -57,6 +57,14 @@ class DocumentLookups:
         self._namespace = namespace
         self._system_nodes = {"matchLabels": dict(system_nodes or {})}
 
+    def known_mount(self, account: Key) -> bool | None:
+        """Return None: the other method answers."""
+        return None
+
+    def known_taints(self) -> Sequence[Taint] | None:
+        """Return None: the other method answers."""
+        return None
+
     async def mounts_token(self, account: Key) -> bool:
         """Return whether a ServiceAccount mounts its token into pods."""
         found = self.find("ServiceAccount", account)

@@ -28,6 +28,14 @@ from pergola.runtime.controlling.unit import Watching
 class Lookups(Protocol):
     """The reads of all handlers; each method may raise KubeError."""
 
+    def known_mount(self, account: Key) -> bool | None:
+        """Return the same as `mounts_token`; None if that has to wait."""
+        ...
+
+    def known_taints(self) -> Sequence[Taint] | None:
+        """Return the same as `system_taints`; None if that has to wait."""
+        ...
+
     async def mounts_token(self, account: Key) -> bool:
         """Return whether a ServiceAccount mounts its token into pods."""
         ...
@@ -100,21 +108,32 @@ class ClusterLookups:
             *(self.availability.caches if availability else ()),
         )
 
+    def known_mount(self, account: Key) -> bool | None:
+        """Read from the cache."""
+        return self._accounts.get(account) if self._accounts.is_synced else None
+
+    def known_taints(self) -> Sequence[Taint] | None:
+        """Read from the cache, once for each change of a taint."""
+        if not self._nodes.is_synced:
+            return None
+        if self._taints is None:
+            self._taints = in_order(t for _, taints in self._nodes.items() for t in taints)
+        return self._taints
+
     async def mounts_token(self, account: Key) -> bool:
         """Read from the cache; live if it is missing there."""
-        known = self._accounts.get(account) if self._accounts.is_synced else None
+        known = self.known_mount(account)
         if known is not None:
             return known
         return automounts(await self._client.get(SERVICE_ACCOUNT, account))
 
     async def system_taints(self) -> Sequence[Taint]:
-        """Read from the cache, once for each change of a taint; live until it is synced."""
-        if not self._nodes.is_synced:
-            nodes = await self._client.list(NODE, labels=self._system_nodes)
-            return in_order(taint for node in nodes for taint in taints_of(node))
-        if self._taints is None:
-            self._taints = in_order(t for _, taints in self._nodes.items() for t in taints)
-        return self._taints
+        """Read from the cache; live until it is synced."""
+        known = self.known_taints()
+        if known is not None:
+            return known
+        nodes = await self._client.list(NODE, labels=self._system_nodes)
+        return in_order(taint for node in nodes for taint in taints_of(node))
 
     async def namespace(self, name: str) -> NamespaceSettings:
         """Read from the cache; live if it is missing there."""

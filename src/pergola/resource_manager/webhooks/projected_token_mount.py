@@ -10,7 +10,13 @@ from pergola.admission.webhook import Webhook, sharing
 from pergola.api.objects import JsonObject, Key
 from pergola.api.resource_manager_config.webhooks import Webhooks
 from pergola.kube.errors import KubeError
-from pergola.resource_manager.webhooks.decoding import flag_in, map_in, maps_in, text_in
+from pergola.resource_manager.webhooks.decoding import (
+    Undecodable,
+    flag_in,
+    map_in,
+    maps_in,
+    text_in,
+)
 from pergola.resource_manager.webhooks.dependencies import Dependencies
 from pergola.resource_manager.webhooks.edits import appended, verdict
 from pergola.resource_manager.webhooks.installation import Installation, absent
@@ -51,7 +57,8 @@ def webhooks(config: Webhooks, dependencies: Dependencies) -> list[Webhook]:
     seconds = config.projected_token_mount.expiration_seconds
     if seconds is None:
         seconds = DEFAULT_EXPIRATION_SECONDS
-    handler = ProjectedTokenMount(dependencies.lookups.mounts_token, seconds)
+    lookups = dependencies.lookups
+    handler = ProjectedTokenMount(lookups.mounts_token, seconds, known=lookups.known_mount)
     return sharing(handler, registrations(dependencies.installation))
 
 
@@ -61,27 +68,51 @@ class ProjectedTokenMount:
     Args:
         mounts_token: called once for each pod with a ServiceAccount other than `default`.
         expiration_seconds: of the tokens of pods without an annotation.
+        known: the same as `mounts_token` without waiting; None if that is necessary.
     """
 
     def __init__(
-        self, mounts_token: MountsToken, expiration_seconds: int = DEFAULT_EXPIRATION_SECONDS
+        self,
+        mounts_token: MountsToken,
+        expiration_seconds: int = DEFAULT_EXPIRATION_SECONDS,
+        *,
+        known: Callable[[Key], bool | None] = lambda _: None,
     ) -> None:
         self._mounts_token = mounts_token
+        self._known = known
         self._expiration = expiration_seconds
 
     async def __call__(self, request: Request) -> Verdict:
         """Mount a token into all containers except ephemeral ones."""
         return await PODS.answer_later(request, lambda pod: self._decide(pod, request.namespace))
 
-    async def _decide(self, pod: JsonObject, namespace: str) -> Verdict:
-        name = text_in(pod, "spec", "serviceAccountName")
-        if name in ("", "default"):
-            return allowed(because="the pod has no ServiceAccount of its own")
-        account = Key(namespace, name)
+    def at_once(self, request: Request) -> Verdict | None:
+        """Do the same if the ServiceAccount is known; None otherwise."""
+        if not isinstance(request.object, dict):
+            return None
         try:
-            mounts_token = await self._mounts_token(account)
-        except KubeError as error:
-            return refused(error, f"projected-token-mount: cannot read ServiceAccount {account}")
+            account = _account_of(request.object, request.namespace)
+        except Undecodable:
+            return None
+        mounts = self._known(account) if account is not None else False
+        if mounts is None:
+            return None
+        return PODS.answer(request, lambda pod: self._decided(pod, account, mounts_token=mounts))
+
+    async def _decide(self, pod: JsonObject, namespace: str) -> Verdict:
+        account = _account_of(pod, namespace)
+        mounts_token = False
+        if account is not None:
+            try:
+                mounts_token = await self._mounts_token(account)
+            except KubeError as error:
+                text = f"projected-token-mount: cannot read ServiceAccount {account}"
+                return refused(error, text)
+        return self._decided(pod, account, mounts_token=mounts_token)
+
+    def _decided(self, pod: JsonObject, account: Key | None, *, mounts_token: bool) -> Verdict:
+        if account is None:
+            return allowed(because="the pod has no ServiceAccount of its own")
         if mounts_token:
             return allowed(because=f"ServiceAccount {account} mounts its token by itself")
         return self._mount(pod, f"ServiceAccount {account} does not mount its token by itself")
@@ -110,6 +141,12 @@ class ProjectedTokenMount:
             return None
         seconds = int(text)
         return seconds if -(2**63) <= seconds < 2**63 else None
+
+
+def _account_of(pod: JsonObject, namespace: str) -> Key | None:
+    """Return the ServiceAccount of a pod; None if it is the default one."""
+    name = text_in(pod, "spec", "serviceAccountName")
+    return None if name in ("", "default") else Key(namespace, name)
 
 
 def _mounted(pod: JsonObject, expiration: int, because: str) -> Verdict:

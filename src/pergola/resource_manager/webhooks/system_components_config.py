@@ -60,6 +60,9 @@ SystemTaints: TypeAlias = Callable[[], Awaitable[Sequence[Taint]]]
 """Return the taints of the nodes for system components, as `in_order` sorts; raises KubeError."""
 
 
+_LEFT: Final = allowed(because="a DaemonSet decides where its pods run")
+
+
 def registrations(installation: Installation) -> list[Registration]:
     """Return the entry: creation of pods; in a runtime cluster only in labelled namespaces.
 
@@ -97,7 +100,10 @@ def webhooks(config: Webhooks, dependencies: Dependencies) -> list[Webhook]:
     """Return the webhook."""
     settings = config.system_components_config
     handler = SystemComponentsConfig(
-        dependencies.lookups.system_taints, settings.pod_node_selector, settings.pod_tolerations
+        dependencies.lookups.system_taints,
+        settings.pod_node_selector,
+        settings.pod_tolerations,
+        known=dependencies.lookups.known_taints,
     )
     return sharing(handler, registrations(dependencies.installation))
 
@@ -109,6 +115,7 @@ class SystemComponentsConfig:
         system_taints: called for each pod; a list is rendered only once.
         node_selector: added to the node selector of pods.
         tolerations: added to the tolerations of pods.
+        known: the same as `system_taints` without waiting; None if that is necessary.
     """
 
     def __init__(
@@ -116,8 +123,11 @@ class SystemComponentsConfig:
         system_taints: SystemTaints,
         node_selector: Mapping[str, str],
         tolerations: Iterable[Toleration] = (),
+        *,
+        known: Callable[[], Sequence[Taint] | None] = lambda: None,
     ) -> None:
         self._system_taints = system_taints
+        self._known = known
         self._node_selector = {
             name: Edit("add", pointer((*_NODE_SELECTOR, name)), value, _SELECTOR_BECAUSE)
             for name, value in node_selector.items()
@@ -131,13 +141,26 @@ class SystemComponentsConfig:
         """Place the pod, unless a DaemonSet does."""
         return await PODS.answer_later(request, self._decide)
 
+    def at_once(self, request: Request) -> Verdict | None:
+        """Do the same if the taints are known; None otherwise."""
+        taints = self._known()
+        if taints is None:
+            return None
+        return PODS.answer(request, lambda pod: self._place(pod, taints))
+
     async def _decide(self, pod: JsonObject) -> Verdict:
         if _is_of_daemon_set(pod):
-            return allowed(because="a DaemonSet decides where its pods run")
+            return _LEFT
         try:
-            wanted = self._with(await self._system_taints())
+            taints = await self._system_taints()
         except KubeError as error:
             return refused(error, "system-components-config: cannot list the nodes")
+        return self._place(pod, taints)
+
+    def _place(self, pod: JsonObject, taints: Sequence[Taint]) -> Verdict:
+        if _is_of_daemon_set(pod):
+            return _LEFT
+        wanted = self._with(taints)
         if not map_in(pod, "spec"):
             raise Undecodable(("spec",), "a map", None)
         chosen = map_in(pod, *_NODE_SELECTOR)

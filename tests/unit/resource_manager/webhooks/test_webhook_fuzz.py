@@ -43,6 +43,14 @@ PANICS: Final = "controller_runtime_webhook_panics_total"
 class KnownCluster:
     """The lookups of a cluster in which everything exists."""
 
+    def known_mount(self, account: Key) -> bool | None:
+        """Return None: the other method answers."""
+        return None
+
+    def known_taints(self) -> Sequence[Taint] | None:
+        """Return None: the other method answers."""
+        return None
+
     async def mounts_token(self, account: Key) -> bool:
         return account.name != "robot"
 

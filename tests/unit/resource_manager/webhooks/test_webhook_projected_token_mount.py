@@ -207,3 +207,15 @@ async def test_containers_that_mount_something_there_are_skipped(path: str) -> N
 async def test_a_second_pass_adds_nothing() -> None:
     given = web()
     assert (await reviewed(patched(given, await reviewed(given)))).edits == ()
+
+
+@pytest.mark.parametrize("mounts", [True, False])
+async def test_a_known_account_is_answered_without_waiting_and_alike(*, mounts: bool) -> None:
+    waiting = ProjectedTokenMount(Accounts(web=mounts).mounts_token)
+    prompt = ProjectedTokenMount(Accounts().mounts_token, known=lambda _: mounts)
+    unnamed = {**web(), "spec": {"serviceAccountName": 1}}
+    for given in (web(), pod()):
+        request = review_of(given)
+        assert prompt.at_once(request) == await waiting(request)
+    assert waiting.at_once(review_of(web())) is None
+    assert prompt.at_once(review_of(unnamed)) is None

@@ -200,3 +200,17 @@ def test_taints_become_tolerations(taint: JsonObject, toleration: JsonObject | N
 def test_a_node_without_taints_has_none() -> None:
     assert taints_of({"kind": "Node", "spec": {}}) == ()
     assert taints_of({"kind": "Node", "spec": {"taints": None}}) == ()
+
+
+async def test_known_taints_are_answered_without_waiting_and_alike() -> None:
+    taints = in_order([Taint("a", "1", "NoSchedule"), Taint("b", "", "NoExecute")])
+    waiting = handler(*taints, selector={"pool": "system"}, tolerations=[C])
+
+    async def never() -> Sequence[Taint]:
+        raise AssertionError("the taints are known")
+
+    prompt = SystemComponentsConfig(never, {"pool": "system"}, [C], known=lambda: taints)
+    for given in (pod(), {**pod(), "spec": "broken"}):
+        request = review_of(given)
+        assert prompt.at_once(request) == await waiting(request)
+        assert waiting.at_once(request) is None
