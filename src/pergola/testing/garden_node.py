@@ -10,6 +10,7 @@ from pergola.kube.yaml import dump
 from pergola.sandbox import WITH_NODE, Sandbox, binaries, start
 from pergola.sandbox.images import build
 from pergola.sandbox.images.catalogue import GARDEN_IMAGES, named
+from pergola.sandbox.node.image_import import import_offers
 from pergola.sandbox.on_demand import (
     GARDENER_ADMISSION_CONTROLLER,
     GARDENER_APISERVER,
@@ -49,8 +50,12 @@ async def garden_node(name: str, progress: Progress = silent) -> AsyncGenerator[
     await asyncio.to_thread(build.build, named(GARDEN_IMAGES), progress)
     sandbox = await start(name, components=WITH_NODE, progress=progress)
     try:
-        progress("installing the operator with Helm")
-        await asyncio.to_thread(install_operator, sandbox)
+        progress("importing images, and installing the operator with Helm")
+        # Later, each import would be between two tasks of the Garden that wait for its pods.
+        await asyncio.gather(
+            import_offers(sandbox.directory, named(GARDEN_IMAGES)),
+            asyncio.to_thread(install_operator, sandbox),
+        )
         yield sandbox
     finally:
         await sandbox.stop()
