@@ -55,6 +55,7 @@ PATIENCE: Final = 900.0
 RECONCILE: Final = {"metadata": {"annotations": {"gardener.cloud/operation": "reconcile"}}}
 CARE: Final = {"controller": "garden-care"}
 HOUR: Final = 3600.0
+_QUIET_SECONDS: Final = 15.0
 HEADINGS: Final = ("what happens", "seconds", "critical path", "ratio", "reads", "writes", "CPU s")
 
 
@@ -161,14 +162,14 @@ class Meter:
 
 
 async def rest(client: Client, operator: Operator, stop: Callable[[], None], period: float) -> str:
-    """Measure a quiet period; return what it amounts to in an hour.
+    """Measure a quiet period, which begins when nothing is requested; return an hour of it.
 
     A watch is renewed once an hour, so few renewals fall into the period: each of them counts once.
 
     Args:
         stop: Ends the operator's process, after which its watches are missing.
     """
-    before = await operator.counts()
+    before = await _quiet(operator)
     await asyncio.sleep(period)
     spent = (await operator.counts()).since(before)
     watches = await _watches(client)
@@ -176,10 +177,22 @@ async def rest(client: Client, operator: Operator, stop: Callable[[], None], per
     watches -= await _watches(client)
     requests = (spent.reads + spent.writes - spent.probes) * HOUR / period
     return (
-        f"an hour at rest, by {period:.0f} s: {requests:.0f} requests, besides the health requests "
-        f"of care ({spent.probes} in that time) and {watches} renewals of watches; "
+        f"an hour at rest, by {period:.0f} s with {spent.reads} reads and {spent.writes} writes: "
+        f"{requests:.0f} requests, besides the health requests of care ({spent.probes} of these "
+        f"reads) and {watches} renewals of watches; "
         f"{spent.cpu * HOUR / period:.1f} CPU s"
     )
+
+
+async def _quiet(operator: Operator) -> Counts:
+    """Return the counts once the events and reports of the last reconciliation are written."""
+    before = await operator.counts()
+    while True:
+        await asyncio.sleep(_QUIET_SECONDS)
+        now = await operator.counts()
+        if (now.reads - now.probes, now.writes) == (before.reads - before.probes, before.writes):
+            return now
+        before = now
 
 
 async def _watches(client: Client) -> int:
