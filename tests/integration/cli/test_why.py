@@ -14,6 +14,7 @@ import pytest
 from pergola.api import marks
 from pergola.api.cluster_api import MANAGED_BY
 from pergola.api.extensions_v1alpha1 import NETWORK
+from pergola.api.infrastructure_v1alpha1 import INFRASTRUCTURE
 from pergola.api.kinds import CONFIG_MAP, NAMESPACE, SECRET
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
@@ -348,6 +349,31 @@ async def test_a_network_waits_for_its_extension_and_then_reports_its_error(
     (finding,) = found["findings"]
     assert "no such zone (ERR_CONFIGURATION_PROBLEM)" in finding["problem"]
     assert found["next"] == "correct the field that the message names"
+
+
+async def test_a_newcomer_reads_why_an_infrastructure_failed_and_what_to_do(
+    cluster_client: Client, namespace: str, asker: Asker
+) -> None:
+    await install_extension_crds(cluster_client)
+    infrastructure: JsonObject = {
+        "apiVersion": INFRASTRUCTURE.api_version,
+        "kind": INFRASTRUCTURE.kind,
+        "metadata": {"name": "demo", "namespace": namespace},
+        "spec": {"type": namespace, "region": "eu-west-1", "secretRef": {"name": "account"}},
+    }
+    await cluster_client.create(infrastructure)
+    error = {"description": "may not create a VPC", "codes": ["ERR_INFRA_UNAUTHORIZED"]}
+    now = "2026-01-01T00:00:00Z"
+    operation = {"type": "Create", "state": "Error", "progress": 50, "lastUpdateTime": now}
+    status = {"lastError": error, "lastOperation": {**operation, "description": "tried"}}
+    key = Key(namespace, "demo")
+    await cluster_client.patch(INFRASTRUCTURE, key, {"status": status}, subresource="status")
+
+    text = await asker.text("infrastructures.extensions.gardener.cloud", "demo")
+    head, *lines = text.splitlines()
+    assert head.startswith(f"Infrastructure {namespace}/demo is")
+    assert any("may not create a VPC (ERR_INFRA_UNAUTHORIZED)" in line for line in lines)
+    assert any(line.startswith("Next: ") for line in lines)
 
 
 async def test_a_manifest_of_a_pod_shows_what_the_registered_webhooks_would_change(
