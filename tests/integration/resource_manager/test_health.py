@@ -8,6 +8,7 @@ from pergola.api import marks
 from pergola.api.kinds import CONFIG_MAP, DAEMON_SET, DEPLOYMENT, POD, SERVICE, STATEFUL_SET
 from pergola.api.objects import GroupVersionKind, JsonObject, maps_at
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
+from pergola.resource_manager.controllers import health
 from pergola.testing.objects import definition, warning
 from pergola.testing.world import World, condition, has, is_ready, message
 
@@ -52,7 +53,10 @@ async def test_a_resource_without_objects_is_healthy(world: World) -> None:
     assert condition(done, "ResourcesHealthy") == ("True", "ResourcesHealthy")
 
 
-async def test_objects_are_recorded_first_and_then_the_run_with_its_verdict(world: World) -> None:
+async def test_objects_are_recorded_first_and_then_the_run_with_its_verdict(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(health, "SETTLE_SECONDS", 60.0)  # however slow the API server is
     await world.start()
     await world.create("demo", world.config_map("a"))
     await world.healthy("demo")
