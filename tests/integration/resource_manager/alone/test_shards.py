@@ -21,6 +21,7 @@ from pergola.testing.instances import Instance, Instances
 from pergola.testing.recording_proxy import RecordingProxy
 from pergola.testing.shard_history import History
 from pergola.testing.sharder import ring, sharder
+from pergola.testing.waiting import PATIENCE
 from pergola.testing.world import RecordingClient, World
 
 COUNT = 30
@@ -187,6 +188,7 @@ async def test_a_killed_and_a_paused_replica_never_write_to_what_others_have(
     await shards.until_assigned("steady", "added")
     paused.resume()
 
-    assert await paused.process.wait() != 0
+    async with asyncio.timeout(PATIENCE):
+        assert await paused.process.wait() != 0
     await shards.converged(2)
     assert await shards.violations() == []
