@@ -9,6 +9,9 @@ from pergola.api.schema.validate import Finding, child, item
 
 _NAME: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _DNS_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_DNS_SUBDOMAIN: Final = re.compile(
+    r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
+)
 _NOT_A_KEY: Final = 'must be a label key like "example.org/name"'
 _NOT_A_VALUE: Final = (
     "must be a label value: at most 63 letters, digits, dots, dashes and underscores, "
@@ -28,8 +31,8 @@ def is_label_key(text: str) -> bool:
 
 
 def is_dns_subdomain(text: str) -> bool:
-    """Return whether the text is a lower-case domain name."""
-    return len(text) <= 253 and all(map(is_dns_label, text.split(".")))
+    """Return whether most objects can have this name; only the whole has a limit of length."""
+    return len(text) <= 253 and _DNS_SUBDOMAIN.fullmatch(text) is not None
 
 
 def is_dns_label(text: str) -> bool:

@@ -26,6 +26,18 @@ def test_texts_that_are_not_label_keys(text: str) -> None:
     assert not rules.is_label_key(text)
 
 
+@pytest.mark.parametrize("text", ["a", "a-b.c9", "x" * 64, "x" * 253])
+def test_names_of_most_objects(text: str) -> None:
+    assert rules.is_dns_subdomain(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "a.", ".a", "a..b", "-a", "a-.b", "A", "a_b", "x" * 254, "a\n"]
+)
+def test_texts_that_are_no_names_of_objects(text: str) -> None:
+    assert not rules.is_dns_subdomain(text)
+
+
 def requirement(**changes: Any) -> LabelSelector:
     content = {"key": "a", "operator": "In", "values": ["b"]} | changes
     return LabelSelector(match_expressions=[LabelSelectorRequirement(**content)])
