@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import orjson
@@ -19,23 +20,26 @@ class Instance:
 
     async def kill(self) -> None:
         """Kill it with SIGKILL, and wait until it is dead."""
-        if self.process.returncode is None:
-            self.process.send_signal(signal.SIGKILL)
+        self._signal(signal.SIGKILL)
         await self.process.wait()
 
     def pause(self) -> None:
-        """Stop it where it is, as a machine without time for it would."""
-        self.process.send_signal(signal.SIGSTOP)
+        """Stop it where it is, as a machine without time for it would, unless it has ended."""
+        self._signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Let it go on after a pause."""
-        self.process.send_signal(signal.SIGCONT)
+        """Let it go on after a pause, unless it has ended."""
+        self._signal(signal.SIGCONT)
 
     async def end(self) -> int:
         """Ask it to end, and return its exit code."""
         if self.process.returncode is None:
             self.process.terminate()
         return await self.process.wait()
+
+    def _signal(self, number: int) -> None:
+        with suppress(ProcessLookupError):
+            self.process.send_signal(number)
 
 
 class Instances:
