@@ -99,6 +99,7 @@ def materials(epoch: int) -> dict[str, Any]:
             epoch=epoch,
         )
     )
+    found["metadata"]["component"]["version"] = __version__
     found["metadata"]["timestamp"] = datetime.fromtimestamp(epoch, UTC).isoformat()
     for component in found["components"]:
         if text := licence(component["name"]):

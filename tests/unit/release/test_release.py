@@ -83,6 +83,7 @@ def test_the_bill_of_materials_has_each_required_package_and_its_licence(
     bill: dict[str, Any] = json.loads(files[f"pergola-{__version__}.cdx.json"].read_text())
     listed = files[f"pergola-{__version__}-licences.txt"].read_text().splitlines()
 
+    assert bill["metadata"]["component"]["version"] == __version__
     licences = {each["name"]: each.get("licenses") for each in bill["components"]}
     needed = required(NAME) - {NAME}
     assert needed <= licences.keys()
