@@ -2,7 +2,8 @@
 # its venv module; all the rest comes from the package registry into .venv, once.
 
 PYTHON ?= python3
-JOBS ?= 2
+# Tests wait as well as compute: three workers keep two cores busy.
+JOBS ?= 3
 ARGS ?=
 BIN := .venv/bin
 READY := .venv/.ready
