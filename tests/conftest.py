@@ -6,7 +6,6 @@
 import asyncio
 import gc
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import settings
@@ -15,6 +14,7 @@ from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.sandbox import Sandbox
 from pergola.testing.deployed_manager import install, turn
+from pergola.testing.shared import in_thread
 
 NIGHTLY_EXAMPLES = 20_000
 LONG = 900.0
@@ -69,8 +69,8 @@ def deployed_manager(node_sandbox: Sandbox) -> Sandbox:
         async with Client.connect(load(node_sandbox.kubeconfig)) as client:
             await install(client)
 
-    with turn(node_sandbox, exclusive=False), ThreadPoolExecutor(max_workers=1) as thread:
-        thread.submit(asyncio.run, install_chart()).result()
+    with turn(node_sandbox, exclusive=False):
+        in_thread(install_chart())
     return node_sandbox
 
 

@@ -1,10 +1,6 @@
 """Fixtures: a separate cluster as the Shoot, and source and target clusters of tokens."""
 
-import asyncio
-import os
-import secrets
 from collections.abc import AsyncIterator, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -12,17 +8,16 @@ import pytest
 from pergola.api.objects import JsonObject
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
-from pergola.sandbox import Sandbox, start, stop
+from pergola.sandbox import Sandbox
+from pergola.testing.shared import private
 from pergola.testing.token_clusters import Clusters, token_clusters
 
 
 @pytest.fixture(scope="session")
 def shoot_sandbox() -> Iterator[Sandbox]:
     """Yield the Shoot's sandbox, one per test process, in which tests run one after another."""
-    name = f"shoot-{os.getpid()}-{secrets.token_hex(3)}"
-    with ThreadPoolExecutor(max_workers=1) as thread:
-        yield thread.submit(asyncio.run, start(name)).result()
-        thread.submit(asyncio.run, stop(name)).result()
+    with private() as own:
+        yield own
 
 
 @pytest.fixture

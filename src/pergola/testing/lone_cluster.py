@@ -4,11 +4,8 @@ It has only etcd and the API server, so that Pods are exactly as the tests make 
 of pytest-xdist has one of its own, in which its tests run one after another.
 """
 
-import asyncio
-import os
 import secrets
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 
 import pytest
@@ -17,17 +14,16 @@ from pergola.api.kinds import NAMESPACE, NODE
 from pergola.api.objects import Key
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
-from pergola.sandbox import API_ONLY, Sandbox, start, stop
+from pergola.sandbox import API_ONLY, Sandbox
+from pergola.testing.shared import private
 from pergola.testing.world import RecordingClient
 
 
 @pytest.fixture(scope="session")
 def lone_sandbox() -> Iterator[Sandbox]:
     """Yield a control plane for one worker."""
-    name = f"alone-{os.getpid()}-{secrets.token_hex(3)}"
-    with ThreadPoolExecutor(max_workers=1) as thread:
-        yield thread.submit(asyncio.run, start(name, components=API_ONLY)).result()
-        thread.submit(asyncio.run, stop(name)).result()
+    with private(API_ONLY) as own:
+        yield own
 
 
 @pytest.fixture

@@ -6,13 +6,15 @@ import fcntl
 import os
 import secrets
 import sys
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
 
+from pergola.kube.client import Client
+from pergola.kube.kubeconfig import load
 from pergola.sandbox import ALL, Components, Sandbox, SandboxError, find, start, stop
 from pergola.sandbox.directory import root
 from pergola.sandbox.images.catalogue import named
@@ -29,7 +31,9 @@ def shared_sandbox(purpose: str, owner: int, components: Components) -> Sandbox:
     """
     name = _name(purpose, owner)
     with _lock(root() / f"{name}.starting"):
-        return find(name) or _run(start(name, components=components, owner=owner, progress=_print))
+        return find(name) or in_thread(
+            start(name, components=components, owner=owner, progress=_print)
+        )
 
 
 def require_node() -> None:
@@ -61,20 +65,47 @@ def stop_shared(owner: int) -> None:
     for file in root().glob("*.starting"):
         user = int(file.stem.rpartition("-")[2])
         if user == owner:
-            _run(stop(file.stem))
+            in_thread(stop(file.stem))
         if user == owner or ProcessId.of(user) is None:
             file.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
-def private(components: Components = ALL) -> Iterator[Sandbox]:
-    """Yield a private sandbox, which ends with the context."""
+def private(
+    components: Components = ALL,
+    *,
+    prepare: Callable[[Client], Coroutine[Any, Any, None]] | None = None,
+    apiserver_flags: tuple[str, ...] = (),
+) -> Iterator[Sandbox]:
+    """Start a private sandbox, which is stopped when the context ends.
+
+    Args:
+        prepare: is run once with an administrator's client, before the sandbox is yielded.
+        apiserver_flags: further flags of kube-apiserver.
+    """
     name = f"private-{os.getpid()}-{secrets.token_hex(3)}"
-    own = _run(start(name, components=components, progress=_print))
+    own = in_thread(
+        start(name, components=components, apiserver_flags=apiserver_flags, progress=_print)
+    )
     try:
+        if prepare:
+            in_thread(_prepared(own, prepare))
         yield own
     finally:
-        _run(stop(name))
+        in_thread(stop(name))
+
+
+def in_thread(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine in an event loop of its own, even if the test's loop is running."""
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        return thread.submit(asyncio.run, work).result()
+
+
+async def _prepared(
+    sandbox: Sandbox, prepare: Callable[[Client], Coroutine[Any, Any, None]]
+) -> None:
+    async with Client.connect(load(sandbox.kubeconfig)) as client:
+        await prepare(client)
 
 
 def _name(purpose: str, owner: int) -> str:
@@ -86,12 +117,6 @@ def _lock(path: Path) -> Iterator[None]:
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
-
-
-def _run(work: Coroutine[Any, Any, T]) -> T:
-    # In a thread, because the test's own event loop may be running.
-    with ThreadPoolExecutor(max_workers=1) as thread:
-        return thread.submit(asyncio.run, work).result()
 
 
 def _print(line: str) -> None:

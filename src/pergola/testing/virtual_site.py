@@ -2,10 +2,8 @@
 
 import asyncio
 import base64
-import os
 import secrets
 from collections.abc import AsyncIterator, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
@@ -20,9 +18,10 @@ from pergola.kube.yaml import dump, parse
 from pergola.operator.components.gardener_access import EXTERNAL, INTERNAL
 from pergola.operator.components.virtual_access import requests_token
 from pergola.pki import Authority, Token, kubeconfig
-from pergola.sandbox import API_ONLY, Sandbox, start, stop
+from pergola.sandbox import API_ONLY, Sandbox
 from pergola.sandbox.directory import write
 from pergola.sandbox.files import LIFETIME
+from pergola.testing.shared import private
 
 ROBOT: Final = Key("default", "robot")
 """The ServiceAccount whose tokens the operator gets."""
@@ -132,12 +131,8 @@ class VirtualSite:
 @pytest.fixture(scope="module")
 def virtual_sandbox() -> Iterator[Sandbox]:
     """Etcd and an API server of their own, with an administrator `robot`."""
-    name = f"virtual-{os.getpid()}-{secrets.token_hex(3)}"
-    with ThreadPoolExecutor(max_workers=1) as thread:
-        sandbox = thread.submit(asyncio.run, start(name, components=API_ONLY)).result()
-        thread.submit(asyncio.run, _prepare(sandbox)).result()
-        yield sandbox
-        thread.submit(asyncio.run, stop(name)).result()
+    with private(API_ONLY, prepare=_prepare) as own:
+        yield own
 
 
 @pytest.fixture
@@ -149,7 +144,7 @@ async def virtual_site(runtime: Client, virtual_sandbox: Sandbox) -> AsyncIterat
         await site.withdraw()
 
 
-async def _prepare(sandbox: Sandbox) -> None:
+async def _prepare(client: Client) -> None:
     binding: JsonObject = {
         **_manifest(CLUSTER_ROLE_BINDING, Key("", ROBOT.name)),
         "roleRef": {
@@ -159,9 +154,8 @@ async def _prepare(sandbox: Sandbox) -> None:
         },
         "subjects": [{"kind": "ServiceAccount", **ROBOT._asdict()}],
     }
-    async with Client.connect(load(sandbox.kubeconfig)) as client:
-        await client.create(_manifest(SERVICE_ACCOUNT, ROBOT))
-        await client.create(binding)
+    await client.create(_manifest(SERVICE_ACCOUNT, ROBOT))
+    await client.create(binding)
 
 
 def _manifest(gvk: GroupVersionKind, key: Key, **metadata: object) -> JsonObject:

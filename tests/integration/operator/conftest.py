@@ -3,11 +3,7 @@
 A Garden and its webhooks are for a whole cluster: tests in one cluster run one after another.
 """
 
-import asyncio
-import os
-import secrets
 from collections.abc import AsyncIterator, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -18,7 +14,7 @@ from pergola.api.objects import JsonObject, Key
 from pergola.api.operator_v1alpha1 import EXTENSION, GARDEN
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import ClusterConfig, load
-from pergola.sandbox import API_ONLY, Sandbox, start, stop
+from pergola.sandbox import API_ONLY, Sandbox
 from pergola.testing.crds import (
     install_crds,
     install_garden_extension_crds,
@@ -29,6 +25,7 @@ from pergola.testing.garden_fixture import garden_world
 from pergola.testing.operator_chart import ACCOUNT, OperatorChart
 from pergola.testing.operator_site import OperatorSite
 from pergola.testing.service_accounts import service_account_config, until_granted
+from pergola.testing.shared import private
 from pergola.testing.world import RecordingClient, World
 
 __all__ = ["garden_world"]
@@ -57,12 +54,8 @@ def small_keys() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def garden_sandbox() -> Iterator[Sandbox]:
     """etcd and an API server with the operator's kinds and the namespace `garden`."""
-    name = f"garden-{os.getpid()}-{secrets.token_hex(3)}"
-    with ThreadPoolExecutor(max_workers=1) as thread:
-        sandbox = thread.submit(asyncio.run, start(name, components=API_ONLY)).result()
-        thread.submit(asyncio.run, _prepare(sandbox)).result()
-        yield sandbox
-        thread.submit(asyncio.run, stop(name)).result()
+    with private(API_ONLY, prepare=_prepare) as own:
+        yield own
 
 
 @pytest.fixture
@@ -101,16 +94,15 @@ async def world(
     await found.stop()
 
 
-async def _prepare(sandbox: Sandbox) -> None:
+async def _prepare(client: Client) -> None:
     namespace: JsonObject = {
         "apiVersion": "v1",
         "kind": "Namespace",
         "metadata": {"name": "garden"},
     }
-    async with Client.connect(load(sandbox.kubeconfig)) as client:
-        await install_operator_crds(client)
-        await install_garden_extension_crds(client)
-        await client.create(namespace)
+    await install_operator_crds(client)
+    await install_garden_extension_crds(client)
+    await client.create(namespace)
 
 
 @pytest.fixture

@@ -6,10 +6,7 @@ runtime cluster as well: its Deployment carries the marks.
 
 import asyncio
 import base64
-import os
-import secrets
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -44,13 +41,14 @@ from pergola.operator.rotation.encryption.kinds import NotServed, kinds_of
 from pergola.operator.rotation.encryption.rewrite import KEY_NAME, Rewriter
 from pergola.operator.rotation.encryption.situation import Situation
 from pergola.operator.rotation.encryption.tasks import label, snapshot, unlabel
-from pergola.sandbox import API_ONLY, Sandbox, start, stop
+from pergola.sandbox import API_ONLY, Sandbox
 from pergola.secrets_manager import Generated, ManagedSecret
 from pergola.testing.crds import install_operator_crds
 from pergola.testing.dying import killed_after
 from pergola.testing.garden import landscape
 from pergola.testing.garden_run import garden_run
 from pergola.testing.gardens import MINIMAL
+from pergola.testing.shared import private
 from pergola.testing.world import RecordingClient
 
 LOCAL = Key("", "minimal")
@@ -134,13 +132,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """etcd and an API server for the tests of this module."""
     file = tmp_path_factory.mktemp("encryption") / "configuration.yaml"
     file.write_text(served(with_keys()))
-    name = f"encryption-{os.getpid()}-{secrets.token_hex(3)}"
     flags = (f"--encryption-provider-config={file}",)
-    with ThreadPoolExecutor(max_workers=1) as thread:
-        starting = start(name, components=API_ONLY, apiserver_flags=flags)
-        sandbox = thread.submit(asyncio.run, starting).result()
-        yield Cluster(sandbox, file)
-        thread.submit(asyncio.run, stop(name)).result()
+    with private(API_ONLY, apiserver_flags=flags) as own:
+        yield Cluster(own, file)
 
 
 @pytest.fixture

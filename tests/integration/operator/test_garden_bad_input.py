@@ -7,10 +7,8 @@ out. That is far enough to see that it was accepted.
 import asyncio
 import base64
 import os
-import secrets
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
@@ -46,12 +44,13 @@ from pergola.operator.virtual_cluster import VirtualCluster
 from pergola.resource_manager.registration import garden_webhooks
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
-from pergola.sandbox import API_ONLY, Sandbox, start, stop
+from pergola.sandbox import API_ONLY, Sandbox
 from pergola.testing.cluster_config import NOWHERE, cluster_config
 from pergola.testing.crds import install_crds, install_operator_crds, serve
 from pergola.testing.garden_world import configuration, example, managed_secrets, operator
 from pergola.testing.gardens import GARDENER, RUNTIME, SERVER, VIRTUAL, with_values
 from pergola.testing.operator_site import OperatorSite
+from pergola.testing.shared import private
 from pergola.testing.waiting import running, settled, until, until_gone
 
 LOCAL = Key("", "local")
@@ -91,11 +90,8 @@ SEED_CRD: JsonObject = {
 @pytest.fixture(scope="module")
 def own_sandbox() -> Iterator[Sandbox]:
     """etcd and an API server for the tests of this module."""
-    name = f"bad-input-{os.getpid()}-{secrets.token_hex(3)}"
-    with ThreadPoolExecutor(max_workers=1) as thread:
-        sandbox = thread.submit(asyncio.run, start(name, components=API_ONLY)).result()
-        yield sandbox
-        thread.submit(asyncio.run, stop(name)).result()
+    with private(API_ONLY) as own:
+        yield own
 
 
 @pytest.fixture

@@ -4,32 +4,25 @@ Without scheduler and nodes: pods stay as they were admitted. A registration is 
 hence every worker of pytest-xdist has its own, in which its tests run one after another.
 """
 
-import asyncio
-import os
-import secrets
 from collections.abc import AsyncIterator, Iterator
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
-from pergola.sandbox import API_ONLY, Sandbox, start, stop
+from pergola.sandbox import API_ONLY, Sandbox
 from pergola.sandbox.components import CONTROLLER_MANAGER
 from pergola.testing.ports import held_port
+from pergola.testing.shared import in_thread, private
 from pergola.testing.webhook_site import HOME, WebhookSite, definitions
 
 
 @pytest.fixture(scope="session")
 def webhook_sandbox() -> Iterator[Sandbox]:
     """Yield etcd, the API server, and the controllers that delete and issue tokens."""
-    name = f"webhooks-{os.getpid()}-{secrets.token_hex(3)}"
-    components = (*API_ONLY, CONTROLLER_MANAGER)
-    with ThreadPoolExecutor(max_workers=1) as thread:
-        sandbox = thread.submit(asyncio.run, start(name, components=components)).result()
-        thread.submit(asyncio.run, _prepare(sandbox)).result()
-        yield sandbox
-        thread.submit(asyncio.run, stop(name)).result()
+    with private((*API_ONLY, CONTROLLER_MANAGER)) as own:
+        in_thread(_prepare(own))
+        yield own
 
 
 @pytest.fixture(scope="session")

@@ -1,10 +1,6 @@
 """A runtime and a virtual cluster, per test process, in which tests run one after another."""
 
-import asyncio
-import os
-import secrets
 from collections.abc import AsyncIterator, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,7 +8,7 @@ import pytest
 
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import ClusterConfig, load
-from pergola.sandbox import API_ONLY, Sandbox, start, stop
+from pergola.sandbox import API_ONLY, Sandbox
 from pergola.sandbox.components import APISERVER, CONTROLLER_MANAGER, ETCD
 from pergola.testing.crds import install_garden_extension_crds, install_operator_crds
 from pergola.testing.extension_garden import (
@@ -24,6 +20,7 @@ from pergola.testing.extension_garden import (
 from pergola.testing.operator_chart import ACCOUNT, OperatorChart
 from pergola.testing.registry import TestRegistry, registry
 from pergola.testing.service_accounts import service_account_config, until_granted
+from pergola.testing.shared import in_thread, private
 
 CHART = Path(__file__).parents[4] / "charts" / "operator"
 GRANTS = ("ServiceAccount", "ClusterRole", "Role", "ClusterRoleBinding", "RoleBinding")
@@ -39,16 +36,10 @@ class Sandboxes(NamedTuple):
 @pytest.fixture(scope="session")
 def sandboxes() -> Iterator[Sandboxes]:
     """Both control planes; the runtime cluster has controllers of Kubernetes, but no nodes."""
-    name = f"extensions-{os.getpid()}-{secrets.token_hex(3)}"
-    with ThreadPoolExecutor(max_workers=1) as thread:
-        components = (ETCD, APISERVER, CONTROLLER_MANAGER)
-        runtime = thread.submit(asyncio.run, start(name, components=components)).result()
-        other = thread.submit(asyncio.run, start(f"{name}-v", components=API_ONLY)).result()
-        found = Sandboxes(runtime, other)
-        thread.submit(asyncio.run, _prepare(found)).result()
+    with private((ETCD, APISERVER, CONTROLLER_MANAGER)) as runtime, private(API_ONLY) as virtual:
+        found = Sandboxes(runtime, virtual)
+        in_thread(_prepare(found))
         yield found
-        for each in (name, f"{name}-v"):
-            thread.submit(asyncio.run, stop(each)).result()
 
 
 async def _prepare(found: Sandboxes) -> None:

@@ -9,7 +9,6 @@ import os
 import secrets
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -33,11 +32,12 @@ from pergola.kube.errors import Invalid, KubeError
 from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import parse_documents
 from pergola.runtime.clock import SystemClock
-from pergola.sandbox import API_ONLY, Sandbox, start, stop
+from pergola.sandbox import API_ONLY, Sandbox
 from pergola.testing.crds import install_extension_crds, served
 from pergola.testing.network_site import give_shoot_access
 from pergola.testing.objects import definition
 from pergola.testing.ports import held_port
+from pergola.testing.shared import private
 from pergola.testing.waiting import PATIENCE, until, until_gone
 
 EXAMPLES: Final = Path(__file__).parents[4] / "examples" / "network"
@@ -56,10 +56,8 @@ AWS: Final = "pergola.providers.aws.actuator:AwsInfrastructure"
 
 @pytest.fixture(scope="module")
 def own() -> Iterator[Sandbox]:
-    name = f"several-{os.getpid()}-{secrets.token_hex(3)}"
-    with ThreadPoolExecutor(max_workers=1) as thread:
-        yield thread.submit(asyncio.run, start(name, components=API_ONLY)).result()
-        thread.submit(asyncio.run, stop(name)).result()
+    with private(API_ONLY) as own:
+        yield own
 
 
 @pytest.fixture
