@@ -19,10 +19,15 @@ from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.kube.patches import apply_merge_patch
 from pergola.operator.components.virtual_access import access_secret
+from pergola.operator.garden.flows import reconciliation
+from pergola.operator.garden.rehearsal import Rehearsal
 from pergola.operator.garden.run import Run
 from pergola.operator.garden.seeds import SEED
+from pergola.operator.plan import Fate, Planned
+from pergola.operator.plan.doubles import RehearsedVirtualCluster
+from pergola.operator.plan.stage import Stage
 from pergola.operator.rotation.access_tokens import renew_tokens
-from pergola.operator.rotation.seeds import requests
+from pergola.operator.rotation.seeds import requests, tasks
 from pergola.operator.rotation.seeds.standing import SKIPPED_SEEDS, Request, SeedsBusy
 from pergola.operator.rotation.seeds.targets import SEEDS
 from pergola.sandbox import API_ONLY, Sandbox, start, stop
@@ -41,6 +46,16 @@ SLOW = {f"s{number}" for number in (3, 11, 19, 27, 35)}
 COUNT = 50
 TOKEN_TIME = "serviceaccount.resources.gardener.cloud/token-renew-timestamp"
 TIME: JsonObject = {"metadata": {"annotations": {TOKEN_TIME: "2999-01-01T00:00:00Z"}}}
+PREPARING: JsonObject = {"phase": "Preparing", "lastInitiationTime": REQUEST.rotation}
+RENEWALS = ("renew-garden-access-secrets", "renew-workload-identity-tokens", "renew-kubeconfig")
+ON_SEEDS = (
+    tasks.RENEW_ACCESS,
+    tasks.ACCESS,
+    tasks.RENEW_TOKENS,
+    tasks.TOKENS,
+    tasks.RENEW_KUBECONFIGS,
+    tasks.KUBECONFIGS,
+)
 PERFORMED: JsonObject = {"metadata": {"annotations": {OPERATION: None}}}
 DEFINITION: JsonObject = {
     "apiVersion": "apiextensions.k8s.io/v1",
@@ -286,6 +301,62 @@ async def test_an_operator_that_is_killed_between_any_two_requests_asks_each_see
         assert len(first | second) == count
         for name in second:
             await client.patch(SEED, Key("", name), PERFORMED)
+
+
+async def test_a_plan_foresees_each_operation_although_all_seeds_have_another_before(
+    client: Counting,
+) -> None:
+    await create_seeds(client, 2, s0={"other": ""}, s1={OPERATION: RENEWALS[0]})
+    client.taken()
+    planned = await plan_of_seeds(client)
+    assert {task.fate for task in planned} == {Fate.RUN}
+    requested, awaited = planned[::2], planned[1::2]
+    assert [operations(task) for task in requested] == [
+        {"s0": RENEWALS[0]},
+        *({"s0": operation, "s1": operation} for operation in RENEWALS[1:]),
+    ]
+    assert [task.waits for task in awaited] == [
+        f"Operation {operation}: 0 of 2 Seeds done, waiting for s0, s1" for operation in RENEWALS
+    ]
+    assert client.taken() == []
+    assert await with_operation(client) == {"s1": RENEWALS[0]}
+
+
+class OnlyRead(RehearsedVirtualCluster):
+    """A rehearsed virtual cluster whose client is given."""
+
+    def __init__(self, given: Rehearsal) -> None:
+        super().__init__(given)
+        self._rehearsal = given
+
+    async def client(self) -> Client:
+        assert self._rehearsal is not None
+        return self._rehearsal
+
+
+async def plan_of_seeds(client: Client) -> list[Planned]:
+    """Return the plan of the tasks that renew everything on Seeds, in their order."""
+    rotations = dict.fromkeys(("serviceAccountKey", "workloadIdentityKey"), PREPARING)
+    rotations["certificateAuthorities"] = PREPARING
+    site = landscape({"status": {"credentials": {"rotation": rotations}}})
+    rehearsal = Rehearsal(client)
+    stage = Stage(rehearsal, OnlyRead(rehearsal))
+    run = await garden_run(rehearsal, rehearsal, site)
+    run.note = stage.note
+    run.virtual = stage.virtual
+    graph = reconciliation(run, LOCAL)
+    return [await stage.planned(run, graph, graph[name]) for name in ON_SEEDS]
+
+
+def operations(task: Planned) -> dict[str, str]:
+    """Return the operation that a task requests, by Seed."""
+    wanted = f"metadata.annotations.{OPERATION}"
+    return {
+        change.key.name: str(field.new)
+        for change in task.changes
+        for field in change.fields
+        if field.path == wanted
+    }
 
 
 async def test_a_token_is_renewed_once_for_a_rotation_whenever_the_operator_is_killed(

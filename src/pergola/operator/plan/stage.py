@@ -17,12 +17,16 @@ from pergola.operator.garden.rehearsal import Rehearsal, WouldWait
 from pergola.operator.garden.run import Run
 from pergola.operator.plan.changes import changes_of
 from pergola.operator.plan.doubles import RehearsedDeployer, RehearsedVirtualCluster
+from pergola.operator.plan.gardenlets import AWAITED, perform_all
 from pergola.operator.plan.model import Change, Fate, Planned
 from pergola.operator.plan.sentences import SENTENCES, WAITS
+from pergola.operator.rotation.seeds.propagation import NotPropagated
 from pergola.operator.virtual_cluster import NotConnected
 
 _PATIENCE: Final = 3.0
 """Seconds for a task that only waits, so that what it waits for is known."""
+_WAITING: Final = (WouldWait, NotPropagated)
+"""What a task raises if it has to wait."""
 
 
 @dataclass(slots=True)
@@ -62,6 +66,7 @@ class Stage:
         problem = ""
         if fate is not Fate.SKIP and not is_wait:
             problem = await _perform(run, task, component)
+            await self._others_go_on(task)
         changes = await self.changes()
         if problem:
             fate, why = Fate.UNKNOWN, problem
@@ -92,6 +97,11 @@ class Stage:
             found += await changes_of(client.taken(), client, Target.VIRTUAL)
         return tuple(found)
 
+    async def _others_go_on(self, task: Task) -> None:
+        """Assume that others do what a task waits for."""
+        if task.name in AWAITED and self.virtual.rehearsal is not None:
+            await perform_all(self.virtual.rehearsal)
+
     def _waited(self) -> str:
         waits, self._waits = self._waits, {}
         return "; ".join(f"{subject}: {problem}" for subject, problem in waits.items())
@@ -121,7 +131,7 @@ async def _perform(run: Run, task: Task, component: Component | None) -> str:
         if not deadline.expired():
             raise
     except Exception as error:
-        failed = [each for each in leaves(error) if not isinstance(each, WouldWait)]
+        failed = [each for each in leaves(error) if not isinstance(each, _WAITING)]
         if any(map(is_unexpected, failed)):
             raise
         if not failed:

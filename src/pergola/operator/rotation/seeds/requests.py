@@ -73,9 +73,13 @@ async def wait(run: Run, garden: Key, targets: Targets, request: Request, secret
         KubeError: A cluster refused, or did not answer.
     """
     virtual = await run.virtual.client()
-    if not await targets.list(virtual):
+    objects = await targets.list(virtual)
+    skipped = skipped_in(await run.client.find(GARDEN, garden))
+    standing = standing_of(objects, request, skipped)
+    if not standing.pending:
         return
     subject, kinds = _subject(request), f"{targets.gvk.kind}s"
+    run.note(subject, standing.progress(kinds))
     try:
         with retrying() as failed:
             async with aclosing(standings(run, virtual, garden, targets, request)) as found:
