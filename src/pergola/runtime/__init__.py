@@ -1,7 +1,7 @@
-"""Running controllers: caches, queues, units, and the process around them.
+"""The machinery that runs controllers: caches, queues, units, and the process around them.
 
-Not for: what a controller decides. Nothing here knows a kind of object. `examples/controller` is a
-whole controller on these names.
+Knows no kind of object: what a controller decides lives elsewhere. `examples/controller` is a
+complete controller built on these names.
 """
 
 from pergola.runtime.caching.cache import Cache, Change

@@ -8,8 +8,8 @@ from typing import Protocol
 class Clock(Protocol):
     """The wall clock.
 
-    `now` is the wall clock (aware, UTC), for what is stored and compared with the API server's
-    timestamps; waiting is the event loop's business, so that a test may run it virtually.
+    `now` is the wall clock (aware, UTC), for times that are stored and compared with the API
+    server's timestamps; waiting is left to the event loop, which a test may run in virtual time.
     """
 
     def now(self) -> datetime:

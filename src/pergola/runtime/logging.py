@@ -1,11 +1,11 @@
-"""Log lines: one event and its fields, as JSON for pipelines or as text for people.
+"""Logging: one event with fields per line, as JSON for pipelines or as text for people.
 
 JSON lines have the keys `level`, `ts`, `logger` and `msg`, then the fields (spec 10 §13.3). Fields
-that could hold a secret are masked by their name, at any depth. Exceptions become one `error`
-sentence; where a stack helps, it goes to `stacktrace` and nowhere else.
+whose names suggest a secret are masked, at any depth. Exceptions become one `error` sentence; a
+stack, if useful, goes into `stacktrace` only.
 
-Logging never raises. A line that cannot be written is counted in `pergola_log_lines_lost_total`,
-and the next line that can be is preceded by the number.
+Logging never raises. Lines that cannot be written are counted in `pergola_log_lines_lost_total`,
+and a line with their number precedes the next one that can be written.
 """
 
 import json
@@ -28,7 +28,7 @@ Format = Literal["json", "text"]
 MASKED: Final = "[masked]"
 _SECRET_NAMES: Final = frozenset({"data", "stringdata", "token", "password", "authorization"})
 _LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "error": logging.ERROR}
-# The names of structlog's methods, and the levels in the lines.
+# From the names of structlog's methods to the levels in the lines.
 _LEVEL_NAMES: Final = {"warning": "warn", "exception": "error", "critical": "error"}
 _FIRST_KEYS: Final = ("level", "ts", "logger", "msg")
 
@@ -42,10 +42,10 @@ def configure(
     """Send all log lines of this process to `stream`, including those of the standard library.
 
     Args:
-        level: the lowest level that is logged; warnings count as info.
+        level: the minimum level; warnings count as info.
         format: one JSON object per line, or text.
         stream: the destination.
-        clock: for the timestamps.
+        clock: for timestamps.
     """
     clock = clock or SystemClock()
     sink = _Sink(stream, _json if format == "json" else _text, clock)
@@ -53,7 +53,7 @@ def configure(
         processors=[structlog.contextvars.merge_contextvars, _stamp(clock), _hand_over],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
         logger_factory=lambda *_names: sink,
-        # Loggers are cached from their first line after this call, not before.
+        # Loggers are cached from the first line after this call on, not before.
         cache_logger_on_first_use=True,
     )
     root = logging.getLogger()
@@ -62,20 +62,20 @@ def configure(
 
 
 def get_logger(name: str) -> FilteringBoundLogger:
-    """Return a logger whose lines carry `logger: <name>`; works before `configure`, too."""
+    """Return a logger whose lines contain `logger: <name>`; it also works before `configure`."""
     return cast("FilteringBoundLogger", structlog.get_logger(logger_name=name))
 
 
 def lines_lost() -> int:
-    """Return how many lines of this process could not be written."""
+    """Return the number of lines that this process could not write."""
     return _Sink.lost
 
 
 class _Sink:
-    """The end of every log call: renders the event and writes the line, whatever happens.
+    """The end of every log call: renders the event and writes the line without ever raising.
 
     Attributes:
-        lost: lines that could not be written, over all streams of the process.
+        lost: the number of lines that could not be written, over all streams of the process.
     """
 
     lost = 0
@@ -94,7 +94,7 @@ class _Sink:
             try:
                 self._stream.write(f"{self._report()}{line}\n")
                 self._stream.flush()
-            except Exception:  # a full disk or a closed pipe costs the line, and nothing else
+            except Exception:  # a full disk or a closed pipe costs only the line
                 self._unreported += 1
                 _Sink.lost += 1
             else:
@@ -106,11 +106,11 @@ class _Sink:
         first = {key: str(event.get(key, "")) for key in _FIRST_KEYS}
         try:
             return self._render(_mask_secrets(_render_exception(event)))
-        except Exception as error:  # a value that cannot be shown
+        except Exception as error:  # a value that cannot be rendered
             return self._render({**first, "unprintable": type(error).__name__})
 
     def _report(self) -> str:
-        """Return a line about the lines that were lost before this one, if any were."""
+        """Return a line that reports the lines lost before this one; empty if none were."""
         if not self._unreported:
             return ""
         event = _stamped("error", "logging", "log lines lost", self._clock)
@@ -124,7 +124,7 @@ def _hand_over(
 
 
 class _Forward(logging.Handler):
-    """Turns records of the standard library into lines like ours."""
+    """Converts records of the standard library into structlog events."""
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
@@ -132,13 +132,13 @@ class _Forward(logging.Handler):
             level = min(max(record.levelno // 10 * 10, logging.DEBUG), logging.CRITICAL)
             get_logger(record.name).log(level, record.getMessage(), **fields)
         except Exception:
-            # A malformed record must not raise into the code that logged it.
+            # A malformed record must not raise in the code that logged it.
             self.handleError(record)
 
 
 def _stamp(clock: Clock) -> Processor:
     def stamp(_logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
-        """Put the keys that every line has first."""
+        """Put the fields of every line first."""
         level = _LEVEL_NAMES.get(method, method)
         name, text = event.pop("logger_name", ""), event.pop("event", "")
         return {**_stamped(level, name, text, clock), **event}
@@ -168,7 +168,7 @@ def _exception(exc_info: object) -> BaseException | None:
 
 
 def describe(error: BaseException) -> str:
-    """Return an exception as one sentence; for a group, the sentences of its members."""
+    """Return an exception as a sentence; for a group, the sentences of its members."""
     if isinstance(error, BaseExceptionGroup):
         return "; ".join(map(describe, error.exceptions))
     return str(error) or type(error).__name__

@@ -1,7 +1,7 @@
-"""The metrics of a controller process, under the names that dashboards know.
+"""The metrics of a controller process, under the names that existing dashboards use.
 
-Names, labels, types and buckets are those of processes built with controller-runtime (spec 10
-§13.3), so that existing dashboards and alerts work. The hot path touches pre-bound children only.
+Names, labels, types and buckets match controller-runtime (spec 10 §13.3), so that existing
+dashboards and alerts work. The hot path uses only pre-bound children.
 """
 
 import time
@@ -49,14 +49,14 @@ class Metrics:
     """All metrics of one process.
 
     Args:
-        registry: where they are registered; a new one if None.
-        monotonic: a clock in seconds that never goes back.
+        registry: where to register them; a new registry if None.
+        monotonic: a monotonic clock in seconds.
     """
 
     def __init__(
         self, registry: CollectorRegistry | None = None, *, monotonic: Monotonic = time.monotonic
     ) -> None:
-        # Drops a second series per counter and histogram that no dashboard reads.
+        # Omits the second series per counter and histogram, which no dashboard reads.
         disable_created_metrics()  # type: ignore[no-untyped-call] # the library has no annotation
         self.registry = registry or CollectorRegistry()
         self._monotonic = monotonic
@@ -69,7 +69,7 @@ class Metrics:
             collector(registry=self.registry)
 
     def controller(self, name: str) -> "ControllerMetrics":
-        """Return the metrics of one controller; all its series exist from now on."""
+        """Return the metrics of a controller and create all of its series."""
         return ControllerMetrics(self._families, name)
 
     def queue(self, name: str) -> "QueueMetrics":
@@ -77,7 +77,7 @@ class Metrics:
         return QueueMetrics(self._families, name, self._monotonic)
 
     def webhook(self, path: str) -> "WebhookMetrics":
-        """Return the metrics of the webhook that is served at `path`."""
+        """Return the metrics of the webhook served at `path`."""
         return WebhookMetrics(self._families, path)
 
     def certificates(self) -> "CertificateMetrics":
@@ -85,14 +85,14 @@ class Metrics:
         return CertificateMetrics(self._families)
 
     def register(self, of: Callable[[CollectorRegistry], M]) -> M:
-        """Return metrics that are registered once per process, on first use."""
+        """Return a set of metrics, registered on first use, once per process."""
         if of not in self._registered:
             self._registered[of] = of(self.registry)
         found: M = self._registered[of]
         return found
 
     def client_request(self, method: str, code: str, host: str, seconds: float) -> None:
-        """Count a request to an API server; `code` is `<error>` if there was no answer."""
+        """Count a request to an API server; `code` is `<error>` if it was not answered."""
         known = self._requests.get((method, code, host))
         if known is None:
             known = self._families.request(method, code, host)
@@ -102,15 +102,15 @@ class Metrics:
         duration.observe(seconds)
 
     def join(self, others: "Others") -> None:
-        """Add the metrics of other processes to those that `render_all` returns."""
+        """Include the metrics of other processes in `render_all`."""
         self._others.append(others)
 
     def render(self) -> bytes:
-        """Return the Prometheus text format of this process; see `CONTENT_TYPE`."""
+        """Return this process's metrics in the Prometheus text format; see `CONTENT_TYPE`."""
         return generate_latest(self.registry)
 
     async def render_all(self) -> bytes:
-        """Return the same with the sums of all processes."""
+        """Return the metrics summed over all processes, in the same format."""
         if not self._others:
             return self.render()
         families = [family for others in self._others for family in await others()]
@@ -121,7 +121,7 @@ class ControllerMetrics:
     """The metrics of one controller.
 
     Attributes:
-        active_workers: a gauge, to be increased while a key is reconciled.
+        active_workers: a gauge to increment while a key is reconciled.
     """
 
     def __init__(self, families: "_Families", name: str) -> None:
@@ -133,23 +133,23 @@ class ControllerMetrics:
         self.active_workers: Gauge = families.active_workers.labels(name)
 
     def max_concurrent(self, workers: int) -> None:
-        """Set how many keys may be reconciled at once."""
+        """Set the maximum number of concurrent reconciliations."""
         self._max_concurrent.set(workers)
 
     def observe(self, result: Result, seconds: float) -> None:
-        """Observe that a key was reconciled."""
+        """Observe a finished reconciliation."""
         self._totals[result].inc()
         self._seconds.observe(seconds)
         if result == "error":
             self._errors.inc()
 
     def timed_out(self) -> None:
-        """Count a reconciliation that exceeded its deadline; it is observed as an error, too."""
+        """Count a reconciliation that exceeded its deadline; it is also observed as an error."""
         self._timeouts.inc()
 
 
 class QueueMetrics:
-    """The metrics of one queue; unfinished work is summed up when it is scraped."""
+    """The metrics of one queue; unfinished work is summed at each scrape."""
 
     def __init__(self, families: "_Families", name: str, monotonic: Monotonic) -> None:
         self._monotonic = monotonic
@@ -164,7 +164,7 @@ class QueueMetrics:
         families.longest_running.labels(name, name).set_function(self._longest)
 
     def added(self) -> None:
-        """Count a key that was added."""
+        """Count an added key."""
         self._depth += 1
         self._adds.inc()
 
@@ -175,14 +175,14 @@ class QueueMetrics:
         self._waited.observe(waited_seconds)
 
     def done(self, work_seconds: float) -> None:
-        """Observe that a worker is done with a key."""
+        """Observe that a worker finished a key."""
         began = self._monotonic() - work_seconds
-        # Keys are unknown here: the run that started nearest to then is the one that ended.
+        # Keys are unknown here: assume that the run whose start is closest to that time ended.
         self._started.remove(min(self._started, key=lambda started: abs(started - began)))
         self._worked.observe(work_seconds)
 
     def retried(self) -> None:
-        """Count a key that failed and is retried."""
+        """Count a key that failed and will be retried."""
         self._retries.inc()
 
     def _unfinished(self) -> float:
@@ -197,7 +197,7 @@ class WebhookMetrics:
     """The metrics of one webhook.
 
     Attributes:
-        in_flight: a gauge, to be increased while a review is answered.
+        in_flight: a gauge to increment while a review is processed.
     """
 
     def __init__(self, families: "_Families", path: str) -> None:
@@ -211,7 +211,7 @@ class WebhookMetrics:
         self.in_flight: Gauge = families.webhook_in_flight.labels(path)
 
     def observe(self, code: int, seconds: float) -> None:
-        """Observe that a review was answered with an HTTP status."""
+        """Observe the HTTP status of an answered review."""
         if code not in self._by_code:
             self._by_code[code] = self._requests.labels(self._path, str(code))
         self._by_code[code].inc()
@@ -224,7 +224,7 @@ class WebhookMetrics:
         self._by_verdict[verdict].inc()
 
     def panicked(self) -> None:
-        """Count a handler that raised an unexpected error."""
+        """Count an unexpected error of a handler."""
         self._panics.inc()
 
 
@@ -236,16 +236,16 @@ class CertificateMetrics:
         self._errors = families.certificate_errors
 
     def read(self) -> None:
-        """Count that the files were read."""
+        """Count a read of the certificate files."""
         self._reads.inc()
 
     def failed(self) -> None:
-        """Count that the files were read and cannot be used."""
+        """Count a read of unusable certificate files."""
         self._errors.inc()
 
 
 class _Defects(Collector):
-    """Counts of the whole process: what went wrong without ending anything."""
+    """Process-wide counts of errors that ended nothing."""
 
     def collect(self) -> Iterator[CounterMetricFamily]:
         lost = CounterMetricFamily("pergola_log_lines_lost", "Log lines that were not written")

@@ -1,6 +1,7 @@
-"""Operations that are being retried, for the deadlines around them.
+"""Failures of operations that are being retried, for the deadlines around them.
 
-A deadline cancels whatever runs, and the failure that was being retried would be lost with it:
+A deadline cancels the running operation, and the failure that was being retried would be lost with
+it:
 
     with collect_failures() as failures:
         try:
@@ -9,7 +10,7 @@ A deadline cancels whatever runs, and the failure that was being retried would b
         except TimeoutError:
             raise TooLate(f"it took too long; the last failure: {failures.last}") from failures.last
 
-Whatever retries reports each failure, and needs to know nothing of deadlines:
+Code that retries reports each failure, and need not know about deadlines:
 
     with retrying() as failed:
         ...
@@ -27,14 +28,14 @@ _COLLECTING: Final[ContextVar[tuple["Failures", ...]]] = ContextVar("collecting"
 
 
 class Failures:
-    """The latest failure of each operation that is being retried, or was when it was cancelled."""
+    """The latest failure of each operation that is being retried, or was when cancelled."""
 
     def __init__(self) -> None:
         self._by_operation: dict[object, Exception] = {}
 
     @property
     def last(self) -> Exception | None:
-        """The most recent failure; None if nothing was being retried."""
+        """The most recent failure; None if no operation was being retried."""
         return next(reversed(self._by_operation.values()), None)
 
     def add(self, operation: object, error: Exception) -> None:
@@ -49,7 +50,7 @@ class Failures:
 
 @contextmanager
 def collect_failures() -> Iterator[Failures]:
-    """Collect the errors that are being retried in the block and in the tasks that it starts."""
+    """Collect the errors of operations retried in the block and in the tasks it starts."""
     failures = Failures()
     token = _COLLECTING.set((*_COLLECTING.get(), failures))
     try:
@@ -60,13 +61,13 @@ def collect_failures() -> Iterator[Failures]:
 
 @contextmanager
 def retrying() -> Iterator[Callable[[Exception], None]]:
-    """Report failures of one operation that is retried, to every deadline around it.
+    """Report the failures of a retried operation to every enclosing deadline.
 
-    Once the operation succeeds or fails for good, its failures explain nothing any more. If it is
-    cancelled, they explain why it had not ended.
+    Once the operation succeeds or fails for good, its failures are dropped. If it is cancelled,
+    they explain why it had not finished.
 
     Yields:
-        What to call with each failure.
+        A function to call with each failure.
     """
     operation, collecting = object(), _COLLECTING.get()
 

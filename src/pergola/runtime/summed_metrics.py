@@ -1,4 +1,4 @@
-"""The metrics of several processes of one program, summed into one page."""
+"""The metrics of several processes of one program, summed."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
@@ -11,16 +11,16 @@ from prometheus_client.samples import Sample
 _OF_ONE_PROCESS: Final = frozenset(
     ("process_max_fds", "process_open_fds", "process_start_time_seconds", "python_info")
 )
-"""Gauges whose sum means nothing."""
+"""Gauges that cannot be summed meaningfully."""
 _TOTALS: Final = ("counter", "histogram")
 _Labels = tuple[tuple[str, str], ...]
 
 
 class Family(NamedTuple):
-    """A metric of a process that ran or runs.
+    """A metric of a process, running or ended.
 
     Attributes:
-        samples: name, labels and value of each.
+        samples: the name, labels and value of each.
     """
 
     name: str
@@ -30,7 +30,7 @@ class Family(NamedTuple):
 
 
 def snapshot(registry: CollectorRegistry) -> list[Family]:
-    """Return what a process adds to the metrics of another one."""
+    """Return the metrics that a process adds to those of another."""
     return [
         Family(
             metric.name,
@@ -44,12 +44,12 @@ def snapshot(registry: CollectorRegistry) -> list[Family]:
 
 
 def totals(families: Iterable[Family]) -> list[Family]:
-    """Return what stays of a process that has ended: totals must not go back."""
+    """Return the part that outlives a process: totals must not decrease."""
     return [family for family in families if family.type in _TOTALS]
 
 
 class Summed(Collector):
-    """The metrics of a registry, plus those of other processes."""
+    """The metrics of a registry, summed with those of other processes."""
 
     def __init__(self, registry: CollectorRegistry, others: Sequence[Sequence[Family]]) -> None:
         self._registry = registry

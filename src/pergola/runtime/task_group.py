@@ -1,4 +1,4 @@
-"""Cancellation that is neither lost nor invented."""
+"""Task groups that neither lose nor invent a cancellation."""
 
 import asyncio
 from collections.abc import Coroutine, Generator
@@ -10,19 +10,19 @@ T = TypeVar("T")
 
 
 def is_being_cancelled() -> bool:
-    """Return whether the running asyncio task was asked to end, rather than cancelled itself."""
+    """Return whether the running asyncio task itself was cancelled, not one that it awaits."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
 
 class TaskGroup(asyncio.TaskGroup):
-    """A task group that ends as cancelled if it was cancelled, and only then.
+    """A task group that ends as cancelled if and only if it was cancelled.
 
-    asyncio's differs in two cases, the second one in Python 3.11:
+    It differs from asyncio's in two cases, the second one in Python 3.11:
 
     - Tasks fail while the group is cancelled. It raises their errors, and code that handles errors
-      goes on, without being cancelled again: a replica that had lost its lease stayed alive like
-      that, neither leading nor ending.
+      continues, without being cancelled again. A replica that had lost its lease stayed alive this
+      way, neither leading nor exiting.
     - A task fails while the group waits for its tasks. The surrounding task then counts as being
       cancelled for the rest of its life.
     """
@@ -53,7 +53,8 @@ class TaskGroup(asyncio.TaskGroup):
         """Wait for the tasks.
 
         Raises:
-            CancelledError: The group was cancelled from outside; the cause are its tasks' errors.
+            CancelledError: The group was cancelled from outside; its cause is the group of its
+                tasks' errors.
             BaseExceptionGroup: Tasks failed.
         """
         if error is None:

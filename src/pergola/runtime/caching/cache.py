@@ -1,12 +1,12 @@
 """Copies of the objects of one kind, kept up to date by list and watch.
 
-A cache survives everything that ends a watch: `410 Gone`, an API server that restarts, a network
-that goes silent, a CRD that is deleted and comes back. It lists again and notifies its subscribers
-of the differences only. A `keep` function decides what is stored of each object, so that a cache
-of ten thousand objects may hold ten thousand digests instead (notes on memory: design §2).
+A cache survives everything that ends a watch: `410 Gone`, a restart of the API server, a silent
+network, a CRD that is deleted and created again. It lists again and notifies its subscribers of the
+differences only. A `keep` function decides what to store of each object, so that a cache of ten
+thousand objects may hold ten thousand digests instead (notes on memory: design §2).
 
-"Synced" means live now: after the first list, and while the watch is connected or was within the
-last `GRACE_SECONDS`.
+"Synced" means live: the first list is complete, and the watch is connected or was within the last
+`GRACE_SECONDS`.
 """
 
 import asyncio
@@ -28,12 +28,12 @@ T = TypeVar("T")
 log = get_logger("cache")
 
 GRACE_SECONDS: Final = 5.0
-# A dead connection is noticed by its silence, so a watch may last: each renewal is a request.
+# Silence reveals a dead connection, so a watch may last long: each renewal costs a request.
 _WATCH_SECONDS: Final = (3000, 4200)
 _FIRST_RETRY_SECONDS: Final = 0.1
 _LAST_RETRY_SECONDS: Final = 10.0
 _UNSERVED_RETRY_SECONDS: Final = 30.0
-# A watch that recovers at the first retry is not worth a line: API servers restart.
+# Do not log a watch that recovers at the first retry: API servers restart.
 _LOGGED_FAILURE: Final = 2
 
 
@@ -126,12 +126,12 @@ class Cache(Generic[T]):
         return len(self._objects)
 
     def __bool__(self) -> bool:
-        # Always true, so that `cache or other` works when the cache is empty.
+        # Always true, so that `cache or other` also works with an empty cache.
         return True
 
     @property
     def is_synced(self) -> bool:
-        """Whether reads can be trusted: the list is complete, and the watch is or was just live.
+        """Whether reads can be trusted: the list is complete, and the watch is or just was live.
 
         A kind that the server does not serve counts as synced: it has no objects.
         """
@@ -143,27 +143,27 @@ class Cache(Generic[T]):
 
     @property
     def problem(self) -> str | None:
-        """Why the watch failed last; None while it works."""
+        """The reason why the watch last failed; None while it works."""
         return str(self._error) if self._error else None
 
     @property
     def is_outage(self) -> bool:
-        """Whether the watch failed because the API server is away or overloaded."""
+        """Whether the watch failed because the API server is unavailable or overloaded."""
         error = self._error
         is_overload = isinstance(error, ApiError) and (error.code >= 500 or error.code == 429)
         return isinstance(error, Unreachable) or is_overload
 
     async def synced(self) -> None:
-        """Return when the first list is complete, or the kind turned out not to be served."""
+        """Wait until the first list is complete, or the kind turns out not to be served."""
         await self._synced.wait()
 
     async def is_behind(self) -> bool:
-        """Return whether the server holds changes that have not arrived yet, by a list request.
+        """Return whether the server has changes that have not arrived yet; sends a list request.
 
-        For tests that must be sure; the watch delivers all changes in time.
+        For tests that need certainty; in production, the watch delivers all changes in time.
 
         Raises:
-            KubeError: the server cannot be asked.
+            KubeError: the server cannot be reached.
         """
         if self.served is False:
             return False
@@ -177,7 +177,7 @@ class Cache(Generic[T]):
                         listed.add(Key.of(obj))
                         newest = max(newest, _number(resource_version_of(obj)))
         except UnknownKind:
-            pass  # it has no objects, and the cache may not have looked yet
+            pass  # an unserved kind has no objects, and the cache may not have checked yet
         return newest > self._highest or any(key not in listed for key in self._objects)
 
     # Wiring
@@ -194,13 +194,13 @@ class Cache(Generic[T]):
 
     @property
     def subscribers(self) -> Sequence[Subscriber[T]]:
-        """The subscribers, in the order in which they came."""
+        """The subscribers, in order of subscription."""
         return tuple(self._subscribers)
 
     def observe(self, obj: JsonObject) -> None:
         """Store an object that a request returned, so that the next read sees it.
 
-        If the watch has delivered later changes and the object is not here, it is gone by now.
+        If the watch has delivered later changes and the object is not in the cache, it was deleted.
         """
         is_passed = 0 < _number(resource_version_of(obj)) <= self._highest
         if Key.of(obj) in self._objects or not is_passed:
@@ -231,7 +231,7 @@ class Cache(Generic[T]):
     # Following the server
 
     async def _follow(self) -> None:
-        """List, unless there is a position already, and watch until the watch ends."""
+        """List, unless a resource version is known already, and watch until the watch ends."""
         resource = await self._client.resource(self.gvk)
         if not self._position:
             if self._streams:
@@ -323,7 +323,7 @@ class Cache(Generic[T]):
         stored = self._objects.get(key)
         if stored is not None and 0 < version <= stored.version:
             return
-        # Until `keep` can read the object again, the cache has its last readable state.
+        # Until `keep` can read the object again, the cache holds its last readable state.
         with isolated("keep", self.gvk, key):
             new = self._keep(obj)
             self._objects[key] = _Stored(version, new)
@@ -364,7 +364,7 @@ class Cache(Generic[T]):
             report("watch failed", kind=str(self.gvk), error=str(error))
 
     def _unserved(self, error: UnknownKind) -> None:
-        """The server does not know the kind, so none of its objects exist."""
+        """Treat the kind as not served: it has no objects."""
         if self.served is not False:
             log.info("kind is not served", kind=str(self.gvk), error=str(error))
         self.served, self._position, self._lost_at = False, "", None
@@ -380,5 +380,5 @@ class Cache(Generic[T]):
 
 
 def _number(resource_version: str) -> int:
-    """Return a resource version as a number; 0, which is never compared, if it is not one."""
+    """Return a resource version as a number; 0, which is never compared, if it is not numeric."""
     return int(resource_version) if resource_version.isdigit() else 0

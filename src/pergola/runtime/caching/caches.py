@@ -1,7 +1,7 @@
-"""One kind in several namespaces, read as if it were one cache (spec 11 §0.1).
+"""The objects of a kind in several namespaces, read as one cache (spec 11 §0.1).
 
-An instance that is restricted to some namespaces may list and watch only there, so that each of
-them needs a watch of its own.
+An instance that is restricted to some namespaces may list and watch only there, so each namespace
+needs its own watch.
 """
 
 from collections.abc import Callable, Collection, Iterator
@@ -19,7 +19,7 @@ class Caches(Generic[T]):
 
     Args:
         keep: what to store of an object, as for `Cache`.
-        namespaces: only these; all namespaces, in one cache, if empty.
+        namespaces: only these; if empty, one cache for all namespaces.
     """
 
     def __init__(
@@ -55,11 +55,11 @@ class Caches(Generic[T]):
         return sum(map(len, self._caches.values()))
 
     def __bool__(self) -> bool:
-        # Always true, so that `caches or other` works when they are empty.
+        # Always true, so that `caches or other` also works with empty caches.
         return True
 
     def get(self, key: Key) -> T | None:
-        """Return the kept facts about an object; None if it does not exist or is not watched."""
+        """Return the kept facts about an object, or None if it does not exist or is not watched."""
         cache = self.reaching(key.namespace)
         return cache.get(key) if cache else None
 
@@ -69,7 +69,7 @@ class Caches(Generic[T]):
             yield from cache.items()
 
     def reaching(self, namespace: str) -> Cache[T] | None:
-        """Return the cache that covers a namespace: that of all namespaces, or its own."""
+        """Return the cache that covers a namespace: the one for all namespaces, or its own."""
         return self._caches.get(None) or self._caches.get(namespace)
 
     def covers(self, namespace: str) -> bool:
@@ -87,7 +87,7 @@ class Caches(Generic[T]):
             cache.subscribe(subscriber)
 
     def observe(self, obj: JsonObject) -> None:
-        """Store an object that a write returned, so that the next read sees that write."""
+        """Store an object that a write returned, so that the next read sees the write."""
         cache = self.reaching(Key.of(obj).namespace)
         if cache:
             cache.observe(obj)

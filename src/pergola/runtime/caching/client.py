@@ -1,4 +1,4 @@
-"""A client that reads from replicas where there are any, and from the API server elsewhere."""
+"""A client that reads from replicas if it has them, and from the API server otherwise."""
 
 from collections.abc import Awaitable, Iterable, Sequence
 from typing import Self
@@ -16,22 +16,22 @@ from pergola.runtime.caching.replica import Replica
 class CachingClient(Client):
     """A client whose reads cost no request if a replica can answer them.
 
-    Its own writes are seen by its next read. Reads by a field, page by page, and those of kinds and
-    namespaces without a replica are requests; `live` is for decisions that must not depend on what
-    a watch has delivered so far.
+    Its next read sees its own writes. Reads by field, paged reads, and reads of kinds and
+    namespaces without a replica send requests; use `live` for decisions that must not depend on the
+    progress of a watch.
 
     Args:
         live: The client that sends requests.
     """
 
     def __init__(self, live: Client, replicas: Iterable[Replica]) -> None:
-        vars(self).update(vars(live))  # the same connections and discovery
+        vars(self).update(vars(live))  # shares connections and discovery
         self._live = live
         self._replicas = {(each.gvk, each.namespace): each for each in replicas}
 
     @property
     def live(self) -> Client:
-        """The client whose reads are all requests."""
+        """The client that sends a request for every read."""
         return self._live
 
     def guarded(self, permission: Permission) -> Self:
@@ -39,7 +39,7 @@ class CachingClient(Client):
         return type(self)(self._live.guarded(permission), self._replicas.values())
 
     def follow(self, gvk: GroupVersionKind, key: Key) -> States | None:
-        """Return the states of an object as its replica gets them; None without a replica."""
+        """Return the states of an object as its replica receives them; None without a replica."""
         replica = self._replica(gvk, key.namespace)
         if replica is None or not replica.answers() or not replica.is_live:
             return None

@@ -1,4 +1,4 @@
-"""What most objects of Kubernetes have in common: a dictionary for compressing them.
+"""A dictionary for compressing Kubernetes objects: the text that most of them share.
 
 It is used in memory only, so it may change at any time. The most frequent text comes last.
 """

@@ -11,7 +11,7 @@ V = TypeVar("V", bound=Hashable)
 
 
 class Subscribable(Protocol[T]):
-    """One cache or several."""
+    """A single cache, or several."""
 
     def subscribe(self, subscriber: Subscriber[T]) -> None:
         """Call `subscriber` for each change, and at once for each known object."""
@@ -21,7 +21,7 @@ class Subscribable(Protocol[T]):
 class Index(Generic[T, V]):
     """The keys of a cache's objects by values derived from them.
 
-    It is up to date before any subscriber hears of a change that subscribed after it was made.
+    The index is up to date before it notifies any subscriber that subscribed after its creation.
 
     Args:
         values_of: the values under which an object is found; called once per state of an object.

@@ -1,7 +1,7 @@
-"""Callbacks of a cache, isolated: a failure does not reach the cache or other callbacks.
+"""Isolation of cache callbacks: a failure does not reach the cache or other callbacks.
 
-A cache serves many controllers. A defect in one function that reads an object, or in one
-subscriber, must not end the watch that the others depend on: it is logged and counted in
+A cache serves many controllers. A bug in one `keep` function or subscriber must not end the watch
+that the others depend on: the failure is logged and counted in
 `pergola_cache_callbacks_failed_total`.
 """
 
@@ -19,16 +19,16 @@ class _Failures:
 
 
 def callbacks_failed() -> int:
-    """Return how many calls failed, over all caches of the process."""
+    """Return the number of failed calls, over all caches of the process."""
     return _Failures.count
 
 
 @contextmanager
 def isolated(callback: str, kind: GroupVersionKind, key: Key) -> Iterator[None]:
-    """Log and count an exception of the block instead of raising it.
+    """Log and count an exception raised in the block instead of propagating it.
 
     Args:
-        callback: what was called: `keep` or `subscriber`.
+        callback: the role of the callback: `keep` or `subscriber`.
     """
     try:
         yield

@@ -1,8 +1,8 @@
-"""Objects in a cache, packed: a fraction of the memory, and no reader can change them.
+"""Packed objects: a cache needs a fraction of the memory, and readers cannot change them.
 
-Small objects consist mostly of the names of fields and of defaults, so they are compressed with a
-dictionary of those. What orjson returns is never kept: it holds on to the buffer that it was
-written to, of 4 KiB at least.
+Small objects consist mostly of field names and defaults, so they are compressed with a dictionary
+of those. Never keep the output of orjson: it holds on to the buffer that it was written to, at
+least 4 KiB.
 """
 
 import zlib
@@ -20,7 +20,7 @@ _MEMORY: Final = 5
 
 
 def pack(obj: JsonObject) -> bytes:
-    """Return an object compressed; equal objects with their keys in one order pack alike."""
+    """Compress an object; equal objects with the same key order yield equal bytes."""
     packer = zlib.compressobj(
         _LEVEL, zlib.DEFLATED, _WINDOW, _MEMORY, zlib.Z_DEFAULT_STRATEGY, COMMON
     )
@@ -28,32 +28,32 @@ def pack(obj: JsonObject) -> bytes:
 
 
 def unpack(content: bytes) -> JsonObject:
-    """Return a packed object; each call returns another copy."""
+    """Decompress an object; each call returns a new copy."""
     obj: JsonObject = orjson.loads(zlib.decompressobj(_WINDOW, COMMON).decompress(content))
     return obj
 
 
 class Packed(NamedTuple):
-    """An object with the labels by which it is found."""
+    """A packed object, and the labels to find it by."""
 
     labels: Mapping[str, str]
     content: bytes
 
     def unpack(self) -> JsonObject:
-        """Return the object; each call returns another copy."""
+        """Return the object; each call returns a new copy."""
         return unpack(self.content)
 
 
 def packed(obj: JsonObject) -> Packed:
-    """Return an object packed."""
+    """Pack an object."""
     return Packed(labels_of(obj), pack(obj))
 
 
 def packed_metadata(obj: JsonObject) -> Packed:
-    """Return the metadata of an object packed."""
+    """Pack the metadata of an object."""
     return packed(metadata_part(obj))
 
 
 def metadata_part(obj: JsonObject) -> JsonObject:
-    """Return an object as a request for its metadata only returns it."""
+    """Return the parts of an object that a metadata-only request returns."""
     return {name: obj[name] for name in ("apiVersion", "kind", "metadata") if name in obj}

@@ -1,9 +1,9 @@
-"""The objects of one kind in one namespace, as an API server has them, for reading in place of it.
+"""The objects of one kind in one namespace, read from memory instead of from the API server.
 
-A cache alone may be behind what its own process has written. A replica is not: it takes the answers
-of writes, and a key whose last write has no known outcome is in doubt, which means that the next
-read asks the server. What other processes write arrives as with any cache: a moment later. So
-code that decides by a replica writes with a resourceVersion, with a uid, or idempotently.
+A cache may lag behind the writes of its own process. A replica does not: it stores the answers to
+writes, and marks a key as in doubt if the outcome of its last write is unknown, so that the next
+read asks the server. Writes of other processes arrive as in any cache: a moment later. Code that
+decides by a replica therefore writes with a resourceVersion, with a uid, or idempotently.
 """
 
 import asyncio
@@ -21,10 +21,10 @@ class Replica:
     """The objects of one kind in one namespace, or in all.
 
     Args:
-        metadata_only: Keep, and answer questions about, metadata only.
+        metadata_only: Keep and serve only metadata.
 
     Attributes:
-        cache: Has to run. Others may subscribe to it.
+        cache: Must be run. Others may subscribe to it.
     """
 
     def __init__(
@@ -49,15 +49,15 @@ class Replica:
 
     @property
     def is_live(self) -> bool:
-        """Whether it follows the server now; one of a kind that is not served does not."""
+        """Whether it follows the server now; False if the kind is not served."""
         return self.cache.served is True and self.cache.is_synced
 
     def answers(self, *, metadata_only: bool = False) -> bool:
-        """Return whether it has what a read requests: whole objects, or their metadata."""
+        """Return whether it holds what a read requests: whole objects, or their metadata."""
         return metadata_only or not self._metadata_only
 
     def knows(self, key: Key | None = None) -> bool:
-        """Return whether it can answer for an object, or for all of them."""
+        """Return whether it can answer for an object, or, for None, for all objects."""
         if not self.is_live:
             return False
         in_doubt = self._doubted | self._writes.keys()
@@ -73,7 +73,7 @@ class Replica:
         return self.cache.items()
 
     async def states(self, key: Key) -> States:
-        """Yield an object now, and after each change; None while it does not exist."""
+        """Yield an object now and after each change, or None while it does not exist."""
         changed = asyncio.Event()
         self._followers[key].add(changed)
         try:
@@ -89,18 +89,18 @@ class Replica:
     # The outcomes of requests
 
     def begin(self, key: Key) -> None:
-        """Note that a write of an object begins: only the server knows the object until it ends."""
+        """Record that a write begins: until it ends, only the server knows the object."""
         self._writes[key] += 1
 
     def end(self, key: Key) -> None:
-        """Note that a write ended; the object is in doubt unless `settle` is called."""
+        """Record that a write ended; the object is in doubt unless `settle` is called."""
         self._writes[key] -= 1
         if not self._writes[key]:
             del self._writes[key]
         self._doubted.add(key)
 
     def settle(self, key: Key, obj: JsonObject | None) -> None:
-        """Take what the server answered about an object; None if it does not exist."""
+        """Store the server's answer about an object; None if it does not exist."""
         if obj is not None:
             self.cache.observe(obj)
             self._doubted.discard(key)

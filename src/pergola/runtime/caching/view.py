@@ -1,4 +1,4 @@
-"""One reader's part of a cache that it shares with others."""
+"""A reader's own view of a shared cache."""
 
 from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
@@ -13,10 +13,10 @@ T = TypeVar("T")
 
 
 class View(Generic[T]):
-    """Facts about the objects of a cache, read like a cache of its own, without a second watch.
+    """Facts about the objects of a cache, with the interface of a cache but without a second watch.
 
     Args:
-        keep: Returns what to store of an object; called once per state. If it raises, the last
+        keep: Returns what to store of an object; called once per state. If it raises, the previous
             facts stay.
         labels: Only the objects that this selector matches.
     """
@@ -54,11 +54,11 @@ class View(Generic[T]):
 
     @property
     def problem(self) -> str | None:
-        """Why the watch failed last; None while it works."""
+        """The reason why the watch last failed; None while it works."""
         return self._cache.problem
 
     async def synced(self) -> None:
-        """Return when the first list is complete."""
+        """Wait until the first list is complete."""
         await self._cache.synced()
 
     def _changed(self, change: Change[Packed]) -> None:

@@ -1,8 +1,7 @@
-"""Workers that take keys from a queue and reconcile them, one key never twice at once.
+"""Workers that take keys from a queue and reconcile them, each key in one worker at a time.
 
-Watches trigger a controller (`pergola.runtime.controlling.watches`). Its one function is
-`reconcile(key)`, which returns when to come back, and raises for what is unexpected or must be
-retried with backoff.
+Watches trigger a controller (`pergola.runtime.controlling.watches`). Its only function is
+`reconcile(key)`, which returns when to run again, and raises for failures to retry with backoff.
 """
 
 import asyncio
@@ -23,12 +22,12 @@ log = get_logger("controller")
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """Nothing to do until something happens."""
+    """Reconciled: nothing to do until the next event."""
 
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """Come back in `seconds`, or earlier if something happens."""
+    """Reconcile again after `seconds`, or earlier if an event triggers it."""
 
     seconds: float
 
@@ -37,28 +36,28 @@ Outcome = Done | Again
 DONE: Final = Done()
 
 OUTAGE_RETRY_SECONDS: Final = 10.0
-"""The longest backoff while an API server is away: it says nothing about the key."""
+"""The maximum backoff while an API server is unavailable: an outage says nothing about the key."""
 PATIENCE_SECONDS: Final = 20.0
 """The backoff from which a missing dependency is logged as an error."""
 
 
 class ReconcileError(Exception):
-    """A reconciliation failed and has reported it already: retry with backoff."""
+    """A failed reconciliation that was reported already: retry with backoff."""
 
 
 class DependencyMissing(ReconcileError):
-    """What others create, such as a namespace or a kind, does not exist yet.
+    """Something that others create, such as a namespace or a kind, does not exist yet.
 
-    While the backoff is short, this is the ordinary course of things, and logged as such.
+    This is normal while the backoff is short, and logged accordingly.
     """
 
 
 class MustStop(Exception):
-    """The process must not go on: this ends the controllers, and is never retried."""
+    """The process must end: this stops the controllers and is never retried."""
 
 
 def raise_if_must_stop(error: Exception) -> None:
-    """Raise what must stop the process, if an error is that or a group that contains it."""
+    """Raise the MustStop in an error: the error itself, or a member of a group."""
     if isinstance(error, MustStop):
         raise error
     if isinstance(error, ExceptionGroup):
@@ -67,13 +66,13 @@ def raise_if_must_stop(error: Exception) -> None:
 
 
 class Workers(Generic[K]):
-    """Run `reconcile` for the keys of a queue.
+    """The workers that run `reconcile` for the keys of a queue.
 
     Args:
-        name: as in the metrics and logs.
-        workers: how many keys run at once.
-        deadline: seconds that one run may take; None for no limit.
-        last_retry: seconds; the backoff of a key that fails grows no longer than that.
+        name: the name in metrics and logs.
+        workers: the number of keys to reconcile at once.
+        deadline: the time limit of a run in seconds; None for no limit.
+        last_retry: the maximum backoff of a failing key, in seconds.
     """
 
     def __init__(
@@ -95,13 +94,13 @@ class Workers(Generic[K]):
         self._metrics.max_concurrent(workers)
 
     async def run(self) -> None:
-        """Work until cancelled, which can happen at any await of a run."""
+        """Work until cancelled; a run may be cancelled at any await."""
         async with TaskGroup() as group:
             for number in range(self._workers):
                 group.create_task(self._work(), name=f"{self.name}/{number}")
 
     async def _work(self) -> None:
-        while not is_being_cancelled():  # a reconciler may handle a cancellation away
+        while not is_being_cancelled():  # a reconciler may swallow a cancellation
             key = await self.queue.get()
             try:
                 await self._run(key)
@@ -120,7 +119,7 @@ class Workers(Generic[K]):
                     outcome = await self._reconcile(key)
         except (
             Exception
-        ) as error:  # whatever it is, the key is retried, unless the process must stop
+        ) as error:  # retry the key whatever the error is, unless the process must stop
             raise_if_must_stop(error)
             self._failed(key, error, overdue=limit.expired())
             self._metrics.observe("error", loop.time() - began)

@@ -1,8 +1,8 @@
-"""Events: what controllers report to the owner of an object; equal ones become one series.
+"""Events: reports of controllers about an object, with equal ones aggregated into a series.
 
-Reporting never delays a reconciliation and never fails it. The same sentence about the same object
-is written once; repetitions within the hour count up in its series, at most every six minutes. What
-is still waiting when the controller ends is sent before, if that takes no longer than a moment.
+Reporting never delays or fails a reconciliation. An Event that repeats an earlier one about the
+same object within the hour increments the count of its series, at most every six minutes. When the
+controller ends, pending Events are sent if that takes only a moment.
 """
 
 import asyncio
@@ -54,7 +54,7 @@ class Regarding(NamedTuple):
 
 
 class _Sentence(NamedTuple):
-    """The fields in which equal Events agree."""
+    """The fields that identify equal Events."""
 
     gvk: GroupVersionKind
     key: Key
@@ -66,7 +66,7 @@ class _Sentence(NamedTuple):
 
 @dataclass(slots=True)
 class _Series:
-    """An Event that was written."""
+    """An Event that was written, and its count."""
 
     name: Key
     count: int
@@ -74,12 +74,12 @@ class _Series:
 
 
 class Recorder:
-    """The Events of one controller, which are sent while `run` runs.
+    """The Events of one controller; `run` sends them.
 
     Args:
         controller: the reporting controller, such as `networkpolicy-controller`.
-        action: what the controller was doing.
-        closing_seconds: the time limit for Events that wait when the controller ends.
+        action: the activity of the controller.
+        closing_seconds: the time limit for sending pending Events when the controller ends.
     """
 
     def __init__(
@@ -103,15 +103,15 @@ class Recorder:
         self._series: OrderedDict[_Sentence, _Series] = OrderedDict()
 
     def normal(self, regarding: Regarding, reason: str, note: str) -> None:
-        """Report something that works as intended."""
+        """Report that something works as intended."""
         self._report("Normal", regarding, reason, note)
 
     def warning(self, regarding: Regarding, reason: str, note: str) -> None:
-        """Report something that needs attention."""
+        """Report a problem that needs attention."""
         self._report("Warning", regarding, reason, note)
 
     async def run(self) -> None:
-        """Send Events until cancelled, and then those that still wait."""
+        """Send Events until cancelled, then send the pending ones."""
         self._is_ending = False
         sending = asyncio.create_task(self._send_all())
         try:
@@ -132,7 +132,7 @@ class Recorder:
                 sentence, regarding = self._waiting.popleft()
                 try:
                     await self._send(sentence, regarding)
-                except Exception as error:  # an Event is never worth a process
+                except Exception as error:  # a failed Event must not end the process
                     raise_if_must_stop(error)
                     log.info("event not written", reason=sentence.reason, error=describe(error))
             if self._is_ending:

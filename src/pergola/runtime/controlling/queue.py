@@ -1,8 +1,8 @@
 """Keys that are due for reconciliation, now or later.
 
 The semantics of client-go's rate-limiting queue (spec 10 §4.1): a key that is added while it waits
-is held once; one that is added while it runs runs again afterwards, never twice at once; failures
-come back after 5 ms · 2^n, at most 1,000 s, and all failures together share a bucket of 10 a
+is queued once; one that is added while it runs runs again afterwards, never concurrently; failures
+are retried after 5 ms · 2^n, at most 1,000 s, and all failures together share a bucket of 10 per
 second with a burst of 100.
 """
 
@@ -23,27 +23,27 @@ _BUCKET_BURST: Final = 100
 
 
 class QueueObserver(Protocol):
-    """Observes a queue, as the `workqueue_*` metrics do."""
+    """An observer of a queue, such as the `workqueue_*` metrics."""
 
     def added(self) -> None:
-        """A key was added."""
+        """Record that a key was added."""
 
     def got(self, waited_seconds: float) -> None:
-        """A worker took a key."""
+        """Record that a worker took a key."""
 
     def done(self, work_seconds: float) -> None:
-        """A worker is done with a key."""
+        """Record that a worker finished a key."""
 
     def retried(self) -> None:
-        """A key failed and is retried."""
+        """Record that a key failed and will be retried."""
 
 
 class Queue(Generic[K]):
-    """Keys to reconcile; for one event loop.
+    """The keys to reconcile; for one event loop.
 
     Args:
-        observer: is notified of everything that happens, for metrics.
-        last_retry: seconds; the backoff of a key grows no longer than that.
+        observer: is notified of every change, for metrics.
+        last_retry: the maximum backoff of a key, in seconds.
     """
 
     def __init__(
@@ -69,11 +69,11 @@ class Queue(Generic[K]):
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is ready and nothing runs; keys that are due later do not count."""
+        """Whether nothing is ready or running; keys that are due later do not count."""
         return not self._ready and not self._running and not self._again
 
     def add(self, key: K) -> None:
-        """Make a key ready now. A later time that was requested for it is kept."""
+        """Make a key ready now; a later time that was requested for it remains."""
         if key in self._running:
             self._again.add(key)
             return
@@ -86,7 +86,7 @@ class Queue(Generic[K]):
         self._wake_one()
 
     def add_after(self, key: K, seconds: float) -> None:
-        """Make a key ready in `seconds`; of several requested times, the earliest counts."""
+        """Make a key ready after `seconds`; the earliest of several requested times counts."""
         if seconds <= 0:
             self.add(key)
             return
@@ -99,10 +99,10 @@ class Queue(Generic[K]):
         self._arm()
 
     def retry(self, key: K, at_most: float | None = None) -> float:
-        """Make a key that failed ready after its backoff; return the seconds until then.
+        """Make a failed key ready after its backoff; return the delay in seconds.
 
         Args:
-            at_most: seconds; limits the backoff of this failure further.
+            at_most: limits this backoff further, in seconds.
         """
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
@@ -119,11 +119,11 @@ class Queue(Generic[K]):
         self._failures.pop(key, None)
 
     def cancel(self, key: K) -> None:
-        """Drop the time that was requested for a key, because it runs now or was deleted."""
+        """Drop the time requested for a key, because it runs now or was deleted."""
         self._due.pop(key, None)
 
     async def get(self) -> K:
-        """Wait for the next key and mark it as running; `done` must follow."""
+        """Wait for the next key and mark it as running; the caller must call `done`."""
         while not self._ready:
             waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiters.append(waiter)
@@ -131,7 +131,7 @@ class Queue(Generic[K]):
                 await waiter
             except asyncio.CancelledError:
                 if waiter.done() and not waiter.cancelled():
-                    self._wake_one()  # this wake-up was ours to use; pass it on
+                    self._wake_one()  # we consumed this wake-up; pass it on
                 raise
         key = self._ready.popleft()
         now = monotonic()
@@ -142,7 +142,7 @@ class Queue(Generic[K]):
         return key
 
     def done(self, key: K) -> None:
-        """End the run of a key; if it was added meanwhile, it is ready again."""
+        """End the run of a key; if it was added during the run, it is ready again."""
         took = monotonic() - self._running.pop(key)
         if self._observer:
             self._observer.done(took)

@@ -1,4 +1,4 @@
-"""Work that is bound to a state of the world, such as that an object exists."""
+"""Work that lasts as long as a condition holds, such as the existence of an object."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -10,12 +10,12 @@ T = TypeVar("T")
 
 
 async def work_until(ended: Coroutine[Any, Any, None], work: Coroutine[Any, Any, T]) -> T | None:
-    """Return the result of the work, or None if something has ended before.
+    """Return the result of the work, or None if `ended` completes first.
 
-    The work is then cancelled, which can happen at any await, and has ended when this returns.
+    In that case the work is cancelled, at any await, and has ended when this returns.
 
     Raises:
-        Exception: What the work raised.
+        Exception: The error that the work raised.
     """
     try:
         async with TaskGroup() as group:

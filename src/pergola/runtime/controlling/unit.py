@@ -1,7 +1,7 @@
-"""Units: what a process is made of. Controllers, and the caches that feed them, run as one.
+"""Units: the building blocks of a process. Controllers run as a unit with the caches they need.
 
-Each controller's module builds one Unit, and the process runs those that its configuration switches
-on.
+Each controller's module builds one Unit, and the process runs the units that its configuration
+enables.
 """
 
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
@@ -20,7 +20,8 @@ class Unsynced(NamedTuple):
     """A watch that is not live.
 
     Attributes:
-        is_outage: whether the API server is away, which a restart of this process cannot mend.
+        is_outage: whether the API server is unavailable, which a restart of this process cannot
+            fix.
     """
 
     kind: str
@@ -32,13 +33,13 @@ class Unsynced(NamedTuple):
 
 
 class Watching(Protocol):
-    """A cache, whatever it keeps."""
+    """A cache of any content."""
 
     gvk: GroupVersionKind
 
     @property
     def problem(self) -> str | None:
-        """Why the watch failed last; None while it works."""
+        """The reason why the watch last failed; None while it works."""
         ...
 
     @property
@@ -48,11 +49,11 @@ class Watching(Protocol):
 
     @property
     def is_outage(self) -> bool:
-        """Whether the watch failed because the API server is away or overloaded."""
+        """Whether the watch failed because the API server is unavailable or overloaded."""
         ...
 
     async def synced(self) -> None:
-        """Return when the first list is complete."""
+        """Wait until the first list is complete."""
         ...
 
     async def run(self) -> None:
@@ -61,16 +62,16 @@ class Watching(Protocol):
 
 
 class Idle(Protocol):
-    """A queue, whatever its keys are."""
+    """A queue of any keys."""
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is ready and nothing runs."""
+        """Whether nothing is ready or running."""
         ...
 
 
 class Working(Protocol):
-    """A controller, whatever its keys are."""
+    """A controller of any keys."""
 
     name: str
 
@@ -115,23 +116,23 @@ class Part(Protocol):
         ...
 
     async def run(self) -> None:
-        """Work until cancelled, which can happen at any await."""
+        """Work until cancelled, which may happen at any await."""
         ...
 
     async def synced(self) -> None:
-        """Return when all first lists are complete."""
+        """Wait until all first lists are complete."""
         ...
 
 
 class Unit:
-    """Some controllers, and the caches that must be filled before the first of them starts.
+    """One or several controllers, with the caches that must be filled before they start.
 
     Args:
         name: its name in options and logs; by default that of the first controller.
-        caches: what the controllers read and what triggers them; caches that another unit runs are
-            left out.
-        beside: more caches, for which the controllers do not wait: before they read one, they
-            check that it is synced.
+        caches: caches that the controllers read or that trigger them; omit those that another unit
+            runs.
+        beside: additional caches that the controllers do not wait for: a controller checks that one
+            is synced before reading it.
         tasks: background tasks, such as an event recorder.
     """
 
@@ -151,7 +152,7 @@ class Unit:
         self._tasks = tuple(tasks)
 
     async def run(self) -> None:
-        """Fill the caches, then work until cancelled, which can happen at any await."""
+        """Fill the caches, then work until cancelled, which may happen at any await."""
         async with TaskGroup() as group:
             for cache in self.caches:
                 group.create_task(cache.run(), name=f"watch {cache.gvk}")
@@ -162,7 +163,7 @@ class Unit:
                 group.create_task(controller.run(), name=controller.name)
 
     async def synced(self) -> None:
-        """Return when the first lists are complete that the controllers wait for."""
+        """Wait until the first lists that the controllers need are complete."""
         for cache in self._needed:
             await cache.synced()
 
@@ -182,14 +183,14 @@ class Controller(Unit):
 
     Args:
         name: the name in metrics, logs and options.
-        reconcile: reconciles one key: never the same key twice at once.
-        watches: what triggers it.
-        metrics: where it counts its runs.
-        workers: how many keys run at once.
-        deadline: seconds that one run may take; None for no limit.
-        caches: the caches that the unit keeps up to date; by default those of the watches.
+        reconcile: reconciles one key, and never runs twice at once for the same key.
+        watches: the events that trigger it.
+        metrics: where to count its runs.
+        workers: the number of keys to reconcile at once.
+        deadline: the time limit of a run in seconds; None for no limit.
+        caches: the caches that the unit keeps up to date; those of the watches by default.
         tasks: background tasks of the controller.
-        at_start: keys that run without any event.
+        at_start: keys to reconcile at the start, without an event.
     """
 
     def __init__(

@@ -20,10 +20,10 @@ K = TypeVar("K")
 
 
 class Source(Protocol[E_co]):
-    """A source of events: one or several caches, or `Events`."""
+    """A source of events: one cache, several, or `Events`."""
 
     def subscribe(self, subscriber: Callable[[E_co], None], /) -> None:
-        """Call `subscriber` for each event, and at once for each object that is known already."""
+        """Call `subscriber` for each event, and at once for each known object."""
         ...
 
 
@@ -34,7 +34,7 @@ class Events(Generic[E]):
         self._subscribers: list[Callable[[E], None]] = []
 
     def subscribe(self, subscriber: Callable[[E], None], /) -> None:
-        """Call `subscriber` for each event from now on."""
+        """Call `subscriber` for each future event."""
         self._subscribers.append(subscriber)
 
     def notify(self, event: E) -> None:
@@ -59,17 +59,17 @@ def gone(change: Change[Any]) -> bool:
 
 
 def changed(change: Change[Any]) -> bool:
-    """Accept events that change what the cache keeps of the object."""
+    """Accept events that change the part of an object that the cache keeps."""
     return bool(change.old != change.new)
 
 
 def later(change: Change[Any]) -> bool:
-    """Accept events that follow the initial list."""
+    """Accept events after the initial list."""
     return not change.initial
 
 
 def all_of(*predicates: Callable[[E], bool]) -> Callable[[E], bool]:
-    """Return a predicate that accepts an event if all the given ones do."""
+    """Return a predicate that accepts an event if all given predicates do."""
     return lambda event: all(predicate(event) for predicate in predicates)
 
 
@@ -90,8 +90,8 @@ class Watch(Generic[E, K]):
     """One source of events of a controller.
 
     Attributes:
-        to: the keys that an event triggers; by default the object's own key.
-        when: whether an event matters; asked before `to`.
+        to: maps an event to the keys that it triggers; the object's own key by default.
+        when: whether an event matters; checked before `to`.
     """
 
     source: Source[E]
@@ -107,7 +107,7 @@ class Watch(Generic[E, K]):
         return tuple(source) if isinstance(source, Caches) else ()
 
     def trigger(self, queue: Queue[K]) -> None:
-        """Add keys to a queue from now on."""
+        """Add a key to the queue for each event from now on."""
 
         def on_event(event: E) -> None:
             if self.when(event):
