@@ -1,6 +1,6 @@
 """One API server: the only room that speaks HTTP to a cluster.
 
-Not for: caching, which is in `pergola.runtime`, or the semantics of single kinds.
+Not for: caching, which is in `pergola.runtime`, or the semantics of individual kinds.
 """
 
 from pergola.kube.client import Client

@@ -1,4 +1,4 @@
-"""Check of whether a server-side apply would change anything, from the live object alone.
+"""A check, from the live object alone, whether a server-side apply would change anything.
 
 The managed fields of an object record what a manager applied before. An apply changes something if
 a value differs, or if the manager owns a field that it no longer applies, which the server would
@@ -24,8 +24,8 @@ _ITSELF: Final = "."
 def is_applied(desired: JsonObject, live: JsonObject, manager: str) -> bool:
     """Return whether applying an object as this manager would leave it as it is.
 
-    In doubt the answer is no: an apply that changes nothing costs only one request. That is
-    so for values which the server writes differently, such as `1000m` for `1`.
+    In doubt the answer is no: an apply that changes nothing costs only one request. Values that the
+    server rewrites, such as `1` for `1000m`, are such a case.
     """
     owned = _owned(live, manager)
     return (
@@ -39,8 +39,8 @@ def is_applied(desired: JsonObject, live: JsonObject, manager: str) -> bool:
 def changes(desired: JsonObject, live: JsonObject, manager: str) -> Iterator[Difference]:
     """Yield the fields that applying an object as this manager would change.
 
-    None, if the manager would only take over the fields as they are. `one` of each is live,
-    `other` desired.
+    Yield none if the manager would only take over the fields as they are. In each difference, `one`
+    is live and `other` desired.
     """
     yield from _lacking(live, desired, "")
     owned = _owned(live, manager) or {}
@@ -52,7 +52,7 @@ def changes(desired: JsonObject, live: JsonObject, manager: str) -> Iterator[Dif
 
 
 def has_manager(live: JsonObject, manager: str) -> bool:
-    """Return whether a manager owns fields of an object, by whatever operation."""
+    """Return whether a manager owns fields of an object, through any operation."""
     return any(
         each.get("manager") == manager for each in maps_at(live, "metadata", "managedFields")
     )

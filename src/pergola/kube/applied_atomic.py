@@ -1,7 +1,7 @@
 """Parts of an object that an apply replaces as a whole: atomic lists and maps.
 
-The managed fields have no entries below them. So the values show which items and fields are no
-longer desired: the server adds defaults there, but neither items nor structures.
+The managed fields have no entries below them, so items and fields that are no longer desired are
+found by their values: the server adds defaults there, but neither items nor structures.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,7 +23,7 @@ _DEFAULTS: Final[Mapping[str, JsonValue]] = {
     "protocol": "TCP",
     "scope": "*",
 }
-"""What servers set in atomic parts of their own kinds."""
+"""Fields that servers set in atomic parts of their own kinds."""
 
 
 class Atomic(NamedTuple):
@@ -48,7 +48,7 @@ def more_inside(
 ) -> Iterator[Atomic]:
     """Yield the atomic parts that have items or fields that are no longer desired.
 
-    Fields of custom resources that are no structures may be defaults: they are not compared.
+    Fields of custom resources that are not structures may be defaults: they are not compared.
     """
     group = GroupVersionKind.of(desired).group
     is_known = group in _BUILT_IN or group.endswith(_OF_PROJECT)
@@ -60,7 +60,7 @@ def more_inside(
 def _atomic(
     owned: Mapping[str, Any], live: JsonValue, desired: JsonValue, path: str
 ) -> Iterator[Atomic]:
-    """Yield the parts that a manager owns as a whole, where both sides have one."""
+    """Yield the parts that a manager owns as a whole and both sides have."""
     for name, below in owned.items():
         if name.startswith(_FIELD) and isinstance(live, dict) and isinstance(desired, dict):
             field = name.removeprefix(_FIELD)

@@ -41,8 +41,8 @@ class ObjectList(NamedTuple):
 class Client:
     """One API server, as one identity.
 
-    All methods raise the errors of `pergola.kube.errors`: an `ApiError` where the server refused,
-    `Unreachable` where it did not answer, `UnknownKind` where it serves no such kind.
+    All methods raise the errors of `pergola.kube.errors`: an `ApiError` if the server refused,
+    `Unreachable` if it did not answer, `UnknownKind` if it does not serve the kind.
     """
 
     def __init__(self, transport: Transport) -> None:
@@ -74,7 +74,7 @@ class Client:
         await self.close()
 
     async def trust(self, ca: bytes | None) -> None:
-        """Trust another authority from now on; requests and watches under way go on.
+        """Trust another authority from now on; requests and watches in flight continue.
 
         Args:
             ca: PEM certificates; None for those of the system.
@@ -98,11 +98,11 @@ class Client:
 
     @property
     def live(self) -> "Client":
-        """The client whose reads are all requests: this one, unless it reads from copies."""
+        """The client that sends a request for every read: this one, unless it reads from copies."""
         return self
 
     def follow(self, gvk: GroupVersionKind, key: Key) -> "AsyncGenerator[JsonObject | None] | None":
-        """Return the states of an object if this client has them without requests; else None."""
+        """Return the states of an object if this client has them without requests, or None."""
         del gvk, key
         return None
 
@@ -111,7 +111,7 @@ class Client:
         return await self.discovery.resource(gvk)
 
     async def get_raw(self, path: str) -> bytes:
-        """Return the answer for a path that is not an object's, e.g. `/healthz`."""
+        """Return the answer for a path other than an object's, e.g. `/healthz`."""
         return await self._transport.request("GET", path)
 
     async def find(
@@ -175,10 +175,10 @@ class Client:
         """Like `list`, but page by page, for callers that need not hold all objects at once.
 
         Args:
-            page_size: how many objects a page has; a function is called before each page.
+            page_size: the number of objects per page; a function is called before each page.
 
         Raises:
-            Gone: the list changed so much between two pages that it has to be started again.
+            Gone: the list changed too much between two pages; start again.
         """
         resource = await self.resource(gvk)
         query = selectors(labels, fields)
@@ -193,13 +193,13 @@ class Client:
             for item in items:
                 item["apiVersion"], item["kind"] = gvk.api_version, gvk.kind
             yield ObjectList(items, metadata.get("resourceVersion", ""))
-            del answer, items  # this page, before the next one comes
+            del answer, items  # release this page before the next one arrives
             if not metadata.get("continue"):
                 return
             query["continue"] = metadata["continue"]
 
     async def create(self, obj: JsonObject, *, dry_run: bool = False) -> JsonObject:
-        """Create the object; returns it as stored."""
+        """Create the object; return it as stored."""
         gvk, key = GroupVersionKind.of(obj), Key.of(obj)
         resource = await self.resource(gvk)
         return await self._object(
@@ -213,14 +213,14 @@ class Client:
     async def create_subresource(
         self, gvk: GroupVersionKind, key: Key, subresource: str, body: JsonObject
     ) -> JsonObject:
-        """Post to a subresource, such as `token` of a ServiceAccount; returns the answer."""
+        """Post to a subresource, such as `token` of a ServiceAccount; return the answer."""
         resource = await self.resource(gvk)
         return await self._object(
             gvk, "POST", resource.item(key, subresource), body=orjson.dumps(body)
         )
 
     async def update(self, obj: JsonObject, *, subresource: str = "") -> JsonObject:
-        """Replace the object, if its resourceVersion is still current."""
+        """Replace the object if its resourceVersion is still current."""
         gvk, key = GroupVersionKind.of(obj), Key.of(obj)
         resource = await self.resource(gvk)
         return await self._object(
@@ -267,18 +267,18 @@ class Client:
         resource_version: str = "",
         propagation: str = "",
     ) -> bool:
-        """Ask the server to delete the object; it may stay until its finalizers are gone.
+        """Ask the server to delete the object, which may remain until its finalizers are removed.
 
         Args:
             uid: delete only this incarnation of the object.
-            resource_version: delete only if it is still in this state.
+            resource_version: delete only if the object is still in this state.
             propagation: `Background`, `Foreground` or `Orphan`; the kind's default if empty.
 
         Returns:
-            Whether the object is gone already.
+            Whether the object is already gone.
 
         Raises:
-            Conflict: `uid` or `resource_version` does not hold any more.
+            Conflict: `uid` or `resource_version` no longer matches.
         """
         resource = await self.resource(gvk)
         preconditions = {"uid": uid, "resourceVersion": resource_version}
@@ -288,7 +288,7 @@ class Client:
         if propagation:
             options["propagationPolicy"] = propagation
         answer = await self._object(gvk, "DELETE", resource.item(key), body=orjson.dumps(options))
-        # The answer is a Status when the object is gone, and the object while it has to wait.
+        # The answer is a Status if the object is gone, and the object if it still has finalizers.
         return answer.get("kind") == "Status"
 
     async def _object(
@@ -341,10 +341,10 @@ def selectors(labels: str | None, fields: str | None) -> dict[str, str]:
 
 
 def is_missing_kind(error: ApiError) -> bool:
-    """Return whether a 404 means that the path is not served, not that an object is missing.
+    """Return whether a 404 means an unserved path rather than a missing object.
 
-    For an unserved path, the API server's answer does not name an object. Neither does that of a
-    webhook that refuses with 404, but the API server adds a prefix to its text.
+    The API server's answer for an unserved path names no object. Neither does the answer of a
+    webhook that refuses with 404, but the API server prefixes its text.
     """
     if not isinstance(error, NotFound) or str(error).startswith(_REFUSED_BY_WEBHOOK):
         return False

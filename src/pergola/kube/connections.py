@@ -1,8 +1,8 @@
-"""The connections to one API server: kept while they work, replaced when one fails.
+"""The connections to one API server, kept while they work and replaced when one fails.
 
-A peer that vanishes without closing (a node that loses power, a firewall that forgets) leaves
-connections that look alive. The kernel probes idle ones and limits unanswered data, so that both
-are noticed after `DEAD_PEER_SECONDS`, and connections of the same age are not used again.
+A peer that vanishes without closing (a node that loses power, a firewall that drops its state)
+leaves connections that look alive. The kernel probes idle ones and limits unacknowledged data, so
+both are detected within `DEAD_PEER_SECONDS`; connections of the same age are then not reused.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ _TURNS_TO_HANG_UP: Final = 100
 
 
 class _Pool:
-    """A session, which is closed after its last request once it is retired."""
+    """A session that is closed after its last request once it is retired."""
 
     def __init__(self, session: aiohttp.ClientSession) -> None:
         self.session = session
@@ -28,10 +28,10 @@ class _Pool:
 
 
 class Connections:
-    """The sessions of one transport, of which the newest serves new requests.
+    """The sessions of one transport; the newest serves new requests.
 
     Args:
-        open_session: make a session whose connector opens its sockets with this factory.
+        open_session: creates a session whose connector opens its sockets with this factory.
         dead_peer_seconds: how long a peer may leave data or probes unanswered; at least 2.
     """
 
@@ -50,7 +50,7 @@ class Connections:
 
     @asynccontextmanager
     async def session(self) -> AsyncIterator[aiohttp.ClientSession]:
-        """Lend the session for one request; if the connection fails, later ones get a new one.
+        """Lend the session for one request; if the connection fails, replace it for later ones.
 
         Raises:
             ConnectionError: All connections were closed.
@@ -74,7 +74,7 @@ class Connections:
             await self._close_if_done(pool)
 
     async def close(self) -> None:
-        """Close all connections, those in use too, for good."""
+        """Close all connections for good, including those in use."""
         self._is_closed = True
         pools, self._pools, self._newest = self._pools, set(), None
         for pool in pools:
@@ -115,9 +115,9 @@ class Connections:
         return opened
 
     async def _hang_up(self) -> None:
-        """End TLS connections that still wait for the server's close message.
+        """Abort TLS connections that still wait for the server's close message.
 
-        A request that was cancelled leaves one behind, and nothing else would wait for it.
+        A cancelled request leaves one behind, and nothing else would wait for it.
         """
         left = [one for one in self._sockets if one.fileno() >= 0]
         for one in left:

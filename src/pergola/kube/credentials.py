@@ -1,8 +1,8 @@
-"""Credentials: what a request carries so that the API server knows its sender.
+"""Credentials: what identifies the sender of a request to the API server.
 
-Credentials change while the process runs (tokens expire, certificates are rotated on disk), so
-each request consults them, and they must nearly always answer from memory. No error, log line or
-`repr` contains their values.
+Credentials change while the process runs (tokens expire, certificates are rotated on disk), so each
+request consults them; almost always they must answer from memory. No error, log line or `repr`
+contains their values.
 """
 
 import base64
@@ -22,7 +22,7 @@ from pergola.kube.errors import ConfigurationError
 LOOK_AT_FILES_SECONDS: Final = 10.0
 
 Monotonic = Callable[[], float]
-"""A clock in seconds that never goes back."""
+"""A monotonic clock in seconds."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class ClientCertificate:
         """
         with _private_file(self.certificate.rstrip() + b"\n" + self.key) as path:
             try:
-                # The empty password keeps OpenSSL from asking for one on the terminal.
+                # The empty password prevents OpenSSL from prompting on the terminal.
                 context.load_cert_chain(path, password="")
             except (ssl.SSLError, OSError) as error:
                 raise ConfigurationError(
@@ -53,11 +53,11 @@ class Credentials(Protocol):
 
     @property
     def version(self) -> int:
-        """Grows when `client_certificate` changes, so that new connections are made."""
+        """Increases when `client_certificate` changes, so that new connections are made."""
         ...
 
     async def headers(self) -> dict[str, str]:
-        """Return the headers of the next request; refresh what expired.
+        """Return the headers of the next request; refresh expired credentials.
 
         Raises:
             ConfigurationError: the credentials cannot be used now.
@@ -69,7 +69,7 @@ class Credentials(Protocol):
         ...
 
     def rejected(self) -> bool:
-        """Forget what is cached after a 401; return whether a second attempt may help."""
+        """Discard cached values after a 401; return whether a retry may help."""
         ...
 
 
@@ -89,7 +89,7 @@ class Constant:
         """Return None."""
 
     def rejected(self) -> bool:
-        """Report that a second attempt cannot help: there is nothing to read again."""
+        """Report that a retry cannot help: there is nothing to read again."""
         return False
 
 
@@ -101,7 +101,7 @@ class Anonymous(Constant):
 
 
 class StaticToken(Constant):
-    """A bearer token."""
+    """A fixed bearer token."""
 
     def __init__(self, token: str) -> None:
         super().__init__(bearer(token))
@@ -118,11 +118,11 @@ class BasicAuth(Constant):
 class TokenFile:
     """A bearer token in a file that another process renews, e.g. the kubelet.
 
-    The file is checked at most every 10 seconds, and read again when it changed. If it vanishes or
-    is empty for a moment, the last good token stays in use.
+    The file is checked at most every 10 seconds, and read again if it changed. If it is missing or
+    empty for a moment, the last good token stays in use.
 
     Raises:
-        ConfigurationError: the file cannot be read, or is empty, at the start.
+        ConfigurationError: the file is unreadable or empty at the start.
     """
 
     version: Final = 0
@@ -144,7 +144,7 @@ class TokenFile:
         """Return None."""
 
     def rejected(self) -> bool:
-        """Have the file read before the next request; return True."""
+        """Read the file before the next request; return True."""
         self._files.look_again()
         return True
 
@@ -156,12 +156,12 @@ class TokenFile:
 
 
 class Certificate:
-    """A client certificate; parts that are given as paths are read again when they change.
+    """A client certificate; parts given as paths are read again when they change.
 
-    While a rotation has replaced only one of two files, the old pair is kept.
+    While a rotation has replaced only one of the two files, the old pair stays in use.
 
     Raises:
-        ConfigurationError: a file cannot be read, or the parts do not match, at the start.
+        ConfigurationError: a file is unreadable, or the parts do not match, at the start.
     """
 
     def __init__(
@@ -183,11 +183,11 @@ class Certificate:
         return {}
 
     def client_certificate(self) -> ClientCertificate:
-        """Return the pair that was last read completely."""
+        """Return the last pair that was read completely."""
         return self._pair
 
     def rejected(self) -> bool:
-        """Have the files checked before the next request."""
+        """Check the files before the next request."""
         self._files.look_again()
         return bool(self._files.paths)
 
@@ -212,7 +212,7 @@ class Certificate:
 class Combined:
     """Several credentials at once, e.g. a client certificate and a token.
 
-    Of two that set the same header, the earlier wins; the first certificate counts.
+    If two set the same header, the earlier one wins; the first certificate is used.
     """
 
     def __init__(self, parts: Sequence[Credentials]) -> None:
@@ -220,7 +220,7 @@ class Combined:
 
     @property
     def version(self) -> int:
-        """Grows when one of them grows."""
+        """Increases when that of a member does."""
         return sum(part.version for part in self._parts)
 
     async def headers(self) -> dict[str, str]:
@@ -260,7 +260,7 @@ def read_file(path: Path, what: str) -> bytes:
 
 
 class _Files:
-    """A detector of changed files that does not access the file system for each request."""
+    """A detector of changed files that avoids a file system access per request."""
 
     def __init__(self, paths: Sequence[Path], monotonic: Monotonic) -> None:
         self.paths = paths
@@ -277,7 +277,7 @@ class _Files:
         return self._seen != seen or self._seen is None
 
     def look_again(self) -> None:
-        """Make the next `changed` check at once, and return True."""
+        """Check again at the next call of `changed`, and return True."""
         self._look_at, self._seen = self._monotonic(), None
 
     def _stat(self) -> list[tuple[int, int, int]] | None:
@@ -294,7 +294,7 @@ def _content(part: bytes | Path, what: str) -> bytes:
 
 @contextmanager
 def _private_file(content: bytes) -> Iterator[str]:
-    """Yield a path where only this process can read `content`, as OpenSSL requires a path."""
+    """Yield a path to `content` that only this process can read: OpenSSL requires a path."""
     if sys.platform == "linux":
         # In memory: containers often have no writable file system.
         descriptor = os.memfd_create("client-certificate")

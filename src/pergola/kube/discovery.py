@@ -1,8 +1,8 @@
-"""Discovery of the kinds that an API server serves, and their paths.
+"""Discovery of the kinds that an API server serves, and of their paths.
 
-Requests are made per group and version, on demand: a manager that uses eight group-versions makes
-eight small requests, whatever else the server offers. A missing kind is looked up again, at most
-every `refresh` seconds, so that CRDs that appear later become usable without a restart (spec 10
+Requests are made per group and version, on demand: a manager that uses eight group-versions sends
+eight small requests, whatever else the server offers. A missing kind is looked up again at most
+every `refresh` seconds, so that CRDs created later become usable without a restart (spec 10
 §3.1.5).
 """
 
@@ -31,9 +31,9 @@ class Resource(NamedTuple):
         return group_version_path(self.gvk.group, self.gvk.version)
 
     def collection(self, namespace: str | None = None) -> str:
-        """Return the path of all objects, or of those of one namespace.
+        """Return the path of all objects, or of the objects in one namespace.
 
-        Only None means all namespaces. The namespace of a cluster-scoped kind is ignored.
+        Only None means all namespaces. Cluster-scoped kinds ignore the namespace.
 
         Raises:
             InvalidKey: no such namespace can exist; an empty name is not one.
@@ -44,7 +44,7 @@ class Resource(NamedTuple):
         return f"{self.root}/namespaces/{quote(namespace, safe='')}/{self.plural}"
 
     def item(self, key: Key, subresource: str = "") -> str:
-        """Return the path of one object or of its subresource, and never one of a collection.
+        """Return the path of one object or of its subresource, never that of a collection.
 
         Raises:
             InvalidKey: no object can have this name and namespace.
@@ -68,7 +68,7 @@ class Discovery:
     Args:
         fetch: reads a path of the server; raises the room's errors.
         now: a monotonic clock in seconds.
-        refresh: the shortest time in seconds between two lookups of a missing kind.
+        refresh: the minimum time in seconds between two lookups of a missing kind.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Discovery:
         self._locks: dict[tuple[str, str], asyncio.Lock] = {}
 
     def known(self, gvk: GroupVersionKind) -> Resource | None:
-        """Return what earlier requests found, without another one."""
+        """Return the kind if an earlier request found it; send none."""
         return self._kinds.get(gvk[:2], {}).get(gvk.kind)
 
     async def resource(self, gvk: GroupVersionKind) -> Resource:
@@ -131,7 +131,7 @@ class Discovery:
 def resources_in(
     answer: JsonObject, group: str, version: str
 ) -> Iterator[tuple[Resource, JsonObject]]:
-    """Yield the kinds in a server's APIResourceList, each with its entry; no subresources."""
+    """Yield the kinds in an APIResourceList, each with its entry, without subresources."""
     for served in maps_at(answer, "resources"):
         if "/" not in served.get("name", "/"):
             gvk = GroupVersionKind(group, version, served["kind"])

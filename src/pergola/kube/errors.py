@@ -55,7 +55,7 @@ class ApiError(KubeError):
     Attributes:
         code: the HTTP status.
         reason: the Status reason, e.g. `AlreadyExists`; may be empty.
-        status: the whole Status object (details.causes name the fields of an Invalid).
+        status: the whole Status object (details.causes names the invalid fields).
     """
 
     def __init__(self, code: int, status: JsonObject) -> None:
@@ -66,7 +66,7 @@ class ApiError(KubeError):
 
     @property
     def causes(self) -> list[dict[str, Any]]:
-        """`details.causes`: `field`, `reason` and `message` of each finding."""
+        """`details.causes`: `field`, `reason` and `message` of each cause."""
         details = self.status.get("details")
         causes = details.get("causes") if isinstance(details, dict) else None
         return causes if isinstance(causes, list) else []
@@ -77,11 +77,11 @@ class NotFound(ApiError):
 
 
 class AlreadyExists(ApiError):
-    """An object of this name exists."""
+    """An object of this name already exists."""
 
 
 class Conflict(ApiError):
-    """The object changed since it was read, or a precondition does not hold."""
+    """The object changed since it was read, or a precondition failed."""
 
 
 class Invalid(ApiError):
@@ -89,7 +89,7 @@ class Invalid(ApiError):
 
 
 class Gone(ApiError):
-    """The requested resourceVersion is too old: list again."""
+    """The requested resourceVersion is too old; list again."""
 
 
 class Unauthorized(ApiError):
@@ -101,11 +101,11 @@ class Forbidden(ApiError):
 
 
 class TooManyRequests(ApiError):
-    """The server is busy: retry later."""
+    """The server is busy; retry later."""
 
     @property
     def retry_after(self) -> float:
-        """Seconds to wait, from the server's answer, by default 1."""
+        """Seconds to wait, according to the server; 1 by default."""
         details = self.status.get("details")
         seconds = details.get("retryAfterSeconds") if isinstance(details, dict) else None
         return float(seconds) if isinstance(seconds, int | float) else 1.0
@@ -123,7 +123,7 @@ _BY_CODE: dict[int, type[ApiError]] = {
 
 
 def is_outage(error: BaseException | None) -> bool:
-    """Return whether an error, or one that caused it, is that an API server is away."""
+    """Return whether an error, or one of its causes, is an outage of an API server."""
     while error is not None:
         if isinstance(error, Unreachable) or (isinstance(error, ApiError) and error.code == 503):
             return True
@@ -132,7 +132,7 @@ def is_outage(error: BaseException | None) -> bool:
 
 
 def lacks_dependency(error: BaseException) -> bool:
-    """Return whether an object cannot be written before its namespace or its kind exists."""
+    """Return whether a write failed because the object's namespace or kind does not exist."""
     if isinstance(error, NotFound):
         return map_at(error.status, "details").get("kind") == "namespaces"
     return isinstance(error, UnknownKind)

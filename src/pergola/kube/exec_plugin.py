@@ -2,7 +2,7 @@
 
 The protocol is `client.authentication.k8s.io`: the program reads its input from the variable
 KUBERNETES_EXEC_INFO and prints an ExecCredential. Its standard error goes straight to the user, so
-that it can explain itself or prompt for a login.
+that it can print explanations or prompt for a login.
 """
 
 import asyncio
@@ -50,10 +50,10 @@ class ExecPlugin:
 
 
 class ExecCredentials:
-    """The token or client certificate that a program issues.
+    """The token or client certificate issued by a program.
 
     The program runs for the first request, when its answer has expired, and when the server
-    rejected it; never twice at once.
+    rejected its answer; never twice at once.
 
     Args:
         timeout: the time limit in seconds of a run that cannot prompt the user.
@@ -90,9 +90,10 @@ class ExecCredentials:
         return self._answer.certificate if self._answer else None
 
     def rejected(self) -> bool:
-        """Have the program run again before the next request.
+        """Run the program again before the next request.
 
-        An answer that is only seconds old is kept: the rejected request was sent before it.
+        An answer that is only seconds old is kept: the rejected request was probably sent before
+        it.
         """
         if self._monotonic() - self._answered_at >= _REJECTED_AGAIN_SECONDS:
             self._stale = True
@@ -172,21 +173,21 @@ def _exec_info(plugin: ExecPlugin, *, interactive: bool) -> str:
 
 
 def _read_answer(plugin: ExecPlugin, output: bytes) -> _Answer:
-    """Judge what the program printed, without repeating any of it in an error."""
+    """Parse the program's output; errors never quote it."""
     try:
         answer = orjson.loads(output)
     except orjson.JSONDecodeError:
-        raise _failure(plugin, "printed no JSON") from None
+        raise _failure(plugin, "printed something other than JSON") from None
     if not isinstance(answer, dict) or answer.get("kind") != "ExecCredential":
-        raise _failure(plugin, "printed no ExecCredential")
+        raise _failure(plugin, "did not print an ExecCredential")
     if answer.get("apiVersion") != plugin.api_version:
         raise _failure(plugin, f"printed an ExecCredential that is not {plugin.api_version}")
     status = answer.get("status")
     if not isinstance(status, dict):
-        raise _failure(plugin, "printed an ExecCredential without status")
+        raise _failure(plugin, "printed an ExecCredential without a status")
     token, certificate = _text(plugin, status, "token"), _certificate(plugin, status)
     if not token and certificate is None:
-        raise _failure(plugin, "gave out neither a token nor a client certificate")
+        raise _failure(plugin, "issued neither a token nor a client certificate")
     return _Answer(bearer(token) if token else {}, certificate, _expiry(plugin, status))
 
 
@@ -194,7 +195,7 @@ def _certificate(plugin: ExecPlugin, status: dict[str, Any]) -> ClientCertificat
     certificate = _text(plugin, status, "clientCertificateData")
     key = _text(plugin, status, "clientKeyData")
     if bool(certificate) != bool(key):
-        raise _failure(plugin, "gave out only one of client certificate and client key")
+        raise _failure(plugin, "issued only one of client certificate and client key")
     return ClientCertificate(certificate.encode(), key.encode()) if certificate else None
 
 
@@ -205,14 +206,14 @@ def _expiry(plugin: ExecPlugin, status: dict[str, Any]) -> datetime | None:
     try:
         expires = datetime.fromisoformat(text)
     except ValueError:
-        raise _failure(plugin, "gave out an expirationTimestamp that is not RFC 3339") from None
+        raise _failure(plugin, "issued an expirationTimestamp that is not RFC 3339") from None
     return expires if expires.tzinfo else expires.replace(tzinfo=UTC)
 
 
 def _text(plugin: ExecPlugin, status: dict[str, Any], name: str) -> str:
     value = status.get(name) or ""
     if not isinstance(value, str):
-        raise _failure(plugin, f"gave out a {name} that is not a string")
+        raise _failure(plugin, f"issued a {name} that is not a string")
     return value
 
 

@@ -15,11 +15,11 @@ _AT_ONCE: Final = 16
 
 
 class UnknownWord(KubeError):
-    """A word that names no kind of the API server."""
+    """A word that does not name a kind of the API server."""
 
 
 async def kind_called(client: Client, word: str) -> Resource:
-    """Return the kind that a word names: as kubectl, the core group first, then the server's order.
+    """Return the kind that a word names; like kubectl, prefer the core group.
 
     Args:
         word: A plural, singular or short name, or a kind, in any case. The group can follow, after
@@ -69,7 +69,7 @@ async def _served(client: Client, group: str, version: str, name: str) -> list[R
     try:
         answer = orjson.loads(await client.get_raw(group_version_path(group, version)))
     except ApiError:
-        return []  # an API service whose server is away; its kinds are unknown now
+        return []  # an API service that is unavailable; its kinds are unknown now
     found = resources_in(answer, group, version)
     return [resource for resource, served in found if name in _names(served)]
 

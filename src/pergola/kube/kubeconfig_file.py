@@ -12,13 +12,13 @@ from pergola.kube.credentials import read_file
 from pergola.kube.errors import ConfigurationError
 from pergola.kube.yaml import YamlError, parse
 
-# The list of each kind of entry, and the field of an item that contains it.
+# The list field of each kind of entry, and the field of an item with its content.
 _LISTS: Final = {"clusters": "cluster", "users": "user", "contexts": "context"}
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A cluster, user or context, and its place in a file.
+    """A cluster, user or context, and its location in a file.
 
     Attributes:
         path: the field path in the file, e.g. `users[me].user`.
@@ -95,7 +95,7 @@ class Entry:
         return self.data(f"{name}-data") or self.located(name)
 
     def content(self, name: str) -> bytes | None:
-        """Like `data_or_path`, but with the file read."""
+        """Like `source`, but read the file."""
         source = self.source(name)
         if isinstance(source, Path):
             return read_file(source, f"{self.where(name)}:")
@@ -106,7 +106,7 @@ class Entry:
         return f"{self.file}: {'.'.join(filter(None, (self.path, name)))}"
 
     def error(self, name: str, problem: str) -> ConfigurationError:
-        """Return the error to raise for a field."""
+        """Return the error to raise about a field."""
         return ConfigurationError(f"{self.where(name)} {problem}")
 
 
@@ -121,7 +121,7 @@ class Kubeconfig:
     def context(self, name: str | None = None) -> Entry:
         """Return the context of that name, or the current one."""
         if name := name or self.current_context:
-            return self._find("contexts", name, f'there is no context "{name}"')
+            return self._find("contexts", name, f'context "{name}" does not exist')
         raise ConfigurationError(
             f"{self._where}: current-context is not set; name one of the contexts{self._known()}"
         )
@@ -140,7 +140,7 @@ class Kubeconfig:
         what = _LISTS[kind]
         if not name:
             raise context.error(what, "is missing")
-        return self._find(kind, name, f'{context.path}.{what} names "{name}", which is not there')
+        return self._find(kind, name, f'{context.path}.{what} names "{name}", which does not exist')
 
     def _find(self, kind: str, name: str, otherwise: str) -> Entry:
         entry = self.entries[kind].get(name)
@@ -191,11 +191,11 @@ def _parse(file: Path, text: bytes) -> JsonObject:
     try:
         content = parse(text.decode())
     except UnicodeDecodeError:
-        raise ConfigurationError(f"{file}: a kubeconfig is UTF-8 text, this is not") from None
+        raise ConfigurationError(f"{file}: a kubeconfig must be UTF-8 text") from None
     except YamlError as error:
         raise ConfigurationError(f"{file}: {error}") from None
     if content is not None and not isinstance(content, dict):
-        raise ConfigurationError(f"{file}: a kubeconfig is a map, this is not")
+        raise ConfigurationError(f"{file}: a kubeconfig must be a map")
     return content or {}
 
 
@@ -209,7 +209,7 @@ def _entries(file: Path, content: JsonObject, kind: str) -> Iterator[Entry]:
         if not isinstance(name, str) or not name:
             raise ConfigurationError(f"{file}: {kind}[{index}].name is missing")
         if name in seen:
-            raise ConfigurationError(f'{file}: {kind}[{index}].name "{name}" is there twice')
+            raise ConfigurationError(f'{file}: {kind}[{index}].name "{name}" is not unique')
         seen.add(name)
         values = item.get(_LISTS[kind]) or {}
         path = f"{kind}[{name}].{_LISTS[kind]}"

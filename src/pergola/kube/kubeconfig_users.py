@@ -45,7 +45,7 @@ def credentials_of(user: Entry, cluster: Entry, *, restricted: bool = False) -> 
     if restricted:
         _check_restricted(user)
     if user.values.get("auth-provider"):
-        raise user.error("auth-provider", "is not supported any more; use an exec plugin")
+        raise user.error("auth-provider", "is no longer supported; use an exec plugin")
     parts = [*_impersonation(user), *_certificate(user), *_who(user, cluster)]
     if not parts:
         return Anonymous()
@@ -63,7 +63,7 @@ def _check_restricted(user: Entry) -> None:
 
 
 def _who(user: Entry, cluster: Entry) -> list[Credentials]:
-    """Return at most one: a token, a password or a program."""
+    """Return at most one of a token, a password and a program."""
     file, token, name = user.located("tokenFile"), user.text("token"), user.text("username")
     plugin = user.part("exec")
     if name and (file or token):
@@ -138,7 +138,7 @@ def _interactive_mode(spec: Entry) -> _Mode:
 
 
 def _cluster_info(cluster: Entry) -> JsonObject:
-    """Return what KUBERNETES_EXEC_INFO contains about the cluster."""
+    """Return the cluster information for KUBERNETES_EXEC_INFO."""
     ca = cluster.content("certificate-authority")
     info: JsonObject = {
         "server": cluster.text("server"),

@@ -1,6 +1,6 @@
 """JSON merge patches (RFC 7386), steps of JSON pointers, and equality of JSON values.
 
-Nothing is copied deeply: patches and results share unchanged parts with their sources.
+Nothing is copied deeply: patches and results share unchanged parts with their inputs.
 """
 
 import orjson
@@ -11,8 +11,8 @@ from pergola.api.objects import JsonObject, JsonValue
 def merge_patch(old: JsonObject, new: JsonObject) -> JsonObject:
     """Return the smallest merge patch from `old` to `new`; empty if they are the same.
 
-    Lists are replaced as a whole. A merge patch cannot set null: a null in `new` removes the
-    field, as the API server drops most nulls anyway.
+    Lists are replaced as a whole. A merge patch cannot set null: a null in `new` removes the field,
+    which is harmless because the API server drops most nulls anyway.
     """
     patch: JsonObject = {}
     for name, before in old.items():
@@ -60,9 +60,9 @@ def same(one: JsonValue, other: JsonValue) -> bool:
 
 
 def is_void(value: JsonValue) -> bool:
-    """Return whether a value is absent, an empty list, or a map of such values.
+    """Return whether a value is null, an empty list, or a map of only such values.
 
-    An API server may drop such a value from what it stores.
+    An API server may drop such a value from stored objects.
     """
     if isinstance(value, dict):
         return all(map(is_void, value.values()))
@@ -78,7 +78,7 @@ def _same_bytes(one: JsonValue, other: JsonValue) -> bool:
 
 
 def _same_types(one: JsonValue, other: JsonValue) -> bool:
-    """Return whether equal values have their booleans in the same places."""
+    """Return whether equal values have booleans in the same places."""
     if isinstance(one, dict) and isinstance(other, dict):
         return all(_same_types(item, other[name]) for name, item in one.items())
     if isinstance(one, list) and isinstance(other, list):

@@ -1,7 +1,7 @@
 """Resource quantities of Kubernetes: `100m`, `1.5Gi`, `2e3`.
 
-Kubernetes counts in billionths and rounds smaller parts away from zero, so that no request becomes
-smaller than it was written.
+Kubernetes counts in billionths and rounds smaller fractions away from zero, so that no request
+becomes smaller than written.
 """
 
 import re
@@ -22,7 +22,8 @@ _QUANTITY: Final = re.compile(
     r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:([KMGTPE]i|[numkMGTPE])|[eE]([+-]?[0-9]+))?"
 )
 _NANO: Final = Decimal("1e-9")
-_LARGEST_BINARY: Final = Decimal(2**63 - 1)  # Kubernetes caps amounts with a binary suffix here
+# Kubernetes caps amounts with a binary suffix at this value
+_LARGEST_BINARY: Final = Decimal(2**63 - 1)
 _LONGEST: Final = 100
 _LARGEST_EXPONENT: Final = 300
 _EXACT: Final = Context(prec=1000, rounding=ROUND_UP)
@@ -39,7 +40,7 @@ class QuantityError(KubeError):
 
 @lru_cache(maxsize=4096, typed=True)
 def parse_quantity(quantity: str | float) -> Decimal:
-    """Return the exact amount: `100m` → 0.1. JSON numbers are quantities too.
+    """Return the exact amount: `100m` → 0.1. JSON numbers are also quantities.
 
     Raises:
         QuantityError: the text is not a quantity, or has more than 100 characters.

@@ -1,4 +1,4 @@
-"""Credentials that their owner renews, for clients that outlive them."""
+"""Credentials that their owner renews while long-lived clients use them."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -7,11 +7,11 @@ from pergola.kube.credentials import ClientCertificate, Credentials
 
 
 class Renewable:
-    """Credentials that can be replaced by others while a client uses them.
+    """Credentials that can be replaced while a client uses them.
 
     Args:
-        read_again: Called before the next request after the server rejected the current ones; it
-            calls `renew` if there are others, and does not raise.
+        read_again: Called before the next request after the server rejected the current
+            credentials; calls `renew` if there are others, and does not raise.
     """
 
     def __init__(self, current: Credentials, read_again: Callable[[], Awaitable[None]]) -> None:
@@ -23,7 +23,7 @@ class Renewable:
 
     @property
     def version(self) -> int:
-        """Grows when the client certificate changes."""
+        """Increases when the client certificate changes."""
         return self._replaced + self._current.version
 
     def renew(self, credentials: Credentials) -> None:

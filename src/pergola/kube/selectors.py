@@ -1,6 +1,6 @@
 """Label selectors: as objects (`matchLabels`, `matchExpressions`), and as the API's query text.
 
-A malformed selector is refused, never treated as an empty one, which would select everything.
+A malformed selector is rejected, never treated as an empty one, which would select everything.
 """
 
 import re
@@ -40,7 +40,7 @@ class _Requirement(NamedTuple):
 def matches(selector: JsonObject, labels: Mapping[str, str]) -> bool:
     """Return whether labels fulfil all requirements; an empty selector matches everything.
 
-    `NotIn` also holds for labels without the key.
+    `NotIn` also matches labels without the key.
 
     Raises:
         SelectorError: the selector is malformed.
@@ -57,13 +57,13 @@ def format_selector(selector: JsonObject) -> str:
     """Format a selector for a query: `a=b,c in (x,y),!d`; empty for an empty selector.
 
     Raises:
-        SelectorError: the selector is malformed, or contains what cannot be a label.
+        SelectorError: the selector is malformed, or contains text that is not valid in a label.
     """
     return ",".join(_formatted(_checked(requirement)) for requirement in _requirements(selector))
 
 
 def select_name(name: str) -> str:
-    """Return the field selector that selects the object of a name, and no other.
+    """Return the field selector for the object with a name.
 
     Raises:
         SelectorError: no object can have this name.
@@ -76,7 +76,7 @@ def select_name(name: str) -> str:
 def parse_selector(text: str) -> JsonObject:
     """Parse a query text into a selector; `a!=b` is `a notin (b)`.
 
-    A blank text is the empty selector. The API's `a>1` and `a<1` have no form as an object.
+    Blank text is the empty selector. The API's `a>1` and `a<1` have no object form.
 
     Raises:
         SelectorError: the text is not such a selector.
@@ -142,7 +142,7 @@ def _formatted(requirement: _Requirement) -> str:
 
 
 def _checked(requirement: _Requirement) -> _Requirement:
-    """Refuse parts that are not labels: a comma in a value would change the meaning."""
+    """Reject invalid labels: a comma in a value would change the meaning."""
     domain, slash, name = requirement.key.rpartition("/")
     domain_fits = _DOMAIN.fullmatch(domain) and len(domain) <= _LONGEST_DOMAIN
     if not _fits(name) or (slash and not domain_fits):
@@ -187,7 +187,7 @@ def _next_requirement(tokens: deque[str], text: str) -> _Requirement:
 
 def _set(tokens: deque[str], text: str) -> list[str]:
     if _taken(tokens) != "(":
-        raise _malformed(text, "the values of in and notin stand in parentheses")
+        raise _malformed(text, "the values of in and notin must be in parentheses")
     values = [_value(tokens)]
     while (mark := _taken(tokens)) == ",":
         values.append(_value(tokens))

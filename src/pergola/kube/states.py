@@ -1,6 +1,6 @@
 """The states of one object, or of all objects of a kind: now, and after each change.
 
-They are watched; only a client that may not list and watch the kind of an object polls it.
+They are watched; an object is polled only if the client may not list and watch its kind.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ _PAUSE_SECONDS: Final = 1.0
 State: TypeAlias = JsonObject | None
 """An object, or None while it does not exist."""
 States: TypeAlias = AsyncGenerator[State]
-"""The states of one object, forever; some may be skipped, but never the last one."""
+"""The states of one object, without end; some may be skipped, but never the last one."""
 Collection: TypeAlias = Mapping[Key, JsonObject]
 """All objects of a kind, by key."""
 
@@ -35,8 +35,8 @@ Collection: TypeAlias = Mapping[Key, JsonObject]
 async def watched(client: Client, gvk: GroupVersionKind, key: Key, interval: float) -> States:
     """Yield the states of an object.
 
-    A client that has copies of the kind follows them. After the first read, it waits for an API
-    server that is unreachable or overloaded.
+    A client with copies of the kind follows those. After the first read, an API server that is
+    unreachable or overloaded is waited for.
 
     Args:
         interval: seconds between two reads of a client that may not list and watch the kind.
@@ -73,7 +73,8 @@ async def all_watched(
     """Yield the metadata of all objects of a kind, now and after each change.
 
     Raises:
-        KubeError: they cannot be read; after the first read, only if that cannot pass.
+        KubeError: they cannot be read; after the first read, only for errors that are not
+            temporary.
     """
     read = False
     while True:

@@ -13,7 +13,7 @@ class Throttle:
         self._full_at = 0.0
 
     async def wait(self) -> None:
-        """Return when the next request may be sent."""
+        """Wait until the next request may be sent."""
         now = asyncio.get_running_loop().time()
         self._full_at = max(self._full_at, now) + self._interval
         delay = self._full_at - now - self._tolerance

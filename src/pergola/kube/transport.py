@@ -1,7 +1,7 @@
-"""HTTP to one API server: TLS, credentials, rate limit, time limits, and errors by name.
+"""HTTP to one API server: TLS, credentials, rate limit, timeouts, and typed errors.
 
-The only module that opens connections to a cluster. Other modules deal with objects; this one deals
-with methods, paths and bytes.
+The only module that opens connections to a cluster. Other modules deal with objects, this one with
+methods, paths and bytes.
 """
 
 import asyncio
@@ -50,10 +50,10 @@ class Transport:
 
     Args:
         config: the server and the client's identity.
-        qps: requests per second that may be sent on average; None leaves it to the server, whose
+        qps: the average limit of requests per second; None leaves limiting to the server, whose
             priority and fairness protects it better than a client can.
-        burst: how many requests may be sent at once before `qps` applies.
-        timeout: seconds until a request without an answer counts as failed.
+        burst: the number of requests that may be sent at once before `qps` applies.
+        timeout: the seconds after which an unanswered request fails.
         dead_peer_seconds: how long a server may leave data or probes unanswered.
     """
 
@@ -122,11 +122,11 @@ class Transport:
         """Open a streaming answer, as lines.
 
         Args:
-            silence: seconds without a byte after which the connection counts as dead.
+            silence: the seconds without a byte after which the connection counts as dead.
 
         Raises:
             ApiError: the server refused.
-            Unreachable: the server did not answer, went silent or cut the connection.
+            Unreachable: the server did not answer, went silent or closed the connection.
         """
         url = self._url(path, query)
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=30.0, sock_read=silence)
@@ -140,7 +140,7 @@ class Transport:
             ):
                 self._observe("GET", str(response.status), self._host, 0.0)
                 if response.status == 401:
-                    # The next stream is opened with fresh credentials.
+                    # Open the next stream with fresh credentials.
                     self._config.credentials.rejected()
                 if response.status >= 400:
                     raise _error(response.status, await response.read())
@@ -149,7 +149,7 @@ class Transport:
             raise Unreachable(self._failure(error)) from error
 
     async def trust(self, ca: bytes | None) -> None:
-        """Trust another authority from now on; requests under way keep their connections."""
+        """Trust another authority from now on; requests in flight keep their connections."""
         if ca != self._config.ca:
             self._config = replace(self._config, ca=ca)
             await self._connections.renew()
@@ -191,8 +191,9 @@ class Transport:
         self, method: str, url: URL, headers: dict[str, str], body: bytes | None
     ) -> "_Answer":
         async with (
-            # Not aiohttp's: nested in itself, it loses a cancellation at the moment at which it is
-            # over, as when a paused process goes on, and a task that has to end would stay.
+            # Not aiohttp's timeout: when nested, it loses a cancellation that arrives at the moment
+            # it expires, as when a paused process resumes, and a task that must end would keep
+            # running.
             asyncio.timeout(self._timeout),
             self._connections.session() as session,
             session.request(
@@ -237,12 +238,12 @@ class Transport:
 
 
 def _payload(body: bytes | None) -> bytes | io.BytesIO | None:
-    """Return the body as the library expects it: it warns about large unstreamed ones."""
+    """Return the body as aiohttp expects it: it warns about large ones that are not streamed."""
     return io.BytesIO(body) if body is not None and len(body) > _SENT_AT_ONCE else body
 
 
 async def _lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
-    """Yield whole lines of a stream; objects may exceed any line limit of the library."""
+    """Yield whole lines of a stream; objects may exceed any line limit of aiohttp."""
     rest = b""
     async for chunk in content.iter_any():
         *lines, rest = (rest + chunk).split(b"\n") if rest else chunk.split(b"\n")

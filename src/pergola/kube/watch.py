@@ -1,8 +1,8 @@
-"""Watches: the changes of a kind since a state, until the server or the network ends them.
+"""Watches: the changes of a kind since a resource version, until the server or network ends them.
 
-The cache in `pergola.runtime` continues after such an end. A watch requests bookmarks, and a
-connection that is silent for 70 seconds counts as dead: the server sends a bookmark every minute,
-so silence means that the server is gone.
+The cache in `pergola.runtime` reconnects afterwards. A watch requests bookmarks, and a connection
+that is silent for 70 seconds counts as dead: the server sends a bookmark every minute, so silence
+means that the server is gone.
 """
 
 from collections.abc import AsyncGenerator
@@ -20,9 +20,9 @@ INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
 
 class WatchEvent(NamedTuple):
-    """One line of a watch; in a BOOKMARK, only the metadata of `object` is meaningful.
+    """One event of a watch; in a BOOKMARK, only the metadata of `object` is meaningful.
 
-    OPENED comes first and is ours: the server accepted the watch.
+    OPENED comes first and is our own: the server accepted the watch.
     """
 
     type: Literal["OPENED", "ADDED", "MODIFIED", "DELETED", "BOOKMARK"]
@@ -50,14 +50,14 @@ async def watch(
     """Yield changes until the server ends the watch (after `timeout_seconds` at most).
 
     Args:
-        resource_version: yield the changes after this state.
-        initial_events: start with all present objects as ADDED events and a bookmark (a streaming
+        resource_version: yield the changes after this version.
+        initial_events: start with all existing objects as ADDED events and a bookmark (a streaming
             list) instead of at `resource_version`.
 
     Raises:
         Gone: `resource_version` is too old: list again.
-        ApiError: the server refused; 400 or 422 where it has no streaming lists, NotFound where
-            it serves no such kind (any more).
+        ApiError: the server refused: 400 or 422 if it does not support streaming lists, NotFound if
+            it does not serve the kind (any longer).
         Unreachable: the connection failed or went silent.
     """
     query = {
@@ -85,6 +85,6 @@ async def watch(
                 yield WatchEvent(event["type"], obj)
     except NotFound as error:
         if is_missing_kind(error):
-            # The kind is gone, or was added after discovery: discover again.
+            # The kind was removed, or added after discovery: discover again.
             client.discovery.forget(gvk)
         raise

@@ -49,7 +49,7 @@ def parse_documents(text: str | bytes, limit: ValueLimit | None = None) -> Itera
     """Yield all documents of a stream, even if some are broken.
 
     Documents are separated by lines that start with `---`; JSON objects may also directly follow
-    one another. In a broken part between two separators, nothing after the first error is read.
+    one another. In a broken document, nothing after the first error is read.
 
     Args:
         limit: the limit of values in total; once exceeded, the stream ends with an error.
@@ -91,7 +91,7 @@ class _Part(NamedTuple):
 
 
 def _encoded(text: str | bytes) -> bytes:
-    # A lone surrogate becomes invalid UTF-8, so that only its own document has an error.
+    # A lone surrogate becomes invalid UTF-8, so that only its own document is in error.
     data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     return data.removeprefix(_BOM)
 
@@ -105,7 +105,7 @@ def _parts(data: bytes) -> Iterator[_Part]:
         separator_line = line + text.count(b"\n")
         beside = data[at + len(_SEPARATOR) : end].strip()
         if beside and not beside.startswith(b"#"):
-            problem = "only a comment may stand behind the --- of a line"
+            problem = "only a comment may follow the --- of a line"
             yield _Part(text, line, YamlError(problem, separator_line + 1, 1))
         elif text:
             yield _Part(text, line)
@@ -179,7 +179,7 @@ def _content(text: bytes, start: int) -> int:
 def _json_values(
     text: bytes, start: int, limit: ValueLimit
 ) -> Generator[tuple[int, JsonValue], None, int]:
-    """Yield JSON objects, one after another; return where they end, or 0 if there is none."""
+    """Yield consecutive JSON objects; return where they end, or 0 if there are none."""
     try:
         body = text[start:].decode()
     except UnicodeDecodeError:
@@ -214,7 +214,7 @@ def _yaml_value(text: bytes, start: int, limit: ValueLimit) -> tuple[int, JsonVa
 
 
 def _settled(value: JsonValue, depth: int, limit: ValueLimit) -> JsonValue:
-    """Return JSON as the YAML reader would: no floats without a fraction, not nested too deeply."""
+    """Normalize JSON like the YAML reader: no floats without a fraction, limited nesting."""
     if depth > DEEPEST:
         raise YamlError(f"nested more than {DEEPEST} levels deep")
     if isinstance(value, dict):

@@ -1,6 +1,7 @@
 """Conversion of libyaml's events to JSON values (spec 10 §4.3).
 
-Manifests that nest too deeply or multiply by aliases are refused before they cost anything.
+Manifests that nest too deeply or grow too large through aliases are rejected before they cost
+anything.
 """
 
 from collections.abc import Callable
@@ -21,9 +22,9 @@ from yaml.events import (
 from pergola.api.objects import JsonValue
 from pergola.kube.yaml_scalars import YamlError, key, plain, tagged
 
-DEEPEST: Final = 200  # orjson writes 254 levels; an object may still be put into another one
-_ALIASED: Final = 400_000  # scalars and containers that all aliases of a document may add
-_CHARACTERS: Final = 32  # of a string count as one more of these
+DEEPEST: Final = 200  # orjson writes 254 levels; an object may still be embedded in another
+_ALIASED: Final = 400_000  # the scalars and containers that all aliases of a document may add
+_CHARACTERS: Final = 32  # this many bytes of a string count as one more of these
 _MERGE: Final = "<<"
 _EXPLICIT_MERGE: Final = "tag:yaml.org,2002:merge"
 
@@ -42,7 +43,7 @@ class ValueLimit:
     def spend(self, values: int) -> None:
         """Count values that were read, or are about to be.
 
-        Raises:
+        there are more values than allowed.
             YamlError: there are more than allowed.
         """
         self.left -= values
@@ -72,7 +73,7 @@ class _Document:
     def __init__(self, text: bytes, limit: ValueLimit) -> None:
         self._limit = limit
         self._event = yaml.CSafeLoader(text).get_event
-        # The same function, typed for places with and without a possible end of a container.
+        # The same function, typed for positions where a container may or may not end.
         self._node = cast("Callable[[], NodeEvent]", self._event)
         self._item = cast("Callable[[], NodeEvent | CollectionEndEvent]", self._event)
         self._anchors: dict[str, JsonValue] = {}
@@ -80,7 +81,7 @@ class _Document:
 
     def read(self) -> JsonValue:
         value: JsonValue = None
-        # Read to the end, because there may be an error after the document.
+        # Read to the end, because an error may follow the document.
         while type(event := self._event()) is not StreamEndEvent:
             if type(event) is DocumentStartEvent:
                 value = self._value(self._node(), 0)
@@ -95,7 +96,7 @@ class _Document:
         elif depth >= DEEPEST:
             raise _at(event, f"nested more than {DEEPEST} levels deep")
         else:
-            # An alias cannot refer to an incomplete container, which would contain itself.
+            # An alias cannot refer to an unfinished container, which would contain itself.
             self._anchors.pop(event.anchor or "", None)
             is_map = type(event) is MappingStartEvent
             value = self._mapping(depth + 1) if is_map else self._sequence(depth + 1)
@@ -110,7 +111,7 @@ class _Document:
         return items
 
     def _mapping(self, depth: int) -> JsonValue:
-        """Build a map: later keys win, even over merged ones, and merged ones over earlier ones."""
+        """Build a map: explicit keys override merged ones, and later keys override earlier ones."""
         items: dict[str, JsonValue] = {}
         while not isinstance(event := self._item(), CollectionEndEvent):
             if type(event) is ScalarEvent and event.value == _MERGE and _is_merge(event):
@@ -134,12 +135,12 @@ class _Document:
         # Of several merged maps, the first one wins.
         for source in reversed(value) if isinstance(value, list) else (value,):
             if not isinstance(source, dict):
-                raise _at(event, "<< merges what is neither a map nor a list of maps")
+                raise _at(event, "<< can merge only a map or a list of maps")
             items.update(source)
 
     def _alias(self, event: AliasEvent, depth: int) -> JsonValue:
         if event.anchor not in self._anchors:
-            raise _at(event, "an alias names no anchor before it; quote it if it is none")
+            raise _at(event, "an alias refers to no earlier anchor; quote it if it is not an alias")
         try:
             return self._copy(self._anchors[event.anchor], depth)
         except YamlError as error:

@@ -1,7 +1,7 @@
 """Scalars in Kubernetes' dialect of YAML (spec 10 §4.3).
 
 The dialect has booleans and octals of YAML 1.1 and `0o17` of YAML 1.2, but no dates, no base-60
-numbers and no floats without a fraction. This module is its only definition.
+numbers and no floats without a fraction. Only this module defines it.
 """
 
 import base64
@@ -29,7 +29,8 @@ _FIRST_OF_NUMBERS: Final = frozenset("+-.0123456789")
 _FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _PREFIXED: Final = re.compile(r"0(?:[xX]([0-9a-fA-F]+)|[oO]([0-7]+)|[bB]([01]+))")
 _BASES: Final = (0, 16, 8, 2)  # of the groups of _PREFIXED
-_LEAST, _MOST = -(2**63), 2**64  # what Go's int64 and uint64 hold together; the upper end excluded
+# the combined range of Go's int64 and uint64; the upper end is exclusive
+_LEAST, _MOST = -(2**63), 2**64
 
 
 class YamlError(KubeError):
@@ -59,7 +60,7 @@ def plain(text: str) -> Scalar:
     if text[0] not in _FIRST_OF_NUMBERS:
         return text
     if text in _NOT_FINITE:
-        raise YamlError("infinity and not-a-number cannot be said in JSON; quote them")
+        raise YamlError("infinity and not-a-number cannot be represented in JSON; quote them")
     return _number(text)
 
 
@@ -138,4 +139,4 @@ def _decoded(text: str) -> str:
     try:
         return base64.b64decode("".join(text.split()), validate=True).decode(errors="replace")
     except (binascii.Error, ValueError):
-        raise YamlError("!!binary holds no base64") from None
+        raise YamlError("!!binary is not valid base64") from None

@@ -1,7 +1,7 @@
 """YAML for people, from JSON values: block style, sorted keys, the same bytes for the same value.
 
-Readers disagree on what is a number, a date or a boolean. A string stays unquoted only if every
-reader of any version would treat it as a string.
+Readers disagree on what is a number, a date or a boolean. A string stays unquoted only if readers
+of every version treat it as a string.
 """
 
 import re
@@ -16,8 +16,8 @@ from pergola.kube.yaml_nodes import DEEPEST
 from pergola.kube.yaml_scalars import YamlError, float_to_number
 
 _STEP: Final = "  "
-_LONGEST_KEY: Final = 1000  # libyaml looks for a key's colon within 1024 characters
-# Begins with a letter, and has no `: `, no ` #` and no blank at its end.
+_LONGEST_KEY: Final = 1000  # libyaml looks for the colon of a key within 1024 characters
+# Begins with a letter, and contains no `: `, no ` #` and no trailing blank.
 _PLAIN: Final = re.compile(
     r"[A-Za-z_/][\w./@%+=,;()&*!?<>$\[\]{}\\^~`|\"'-]*"
     r"(?:[ :][\w./@%+=,;()&*!?<>$\[\]{}\\^~`|\"'-]+)*",
@@ -49,7 +49,7 @@ class _Writer:
         self._append = append
 
     def write(self, value: JsonValue, indent: str, depth: int, first: str = "") -> None:
-        """Append a value, after `first`, the indentation that is still missing."""
+        """Append a value after `first`, the indentation still to be written."""
         if depth > DEEPEST:
             raise YamlError(f"nested more than {DEEPEST} levels deep")
         if isinstance(value, dict) and value:
@@ -115,16 +115,16 @@ def _string(text: str) -> str:
     try:
         quoted = orjson.dumps(text).decode()
     except orjson.JSONEncodeError:
-        raise YamlError("a string holds half of a surrogate pair") from None
+        raise YamlError("a string contains half of a surrogate pair") from None
     return _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", quoted)
 
 
 def _float(value: float) -> str:
     if not isfinite(value):
-        raise YamlError("infinity and not-a-number cannot be said in JSON")
+        raise YamlError("infinity and not-a-number cannot be represented in JSON")
     text = str(float_to_number(value))
     mantissa, e, exponent = text.partition("e")
-    # Some readers treat a number with an exponent but no point as a string.
+    # Some readers treat a number with an exponent but without a point as a string.
     return text if not e or "." in mantissa else f"{mantissa}.0e{exponent}"
 
 

@@ -210,7 +210,7 @@ async def test_a_missing_secret_is_reported_with_what_to_wait_for(
         await shoot_config(cluster_client, cluster, token_secret=ACCESS_SECRET)
     token = {"data": {"token": base64.b64encode(b"very-secret").decode()}}
     await cluster_client.patch(SECRET, Key(namespace, ACCESS_SECRET), token)
-    with pytest.raises(ExtensionError, match='there is no context "shoot"') as raised:
+    with pytest.raises(ExtensionError, match='context "shoot" does not exist') as raised:
         await shoot_config(cluster_client, cluster, token_secret=ACCESS_SECRET)
     assert "very-secret" not in str(raised.value)
 

@@ -371,10 +371,10 @@ async def test_a_program_gets_the_cluster_info_that_it_may_have() -> None:
     ("script", "problem"),
     [
         ("sys.exit(3)", "ended with exit code 3"),
-        ("print('hush')", "printed no JSON"),
-        ("print('[]')", "printed no ExecCredential"),
+        ("print('hush')", "printed something other than JSON"),
+        ("print('[]')", "did not print an ExecCredential"),
         ("print(json.dumps({'kind': 'ExecCredential'}))", "that is not client.auth"),
-        (answer(token="hush").replace("status", "state"), "without status"),
+        (answer(token="hush").replace("status", "state"), "without a status"),
         (answer(), "neither a token nor a client certificate"),
         (answer(clientKeyData="hush"), "only one of client certificate and client key"),
         (answer(token="hush", expirationTimestamp="soon"), "is not RFC 3339"),

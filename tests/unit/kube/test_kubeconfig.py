@@ -293,15 +293,15 @@ async def test_an_exec_plugin_is_run_as_configured(write: Write, tmp_path: Path)
     ("changes", "problem"),
     [
         ({"current-context": ""}, "current-context is not set; name one of the contexts (here)"),
-        ({"current-context": "gone"}, 'there is no context "gone" (here)'),
+        ({"current-context": "gone"}, 'context "gone" does not exist (here)'),
         ({"current-context": 1}, "current-context must be a string"),
-        ({"contexts": {}}, 'there is no context "here" (there are no contexts)'),
+        ({"contexts": {}}, 'context "here" does not exist (there are no contexts)'),
         ({"contexts": "x"}, "contexts must be a list"),
         ({"contexts": [{"name": "here", "context": 1}]}, "contexts[here].context must be a map"),
         ({"contexts": [{"name": "here"}]}, "contexts[here].context.cluster is missing"),
-        ({"clusters": []}, 'contexts[here].context.cluster names "c", which is not there (there'),
-        ({"users": [{"name": "v"}]}, 'contexts[here].context.user names "u", which is not there'),
-        ({"users": [{"name": "u"}] * 2}, 'users[1].name "u" is there twice'),
+        ({"clusters": []}, 'contexts[here].context.cluster names "c", which does not exist (there'),
+        ({"users": [{"name": "v"}]}, 'contexts[here].context.user names "u", which does not exist'),
+        ({"users": [{"name": "u"}] * 2}, 'users[1].name "u" is not unique'),
         ({"users": [{"user": {}}]}, "users[0].name is missing"),
         ({"cluster": {"server": ""}}, "clusters[c].cluster.server is missing"),
         (
@@ -333,7 +333,10 @@ async def test_an_exec_plugin_is_run_as_configured(write: Write, tmp_path: Path)
             {"user": {"client-key-data": "aHVzaA==", "client-certificate-data": "aHVzaA=="}},
             "users[u].user: client certificate and key are not a matching",
         ),
-        ({"user": {"auth-provider": {"name": "gcp"}}}, "users[u].user.auth-provider is not supp"),
+        (
+            {"user": {"auth-provider": {"name": "gcp"}}},
+            "users[u].user.auth-provider is no longer supp",
+        ),
         ({"user": {"as-groups": ["a"]}}, "users[u].user.as is missing"),
         ({"user": {"as": "a", "as-groups": ["a", "b"]}}, "users[u].user.as-groups may have one"),
         ({"user": {"as-groups": "a"}}, "users[u].user.as-groups must be a list of strings"),
@@ -375,7 +378,7 @@ def test_an_exec_plugin_that_cannot_run_is_refused(
 
 @pytest.mark.parametrize(
     ("content", "problem"),
-    [(b"[]", "is a map"), (b"\xff\xfe\x00", "UTF-8"), (b"a: [", "config: "), (b"", "not set")],
+    [(b"[]", "must be a map"), (b"\xff\xfe\x00", "UTF-8"), (b"a: [", "config: "), (b"", "not set")],
 )
 def test_a_file_that_is_not_a_kubeconfig_is_refused(
     tmp_path: Path, content: bytes, problem: str

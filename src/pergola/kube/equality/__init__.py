@@ -1,6 +1,6 @@
-"""Equality of objects as an API server means it: defaults, amounts and encodings count as equal.
+"""Equality of objects as the API server sees it: defaults, amounts and encodings count as equal.
 
-Not for: merging what a manifest says into a live object, which is the writer's.
+Not for: merging a manifest into a live object, which is the writer's task.
 """
 
 from pergola.kube.equality.defaults import shape_of

@@ -1,7 +1,7 @@
 """Defaults that the API server fills in, for the kinds of Kubernetes itself.
 
-Each kind has the shape of its fields apart from apiVersion, kind, metadata and status. Verified on
-a real API server by `tests/integration/resource_manager/test_api_defaults.py`.
+Each kind maps to the shape of its fields other than apiVersion, kind, metadata and status. Verified
+on a real API server by `tests/integration/resource_manager/test_api_defaults.py`.
 """
 
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ _RBAC: Final = "rbac.authorization.k8s.io"
 
 
 def shape_of(kind: GroupKind) -> Shape:
-    """Return the shape for comparing objects of a kind: exact, if its defaults are unknown."""
+    """Return the shape for comparing objects of a kind; exact if its defaults are unknown."""
     return _SHAPES.get(kind, EXACT)
 
 
@@ -102,7 +102,7 @@ _BINDING: Final[Mapping[str, Shape]] = {
 
 
 def _without_aggregated(role: JsonObject) -> JsonObject:
-    """Ignore the rules of an aggregated role: a controller sets them."""
+    """Ignore the rules of an aggregated role, which a controller sets."""
     return role if not role.get("aggregationRule") else {**role, "rules": None}
 
 

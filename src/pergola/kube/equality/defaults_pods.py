@@ -1,7 +1,7 @@
 """Defaults of pods and pod templates.
 
-Fields that Go omits when they are false, zero or empty have that value as their default here,
-because a manifest may set them nevertheless.
+Fields that Go omits when they are false, zero or empty default to that value here, because a
+manifest may still set them.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ _TOLERATED: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreach
 
 SELECTOR_FIELDS: Final[Mapping[str, Shape]] = {"matchLabels": TEXTS}
 SELECTOR: Final = Present(SELECTOR_FIELDS)
-"""An empty selector selects all, an absent one none."""
+"""An empty selector selects everything, a missing one nothing."""
 
 
 def _pull_policy(beside: Beside) -> JsonValue:
@@ -100,7 +100,7 @@ CLAIM_SPEC: Final[Mapping[str, Shape]] = {
     "volumeMode": "Filesystem",
     "volumeName": ASSIGNED,
     "storageClassName": SERVER,
-    # Each is copied from the other.
+    # Each defaults to the other.
     "dataSource": SERVER,
     "dataSourceRef": SERVER,
     "resources": RESOURCES,
@@ -132,7 +132,7 @@ SOURCES: Final[Mapping[str, Shape]] = {
     "azureFile": {"readOnly": False},
     "scaleIO": {"storageMode": "ThinProvisioned", "fsType": "xfs", "readOnly": False},
 }
-"""Volumes that pods and PersistentVolumes have in common."""
+"""The volume sources that pods and PersistentVolumes share."""
 
 _CONFIG: Final[Mapping[str, Shape]] = {"name": "", "defaultMode": 420}
 _VOLUME: Final[Mapping[str, Shape]] = {
@@ -150,7 +150,7 @@ _VOLUME: Final[Mapping[str, Shape]] = {
             "clusterTrustBundle": {"labelSelector": SELECTOR},
         },
     },
-    # A volume that names no source is one of these.
+    # A volume without a source is one of these.
     "emptyDir": {"medium": "", "sizeLimit": QUANTITY},
     "persistentVolumeClaim": {"readOnly": False},
     "ephemeral": {"volumeClaimTemplate": CLAIM_TEMPLATE},
@@ -180,7 +180,7 @@ POD_SPEC: Final[Mapping[str, Shape]] = {
     "resources": RESOURCES,
     "securityContext": {"seLinuxOptions": {}},
     "dnsConfig": {},
-    # The old name and the new one of the same field.
+    # The deprecated and the current name of the same field.
     "serviceAccount": Derived(lambda beside: beside.get("serviceAccountName") or ""),
     "serviceAccountName": Derived(lambda beside: beside.get("serviceAccount") or ""),
     "tolerations": {"key": "", "operator": "", "value": "", "effect": ""},
@@ -202,7 +202,7 @@ POD_TEMPLATE: Final[Mapping[str, Shape]] = {
 
 
 def _without_admitted(spec: JsonObject) -> JsonObject:
-    """Return a pod's spec without fields that admission sets."""
+    """Return a pod's spec without the fields that admission sets."""
     listed = {
         "volumes": [v for v in maps_at(spec, "volumes") if not _is_token(v)],
         "tolerations": [t for t in maps_at(spec, "tolerations") if not _is_usual(t)],
@@ -247,4 +247,4 @@ POD: Final[Mapping[str, Shape]] = {
         },
     )
 }
-"""A bare pod can hardly be updated: what was assigned to it must not look like a difference."""
+"""Bare pods are mostly immutable: assigned values must not look like a difference."""

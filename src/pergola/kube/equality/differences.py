@@ -1,7 +1,7 @@
 """Differences between two values, by the paths of their fields.
 
-Lists are compared without regard to order. Items that have no equal on the other side are paired
-by their names, or in their order if they have none.
+Lists are compared regardless of order. Items without an equal on the other side are paired by name,
+or by position if they have no names.
 """
 
 from collections import Counter
@@ -28,7 +28,7 @@ _ABSENT: Final[_Labelled] = ("", None)
 
 
 class Difference(NamedTuple):
-    """A field with different values; None where a side does not have it.
+    """A field with different values; None if a side lacks it.
 
     Attributes:
         path: Such as `spec.ports[web].port`; an item without a name has its index in `one`.
@@ -45,10 +45,11 @@ def differences(
     """Yield the smallest parts that differ.
 
     Args:
-        one: As a server has it. What only this side has is equal if a server sets it by itself.
+        one: As a server has it. Values that only this side has are equal if a server sets them
+            itself.
         other: As a manifest has it.
         shape: Of both.
-        path: Where they are.
+        path: Their path.
     """
     if same(one, other, shape):
         return
@@ -61,7 +62,7 @@ def differences(
 
 
 def named(item: JsonValue) -> str:
-    """Return what names an item in its list; empty if nothing does."""
+    """Return the name of an item in its list; empty if it has none."""
     if not isinstance(item, dict):
         return ""
     names = (item.get(field) for field in _NAMES)
@@ -79,7 +80,7 @@ def _of_maps(one: JsonObject, other: JsonObject, shape: Shape, path: str) -> Ite
 
 
 def _of_field(one: JsonValue, other: JsonValue, shape: Shape, path: str) -> Iterator[Difference]:
-    """Yield what differs in a field that is known to differ."""
+    """Yield the differences within a field that is known to differ."""
     found = list(differences(one, other, shape, path))
     is_partial = isinstance(one, dict | list) and isinstance(other, dict | list)
     if found or not is_partial:
@@ -120,7 +121,7 @@ def _unmatched(
 
 
 def _labelled(items: Sequence[tuple[int, JsonValue]], *, by_name: bool) -> list[_Labelled]:
-    """Return items with their names, numbered if one repeats; with their indices if unnamed."""
+    """Return items with their names, numbered if a name repeats, or their indices if unnamed."""
     if not by_name:
         return [(str(index), item) for index, item in items]
     seen: Counter[str] = Counter()
@@ -147,7 +148,7 @@ def _shape_of_field(shape: Shape, name: str) -> Shape:
 
 
 def _shape_of_value(shape: Shape) -> Shape:
-    """Return the shape of the value itself, of a field that may have a default."""
+    """Return the shape of the value itself, for a field that may have a default."""
     if isinstance(shape, Default):
         return shape.shape
     is_default = shape is None or isinstance(shape, str | int | float | list)

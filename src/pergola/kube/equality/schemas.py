@@ -7,7 +7,7 @@ from pergola.kube.equality.shapes import PLAIN, QUANTITY, Default, Each, Shape
 
 
 def shapes_of(definitions: Iterable[JsonObject]) -> dict[GroupKind, Shape]:
-    """Return the shapes of the kinds that these define, in the versions that are stored."""
+    """Return the shapes of the kinds that definitions define, in their stored versions."""
     return {
         GroupKind(str(spec.get("group")), str(map_at(spec, "names").get("kind"))): _fields(schema)
         for spec in (map_at(definition, "spec") for definition in definitions)
@@ -17,7 +17,7 @@ def shapes_of(definitions: Iterable[JsonObject]) -> dict[GroupKind, Shape]:
 
 
 def shape_of_schema(schema: JsonObject) -> Shape:
-    """Return the shape of values of a structural schema; of lists, that of their items."""
+    """Return the shape of values of a structural schema; for lists, that of their items."""
     if schema.get("x-kubernetes-int-or-string"):
         return QUANTITY
     if "items" in schema:

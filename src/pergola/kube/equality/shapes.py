@@ -4,11 +4,11 @@ A shape describes the fields of a kind as far as they need describing. In the sh
 value of a field is one of
 
 - a plain JSON value: the default; a field that is absent reads as this value;
-- a map: the fields of an object, or of each object in a list. An absent object reads as one that
-  says nothing;
+- a map: the fields of an object, or of each object in a list. A missing object equals one whose
+  fields all have their defaults;
 - one of the classes below.
 
-A field without a shape is compared as it is, except that an empty list counts as none.
+A field without a shape is compared verbatim, except that an empty list counts as absent.
 """
 
 import base64
@@ -22,7 +22,7 @@ from pergola.kube.quantities import QuantityError, equal_quantities
 
 Shape: TypeAlias = "JsonValue | Mapping[str, Shape] | _Special"
 Beside: TypeAlias = Mapping[str, JsonValue]
-"""The fields of an object, seen from one of them."""
+"""The fields of the object that contains a field."""
 
 
 class _Special:
@@ -38,13 +38,13 @@ class _Marker(_Special):
 
 
 EXACT: Final = _Marker("EXACT")
-"""Compared as it is; only `null` counts as absent, and `1.0` as `1`."""
+"""Compared verbatim; only `null` counts as absent, and `1.0` as `1`."""
 
 SERVER: Final = _Marker("SERVER")
-"""Set by the server or by a controller where the manifest is silent."""
+"""Set by the server or by a controller if the manifest does not set it."""
 
 ASSIGNED: Final = _Marker("ASSIGNED")
-"""The same, also where the manifest says zero or nothing."""
+"""Like `SERVER`, but also if the manifest sets it to zero or empty."""
 
 QUANTITY: Final = _Marker("QUANTITY")
 """An amount: `1` is `1000m`."""
@@ -56,10 +56,10 @@ BASE64: Final = _Marker("BASE64")
 """Encoded bytes, wherever the encoding breaks its lines."""
 
 TEXTS: Final[Mapping[str, Shape]] = {}
-"""A map from names of the user's choice; an empty one counts as none."""
+"""A map with arbitrary keys; an empty one counts as absent."""
 
 INJECTED: Final = _Marker("INJECTED")
-"""Encoded bytes that another controller puts in where the manifest is silent."""
+"""Encoded bytes that another controller injects if the manifest does not set them."""
 
 PLAIN: Final = _Marker("PLAIN")
 
@@ -81,14 +81,14 @@ class Derived(_Special):
 
 @dataclass(frozen=True, slots=True)
 class Present(_Special):
-    """An object that has a different meaning empty than absent."""
+    """An object whose meaning differs between empty and absent."""
 
     fields: Mapping[str, Shape]
 
 
 @dataclass(frozen=True, slots=True)
 class Each(_Special):
-    """A map from names of the user's choice to values of one shape."""
+    """A map with arbitrary keys and values of one shape."""
 
     shape: Shape
 
@@ -106,7 +106,7 @@ def same_fields(live: Beside, desired: Beside, fields: Mapping[str, Shape]) -> b
     for name, value in desired.items():
         present = live.get(name)
         if type(value) is str and value == present:
-            continue  # the same text is the same in any shape
+            continue  # identical values are equal in any shape
         if not same_field(present, value, fields.get(name, PLAIN), live, desired):
             return False
     return all(
