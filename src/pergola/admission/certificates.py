@@ -18,7 +18,7 @@ _Stamp = tuple[tuple[int, int, int], ...]
 
 
 class ServingError(Exception):
-    """The certificate cannot be served; the text says which file and why."""
+    """The certificate cannot be served; the text names the file and the reason."""
 
 
 class Certificates:
@@ -28,7 +28,7 @@ class Certificates:
         client_ca: only clients with a certificate of this authority may connect; None for all.
 
     Attributes:
-        context: for new connections; another one after the files have changed.
+        context: for new connections; replaced when the files change.
 
     Raises:
         ServingError: A file is missing or cannot be used.
@@ -51,15 +51,15 @@ class Certificates:
     async def watch(self) -> None:
         """Reload the files whenever they change, until cancelled.
 
-        They are polled, because file events for mounted Secrets, which are replaced as a whole
-        directory, differ between systems.
+        The files are polled: events for mounted Secrets, which are replaced as a whole directory,
+        differ between systems.
         """
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             self.look()
 
     def look(self) -> None:
-        """Reload the files if they have changed; keep the old ones if the new ones are broken."""
+        """Reload the files if they changed; keep the old ones if the new ones are broken."""
         try:
             stamp = self._stamped()
             if stamp == self._stamp:
@@ -98,7 +98,7 @@ class Certificates:
 
     def _explained(self, error: Exception) -> str:
         if isinstance(error, FileNotFoundError):
-            return f"{error.filename} does not exist; nothing can be served without it"
+            return f"{error.filename} does not exist; webhooks cannot be served without it"
         if isinstance(error, ssl.SSLError):
             pair = f"{_CERTIFICATE} and {_KEY} in {self._directory}"
             return f"cannot serve with {pair}: {error.reason or error}"

@@ -1,7 +1,7 @@
 """MutatingWebhookConfiguration and ValidatingWebhookConfiguration (spec 12 §2.1).
 
-They are rendered with every field that the API server would default, so that the stored objects can
-be compared with the desired ones.
+They are rendered with every field that the API server defaults, so that stored objects can be
+compared with desired ones.
 """
 
 import base64
@@ -49,7 +49,7 @@ def configurations(
     endpoint: Endpoint,
     bundle: bytes,
 ) -> list[JsonObject]:
-    """Return the configurations of some registrations: one for each kind that has any.
+    """Return one configuration for each kind that has registrations.
 
     Args:
         name: of both objects.

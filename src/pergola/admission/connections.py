@@ -1,8 +1,8 @@
-"""The connections of one server: who may connect, who makes room, and the memory they share.
+"""The connections of one server: admission, eviction, and the memory they share.
 
-Peers are not authenticated unless a client CA is configured, so everything that they can occupy is
-bounded: connections in all and for each peer, time without a request, and memory for requests,
-decoded requests, unsent answers and TLS buffers (docs/decisions/0040).
+Peers are not authenticated unless a client CA is configured, so everything they can consume is
+bounded: connections in total and per peer, time without a request, and memory for requests, decoded
+requests, unsent answers and TLS buffers (docs/decisions/0040).
 """
 
 from collections import Counter
@@ -29,8 +29,8 @@ class Limits:
 
     Attributes:
         body: bytes of one body.
-        values: JSON values in one body; each costs some 70 bytes once it is decoded.
-        bodies: bytes for everything that connections hold together.
+        values: JSON values in one body; each takes about 70 bytes once decoded.
+        bodies: bytes that all connections hold together.
         connections: including those in their TLS handshake.
         connections_per_peer: the same for one address.
         first_request_seconds: from the connection to the first byte of a request.
@@ -53,7 +53,7 @@ class Member(Protocol):
 
     Attributes:
         peer: the address; empty if unknown.
-        deadline: on the event loop's clock; when the server stops waiting for the peer.
+        deadline: when the server stops waiting for the peer, on the event loop's clock.
         since: when it became idle, or when it was accepted.
         was_used: whether it has sent a request.
     """
@@ -69,11 +69,11 @@ class Member(Protocol):
         ...
 
     def expire(self) -> None:
-        """End it because its deadline has passed."""
+        """Abort the connection because its deadline has passed."""
         ...
 
     def abort(self) -> None:
-        """End it at once."""
+        """Abort the connection."""
         ...
 
 
@@ -93,7 +93,7 @@ class Connections:
         self._peak = 0
 
     def admit(self, member: Member) -> bool:
-        """Add a connection, and end an idle one if there are too many. False if all are busy."""
+        """Add a connection; if too many are open, end an idle one. Return False if all are busy."""
         limits = self.limits
         if self._peers[member.peer] >= limits.connections_per_peer:
             if not self.evict(member.peer):
@@ -108,9 +108,9 @@ class Connections:
         return True
 
     def evict(self, peer: str | None = None) -> bool:
-        """End the connection that is idle longest, of a peer or of all. False if all are busy.
+        """End the longest idle connection, of one peer or of all. Return False if all are busy.
 
-        Connections that never sent a request go first.
+        Connections that never sent a request are ended first.
         """
         idle = [m for m in self._members if not m.is_busy and peer in (None, m.peer)]
         if not idle:
@@ -121,7 +121,7 @@ class Connections:
         return True
 
     def leave(self, member: Member) -> None:
-        """Forget a connection; one that has left already does not count twice."""
+        """Remove a connection; removing it again has no effect."""
         if member not in self._members:
             return
         self._members.discard(member)
@@ -131,7 +131,7 @@ class Connections:
             del self._peers[member.peer]
 
     def hold(self, size: int) -> bool:
-        """Count memory, or give it back if negative. False, and nothing counted, if too much."""
+        """Reserve memory, or release it if negative. Return False if it is too much."""
         if size > 0 and self.held + size > self.limits.bodies:
             return False
         self.held += size
@@ -139,7 +139,7 @@ class Connections:
         return True
 
     def sweep(self) -> None:
-        """End connections whose deadline has passed; to be called every second or so."""
+        """End connections whose deadline has passed; call this about every second."""
         now = self.now()
         for member in [m for m in self._members if m.deadline < now]:
             member.expire()
@@ -157,10 +157,10 @@ class Connections:
 
 
 def weight(body: bytes) -> tuple[int, int]:
-    """Return how many JSON values a body has at most, and how many bytes they take decoded.
+    """Return the maximum number of JSON values in a body, and the bytes they take decoded.
 
-    The values of short bodies are not counted, since counting takes time: the size is then that of
-    the densest possible body.
+    Short bodies are not counted, since counting takes time: they are sized as the densest possible
+    body.
     """
     if len(body) <= LARGE:
         return 0, _DENSEST * len(body)

@@ -1,4 +1,4 @@
-"""An object under edit: the changes of a mutating webhook become a minimal JSON patch.
+"""An object being edited: the changes of a mutating webhook become a minimal JSON patch.
 
 The original is never changed; reads see the edits. An edit without effect is not recorded, so that
 a webhook makes no edits to its own output.
@@ -20,8 +20,8 @@ class Draft:
     """The edits of one object, in order.
 
     Raises:
-        TypeError: In `set`, `append` and `remove`: the path leads through a value that is neither
-            a map nor a list. API servers check types before they call a webhook.
+        TypeError: In `set`, `append` and `remove`: the path leads through a value that is neither a
+            map nor a list. API servers check types before calling a webhook.
     """
 
     def __init__(self, obj: JsonObject) -> None:
@@ -45,7 +45,7 @@ class Draft:
         is_all = depth == len(path) - 1
         if is_all and present is not _ABSENT and same(present, value):  # type: ignore[arg-type] # as above
             return
-        for name in reversed(path[depth + 1 :]):  # the highest missing map contains the rest
+        for name in reversed(path[depth + 1 :]):  # the highest missing map contains all others
             value = {str(name): value}
         path = path[: depth + 1]
         self._put(path, value)
@@ -73,7 +73,7 @@ class Draft:
         """Return the answer that allows the request with these edits.
 
         Args:
-            unchanged: why nothing changes, if there are no edits.
+            unchanged: the reason for no change, if there are no edits.
         """
         if not self._edits:
             return Verdict(because=unchanged, warnings=warnings)
@@ -88,7 +88,7 @@ class Draft:
         return value
 
     def _reach(self, path: Path) -> tuple[int, object]:
-        """Return how many steps of a path lead to maps and lists, and the value after them.
+        """Return how many steps of a path lead through maps and lists, and the value after them.
 
         The last step does not count: it may lead to any value.
         """

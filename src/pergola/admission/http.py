@@ -1,8 +1,8 @@
-"""HTTP/1.1 for short posts and short answers on connections that stay open.
+"""HTTP/1.1 for short requests and answers on persistent connections.
 
-The parser is llhttp's, through httptools. Compared with a general server this saves a request
-object, a task and a response object for each review (docs/decisions/0007). Whatever a peer sends,
-a connection holds one request of limited size, and has limited time for it.
+The parser is llhttp's, through httptools. Compared with a general server, this saves a request
+object, a task and a response object per review (docs/decisions/0007). Whatever a peer sends, a
+connection holds one request of limited size, for a limited time.
 """
 
 import asyncio
@@ -24,14 +24,14 @@ _TUNNEL: Final = b"CONNECT"
 
 
 class Endpoint(Protocol):
-    """The handler of one path: from content type and body to a body."""
+    """The handler of one path: maps content type and body to an answer body."""
 
     def __call__(self, content_type: str, body: bytes) -> bytes | Awaitable[bytes]:
-        """Answer a request; at once unless something has to be awaited."""
+        """Answer a request; directly unless something must be awaited."""
         ...
 
     def too_large(self, limit: str) -> bytes:
-        """Answer a request that exceeds a limit, such as `7340032 bytes`, and is not decoded."""
+        """Answer a request that exceeds a limit, such as `7340032 bytes`, without decoding it."""
         ...
 
 
@@ -50,7 +50,7 @@ class Shared:
     rested: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def drain(self, seconds: float) -> None:
-        """Finish requests under way for some seconds, and end all connections."""
+        """Let requests in flight finish within `seconds`, then close all connections."""
         self.draining = True
         for connection in self.connections.idle():
             connection.expire()
@@ -86,7 +86,7 @@ class _Incoming:
 
 
 class _Pipelined(Exception):
-    """A request began before the previous one was answered."""
+    """A request started before the previous one was answered."""
 
 
 class Connection(asyncio.Protocol):
@@ -94,7 +94,7 @@ class Connection(asyncio.Protocol):
 
     Attributes:
         peer: the address; empty if unknown.
-        deadline: on the event loop's clock; when the server stops waiting for the peer.
+        deadline: when the server stops waiting for the peer, on the event loop's clock.
         since: when it became idle, or when it was accepted.
         was_used: whether it has sent a request.
         handshake: ends with the TLS handshake.
@@ -135,7 +135,7 @@ class Connection(asyncio.Protocol):
             self._close()
 
     def abort(self) -> None:
-        """End the connection at once, or its handshake."""
+        """Close the connection, or its handshake, at once."""
         self._closing = True
         if self._transport is _UNCONNECTED:
             if self.handshake is not None:
@@ -147,7 +147,7 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Wait for the first request."""
-        # uvloop's transports do not derive from asyncio's classes, but have all of their methods.
+        # uvloop's transports do not derive from asyncio's classes but have all of their methods.
         self._transport = cast("asyncio.Transport", transport)
         if self._closing:
             self._transport.abort()
@@ -158,7 +158,7 @@ class Connection(asyncio.Protocol):
         """Feed the parser.
 
         Nothing is read while a request is being answered: API servers do not pipeline, and other
-        clients send the request again after the connection closes.
+        clients resend the request after the connection closes.
         """
         if self._closing or self._is_last:
             return
@@ -190,7 +190,7 @@ class Connection(asyncio.Protocol):
             self._transport.resume_reading()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Give back what the connection holds, and cancel its handler."""
+        """Release the connection's memory, and cancel its handler."""
         self._all.leave(self)
         self._drop_body()
         self._all.hold(-self._grown - self._unsent - self._deciding)
@@ -202,7 +202,7 @@ class Connection(asyncio.Protocol):
     # httptools
 
     def on_message_begin(self) -> None:
-        """Begin a request; its first bytes were counted already."""
+        """Begin a request; its first bytes are already counted."""
         if self._task is not None or self._closing:
             raise _Pipelined
         self._incoming = _Incoming(total=self._incoming.total)
@@ -211,7 +211,7 @@ class Connection(asyncio.Protocol):
         self.deadline = self._all.now() + self._limits.receive_seconds
 
     def on_url(self, url: bytes) -> None:
-        """Add to the target, which may come in pieces."""
+        """Add to the target, which may arrive in pieces."""
         self._incoming.url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -228,7 +228,7 @@ class Connection(asyncio.Protocol):
             self._incoming.continues = value.lower() == b"100-continue"
 
     def on_headers_complete(self) -> None:
-        """Refuse what can be refused before the body arrives."""
+        """Reject the request before its body arrives, if possible."""
         if self._parser.should_upgrade() or self._parser.get_method() == _TUNNEL:
             self._refuse(HTTPStatus.NOT_IMPLEMENTED)
         elif self._incoming.too_large:
@@ -242,7 +242,7 @@ class Connection(asyncio.Protocol):
             return
         grown = GROWN_BYTES if not self._grown and self._incoming.size + len(body) > LARGE else 0
         if not self._all.hold(len(body) + grown):
-            # Not gracefully: that would mean to receive what the peer still has to send.
+            # Not gracefully: that would mean receiving the rest of what the peer sends.
             self.abort()
             return
         self._grown += grown
@@ -279,7 +279,7 @@ class Connection(asyncio.Protocol):
             self._write(HTTPStatus.OK, answer)
             return
         self._receiving = False
-        self.deadline = float("inf")  # the endpoint has a time limit of its own
+        self.deadline = float("inf")  # the endpoint has its own time limit
         self._task = self._shared.start(self._wait(answer))
 
     async def _wait(self, answer: Awaitable[bytes]) -> None:
@@ -300,7 +300,7 @@ class Connection(asyncio.Protocol):
         self._deciding = 0
 
     def _stop_reading(self) -> None:
-        """After invalid or pipelined data the current answer is the last one."""
+        """Make the current answer the last one, after invalid or pipelined data."""
         if self._task is None:
             self._refuse(HTTPStatus.BAD_REQUEST)
         else:
@@ -310,7 +310,7 @@ class Connection(asyncio.Protocol):
     def _write(
         self, status: HTTPStatus, body: bytes, content_type: bytes = b"application/json"
     ) -> None:
-        # Large bodies grow TLS buffers, so close the connection.
+        # Large bodies grow the TLS buffers, so close the connection.
         may_stay = not (self._is_last or self._grown or self._shared.draining)
         stays = may_stay and self._parser.should_keep_alive()
         self._rest()
@@ -331,7 +331,7 @@ class Connection(asyncio.Protocol):
         self._close()
 
     def _refuse(self, status: HTTPStatus) -> None:
-        """Answer with an error and close: what follows on this connection cannot be trusted."""
+        """Answer with an error and close: the rest of this connection cannot be trusted."""
         if self._closing:
             return
         text = f"{status.value} {status.phrase}\n".encode()
@@ -343,7 +343,7 @@ class Connection(asyncio.Protocol):
         self._receiving = False
         self._drop_body()
         self._transport.close()
-        # A peer that does not take the answer has limited time, too.
+        # A peer that does not read the answer also has limited time.
         self.deadline = self._all.now() + self._limits.receive_seconds
         self._shared.rested.set()
 

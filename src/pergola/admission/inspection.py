@@ -1,7 +1,7 @@
-"""Problems with webhooks as they are registered, served and trusted; pure functions.
+"""Problems with the registration, serving and trust of webhooks; pure functions.
 
-A webhook that fails closed and is not served blocks all requests that it reviews. So does one that
-reviews requests which its own server depends on to start.
+A webhook that fails closed but is not served blocks all requests that it reviews. So does one that
+reviews requests its own server needs in order to start.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -19,10 +19,10 @@ from pergola.pki import hosts_of, renewal_of, signed_by
 
 
 class Finding(NamedTuple):
-    """A problem, or one that is about to come.
+    """A problem, existing or imminent.
 
     Attributes:
-        webhook: the name of an entry; empty for several of them.
+        webhook: the name of an entry; empty if it affects several.
     """
 
     severity: Literal["error", "warning"]
@@ -31,7 +31,7 @@ class Finding(NamedTuple):
 
 
 class Need(NamedTuple):
-    """A request that must be allowed while no webhook is served, so that an installation starts."""
+    """A request that must be allowed while no webhook is served, so that it can be."""
 
     what: str
     candidate: Candidate
@@ -62,7 +62,7 @@ def blocking(known: Mapping[str, JsonObject], needs: Iterable[Need]) -> Iterator
 def unlike(desired: Mapping[str, JsonObject], live: Mapping[str, JsonObject]) -> Iterator[Finding]:
     """Find entries that are not registered, registered differently, or not served.
 
-    Where the server is reached is left to `misplaced`.
+    The server's address is checked by `misplaced`.
     """
     for name in desired:
         if name not in live:
@@ -77,7 +77,7 @@ def unlike(desired: Mapping[str, JsonObject], live: Mapping[str, JsonObject]) ->
 def misplaced(
     desired: Mapping[str, JsonObject], live: Mapping[str, JsonObject], hint: str = ""
 ) -> Iterator[Finding]:
-    """Find entries that are registered at another address; one finding for all that share it."""
+    """Find entries registered at another address, with one finding for all that share it."""
     moved: dict[tuple[str, str], list[str]] = {}
     for name, entry in desired.items():
         addresses = address_of(live.get(name, entry)), address_of(entry)
@@ -93,7 +93,7 @@ def misplaced(
 
 
 def address_of(entry: JsonObject) -> str:
-    """Return where an entry says that the server is, such as `Service garden/manager:443`."""
+    """Return the server's address in an entry, such as `Service garden/manager:443`."""
     config = map_at(entry, "clientConfig")
     if url := config.get("url"):
         return f"https://{urlsplit(str(url)).netloc}"
@@ -150,18 +150,22 @@ def untrusted(
     valid = [ca for ca in bundle if ca.not_valid_before_utc <= now < ca.not_valid_after_utc]
     if bundle and not valid:
         last = max(ca.not_valid_after_utc for ca in bundle)
-        yield Finding("error", name, f"trusts only authorities that ended, the last {_day(last)}")
+        yield Finding(
+            "error",
+            name,
+            f"trusts only expired authorities, the last of which expired {_day(last)}",
+        )
     if served is None:
         return
     if not served.not_valid_before_utc <= now < served.not_valid_after_utc:
         ended = _day(served.not_valid_after_utc)
-        yield Finding("error", name, f"is served with a certificate that ended {ended}")
+        yield Finding("error", name, f"is served with a certificate that expired {ended}")
     elif now >= renewal_of(served):
         yield Finding(
             "warning",
             name,
-            f"is served with a certificate that ends {_day(served.not_valid_after_utc)} and should "
-            "have been renewed",
+            f"is served with a certificate that expires {_day(served.not_valid_after_utc)} and "
+            "should have been renewed",
         )
     if valid and not any(signed_by(served, ca) for ca in valid):
         yield Finding(
@@ -178,7 +182,7 @@ def own_needs(
 
     Args:
         name: the value of its label `app`.
-        pods: templates of its pods; a pod with only that label if there are none.
+        pods: templates of its pods; if there are none, a pod with only that label.
     """
     labels = [map_at(pod, "metadata", "labels") for pod in pods] or [{"app": name}]
     for found in labels:

@@ -5,7 +5,7 @@ from functools import cache
 
 
 def release_free_memory() -> None:
-    """Ask the C library to return what it keeps for reuse; only glibc can."""
+    """Ask the C library to return memory that it keeps for reuse; only glibc can."""
     trim = _malloc_trim()
     if trim is not None:
         trim(0)

@@ -1,7 +1,7 @@
 """AdmissionReview, v1 and v1beta1, from bytes to bytes (spec 12 §1.2).
 
 The HTTP status is always 200, and the answer is an AdmissionReview with the request's uid: errors
-are in its response. Sockets are not handled here.
+are in its response. This module does not handle sockets.
 """
 
 import asyncio
@@ -67,7 +67,7 @@ class Reviewer:
 
     Args:
         path: for metrics and logs.
-        budget: seconds after which a handler that still waits is cancelled.
+        budget: the seconds after which a handler that still waits is cancelled.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Reviewer:
         self._budget = budget
 
     def __call__(self, content_type: str, body: bytes) -> bytes | Awaitable[bytes]:
-        """Answer a review; at once unless the handler has to wait."""
+        """Answer a review; directly unless the handler has to wait."""
         began = time.perf_counter()
         try:
             asked = read_review(content_type, body)
@@ -101,7 +101,7 @@ class Reviewer:
         return self._awaited(asked, outcome, began)
 
     def too_large(self, limit: str = f"{BODY_LIMIT} bytes") -> bytes:
-        """Answer a request that exceeds a limit and is not decoded."""
+        """Answer a request that exceeds a limit, without decoding it."""
         text = f"request entity is too large; limit is {limit}"
         verdict = errored(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, text)
         return self._answered(_V1, "", verdict, time.perf_counter())
@@ -123,7 +123,7 @@ class Reviewer:
         return errored(HTTPStatus.INTERNAL_SERVER_ERROR, text)
 
     def _failed(self, error: Exception) -> Verdict:
-        """Return the answer to an error: a refusal by the API server keeps its code and reason."""
+        """Return the answer for an error: a refusal by the API server keeps its code and reason."""
         if isinstance(error, ApiError):
             return Verdict(allowed=False, code=error.code, reason=error.reason, message=str(error))
         if isinstance(error, KubeError):
@@ -137,7 +137,7 @@ class Reviewer:
     def _answered(self, version: str, uid: str, verdict: Verdict, began: float) -> bytes:
         try:
             answer = render_review(version, uid, verdict)
-        except orjson.JSONEncodeError:  # it reads deeper values than it writes
+        except orjson.JSONEncodeError:  # the parser accepts deeper values than the serializer
             verdict = errored(HTTPStatus.BAD_REQUEST, _TOO_DEEP)
             answer = render_review(version, uid, verdict)
         self._metrics.observe(HTTPStatus.OK, time.perf_counter() - began)
@@ -154,7 +154,7 @@ class Reviewer:
 
 
 def _later(request: Request) -> Verdict | None:
-    """Know nothing at once."""
+    """Return None: the decision has to wait."""
     del request
     return None
 
@@ -163,7 +163,7 @@ def read_review(content_type: str, body: bytes) -> Asked:
     """Return the request in a body.
 
     Raises:
-        MalformedReview: There is no valid request.
+        MalformedReview: the body does not contain a valid request.
     """
     if not body:
         raise MalformedReview("request body is empty")

@@ -19,7 +19,7 @@ class Rule(NamedTuple):
     resources: Sequence[str]
 
     def render(self) -> JsonObject:
-        """Return the rule as the API server reads it."""
+        """Return the rule as the API server expects it."""
         return {
             "apiGroups": list(self.groups),
             "apiVersions": list(self.versions),
@@ -35,10 +35,10 @@ class Registration:
 
     Attributes:
         name: fully qualified, such as `seccomp-profile.resources.gardener.cloud`.
-        path: of the server, such as `/webhooks/seccomp-profile`.
+        path: on the server, such as `/webhooks/seccomp-profile`.
         namespace_selector: a LabelSelector; `{}` selects all namespaces.
         object_selector: a LabelSelector; `{}` selects all objects.
-        reinvocation: of mutating webhooks only; the API server's default if None.
+        reinvocation: for mutating webhooks only; the API server's default if None.
         match_conditions: CEL conditions, each with `name` and `expression`.
     """
 

@@ -24,10 +24,10 @@ class GroupVersionResource(NamedTuple):
 
 
 class Request(Struct, frozen=True, kw_only=True):
-    """One request to an API server that is under review.
+    """A request to an API server under review.
 
     Attributes:
-        name: empty when a collection is deleted, and for objects whose name is generated.
+        name: empty if a collection is deleted, or if the name is generated.
         object: the object to be stored; None for DELETE. Handlers must not change it.
         old_object: the stored object; None for CREATE.
     """
@@ -51,7 +51,7 @@ class Edit(NamedTuple):
 
     Attributes:
         path: a JSON pointer.
-        because: the label, annotation or setting that decided; for `explain`.
+        because: the label, annotation or setting behind the edit; for `explain`.
     """
 
     op: Literal["add", "remove", "replace"]
@@ -70,11 +70,11 @@ class Verdict(Struct, frozen=True, kw_only=True):
     """The answer of a webhook.
 
     Attributes:
-        code: the HTTP status that the requester sees if the request is refused.
+        code: the HTTP status that the requester sees on refusal.
         reason: a status reason, such as `Forbidden` or `Invalid`; may be empty.
-        message: for the requester; allowed requests may have one too.
-        because: why the object was not changed or refused; for `explain`, never sent.
-        warnings: shown to the requester by kubectl.
+        message: for the requester; allowed requests may also have one.
+        because: why the object was not changed, or was refused; for `explain`, never sent.
+        warnings: warnings that kubectl shows to the requester.
     """
 
     allowed: bool = True
@@ -88,13 +88,13 @@ class Verdict(Struct, frozen=True, kw_only=True):
 
 
 Handler = Callable[[Request], Verdict | Awaitable[Verdict]]
-"""A pure function if possible; one that has to wait returns an awaitable."""
+"""Pure if possible; one that has to wait returns an awaitable."""
 
 
 AtOnce = Callable[[Request], Verdict | None]
-"""The method `at_once` of a handler that seldom has to wait: None if it has to.
+"""The method `at_once` of a handler that rarely has to wait: returns None if it must.
 
-Each awaited review costs a task, and its object stays until the task has run.
+Each awaited review costs a task and keeps its object until the task has run.
 """
 
 
@@ -114,7 +114,7 @@ def errored(code: int, message: str) -> Verdict:
 
 
 def invalid(kind: str, name: str, causes: tuple[Cause, ...]) -> Verdict:
-    """Refuse an invalid object: 422, with one cause for each broken rule.
+    """Refuse an invalid object: 422, with one cause for each violated rule.
 
     Args:
         kind: with its group, such as `Infrastructure.extensions.gardener.cloud`.

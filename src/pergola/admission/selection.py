@@ -1,4 +1,4 @@
-"""Selection of webhooks: whether an API server would send a request to one, and if not, why.
+"""Selection of webhooks: whether an API server would call one for a request, and if not, why.
 
 Works on entries of webhook configurations, rendered or stored, without sending anything.
 """
@@ -13,12 +13,12 @@ from pergola.kube.selectors import format_selector, matches
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """The parts of a request that rules and selectors look at.
+    """The parts of a request that rules and selectors evaluate.
 
     Attributes:
         resource: with its subresource, if any (`pods/status`).
-        labels: of the object; for updates, of one of its two states.
-        namespace_labels: of its namespace; None if unknown, then they are not checked.
+        labels: of the object; for updates, of either state.
+        namespace_labels: of its namespace; None if unknown, in which case they are not checked.
     """
 
     operation: Operation
@@ -31,22 +31,22 @@ class Candidate:
 def why_not_selected(entry: JsonObject, candidate: Candidate) -> str | None:
     """Return why a webhook is not called, or None if it is.
 
-    Match conditions are not evaluated: they only narrow what is selected here.
+    Match conditions are not evaluated: they only narrow the selection.
     """
     if not any(_rule_fits(rule, candidate) for rule in maps_at(entry, "rules")):
         resource = candidate.resource
         group = f".{resource.group}" if resource.group else ""
         return f"no rule for {candidate.operation} of {resource.resource}{group}/{resource.version}"
     for missing in unmet(map_at(entry, "objectSelector"), candidate.labels):
-        return f"the object's labels do not fit: {missing}"
+        return f"the object's labels do not match: {missing}"
     if candidate.namespaced and candidate.namespace_labels is not None:
         for missing in unmet(map_at(entry, "namespaceSelector"), candidate.namespace_labels):
-            return f"the namespace's labels do not fit: {missing}"
+            return f"the namespace's labels do not match: {missing}"
     return None
 
 
 def unmet(selector: JsonObject, labels: Mapping[str, str]) -> Iterator[str]:
-    """Return the requirements of a selector that labels do not meet, in kubectl's notation."""
+    """Yield the requirements of a selector that the labels do not meet, in kubectl's notation."""
     for part in _requirements(selector):
         if not matches(part, labels):
             yield format_selector(part)

@@ -1,8 +1,8 @@
-"""A webhook server's own authority, kept in a Secret, and its registration.
+"""A webhook server's own certificate authority, kept in a Secret, and its registration.
 
-Each replica serves the certificate of the Secret. The leader renews certificates that are due, and
-keeps the webhook configurations up to date with the trusted authorities (spec 12 §1.4: the original
-leaves all of this to its deployer).
+Each replica serves the certificate in the Secret. The leader renews expiring certificates, and
+updates the webhook configurations with the trusted authorities (spec 12 §1.4: the original leaves
+all of this to its deployer).
 """
 
 import base64
@@ -43,7 +43,7 @@ _KEY: Final = "tls.key"
 _LOOK_SECONDS: Final = 12 * 3600.0
 
 Render = Callable[[bytes], list[JsonObject]]
-"""From the trusted authorities, PEM, to the webhook configurations."""
+"""Renders the webhook configurations from the trusted authorities (PEM)."""
 
 
 class SelfSigned:
@@ -52,8 +52,8 @@ class SelfSigned:
     Args:
         secret: holds the identity.
         name: of the webhook configurations.
-        render: makes them.
-        directory: receives `tls.crt` and `tls.key` for the server.
+        render: renders them.
+        directory: where to write `tls.crt` and `tls.key` for the server.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class SelfSigned:
         self._configurations: dict[GroupVersionKind, Cache[JsonObject]] = {}
 
     async def prepare(self) -> None:
-        """Create the certificate unless it exists; every replica does this first."""
+        """Create the certificate unless it exists; every replica calls this first."""
         try:
             secret = await self._client.get(SECRET, self._secret)
         except NotFound:
@@ -89,13 +89,13 @@ class SelfSigned:
         self._serve(identity)
 
     def serving(self) -> Unit:
-        """Return what every replica runs: it keeps the files like the Secret."""
+        """Return the unit that every replica runs: it keeps the files in sync with the Secret."""
         secrets = self._secrets()
         secrets.subscribe(lambda change: self._serve(change.new))
         return Unit(caches=[secrets])
 
     def leading(self, metrics: Metrics) -> Unit:
-        """Return what the leader runs: renewal and registration."""
+        """Return the unit that the leader runs: renewal and registration."""
         secrets = self._secrets()
         self._configurations = {
             gvk: Cache(self._client, gvk, _whole, fields=select_name(key.name))
@@ -127,7 +127,7 @@ class SelfSigned:
         return Again(min(max(pause, 1.0), _LOOK_SECONDS))
 
     async def unregister(self) -> None:
-        """Delete the configurations, so that no API server waits for a stopped server."""
+        """Delete the configurations, so that no API server calls a stopped server."""
         for gvk, key in configuration_keys(self._name):
             with suppress(NotFound):
                 await self._client.delete(gvk, key)
@@ -173,7 +173,7 @@ class SelfSigned:
         return await self._client.patch(gvk, Key("", self._name), patch)
 
     def _serve(self, identity: Identity | None) -> None:
-        """Write the files if they differ: atomically, and readable by this user only."""
+        """Write the files if they differ: atomically, and readable only by this user."""
         if identity is None:
             return
         for name, content in (

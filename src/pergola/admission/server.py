@@ -1,4 +1,4 @@
-"""Serving webhooks over TLS (spec 12 §1.1): start, readiness, and a graceful end."""
+"""Serving webhooks over TLS (spec 12 §1.1): startup, readiness, and graceful shutdown."""
 
 import asyncio
 import socket
@@ -35,7 +35,7 @@ async def serve(
 ) -> AsyncGenerator[int]:
     """Serve the endpoints; answer 404 at every other path.
 
-    At the end no connection is accepted any more, and requests under way have `grace` seconds.
+    At the end, no more connections are accepted, and requests in flight have `grace` seconds.
 
     Args:
         bind: the address to listen on; empty for all.
@@ -63,7 +63,7 @@ async def serve(
         log.info("webhooks are served", port=bound, paths=len(state.endpoints))
         try:
             yield bound
-        except Exception as error:  # raised below, since a task group would wrap it
+        except Exception as error:  # raised below, because a task group would wrap it
             failure = error
         finally:
             tasks[0].cancel()
@@ -78,7 +78,7 @@ async def serve(
 async def dials(host: str, port: int, seconds: float = 10.0) -> str | None:
     """Return why a TLS handshake with a server fails, or None if it succeeds.
 
-    The certificate is not verified: this checks that the server answers, not which one it is.
+    The certificate is not verified: this checks that a server answers, not which one.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
@@ -95,12 +95,12 @@ async def dials(host: str, port: int, seconds: float = 10.0) -> str | None:
 
 
 async def _accept(listener: socket.socket, certificates: Certificates, shared: Shared) -> None:
-    """Accept connections before their handshake, so that handshakes are counted, too."""
+    """Accept connections before their handshake, so that handshakes also count."""
     loop = asyncio.get_running_loop()
     while True:
         try:
             accepted, address = await loop.sock_accept(listener)
-        except OSError as error:  # too many open files, or the peer has gone
+        except OSError as error:  # too many open files, or the peer is gone
             log.warning("connection not accepted", error=str(error))
             shared.connections.evict()
             await asyncio.sleep(_RETRY_SECONDS)
@@ -110,7 +110,7 @@ async def _accept(listener: socket.socket, certificates: Certificates, shared: S
             accepted.close()
             continue
         connection.handshake = shared.start(_handshake(accepted, certificates.context, connection))
-        await asyncio.sleep(0)  # the handshake begins, so that whatever cancels it is noticed there
+        await asyncio.sleep(0)  # start the handshake, so that it notices a cancellation
 
 
 async def _handshake(

@@ -1,6 +1,6 @@
 """The webhook server of one process, with its certificates and its registration.
 
-A process frame enters `served()`, runs `units` on every replica and `leading()` on the leader, and
+A process enters `served()`, runs `units` on every replica and `leading()` on the leader, and
 reports `is_ready`.
 """
 
@@ -31,8 +31,8 @@ class Listening:
     Attributes:
         host: the address; empty for all.
         port: the port; 0 for any free one.
-        directory: with `tls.crt` and `tls.key`. A server with its own identity writes them there,
-            or into a temporary directory if None.
+        directory: contains `tls.crt` and `tls.key`. A server with its own identity writes them
+            there, or into a temporary directory if None.
         client_ca: only clients with a certificate of this authority may connect; None for all.
         shared: whether other processes of the same user listen on the port, too.
     """
@@ -48,8 +48,7 @@ class Listening:
 class OwnIdentity:
     """Certificates that the server issues itself, and the registration that trusts them.
 
-    Attributes:
-        client: of the cluster whose API server calls the webhooks.
+    Attributes: client: for the cluster whose API server calls the webhooks.
         secret: holds the certificates.
         name: of the webhook configurations.
         render: makes them.
@@ -77,10 +76,10 @@ class OwnIdentity:
 
 @dataclass(frozen=True, slots=True)
 class Workers:
-    """The processes besides this one.
+    """The worker processes besides this one.
 
     Attributes:
-        task: makes the task of a worker from where it serves.
+        task: creates the task of a worker from the address and files.
     """
 
     pool: WorkerPool
@@ -91,9 +90,9 @@ class WebhookServer:
     """A server on every replica; the leader also renews certificates and registers.
 
     Args:
-        endpoints: by path; without any, nothing is served.
+        endpoints: by path; if empty, nothing is served.
         own: None if someone else issues the certificates and registers the webhooks.
-        workers: other processes that serve the same; None for none.
+        workers: other processes that also serve; None for none.
 
     Attributes:
         units: the units that every replica runs in addition to the server.
@@ -141,7 +140,7 @@ class WebhookServer:
             yield
 
     async def _serve(self, stack: AsyncExitStack, at: Listening) -> None:
-        """Serve here, and then on the workers; they end together with this server."""
+        """Serve here, then on the workers; they end together with this server."""
         workers = self._workers
         if workers is not None:
             _check_free(at)
@@ -158,7 +157,7 @@ class WebhookServer:
             self.units.append(await workers.pool.start(task))
 
     def leading(self) -> list[Unit]:
-        """Return what the leader runs: renewal and registration."""
+        """Return the units that the leader runs: renewal and registration."""
         return [self._identity.leading(self._metrics)] if self._identity else []
 
     async def unregister(self) -> None:
@@ -167,7 +166,7 @@ class WebhookServer:
             await self._identity.unregister()
 
     async def is_ready(self) -> str | None:
-        """Return why the server cannot be reached, or None if it can, or is not needed."""
+        """Return why the server cannot be reached; None if it can, or is not needed."""
         if not self.is_needed:
             return None
         if not self.port:
@@ -192,10 +191,10 @@ class WebhookServer:
 
 
 def _check_free(at: Listening) -> None:
-    """Check that no other program listens on a port: sharing it would hide that.
+    """Check that no other program listens on the port: sharing it would hide that.
 
     Raises:
-        ListenError: one does.
+        ListenError: another program does.
     """
     if at.port:
         listen(at.host, at.port, "webhooks").close()

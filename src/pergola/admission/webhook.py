@@ -1,7 +1,7 @@
 """One webhook: its registration and its handler, declared together.
 
-Server and webhook configurations are made of the same declarations, so that nothing is registered
-that is not served.
+The server and the webhook configurations are built from the same declarations, so that nothing is
+registered without being served.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,10 +19,10 @@ class Webhook:
     """A handler, and the requests that an API server sends to it.
 
     Attributes:
-        handler: several webhooks with the same path share one.
+        handler: webhooks with the same path share one.
         of_shoots: registered in the clusters of Shoots, not in the cluster that the process works
             on.
-        is_registered: whether this installation registers it; it is served in any case.
+        is_registered: whether this installation registers it; it is served either way.
     """
 
     registration: Registration
@@ -47,7 +47,7 @@ def sharing(
 
 
 def registrations(webhooks: Iterable[Webhook]) -> list[Registration]:
-    """Return the entries for the cluster that the process works on, in their order."""
+    """Return the entries for the cluster that the process works on, in order."""
     return [w.registration for w in webhooks if w.is_registered and not w.of_shoots]
 
 
@@ -66,7 +66,7 @@ def handlers(webhooks: Iterable[Webhook]) -> dict[str, Handler]:
 
 
 def endpoints(webhooks: Iterable[Webhook], metrics: Metrics) -> Mapping[str, Endpoint]:
-    """Return what the server serves, by path.
+    """Return the served endpoints by path.
 
     Raises:
         ValueError: Two handlers share a path.

@@ -347,7 +347,7 @@ async def test_a_certificate_that_ended_is_found(site: Site, said: Said) -> None
         said()
         assert await site.check(HINTS) == 1
     (line,) = said()
-    assert line.startswith(f"error: {HINTS_NAME} is served with a certificate that ended 2")
+    assert line.startswith(f"error: {HINTS_NAME} is served with a certificate that expired 2")
 
 
 async def test_a_foreign_certificate_is_found(site: Site, said: Said) -> None:
@@ -373,7 +373,9 @@ async def test_authorities_that_ended_are_found(site: Site, said: Said) -> None:
     await site.apply(HINTS)
     said()
     assert await site.check(HINTS) == 1
-    assert any("trusts only authorities that ended, the last 2" in line for line in said())
+    assert any(
+        "trusts only expired authorities, the last of which expired 2" in line for line in said()
+    )
 
 
 async def test_another_address_is_one_finding_with_both_values(

@@ -132,8 +132,8 @@ def test_expiring_certificates_are_reported_in_time() -> None:
     (soon,) = trust(at=NOW + 21 * DAY)
     assert soon.endswith("ends 2030-01-31 00:00 and should have been renewed")
     assert trust(at=NOW + 31 * DAY) == [
-        "trusts only authorities that ended, the last 2030-01-31 00:00",
-        "is served with a certificate that ended 2030-01-31 00:00",
+        "trusts only expired authorities, the last of which expired 2030-01-31 00:00",
+        "is served with a certificate that expired 2030-01-31 00:00",
     ]
 
 

@@ -40,11 +40,11 @@ def test_what_rules_and_selectors_name_is_selected() -> None:
         ),
         (
             Candidate("CREATE", PODS, labels={"skip": "false"}, namespace_labels=SYSTEM),
-            "the object's labels do not fit: !skip",
+            "the object's labels do not match: !skip",
         ),
         (
             Candidate("CREATE", PODS, namespace_labels={}),
-            "the namespace's labels do not fit: kubernetes.io/metadata.name=kube-system",
+            "the namespace's labels do not match: kubernetes.io/metadata.name=kube-system",
         ),
     ],
 )

@@ -85,7 +85,7 @@ def test_people_read_each_change_with_its_reason(capsys: pytest.CaptureFixture[s
     )
     at = lines.index("  seccomp-profile is not asked")
     assert lines[at + 1] == (
-        "    the object's labels do not fit: !seccompprofile.resources.gardener.cloud/skip"
+        "    the object's labels do not match: !seccompprofile.resources.gardener.cloud/skip"
     )
 
 
@@ -120,7 +120,7 @@ def test_labels_of_a_namespace_are_assumed_only_if_no_file_has_them(
     explain(file=manifest(tmp_path, POD, namespace))
     out = capsys.readouterr().out
     assert "assuming" not in out
-    assert "the namespace's labels do not fit: gardener.cloud/role" in out
+    assert "the namespace's labels do not match: gardener.cloud/role" in out
 
 
 def test_the_kind_of_installation_decides_which_namespaces_are_looked_at(

@@ -1,8 +1,8 @@
-"""Webhooks on several processes, which share one port (SO_REUSEPORT) and one certificate.
+"""Webhooks in several processes that share one port (SO_REUSEPORT) and one certificate.
 
-The process that starts the others serves as well, and owns certificates, registration, probes and
-metrics. `pool` starts and supervises the others, `worker` is their side, and `messages` has what
-they say to each other.
+The parent process serves as well, and owns certificates, registration, probes and metrics. `pool`
+starts and supervises the workers, `worker` is their side, and `messages` defines the protocol
+between them.
 """
 
 from pergola.admission.workers.pool import WorkerError, WorkerPool

@@ -1,7 +1,7 @@
 """Messages between a process and its webhook workers: lines of JSON on a socket pair.
 
-The task comes first. The worker says that it serves, or why it cannot, and answers each request for
-its metrics. It ends when the socket is closed, also because the other process was killed.
+The task comes first. The worker then reports that it serves, or why it cannot, and answers each
+request for its metrics. It ends when the socket closes, which also happens if the parent is killed.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ class Channel:
         await self._writer.drain()
 
     async def receive(self) -> JsonObject | None:
-        """Return the next message; None once the other side is gone."""
+        """Return the next message, or None once the other side is gone."""
         try:
             line = await self._reader.readline()
         except OSError:
@@ -46,11 +46,11 @@ class Channel:
         return message
 
     def close(self) -> None:
-        """End the conversation."""
+        """Close the channel."""
         self._writer.close()
 
 
 async def open_channel(own: socket.socket) -> Channel:
-    """Return the side of a socket."""
+    """Open a channel on one side of a socket pair."""
     own.settimeout(0)
     return Channel(*await asyncio.open_connection(sock=own, limit=_LONGEST))

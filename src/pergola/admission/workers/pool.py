@@ -1,4 +1,4 @@
-"""The webhook workers of a process: started, restarted when they crash, and dismissed."""
+"""The webhook workers of a process: started, restarted after crashes, and stopped."""
 
 import asyncio
 from collections import deque
@@ -19,14 +19,14 @@ log = get_logger("webhook-workers")
 
 MOST_CRASHES: Final = 5
 CRASHES_WITHIN: Final = 300.0
-"""Seconds; a worker that crashes more often in them ends the process."""
+"""Period in seconds; a worker that crashes too often within it ends the process."""
 _START_SECONDS: Final = 120.0
 _JOIN_SECONDS: Final = 5.0
 _FIRST_PAUSE: Final = 0.1
 
 
 class WorkerError(StartError):
-    """A worker cannot serve; the text says which one and why."""
+    """A worker cannot serve; the text names it and the reason."""
 
 
 class _Restarts:
@@ -35,7 +35,7 @@ class _Restarts:
     def __init__(self, registry: CollectorRegistry) -> None:
         self.total = Counter(
             "pergola_webhook_worker_restarts",
-            "Webhook workers that crashed and were started again",
+            "Webhook workers that crashed and were restarted",
             registry=registry,
         )
 
@@ -44,10 +44,10 @@ class WorkerPool:
     """The workers besides the process itself.
 
     Args:
-        number: how many.
+        number: how many to run.
         module: the main module of a worker.
         metrics: of the process; those of the workers are added to them.
-        most_crashes: of one worker within `CRASHES_WITHIN`; one more ends the process.
+        most_crashes: the limit for one worker within `CRASHES_WITHIN`; one more ends the process.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class WorkerPool:
         """Start all workers, and return the unit that keeps them running.
 
         Raises:
-            WorkerError: one of them cannot serve.
+            WorkerError: A worker cannot serve.
         """
         self._task = task
         problems = await asyncio.gather(*map(self._start, self._numbers))
@@ -79,7 +79,7 @@ class WorkerPool:
 
     @property
     def problem(self) -> str | None:
-        """Which workers do not serve; None if all do."""
+        """A description of the workers that do not serve; None if all do."""
         missing = [str(number) for number in self._numbers if number not in self._workers]
         return f"webhook workers that do not serve: {', '.join(missing)}" if missing else None
 
@@ -100,7 +100,7 @@ class WorkerPool:
             async with asyncio.timeout(_START_SECONDS):
                 problem = await worker.serves()
         except TimeoutError:
-            problem = f"it does not serve after {_START_SECONDS:g} seconds"
+            problem = f"it did not start serving within {_START_SECONDS:g} seconds"
         except asyncio.CancelledError:
             worker.dismiss()
             raise
@@ -117,10 +117,10 @@ class WorkerPool:
                 group.create_task(self._keep(number))
 
     async def _keep(self, number: int) -> None:
-        """Start a worker again whenever it ends.
+        """Restart a worker whenever it ends.
 
         Raises:
-            WorkerError: it does so too often.
+            WorkerError: it ended too often.
         """
         loop = asyncio.get_running_loop()
         crashes: deque[float] = deque()
@@ -136,8 +136,8 @@ class WorkerPool:
                 crashes.popleft()
             if len(crashes) >= self._most_crashes:
                 raise WorkerError(
-                    f"webhook worker {number} crashed more than {self._most_crashes} times within "
-                    f"{CRASHES_WITHIN:g} seconds, and is not started again: {problem}"
+                    f"webhook worker {number} crashed more than {self._most_crashes} times "
+                    f"within {CRASHES_WITHIN:g} seconds, and will not be restarted: {problem}"
                 )
             log.error("webhook worker crashed; it is started again", worker=number, cause=problem)
             self._restarts.total.inc()
@@ -151,7 +151,7 @@ class WorkerPool:
         self._past.append(totals(worker.families))
 
     async def _metrics(self) -> list[list[Family]]:
-        """Return the metrics of all workers, also of those that crashed."""
+        """Return the metrics of all workers, including crashed ones."""
         workers = list(self._workers.values())
         await asyncio.gather(*(worker.read_metrics() for worker in workers))
         return [*self._past, *(worker.families for worker in workers)]

@@ -1,4 +1,4 @@
-"""One webhook worker, as the process sees it that started it."""
+"""One webhook worker, from the point of view of its parent process."""
 
 import asyncio
 import signal
@@ -18,7 +18,7 @@ class WorkerProcess:
     """A running worker.
 
     Attributes:
-        families: its metrics when they were last read.
+        families: its metrics when last read.
     """
 
     def __init__(self, process: asyncio.subprocess.Process, channel: Channel) -> None:
@@ -37,17 +37,18 @@ class WorkerProcess:
         """
         ours, theirs = socket.socketpair()
         with theirs:
-            # Without -P, a module in the working directory would come before the installed one.
+            # Without -P, a module in the working directory would take precedence over the installed
+            # one.
             process = await asyncio.create_subprocess_exec(
                 sys.executable, "-P", "-m", module, stdin=theirs.fileno()
             )
         channel = await open_channel(ours)
-        with suppress(OSError):  # it is gone already; its end says more
+        with suppress(OSError):  # it is gone already; its exit status says more
             await channel.send(**task)
         return cls(process, channel)
 
     async def serves(self) -> str | None:
-        """Return None once it serves, or why it does not."""
+        """Return None once it serves, or the reason why it does not."""
         said = await self._channel.receive()
         if said is not None and said.get(SERVING):
             return None
@@ -56,23 +57,23 @@ class WorkerProcess:
         return await self.ended()
 
     async def ended(self) -> str:
-        """Return how it ended, once it has."""
+        """Return a description of its end, once it has ended."""
         code = await self._process.wait()
         if code >= 0:
             return f"it exited with {code}"
         name = signal.Signals(-code).name
         hint = "; the container may need more memory" if name == "SIGKILL" else ""
-        return f"it was ended by {name}{hint}"
+        return f"it was killed by {name}{hint}"
 
     async def read_metrics(self) -> None:
-        """Read its metrics; those known stay if it does not answer."""
+        """Read its metrics; keep the known ones if it does not answer."""
         async with self._asking:
             with suppress(OSError, TimeoutError):
                 async with asyncio.timeout(_METRICS_SECONDS):
                     await self._ask()
 
     async def _ask(self) -> None:
-        """Ask, and wait for the answer: it may be preceded by late ones to earlier questions."""
+        """Send a request and wait for its answer, skipping late answers to earlier ones."""
         self._asked += 1
         await self._channel.send(ask=self._asked)
         while (said := await self._channel.receive()) is not None:

@@ -1,4 +1,4 @@
-"""The side of a webhook worker: its standard input is the socket to the process that started it."""
+"""The worker's side: its standard input is the socket to the parent process."""
 
 import os
 import signal
@@ -16,13 +16,13 @@ from pergola.runtime.summed_metrics import snapshot
 log = get_logger("webhook-worker")
 
 Serve = Callable[[JsonObject, Metrics], AbstractAsyncContextManager[None]]
-"""Serves the task that a worker was given."""
+"""Serves the task given to a worker."""
 
 
 def run(serve: Serve) -> None:
-    """Serve until the other process ends the conversation.
+    """Serve until the other process closes the channel.
 
-    Signals to the process group are that process's business.
+    The parent process handles signals to the process group.
     """
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)

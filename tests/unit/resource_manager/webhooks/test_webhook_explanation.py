@@ -60,13 +60,13 @@ async def test_a_change_has_path_value_and_rule() -> None:
         (
             {"seccompprofile.resources.gardener.cloud/skip": "x"},
             SYSTEM,
-            "the object's labels do not fit: !seccompprofile.resources.gardener.cloud/skip",
+            "the object's labels do not match: !seccompprofile.resources.gardener.cloud/skip",
         ),
         (
             {},
             {"kubernetes.io/metadata.name": "default"},
             (
-                "the namespace's labels do not fit: "
+                "the namespace's labels do not match: "
                 "kubernetes.io/metadata.name in (kube-system,kubernetes-dashboard)"
             ),
         ),
