@@ -1,4 +1,4 @@
-"""Controllers that more than one process runs.
+"""Controllers that several programs run.
 
-Not for: what only one product needs.
+Not for: controllers of a single product.
 """

@@ -1,7 +1,7 @@
 """Credentials kept as immutable Secrets: generate, renew, rotate, adopt, clean up (spec 20 §10).
 
-Not for: cryptography, which is `pergola.pki`; deciding when a user's rotation starts, which is the
-caller's.
+Not for: cryptography, which is in `pergola.pki`, or deciding when a user's rotation starts, which
+is up to the caller.
 """
 
 from pergola.secrets_manager.configs import (

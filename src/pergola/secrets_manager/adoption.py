@@ -1,7 +1,7 @@
-"""Taking over credentials that exist already (spec 20 §10.5).
+"""Adoption of existing credentials (spec 20 §10.5).
 
 A landscape's authorities and keys must survive the change to another secrets manager: generating
-them anew would break every client.
+new ones would break every client.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ log = get_logger("secrets-manager")
 
 
 async def labelled_sources(store: Store, name: str) -> list[ManagedSecret]:
-    """Return the Secrets of the namespace whose label asks to use their data for a config."""
+    """Return the Secrets with the label that requests to use their data for a config."""
     selector = f"{USE_DATA_FOR}={name}"
     found = await store.client.live.list(SECRET, store.namespace, labels=selector)
     return [ManagedSecret.of(obj) for obj in found]
@@ -32,13 +32,13 @@ def adopted_data(
     same_name: Sequence[ManagedSecret],
     initiated: str,
 ) -> SecretData | None:
-    """Return existing data that a config has to use, or None to generate new data.
+    """Return existing data to use for a config, or None to generate new data.
 
     Args:
-        labelled: Secrets whose label names the config. They count only before the first Secret of
+        labelled: Secrets whose label names the config. They count only until the first Secret of
             the config exists; otherwise a rotation would restore the data it rotates out.
         same_name: Managed Secrets of the config.
-        initiated: The rotation that the data has to belong to.
+        initiated: The rotation that the data must belong to.
 
     Raises:
         SecretsManagerError: Several Secrets are labelled, or the data is unusable and replacing it

@@ -1,4 +1,4 @@
-"""The Secrets that have to outlive their cluster; all others can be generated from them anew."""
+"""The Secrets that must outlive their cluster; all others can be generated from them."""
 
 from collections.abc import Iterable
 
@@ -11,17 +11,17 @@ async def observe_managed(client: Client, namespace: str, identity: str) -> list
     """Return all Secrets of a manager identity.
 
     Raises:
-        SecretsManagerError: One holds a value that is not base64.
+        SecretsManagerError: One contains a value that is not base64.
         KubeError: The API server refused, or did not answer.
     """
     return [*(await Store.read(client, namespace, identity)).secrets.values()]
 
 
 def durable(secrets: Iterable[ManagedSecret]) -> list[ManagedSecret]:
-    """Return the Secrets whose loss others would notice, from the oldest to the newest.
+    """Return the Secrets whose loss others would notice, oldest first.
 
-    These have the label `persist`, or there is a bundle for them, which is how others trust an
-    authority or a signing key. Old ones that are still trusted are among them.
+    These Secrets have the label `persist`, or a bundle through which others trust an authority or a
+    signing key. Old ones that are still trusted are included.
     """
     found = list(secrets)
     published = {secret.labels.get(BUNDLE_FOR) for secret in found} - {None}

@@ -2,4 +2,4 @@
 
 
 class SecretsManagerError(Exception):
-    """A credential cannot be generated, adopted or found; the text says which and why."""
+    """A credential cannot be generated, adopted or found; the text says which one and why."""

@@ -23,10 +23,10 @@ RENEW_BEFORE: Final = timedelta(days=10)
 def lifetime_labels(
     config: SecretConfig, secret: ManagedSecret, options: Options, now: datetime
 ) -> dict[str, str]:
-    """Return the labels that say when a Secret was issued and expires.
+    """Return the labels with the times of issue and expiry of a Secret.
 
-    A certificate says so itself. Everything else keeps the time of its first label; a changed
-    validity counts from there.
+    A certificate contains these times. Everything else keeps the time of its first label, from
+    which a changed validity is measured.
     """
     labels: dict[str, str] = {}
     if options.renew_at_percent is not None:
@@ -45,9 +45,9 @@ def lifetime_labels(
 def is_renewal_due(secret: ManagedSecret, now: datetime) -> bool:
     """Return whether a Secret is due for regeneration.
 
-    It is due after 80 % of its validity (or the percentage on its label), or 10 days before it
-    expires, whichever is first. The ten days do not apply to what lives for less than 20 days,
-    which they would renew again and again.
+    It is due after 80 % of its validity (or the percentage in its label), or 10 days before it
+    expires, whichever is first. The ten days do not apply to credentials valid for less than 20
+    days, which they would renew over and over.
     """
     issued, until = secret.issued_at, secret.valid_until
     if issued is None or until is None:
@@ -61,9 +61,9 @@ def is_renewal_due(secret: ManagedSecret, now: datetime) -> bool:
 
 
 def initiation_times(secrets: Iterable[ManagedSecret], now: datetime) -> dict[str, str]:
-    """Return when the current rotation of each config name began, in Unix seconds, or empty.
+    """Return the start of each config's current rotation, in Unix seconds, or empty.
 
-    It is what the newest Secret says, or now if that is due for renewal.
+    The newest Secret records it; if that Secret is due for renewal, it is now.
     """
     newest: dict[str, ManagedSecret] = {}
     for secret in secrets:

@@ -38,7 +38,7 @@ class ManagedSecret:
     """A Secret of one config.
 
     Attributes:
-        obj: As the API server returned it.
+        obj: As returned by the API server.
         data: Decoded.
     """
 
@@ -56,7 +56,7 @@ class ManagedSecret:
 
     @property
     def object_name(self) -> str:
-        """The name of the object, for workloads that mount it."""
+        """The object's name, for workloads that mount it."""
         return Key.of(self.obj).name
 
     @property
@@ -76,7 +76,7 @@ class ManagedSecret:
 
     @property
     def initiated(self) -> str:
-        """The start of the rotation that it belongs to, in Unix seconds, or empty."""
+        """The start of the rotation it belongs to, in Unix seconds, or empty."""
         return self.labels.get(INITIATED, "")
 
     @property
@@ -89,12 +89,12 @@ class ManagedSecret:
 
     @property
     def age_rank(self) -> tuple[datetime, int]:
-        """The sort key of Secrets of one name, from the oldest to the newest."""
+        """The sort key for Secrets of one name, oldest first."""
         return self.created, unix(self.labels.get(INITIATED)) or 0
 
     @property
     def issued_at(self) -> datetime | None:
-        """The time at which its data was generated."""
+        """The time when its data was generated."""
         return _time(self.labels.get(ISSUED_AT))
 
     @property
@@ -109,7 +109,7 @@ class ManagedSecret:
 
 
 def object_name(name: str, config_checksum: str, ca_checksum: str, initiated: str) -> str:
-    """Return the name of the Secret for a config, its signer and its rotation."""
+    """Return the name of the Secret for a config, signer and rotation."""
     parts = [name, hashlib.sha256((config_checksum + ca_checksum).encode()).hexdigest()[:8]]
     if initiated:
         parts.append(hashlib.sha256(initiated.encode()).hexdigest()[:5])
@@ -117,7 +117,7 @@ def object_name(name: str, config_checksum: str, ca_checksum: str, initiated: st
 
 
 def checksum(content: bytes) -> str:
-    """Return a checksum that fits into a label and is recognisably ours."""
+    """Return a checksum that is short enough for a label and recognizably ours."""
     return OURS + hashlib.sha256(content).hexdigest()[:32]
 
 
@@ -156,7 +156,7 @@ def decoded(obj: JsonObject) -> SecretData:
 
 
 def unix(text: str | None) -> int | None:
-    """Return the seconds of a label, or None if it is empty or not a number."""
+    """Return the seconds in a label, or None if it is empty or not a number."""
     return int(text) if text and text.isascii() and text.isdigit() else None
 
 

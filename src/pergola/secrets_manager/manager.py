@@ -48,8 +48,8 @@ class Generated:
     """The Secrets of one config.
 
     Attributes:
-        old: The previous one, while it is kept.
-        bundle: The certificates or keys of both; only of configs that others have to trust.
+        old: The previous Secret, while it is kept.
+        bundle: The certificates or keys of both; only for configs that others have to trust.
     """
 
     current: ManagedSecret
@@ -58,15 +58,16 @@ class Generated:
 
 
 class SecretsManager:
-    """Generates credentials as Secrets of one namespace and one manager identity.
+    """Generates credentials as Secrets, in one namespace and for one manager identity.
 
-    Open one for each run: what it lists at the beginning decides which credentials are renewed, and
-    `cleanup` deletes what the run did not touch, so call it after full success only.
+    Open one for each run: the Secrets listed at the beginning decide which credentials to renew,
+    and `cleanup` deletes those that the run did not touch, so call it only after complete success.
 
     Args:
-        rotation_times: When a user started the rotation of a config; wins over automatic renewal.
-        random_bytes: Returns that many unpredictable bytes.
-        generate: Makes new data; for rehearsals, which do without expensive keys.
+        rotation_times: The time when a user started the rotation of each config; overrides
+            automatic renewal.
+        random_bytes: Returns the given number of unpredictable bytes.
+        generate: Generates new data; replaced in rehearsals, which do without expensive keys.
     """
 
     def __init__(
@@ -98,7 +99,7 @@ class SecretsManager:
         rotation_times: Mapping[str, datetime] | None = None,
         generate: Generate = new_data,
     ) -> Self:
-        """Start a run: list the Secrets of an identity; those of others are never touched.
+        """Start a run: list the Secrets of an identity; it never touches those of others.
 
         Args:
             identity: The value of the label `manager-identity`.
@@ -115,7 +116,7 @@ class SecretsManager:
 
         Raises:
             SecretsManagerError: The signing authority was not generated in this run, the options do
-                not suit the config, or data that has to be adopted is ambiguous or unusable.
+                not suit the config, or the data to adopt is ambiguous or unusable.
         """
         options = options or Options()
         async with self._locks[config.name]:
@@ -129,7 +130,7 @@ class SecretsManager:
 
     @property
     def generated(self) -> Mapping[str, Generated]:
-        """The Secrets that were generated in this run, by config name."""
+        """The Secrets generated in this run, by config name."""
         return self._generated
 
     def get(self, name: str) -> ManagedSecret:
@@ -150,7 +151,7 @@ class SecretsManager:
         return self._of(name).old
 
     async def cleanup(self) -> list[str]:
-        """Delete the Secrets of this identity that the run did not touch; return their names."""
+        """Delete this identity's Secrets that the run did not touch; return their names."""
         return await self._store.delete_untouched()
 
     def _of(self, name: str) -> Generated:
@@ -161,12 +162,12 @@ class SecretsManager:
 
     def _signer(self, config: SecretConfig, options: Options) -> ManagedSecret | None:
         if config.is_signed != (options.signed_by is not None):
-            needs = "needs an authority that signs it" if config.is_signed else "cannot be signed"
+            needs = "needs an authority to sign it" if config.is_signed else "cannot be signed"
             raise SecretsManagerError(f"secret {config.name} {needs}")
         if options.signed_by is None:
             return None
         authority = self._of(options.signed_by.name)
-        # One that expired while nobody reconciled cannot sign, and no bundle has it.
+        # An authority that expired while the operator was down cannot sign, and no bundle has it.
         old = authority.old
         usable = None if old is None or self._is_expired(old.data.get("ca.crt")) else old
         match options.signed_by.use:
@@ -295,10 +296,10 @@ class SecretsManager:
 
 
 def authority_of(secret: ManagedSecret) -> Authority:
-    """Return the authority that a Secret holds.
+    """Return the authority in a Secret.
 
     Raises:
-        SecretsManagerError: It holds none.
+        SecretsManagerError: It contains none.
     """
     try:
         return Authority(Pair(secret.data["ca.crt"], secret.data["ca.key"]))

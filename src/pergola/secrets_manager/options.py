@@ -7,20 +7,19 @@ from enum import Enum, auto
 
 
 class Rotate(Enum):
-    """The handling of the previous Secret when a new one is generated."""
+    """What happens to the previous Secret when a new one is generated."""
 
     IN_PLACE = auto()
-    """Nothing refers to it any more; the next cleanup deletes it."""
+    """Nothing refers to it any longer; the next cleanup deletes it."""
     KEEP_OLD = auto()
-    """It stays as the old one next to the current one, and in the bundle."""
+    """It is kept next to the current one, and in the bundle."""
 
 
 class Use(Enum):
-    """The authority of a config name that signs."""
+    """Which authority of a config name signs."""
 
     DEFAULT = auto()
-    """The old one for servers while there is one, because clients may not trust the new one yet;
-    the current one for clients."""
+    """The old one for servers while it exists, because clients may not trust the new one yet; the current one for clients."""
     CURRENT = auto()
     OLD = auto()
 
@@ -38,13 +37,14 @@ class Options:
     """Options of one credential.
 
     Attributes:
-        signed_by: Required for certificates, refused for everything else.
+        signed_by: Required for certificates, rejected for everything else.
         persist: Whether the Secret must survive the migration of a control plane.
-        ignore_old: Whether to drop the old Secret even under `Rotate.KEEP_OLD`.
-        ignore_old_after: Drop the old Secret once the current one is this old.
-        validity: Of authorities and certificates; for everything else, the time until renewal. None
-            means 10 years for authorities and certificates, and no renewal for everything else.
-        renew_at_percent: The share of the validity after which to renew; None for the default.
+        ignore_old: Whether to drop the old Secret even with `Rotate.KEEP_OLD`.
+        ignore_old_after: Drop the old Secret once the current one has this age.
+        validity: For authorities and certificates; for everything else, the time until renewal.
+            None means 10 years for authorities and certificates, and no renewal for everything
+            else.
+        renew_at_percent: The percentage of the validity after which to renew; None for the default.
         labels: Additional labels.
     """
 

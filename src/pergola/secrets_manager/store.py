@@ -1,4 +1,4 @@
-"""The Secrets of one manager identity in one namespace: listed, created, repaired, deleted."""
+"""The Secrets of one manager identity in one namespace: list, create, repair, delete."""
 
 from collections.abc import Mapping
 from typing import Final, Self
@@ -29,11 +29,11 @@ _OPTIONAL_LABELS: Final = (CA_CHECKSUM, BUNDLE_FOR, PERSIST, ISSUED_AT, VALID_UN
 
 
 class Store:
-    """The Secrets as listed once, plus what was created since.
+    """The Secrets as listed once, plus those created since.
 
     Attributes:
         secrets: By object name.
-        touched: The names that this run uses; `delete_untouched` deletes the others.
+        touched: The names of the Secrets that this run uses; `delete_untouched` deletes all others.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Store:
 
     @classmethod
     async def read(cls, client: Client, namespace: str, identity: str) -> Self:
-        """List the Secrets of an identity, by a request: a copy may lack the newest one.
+        """List the Secrets of an identity with a request: a cache may lack the newest one.
 
         Raises:
             SecretsManagerError: One holds a value that is not base64.
@@ -62,15 +62,15 @@ class Store:
         return [secret for secret in self.secrets.values() if secret.name == name]
 
     async def create(self, name: str, labels: Mapping[str, str], data: SecretData) -> ManagedSecret:
-        """Create a Secret; return the one of that name if it exists already."""
+        """Create a Secret; if one of that name already exists, return that."""
         key = Key(self.namespace, name)
         try:
             return ManagedSecret.of(await self.client.create(rendered(key, labels, data)))
-        except AlreadyExists:  # its labels were edited, or another run created it since the list
+        except AlreadyExists:  # its labels were edited, or another run created it after the list
             return ManagedSecret.of(await self.client.get(SECRET, key))
 
     async def keep(self, secret: ManagedSecret, labels: Mapping[str, str]) -> ManagedSecret:
-        """Use a Secret in this run; repair its labels and immutability if they differ."""
+        """Use a Secret in this run; repair its labels and immutability if necessary."""
         changed: dict[str, str | None] = {
             name: value for name, value in labels.items() if secret.labels.get(name) != value
         }
@@ -86,7 +86,7 @@ class Store:
         return secret
 
     async def delete_untouched(self) -> list[str]:
-        """Delete what this run does not use; return the names in order."""
+        """Delete the Secrets that this run does not use; return their names in order."""
         deleted: list[str] = []
         for name in sorted(self.secrets.keys() - self.touched):
             key = Key(self.namespace, name)

@@ -505,7 +505,7 @@ async def test_a_certificate_follows_its_config(landscape: Landscape) -> None:
 @pytest.mark.parametrize(
     ("config", "options", "message"),
     [
-        (SERVER, Options(), "secret server needs an authority that signs it"),
+        (SERVER, Options(), "secret server needs an authority to sign it"),
         (CA, SIGNED, "secret ca cannot be signed"),
     ],
 )

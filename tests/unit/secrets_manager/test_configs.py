@@ -129,7 +129,7 @@ def test_a_certificate_without_a_signer_is_an_error(config: SecretConfig) -> Non
         (EncryptionKey("key"), {"key": b"key1"}, "it lacks secret"),
         (StaticTokens("tokens", ()), {}, "it lacks static_tokens.csv"),
         (Kubeconfig("generic", b"a"), {"kubeconfig": b"b"}, "its content differs"),
-        (CLIENT, {}, "it is generated anew"),
+        (CLIENT, {}, "it is always regenerated"),
     ],
 )
 def test_data_that_cannot_be_adopted_is_named(

@@ -2,7 +2,7 @@
 
 `service` reads a Service (`annotations` its annotations), `intents` decides who may talk to it,
 `desired` renders the policies (`names`, `descriptions`), and `kept` selects old ones that survive a
-mistake. `watches` has all caches (`seen` is their content; `peers`, `callers` and `istio` look
+mistake. `watches` holds all caches (`seen` is their content; `peers`, `callers` and `istio` look
 things up in them), `triggers` maps events to Services, `reconcile` follows the steps of §4.9, and
 `apply` writes. `explanation` says, for commands, who may talk to a Service and why.
 """

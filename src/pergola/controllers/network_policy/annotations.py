@@ -23,7 +23,7 @@ _LABEL_PART: Final = re.compile(r"[-._A-Za-z0-9]+")
 
 
 class PolicyPort(NamedTuple):
-    """A port in a NetworkPolicy; without a number or name, all ports of the protocol."""
+    """A port in a NetworkPolicy; all ports of the protocol if it has no number or name."""
 
     protocol: str
     port: int | str | None
@@ -31,18 +31,18 @@ class PolicyPort(NamedTuple):
 
 
 class Malformed(Exception):
-    """An annotation is malformed; the text gives the problem and the fix."""
+    """A malformed annotation; the text gives the problem and the fix."""
 
 
 class Parsed(NamedTuple):
-    """The valid entries of a list, and the problems of the others."""
+    """The valid entries of a list, and the problems with the others."""
 
     ports: tuple[PolicyPort, ...]
     problems: tuple[str, ...]
 
 
 class ParsedSelectors(NamedTuple):
-    """The valid selectors of a list, and the problems of the others."""
+    """The valid selectors of a list, and the problems with the others."""
 
     selectors: tuple[JsonObject, ...]
     problems: tuple[str, ...]
@@ -58,7 +58,7 @@ def parse_world_ports(text: str) -> tuple[PolicyPort, ...]:
     """Return the ports that are open to the world; all ports if the list is empty.
 
     Raises:
-        Malformed: an entry is invalid. Skipping it could leave an empty list, which opens all
+        Malformed: an entry is invalid. Skipping it could leave an empty list, which would open all
             ports.
     """
     ports, problems = _each(text, "ports", _port)
@@ -81,12 +81,12 @@ def parse_pod_selector(text: str) -> JsonObject:
     """
     selector = _selector(_json(text, "a label selector"), "")
     if is_empty(selector):
-        raise Malformed("it selects every pod of the namespace: name labels")
+        raise Malformed("it selects every pod of the namespace: set labels")
     return selector
 
 
 def check_alias(alias: str) -> None:
-    """Refuse an alias that cannot be part of a policy's name and of a label.
+    """Reject an alias that is not valid in a policy's name and a label.
 
     Raises:
         Malformed: the alias is invalid.
@@ -101,7 +101,7 @@ def check_alias(alias: str) -> None:
 
 
 def check_namespace_alias(alias: str) -> None:
-    """Refuse a namespace alias that cannot be part of a label.
+    """Reject a namespace alias that is not valid in a label.
 
     Raises:
         Malformed: the alias is invalid.
@@ -114,7 +114,7 @@ def check_namespace_alias(alias: str) -> None:
 
 
 def merged(ports: Iterable[PolicyPort]) -> tuple[PolicyPort, ...]:
-    """Return each protocol and port once; of ranges with the same start, the longest."""
+    """Merge ports: keep each protocol and port once; of ranges with one start, the longest."""
     ends: dict[tuple[str, int | str | None], int | None] = {}
     for protocol, port, end in ports:
         known = ends.get((protocol, port))

@@ -1,4 +1,4 @@
-"""Writes of NetworkPolicies: only differences, and only to our own (spec 11 §4.9 step 6)."""
+"""Writing NetworkPolicies: only differences, and only our own (spec 11 §4.9 step 6)."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -33,11 +33,11 @@ _NAMESPACE_TERMINATING: Final = "NamespaceTerminating"
 
 
 class ForeignPolicy(ReconcileError):
-    """A NetworkPolicy with the name of ours belongs to another owner."""
+    """A NetworkPolicy of the desired name belongs to another owner."""
 
 
 class RejectedPolicy(ReconcileError):
-    """The API server rejects a NetworkPolicy, and will do so until something changes."""
+    """A NetworkPolicy that the API server rejects, and will reject until something changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def plan(
     """Return the differences between the desired and the current policies.
 
     Args:
-        present: the policies whose labels name the Service.
+        present: the policies with labels that name the Service.
         kept: policies to leave unchanged even if they are not desired.
     """
     staying = {*wanted, *kept}
@@ -86,22 +86,22 @@ class Writer:
         self._blocked: dict[Key, set[Key]] = {}
 
     def is_as_written(self, key: Key, policy: SeenPolicy) -> bool:
-        """Return whether a policy equals what is being written right now."""
+        """Return whether a policy equals the one being written right now."""
         return self._writing.get(key) == policy.digest
 
     def gone(self, key: Key) -> set[Key]:
-        """Forget a deleted policy; return the Services that need a policy of its name."""
+        """Forget a deleted policy; return the Services that need a policy with its name."""
         self._deleted.pop(key, None)
         return self._blocked.pop(key, set())
 
     def outstanding(self, plan: Plan) -> Plan:
-        """Return the plan without deletions that were requested already."""
+        """Return the plan without the deletions that were already requested."""
         deleted = self._deleted
         delete = {k: seen for k, seen in plan.delete.items() if deleted.get(k) != seen.uid}
         return Plan(plan.put, delete)
 
     async def apply(self, service: Key, plan: Plan) -> list[Exception]:
-        """Carry out all of a plan, even if parts of it fail; return the errors.
+        """Execute the whole plan, even if parts of it fail; return the errors.
 
         Each error is a `KubeError`, a `ForeignPolicy` or a `RejectedPolicy`.
         """
@@ -125,7 +125,7 @@ class Writer:
         except (Invalid, Forbidden) as error:
             raise RejectedPolicy(f"the API server refused NetworkPolicy {key}: {error}") from error
         finally:
-            self._writing.pop(key, None)  # two Services may want one name at once
+            self._writing.pop(key, None)  # two Services may want the same name at once
 
     async def _written(
         self, service: Key, policy: JsonObject, *, is_there: bool
@@ -135,7 +135,7 @@ class Writer:
             try:
                 return await self._client.create(policy)
             except AlreadyExists:
-                pass  # it lost a label of ours, is foreign, or the watch lags
+                pass  # it lost one of our labels, is foreign, or the watch lags
             except ApiError as error:
                 if _is_going(error):
                     return None
@@ -143,7 +143,7 @@ class Writer:
         return await self._patch(service, policy)
 
     async def _patch(self, service: Key, policy: JsonObject) -> JsonObject:
-        """Patch the fields of ours that differ; other labels and annotations stay."""
+        """Patch those of our fields that differ; keep other labels and annotations."""
         key = Key.of(policy)
         live = await self._client.get(NETWORK_POLICY, key)
         owner = owner_of(live)

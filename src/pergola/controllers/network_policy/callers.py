@@ -1,4 +1,4 @@
-"""Pods that are labelled as callers; the configuration decides whether they matter."""
+"""Pods that are labelled as callers, if the configuration makes them matter."""
 
 from collections.abc import Collection, Iterable
 
@@ -12,7 +12,7 @@ from pergola.runtime.caching.caches import Caches
 from pergola.runtime.caching.index import Index
 
 ANYWHERE = ""
-"""The namespace of callers in other namespaces, whose labels name the Service's namespace."""
+"""The namespace of callers elsewhere, whose labels name the Service's namespace."""
 
 
 class Callers:
@@ -28,7 +28,7 @@ class Callers:
         self.services: Index[ServiceView, tuple[str, str]] = Index(services, _caller_labels)
 
     def has(self, namespace: str, label: str) -> bool:
-        """Return whether a pod of the namespace carries the label key."""
+        """Return whether a pod of the namespace has the label key."""
         return (namespace, label) in self.by_label
 
 

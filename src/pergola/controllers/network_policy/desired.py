@@ -1,7 +1,7 @@
 """The NetworkPolicies that a Service needs: pure functions (spec 11 §4.3, §4.4).
 
-`intents`, of the module of that name, decides who may talk to a Service; `render` returns the
-policies of one intent, and `desired` merges those of all.
+`intents.intents` decides who may talk to a Service; `render` returns the policies of one intent,
+and `desired` merges those of all intents.
 """
 
 import hashlib
@@ -48,7 +48,7 @@ def desired(service: ServiceView, wanted: Iterable[Intent]) -> dict[Key, JsonObj
     """Return the policies of a Service by their keys.
 
     Two intents may need policies of the same name, such as a peer and a Gateway in one namespace.
-    An ingress policy then admits both; an egress policy for other callers gets a name of its own.
+    An ingress policy then admits both; an egress policy for other callers gets its own name.
     """
     policies: dict[Key, JsonObject] = {}
     for intent in wanted:
@@ -154,7 +154,7 @@ def _policy(service: ServiceView, key: Key, description: str, spec: JsonObject) 
 
 
 def _joined(one: JsonObject, other: JsonObject) -> JsonObject:
-    """Return one policy with the rules of both."""
+    """Return a policy with the rules of both."""
     rules = "ingress" if "ingress" in one["spec"] else "egress"
     both = one["spec"][rules] + [r for r in other["spec"][rules] if r not in one["spec"][rules]]
     texts = [policy["metadata"]["annotations"][DESCRIPTION] for policy in (one, other)]
@@ -167,7 +167,7 @@ def _joined(one: JsonObject, other: JsonObject) -> JsonObject:
 
 
 def _renamed(policy: JsonObject) -> tuple[Key, JsonObject]:
-    """Return a policy under an alternative name; one for other callers has the usual name."""
+    """Return a policy under its alternative name; the other callers' policy has the usual one."""
     digest = hashlib.sha256(canonical(policy["spec"]["podSelector"])).hexdigest()
     name = f"{policy['metadata']['name']}-{digest[:_HASHED]}"
     renamed = {**policy, "metadata": {**policy["metadata"], "name": name}}

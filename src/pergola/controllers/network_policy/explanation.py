@@ -45,7 +45,7 @@ _PATIENCE: Final = 30.0
 
 
 class ExplanationError(Exception):
-    """There is nothing to explain; the text says why."""
+    """There is nothing to explain; the text gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +53,10 @@ class Policy:
     """A NetworkPolicy that exists or should exist.
 
     Attributes:
-        state: `foreign` is a policy of this name that the controller does not own, `not needed`
-            one that is created once a pod has the label, `out of reach` one in a namespace that
-            the configuration leaves out, `kept` one that stays because of a malformed
-            annotation, `superfluous` one that the controller is about to delete.
+        state: `foreign` for a policy of this name that the controller does not own, `not needed`
+            for one that is created once a pod has the label, `out of reach` for one in a namespace
+            that the configuration excludes, `kept` for one that stays because of a malformed
+            annotation, `superfluous` for one that the controller is about to delete.
         owner: the Service that a foreign policy belongs to, if any.
     """
 
@@ -146,7 +146,7 @@ class _SeenPod(NamedTuple):
 
 
 class _Decision(NamedTuple):
-    """The desired policies, the possible callers if pods had the labels, or why there are none."""
+    """The desired policies, and the callers if pods had the labels; or why there are none."""
 
     wanted: dict[Key, JsonObject]
     asked: list[Intent]
@@ -164,7 +164,7 @@ def _decide(service: ServiceView, watches: Watches, environment: Environment) ->
 
 
 def _refusal(service: ServiceView, watches: Watches) -> str:
-    """Return why there are no policies whatever the annotations say; empty if there are."""
+    """Return why there are no policies regardless of annotations; empty if there are some."""
     home = service.key.namespace
     namespace = watches.namespaces.get(Key("", home))
     if service.deleting:
@@ -183,7 +183,7 @@ def _refusal(service: ServiceView, watches: Watches) -> str:
 async def _policies(
     client: Client, service: ServiceView, watches: Watches, decision: _Decision
 ) -> dict[Key, Policy]:
-    """Return the states of all policies that are desired or have the labels of the Service."""
+    """Return the states of all policies that are desired or have the Service's labels."""
     present = watches.policies_of(service.key)
     states: dict[Key, Policy] = {}
     for key, policy in decision.wanted.items():
@@ -207,7 +207,7 @@ async def _absent(client: Client, service: ServiceView, key: Key) -> Policy:
     except NotFound:
         return Policy(key, "missing")
     owner = owner_of(live)
-    # It may just have been written.
+    # It may have just been written.
     return Policy(key, "present") if owner == service.key else Policy(key, "foreign", owner)
 
 
@@ -289,12 +289,12 @@ def _port(port: PolicyPort) -> str:
 def _text(selector: JsonObject) -> str:
     try:
         return format_selector(selector)
-    except SelectorError:  # a label that is too long, which the API server would reject as well
+    except SelectorError:  # a label that is too long, which the API server also rejects
         return str(selector)
 
 
 async def _pods(client: Client) -> list[_SeenPod]:
-    """Return the labels of all pods that have not ended."""
+    """Return the labels of all pods that are still running or pending."""
     fields = "status.phase!=Succeeded,status.phase!=Failed"
     found: list[_SeenPod] = []
     async for page in client.pages(POD, fields=fields, metadata_only=True):
@@ -326,7 +326,7 @@ async def _watching(client: Client, settings: Settings) -> AsyncGenerator[Watche
 
 
 async def _filled(caches: Sequence[Watching]) -> None:
-    """Wait until the caches are filled, but not forever, as caches retry without end."""
+    """Wait until the caches are filled, but not forever: caches retry without end."""
     try:
         async with asyncio.timeout(_PATIENCE):
             for cache in caches:

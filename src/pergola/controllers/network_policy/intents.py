@@ -1,4 +1,4 @@
-"""Callers of a Service, and the reason for each: pure functions (spec 11 §4.3, §4.7, §4.8)."""
+"""The callers of a Service, and the reason for each: pure functions (spec 11 §4.3, §4.7, §4.8)."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class Intent(NamedTuple):
         peer: the namespace of the callers; empty for the world.
         ports: exactly one, except for the world: any number, and none means all.
         because: the annotation, field or object that requests it.
-        label: the label key that callers carry; empty if they need none.
+        label: the label key that callers need; empty if they need none.
         full_label: the label key before it was shortened.
         alias: the name of the alias, for kind `alias`.
         callers: the label selector of the callers' pods; empty for the world.
@@ -59,16 +59,16 @@ class Intent(NamedTuple):
 
 
 class IngressController(NamedTuple):
-    """The pods that must reach what Ingresses expose."""
+    """The pods that must reach the backends of Ingresses."""
 
     namespace: str
     pod_selector: JsonObject
 
 
 class Backend(NamedTuple):
-    """A port of a Service, by name or number, that some object sends traffic to.
+    """A port of a Service, by name or number, to which an object sends traffic.
 
-    A VirtualService may omit the port, then None, if the Service has only one.
+    A VirtualService may omit the port (None) if the Service has only one.
     """
 
     port: int | str | None
@@ -76,7 +76,7 @@ class Backend(NamedTuple):
 
 
 class GatewayBackend(NamedTuple):
-    """A port of a Service that an Istio Gateway sends traffic to.
+    """A port of a Service to which an Istio Gateway sends traffic.
 
     Attributes:
         namespace: a namespace with pods of the Gateway.
@@ -95,10 +95,11 @@ class Environment:
 
     Attributes:
         has_caller: whether a namespace has a pod with a label key whose value is `allowed`;
-            without one, labelled callers get no policies. None disables this condition.
-        ingress_controller: None if there is none, or its namespace is being deleted.
+            labelled callers without such a pod get no policies. None disables this condition.
+        ingress_controller: None if there is none, or if its namespace is being deleted.
         ingress_backends: the backends of Ingresses that name the Service.
-        gateway_backends: those of VirtualServices, for each namespace with pods of a Gateway.
+        gateway_backends: the backends of VirtualServices, for each namespace with pods of a
+            Gateway.
     """
 
     has_caller: Callable[[str, str], bool] | None = None
@@ -116,7 +117,7 @@ def intents(
     """Return who may talk to a Service, without duplicates.
 
     Args:
-        peers: the namespaces of labelled callers, the Service's own first; none if its namespace
+        peers: the namespaces of labelled callers, the Service's own first; empty if its namespace
             is not handled or is being deleted.
     """
     if not peers or not service.is_selecting or POD_SELECTOR in service.broken:
@@ -148,7 +149,7 @@ def peer_labels(service: ServiceView) -> Iterator[LabelKey]:
 
 
 def target_ports(service: ServiceView) -> list[PolicyPort]:
-    """Return the container ports of a Service, each once."""
+    """Return the distinct container ports of a Service."""
     return list(dict.fromkeys(PolicyPort(p.protocol, p.target) for p in service.ports))
 
 
@@ -158,7 +159,7 @@ def id_of(service: ServiceView, port: PolicyPort) -> str:
 
 
 def _bases(service: ServiceView) -> Iterator[str]:
-    """Yield the parts of labels after the namespace: ports and aliases."""
+    """Yield the part of each label after the namespace: ports and aliases."""
     for port in target_ports(service):
         yield id_of(service, port)
     for alias in service.aliases:

@@ -26,7 +26,7 @@ log = get_logger("networkpolicy")
 
 
 class Istio:
-    """VirtualServices, their Gateways and the Gateways' pods; empty if Istio is not served."""
+    """VirtualServices, their Gateways and the Gateways' pods; empty if Istio is not installed."""
 
     def __init__(self, client: Client, namespaces: Collection[str]) -> None:
         self.virtual_services = Caches(
@@ -53,7 +53,7 @@ class Istio:
                 yield from (destination.service for destination in seen.destinations)
 
     async def backends(self, service: Key) -> list[GatewayBackend]:
-        """Return the ports of a Service that get traffic, for each namespace that it comes from.
+        """Return the ports of a Service that receive traffic, for each source namespace.
 
         Waits until the namespaces of the Gateways' pods are known.
         """
@@ -79,17 +79,17 @@ class Istio:
 
 
 class _Followed(NamedTuple):
-    """The pods with some labels; `decided` once they are known, or no longer needed."""
+    """The pods with some labels; `decided` is set once they are known, or no longer needed."""
 
     pods: Caches[bool]
     decided: asyncio.Event
 
 
 class GatewayPods:
-    """The pods of all Gateways, which are known while `run` runs.
+    """The pods of all Gateways; `run` keeps them up to date.
 
-    Gateways share few sets of labels, and few pods have them, so each set has a watch of its own:
-    a watch of all pods would be the most expensive part of this controller.
+    Gateways share few sets of labels, and few pods have them, so each set gets its own watch:
+    watching all pods would be the most expensive part of this controller.
 
     Args:
         gateways: the Gateways by the labels of their pods.
@@ -114,7 +114,7 @@ class GatewayPods:
         self._subscribers.append(subscriber)
 
     def gateway_changed(self, change: Change[Labels]) -> None:
-        """Start watching the pods of a Gateway, or stop with the last Gateway of these labels."""
+        """Watch the pods of a Gateway, until the last Gateway with these labels is gone."""
         if change.new and change.new not in self._followed:
             self._follow(change.new)
         if change.old and change.old not in self._gateways:

@@ -19,9 +19,9 @@ from pergola.controllers.network_policy.service import ServiceView
 
 
 def is_kept(service: ServiceView, policy: Key) -> bool:
-    """Return whether a policy of a Service stays although no valid annotation requests it.
+    """Return whether to keep a policy of a Service although no valid annotation requests it.
 
-    A mistake in an annotation is reported, and must not cut connections (spec 11 §4.9).
+    A malformed annotation is reported, and must not cut connections (spec 11 §4.9).
     """
     if not service.broken:
         return False

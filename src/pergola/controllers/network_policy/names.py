@@ -23,7 +23,7 @@ SERVICE_NAME: Final = f"{PREFIX}service-name"
 SERVICE_NAMESPACE: Final = f"{PREFIX}service-namespace"
 DESCRIPTION: Final = "gardener.cloud/description"
 
-# The label by which Kubernetes names a namespace.
+# The label with which Kubernetes names a namespace.
 METADATA_NAME: Final = "kubernetes.io/metadata.name"
 
 FROM_INGRESS_CONTROLLER: Final = "-from-ingress-controller"
@@ -35,7 +35,7 @@ _HASHED: Final = 5
 
 
 class LabelKey(NamedTuple):
-    """A label key of callers; `key` differs from `full` if that is too long for a label."""
+    """A label key of callers; `key` differs from `full` if the full key is too long for a label."""
 
     key: str
     full: str
@@ -44,14 +44,14 @@ class LabelKey(NamedTuple):
 def caller_label(*parts: str) -> LabelKey:
     """Return a label key: `a`, `x` → `networking.resources.gardener.cloud/to-a-x`.
 
-    A name of more than 63 characters is cut off and hashed; clients do the same.
+    A name of more than 63 characters is truncated and hashed; clients do the same.
     """
     name = f"to-{'-'.join(parts)}"
     return LabelKey(PREFIX + shortened(name), PREFIX + name)
 
 
 def shortened(name: str) -> str:
-    """Return the name part of a label key; 57 characters and five of the SHA-256 if too long."""
+    """Return the name part of a label key; if too long, 57 characters and five of its SHA-256."""
     if len(name) <= _LONGEST:
         return name
     digest = hashlib.sha256(name.encode()).hexdigest()
@@ -74,7 +74,7 @@ def ingress_policy(service: Key, base: str, peer: str, suffix: str = "") -> Key:
     Args:
         base: the id of the port, from `port_id` or `alias_base`.
         peer: the callers' namespace.
-        suffix: the end of the name, instead of the callers' namespace.
+        suffix: replaces the callers' namespace at the end of the name.
     """
     if not suffix and peer != service.namespace:
         suffix = f"-from-{peer}"
@@ -82,7 +82,7 @@ def ingress_policy(service: Key, base: str, peer: str, suffix: str = "") -> Key:
 
 
 def egress_policy(service: Key, base: str, peer: str, suffix: str = "") -> Key:
-    """Return the key of the policy that allows egress of callers."""
+    """Return the key of the policy that allows egress from callers."""
     target = base if peer == service.namespace else f"{service.namespace}-{base}"
     return Key(peer, f"egress-to-{target}{suffix}")
 
@@ -93,10 +93,10 @@ def world_policy(service: Key) -> Key:
 
 
 def alias_of(annotation: str) -> str | None:
-    """Return the alias in an annotation, which may be empty; None for other annotations."""
+    """Return the alias in an annotation, which may be empty, or None for other annotations."""
     if not (annotation.startswith(_ALIAS_BEGINS) and annotation.endswith(_ALIAS_ENDS)):
         return None
-    # `from-allowed-ports` matches both ends only because they share a dash.
+    # For `from-allowed-ports`, both ends match only because they share a dash.
     if len(annotation) < len(_ALIAS_BEGINS) + len(_ALIAS_ENDS):
         return None
     return annotation[len(_ALIAS_BEGINS) : -len(_ALIAS_ENDS)]

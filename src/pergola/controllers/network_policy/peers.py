@@ -25,7 +25,7 @@ def peers_of(service: ServiceView, namespaces: Mapping[str, SeenNamespace]) -> l
 
 
 class Looked(Protocol[T]):
-    """One cache or several."""
+    """A single cache, or several."""
 
     def get(self, key: Key) -> T | None:
         """Return the facts about an object."""
@@ -43,7 +43,7 @@ class Looked(Protocol[T]):
 class Peers:
     """Peers kept up to date: each selector is evaluated once per change of a Namespace.
 
-    Many Services share few selectors, so the results are stored by selector.
+    Many Services share few selectors, so results are stored by selector.
     """
 
     def __init__(self, services: Looked[ServiceView], namespaces: Looked[SeenNamespace]) -> None:
@@ -103,7 +103,7 @@ def _in_order(service: ServiceView, own: SeenNamespace | None, chosen: set[str])
 
 
 def _chooses(selector: JsonObject, namespace: SeenNamespace) -> bool:
-    """Return whether a selector matches a namespace; a terminating one is no longer a peer."""
+    """Return whether a selector matches a namespace; terminating ones never match."""
     return not namespace.terminating and matches(selector, namespace.labels)
 
 

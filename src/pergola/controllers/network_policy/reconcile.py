@@ -46,10 +46,10 @@ class NetworkPolicies:
         self._recorder = recorder
 
     async def reconcile(self, key: Key) -> Outcome:
-        """Apply the policies of a Service, or delete them if it is gone."""
+        """Apply the policies of a Service, or delete them if it was deleted."""
         watches = self._watches
         if not watches.services.covers(key.namespace):
-            return DONE  # another instance serves this namespace
+            return DONE  # another instance handles this namespace
         environment = await watches.environment(key)
         service = watches.services.get(key)
         namespace = watches.namespaces.get(Key("", key.namespace))
@@ -112,7 +112,7 @@ class NetworkPolicies:
 
 
 def _raise(failures: Sequence[Exception]) -> None:
-    """Raise failures for a retry: their causes may vanish without an event."""
+    """Raise failures so that they are retried: their causes may disappear without an event."""
     if not failures:
         return
     if all(isinstance(failure, Conflict) for failure in failures):

@@ -1,4 +1,4 @@
-"""Facts that caches keep of NetworkPolicies and of the objects around Services."""
+"""The facts that caches keep about NetworkPolicies and the objects around Services."""
 
 import hashlib
 from collections.abc import Iterator, Mapping
@@ -46,7 +46,7 @@ class SeenNamespace:
 class SeenPolicy:
     """A NetworkPolicy with both ownership labels, and a digest of the fields that we write.
 
-    `owner` is None if one of the labels is empty: then it has no owner, and is not ours.
+    `owner` is None if one of the labels is empty: such a policy has no owner, and is not ours.
     """
 
     owner: Key | None
@@ -56,7 +56,7 @@ class SeenPolicy:
 
 
 class Destination(NamedTuple):
-    """A port of a Service, by name or number; None if traffic goes to its only port."""
+    """A port of a Service, by name or number; None stands for its only port."""
 
     service: Key
     port: int | str | None
@@ -71,12 +71,12 @@ class SeenVirtualService:
 
 
 def keep_namespace(namespace: JsonObject) -> SeenNamespace:
-    """Return what the cache keeps of a Namespace, from its metadata."""
+    """Return the facts about a Namespace that the cache keeps, from its metadata."""
     return SeenNamespace(labels_of(namespace), deletion_timestamp_of(namespace) is not None)
 
 
 def keep_policy(policy: JsonObject) -> SeenPolicy:
-    """Return what the cache keeps of a NetworkPolicy."""
+    """Return the facts about a NetworkPolicy that the cache keeps."""
     return SeenPolicy(
         owner=owner_of(policy),
         uid=uid_of(policy),
@@ -86,19 +86,19 @@ def keep_policy(policy: JsonObject) -> SeenPolicy:
 
 
 def keep_pod(pod: JsonObject) -> frozenset[str]:
-    """Return what the cache keeps of a Pod: the label keys that allow it to call Services."""
+    """Return the label keys of a Pod that allow it to call Services."""
     found = [k for k, v in labels_of(pod).items() if k.startswith(_CALLER) and v == ALLOWED]
     return frozenset(found) if found else _NO_LABELS
 
 
 def keep_ingress(ingress: JsonObject) -> frozenset[Destination]:
-    """Return what the cache keeps of an Ingress: the destinations of its traffic."""
+    """Return the destinations of an Ingress."""
     namespace = namespace_of(ingress)
     return frozenset(_ingress_destinations(map_at(ingress, "spec"), namespace))
 
 
 def keep_virtual_service(virtual_service: JsonObject) -> SeenVirtualService:
-    """Return what the cache keeps of a VirtualService."""
+    """Return the facts about a VirtualService that the cache keeps."""
     spec, namespace = map_at(virtual_service, "spec"), namespace_of(virtual_service)
     gateways = spec.get("gateways") or []
     return SeenVirtualService(
@@ -112,13 +112,13 @@ def keep_virtual_service(virtual_service: JsonObject) -> SeenVirtualService:
 
 
 def keep_gateway(gateway: JsonObject) -> Labels:
-    """Return what the cache keeps of an Istio Gateway: the labels of its pods, sorted."""
+    """Return the labels of an Istio Gateway's pods, sorted."""
     selector = map_at(gateway, "spec", "selector")
     return tuple(sorted((k, v) for k, v in selector.items() if isinstance(v, str)))
 
 
 def keep_presence(_: JsonObject) -> bool:
-    """Return what the cache keeps of a Pod if only its key matters."""
+    """Return True: of these Pods, only the key matters."""
     return True
 
 
@@ -130,7 +130,7 @@ def owner_of(policy: JsonObject) -> Key | None:
 
 
 def written(policy: JsonObject) -> JsonObject:
-    """Return the fields of a NetworkPolicy that we write; all others stay as they are."""
+    """Return the fields of a NetworkPolicy that we write; we leave all others unchanged."""
     labels, annotations = labels_of(policy), annotations_of(policy)
     return {
         "metadata": {
@@ -171,7 +171,7 @@ def _routed(spec: JsonObject, namespace: str) -> Iterator[Destination]:
 
 
 def _service(host: object, namespace: str) -> Key | None:
-    """Return the Service of a namespace that a host names, fully qualified or by name alone."""
+    """Return the Service that a host names, fully qualified or relative to a namespace."""
     if not isinstance(host, str) or not host:
         return None
     name, dot, home = host.removesuffix(_CLUSTER_DOMAIN).partition(".")

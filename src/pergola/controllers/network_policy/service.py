@@ -50,7 +50,7 @@ class ServicePort(NamedTuple):
 
 
 class Alias(NamedTuple):
-    """Ports that are open to the callers of an alias, and the annotation that opens them."""
+    """The ports that an alias opens to its callers, and the annotation behind it."""
 
     name: str
     ports: tuple[PolicyPort, ...]
@@ -64,10 +64,11 @@ class ServiceView:
     Attributes:
         selector: `spec.selector`; empty for a Service without pods.
         pod_selector: the label selector of the pods in policies.
-        namespace_alias: replaces the namespace in the labels of callers elsewhere; may be absent.
-        from_world: the ports that are open to the world, all if empty; None if absent or broken.
-        broken: the annotations that are malformed, at least in part.
-        problems: a sentence each, starting with the annotation.
+        namespace_alias: replaces the namespace in the labels of callers elsewhere; may be empty.
+        from_world: the ports that are open to the world, all if empty; None if the annotation is
+            absent or broken.
+        broken: the annotations that are at least partly malformed.
+        problems: one sentence each, starting with the annotation.
     """
 
     key: Key
@@ -95,7 +96,7 @@ class ServiceView:
 
 
 def read_service(obj: JsonObject) -> ServiceView:
-    """Return the facts about a Service; malformed parts are reported, and the rest counts."""
+    """Return the facts about a Service; malformed parts are reported, and the rest is used."""
     spec = map_at(obj, "spec")
     annotations = {k: v for k, v in annotations_of(obj).items() if k.startswith(PREFIX)}
     external = spec.get("type") == _EXTERNAL_NAME
@@ -118,7 +119,7 @@ def read_service(obj: JsonObject) -> ServiceView:
 
 
 class _Reading:
-    """A reader of the annotations of one Service, which collects their problems."""
+    """A reader of one Service's annotations that collects their problems."""
 
     def __init__(self, annotations: Mapping[str, str]) -> None:
         self._annotations = annotations

@@ -1,4 +1,4 @@
-"""Triggers of Services: events that can change their policies (spec 11 §4.10)."""
+"""Triggers of Services: the events that can change their policies (spec 11 §4.10)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -41,9 +41,9 @@ class Triggers:
             yield Watch(watches.callers.pods, to=self.of_pod, when=changed)
 
     def of_policy(self, change: Change[SeenPolicy]) -> Iterator[Key]:
-        """Yield the Services of a policy, unless it is as it was just written.
+        """Yield the Services of a policy, unless the event reports our own write.
 
-        If the policy was deleted, also yield those that need one of its name.
+        For a deleted policy, also yield the Services that need a policy with its name.
         """
         old, new = change.old, change.new
         if new is None:
@@ -54,7 +54,7 @@ class Triggers:
             yield from (seen.owner for seen in (old, new) if seen is not None and seen.owner)
 
     def of_namespace(self, change: Change[SeenNamespace]) -> Iterator[Key]:
-        """Yield the Services inside, and those elsewhere whose callers may be inside."""
+        """Yield the Services in a namespace, and those elsewhere whose callers may be in it."""
         old, new, name = change.old, change.new, change.key.name
         yield from self.watches.peers.namespace_changed(change)
         was_open, is_open = _is_open(old), _is_open(new)
@@ -66,7 +66,7 @@ class Triggers:
             yield from exposed.values()
 
     def of_pod(self, change: Change[frozenset[str]]) -> Iterator[Key]:
-        """Yield the Services that the first or last pod of a namespace with a label may call."""
+        """Yield the Services that a namespace's first or last pod with a label may call."""
         callers, namespace = self.watches.callers, change.key.namespace
         if callers is None:
             return
@@ -79,18 +79,18 @@ class Triggers:
                         yield service
 
     def of_ingress(self, change: Change[frozenset[Destination]]) -> Iterator[Key]:
-        """Yield the Services that an Ingress started or stopped naming."""
+        """Yield the Services that an Ingress starts or stops naming."""
         nothing: frozenset[Destination] = frozenset()
         moved = (change.old or nothing) ^ (change.new or nothing)
         return (destination.service for destination in moved)
 
     def of_virtual_service(self, change: Change[SeenVirtualService]) -> Iterator[Key]:
-        """Yield the Services that a VirtualService sends or sent traffic to."""
+        """Yield the Services to which a VirtualService sends or sent traffic."""
         for seen in filter(None, (change.old, change.new)):
             yield from (destination.service for destination in seen.destinations)
 
     def of_gateway_pods(self, labels: Labels) -> Iterator[Key]:
-        """Yield the Services that Gateways with pods of these labels send traffic to."""
+        """Yield the Services to which Gateways with pods of these labels send traffic."""
         for gateway in self.watches.istio.by_labels.keys(labels):
             yield from self.watches.istio.services_behind(gateway)
 

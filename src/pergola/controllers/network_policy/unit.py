@@ -27,11 +27,11 @@ class Settings:
     """Settings of this controller.
 
     Attributes:
-        namespace_selectors: label selectors of the namespaces whose Services are served; all
+        namespace_selectors: label selectors for the namespaces whose Services are handled; all
             namespaces if empty.
         ingress_controller: its namespace and the label selector of its pods.
-        only_for_matching_pods: whether to write policies for labelled callers only to namespaces
-            in which a pod has the label.
+        only_for_matching_pods: whether to write policies for labelled callers only in namespaces
+            where a pod has the label.
         namespaces: the watched namespaces; all if empty.
     """
 

@@ -1,4 +1,4 @@
-"""The caches of the controller, and lookups in them."""
+"""The controller's caches, and lookups in them."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ from pergola.runtime.controlling.unit import Watching
 
 @dataclass(frozen=True, slots=True)
 class Watches:
-    """The caches and lookups; those that the configuration disables are None."""
+    """The caches and lookups; None for those that the configuration disables."""
 
     services: Caches[ServiceView]
     namespaces: Cache[SeenNamespace]
@@ -58,7 +58,7 @@ class Watches:
         ingress_controller: IngressController | None,
         only_for_matching_pods: bool,
     ) -> "Watches":
-        """Create the caches, which fill once they run."""
+        """Create the caches; they fill once they run."""
         services = Caches(client, SERVICE, read_service, namespaces=namespaces)
         seen = Cache(client, NAMESPACE, keep_namespace, metadata_only=True)
         labels = f"{SERVICE_NAME},{SERVICE_NAMESPACE}"
@@ -95,7 +95,7 @@ class Watches:
         yield from self.istio.gateways
 
     def handles(self, namespace: SeenNamespace | None) -> bool:
-        """Return whether the configuration selects a namespace; a missing one has no labels."""
+        """Return whether the configuration selects a namespace; a missing one is unlabelled."""
         labels = namespace.labels if namespace is not None else {}
         return not self.selectors or any(matches(one, labels) for one in self.selectors)
 

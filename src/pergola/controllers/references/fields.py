@@ -1,4 +1,4 @@
-"""Names of Secrets and ConfigMaps in the fields of an object, found by paths."""
+"""References to Secrets and ConfigMaps in the fields of an object, found by paths."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
@@ -19,7 +19,7 @@ Identity = tuple[str, Key]
 
 
 class Reference(NamedTuple):
-    """An object that another one names.
+    """A reference of one object to another.
 
     Attributes:
         kind: `Secret` or `ConfigMap`.
@@ -41,12 +41,12 @@ def names_at(
 ) -> Iterator[Reference]:
     """Yield the objects of a kind that fields name.
 
-    Empty names and values of a wrong type are left out: the object may have been written without a
+    Empty names and values of a wrong type are skipped: the object may have been written without a
     schema.
 
     Args:
-        paths: Of the names; `[]` matches each item of a list.
-        namespace: Of all the named objects.
+        paths: The fields with the names; `[]` matches each item of a list.
+        namespace: The namespace of all the named objects.
     """
     for path in paths:
         for field, name in _values(obj, path):
@@ -65,7 +65,7 @@ def resources_at(obj: JsonObject, path: str, namespace: str) -> Iterator[Referen
 
 
 def _values(obj: JsonObject, path: str) -> Iterator[tuple[str, JsonValue]]:
-    """Yield the values at a path with their own paths; `[]` matches each item of a list."""
+    """Yield the values at a path, each with its full path; `[]` matches each item of a list."""
     found: list[tuple[str, JsonValue]] = [("", obj)]
     for step in path.split("."):
         name, is_list = step.removesuffix("[]"), step.endswith("[]")

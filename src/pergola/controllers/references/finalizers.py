@@ -1,4 +1,4 @@
-"""Writing the finalizer of protected objects; those of others stay as they are."""
+"""Writing the finalizer of protected objects; other finalizers stay unchanged."""
 
 from pergola.api import marks
 from pergola.api.objects import (
@@ -17,7 +17,7 @@ log = get_logger("references")
 
 
 async def apply_finalizer(client: Client, gvk: GroupVersionKind, obj: JsonObject) -> None:
-    """Add the finalizer, unless the object has it or is being deleted: that is too late.
+    """Add the finalizer, unless the object has it or is already being deleted.
 
     Raises:
         Conflict: The object changed since it was read.

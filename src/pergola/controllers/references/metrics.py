@@ -1,4 +1,4 @@
-"""The metric with the number of protected objects."""
+"""The metric of protected objects."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -11,14 +11,14 @@ from pergola.controllers.references.named import NamedObjects
 
 
 class ProtectedObjects(Collector):
-    """The number of objects that carry the finalizer, by kind, when it is read."""
+    """The number of objects with the finalizer, by kind, at the time of the scrape."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._objects: NamedObjects | None = None
         registry.register(self)
 
     def follow(self, objects: NamedObjects) -> None:
-        """Count these objects from now on."""
+        """Include these objects from now on."""
         self._objects = objects
 
     def collect(self) -> Iterator[GaugeMetricFamily]:

@@ -1,4 +1,4 @@
-"""Decisions about the finalizers of named objects and of those that name them (spec 21 §4.4)."""
+"""Decisions about the finalizers of referenced objects and their referrers (spec 21 §4.4)."""
 
 from typing import Final
 
@@ -12,11 +12,11 @@ from pergola.runtime.controlling.controller import DONE, Outcome
 from pergola.runtime.controlling.events import Recorder, Regarding
 
 MISSING: Final = "ReferenceMissing"
-"""The reason of the Event about a name without an object."""
+"""The reason of the Event about a reference to a missing object."""
 
 
 class Protection:
-    """Adds the finalizer to objects in use, and removes it when the last referrer leaves."""
+    """Adds the finalizer to objects in use, and removes it after the last referrer is gone."""
 
     def __init__(
         self, client: Client, referrers: AllReferrers, named: NamedObjects, events: Recorder
@@ -29,11 +29,11 @@ class Protection:
     async def reconcile_named(self, identity: Identity) -> Outcome:
         """Protect or release one Secret or ConfigMap.
 
-        Before a release, the referrers are listed by requests: a watch that is behind may not know
-        the newest one yet.
+        Before a release, the referrers are listed by requests: a lagging watch may not know the
+        newest one yet.
 
         Raises:
-            Conflict: It changed meanwhile.
+            Conflict: It changed in the meantime.
             KubeError: The API server refused, or did not answer.
         """
         await self._synced()
@@ -50,13 +50,13 @@ class Protection:
         return DONE
 
     async def reconcile_referrer(self, referrer: Referrer, key: Key) -> Outcome:
-        """Protect or release an object that names others; report names without an object.
+        """Protect or release a referrer; report references to missing objects.
 
-        It is released after everything that it held: without its finalizer it may vanish.
+        It is released after all objects that it held: without its finalizer it may disappear.
 
         Raises:
             Conflict: It changed meanwhile.
-            KubeError: The API server refused, or did not answer.
+            KubeError: It changed in the meantime.
         """
         await self._synced()
         obj = await self._client.find(referrer.gvk, key)
@@ -84,6 +84,6 @@ class Protection:
             )
 
     async def _synced(self) -> None:
-        """Return when nothing that exists is unknown."""
+        """Wait until all existing referrers and referenced objects are known."""
         await self._referrers.synced()
         await self._named.synced()

@@ -1,4 +1,4 @@
-"""The index of all objects that name others, of whatever kind."""
+"""The index of all referrers, of any kind."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import aclosing
@@ -24,11 +24,11 @@ from pergola.runtime.caching.view import View
 
 @dataclass(frozen=True)
 class Referrer:
-    """A kind of objects that name Secrets and ConfigMaps.
+    """A kind of object that names Secrets and ConfigMaps.
 
     Attributes:
         controller: The name of its controller in logs and metrics, such as `garden-reference`.
-        references: Returns what an object names.
+        references: Returns the references of an object.
         handled_by: The finalizer of the controller that uses the named objects. A referrer that is
             being deleted needs them for as long as it has this finalizer.
         workers: How many objects are reconciled at once.
@@ -42,11 +42,11 @@ class Referrer:
 
 
 class Seen(NamedTuple):
-    """The part of a referrer that decides about finalizers.
+    """The facts about a referrer that decide about finalizers.
 
     Attributes:
-        names: What its fields name.
-        is_protected: Whether it carries the finalizer itself.
+        names: The references in its fields.
+        is_protected: Whether it has the finalizer itself.
     """
 
     names: tuple[Reference, ...]
@@ -56,17 +56,17 @@ class Seen(NamedTuple):
 
     @property
     def holds(self) -> tuple[Reference, ...]:
-        """What it needs: nothing once its own controller has released it."""
+        """The references that it needs: none once its own controller has released it."""
         return self.names if self.is_handled or not self.is_deleted else ()
 
     @property
     def is_released(self) -> bool:
-        """Whether it needs nothing, but carries the finalizer still."""
+        """Whether it needs nothing but still has the finalizer."""
         return self.is_protected and not self.holds
 
 
 def seen(referrer: Referrer, obj: JsonObject) -> Seen:
-    """Return the part of an object that decides about finalizers."""
+    """Return the facts about an object that decide about finalizers."""
     finalizers = finalizers_of(obj)
     return Seen(
         tuple(sorted(set(referrer.references(obj)))),
@@ -77,10 +77,10 @@ def seen(referrer: Referrer, obj: JsonObject) -> Seen:
 
 
 class Referrers:
-    """The objects of one kind that name others.
+    """The referrers of one kind.
 
     Attributes:
-        objects: What matters about them.
+        objects: The relevant facts about each of them.
     """
 
     def __init__(self, referrer: Referrer, cache: Cache[Packed]) -> None:
@@ -94,15 +94,16 @@ class Referrers:
         return identity in self._held
 
     def concerned(self, identity: Identity) -> set[Key]:
-        """Return those for which a change of an object matters.
+        """Return the referrers that a change of an object affects.
 
-        Those are the ones that name it, and those that wait until the last object is released.
+        They are the referrers that name it, and those that wait for the release of their last
+        object.
         """
         waiting = (key for key, it in self.objects.items() if it.is_released)
         return {*self._named.keys(identity), *waiting}
 
     async def hold_now(self, client: Client, identity: Identity) -> bool:
-        """Return whether one of them needs an object, as the API server knows it now.
+        """Return whether one of them needs an object, according to the API server.
 
         Raises:
             KubeError: The API server refused, or did not answer.
@@ -119,7 +120,7 @@ class Referrers:
 
 
 class AllReferrers:
-    """The objects of all kinds that name others."""
+    """The referrers of all kinds."""
 
     def __init__(self, kinds: Iterable[Referrers]) -> None:
         self.kinds = tuple(kinds)
@@ -132,7 +133,7 @@ class AllReferrers:
         return any(each.hold(identity) for each in self.kinds)
 
     async def hold_now(self, client: Client, identity: Identity) -> bool:
-        """Return whether any of them needs an object, by requests: a watch may be behind.
+        """Return whether any of them needs an object, by requests: a watch may lag.
 
         Raises:
             KubeError: The API server refused, or did not answer.
@@ -143,7 +144,7 @@ class AllReferrers:
         return False
 
     async def synced(self) -> None:
-        """Return when all of them are known."""
+        """Wait until all of them are known."""
         for each in self.kinds:
             await each.objects.synced()
 
@@ -151,5 +152,5 @@ class AllReferrers:
 def indexed(
     table: Mapping[Referrer, Cache[Packed]],
 ) -> AllReferrers:
-    """Return the index of a table of referrers with their caches."""
+    """Return the index for a table of referrers with their caches."""
     return AllReferrers(Referrers(referrer, cache) for referrer, cache in table.items())

@@ -1,4 +1,4 @@
-"""The controllers of reference protection, and what triggers them (spec 21 §4.3)."""
+"""The controllers of reference protection, and their triggers (spec 21 §4.3)."""
 
 from collections.abc import Iterable, Mapping
 from functools import partial
@@ -40,15 +40,15 @@ def reference_protection(
     metrics: Metrics,
     clock: Clock | None = None,
 ) -> Unit:
-    """Return the controllers that protect what objects name.
+    """Return the controllers that protect referenced objects.
 
-    There is one for each kind of referrers, and one for the named objects of all of them.
+    There is one for each kind of referrer, and one for the referenced objects of all of them.
 
     Args:
-        client: Of the cluster that has all of them.
-        table: The kinds that name objects, with their caches, which another unit runs.
-        named: The caches of what can be named, by kind, `Secret` and `ConfigMap`. Only objects in
-            them are protected.
+        client: For the cluster that has all of them.
+        table: The kinds of referrers, with their caches, which another unit runs.
+        named: The caches of the objects that can be referenced, by kind, `Secret` and `ConfigMap`.
+            Only objects in them are protected.
     """
     referrers, objects = indexed(table), NamedObjects(named)
     metrics.register(ProtectedObjects).follow(objects)
@@ -94,7 +94,7 @@ def _referrer_controller(
 
 
 def _names(change: Change[Seen]) -> Iterable[Identity]:
-    """Return what a referrer names, or did before."""
+    """Return the references of a referrer, before or after the change."""
     return {name.identity for it in (change.old, change.new) if it for name in it.names}
 
 

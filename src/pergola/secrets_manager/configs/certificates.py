@@ -26,7 +26,7 @@ BACKDATED: Final = timedelta(minutes=1)
 
 @dataclass(frozen=True, slots=True)
 class CertificateAuthority(SecretConfig):
-    """A self-signed authority, with a bundle for those who trust it."""
+    """A self-signed authority, with a bundle for its clients."""
 
     name: str
     algorithm: KeyAlgorithm = KeyAlgorithm.RSA_3072
@@ -34,7 +34,7 @@ class CertificateAuthority(SecretConfig):
     bundle_key = "bundle.crt"
 
     def fingerprint(self) -> JsonObject:
-        """Return the name alone."""
+        """Return only the name."""
         return {"kind": "CertificateAuthority", "name": self.name}
 
     def generate(self, inputs: Inputs) -> SecretData:
@@ -72,7 +72,7 @@ class Certificate(SecretConfig):
     """A certificate for a server, a client, or both.
 
     Attributes:
-        publish_ca: Whether the data holds the signing authority's certificate.
+        publish_ca: Whether the data contains the signing authority's certificate.
     """
 
     name: str
@@ -88,7 +88,7 @@ class Certificate(SecretConfig):
     is_replaceable = True
 
     def fingerprint(self) -> JsonObject:
-        """Return the subject, the hosts, the purposes and the kind of the key."""
+        """Return the subject, the hosts, the purposes and the type of the key."""
         return {
             "kind": "Certificate",
             "name": self.name,
@@ -102,13 +102,13 @@ class Certificate(SecretConfig):
         }
 
     def generate(self, inputs: Inputs) -> SecretData:
-        """Return `tls.crt`, `tls.key` and, if it is published, `ca.crt`."""
+        """Return `tls.crt`, `tls.key` and, if published, `ca.crt`."""
         signer, pair = self._issue(inputs)
         data = {"tls.crt": pair.public, "tls.key": pair.private}
         return data | ({"ca.crt": signer.pair.public} if self.publish_ca else {})
 
     def problem_with(self, data: Mapping[str, bytes], signer: Authority | None) -> str:
-        """Return why the certificate is not the one that would be issued."""
+        """Return how the certificate differs from one that would be issued now."""
         keys = ("tls.crt", "tls.key", "ca.crt") if self.publish_ca else ("tls.crt", "tls.key")
         if missing := missing_keys(data, *keys):
             return missing
@@ -117,7 +117,7 @@ class Certificate(SecretConfig):
         except CertificateError as error:
             return str(error)
         if signer is None or not signed_by(certificate, signer.certificate):
-            return "another authority signed it"
+            return "it was signed by another authority"
         if hosts_of(certificate) != frozenset(self.hosts):
             return "it is for other hosts"
         name = certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)

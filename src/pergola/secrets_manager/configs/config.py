@@ -1,9 +1,9 @@
-"""The interface of every credential: the inputs of its data, and its generation.
+"""The interface of every credential: the inputs and the generation of its data.
 
-`fingerprint` holds everything whose change requires new data at once; secret values never enter it.
-What a running cluster depends on (authorities, keys) changes by rotation only, so its fingerprint
-leaves out what a later release may choose differently, such as the kind of key.
-`generate` may take seconds of CPU (RSA), so the manager calls it outside the event loop.
+`fingerprint` covers all properties whose change requires new data at once; it never contains secret
+values. Credentials that a running cluster depends on (authorities, keys) change only by rotation,
+so their fingerprints omit choices that a later release may change, such as the key type. `generate`
+may take seconds of CPU time (RSA), so the manager calls it outside the event loop.
 """
 
 from abc import ABC, abstractmethod
@@ -25,11 +25,11 @@ class Inputs:
     """The inputs of a generation.
 
     Attributes:
-        object_name: Of the Secret; the common name of an authority, so that an old and a new one
-            never share a subject.
-        lifetime: Of authorities and certificates.
-        signer: Of certificates.
-        random_bytes: Returns that many unpredictable bytes.
+        object_name: The name of the Secret; also the common name of an authority, so that an old
+            and a new one never share a subject.
+        lifetime: For authorities and certificates.
+        signer: For certificates.
+        random_bytes: Returns the given number of unpredictable bytes.
     """
 
     object_name: str
@@ -40,14 +40,14 @@ class Inputs:
 
 
 class SecretConfig(ABC):
-    """A credential under a name that is unique for one manager identity.
+    """A credential, under a name that is unique for a manager identity.
 
     Attributes:
-        name: The config name, the value of the label `name`.
+        name: The config name, stored in the label `name`.
         is_signed: Whether an authority signs it.
-        for_server: Whether clients have to trust the signer before they can use it.
-        is_replaceable: Whether new data may replace data that cannot be adopted.
-        bundle_key: The key in the data of the bundle; empty for what has no bundle.
+        for_server: Whether clients must trust the signer before they can use it.
+        is_replaceable: Whether to replace data that cannot be adopted with new data.
+        bundle_key: The data key in the bundle; empty for credentials without a bundle.
     """
 
     __slots__ = ()
@@ -59,7 +59,7 @@ class SecretConfig(ABC):
 
     @abstractmethod
     def fingerprint(self) -> JsonObject:
-        """Return everything whose change requires new data."""
+        """Return all properties whose change requires new data."""
 
     @abstractmethod
     def generate(self, inputs: Inputs) -> SecretData:
@@ -79,7 +79,7 @@ class SecretConfig(ABC):
 
 
 def missing_keys(data: Mapping[str, bytes], *keys: str) -> str:
-    """Return a sentence about keys that are absent or empty; empty if there are none."""
+    """Return a sentence about missing or empty keys; empty if there are none."""
     missing = [key for key in keys if not data.get(key)]
     return f"it lacks {', '.join(missing)}" if missing else ""
 

@@ -1,4 +1,4 @@
-"""Keys that sign tokens and encrypt stored objects."""
+"""Keys for signing tokens and encrypting stored objects."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class RsaKey(SecretConfig):
     bundle_key = "bundle.key"
 
     def fingerprint(self) -> JsonObject:
-        """Return the name alone."""
+        """Return only the name."""
         return {"kind": "RsaKey", "name": self.name}
 
     def generate(self, inputs: Inputs) -> SecretData:
@@ -44,16 +44,16 @@ class RsaKey(SecretConfig):
         return ""
 
     def bundled(self, data: Mapping[str, bytes]) -> bytes:
-        """Return the public key, which suffices to verify tokens."""
+        """Return the public key, which is enough to verify tokens."""
         return public_pem(read_private_key(data["id_rsa"]).public_key())
 
 
 @dataclass(frozen=True, slots=True)
 class EncryptionKey(SecretConfig):
-    """A key that the API server encrypts stored objects with.
+    """A key with which the API server encrypts stored objects.
 
     Attributes:
-        provider: Of the encryption configuration; `aescbc` if empty.
+        provider: The provider in the encryption configuration; `aescbc` if empty.
         length: In bytes.
     """
 
@@ -71,7 +71,7 @@ class EncryptionKey(SecretConfig):
         }
 
     def problem_with(self, data: Mapping[str, bytes], signer: Authority | None) -> str:
-        """Return which of the keys is missing."""
+        """Return which key is missing."""
         return missing_keys(data, "key", "secret")
 
     def generate(self, inputs: Inputs) -> SecretData:

@@ -17,7 +17,7 @@ class ClientKubeconfig(SecretConfig):
 
     Attributes:
         server: URL of the API server.
-        server_ca: PEM bundle that the client trusts.
+        server_ca: PEM bundle of authorities that the client trusts.
     """
 
     name: str
@@ -28,8 +28,8 @@ class ClientKubeconfig(SecretConfig):
     context: str
 
     def problem_with(self, data: Mapping[str, bytes], signer: Authority | None) -> str:
-        """Return that a short-lived kubeconfig is always generated."""
-        return "it is generated anew"
+        """Return that a short-lived kubeconfig is never reused."""
+        return "it is always regenerated"
 
     def certificate(self, data: Mapping[str, bytes]) -> bytes:
         """Return the client certificate."""
@@ -39,7 +39,7 @@ class ClientKubeconfig(SecretConfig):
     is_replaceable = True
 
     def fingerprint(self) -> JsonObject:
-        """Return the user, its groups, and the API server that it is for."""
+        """Return the user, its groups, and the address of its API server."""
         return {
             "kind": "ClientKubeconfig",
             "name": self.name,
@@ -73,7 +73,7 @@ class ClientKubeconfig(SecretConfig):
 
 @dataclass(frozen=True, slots=True)
 class Kubeconfig(SecretConfig):
-    """A kubeconfig without credentials of its own, such as one that reads a token file."""
+    """A kubeconfig without embedded credentials, such as one that reads a token file."""
 
     name: str
     content: bytes

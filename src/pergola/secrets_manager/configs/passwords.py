@@ -17,10 +17,10 @@ _ALPHABET: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01234567
 
 @dataclass(frozen=True, slots=True)
 class BasicAuth(SecretConfig):
-    """A user name and a random password, also as a line of an htpasswd file.
+    """A user name and a random password, including an htpasswd line.
 
     Attributes:
-        length: Of the password, in characters; bcrypt reads 72 at most.
+        length: Of the password, in characters; bcrypt uses at most 72.
     """
 
     name: str
@@ -37,7 +37,7 @@ class BasicAuth(SecretConfig):
         }
 
     def problem_with(self, data: Mapping[str, bytes], signer: Authority | None) -> str:
-        """Return which of the keys is missing."""
+        """Return which key is missing."""
         return missing_keys(data, "username", "password", "auth")
 
     def generate(self, inputs: Inputs) -> SecretData:
@@ -69,7 +69,7 @@ class StaticTokens(SecretConfig):
         return {"kind": "StaticTokens", "name": self.name, "users": users}
 
     def problem_with(self, data: Mapping[str, bytes], signer: Authority | None) -> str:
-        """Return that the file is missing."""
+        """Return whether the file is missing."""
         return missing_keys(data, "static_tokens.csv")
 
     def generate(self, inputs: Inputs) -> SecretData:
@@ -84,7 +84,7 @@ class StaticTokens(SecretConfig):
 
 
 def random_text(length: int, random_bytes: Callable[[int], bytes]) -> str:
-    """Return letters and digits, each equally likely."""
+    """Return random letters and digits, uniformly distributed."""
     limit = 256 - 256 % len(_ALPHABET)
     text: list[str] = []
     while len(text) < length:
