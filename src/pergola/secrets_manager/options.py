@@ -19,7 +19,7 @@ class Use(Enum):
     """Which authority of a config name signs."""
 
     DEFAULT = auto()
-    """The old one for servers while it exists, because clients may not trust the new one yet; the current one for clients."""
+    """For servers the old one while it exists, because clients may not trust the new one yet."""
     CURRENT = auto()
     OLD = auto()
 

@@ -1,10 +1,10 @@
-"""Why an object is as it is: who wants it, what was decided, what it waits for, what to do next.
+"""Why an object is as it is: who requires it, what was decided, what it waits for, what to do next.
 
-`explain` asks every `Explainer` that applies to an object and puts their parts together; packages
-add explainers with the entry point `pergola.explainers`. An explainer reads and decides with the
-functions of the controllers, so that an answer cannot differ from what they do.
+`explain` runs every `Explainer` that applies to an object and combines their parts; packages add
+explainers through the entry point `pergola.explainers`. An explainer reads and decides with the
+controllers' own functions, so its answers cannot differ from what they do.
 
-Not for: printing, which is the command's task.
+Not for: printing, which is the command's job.
 """
 
 from pergola.why.answer import Answer, Asked, Evidence, Kind, Part, Statement, Topic

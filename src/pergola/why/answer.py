@@ -1,4 +1,4 @@
-"""The answer to the question why an object is as it is: statements, what to do next, as values."""
+"""The answer to why an object is as it is: statements and next steps, as values."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -39,16 +39,16 @@ class Evidence(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
-    """One thing that is known about an object.
+    """A statement about an object.
 
     Attributes:
-        subject: The object or the name that the statement is about, such as `Pod demo/web-0`; empty
-            if it is the object in question.
-        text: What is so, without a full stop; may be empty if the subject says it all.
+        subject: The object or name that the statement is about, such as `Pod demo/web-0`; empty for
+            the object in question.
+        text: The fact, without a full stop; may be empty if the subject says it all.
         because: The cause, if the text does not say it.
         since: When it began; None if that is unknown.
-        below: The statements that explain it.
-        advice: What to do about it, where that can be known.
+        below: Statements that explain this one.
+        advice: What to do about it, if known.
     """
 
     topic: Topic
@@ -62,7 +62,7 @@ class Statement:
 
     @property
     def next_step(self) -> str:
-        """The advice about the deepest cause that has one."""
+        """The advice about the deepest cause that has some."""
         return next(filter(None, (each.next_step for each in self.below)), self.advice)
 
 
@@ -72,8 +72,8 @@ class Part:
 
     Attributes:
         sentence: The verdict about the object, without its name, such as `is healthy`. The first
-            explainer that has one decides.
-        next_steps: Advice besides that of the statements.
+            explainer with a sentence decides.
+        next_steps: Advice in addition to that of the statements.
     """
 
     sentence: str = ""
@@ -94,16 +94,16 @@ class Asked(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """Why something is as it is.
+    """The answer to why something is as it is.
 
     Attributes:
-        name: What was asked about.
+        name: The subject of the question.
         state: `ok`, `waiting`, `unhealthy`, `deleting`; for a task or component of a Garden, the
             state of its task.
         sentence: The answer in one sentence, without a full stop.
-        next_steps: What to do next, the most urgent first; empty if nothing is known.
-        unread: One sentence for each thing that the caller may not read.
-        details: Data for programs that only this kind of subject has.
+        next_steps: What to do next, most urgent first; empty if unknown.
+        unread: One sentence for each thing that the caller has no permission to read.
+        details: Data for programs, specific to this kind of subject.
     """
 
     name: str
@@ -116,5 +116,5 @@ class Answer:
     details: Mapping[str, JsonValue] = field(default_factory=dict)
 
     def about(self, topic: Topic) -> tuple[Statement, ...]:
-        """Return the statements of one topic."""
+        """Return the statements on one topic."""
         return tuple(each for each in self.statements if each.topic is topic)

@@ -1,4 +1,4 @@
-"""Why a CertificateSigningRequest is approved, denied or pending, by the rules of the approver."""
+"""Why a CertificateSigningRequest is approved, denied or pending, by the approver's rules."""
 
 from datetime import timedelta
 from typing import Final
@@ -22,7 +22,7 @@ _DECISIONS: Final = ("Approved", "Denied")
 
 
 async def explain(asked: Asked, reader: Reader) -> Part:
-    """Return the decision about a request, or the one that the approver would make now."""
+    """Return the decision about a request, or the decision that the approver would make now."""
     user = str(map_at(asked.obj, "spec").get("username") or "")
     signer = str(map_at(asked.obj, "spec").get("signerName") or "")
     wanted = Statement(topic=Topic.WANTED, subject=f"user {user}", text=f"for signer {signer}")
@@ -33,8 +33,8 @@ async def explain(asked: Asked, reader: Reader) -> Part:
         judged = await _approver(reader).judge(asked.obj)
     except Forbidden as error:
         reader.note(f"the request cannot be judged: {error}")
-        return Part(sentence="is not decided", statements=(wanted,))
-    return Part(sentence="is not decided", statements=(wanted, _undecided(judged)))
+        return Part(sentence="is undecided", statements=(wanted,))
+    return Part(sentence="is undecided", statements=(wanted, _undecided(judged)))
 
 
 def _decided(csr: JsonObject, condition: JsonObject, wanted: Statement) -> Part:
@@ -56,8 +56,8 @@ def _undecided(judged: Judged | None) -> Statement:
     if judged is None:
         return Statement(
             topic=Topic.WAITS,
-            text="an approver: the csr-approver leaves it to others",
-            because="it is neither of a kubelet, a gardener-node-agent nor gardenadm",
+            text="an approver: the csr-approver ignores it",
+            because="it is for neither a kubelet, a gardener-node-agent nor gardenadm",
             advice="approve or deny it with kubectl certificate, if you trust its user",
         )
     if isinstance(judged.verdict, Approved):
@@ -76,7 +76,7 @@ def _undecided(judged: Judged | None) -> Statement:
 
 
 def _approver(reader: Reader) -> Approver:
-    """Return the approver as it judges in a cluster whose Nodes have no Machines; it never runs."""
+    """Return the approver as if no Node had a Machine; it never runs."""
     client, clock = reader.client, SystemClock()
     patience: timedelta = Settings().patience
     return Approver(

@@ -1,4 +1,4 @@
-"""The comparison of a managed object with its manifest, with the functions of a run."""
+"""The comparison of a managed object with its manifest, using the functions of a run."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -37,7 +37,7 @@ _SERVERS: Final = ("metadata.managedFields", "metadata.generation", "metadata.re
 async def comparison(
     asked: Asked, resource: JsonObject, decoded: Decoded, manifest: JsonObject, reader: Reader
 ) -> Statement:
-    """Return whether the live object is as a run would leave it; if not, what holds that up."""
+    """Return whether the live object is as a run would leave it; if not, what delays that."""
     try:
         merged = merge(
             manifest,
@@ -77,13 +77,13 @@ def _differing(asked: Asked, merged: JsonObject) -> list[Difference]:
 
 
 def _is_settled(resource: JsonObject, decoded: Decoded) -> bool:
-    """Return whether the last run has applied what the Secrets have now, and nothing stops it."""
+    """Return whether the last run applied the current Secrets, and nothing blocks the next."""
     applied = map_at(resource, "status").get("secretsDataChecksum")
     return not _holdup(resource) and applied == decoded.checksum
 
 
 def _edited(obj: JsonObject, found: Sequence[Difference]) -> bool:
-    """Return whether anyone else may have written a field: a removed one has no writer."""
+    """Return whether someone else may have written a field: a removed one has no writer."""
     others = [*_written_by_others(obj)]
     return any(each.one is None or _overlaps(each.path, others) for each in found)
 
@@ -95,7 +95,7 @@ def _written_by_others(obj: JsonObject) -> Iterator[str]:
 
 
 def _paths(fields: JsonObject, path: str = "") -> Iterator[str]:
-    """Yield the paths of owned fields, each up to the first list of objects in it."""
+    """Yield the paths of owned fields, each up to its first list of objects."""
     names = [name for name in fields if name.startswith("f:")]
     if path and not names:
         yield path
@@ -130,7 +130,7 @@ def _previous(resource: JsonObject, asked: Asked) -> JsonObject | None:
 
 async def _options(resource: JsonObject, asked: Asked, reader: Reader) -> MergeOptions:
     spec = map_at(resource, "spec")
-    # The value of this label is configured; only the running resource manager knows it.
+    # The value of this label is configurable; only the running resource manager knows it.
     managed = {marks.MANAGED_BY: labels_of(asked.obj).get(marks.MANAGED_BY, "gardener")}
     autoscalers = await reader.listed(HPA, asked.key.namespace) if asked.key.namespace else []
     return MergeOptions(

@@ -1,4 +1,4 @@
-"""The JSON form of answers, which is the same for every kind."""
+"""The JSON form of answers, the same for every kind."""
 
 from datetime import datetime
 
@@ -8,7 +8,7 @@ from pergola.why.answer import Answer, Kind, Statement, Topic
 
 
 def data_of(answer: Answer) -> JsonObject:
-    """Return an answer for programs."""
+    """Return an answer as data for programs."""
     asked = answer.asked
     return {
         "name": answer.name,

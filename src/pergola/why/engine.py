@@ -1,4 +1,4 @@
-"""From an object to its answer: all explainers that apply, put together in one order."""
+"""From an object to its answer: combines all explainers that apply, in one order."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
@@ -22,7 +22,7 @@ _ORDER: Final = tuple(Topic)
 
 
 class NothingToExplain(Exception):
-    """The object does not exist, or may not be read; the text says what to do."""
+    """The object does not exist, or the caller may not read it; the text says what to do."""
 
 
 async def explain(
@@ -37,9 +37,9 @@ async def explain(
     """Return why an object of a cluster is as it is.
 
     Args:
-        extra: Explainers that are asked besides all known ones.
-        source: Of the cluster with its ManagedResource, if that is another one.
-        target: Of the cluster with its objects, if it is a ManagedResource for another one.
+        extra: Explainers to run in addition to all known ones.
+        source: For the cluster with its ManagedResource, if that is another one.
+        target: For the cluster with its objects, if it is a ManagedResource for another cluster.
 
     Raises:
         NothingToExplain: It does not exist, or the caller may not read it.
@@ -68,7 +68,7 @@ async def explain_object(
     """Return why an object is as it is; it need not be in the cluster.
 
     Args:
-        extra: Explainers that are asked besides all known ones.
+        extra: Explainers to run in addition to all known ones.
         source: As for `explain`.
         target: As for `explain`.
 
@@ -93,7 +93,7 @@ async def explain_object(
 
 
 def _sorted(statements: Iterable[Statement]) -> list[Statement]:
-    """Return the statements by topic; equal ones of two explainers once."""
+    """Return the statements by topic, without duplicates."""
     return sorted(dict.fromkeys(statements), key=lambda it: _ORDER.index(it.topic))
 
 
@@ -126,9 +126,9 @@ def _next_steps(parts: Iterable[Part], statements: Iterable[Statement]) -> Itera
 
 
 async def _missing(reader: Reader, gvk: GroupVersionKind, key: Key) -> str:
-    """Return that an object does not exist, and which ManagedResource should have made it."""
+    """Return that an object does not exist, and which ManagedResource should have created it."""
     where = f" in namespace {key.namespace}" if key.namespace else ""
-    text = f"there is no {gvk.kind} {key.name}{where}"
+    text = f"{gvk.kind} {key.name} does not exist{where}"
     for resource in await reader.listed(MANAGED_RESOURCE):
         if lists(resource, gvk, key):
             owner = Key.of(resource)

@@ -1,4 +1,4 @@
-"""Explainers: each knows one kind of subject, and installed packages can add their own."""
+"""Explainers: each covers one kind of subject, and installed packages can add their own."""
 
 import importlib.metadata
 from collections.abc import Awaitable, Callable, Sequence
@@ -10,25 +10,25 @@ from pergola.why.answer import Asked, Part
 from pergola.why.reading import Reader
 
 ENTRY_POINTS: Final = "pergola.explainers"
-"""The group of entry points by which packages name their explainers.
+"""The entry point group in which packages register their explainers.
 
 The value is an `Explainer`, or a sequence of them: `lakes = "my.package.explain:LAKES"`.
 """
 
 
 class BrokenExplainer(Exception):
-    """An installed package names an explainer that cannot be used; the text says which."""
+    """An installed package registers an unusable explainer; the text says which one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Explainer:
-    """An explainer of the objects that it chooses.
+    """An explainer of the objects that it applies to.
 
     Attributes:
         name: For error messages.
         applies: Returns whether it has something to say about an object.
         explain: Reads what it needs and returns its part of the answer. It never writes, and does
-            not raise because the caller may not read something: `Reader` notes that.
+            not raise if the caller may not read something: `Reader` records that.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Explainer:
 
 
 def installed() -> tuple[Explainer, ...]:
-    """Return the explainers of installed packages, in the order of their names.
+    """Return the explainers of installed packages, ordered by name.
 
     Raises:
         BrokenExplainer: One cannot be imported, or is not an explainer.
@@ -49,7 +49,7 @@ def installed() -> tuple[Explainer, ...]:
 def _loaded(point: importlib.metadata.EntryPoint) -> Sequence[Explainer]:
     try:
         found: object = point.load()
-    except Exception as error:  # whatever the author's module stumbles over when it is imported
+    except Exception as error:  # any error that importing the author's module raises
         text = f"{type(error).__name__}: {error}"
         raise BrokenExplainer(f'explainer "{point.name}" cannot be imported: {text}') from error
     items = found if isinstance(found, Sequence) else (found,)

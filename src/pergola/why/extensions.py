@@ -1,6 +1,6 @@
 """Why an extension resource is as it is: its caller, its extension, and the last operation.
 
-Judges with the functions of the extension contract: those that callers wait with.
+Uses the functions of the extension contract with which callers wait.
 """
 
 from collections.abc import Iterator
@@ -31,9 +31,9 @@ _ADVICE: Final = {
     Code.UNAUTHENTICATED: "correct the credentials in the Secret of the cloud provider",
     Code.UNAUTHORIZED: "give the credentials the permissions that the message names",
     Code.QUOTA_EXCEEDED: "raise the quota that the message names, or free some of it",
-    Code.RATE_LIMITS_EXCEEDED: "wait: the extension tries again by itself",
+    Code.RATE_LIMITS_EXCEEDED: "wait: the extension retries by itself",
     Code.DEPENDENCIES: "remove what the message names from the infrastructure",
-    Code.RETRYABLE_DEPENDENCIES: "wait: the extension tries again by itself",
+    Code.RETRYABLE_DEPENDENCIES: "wait: the extension retries by itself",
     Code.RESOURCES_DEPLETED: "use another zone or machine type, or wait for the cloud provider",
     Code.CLEANUP: "delete the objects that the message names",
     Code.CONFIGURATION_PROBLEM: "correct the field that the message names",
@@ -43,7 +43,7 @@ _ADVICE: Final = {
 
 
 async def explain(asked: Asked, reader: Reader) -> Part:
-    """Return whether an extension has picked the object up, and how far it is."""
+    """Return whether an extension has picked up the object, and how far it has got."""
     seen = snapshot(asked.obj)
     is_deleting = deletion_timestamp_of(asked.obj) is not None
     verdict = deletion(asked.obj) if is_deleting else readiness(asked.obj)

@@ -1,4 +1,4 @@
-"""The owners of finalizers, and when each one removes its own; pure."""
+"""The owners of finalizers, and when each removes its own; pure."""
 
 from collections.abc import Iterator
 from typing import Final, NamedTuple
@@ -21,7 +21,7 @@ from pergola.why.answer import Statement, Topic
 
 
 class Owner(NamedTuple):
-    """The owner of a finalizer, and the moment at which it removes it."""
+    """The owner of a finalizer, and the moment when it removes it."""
 
     name: str
     removal: str
@@ -30,7 +30,7 @@ class Owner(NamedTuple):
 _UNKNOWN: Final = Owner("a controller that Pergola does not know", "")
 _KNOWN: Final = {
     OPERATOR_FINALIZER: Owner(
-        "the operator", "once everything that it made for the object is gone"
+        "the operator", "once everything that it created for the object is gone"
     ),
     REFERENCE_PROTECTION: Owner(
         "the operator", "once no Garden or Extension names the object any more"
@@ -66,7 +66,7 @@ _KNOWN: Final = {
 
 
 def finalizer_statements(obj: JsonObject) -> Iterator[Statement]:
-    """Yield who has to remove each finalizer; what blocks the deletion if it was requested."""
+    """Yield who must remove each finalizer, as blockers if deletion was requested."""
     deleted = read_time(deletion_timestamp_of(obj))
     names = [*finalizers_of(obj), *_of_namespace(obj)]
     for name in names:
@@ -95,11 +95,11 @@ def owner_of(name: str, gvk: GroupVersionKind) -> Owner:
         if gvk == SECRET:
             removal = f"once no {extension} names the Secret"
         else:
-            removal = "once everything that it made for the object is gone"
+            removal = "once everything that it created for the object is gone"
         return Owner(f"the extension that serves the {extension}", removal)
     if name == provider_finalizer(gvk.group_kind):
         return Owner(
-            f"the provider of {gvk.kind}s", "once it has deleted the infrastructure that it made"
+            f"the provider of {gvk.kind}s", "once it has deleted the infrastructure that it created"
         )
     return _UNKNOWN
 
@@ -126,7 +126,7 @@ def _of_namespace(obj: JsonObject) -> list[str]:
 
 
 def _namespace_content(obj: JsonObject) -> Iterator[Statement]:
-    """Yield what the namespace controller reports about content that is left."""
+    """Yield the namespace controller's report about remaining content."""
     for condition in maps_at(obj, "status", "conditions"):
         if GroupVersionKind.of(obj) == NAMESPACE and condition.get("status") == "True":
             yield Statement(

@@ -1,4 +1,4 @@
-"""Why something of a Garden is as it is: a component, a task, or one of its objects."""
+"""Why a part of a Garden is as it is: a component, a task, or one of its objects."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -16,7 +16,7 @@ from pergola.why.workloads import of_finding
 
 
 def of_garden(found: GardenAnswer) -> Answer:
-    """Return the answer of the operator's room about a name of a Garden."""
+    """Convert the operator's answer about a name of a Garden."""
     return Answer(
         name=found.name,
         state=found.state.value,
@@ -34,7 +34,7 @@ def _details(found: GardenAnswer) -> Iterator[tuple[str, JsonValue]]:
 
 
 async def explain(asked: Asked, reader: Reader) -> Part:
-    """Return the last operation of a Garden, its errors, and what is wrong with its health."""
+    """Return the last operation of a Garden, its errors, and the problems with its health."""
     del reader
     problems = (*_errors(asked.obj), *_conditions(asked.obj))
     return Part(
@@ -44,7 +44,7 @@ async def explain(asked: Asked, reader: Reader) -> Part:
     )
 
 
-_STATUS: Final = "see the tasks: pergola garden status; ask about one: pergola garden why TASK"
+_STATUS: Final = "see the tasks: pergola garden status; explain one: pergola garden why TASK"
 
 
 def _operation(garden: JsonObject) -> Iterator[Statement]:
@@ -95,7 +95,7 @@ def _of_component(found: Task, picture: Picture) -> Statement:
 
 
 def component_of(asked: Asked, picture: Picture) -> tuple[Statement, ...]:
-    """Return the component or task of a Garden that deploys an object, if one does."""
+    """Return the Garden's component or task that deploys an object, if any."""
     identity = Identity(asked.gvk, asked.key)
     owners = [task for task in picture.tasks if identity in task.objects]
     return (_of_component(owners[0], picture),) if owners else ()

@@ -1,4 +1,4 @@
-"""Why an InfraCluster of Cluster API is as it is: its manager, its Cluster, and what is missing."""
+"""Why a Cluster API InfraCluster is as it is: its manager, its Cluster, and what is missing."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -22,7 +22,7 @@ from pergola.why.reading import Reader
 
 
 async def explain(asked: Asked, reader: Reader) -> Part:
-    """Return who manages an InfraCluster, and everything that breaks its contract."""
+    """Return who manages an InfraCluster, and all violations of its contract."""
     try:
         crd = await read_crd(reader.client, asked.gvk.group_kind)
         managed = managed_by_crd(crd, asked.gvk.group_kind)
@@ -55,7 +55,7 @@ def _manager(obj: JsonObject) -> Iterator[Statement]:
     source = annotations_of(obj).get(SOURCE, "")
     yield Statement(
         topic=Topic.DECIDED,
-        text=f"{named} manages it, and its provider leaves it alone",
+        text=f"{named} manages it, and its provider ignores it",
         because=f"annotation {MANAGED_BY} is set",
         evidence=(Evidence(Kind.SOURCE, f"{source} (annotation {SOURCE})"),) if source else (),
     )
@@ -73,7 +73,7 @@ def _findings(found: list[Finding]) -> Iterator[Statement]:
 
 def _next(asked: Asked) -> str:
     name = f"{asked.gvk.kind.lower()}/{asked.key.name}"
-    return f"check its network, too: pergola infra check {name} -n {asked.key.namespace}"
+    return f"also check its network: pergola infra check {name} -n {asked.key.namespace}"
 
 
 def _applies(obj: JsonObject) -> bool:

@@ -1,7 +1,7 @@
-"""Why an object of a ManagedResource is as it is: its document, and what the last run decided.
+"""Why an object of a ManagedResource is as it is: its document, and the decision of the last run.
 
-Decides with the functions of the resource manager: it reads the manifest from the Secret, merges it
-with the live object, and compares, as a run does.
+Decides with the functions of the resource manager: like a run, it reads the manifest from the
+Secret, merges it with the live object, and compares.
 """
 
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ from pergola.why.reading import Reader
 
 
 async def explain(asked: Asked, reader: Reader) -> Part:
-    """Return what the resource manager decides about a managed object."""
+    """Return the resource manager's decision about a managed object."""
     origin = parse_origin(annotations_of(asked.obj).get(marks.ORIGIN, ""))
     if origin is None:
         return Part()
@@ -64,7 +64,7 @@ def _elsewhere(origin: Origin) -> str:
 
 
 def _without_manifest(asked: Asked, resource: JsonObject, content: Content, origin: Origin) -> Part:
-    """Return what happens to an object that its ManagedResource does not describe (any more)."""
+    """Return what happens to an object that its ManagedResource does not describe."""
     if content.problem or content.decoded.errors:
         problem = content.problem or content.decoded.errors[0]
         statement = Statement(
@@ -75,11 +75,11 @@ def _without_manifest(asked: Asked, resource: JsonObject, content: Content, orig
         return Part(statements=(statement,))
     kept = why_kept(asked.obj, origin, collects_garbage=False)
     if kept:
-        text = f"it stays, although its ManagedResource does not describe it any more: {kept}"
+        text = f"it stays, although its ManagedResource no longer describes it: {kept}"
     elif lists(resource, asked.gvk, asked.key):
-        text = "it is to be deleted: its ManagedResource does not describe it any more"
+        text = "it will be deleted: its ManagedResource no longer describes it"
     else:
-        text = "its ManagedResource neither describes nor lists it: it was given up"
+        text = "its ManagedResource neither describes nor lists it: it was released"
     return Part(
         sentence="is not in the Secrets of its ManagedResource",
         statements=(Statement(topic=Topic.DECIDED, text=text),),
@@ -87,7 +87,7 @@ def _without_manifest(asked: Asked, resource: JsonObject, content: Content, orig
 
 
 def _rules(manifest: JsonObject, asked: Asked, origin: Origin) -> Iterator[Statement]:
-    """Yield the annotations of the manifest that change what a run does with the object."""
+    """Yield the manifest's annotations that change how a run treats the object."""
     annotations = annotations_of(manifest)
     if annotations.get(marks.MODE) == marks.MODE_IGNORE:
         yield _decided("it is left alone", f"annotation {marks.MODE} is {marks.MODE_IGNORE}")
@@ -101,8 +101,8 @@ def _rules(manifest: JsonObject, asked: Asked, origin: Origin) -> Iterator[State
 _EFFECTS: Final = {
     marks.PRESERVE_REPLICAS: "the number of its replicas is kept",
     marks.PRESERVE_RESOURCES: "CPU and memory of its containers are kept",
-    marks.DELETE_ON_INVALID_UPDATE: "it is deleted and created again if an update is not valid",
-    marks.SKIP_HEALTH_CHECK: "its health does not count",
+    marks.DELETE_ON_INVALID_UPDATE: "it is deleted and recreated if an update is not valid",
+    marks.SKIP_HEALTH_CHECK: "its health is ignored",
 }
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with a ManagedResource: its conditions, its Secrets, its objects, its deletion."""
+"""The problems of a ManagedResource: its conditions, Secrets, objects and deletion."""
 
 from collections.abc import AsyncIterator, Iterator
 from typing import Final
@@ -63,18 +63,18 @@ def _has(resource: JsonObject, kind: str) -> bool:
 
 
 def lost_secrets(content: Content) -> Iterator[Statement]:
-    """Yield the Secrets that do not exist."""
+    """Yield the missing Secrets."""
     for key in content.lost:
         yield Statement(
             topic=Topic.PROBLEM,
             subject=f"Secret {key}",
-            text="does not exist, so nothing is applied and nothing deleted",
+            text="does not exist, so nothing is applied or deleted",
             advice=f"create {SECRET.kind} {key}, or remove it from spec.secretRefs",
         )
 
 
 async def unhealthy_objects(resource: JsonObject, reader: Reader) -> AsyncIterator[Statement]:
-    """Yield the objects that are not healthy; those of another cluster are not read."""
+    """Yield the unhealthy objects; those in another cluster are not read."""
     left = _SHOWN
     if healthy_problem(resource) is None and progressing_problem(resource) is None:
         return
@@ -92,7 +92,7 @@ async def unhealthy_objects(resource: JsonObject, reader: Reader) -> AsyncIterat
 
 
 def deletion(resource: JsonObject) -> Iterator[Statement]:
-    """Yield what the objects of a ManagedResource wait for that is being deleted."""
+    """Yield what the objects of a deleted ManagedResource wait for."""
     if deletion_timestamp_of(resource) is None:
         return
     problem = deletion_problem(resource)

@@ -36,7 +36,7 @@ _SHOWN: Final = 3
 
 
 async def explain(asked: Asked, reader: Reader) -> Part:
-    """Return what the resource manager decided about a ManagedResource, and what it waits for."""
+    """Return the resource manager's decisions about a ManagedResource, and what it waits for."""
     content = await content_of(asked.obj, reader, reader.target)
     problems = [*conditions(asked.obj)]
     return Part(
@@ -59,7 +59,7 @@ def _sentence(resource: JsonObject, problems: list[Statement]) -> str:
 
 
 def _instance(resource: JsonObject) -> Iterator[Statement]:
-    """Yield which instance is responsible, and why it does nothing if it does nothing."""
+    """Yield the responsible instance, and why it does nothing if that is the case."""
     wanted = map_at(resource, "spec").get("class")
     mine = Responsibility(wanted or DEFAULT_CLASS)
     finalizers = finalizers_of(resource)
@@ -67,7 +67,7 @@ def _instance(resource: JsonObject) -> Iterator[Statement]:
         because = f"annotation {marks.IGNORE} is set"
         yield Statement(topic=Topic.DECIDED, text="it is not reconciled", because=because)
     elif mine.must_wait(wanted, finalizers):
-        text = "the former instance, which has to remove its finalizer first"
+        text = "the former instance, which must remove its finalizer first"
         yield Statement(topic=Topic.WAITS, text=text, because="spec.class has changed")
     elif mine.finalizer in finalizers:
         yield Statement(
@@ -83,14 +83,14 @@ def _instance(resource: JsonObject) -> Iterator[Statement]:
     if (operation := annotations_of(resource).get(marks.OPERATION)) is not None:
         because = f"annotation {marks.OPERATION} is {operation}"
         if operation == marks.OPERATION_WAIT_FOR_STATE:
-            text = "its state is restored first"
+            text = "its state must be restored first"
         else:
-            text = "a run was requested and has not started"
+            text = "a run was requested but has not started"
         yield Statement(topic=Topic.DECIDED, text=text, because=because)
 
 
 def _plan(resource: JsonObject, content: Content) -> Iterator[Statement]:
-    """Yield what the Secrets describe, beside what was applied before."""
+    """Yield the changes from the objects applied before to those in the Secrets."""
     decoded = content.decoded
     for error in decoded.errors[:_SHOWN]:
         yield Statement(

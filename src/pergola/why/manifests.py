@@ -52,8 +52,8 @@ async def content_of(resource: JsonObject, reader: Reader, target: Reader) -> Co
     """Read and decode the Secrets of a ManagedResource, as the resource manager does.
 
     Args:
-        reader: Of the cluster with the ManagedResource.
-        target: Of the cluster with its objects.
+        reader: For the cluster with the ManagedResource.
+        target: For the cluster with its objects.
     """
     try:
         names = referenced_secrets(resource)
@@ -75,7 +75,7 @@ async def content_of(resource: JsonObject, reader: Reader, target: Reader) -> Co
 
 
 async def _scopes(read: list[SecretData], reader: Reader) -> dict[GroupVersionKind, bool]:
-    """Return whether each kind in the Secrets is namespaced, for those that the server serves."""
+    """Return, for each kind in the Secrets that the server serves, whether it is namespaced."""
     scopes = {}
     for gvk in decode(read, lambda _: None).unknown:
         try:
@@ -86,7 +86,7 @@ async def _scopes(read: list[SecretData], reader: Reader) -> dict[GroupVersionKi
 
 
 async def managed_by(obj: JsonObject, reader: Reader) -> Statement | None:
-    """Return the ManagedResource that an object belongs to, with its document; None without one."""
+    """Return the ManagedResource of an object, with its document; None if it has none."""
     origin = parse_origin(annotations_of(obj).get(marks.ORIGIN, ""))
     if origin is None:
         return None
@@ -105,7 +105,7 @@ async def managed_by(obj: JsonObject, reader: Reader) -> Statement | None:
 
 
 async def place_of(resource: JsonObject, obj: JsonObject, reader: Reader) -> Place | None:
-    """Return the Secret, key and document that describe an object; None if none does."""
+    """Return the Secret, key and document that describe an object, or None."""
     content = await content_of(resource, reader.source, reader)
     identity = (GroupVersionKind.of(obj).group_kind, Key.of(obj))
     place = content.decoded.places.get(identity)

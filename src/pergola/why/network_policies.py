@@ -1,4 +1,4 @@
-"""Why a NetworkPolicy is there: the Service that it belongs to, and whom it lets through."""
+"""Why a NetworkPolicy exists: the Service that it belongs to, and the traffic it allows."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -20,19 +20,19 @@ from pergola.why.reading import Reader
 _NEEDED: Final = (NAMESPACE, SERVICE, NETWORK_POLICY, POD)
 _STATES: Final[dict[State, str]] = {
     "present": "it is as the network policy controller renders it",
-    "differs": "it differs from what the network policy controller renders, which writes it back",
+    "differs": "it differs from the network policy controller's rendering, which will overwrite it",
     "kept": "it stays, because an annotation of the Service is malformed",
-    "superfluous": "it is to be deleted: the Service does not need it any more",
+    "superfluous": "it will be deleted: the Service no longer needs it",
 }
 
 
 async def explain(asked: Asked, reader: Reader) -> Part:
-    """Return the Service of a policy, its callers, and what the controller does with it."""
+    """Return the Service of a policy, its callers, and the controller's plans for it."""
     service = owner_of(asked.obj)
     if service is None:
         return Part()
     if await reader.is_missing(SERVICE, service):
-        text = "which does not exist any more: the network policy controller deletes the policy"
+        text = "which no longer exists: the network policy controller deletes the policy"
         wanted = Statement(topic=Topic.WANTED, subject=f"Service {service}", text=text)
         return Part(statements=(wanted,))
     found = await _explanation(service, reader)
@@ -45,7 +45,7 @@ async def explain(asked: Asked, reader: Reader) -> Part:
 
 
 async def _explanation(service: Key, reader: Reader) -> Explanation | None:
-    """Return the explanation of a Service; None if the caller may not read what decides."""
+    """Return the explanation of a Service; None if the caller lacks a permission for it."""
     if not all([await reader.may_list(gvk) for gvk in _NEEDED]):
         return None
     try:

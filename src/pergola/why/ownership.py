@@ -1,4 +1,4 @@
-"""What holds for every object: who wants it, who wrote to it, and what its deletion waits for."""
+"""Facts that every object has: who requires it, who wrote to it, and what blocks its deletion."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -26,7 +26,7 @@ _WRITERS: Final = 2
 
 
 async def explain(asked: Asked, reader: Reader) -> Part:
-    """Return owners, writers and finalizers, and the last Event of an object in trouble."""
+    """Return owners, writers and finalizers, and the last Event of an object with problems."""
     return Part(
         statements=(
             *await wanted(asked.obj, reader),
@@ -40,7 +40,7 @@ async def explain(asked: Asked, reader: Reader) -> Part:
 async def wanted(
     obj: JsonObject, reader: Reader, generations: int = _GENERATIONS
 ) -> tuple[Statement, ...]:
-    """Return who wants an object: its ManagedResource and its owners, with theirs below."""
+    """Return who requires an object: its ManagedResource and its owners, with theirs below."""
     found = [await managed_by(obj, reader)]
     if generations:
         found += [
@@ -55,7 +55,7 @@ async def _owner(
 ) -> Statement:
     gvk = GroupVersionKind.of(reference)
     name = str(reference.get("name") or "")
-    # An owner is in the namespace of what it owns, or cluster-scoped.
+    # An owner is cluster-scoped, or in the same namespace as its dependents.
     key = Key(namespace_of(obj), name)
     owner = await reader.find(gvk, key)
     role = "its controller" if reference.get("controller") is True else "one of its owners"
@@ -68,8 +68,10 @@ async def _owner(
     return Statement(
         topic=Topic.WANTED,
         subject=subject,
-        text=f"{role}, which does not exist any more: the garbage collector deletes the object "
-        "if it has no other owner",
+        text=(
+            f"{role}, which no longer exists: the garbage collector deletes the object if it has "
+            "no other owner"
+        ),
     )
 
 

@@ -1,4 +1,4 @@
-"""Reads for explanations, with the caller's rights: what may not be read is noted, and left out."""
+"""Reads for explanations, with the caller's permissions: denied reads are recorded and skipped."""
 
 from contextlib import aclosing
 
@@ -10,12 +10,12 @@ from pergola.operator.garden.explain.reading import EVENT, last_event
 
 
 class Reader:
-    """Reads objects and Events; each object once.
+    """Reads objects and Events; each object at most once.
 
     Attributes:
-        client: For explanations that read more than single objects.
-        source: Reads the cluster that has the ManagedResources of objects in this one.
-        target: Reads the cluster that has the objects of ManagedResources in this one.
+        client: For explanations that read more than individual objects.
+        source: Reads the cluster that contains the ManagedResources of objects in this one.
+        target: Reads the cluster that contains the objects of ManagedResources in this one.
         unread: One sentence for each kind and place that the caller may not read.
     """
 
@@ -30,14 +30,14 @@ class Reader:
 
     @property
     def unread(self) -> tuple[str, ...]:
-        """What the caller may not read, in the order in which it was needed."""
+        """The reads that were denied, in the order in which they were needed."""
         found = dict(self._unread)
         for other in {self.source, self.target} - {self}:
             found |= dict.fromkeys(other.unread)
         return tuple(found)
 
     def note(self, sentence: str) -> None:
-        """Note that something could not be read."""
+        """Record that something could not be read."""
         self._unread[sentence] = None
 
     async def find(
@@ -50,7 +50,7 @@ class Reader:
         return self._found[wanted]
 
     async def is_missing(self, gvk: GroupVersionKind, key: Key) -> bool:
-        """Return whether an object certainly does not exist; its content is not read."""
+        """Return whether an object is certain not to exist, without reading its content."""
         found = await self.find(gvk, key, metadata_only=True)
         return found is None and _sentence(gvk, key.namespace) not in self._unread
 

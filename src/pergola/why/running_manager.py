@@ -20,7 +20,7 @@ _NAME: Final = "gardener-resource-manager"
 async def configuration(
     hooks: Iterable[JsonObject], reader: Reader
 ) -> ResourceManagerConfiguration | None:
-    """Return what the Deployment behind registered webhooks reads; None if that is not known."""
+    """Return the configuration of the Deployment behind registered webhooks; None if unknown."""
     for namespace in dict.fromkeys(_namespaces(hooks)):
         deployment = await reader.find(DEPLOYMENT, Key(namespace, _NAME)) or {}
         for volume in maps_at(deployment, "spec", "template", "spec", "volumes"):

@@ -1,6 +1,6 @@
-"""Why a Secret is there: the ManagedResources that read it, and the token that it requests.
+"""Why a Secret exists: the ManagedResources that read it, and the token that it requests.
 
-The token itself is never part of an answer, nor is any other value.
+Answers never contain the token, or any other value.
 """
 
 from collections.abc import Iterator
@@ -57,12 +57,12 @@ async def explain(asked: Asked, reader: Reader) -> Part:
 
 
 async def explain_token(asked: Asked, reader: Reader) -> Part:
-    """Return what the token requestor decides about a Secret, by its rules."""
+    """Return the token requestor's decision about a Secret."""
     seen = observe(asked.obj)
     try:
         request = read_request(seen)
     except MistakesError as error:
-        return Part(sentence="requests a token in a wrong way", statements=(*_mistakes(error),))
+        return Part(sentence="has an invalid token request", statements=(*_mistakes(error),))
     holder = await _holder(request, seen, reader)
     due = _due(seen, request, holder)
     return Part(
@@ -82,7 +82,7 @@ def _mistakes(error: MistakesError) -> Iterator[Statement]:
 
 
 async def _holder(request: Request, seen: SeenSecret, reader: Reader) -> Holding | None:
-    """Return the credentials of the Secret that has to hold the token; None without one."""
+    """Return the credentials of the Secret that must hold the token; None without one."""
     if request.target is None:
         return seen.holding
     target = await reader.find(SECRET, request.target)
@@ -90,7 +90,7 @@ async def _holder(request: Request, seen: SeenSecret, reader: Reader) -> Holding
 
 
 def _due(seen: SeenSecret, request: Request, holder: Holding | None) -> Due | None:
-    """Return why a new token is due, by the rules that need no request; None if none is."""
+    """Return why a new token is due, by the rules that need no request; None if none is due."""
     ca = holder.ca if holder else None  # only the token requestor knows the CA to compare with
     due = due_by_content(seen, request, holder, ca)
     if due is not None or holder is None or holder.token is None:
@@ -139,7 +139,7 @@ async def _state(
 
 
 async def _events(seen: SeenSecret, reader: Reader) -> list[Evidence]:
-    """Return the last warning of the token requestor about a Secret."""
+    """Return the token requestor's last warning about a Secret."""
     fields = f"reportingController={NAME},type=Warning"
     events = await reader.listed(EVENT, seen.key.namespace, fields=fields)
     notes = [

@@ -1,7 +1,7 @@
-"""What the webhooks of a resource manager change in an object, and which deletions they refuse.
+"""What a resource manager's webhooks change in an object, and which deletions they refuse.
 
-Calls the handlers that a resource manager serves, for the webhooks that the cluster registers, with
-the configuration of the running resource manager, or default settings if it cannot be read.
+Calls the resource manager's handlers for the webhooks that the cluster registers, with the
+configuration of the running resource manager, or default settings if that cannot be read.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -47,7 +47,7 @@ _LONGEST: Final = 120
 
 
 async def explain(asked: Asked, reader: Reader) -> Part:
-    """Return what each registered webhook changes in an object, and whether it may be deleted."""
+    """Return the changes of each registered webhook to an object, and whether it may be deleted."""
     namespace = asked.key.namespace
     found = await reader.find(NAMESPACE, Key("", namespace)) if namespace else None
     labels = labels_of(found) if found else None
@@ -67,7 +67,7 @@ async def explain(asked: Asked, reader: Reader) -> Part:
 async def _called(
     asked: Asked, operation: Operation, labels: Mapping[str, str] | None, reader: Reader
 ) -> dict[str, JsonObject]:
-    """Return the registrations of the webhooks that the API server calls for a request, by name."""
+    """Return, by name, the registered webhooks that the API server calls for a request."""
     kind = reviewed_kind(asked.gvk)
     if kind is None:
         return {}
@@ -88,7 +88,7 @@ async def _called(
 
 
 async def _as_created(asked: Asked, reader: Reader) -> JsonObject:
-    """Return the object as it was sent: a pod from the template of its controller, others as is."""
+    """Return the object as submitted: a pod from its controller's template, others unchanged."""
     if asked.gvk != POD:
         return asked.obj
     for reference in owner_references_of(asked.obj):
@@ -110,7 +110,7 @@ async def _as_created(asked: Asked, reader: Reader) -> JsonObject:
 async def _ask(
     asked: Asked, operation: Operation, settings: Webhooks, reader: Reader
 ) -> list[Explanation]:
-    """Return what all webhooks say about a request; none if the caller may not read enough."""
+    """Return the answers of all webhooks to a request; none if the caller may not read enough."""
     kind, namespace = reviewed_kind(asked.gvk), asked.key.namespace
     if kind is None:
         return []
@@ -124,12 +124,12 @@ async def _ask(
         operation=operation,
         old=None if operation == "CREATE" else asked.obj,
         namespace=namespace,
-        namespace_labels=None,  # the registered selector has selected the namespace already
+        namespace_labels=None,  # the registered selector has already selected the namespace
     )
     try:
         return await explanation.explain(question, found)
     except Forbidden as error:
-        reader.note(f"the webhooks cannot be asked: {error}")
+        reader.note(f"the webhooks cannot be evaluated: {error}")
         return []
 
 
@@ -147,7 +147,7 @@ def _changes(asked: Asked, found: Sequence[Explanation]) -> Iterator[Statement]:
                 topic=Topic.PROBLEM,
                 subject=f"webhook {_short(each)}",
                 text=f"refuses it: {each.because}",
-                advice="correct what the webhook refuses",
+                advice="correct the fields that the webhook rejects",
             )
 
 

@@ -1,4 +1,4 @@
-"""Why an object is not healthy, down to the container, its last log line and the last Event."""
+"""Why an object is unhealthy, down to the container, its last log line and the last Event."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -39,7 +39,7 @@ def _evidence(finding: Finding) -> Iterator[Evidence]:
 
 
 async def unhealthy(identity: Identity, reader: Reader) -> Statement | None:
-    """Return why an object is not healthy; None if it is, or if it may not be read."""
+    """Return why an object is unhealthy; None if it is healthy, or may not be read."""
     try:
         finding = await find(reader.client, identity)
     except Forbidden as error:
@@ -49,7 +49,7 @@ async def unhealthy(identity: Identity, reader: Reader) -> Statement | None:
 
 
 async def explain(asked: Asked, reader: Reader) -> Part:
-    """Return why an object is not healthy, if it is not."""
+    """Return why an object is unhealthy, if it is."""
     found = await unhealthy(Identity(asked.gvk, asked.key), reader)
     if found is None:
         return Part(sentence="is healthy")

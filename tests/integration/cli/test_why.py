@@ -280,7 +280,7 @@ async def test_without_rights_the_answer_says_what_is_missing_and_never_shows_a_
 
 
 async def test_a_mistake_ends_in_one_sentence(asker: Asker, world: World) -> None:
-    with pytest.raises(NothingToExplain, match="there is no ConfigMap lost in namespace"):
+    with pytest.raises(NothingToExplain, match="ConfigMap lost does not exist in namespace"):
         await asker.text("configmap/lost")
     with pytest.raises(UnknownWord, match='the API server has no kind "nonsense"'):
         await asker.text("nonsense/lost")
@@ -424,7 +424,7 @@ async def test_a_certificate_request_is_judged_by_the_rules_of_the_approver(
     manifest.write_text(dump(request))
 
     found = await asker.data(file=manifest)
-    assert found["answer"].endswith("is not decided")
+    assert found["answer"].endswith("is undecided")
     (wait,) = found["waitsFor"]
     assert wait["because"] == 'could not find node object with name "lost"'
     denied: JsonObject = {

@@ -36,7 +36,7 @@ AWS = GroupVersionKind("infrastructure.cluster.x-k8s.io", "v1beta2", "AWSCluster
             "awscluster.infrastructure.cluster.x-k8s.io",
             AWS,
             "the provider of AWSClusters",
-            "once it has deleted the infrastructure that it made",
+            "once it has deleted the infrastructure that it created",
         ),
         ("example.org/keep", CONFIG_MAP, "a controller that Pergola does not know", ""),
     ],
