@@ -130,7 +130,7 @@ def test_a_good_certificate_has_no_findings() -> None:
 
 def test_expiring_certificates_are_reported_in_time() -> None:
     (soon,) = trust(at=NOW + 21 * DAY)
-    assert soon.endswith("ends 2030-01-31 00:00 and should have been renewed")
+    assert soon.endswith("expires 2030-01-31 00:00 and should have been renewed")
     assert trust(at=NOW + 31 * DAY) == [
         "trusts only expired authorities, the last of which expired 2030-01-31 00:00",
         "is served with a certificate that expired 2030-01-31 00:00",
