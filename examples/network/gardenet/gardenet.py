@@ -1,4 +1,4 @@
-"""The network `gardenet`, in one file, as docs/tutorials/network-extension.md builds it."""
+"""A network extension in one file, as docs/tutorials/network-extension.md builds it."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -17,30 +17,30 @@ from pergola.providers.networking.plugin import NetworkPlugin, Plan, Rendered
 NODE: Final = "gardenet-node"
 CONFIG: Final = "gardenet-config"
 IMAGE: Final = "registry.k8s.io/e2e-test-images/agnhost:2.53"
-"""Stands in for the agent, since gardenet does not exist: it only says that it is well."""
+"""Stands in for the agent, because gardenet does not exist; it only reports that it is ready."""
 PORT: Final = 9199
 
 
 class Ipam(Value):
-    """Where pods get their addresses from."""
+    """How pods get their addresses."""
 
     cidr: str = "usePodCIDR"
-    """The range: `usePodCIDR` for that of the node, or a CIDR."""
+    """The range of addresses: a CIDR, or `usePodCIDR` for the pod range of the node."""
     type: str = "host-local"
-    """Who assigns them; only `host-local`."""
+    """The IPAM plugin; only `host-local` is supported."""
 
 
 class NetworkConfig(Value):
     """`providerConfig` of a Network of type gardenet."""
 
     gardenet_custom_config_field: str = ""
-    """What gardenet is made for."""
+    """A setting that only gardenet has."""
     ipam: Ipam = field(default_factory=Ipam)
-    """Where pods get their addresses from."""
+    """How pods get their addresses."""
 
 
 class Gardenet(NetworkPlugin[NetworkConfig]):
-    """Gives a Shoot the network gardenet."""
+    """Installs the network gardenet in a Shoot."""
 
     type = "gardenet"
     name = "networking-gardenet"
@@ -63,7 +63,7 @@ class Gardenet(NetworkPlugin[NetworkConfig]):
             )
 
     def render(self, plan: Plan[NetworkConfig]) -> Rendered:
-        """Return a ConfigMap, and the DaemonSet whose agents read it."""
+        """Return a ConfigMap, and the DaemonSet that reads it."""
         config = config_map(plan)
         return Rendered(shoot=[config, daemon_set(checksum_of(config))])
 
@@ -87,7 +87,7 @@ def config_map(plan: Plan[NetworkConfig]) -> JsonObject:
 def daemon_set(checksum: str) -> JsonObject:
     """Return the DaemonSet that runs an agent on each node."""
     labels = {"app": NODE, "gardener.cloud/role": "system-component"}
-    # Pods that need the network are kept off a node until this one is ready.
+    # Gardener keeps pods that need the network off a node until this pod is ready.
     critical = {**labels, "node.gardener.cloud/critical-component": "true"}
     template = {
         "metadata": {"labels": critical, "annotations": {"checksum/configmap-gardenet": checksum}},

@@ -131,7 +131,7 @@ MANIFESTS: Final = {
     "how-to/gardenlets.md: The first gardenlet of a Seed",
     "reference/aws-networks.md: AWSClusters on existing networks",
     "reference/cluster-api.md: From a network to a Cluster",
-    "tutorials/network-extension.md: A network extension from nothing",
+    "tutorials/network-extension.md: A network extension from scratch",
 }
 """Blocks that tests/integration/docs/test_documented_manifests.py sends to an API server."""
 
