@@ -15,9 +15,10 @@ import orjson
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.kube.discovery import Discovery, Resource
 from pergola.kube.errors import ApiError, NotFound, UnknownKind
+from pergola.kube.guards import Guard, Permission
 from pergola.kube.kubeconfig import ClusterConfig
 from pergola.kube.selectors import SelectorError
-from pergola.kube.transport import Observer, Permission, Transport, unobserved
+from pergola.kube.transport import Observer, Transport, unobserved
 
 PAGE: Final = 500
 _MERGE_PATCH: Final = "application/merge-patch+json"
@@ -47,7 +48,7 @@ class Client:
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
-        self._permission: Permission | None = None
+        self._guard: Guard | None = None
         self.discovery = Discovery(self.get_raw, now=_monotonic)
 
     @classmethod
@@ -85,15 +86,17 @@ class Client:
         """Close all connections for good; later requests fail."""
         await self._transport.close()
 
-    def guarded(self, permission: Permission) -> Self:
+    def guarded(self, permission: Permission, *, within: float | None = None) -> Self:
         """Return this client with a guard on its writes: the same connections and discovery.
 
         Args:
-            permission: called right before each write is sent; its exceptions reach the caller.
+            permission: called right before each write leaves; its exceptions reach the caller.
                 Reads do not need it.
+            within: seconds after the permission within which the server carries out a write or
+                refuses it, at the price of a round trip; None for no limit. See `Guard`.
         """
         client = copy.copy(self)
-        client._permission = permission  # noqa: SLF001 - of the same class
+        client._guard = Guard(permission, within)  # noqa: SLF001 - of the same class
         return client
 
     @property
@@ -310,7 +313,7 @@ class Client:
                 body=body,
                 content_type=content_type,
                 accept=accept,
-                permission=None if method == "GET" else self._permission,
+                guard=None if method == "GET" else self._guard,
             )
         except NotFound as error:
             if not is_missing_kind(error):

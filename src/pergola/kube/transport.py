@@ -9,7 +9,7 @@ import io
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import aiohttp
 import orjson
@@ -18,6 +18,7 @@ from yarl import URL
 from pergola import tracing
 from pergola.kube.connections import DEAD_PEER_SECONDS, Connections
 from pergola.kube.errors import ApiError, TooManyRequests, Unauthorized, Unreachable, api_error
+from pergola.kube.guards import Guard, GuardedBody
 from pergola.kube.kubeconfig import ClusterConfig, ssl_context
 from pergola.kube.throttle import Throttle
 
@@ -31,8 +32,7 @@ Observer = Callable[[str, str, str, float], None]
 """An observer of answers: method, code (or `<error>`), host, seconds."""
 
 
-Permission = Callable[[], None]
-"""A function that is called right before a request is sent, and raises to prevent it."""
+_Payload: TypeAlias = bytes | io.BytesIO | GuardedBody | None
 
 
 class _Answer(NamedTuple):
@@ -86,17 +86,23 @@ class Transport:
         body: bytes | None = None,
         content_type: str = "application/json",
         accept: str = "application/json",
-        permission: Permission | None = None,
+        guard: Guard | None = None,
     ) -> bytes:
         """Send one request and read its whole answer.
 
         Retries after a wait if the server is overloaded, and once with fresh credentials if it
-        rejects ours. Each attempt requires `permission` again.
+        rejects ours.
+
+        Args:
+            guard: of a request with a body; asked before each attempt. What it raises reaches the
+                caller.
 
         Raises:
             ApiError: the server refused.
             Unreachable: the server did not answer.
         """
+        if guard is not None and guard.within is not None:
+            query = {**(query or {}), "timeout": f"{guard.within:g}s"}
         url = self._url(path, query)
         headers = {"Accept": accept}
         if body is not None:
@@ -104,7 +110,7 @@ class Transport:
         throttled, rejected = 0, False
         while True:
             try:
-                return await self._send(method, url, headers, body, permission)
+                return await self._send(method, url, headers, _payload(body, guard))
             except TooManyRequests as error:
                 throttled += 1
                 if throttled == _ATTEMPTS_WHEN_THROTTLED:
@@ -163,8 +169,7 @@ class Transport:
         method: str,
         url: URL,
         headers: dict[str, str],
-        body: bytes | None,
-        permission: Permission | None,
+        body: _Payload,
     ) -> bytes:
         if self._throttle is not None:
             await self._throttle.wait()
@@ -172,8 +177,6 @@ class Transport:
         code = "<error>"
         try:
             credentials = await self._headers()
-            if permission is not None:
-                permission()
             with tracing.api_request(method, url.path, self._host) as span:
                 own = {**headers, **credentials, **tracing.headers()}
                 answer = await self._exchange(method, url, own, body)
@@ -183,12 +186,14 @@ class Transport:
                 raise _error(answer.status, answer.body, answer.retry_after)
             return answer.body
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            if isinstance(body, GuardedBody) and body.refusal is not None:
+                raise body.refusal from None
             raise Unreachable(self._failure(error)) from error
         finally:
             self._observe(method, code, self._host, asyncio.get_running_loop().time() - began)
 
     async def _exchange(
-        self, method: str, url: URL, headers: dict[str, str], body: bytes | None
+        self, method: str, url: URL, headers: dict[str, str], body: _Payload
     ) -> "_Answer":
         async with (
             # Not aiohttp's timeout: when nested, it loses a cancellation that arrives at the moment
@@ -197,7 +202,12 @@ class Transport:
             asyncio.timeout(self._timeout),
             self._connections.session() as session,
             session.request(
-                method, url, headers=headers, data=_payload(body), server_hostname=self._server_name
+                method,
+                url,
+                headers=headers,
+                data=body,
+                expect100=isinstance(body, GuardedBody) and body.is_limited,
+                server_hostname=self._server_name,
             ) as response,
         ):
             retry_after = response.headers.get("Retry-After")
@@ -237,8 +247,10 @@ class Transport:
         return f"cannot reach {self._base}: {str(error) or type(error).__name__}"
 
 
-def _payload(body: bytes | None) -> bytes | io.BytesIO | None:
+def _payload(body: bytes | None, guard: Guard | None) -> _Payload:
     """Return the body as aiohttp expects it: it warns about large ones that are not streamed."""
+    if body is not None and guard is not None:
+        return GuardedBody(body, guard)
     return io.BytesIO(body) if body is not None and len(body) > _SENT_AT_ONCE else body
 
 

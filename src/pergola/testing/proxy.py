@@ -42,6 +42,8 @@ class CuttableProxy:
         self._refuses = False
         self._flowing = asyncio.Event()
         self._flowing.set()
+        self._answered = asyncio.Event()
+        self._answered.set()
         self._listener: socket.socket | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._connections: set[asyncio.Task[None]] = set()
@@ -98,6 +100,10 @@ class CuttableProxy:
         """Resume traffic, including the bytes that waited."""
         self._flowing.set()
 
+    def hold_back(self) -> None:
+        """Hold back what the client sends from now on until the server sends something."""
+        self._answered.clear()
+
     def refuse(self) -> None:
         """Reset every new connection at once; open ones stay."""
         self._refuses = True
@@ -136,8 +142,8 @@ class CuttableProxy:
 
     async def _carry_both(self, client: socket.socket, server: socket.socket) -> None:
         ways = [
-            self._start(self._carry(client, server)),
-            self._start(self._carry(server, client)),
+            self._start(self._carry_requests(client, server)),
+            self._start(self._carry_answers(server, client)),
         ]
         try:
             await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
@@ -146,12 +152,21 @@ class CuttableProxy:
                 way.cancel()
             await asyncio.gather(*ways, return_exceptions=True)
 
-    async def _carry(self, source: socket.socket, sink: socket.socket) -> None:
+    async def _carry_requests(self, client: socket.socket, server: socket.socket) -> None:
         loop = asyncio.get_running_loop()
         with suppress(OSError):
-            while data := await loop.sock_recv(source, _CHUNK):
+            while data := await loop.sock_recv(client, _CHUNK):
                 await self._flowing.wait()
-                await loop.sock_sendall(sink, data)
+                await self._answered.wait()
+                await loop.sock_sendall(server, data)
+
+    async def _carry_answers(self, server: socket.socket, client: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        with suppress(OSError):
+            while data := await loop.sock_recv(server, _CHUNK):
+                await self._flowing.wait()
+                self._answered.set()
+                await loop.sock_sendall(client, data)
 
     def _start(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)

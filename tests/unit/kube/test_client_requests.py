@@ -15,8 +15,9 @@ from pergola.api.kinds import CONFIG_MAP, NAMESPACE
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.kube.client import Client
 from pergola.kube.errors import InvalidKey
+from pergola.kube.guards import Guard
 from pergola.kube.selectors import SelectorError
-from pergola.kube.transport import Permission, Transport
+from pergola.kube.transport import Transport
 from pergola.kube.watch import watch
 
 T = TypeVar("T")
@@ -62,7 +63,7 @@ class RecordingTransport(Transport):
         body: bytes | None = None,
         content_type: str = "application/json",
         accept: str = "application/json",
-        permission: Permission | None = None,
+        guard: Guard | None = None,
     ) -> bytes:
         if path == "/api/v1":
             return SERVED

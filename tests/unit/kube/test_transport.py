@@ -28,6 +28,7 @@ from pergola.kube.errors import (
     UnknownKind,
     Unreachable,
 )
+from pergola.kube.guards import Guard
 from pergola.kube.throttle import Throttle
 from pergola.kube.transport import Transport
 from pergola.testing.cluster_config import cluster_config
@@ -88,9 +89,9 @@ class Player:
 
 
 @asynccontextmanager
-async def playing(*answers: Answer) -> AsyncIterator[Player]:
+async def playing(*answers: Answer, kind: type[Player] = Player) -> AsyncIterator[Player]:
     """Run a server with these answers."""
-    player = Player(*answers)
+    player = kind(*answers)
     server = test_utils.RawTestServer(player, handler_cancellation=True)
     await server.start_server()
     player.url = str(server.make_url("")).rstrip("/")
@@ -168,9 +169,36 @@ async def test_each_attempt_requires_permission_right_before_it_is_sent() -> Non
 
     async with playing(BUSY, OK) as player, transport_to(player) as transport:
         with pytest.raises(LookupError):
-            await transport.request("PUT", "/x", body=b"{}", permission=permission)
+            await transport.request("PUT", "/x", body=b"{}", guard=Guard(permission))
     assert asked == [0, 1]
     assert len(player.asked) == 1
+
+
+async def test_a_write_with_a_deadline_waits_for_the_server_before_it_asks_for_permission() -> None:
+    reading = asyncio.Event()
+
+    class Reader(Player):
+        async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
+            assert request.query["timeout"] == "15s"
+            reading.set()
+            await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            return await super().__call__(request)
+
+    async with playing(OK, kind=Reader) as player, transport_to(player) as transport:
+        guard = Guard(lambda: None if reading.is_set() else pytest.fail("asked too early"), 15.0)
+        assert await transport.request("POST", "/x", body=b"content", guard=guard) == OK.body
+    assert [asked.body for asked in player.asked] == [b"content"]
+
+
+async def test_a_server_may_refuse_a_write_before_it_reads_the_body() -> None:
+    class Refusing(Player):
+        async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
+            return web.Response(status=403, body=b"{}")
+
+    async with playing(OK, kind=Refusing) as player, transport_to(player) as transport:
+        guard = Guard(lambda: pytest.fail("nothing asked for the body"), 15.0)
+        with pytest.raises(Forbidden):
+            await transport.request("POST", "/x", body=b"content", guard=guard)
 
 
 async def test_a_busy_server_s_retry_after_is_honoured() -> None:

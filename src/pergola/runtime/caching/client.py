@@ -6,9 +6,9 @@ from typing import Self
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
+from pergola.kube.guards import Permission
 from pergola.kube.selectors import matches, parse_selector
 from pergola.kube.states import States
-from pergola.kube.transport import Permission
 from pergola.runtime.caching.packed import metadata_part
 from pergola.runtime.caching.replica import Replica
 
@@ -34,9 +34,10 @@ class CachingClient(Client):
         """The client that sends a request for every read."""
         return self._live
 
-    def guarded(self, permission: Permission) -> Self:
+    def guarded(self, permission: Permission, *, within: float | None = None) -> Self:
         """Return this client with a guard on its writes."""
-        return type(self)(self._live.guarded(permission), self._replicas.values())
+        live = self._live.guarded(permission, within=within)
+        return type(self)(live, self._replicas.values())
 
     def follow(self, gvk: GroupVersionKind, key: Key) -> States | None:
         """Return the states of an object as its replica receives them; None without a replica."""

@@ -8,8 +8,6 @@ from typing import Final
 _PREFIX: Final = "alpha.sharding.timebertt.dev/"
 RING_LABEL: Final = f"{_PREFIX}controllerring"
 """The label of a shard's Lease; its value is the name of the ring."""
-LONGEST_RING_NAME: Final = 63
-"""How long the part of a label after the slash may be."""
 
 
 class Assignment(Enum):

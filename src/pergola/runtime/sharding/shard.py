@@ -24,7 +24,7 @@ _UNIQUE: Final = 8
 
 
 class LostShard(LostLeadership):
-    """This replica does not hold its Lease any more, so all of its work must stop."""
+    """This replica has lost its Lease: all of its work must stop."""
 
 
 class Shard:
@@ -42,6 +42,7 @@ class Shard:
     def __init__(self, client: LeaseClient, options: ShardLease, *, name: str = "") -> None:
         self.share = Share(options.ring, name or shard_name())
         self._flights: list[Flights[Any]] = []
+        self._lease_duration = options.lease_duration
         self._lease = LeaderElection(
             client,
             options.namespace,
@@ -55,8 +56,12 @@ class Shard:
         )
 
     def guarded(self, client: Client) -> Client:
-        """Return a client whose writes are sent only while the shard holds its Lease."""
-        return client.guarded(self._lease.check)
+        """Return a client whose writes take effect before another shard may have the objects.
+
+        A write leaves before the renew deadline, and the server carries it out within the duration
+        of a Lease or never; the sharder waits for two of them.
+        """
+        return client.guarded(self._lease.check, within=self._lease_duration)
 
     def flights(self, is_here: Callable[[K], bool]) -> Flights[K]:
         """Return the record of what is worked on, which the end of the shard waits for."""

@@ -1,6 +1,7 @@
 import asyncio
 import re
 from collections.abc import Awaitable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,7 +9,10 @@ import pytest
 from pergola.api.kinds import CONFIG_MAP, LEASE
 from pergola.api.objects import JsonObject, Key
 from pergola.kube.client import Client
+from pergola.kube.errors import ApiError
+from pergola.kube.kubeconfig import load
 from pergola.runtime.process.leader_election import LeaderElection, LostLeadership
+from pergola.testing.proxy import CuttableProxy
 from pergola.testing.waiting import PATIENCE
 from pergola.testing.world import config_map
 
@@ -103,11 +107,12 @@ async def test_a_leader_whose_lease_is_taken_from_it_ends(
     assert (await spec(cluster_client, namespace))["holderIdentity"] == "usurper"
 
 
+@pytest.mark.parametrize("within", [None, 30.0])
 async def test_no_write_leaves_a_replica_that_does_not_lead_any_more(
-    cluster_client: Client, namespace: str
+    cluster_client: Client, namespace: str, within: float | None
 ) -> None:
     election = candidate(cluster_client, namespace, "a")
-    guarded = cluster_client.guarded(election.check)
+    guarded = cluster_client.guarded(election.check, within=within)
     written, refused = config_map("written", namespace), config_map("refused", namespace)
     await election.acquire()
     stored = await guarded.create(written)
@@ -126,3 +131,20 @@ async def test_no_write_leaves_a_replica_that_does_not_lead_any_more(
 
     assert await guarded.get(CONFIG_MAP, Key.of(written)) == stored
     assert await guarded.list(CONFIG_MAP, namespace, fields="metadata.name=refused") == []
+
+
+async def test_a_write_that_a_paused_process_sends_too_late_is_never_carried_out(
+    kubeconfig: Path, cluster_client: Client, namespace: str
+) -> None:
+    late = config_map("late", namespace)
+    async with (
+        CuttableProxy(load(kubeconfig)) as proxy,
+        Client.connect(proxy.config) as client,
+        asyncio.timeout(PATIENCE),
+    ):
+        # The body leaves after the server has given up, as from a process that was paused there.
+        guarded = client.guarded(proxy.hold_back, within=1.0)
+        with pytest.raises(ApiError, match="timeout"):
+            await guarded.create(late)
+
+    assert await cluster_client.find(CONFIG_MAP, Key.of(late)) is None

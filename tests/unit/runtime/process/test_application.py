@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 
 import aiohttp
 import pytest
+from aiohttp import test_utils, web
 
 from pergola.api.kinds import CONFIG_MAP
 from pergola.api.objects import GroupVersionKind, Key
@@ -219,12 +220,21 @@ async def served(gvk: GroupVersionKind) -> Resource:
     return Resource(gvk, "configmaps", namespaced=True)
 
 
-async def test_with_leader_election_nothing_is_written_before_this_process_leads(
-    client: Client,
-) -> None:
+async def test_with_leader_election_nothing_is_written_before_this_process_leads() -> None:
     election = Election(namespace="garden", name="test")
-    app = Application(client, ProcessOptions(health=None, metrics=None, election=election))
-    client.discovery.resource = served  # type: ignore[method-assign]
-    guarded = app.guarded(client)
-    with pytest.raises(LostLeadership, match="garden/test"):
-        await guarded.patch(CONFIG_MAP, Key("garden", "x"), {})
+    written: list[str] = []
+
+    async def write(request: web.BaseRequest) -> web.Response:
+        written.append(request.path)
+        return web.json_response({})
+
+    server = test_utils.RawTestServer(write)
+    await server.start_server()
+    config = cluster_config(str(server.make_url("")))
+    async with server, Client.connect(config) as client:
+        app = Application(client, ProcessOptions(health=None, metrics=None, election=election))
+        client.discovery.resource = served  # type: ignore[method-assign]
+        guarded = app.guarded(client)
+        with pytest.raises(LostLeadership, match="garden/test"):
+            await guarded.patch(CONFIG_MAP, Key("garden", "x"), {})
+    assert written == []

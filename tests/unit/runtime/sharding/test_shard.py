@@ -10,7 +10,7 @@ from pergola.api.kinds import LEASE
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound, Unreachable
-from pergola.kube.transport import Permission
+from pergola.kube.guards import Permission
 from pergola.runtime.clock import monotonic
 from pergola.runtime.controlling.controller import DONE, Outcome
 from pergola.runtime.process.leader_election import LostLeadership
@@ -87,10 +87,11 @@ class Guarded(Client):
 
     def __init__(self) -> None:
         self.permission: Permission = lambda: None
+        self.within: float | None = None
 
-    def guarded(self, permission: Permission) -> "Guarded":
+    def guarded(self, permission: Permission, *, within: float | None = None) -> "Guarded":
         guarded = Guarded()
-        guarded.permission = permission
+        guarded.permission, guarded.within = permission, within
         return guarded
 
 
