@@ -20,6 +20,13 @@ garden
 {{- end -}}
 {{- end -}}
 
+{{/* The ring of which every replica is a shard. A Garden has too few resources for one. */}}
+{{- define "extension.ring" -}}
+{{- if ne (toString .Values.gardener.runtimeCluster.enabled) "true" -}}
+{{ .Values.sharding.controllerRing }}
+{{- end -}}
+{{- end -}}
+
 {{/* The label that Prometheus gives the metrics: the name of the Service of the ServiceMonitor. */}}
 {{- define "extension.job" -}}
 {{ .Chart.Name }}-metrics

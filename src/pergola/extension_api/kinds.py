@@ -65,3 +65,6 @@ EXTENSION_KINDS: Final = frozenset(
     }
 )
 """The kinds that an extension can be registered for."""
+
+CLUSTER_SCOPED: Final = frozenset({"BackupBucket", "BackupEntry"})
+"""Those of them that have no namespace."""

@@ -54,7 +54,8 @@ async def serve(config: ClusterConfig, actuators: Sequence[Actuator], options: O
         garden = Garden(client)
         webhooks = admission(garden, actuators, options, metrics)
         known = garden.unit()
-        process = options.process(component_of(actuators[0]))
+        # It reconciles nothing: the sharder must not give it anything.
+        process = replace(options, controller_ring="").process(component_of(actuators[0]))
         await Application(client, process, metrics=metrics).serve(
             parts=[known], webhooks=_Informed(webhooks, known)
         )

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-from msgspec import Meta
+from msgspec import Meta, field
 
+from pergola.api.component_config.sharding import Sharding
+from pergola.api.core_v1_validation import is_dns_label
 from pergola.api.objects import GroupVersionKind, JsonObject, JsonValue
 from pergola.api.schema.declare import Value
 from pergola.api.schema.duration import Duration
@@ -35,6 +37,8 @@ class ExtensionOptions(Value):
     """The name of their Lease; `<extension>-leader-election` if empty."""
     leader_election_namespace: str = ""
     """The namespace of their Lease; that of the process if empty."""
+    sharding: Sharding = field(default_factory=Sharding)
+    """Replicas that share the resources of a ring."""
     metrics_bind_address: str = ":8080"
     """`host:port` of /metrics; `0` for no endpoint."""
     health_bind_address: str = ":8081"
@@ -100,6 +104,11 @@ def options_from(file: Path | None, given: Mapping[str, JsonValue], namespace: s
         raise StartError(f"{findings}{where}") from None
     if chosen.heartbeat_renew_interval_seconds <= 0:
         raise StartError("--heartbeat-renew-interval-seconds must be greater than 0")
+    if chosen.sharding.controller_ring and not is_dns_label(chosen.sharding.controller_ring):
+        raise StartError(
+            "--sharding-controller-ring must be the name of a ControllerRing, with at most 63 "
+            "characters"
+        )
     return _options(chosen, namespace)
 
 
@@ -149,6 +158,7 @@ def _options(chosen: ExtensionOptions, namespace: str) -> Options:
         leader_election_id=chosen.leader_election_id,
         metrics_bind_address=chosen.metrics_bind_address,
         health_bind_address=chosen.health_bind_address,
+        controller_ring=chosen.sharding.controller_ring,
         controllers=tuple(chosen.controllers),
         disable_controllers=tuple(chosen.disable_controllers),
         heartbeat_namespace=chosen.heartbeat_namespace or namespace,

@@ -7,11 +7,13 @@ from typing import Final
 
 from pergola import __version__
 from pergola.admission.webhook import Webhook
+from pergola.extension_api.kinds import CLUSTER_SCOPED
 from pergola.extensions.actuator import Actuator
 from pergola.extensions.health_checks import Settings as HealthSettings
 from pergola.extensions.health_checks import health_controller
 from pergola.extensions.heartbeat import RENEW_SECONDS, Heartbeat
 from pergola.extensions.lifecycle import Settings, extension_controller
+from pergola.extensions.sharing import Sharing
 from pergola.extensions.webhooks.declare import enabled, side_by_side
 from pergola.extensions.webhooks.serving import ExtensionWebhooks
 from pergola.extensions.webhooks.settings import WebhookSettings
@@ -22,7 +24,14 @@ from pergola.runtime.logging import get_logger
 from pergola.runtime.metrics import Metrics
 from pergola.runtime.process import application
 from pergola.runtime.process.application import Application
-from pergola.runtime.process.options import Election, ProcessOptions, StartError, parse_address
+from pergola.runtime.process.options import (
+    Election,
+    ProcessOptions,
+    ShardLease,
+    StartError,
+    parse_address,
+)
+from pergola.runtime.sharding.scope import EVERYTHING, Scope
 
 log = get_logger("extension")
 
@@ -40,6 +49,7 @@ class Options:
         leader_election_id: the name of the Lease; `<extension>-leader-election` if empty.
         metrics_bind_address: `host:port` or `:port`; `0` for no endpoint.
         health_bind_address: the same for the probes.
+        controller_ring: of which every replica is a shard; empty if the leader works alone.
         controllers: the names of those that run; all if empty.
         disable_controllers: the names of those that do not.
         heartbeat_namespace: the namespace of the heartbeat's Lease; empty for no heartbeat.
@@ -54,6 +64,7 @@ class Options:
     leader_election_id: str = ""
     metrics_bind_address: str = ":8080"
     health_bind_address: str = ":8081"
+    controller_ring: str = ""
     controllers: tuple[str, ...] = ()
     disable_controllers: tuple[str, ...] = ()
     heartbeat_namespace: str = ""
@@ -67,8 +78,13 @@ class Options:
             name: of the extension; the Lease is named after it unless the options name one.
 
         Raises:
-            StartError: an address is not valid.
+            StartError: an address is not valid, or a shard has no namespace for its Lease.
         """
+        if self.controller_ring and not self.leader_election_namespace:
+            raise StartError(
+                "sharding.controllerRing needs the leader election, since a leader runs the rest, "
+                "and its namespace: --leader-election-namespace"
+            )
         election = Election(
             namespace=self.leader_election_namespace,
             name=self.leader_election_id or f"{name}-leader-election",
@@ -77,6 +93,9 @@ class Options:
             health=parse_address(self.health_bind_address, "--health-bind-address"),
             metrics=parse_address(self.metrics_bind_address, "--metrics-bind-address"),
             election=election if self.leader_election_namespace else None,
+            sharding=ShardLease(ring=self.controller_ring, namespace=election.namespace)
+            if self.controller_ring
+            else None,
         )
 
 
@@ -101,9 +120,14 @@ async def serve(config: ClusterConfig, actuators: Sequence[Actuator], options: O
     metrics = Metrics()
     async with Client.connect(config, observe=metrics.client_request) as client:
         app = Application(client, options.process(actuators[0].name), metrics=metrics)
-        units = assemble(app.guarded(client), actuators, options, metrics)
-        webhooks = _webhooks(client, actuators, options, metrics)
-        await app.serve(webhooks=webhooks, leading=chosen(units, options))
+        sharing = Sharing(app.guarded_share(client), app.shard, metrics) if app.shard else None
+        units = assemble(app.guarded(client), actuators, options, metrics, sharing)
+        on = chosen(units, options)
+        await app.serve(
+            webhooks=_webhooks(client, actuators, options, metrics),
+            sharing=sharing.chosen(on) if sharing else (),
+            leading=[unit for unit in on if not sharing or unit not in sharing.units],
+        )
 
 
 def _webhooks(
@@ -151,24 +175,53 @@ def _register_in_shoots(
 
 
 def assemble(
-    client: Client, actuators: Sequence[Actuator], options: Options, metrics: Metrics
+    client: Client,
+    actuators: Sequence[Actuator],
+    options: Options,
+    metrics: Metrics,
+    sharing: Sharing | None = None,
 ) -> list[Unit]:
-    """Return everything that the leader runs for some actuators."""
+    """Return everything that runs once for some actuators, or once for each resource of theirs.
+
+    Args:
+        client: of what runs once.
+        sharing: what replicas share; None if the leader works on all resources.
+    """
     units: list[Unit] = []
     for actuator, name in zip(actuators, controller_names(actuators), strict=True):
         actuator.measure(metrics)
-        units.append(
-            extension_controller(client, actuator, options.lifecycle, name=name, metrics=metrics)
-        )
-        if checks := actuator.health_checks():
-            settings = replace(options.health_checks, classes=options.lifecycle.classes)
-            unit = health_controller(
-                client, actuator.gvk(), actuator.type, checks, settings, metrics=metrics
-            )
-            unit.name = f"{name}-healthcheck"
-            units.append(unit)
+        if sharing and actuator.kind not in CLUSTER_SCOPED:
+            scope = sharing.scope(actuator.gvk())
+            found = _controllers(sharing.client, actuator, name, options, metrics, scope)
+            sharing.units += found
+        else:
+            found = _controllers(client, actuator, name, options, metrics)
+        units += found
     if options.heartbeat_namespace:
         units.append(_heartbeats(client, actuators, options))
+    return units
+
+
+def _controllers(
+    client: Client,
+    actuator: Actuator,
+    name: str,
+    options: Options,
+    metrics: Metrics,
+    scope: Scope = EVERYTHING,
+) -> list[Unit]:
+    units = [
+        extension_controller(
+            client, actuator, options.lifecycle, name=name, metrics=metrics, scope=scope
+        )
+    ]
+    if checks := actuator.health_checks():
+        settings = replace(options.health_checks, classes=options.lifecycle.classes)
+        unit = health_controller(
+            client, actuator.gvk(), actuator.type, checks, settings, metrics=metrics, scope=scope
+        )
+        unit.name = f"{name}-healthcheck"
+        units.append(unit)
     return units
 
 

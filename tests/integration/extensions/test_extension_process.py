@@ -12,8 +12,9 @@ import orjson
 import pytest
 
 from pergola.api.kinds import LEASE, NAMESPACE
-from pergola.api.objects import GroupVersionKind, Key, map_at
+from pergola.api.objects import GroupVersionKind, Key, labels_of, map_at
 from pergola.extension_api.heartbeat import NAME as HEARTBEAT
+from pergola.runtime.sharding.ring import Share
 from pergola.testing.extension_site import ExtensionSite, operation
 from pergola.testing.ports import held_port
 from pergola.testing.waiting import PATIENCE, until
@@ -77,6 +78,11 @@ class Replica:
                     return self.lines[-1]
         raise AssertionError(f"it ended without {message!r}: {self.lines}")
 
+    async def shard(self) -> str:
+        """Return the name of the shard that the process is, when it has its Lease."""
+        line = await self.until_logged("became shard")
+        return str(line["lease"]).partition("/")[2]
+
 
 @asynccontextmanager
 async def replica(
@@ -124,6 +130,33 @@ async def test_one_file_and_one_command_are_an_extension(
         await site.until_gone()
         one.process.terminate()
         assert await asyncio.wait_for(one.process.wait(), 60) == 0
+
+
+async def test_a_resource_moves_between_replicas_that_are_shards(
+    kubeconfig: Path, site: ExtensionSite, file: Path
+) -> None:
+    share = Share(f"ring-{site.key.name}", "")
+    command = (f"{file}:Gardenet", "--sharding-controller-ring", share.ring)
+
+    async def is_done_by(replica: str) -> None:
+        await site.until(lambda obj: map_at(obj, "status", "providerStatus") == {"by": replica})
+
+    async with (
+        replica(kubeconfig, site, *command, name="a", elected=True) as one,
+        replica(kubeconfig, site, *command, name="b", elected=True) as other,
+    ):
+        first, second = await one.shard(), await other.shard()
+        await site.create("reconcile")
+        await site.edit({"metadata": {"labels": {share.shard_label: first}}})
+        await is_done_by("a")
+
+        await site.edit({"metadata": {"labels": {share.drain_label: "true"}}})
+        given_up = await site.until(lambda obj: share.shard_label not in labels_of(obj))
+        assert share.drain_label not in labels_of(given_up)
+
+        await site.annotate("reconcile")
+        await site.edit({"metadata": {"labels": {share.shard_label: second}}})
+        await is_done_by("b")
 
 
 MUTATOR = """

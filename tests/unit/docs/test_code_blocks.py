@@ -117,6 +117,7 @@ OF_A_GARDEN: Final = (
 """Fields of a Garden."""
 VALUES: Final = {
     "how-to/operating-pergola.md: Alerts and dashboards": [*FAMILIES],
+    "how-to/sharding.md: Extensions": ["networking-calico", "networking-cilium", "extension-aws"],
     "how-to/sharding.md: Switch it on": ["resource-manager"],
     "how-to/tracing.md: Tracing": ["operator", "resource-manager", "dashboard", "infra-manager"],
     "reference/cluster-api.md: The annotation cannot be removed": ["infra-manager"],

@@ -7,6 +7,7 @@ from typing import Final
 import pytest
 
 from pergola.api.objects import JsonObject, map_at, maps_at, name_of
+from pergola.extension_api.kinds import CLUSTER_SCOPED
 from pergola.extensions.installation import (
     Installation,
     installation_documents,
@@ -113,6 +114,27 @@ def test_charts_of_networks_grant_what_the_sdk_does(chart: str) -> None:
     rules = maps_at(rendered(chart)["ClusterRole"], "rules")
 
     assert granted(rules) == granted(permissions(installation(chart)))
+
+
+@pytest.mark.parametrize("chart", EXTENSIONS)
+def test_a_ring_has_all_kinds_with_a_namespace_and_its_sharder_may_label_them(chart: str) -> None:
+    values: JsonObject = {"sharding": {"controllerRing": "shared"}}
+    kinds = {actuator.kind for actuator in load_actuators([EXTENSIONS[chart]])} - CLUSTER_SCOPED
+    resources = {f"{kind.lower()}s" for kind in kinds}
+
+    found = render(ROOT / "charts" / chart, values, namespace="extension")
+
+    [made] = [obj for obj in found if obj["kind"] == "ControllerRing"]
+    assert {each["resource"] for each in made["spec"]["resources"]} == resources
+    role = next(obj for obj in found if name_of(obj) == "sharding:controllerring:shared")
+    assert granted(role["rules"]) == {
+        ("extensions.gardener.cloud", resource, verb, "")
+        for resource in resources
+        for verb in ("list", "patch")
+    }
+    [workload] = [obj for obj in found if obj["kind"] == "Deployment"]
+    [container] = map_at(workload, "spec", "template", "spec")["containers"]
+    assert "--sharding-controller-ring=shared" in container["args"]
 
 
 def test_in_a_runtime_cluster_the_aws_extension_serves_the_garden_and_watches_its_secrets() -> None:

@@ -8,7 +8,7 @@ from pergola.extensions.lifecycle import Settings
 from pergola.extensions.options import options_from
 from pergola.extensions.process import Options, chosen
 from pergola.runtime.controlling.unit import Unit
-from pergola.runtime.process.options import StartError, parse_address
+from pergola.runtime.process.options import ShardLease, StartError, parse_address
 
 UNITS = [Unit(name) for name in ("network", "network-healthcheck", "heartbeat")]
 
@@ -126,3 +126,23 @@ def test_an_unknown_controller_is_refused_with_the_known_ones() -> None:
 def test_a_heartbeat_without_an_interval_is_refused() -> None:
     with pytest.raises(StartError, match="--heartbeat-renew-interval-seconds must be greater"):
         options_from(None, {"heartbeatRenewIntervalSeconds": 0})
+
+
+def test_a_ring_makes_every_replica_a_shard(tmp_path: Path) -> None:
+    file = tmp_path / "options.yaml"
+    file.write_text("sharding:\n  controllerRing: networks\n")
+    options = options_from(file, {}, "extension-ns").process("networking-weft")
+    assert options.sharding == ShardLease(ring="networks", namespace="extension-ns")
+    assert options.election is not None
+
+
+@pytest.mark.parametrize(
+    ("ring", "namespace", "problem"),
+    [
+        ("Networks", "extension-ns", "must be the name of a ControllerRing"),
+        ("networks", "", "needs the leader election"),
+    ],
+)
+def test_a_ring_that_cannot_work_is_refused(ring: str, namespace: str, problem: str) -> None:
+    with pytest.raises(StartError, match=problem):
+        options_from(None, {"sharding": {"controllerRing": ring}}, namespace).process("weft")

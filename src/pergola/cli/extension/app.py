@@ -30,6 +30,7 @@ def run(
     extension_classes: Several = None,
     controllers: Several = None,
     disable_controllers: Several = None,
+    sharding_controller_ring: str | None = None,
     heartbeat_namespace: str | None = None,
     heartbeat_renew_interval_seconds: int | None = None,
     healthcheck_sync_period: str | None = None,
@@ -59,6 +60,8 @@ def run(
         The names of the controllers to run; all by default.
     disable_controllers
         The names of controllers not to run.
+    sharding_controller_ring
+        The ControllerRing of which every replica is a shard; none by default.
     heartbeat_namespace
         The namespace of the Lease gardener-extension-heartbeat.
     heartbeat_renew_interval_seconds
@@ -82,8 +85,10 @@ def run(
         gardener_version=gardener_version,
         self_hosted_shoot_cluster=self_hosted_shoot_cluster,
     )
+    ring = sharding_controller_ring
     options = process.options(
         {
+            "sharding": None if ring is None else {"controllerRing": ring},
             "maxConcurrentReconciles": max_concurrent_reconciles,
             "reconcileTimeout": reconcile_timeout,
             "ignoreOperationAnnotation": ignore_operation_annotation,

@@ -34,6 +34,7 @@ from pergola.runtime.clock import Clock, SystemClock
 from pergola.runtime.controlling.controller import DONE, Again, Outcome, ReconcileError, Workers
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
+from pergola.runtime.sharding.scope import EVERYTHING, Scope
 
 SHOOT: Final = "shoot"
 _AT_REST: Final = (OPERATION_MIGRATE, OPERATION_WAIT_FOR_STATE)
@@ -71,10 +72,15 @@ def health_controller(
     settings: Settings | None = None,
     *,
     metrics: Metrics,
+    scope: Scope = EVERYTHING,
     clock: Clock | None = None,
 ) -> Unit:
-    """Return the controller of a kind and type, with its caches."""
-    found = _Health(client, gvk, of_type, checks, settings or Settings(), metrics, clock)
+    """Return the controller of a kind and type, with its caches.
+
+    Args:
+        scope: the resources that this process works on.
+    """
+    found = _Health(client, gvk, of_type, checks, settings or Settings(), metrics, scope, clock)
     return Unit(caches=found.caches, controllers=[found.controller])
 
 
@@ -89,6 +95,7 @@ class _Health:
         checks: Sequence[HealthCheck],
         settings: Settings,
         metrics: Metrics,
+        scope: Scope,
         clock: Clock | None,
     ) -> None:
         self._client = client
@@ -100,12 +107,13 @@ class _Health:
         self._clock = clock or SystemClock()
         self.controller: Workers[Key] = Workers(
             f"health-check-{gvk.kind.lower()}-{of_type}",
-            self.reconcile,
+            scope.tracked(self.reconcile),
             workers=settings.max_concurrent,
             metrics=metrics,
             deadline=2 * settings.sync_period,
         )
-        self._objects = Cache(client, gvk, self._keep)
+        scope.repeat(self.controller.queue)
+        self._objects = Cache(client, gvk, self._keep, labels=scope.labels)
         self._clusters = Cache(client, CLUSTER, _cluster_state)
         self._resources = Cache(client, MANAGED_RESOURCE, self._keep_resource)
         self._neighbours = Index(self._objects, _namespace)

@@ -23,6 +23,7 @@ from pergola.runtime.clock import Clock, SystemClock
 from pergola.runtime.controlling.controller import Workers
 from pergola.runtime.controlling.unit import Unit, Watching
 from pergola.runtime.metrics import Metrics
+from pergola.runtime.sharding.scope import EVERYTHING, Scope
 
 _SPARE_SECONDS: Final = 60.0
 """The time of a run in addition to its actuator's, for reading and for writing the outcome."""
@@ -35,6 +36,7 @@ def extension_controller(
     *,
     name: str = "",
     metrics: Metrics,
+    scope: Scope = EVERYTHING,
     clock: Clock | None = None,
     random_source: random.Random | None = None,
 ) -> Unit:
@@ -42,17 +44,21 @@ def extension_controller(
 
     Args:
         name: of the controller; like the kind if empty.
+        scope: the resources that this process works on.
     """
     predicate = Predicate(actuator.type, settings.classes, settings.ignore_operation_annotation)
-    objects = Cache(client, actuator.gvk(), snapshot, random_source=random_source)
+    objects = Cache(
+        client, actuator.gvk(), snapshot, labels=scope.labels, random_source=random_source
+    )
     lifecycle = Lifecycle(client, actuator, settings, predicate, clock or SystemClock())
     controller = Workers(
         name or actuator.kind.lower(),
-        lifecycle.reconcile,
+        scope.tracked(lifecycle.reconcile),
         workers=settings.max_concurrent,
         metrics=metrics,
         deadline=settings.deadline + _SPARE_SECONDS,
     )
+    scope.repeat(controller.queue)
     beside: list[Watching] = []
     if settings.ignore_operation_annotation and actuator.protects_secret:
         beside.append(_watch_secrets(client, controller, predicate, objects, random_source))

@@ -1,0 +1,105 @@
+"""The objects of one kind that a process works on: all of them, or those of a shard.
+
+Controllers keep caches of their own, which may be ahead of the assignments that are watched here: a
+run that comes too early for that is repeated when the object has arrived.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeAlias
+
+from pergola.api.objects import GroupVersionKind, Key, labels_of
+from pergola.kube.client import Client
+from pergola.runtime.caching.cache import Cache, Change
+from pergola.runtime.controlling.controller import DONE, Outcome
+from pergola.runtime.controlling.queue import Queue
+from pergola.runtime.controlling.unit import Controller
+from pergola.runtime.controlling.watches import Events, Watch
+from pergola.runtime.metrics import Metrics
+from pergola.runtime.sharding.drain import WORKERS, drainer
+from pergola.runtime.sharding.ring import Assignment
+from pergola.runtime.sharding.shard import Shard
+
+Reconcile: TypeAlias = Callable[[Key], Awaitable[Outcome]]
+
+
+class Scope:
+    """All objects of a kind.
+
+    Attributes:
+        labels: the selector of watches; None for all objects.
+    """
+
+    labels: str | None = None
+
+    def tracked(self, reconcile: Reconcile) -> Reconcile:
+        """Return a reconciler that runs only for objects of the scope."""
+        return reconcile
+
+    def repeat(self, queue: Queue[Key]) -> None:
+        """Add objects to the queue of a reconciler whose runs came before they had arrived."""
+
+
+EVERYTHING: Final = Scope()
+
+
+class ShardScope(Scope):
+    """The objects of a kind that are assigned to a shard.
+
+    Args:
+        client: guarded by the Lease of the shard.
+
+    Attributes:
+        unit: watches the assignments, and gives up the objects that move.
+    """
+
+    def __init__(
+        self, client: Client, gvk: GroupVersionKind, shard: Shard, metrics: Metrics
+    ) -> None:
+        share = shard.share
+        self.labels = share.selector
+        self._flights = shard.flights(self._is_here)
+        self._early: set[Key] = set()
+        self._arrivals: Events[Key] = Events()
+        self._assignments = Cache(
+            client,
+            gvk,
+            lambda obj: share.assignment(labels_of(obj)),
+            labels=share.selector,
+            metadata_only=True,
+        )
+        self._assignments.subscribe(self._on_change)
+        self.unit = Controller(
+            f"drain-{gvk.kind.lower()}",
+            drainer(client, gvk, share, self._flights),
+            watches=[Watch(self._assignments, when=_is_draining)],
+            workers=WORKERS,
+            metrics=metrics,
+        )
+
+    def tracked(self, reconcile: Reconcile) -> Reconcile:
+        """Return a reconciler that runs only for objects of the shard, and is waited for."""
+        run = self._flights.tracked(reconcile)
+
+        async def run_here(key: Key) -> Outcome:
+            if self._is_here(key):
+                return await run(key)
+            self._early.add(key)
+            return DONE
+
+        return run_here
+
+    def repeat(self, queue: Queue[Key]) -> None:
+        """Add objects to the queue of a reconciler whose runs came before they had arrived."""
+        self._arrivals.subscribe(queue.add)
+
+    def _is_here(self, key: Key) -> bool:
+        return self._assignments.get(key) is Assignment.HERE
+
+    def _on_change(self, change: Change[Assignment]) -> None:
+        if change.new is Assignment.HERE and change.key in self._early:
+            self._early.discard(change.key)
+            self._arrivals.notify(change.key)
+
+
+def _is_draining(change: Change[Assignment]) -> bool:
+    return change.new is Assignment.DRAINING
