@@ -37,6 +37,7 @@ class Life:
         proxy: the URL of the proxy through which it reaches the virtual cluster.
         log: receives its log lines.
         known: the tasks, as `<flow>/<task>`, whose end does not kill it; None: it lives on.
+        fatal: the name of a task whose end kills it nevertheless.
         spared: how many other tasks may end before one kills it.
     """
 
@@ -45,6 +46,7 @@ class Life:
     proxy: str
     log: str
     known: tuple[str, ...] | None
+    fatal: str = ""
     spared: int = 0
 
     def reach(self, config: ClusterConfig) -> ClusterConfig:
@@ -60,6 +62,7 @@ class Executioner:
 
     def __init__(self, life: Life) -> None:
         self._known = None if life.known is None else set(life.known)
+        self._fatal = life.fatal
         self._spared = life.spared
         self._file = Path(life.log).open("a", encoding="utf-8", buffering=1)  # noqa: SIM115
 
@@ -69,7 +72,7 @@ class Executioner:
         for line in text.splitlines():
             event = orjson.loads(line)
             if event["msg"] == "task ended":
-                self._ended(f"{event['flow']}/{event['task']}", event["outcome"])
+                self._ended(event["flow"], event["task"], event["outcome"])
             elif event["msg"] == "task failed":
                 _say(failed=f"{event['flow']}/{event['task']}: {event['error']}")
         return written
@@ -77,16 +80,20 @@ class Executioner:
     def flush(self) -> None:
         """Do nothing: the file is flushed with each line."""
 
-    def _ended(self, boundary: str, outcome: str) -> None:
-        if outcome != "done" or self._known is None or boundary in self._known:
+    def _ended(self, flow: str, task: str, outcome: str) -> None:
+        if outcome != "done":
+            return
+        boundary = f"{flow}/{task}"
+        if task == self._fatal:
+            _die(boundary)
+        if self._known is None or boundary in self._known:
             return
         self._known.add(boundary)
         if self._spared:
             self._spared -= 1
             _say(spared_at=boundary)
         else:
-            _say(died_after=boundary)
-            os.kill(os.getpid(), signal.SIGKILL)
+            _die(boundary)
 
 
 def main() -> None:
@@ -115,6 +122,11 @@ def _live(life: Life) -> None:
         code = 0
     finally:
         os._exit(code)
+
+
+def _die(boundary: str) -> None:
+    _say(died_after=boundary)
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _say(**fields: object) -> None:

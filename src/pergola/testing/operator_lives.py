@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import AsyncGenerator, Awaitable
+from collections.abc import AsyncGenerator, Awaitable, Iterable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -51,16 +51,28 @@ class OperatorLives:
         reached = asyncio.ensure_future(goal)
         try:
             while not reached.done():
-                await self._live(reached, (*self.boundaries, *self._passed), every - 1)
+                known = (*self.boundaries, *self._passed)
+                await self._live(reached, {"known": known, "spared": every - 1})
             await reached
         finally:
             reached.cancel()
 
     async def undisturbed_until(self, goal: Awaitable[object]) -> None:
         """Start one operator, and kill it when a goal is reached."""
+        await self.killed_after((), goal)
+
+    async def killed_after(self, tasks: Iterable[str], goal: Awaitable[object]) -> None:
+        """Start operators, each of which dies after a task, and one more that reaches a goal.
+
+        That one is killed, too.
+
+        Args:
+            tasks: Their names.
+        """
         reached = asyncio.ensure_future(goal)
         try:
-            await self._live(reached, None, 0)
+            for task in (*tasks, ""):
+                await self._live(reached, {"known": None, "fatal": task})
             await reached
         finally:
             reached.cancel()
@@ -69,11 +81,9 @@ class OperatorLives:
         """Return the last lines of the operators' logs."""
         return "\n".join(self._log.read_text().splitlines()[-_MOST:])
 
-    async def _live(
-        self, reached: "asyncio.Future[object]", known: tuple[str, ...] | None, spared: int
-    ) -> None:
+    async def _live(self, reached: "asyncio.Future[object]", death: JsonObject) -> None:
         self.lives += 1
-        pid = await self._begin(known, spared)
+        pid = await self._begin(death)
         life = asyncio.create_task(self._follow())
         either: set[asyncio.Future[Any]] = {life, reached}
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
@@ -84,15 +94,14 @@ class OperatorLives:
         if status != -signal.SIGKILL:
             raise AssertionError(f"an operator ended with {status}:\n{self.log_tail()}")
 
-    async def _begin(self, known: tuple[str, ...] | None, spared: int) -> int:
+    async def _begin(self, death: JsonObject) -> int:
         assert self._process.stdin is not None
         life = {
             "config": self._config,
             "environment": self._site.operator_environment,
             "proxy": self._site.node.proxy,
             "log": str(self._log),
-            "known": known,
-            "spared": spared,
+            **death,
         }
         self._process.stdin.write(orjson.dumps(life) + b"\n")
         while "pid" not in (said := await self._said()):
