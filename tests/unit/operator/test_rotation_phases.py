@@ -233,3 +233,17 @@ def test_a_phase_has_the_age_of_the_step_that_led_to_it(phase: str, time: str) -
 
 def test_a_rotation_that_never_began_has_no_phase() -> None:
     assert phases_since(garden()) == {}
+
+
+@pytest.mark.parametrize(
+    ("times", "expected"),
+    [
+        ({"lastInitiationTime": AT}, ("Preparing", NOW)),
+        ({"lastInitiationTime": AT, "lastCompletionTime": BEFORE}, ("Preparing", NOW)),
+        ({"lastInitiationTime": BEFORE, "lastCompletionTime": AT}, ("Completed", NOW)),
+    ],
+)
+def test_passwords_are_prepared_until_all_seeds_have_them(
+    times: JsonObject, expected: tuple[str, datetime]
+) -> None:
+    assert phases_since(garden(observability=times)) == {"observability": expected}

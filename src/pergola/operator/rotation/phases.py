@@ -147,21 +147,30 @@ def rotation_of(garden: Garden) -> dict[str, Rotation | ObservabilityRotation]:
 
 
 def phases_since(garden: Garden) -> dict[str, tuple[str, datetime]]:
-    """Return the phase of each rotation of two steps, and since when it is in that phase."""
+    """Return the phase of each rotation, and since when it is in that phase.
+
+    The passwords of observability have one step: `Preparing` until all Seeds have the new ones.
+    """
     found: dict[str, tuple[str, datetime]] = {}
-    for part in _PHASED:
-        rotation = rotation_of(garden).get(part)
-        if not isinstance(rotation, Rotation):
-            continue
-        times = {
-            PREPARING: rotation.last_initiation_time,
-            PREPARED: rotation.last_initiation_finished_time,
-            COMPLETING: rotation.last_completion_triggered_time,
-            COMPLETED: rotation.last_completion_time,
-        }
-        if since := times.get(rotation.phase):
-            found[part] = rotation.phase, _time(since)
+    for part, rotation in rotation_of(garden).items():
+        phase, times = _phase(rotation), _times(rotation)
+        if isinstance(rotation, ObservabilityRotation):
+            phase = PREPARING if _is_running(rotation) else COMPLETED
+        if since := times.get(phase):
+            found[part] = phase, _time(since)
     return found
+
+
+def _times(rotation: Rotation | ObservabilityRotation) -> dict[str, str | None]:
+    """Return when a rotation entered each of its phases."""
+    times = {
+        PREPARING: rotation.last_initiation_time,
+        COMPLETED: rotation.last_completion_time,
+    }
+    if isinstance(rotation, Rotation):
+        times[PREPARED] = rotation.last_initiation_finished_time
+        times[COMPLETING] = rotation.last_completion_triggered_time
+    return times
 
 
 _PHASED: Final = (_CA, _ACCOUNT_KEY, _ETCD_KEY, _WORKLOAD_KEY)
