@@ -55,6 +55,7 @@ class Observed:
         prometheus: The verdict of the health queries; None if they found no problem.
         extras: The verdicts about conditions that the original does not have.
         once: Whether a ManagedResource counts for one condition only.
+        seconds: How long it took to observe what each condition is about.
     """
 
     resources: Mapping[Key, SeenResource] | Unable
@@ -65,6 +66,7 @@ class Observed:
     prometheus: Verdict = None
     extras: Mapping[str, Verdict] = field(default_factory=dict)
     once: bool = False
+    seconds: Mapping[str, float] = field(default_factory=dict)
 
     def items(self, condition: str) -> list[Item]:
         """Return the ManagedResources that a condition reports on; none if they are unknown."""

@@ -26,9 +26,18 @@ class CareMetrics:
             registry=registry,
         )
 
+        self._durations = Gauge(
+            "pergola_garden_check_seconds",
+            "How long it took at the last check to observe what a condition is about",
+            ["condition"],
+            registry=registry,
+        )
+
     def observe(self, observed: Observed) -> None:
         """Replace what the run before has found."""
         self._components.clear()
+        for condition, seconds in observed.seconds.items():
+            self._durations.labels(condition).set(seconds)
         for condition in CARE_CONDITIONS:
             for key, failure in observed.items(condition):
                 labels = (condition, MANAGED_RESOURCE.kind, key.namespace, key.name)

@@ -1,17 +1,23 @@
 """The reads of care: caches, and responses of servers; no run lists objects (spec 21 §3.2)."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from pergola.api.objects import JsonObject, deletion_timestamp_of
 from pergola.api.operator_v1alpha1 import Garden, garden_from
+from pergola.api.operator_v1alpha1.garden import (
+    OBSERVABILITY_COMPONENTS_HEALTHY,
+    RUNTIME_COMPONENTS_HEALTHY,
+    VIRTUAL_COMPONENTS_HEALTHY,
+    VIRTUAL_GARDEN_API_SERVER_AVAILABLE,
+)
 from pergola.api.schema.read import Malformed
 from pergola.operator.care.api_server import HealthEndpoint, Probe
 from pergola.operator.care.check import Observed, Unable, Verdict
-from pergola.operator.care.extras import Extras
+from pergola.operator.care.extras import EXTRAS, Extras
 from pergola.operator.care.prometheus import Query, check_prometheuses, pods_of
 from pergola.operator.care.settings import Settings
 from pergola.operator.care.watches import SeenPart, Watches
@@ -19,10 +25,13 @@ from pergola.operator.components.managed_resources import Expected, expected
 from pergola.operator.garden.landscape import Landscape
 from pergola.runtime.caching.cache import Cache
 from pergola.runtime.caching.view import View
+from pergola.runtime.clock import monotonic
 from pergola.runtime.logging import get_logger
 from pergola.runtime.task_group import TaskGroup
 
 log = get_logger("garden-care")
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +52,18 @@ class Observer:
 
     async def observe(self, garden: JsonObject) -> Observed:
         """Return the present state, within `settings.patience`."""
-        watches = self.watches
+        watches, timed = self.watches, Timed()
         async with TaskGroup() as group:
-            probe = group.create_task(self._probe())
-            prometheus = group.create_task(self._prometheus())
-            extras = group.create_task(self.extras.observe(garden))
-            resources = group.create_task(self._unsynced(watches.resources))
+            probe = group.create_task(timed(self._probe(), VIRTUAL_GARDEN_API_SERVER_AVAILABLE))
+            prometheus = group.create_task(
+                timed(self._prometheus(), OBSERVABILITY_COMPONENTS_HEALTHY)
+            )
+            extras = group.create_task(timed(self.extras.observe(garden), *EXTRAS))
+            resources = group.create_task(
+                timed(self._unsynced(watches.resources), RUNTIME_COMPONENTS_HEALTHY)
+            )
             parts = [
-                group.create_task(self._unsynced((cache,)))
+                group.create_task(timed(self._unsynced((cache,)), VIRTUAL_COMPONENTS_HEALTHY))
                 for cache in (watches.etcds, watches.deployments)
             ]
         etcds, deployments = (task.result() for task in parts)
@@ -63,6 +76,7 @@ class Observer:
             prometheus=prometheus.result(),
             extras=extras.result(),
             once=self.settings.counts_once,
+            seconds=timed.seconds,
         )
 
     def _expected(self, garden: JsonObject) -> Sequence[Expected]:
@@ -103,6 +117,26 @@ class Observer:
             if not cache.is_synced
         ]
         return Unable("; ".join(problems)) if problems else None
+
+
+class Timed:
+    """Measures how long it takes to observe what conditions are about.
+
+    Attributes:
+        seconds: By condition; of several observations for one, the longest.
+    """
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    async def __call__(self, work: Awaitable[T], *conditions: str) -> T:
+        """Return the result of some work, and note how long it took."""
+        start = monotonic()
+        result = await work
+        for condition in conditions:
+            took = monotonic() - start
+            self.seconds[condition] = max(took, self.seconds.get(condition, 0.0))
+        return result
 
 
 def _plural(kind: str) -> str:

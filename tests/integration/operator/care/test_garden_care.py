@@ -372,6 +372,8 @@ async def test_metrics_say_which_components_are_healthy(
     assert _sample(OBSERVABILITY, "ManagedResource", "vali", healthy=1) in text
     assert _sample(VIRTUAL, "Etcd", "virtual-garden-etcd-main", healthy=1) in text
     assert "pergola_garden_api_server_response_seconds 0.25" in text
+    for condition in CARE_CONDITIONS:
+        assert f'pergola_garden_check_seconds{{condition="{condition}"}} ' in text
 
 
 def _sample(condition: str, kind: str, name: str, *, healthy: float) -> str:
