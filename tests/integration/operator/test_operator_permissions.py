@@ -172,7 +172,7 @@ async def test_what_the_flows_and_controllers_touch_is_allowed(
         Access("impersonate", "", "users", name="a"),
         Access("update", "coordination.k8s.io", "leases", "garden", "other"),
         Access(
-            "delete", "admissionregistration.k8s.io", "validatingwebhookconfigurations", name="a"
+            "patch", "admissionregistration.k8s.io", "validatingwebhookconfigurations", name="a"
         ),
     ],
     ids=lambda access: f"{access.verb} {access.resource}",

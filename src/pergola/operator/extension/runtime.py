@@ -28,6 +28,7 @@ from pergola.operator.extension.names import (
     runtime_resource,
 )
 from pergola.operator.extension.values import Resolved
+from pergola.operator.extension.webhook_configurations import delete_configurations
 from pergola.operator.garden.landscape import NAMESPACE
 from pergola.operator.garden.waiting import gone, wait_until
 
@@ -85,12 +86,20 @@ class RuntimePart:
     async def delete(self, name: str) -> bool:
         """Delete the objects, then the namespace; return whether there was anything.
 
+        What the Extension registered by itself goes before the namespace, whose deletion it could
+        prevent, and again after it: until then a pod may have registered it anew.
+
         Raises:
             WaitTimeout, NotReady: With what blocks the deletion.
             KubeError: The API server refused, or did not answer.
         """
+        namespace = runtime_namespace(name)
         had_objects = await self._deployments.delete(runtime_resource(name))
-        return await self._delete_namespace(Key("", runtime_namespace(name))) or had_objects
+        had_webhooks = await delete_configurations(self._client, namespace)
+        had_namespace = await self._delete_namespace(Key("", namespace))
+        if had_namespace:
+            await delete_configurations(self._client, namespace)
+        return had_objects or had_webhooks or had_namespace
 
     async def _check_priority_class(self) -> None:
         if await self._client.find(PRIORITY_CLASS, Key("", PRIORITY), metadata_only=True) is None:

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import orjson
 
+from pergola.admission.configurations import VALIDATING
 from pergola.api.kinds import CONFIG_MAP, NAMESPACE, SECRET
 from pergola.api.objects import (
     GroupVersionKind,
@@ -177,8 +178,12 @@ async def test_a_required_extension_runs_in_the_runtime_cluster_until_its_last_o
         assert await garden.virtual.find(REGISTRATION, NAME) is None
         assert await garden.runtime.find(MANAGED_RESOURCE, resource) is not None
 
+        for name, place in (("own", "runtime-extension-dns"), ("other", "runtime-extension-x")):
+            await garden.runtime.create(webhook_of(name, place))
         await garden.runtime.delete(BACKUP_BUCKET.gvk, Key("", "bucket"))
         gone = await garden.condition("dns", "Installed", "False", "DeleteSuccessful")
+        assert await garden.runtime.find(VALIDATING, Key("", "own")) is None
+        await garden.runtime.delete(VALIDATING, Key("", "other"))
         assert gone["message"] == "Extension has been deleted successfully"
         assert await garden.runtime.find(MANAGED_RESOURCE, resource) is None
         assert await garden.runtime.find(NAMESPACE, Key("", "runtime-extension-dns")) is None
@@ -188,6 +193,24 @@ async def test_a_required_extension_runs_in_the_runtime_cluster_until_its_last_o
         await garden.garden_is_gone()
         await garden.runtime.delete(EXTENSION, NAME)
         await until_gone(garden.runtime, EXTENSION, NAME)
+
+
+def webhook_of(name: str, namespace: str) -> JsonObject:
+    """Return the registration of a webhook whose server is in a namespace."""
+    rule = {
+        "apiGroups": ["example.org"],
+        "apiVersions": ["v1"],
+        "operations": ["CREATE"],
+        "resources": ["any"],
+    }
+    entry = {
+        "name": "any.example.org",
+        "rules": [rule],
+        "clientConfig": {"service": {"name": "any", "namespace": namespace}},
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+    }
+    return manifest(VALIDATING.api_version, VALIDATING.kind, name, webhooks=[entry])
 
 
 class Behind(Cache[str]):

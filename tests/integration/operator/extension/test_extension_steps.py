@@ -1,0 +1,156 @@
+"""Single steps of an Extension's installation and deletion (spec 21 §13.2, §13.3)."""
+
+from typing import Any, Final
+
+import pytest
+
+from pergola.api import marks
+from pergola.api.conditions import get_condition
+from pergola.api.kinds import NAMESPACE, SECRET
+from pergola.api.objects import (
+    JsonObject,
+    Key,
+    annotations_of,
+    deletion_timestamp_of,
+    finalizers_of,
+    labels_of,
+    maps_at,
+)
+from pergola.api.operator_v1alpha1 import EXTENSION
+from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
+from pergola.manifests import manifest
+from pergola.operator.chart_source import Charts
+from pergola.operator.conditions import Conditions
+from pergola.operator.extension.admission import AdmissionPart
+from pergola.operator.extension.deployments import Deployments
+from pergola.operator.extension.errors import NotYet
+from pergola.operator.extension.reconcile import ExtensionReconciler, Parts
+from pergola.operator.extension.registration import RegistrationPart
+from pergola.operator.extension.runtime import PRIORITY, PRIORITY_CLASS, RuntimePart
+from pergola.operator.extension.values import Resolved
+from pergola.operator.virtual_cluster import VirtualCluster
+from pergola.runtime.clock import SystemClock
+from pergola.runtime.controlling.controller import ReconcileError
+from pergola.runtime.controlling.events import Recorder
+from pergola.testing.extension_garden import ExtensionGarden, prepare
+from pergola.testing.waiting import until_gone
+
+NAME: Final = Key("", "dns")
+SPACE: Final = Key("", "runtime-extension-dns")
+GARDEN_SPACE: Final = Key("", "garden")
+ZONES: Final = "high-availability-config.resources.gardener.cloud/zones"
+ENFORCE: Final = "pod-security.kubernetes.io/enforce"
+FOREIGN: Final = "example.org/any"
+RUNTIME: Final = Key("garden", "extension-admission-runtime-dns")
+VIRTUAL: Final = Key("garden", "extension-admission-virtual-dns")
+ACCESS: Final = Key("garden", "shoot-access-extension-admission-dns")
+
+
+class NoObjects(Charts):
+    """Charts without objects."""
+
+    def __init__(self) -> None:
+        pass
+
+    async def pull(self, source: JsonObject) -> Any:
+        """Return no chart."""
+        del source
+
+    async def render(self, chart: Any, release: Any) -> list[JsonObject]:
+        """Return no objects."""
+        del chart, release
+        return []
+
+
+def extension(**metadata: Any) -> JsonObject:
+    spec = {"deployment": {"extension": {"helm": {"ociRepository": {"ref": "example.org/dns"}}}}}
+    found = manifest(EXTENSION.api_version, EXTENSION.kind, NAME.name, spec=spec)
+    return {**found, "metadata": {**found["metadata"], **metadata}}
+
+
+async def test_the_namespace_of_an_extension_follows_the_garden_and_the_extension(
+    garden: ExtensionGarden,
+) -> None:
+    client = garden.runtime
+    part = RuntimePart(client, NoObjects(), Deployments(client, SystemClock()))
+    values = Resolved({}, frozenset())
+    await client.delete(PRIORITY_CLASS, Key("", PRIORITY))
+    with pytest.raises(NotYet, match=f'priority class "{PRIORITY}" not found yet'):
+        await part.apply(extension(), values)
+    assert await client.find(NAMESPACE, SPACE) is None
+    await prepare(client, garden.virtual)
+
+    await client.patch(NAMESPACE, GARDEN_SPACE, {"metadata": {"annotations": {ZONES: "a,b"}}})
+    try:
+        enforcing = extension(
+            annotations={"security.gardener.cloud/pod-security-enforce": "baseline"}
+        )
+        await part.apply(enforcing, values)
+        space = await client.get(NAMESPACE, SPACE)
+        assert annotations_of(space)[ZONES] == "a,b"
+        assert labels_of(space)[ENFORCE] == "baseline"
+    finally:
+        await client.patch(NAMESPACE, GARDEN_SPACE, {"metadata": {"annotations": {ZONES: None}}})
+
+    await client.patch(NAMESPACE, SPACE, {"metadata": {"labels": {"example.org/any": "label"}}})
+    await part.apply(extension(), values)
+    space = await client.get(NAMESPACE, SPACE)
+    assert ZONES not in annotations_of(space)
+    assert ENFORCE not in labels_of(space)
+    assert labels_of(space)["example.org/any"] == "label"
+    assert await part.delete(NAME.name)
+    assert not await part.delete(NAME.name)
+
+
+async def test_a_deletion_that_is_held_up_says_so_and_keeps_its_order(
+    garden: ExtensionGarden,
+) -> None:
+    client = garden.runtime
+    await client.create(extension(finalizers=[marks.OPERATOR_FINALIZER]))
+    await client.delete(EXTENSION, NAME)
+    # No resource manager works on this class: only the finalizer holds it.
+    await client.create(managed(RUNTIME, finalizers=[FOREIGN]))
+    await client.create(managed(VIRTUAL))
+    await garden.secret(ACCESS.name, {})
+
+    with pytest.raises(ReconcileError, match=RUNTIME.name):
+        await reconciler(garden, limit=0.5).reconcile(NAME)
+
+    live = await client.get(EXTENSION, NAME)
+    installed = get_condition(maps_at(live, "status", "conditions"), "Installed") or {}
+    assert (installed["status"], installed["reason"]) == ("False", "DeleteFailed")
+    assert RUNTIME.name in installed["message"]
+    assert finalizers_of(live) == [marks.OPERATOR_FINALIZER]
+    assert await client.find(SECRET, ACCESS) is not None
+    assert deletion_timestamp_of(await client.get(MANAGED_RESOURCE, VIRTUAL)) is None
+
+    await client.patch(MANAGED_RESOURCE, RUNTIME, {"metadata": {"finalizers": None}})
+    await reconciler(garden).reconcile(NAME)
+    await until_gone(client, EXTENSION, NAME)
+    assert await client.find(SECRET, ACCESS) is None
+    assert await client.find(MANAGED_RESOURCE, VIRTUAL) is None
+
+
+def managed(key: Key, **metadata: Any) -> JsonObject:
+    spec = {"class": "none", "secretRefs": []}
+    found = manifest(
+        MANAGED_RESOURCE.api_version,
+        MANAGED_RESOURCE.kind,
+        key.name,
+        namespace=key.namespace,
+        spec=spec,
+    )
+    return {**found, "metadata": {**found["metadata"], **metadata}}
+
+
+def reconciler(garden: ExtensionGarden, **limit: float) -> ExtensionReconciler:
+    client, clock, charts = garden.runtime, SystemClock(), NoObjects()
+    deployments = Deployments(client, clock, **limit)
+    parts = Parts(
+        RuntimePart(client, charts, deployments),
+        AdmissionPart(client, charts, deployments),
+        RegistrationPart(client, deployments),
+    )
+    conditions = Conditions(client, EXTENSION, clock)
+    events = Recorder(client, "extension-controller", clock=clock)
+    return ExtensionReconciler(client, VirtualCluster(client), parts, conditions, events)
