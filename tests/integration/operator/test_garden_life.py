@@ -5,6 +5,7 @@ another runtime cluster with its volumes and an export. The commands are those o
 """
 
 import asyncio
+import base64
 from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -34,10 +35,10 @@ from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.cli.garden.runtime_cluster import runtime_template
 from pergola.cli.why.gardens import GARDEN_TASKS
 from pergola.kube.client import Client
-from pergola.kube.credentials import Credentials
+from pergola.kube.credentials import Credentials, StaticToken
 from pergola.kube.kubeconfig import ClusterConfig, load
 from pergola.kube.patches import apply_merge_patch
-from pergola.kube.yaml import dump
+from pergola.kube.yaml import dump, parse_documents
 from pergola.operator.garden.explain import answer
 from pergola.operator.garden.picture import Picture, State, following
 from pergola.operator.plan import Plan, Verb, rehearse
@@ -48,7 +49,7 @@ from pergola.resource_manager.registration import garden_webhooks
 from pergola.runtime.metrics import Metrics
 from pergola.sandbox.directory import remove
 from pergola.sandbox.simulated import Site
-from pergola.testing.documented import Shell, commands
+from pergola.testing.documented import Shell, blocks, commands
 from pergola.testing.garden_at_rest import referring, rests, webhooks
 from pergola.testing.garden_fixture import world_with
 from pergola.testing.garden_world import (
@@ -59,6 +60,7 @@ from pergola.testing.garden_world import (
     operating,
     reconciled_after,
 )
+from pergola.testing.service_accounts import until_allowed
 from pergola.testing.shared import require_images
 from pergola.testing.virtual_credentials import access_config, client_certificate
 from pergola.testing.waiting import until
@@ -167,6 +169,7 @@ async def _lives(site: Site, shell: Shell) -> Held:
         await rests(client, metrics)
         await _is_planned(site)
         await _is_repaired(client)
+        await _serves_programs(site)
         _is_permitted_all(site, metrics)
         return await _leaves(site, shell)
 
@@ -241,6 +244,24 @@ async def _serves(site: Site) -> None:
         virtual = await access.client()
         namespaces = {name_of(each) for each in await virtual.list(NAMESPACE)}
     assert not missing({"garden", "gardener-system-public"}, namespaces)
+
+
+async def _serves_programs(site: Site) -> None:
+    """A program gets a token with the objects of the guide, and its role with them."""
+    [block] = [each for each in blocks(GUIDE) if each.heading == "Access for programs"]
+    for document in parse_documents(block.text):
+        assert isinstance(document.value, dict)
+        await site.client.apply(document.value, manager="kubectl")
+    key = Key("garden", "shoot-access-virtual-garden")
+    secret = await until(site.client, SECRET, key, has_token, patience=PATIENCE)
+    token = StaticToken(base64.b64decode(secret["data"]["token"]).decode())
+    access = replace(await access_config(site.client), credentials=token)
+    async with Client.connect(site.reach(access)) as virtual:
+        await until_allowed(virtual, NAMESPACE)
+
+
+def has_token(secret: JsonObject) -> bool:
+    return "token" in map_at(secret, "data")
 
 
 async def _is_healthy(client: Client) -> None:
