@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TypeAlias
 
 from pergola.admission.registration import Registration
+from pergola.api import marks
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, labels_of
 from pergola.kube.patches import same
 
@@ -82,6 +83,11 @@ def is_registered(desired: JsonObject, live: JsonObject | None) -> bool:
         return False
     mine = labels_of(desired).items() <= labels_of(live).items()
     return mine and same(desired["webhooks"], live.get("webhooks"))
+
+
+def is_left_to_user(live: JsonObject) -> bool:
+    """Return whether a user changes a stored configuration in an emergency, as its label says."""
+    return labels_of(live).get(marks.BREAK_GLASS) == "true"
 
 
 def configuration_keys(name: str) -> list[tuple[GroupVersionKind, Key]]:

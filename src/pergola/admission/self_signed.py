@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from pergola.admission.configurations import configuration_keys, is_registered
+from pergola.admission.configurations import configuration_keys, is_left_to_user, is_registered
 from pergola.api.kinds import SECRET
 from pergola.api.objects import (
     GroupVersionKind,
@@ -113,7 +113,10 @@ class SelfSigned:
         return Unit(caches=[secrets, *self._configurations.values()], controllers=[controller])
 
     async def reconcile(self, _: str) -> Outcome:
-        """Register the trusted authorities before the newest of them signs anything."""
+        """Register the trusted authorities before the newest of them signs anything.
+
+        A configuration with the break-glass label stays as it is, until the label is removed.
+        """
         secret = await self._client.get(SECRET, self._secret)
         identity = read_identity(secret)
         if identity is not None:
@@ -157,7 +160,9 @@ class SelfSigned:
         desired = {GroupVersionKind.of(obj): obj for obj in self._render(identity.bundle)}
         for gvk, cache in self._configurations.items():
             live = cache.get(Key("", self._name))
-            if gvk not in desired:
+            if live is not None and is_left_to_user(live):
+                log.warning("registration left as it is: its label says emergency", kind=gvk.kind)
+            elif gvk not in desired:
                 if live is not None:
                     await self._client.delete(gvk, Key("", self._name))
             elif live is None:

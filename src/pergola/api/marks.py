@@ -55,6 +55,7 @@ IP_STACK: Final = "dns.gardener.cloud/ip-stack"
 OPERATOR_FINALIZER: Final = "gardener.cloud/operator"
 REFERENCE_PROTECTION: Final = "gardener.cloud/reference-protection"
 OPERATOR_IGNORE: Final = "operator.gardener.cloud/ignore"
+BREAK_GLASS: Final = "operator.gardener.cloud/break-glass"
 EXPLICIT_DNS_RECORDS: Final = "operator.gardener.cloud/explicit-dns-records"
 AUTO_UPDATE_GARDENLET: Final = "operator.gardener.cloud/auto-update-gardenlet-helm-chart-ref"
 

@@ -17,6 +17,7 @@ from pergola.admission.configurations import (
 )
 from pergola.admission.registration import Registration, Rule
 from pergola.admission.self_signed import SelfSigned, read_identity
+from pergola.api import marks
 from pergola.api.kinds import SECRET
 from pergola.api.objects import JsonObject, Key
 from pergola.kube.client import Client
@@ -161,6 +162,31 @@ async def test_an_edited_or_deleted_configuration_comes_back(
         assert restored["metadata"]["labels"] == {"app": "pergola", "x": "y"}
         await cluster_client.delete(VALIDATING, key)
         await until(installed.client, VALIDATING, key, lambda obj: obj["webhooks"] != [])
+
+
+async def test_a_configuration_with_the_break_glass_label_is_left_to_the_user(
+    installed: Installed, cluster_client: Client
+) -> None:
+    server = installed.server()
+    await server.prepare()
+    key = Key("", installed.name)
+    leading = server.leading(Metrics())
+    async with running(leading):
+        first = await until(installed.client, MUTATING, key, lambda _: True)
+        await until(installed.client, VALIDATING, key, lambda _: True)
+        emergency = {"metadata": {"labels": {marks.BREAK_GLASS: "true"}}, "webhooks": []}
+        await cluster_client.patch(MUTATING, key, emergency)
+        await settled(leading, installed.client)
+        assert not (await installed.client.get(MUTATING, key)).get("webhooks")
+        # A process that starts meanwhile leaves it as it is, too.
+        await server.reconcile("")
+        assert not (await installed.client.get(MUTATING, key)).get("webhooks")
+
+        over = {"metadata": {"labels": {marks.BREAK_GLASS: None}}}
+        await cluster_client.patch(MUTATING, key, over)
+        await until(
+            installed.client, MUTATING, key, lambda obj: obj.get("webhooks") == first["webhooks"]
+        )
 
 
 async def test_a_new_authority_is_registered_before_anything_is_signed_by_it(

@@ -1,16 +1,20 @@
 """The operator's webhooks, called by a real API server: spec 20 §6, spec 21 §6 to §9."""
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pergola.admission.configurations import MUTATING, VALIDATING
+from pergola.api import marks
 from pergola.api.kinds import CONFIG_MAP, NAMESPACE
 from pergola.api.objects import JsonObject, Key, name_of
 from pergola.api.operator_v1alpha1 import EXTENSION, GARDEN, default_garden
 from pergola.kube.client import Client
 from pergola.kube.errors import ApiError, Forbidden, Invalid, NotFound
+from pergola.kube.patches import apply_merge_patch
 from pergola.kube.yaml import parse
 from pergola.testing.gardens import MINIMAL, RUNTIME, SERVER, VIRTUAL, with_values
 from pergola.testing.operator_site import OperatorSite
@@ -84,6 +88,8 @@ async def test_all_webhooks_are_registered_as_the_originals(
         assert webhook["timeoutSeconds"] == 10
         assert webhook["admissionReviewVersions"] == ["v1", "v1beta1"]
         assert webhook["sideEffects"] == "None"
+        conditions = [each["name"] for each in webhook["matchConditions"]]
+        assert conditions == ["break-glass.write", "break-glass.deletion"]
 
 
 async def test_inside_the_cluster_webhooks_are_reached_by_the_service(runtime: Client) -> None:
@@ -249,7 +255,9 @@ async def test_an_operation_is_refused_in_the_wrong_phase(site: OperatorSite) ->
     await request(site.client, "rotate-observability-credentials;reconcile")
 
 
-async def test_the_status_can_be_written_while_no_webhook_answers(runtime: Client) -> None:
+@asynccontextmanager
+async def unanswered(runtime: Client) -> AsyncGenerator[None]:
+    """Leave the registration of a process that has ended; there is a Garden."""
     site = OperatorSite(runtime)
     async with site.serving():
         await runtime.create(MINIMAL)
@@ -261,14 +269,37 @@ async def test_the_status_can_be_written_while_no_webhook_answers(runtime: Clien
         await runtime.create(unserved)
     try:
         await until_refused(runtime)
-        stored = await runtime.patch(
-            GARDEN, KEY, {"status": {"observedGeneration": 1}}, subresource="status"
-        )
-        assert stored["status"] == {"observedGeneration": 1}
+        yield
     finally:
         for gvk in (MUTATING, VALIDATING):
             await runtime.delete(gvk, Key("", "gardener-operator"))
         await until_admitted(runtime)
+
+
+async def test_status_and_labelled_objects_can_be_written_while_no_webhook_answers(
+    runtime: Client,
+) -> None:
+    async with unanswered(runtime):
+        stored = await runtime.patch(
+            GARDEN, KEY, {"status": {"observedGeneration": 1}}, subresource="status"
+        )
+        assert stored["status"] == {"observedGeneration": 1}
+
+        with pytest.raises(ApiError, match="failed calling webhook"):
+            await runtime.patch(GARDEN, KEY, break_glass("false"))
+        await runtime.patch(GARDEN, KEY, break_glass("true"))
+        held = {"metadata": {"finalizers": ["example.org/any"]}}
+        await runtime.patch(GARDEN, KEY, held)
+        await runtime.delete(GARDEN, KEY)
+        with pytest.raises(ApiError, match="failed calling webhook"):
+            await runtime.patch(GARDEN, KEY, break_glass(None))
+        await runtime.patch(GARDEN, KEY, {"metadata": {"finalizers": None}})
+
+        await runtime.create(apply_merge_patch(MINIMAL, break_glass("true")))
+
+
+def break_glass(value: str | None) -> JsonObject:
+    return {"metadata": {"labels": {marks.BREAK_GLASS: value}}}
 
 
 async def test_the_namespace_stays_while_there_is_a_garden(site: OperatorSite) -> None:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pergola.admission import Webhook
+from pergola.operator.webhooks import break_glass
 from pergola.operator.webhooks.audit_policy.review import audit_policies
 from pergola.operator.webhooks.extension import defaulting as extension_defaulting
 from pergola.operator.webhooks.extension import review as extension_validation
@@ -31,7 +32,11 @@ class Dependencies:
 
 
 def webhooks(dependencies: Dependencies) -> list[Webhook]:
-    """Return all webhooks."""
+    """Return all webhooks; none is called for an object with the break-glass label."""
+    return [*map(break_glass.respecting, _all(dependencies))]
+
+
+def _all(dependencies: Dependencies) -> list[Webhook]:
     lookups, clock = dependencies.lookups, dependencies.clock
     return [
         garden_validation(lookups, clock, any_version=dependencies.any_version),
