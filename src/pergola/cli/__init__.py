@@ -7,7 +7,7 @@ fast. Nothing outside this room prints.
 import sys
 from typing import Final
 
-from cyclopts import App
+from cyclopts import App, Parameter
 
 from pergola import __version__
 from pergola.cli.aws.app import app as aws
@@ -33,6 +33,14 @@ from pergola.cli.version import version
 from pergola.cli.webhooks.app import app as webhooks
 from pergola.cli.why.command import why
 
+
+def _shown(default: object) -> object:
+    """Return how help shows the default of an option; None hides one that is empty."""
+    if isinstance(default, tuple):
+        default = ", ".join(map(str, default))
+    return default or None
+
+
 app: Final = App(
     name="pergola",
     help=(
@@ -41,6 +49,7 @@ app: Final = App(
     ),
     version=f"pergola {__version__}",
     help_format="markdown",
+    default_parameter=Parameter(show_default=_shown),
 )
 app.command(up)
 app.command(unpack)

@@ -1,10 +1,11 @@
 """`pergola garbage`: a dry run of the garbage collector."""
 
 import asyncio
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
+
+from pergola.cli.cluster_options import DEFAULT_CLUSTER, ClusterOptions
 
 if TYPE_CHECKING:
     from pergola.resource_manager.controllers.garbage_collector import Candidate
@@ -20,8 +21,7 @@ def garbage(
     all_namespaces: Annotated[bool, Parameter(alias="-A", negative="")] = False,
     minimum_age: str = "10m",
     output: Annotated[Literal["table", "json"], Parameter(alias="-o")] = "table",
-    kubeconfig: Path | None = None,
-    context: str | None = None,
+    cluster: ClusterOptions = DEFAULT_CLUSTER,
 ) -> None:
     """Print the immutable ConfigMaps and Secrets that nothing references, and delete nothing.
 
@@ -38,14 +38,10 @@ def garbage(
         Ignore younger objects.
     output
         `table` for people, `json` for programs.
-    kubeconfig
-        Kubeconfig of the cluster; by default found as by kubectl.
-    context
-        Context of that kubeconfig.
     """
     if all_namespaces and namespace:
         raise GarbageError("give either --namespace or --all-namespaces")
-    found = asyncio.run(_observe(namespace or [], minimum_age, kubeconfig, context))
+    found = asyncio.run(_observe(namespace or [], minimum_age, cluster))
     if output == "json":
         import orjson
 
@@ -60,15 +56,13 @@ def garbage(
 
 
 async def _observe(
-    namespaces: list[str], minimum_age: str, kubeconfig: Path | None, context: str | None
+    namespaces: list[str], minimum_age: str, cluster: ClusterOptions
 ) -> list["Candidate"]:
     from pergola.api.durations import parse_duration
-    from pergola.kube.client import Client
-    from pergola.kube.kubeconfig import load
     from pergola.resource_manager.controllers.garbage_collector import GarbageCollector
     from pergola.runtime.clock import SystemClock
 
-    async with Client.connect(load(kubeconfig, context)) as client:
+    async with cluster.connect() as client:
         collector = GarbageCollector(
             client,
             SystemClock(),

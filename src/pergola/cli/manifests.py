@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 app = App(
     name="manifests",
     help="Check manifests against the house rules.",
-    help_format="plaintext",
 )
 
 

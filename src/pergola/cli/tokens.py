@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 from cyclopts import Parameter
 
 from pergola.api.kinds import EVENT, SECRET
+from pergola.cli.cluster_options import DEFAULT_CLUSTER, ClusterOptions
 
 if TYPE_CHECKING:
     from pergola.api.objects import JsonObject, Key
@@ -52,15 +53,14 @@ def tokens(
     all_namespaces: Annotated[bool, Parameter(alias="-A", negative="")] = False,
     selector: Annotated[str, Parameter(alias="-l")] = "",
     output: Annotated[Literal["table", "json"], Parameter(alias="-o")] = "table",
-    kubeconfig: Path | None = None,
-    context: str | None = None,
+    cluster: ClusterOptions = DEFAULT_CLUSTER,
     target_kubeconfig: Path | None = None,
     target_context: str | None = None,
 ) -> None:
     """Print all requested tokens: owner, age, next renewal and last error.
 
     Reads the Secrets that request a token, and the Events of the token requestor about them; never
-    prints the tokens themselves.
+    prints the tokens themselves. The cluster is the one with these Secrets.
 
     Parameters
     ----------
@@ -72,10 +72,6 @@ def tokens(
         Only Secrets with these labels.
     output
         `table` for people, `json` for programs.
-    kubeconfig
-        Kubeconfig of the cluster with the Secrets; by default found as by kubectl.
-    context
-        Context of that kubeconfig.
     target_kubeconfig
         The cluster that issues the tokens; required only for the age of tokens stored there.
     target_context
@@ -83,7 +79,7 @@ def tokens(
     """
     if all_namespaces and namespace:
         raise TokensError("give either --namespace or --all-namespaces")
-    source, target = (kubeconfig, context), (target_kubeconfig, target_context)
+    source, target = cluster, ClusterOptions(kubeconfig=target_kubeconfig, context=target_context)
     rows = asyncio.run(_observe(namespace or (), selector, source, target))
     if output == "json":
         import orjson
@@ -98,17 +94,14 @@ def tokens(
 async def _observe(
     namespaces: Collection[str],
     selector: str,
-    source: tuple[Path | None, str | None],
-    target: tuple[Path | None, str | None],
+    source: ClusterOptions,
+    target: ClusterOptions,
 ) -> list[TokenRow]:
-    from pergola.kube.client import Client
-    from pergola.kube.kubeconfig import load
-
     async with AsyncExitStack() as stack:
-        client = await stack.enter_async_context(Client.connect(load(*source)))
+        client = await stack.enter_async_context(source.connect())
         issuer = None
-        if any(target):
-            issuer = await stack.enter_async_context(Client.connect(load(*target)))
+        if target.are_given:
+            issuer = await stack.enter_async_context(target.connect())
         rows = [
             await _row(seen, errors, issuer)
             for namespace in sorted(set(namespaces)) or _EVERYWHERE

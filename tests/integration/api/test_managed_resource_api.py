@@ -9,6 +9,7 @@ from pergola.api.kinds import CRD
 from pergola.api.objects import JsonObject, Key, maps_at, name_of
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE, ManagedResource
 from pergola.api.schema import schema_of, validate
+from pergola.cli.cluster_options import ClusterOptions
 from pergola.cli.crds.app import crds
 from pergola.cli.crds.groups import definitions
 from pergola.cli.crds.install import install
@@ -135,7 +136,7 @@ async def test_the_columns_that_kubectl_prints(cluster_client: Client, namespace
 
 
 def test_crds_apply_installs_them(kubeconfig: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    crds(apply=True, kubeconfig=kubeconfig)
+    crds(apply=True, cluster=ClusterOptions(kubeconfig=kubeconfig))
 
     assert capsys.readouterr().out.splitlines() == [
         f"{name_of(definition)} is installed and served" for definition in definitions()

@@ -9,6 +9,7 @@ import pytest
 
 from pergola.api.kinds import NAMESPACE, POD
 from pergola.api.objects import JsonObject, Key
+from pergola.cli.cluster_options import ClusterOptions
 from pergola.cli.explain.command import ExplainError, explain
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
@@ -66,7 +67,7 @@ async def label(client: Client, namespace: str) -> None:
 def given(tmp_path: Path, kubeconfig: Path) -> dict[str, Any]:
     config = tmp_path / "config.yaml"
     config.write_text(dump(CONFIG))
-    return {"config": config, "kubeconfig": kubeconfig}
+    return {"config": config, "cluster": ClusterOptions(kubeconfig=kubeconfig)}
 
 
 async def test_a_file_is_explained_with_what_the_cluster_has(
@@ -144,5 +145,5 @@ async def test_an_object_that_is_not_named_well_is_one_sentence(
     target: str, problem: str, kubeconfig: Path
 ) -> None:
     with pytest.raises(ExplainError) as error:
-        await asyncio.to_thread(explain, target, kubeconfig=kubeconfig)
+        await asyncio.to_thread(explain, target, cluster=ClusterOptions(kubeconfig=kubeconfig))
     assert problem in str(error.value)

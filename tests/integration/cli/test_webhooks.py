@@ -19,6 +19,7 @@ from pergola.api.kinds import NAMESPACE
 from pergola.api.objects import JsonObject, Key
 from pergola.api.resource_manager_config import configuration_from
 from pergola.cli import main
+from pergola.cli.cluster_options import ClusterOptions
 from pergola.cli.webhooks.app import app, apply, check, render
 from pergola.cli.webhooks.registration import WebhooksError
 from pergola.kube.client import Client
@@ -46,7 +47,7 @@ class Site:
     """A namespace, certificates, and a prefix that only this test uses."""
 
     client: Client
-    kubeconfig: Path
+    cluster: ClusterOptions
     namespace: str
     folder: Path
     authority: Authority = field(
@@ -114,7 +115,7 @@ class Site:
     async def apply(self, webhooks: JsonObject, **arguments: Any) -> None:
         given: dict[str, Any] = {"url": self.url, "ca": self.ca(), **arguments}
         config = self.config(webhooks)
-        await asyncio.to_thread(apply, config=config, kubeconfig=self.kubeconfig, **given)
+        await asyncio.to_thread(apply, config=config, cluster=self.cluster, **given)
 
     async def check(self, webhooks: JsonObject, **arguments: Any) -> int:
         """Return the exit code."""
@@ -123,7 +124,7 @@ class Site:
 
         def checked() -> int:
             try:
-                check(config=config, kubeconfig=self.kubeconfig, **given)
+                check(config=config, cluster=self.cluster, **given)
             except SystemExit as end:
                 return int(end.code or 0)
             return 0
@@ -137,7 +138,7 @@ async def site(
 ) -> AsyncIterator[Site]:
     labels = {"metadata": {"labels": {"gardener.cloud/role": "garden"}}}
     await cluster_client.patch(NAMESPACE, Key("", namespace), labels)
-    found = Site(cluster_client, kubeconfig, namespace, tmp_path)
+    found = Site(cluster_client, ClusterOptions(kubeconfig=kubeconfig), namespace, tmp_path)
     yield found
     for suffix in ("", "-shoot"):
         for gvk, key in configuration_keys(found.key.name + suffix):

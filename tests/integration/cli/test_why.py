@@ -19,6 +19,7 @@ from pergola.api.kinds import CONFIG_MAP, NAMESPACE, SECRET
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.cli import app
+from pergola.cli.cluster_options import ClusterOptions
 from pergola.cli.why.command import WhyError, why
 from pergola.controllers.network_policy import Settings, network_policy
 from pergola.kube.client import Client
@@ -65,7 +66,11 @@ class Asker:
 
     async def text(self, *words: str, **options: Any) -> str:
         """Return what the command prints for people."""
-        options = {"namespace": self.namespace, "kubeconfig": self.kubeconfig, **options}
+        options = {
+            "namespace": self.namespace,
+            "cluster": ClusterOptions(kubeconfig=self.kubeconfig),
+            **options,
+        }
         configure("error", "text")  # the controllers of the test share the standard output
         self._capsys.readouterr()
         await asyncio.to_thread(why, *words, **options)
@@ -200,7 +205,7 @@ async def test_an_object_and_its_managed_resource_in_another_cluster_name_each_o
         {**greeting, "metadata": {**greeting["metadata"], "annotations": origin}}
     )
 
-    there = {"kubeconfig": second_sandbox.kubeconfig}
+    there = {"cluster": ClusterOptions(kubeconfig=second_sandbox.kubeconfig)}
     found = await asker.data("configmap/greeting", **there)
     assert "in cluster source" in found["wantedBy"][0]["text"]
     assert any("--source-kubeconfig" in step for step in found["nextSteps"])
@@ -271,12 +276,12 @@ async def test_without_rights_the_answer_says_what_is_missing_and_never_shows_a_
     await world.start(sync_period=3600.0)
     await world.create("demo", world.config_map("greeting", text="hello"))
     await world.healthy("demo")
-    reader = await _reader(world, asker.kubeconfig, tmp_path)
+    reader = ClusterOptions(kubeconfig=await _reader(world, asker.kubeconfig, tmp_path))
 
-    found = await asker.data("managedresource/demo", kubeconfig=reader)
+    found = await asker.data("managedresource/demo", cluster=reader)
     assert found["notRead"] == [f"you may not read Secret objects in namespace {world.namespace}"]
     with pytest.raises(NothingToExplain, match="you may not read Secret "):
-        await asker.text("secret/demo", kubeconfig=reader)
+        await asker.text("secret/demo", cluster=reader)
 
 
 async def test_a_mistake_ends_in_one_sentence(asker: Asker, world: World) -> None:

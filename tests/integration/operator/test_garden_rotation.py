@@ -19,6 +19,7 @@ from pergola.api.kinds import CONFIG_MAP, DEPLOYMENT, NAMESPACE, SECRET
 from pergola.api.objects import JsonObject, Key, annotations_of, map_at, name_of
 from pergola.api.operator_config import OperatorConfiguration
 from pergola.api.operator_v1alpha1 import GARDEN
+from pergola.cli.cluster_options import ClusterOptions
 from pergola.cli.garden.app import app
 from pergola.cli.garden.rotate_steps import Options, take_step
 from pergola.cli.garden.runtime_cluster import Source
@@ -161,7 +162,7 @@ class Before:
 
 async def taken(site: Site, number: int) -> bool:
     """Take a step of the guide, and follow it."""
-    source = Source("", None, site.sandbox.kubeconfig, None)
+    source = Source("", None, ClusterOptions(kubeconfig=site.sandbox.kubeconfig))
     command = commands("how-to/operating-a-garden.md", "Rotating credentials")[number]
     return await take_step(source, *step(command), Options())
 

@@ -12,6 +12,7 @@ import pytest
 from pergola.api.kinds import CONFIG_MAP, SECRET
 from pergola.api.objects import JsonObject, Key, map_at, name_of
 from pergola.api.operator_v1alpha1 import GARDEN
+from pergola.cli.cluster_options import ClusterOptions
 from pergola.cli.garden.runtime_cluster import GardenNotFound
 from pergola.cli.garden.transfer import export, import_
 from pergola.kube.client import Client
@@ -62,12 +63,9 @@ class Moving:
         self.file = folder / "garden.export"
         secret = folder / "passphrase"
         secret.write_text("correct horse battery\n")
-        self._export = partial(
-            export, file=self.file, passphrase_file=secret, kubeconfig=sandbox.kubeconfig
-        )
-        self._import = partial(
-            import_, file=self.file, passphrase_file=secret, kubeconfig=sandbox.kubeconfig
-        )
+        cluster = ClusterOptions(kubeconfig=sandbox.kubeconfig)
+        self._export = partial(export, file=self.file, passphrase_file=secret, cluster=cluster)
+        self._import = partial(import_, file=self.file, passphrase_file=secret, cluster=cluster)
 
     async def generate(self, **rotation_times: datetime) -> SecretsManager:
         """Generate credentials as the operator does; a rotation of all begins at a time."""

@@ -6,6 +6,7 @@ import orjson
 import pytest
 
 from pergola.api.objects import JsonObject
+from pergola.cli.cluster_options import ClusterOptions
 from pergola.cli.garden.check import check
 from pergola.cli.manifest_files import ManifestFileError
 from pergola.kube.yaml import dump
@@ -86,4 +87,4 @@ def test_a_file_without_a_garden_is_an_error_that_names_its_content(tmp_path: Pa
 
 def test_the_old_manifest_and_a_cluster_exclude_each_other(tmp_path: Path) -> None:
     with pytest.raises(ManifestFileError, match="--old cannot be combined"):
-        check(file=file(tmp_path, MINIMAL), old="x", context="y")
+        check(file=file(tmp_path, MINIMAL), old="x", cluster=ClusterOptions(context="y"))

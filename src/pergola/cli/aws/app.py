@@ -17,7 +17,6 @@ from pergola.cli.aws.validate import validate
 app: Final = App(
     name="aws",
     help="Inspect, check and plan the infrastructure of clusters in AWS.",
-    help_format="plaintext",
 )
 app.command(validate)
 app.command(check)

@@ -2,12 +2,12 @@
 
 import asyncio
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
 from pergola.cli.aws.subject import Subject, observed, read_subject, source_of
+from pergola.cli.cluster_options import DEFAULT_CLUSTER, ClusterOptions
 
 if TYPE_CHECKING:
     from pergola.providers.aws.preflight import Finding
@@ -26,8 +26,7 @@ def check(
     aws_credentials: str = "",
     endpoint_url: str = "",
     output: Output = "text",
-    kubeconfig: Path | None = None,
-    context: str | None = None,
+    cluster: ClusterOptions = DEFAULT_CLUSTER,
 ) -> None:
     """Check the AWS account that an Infrastructure is for, and show how to fix it.
 
@@ -53,12 +52,8 @@ def check(
         URL of all services, instead of AWS's own.
     output
         `text` for people, `json` for programs.
-    kubeconfig
-        Kubeconfig of the seed; found as kubectl finds it by default.
-    context
-        Context in the kubeconfig.
     """
-    source = source_of(resource, file, name, namespace, aws_credentials, kubeconfig, context)
+    source = source_of(resource, file, name, namespace, aws_credentials, cluster)
 
     async def main() -> "list[Finding]":
         return await _look(await read_subject(source), endpoint_url)

@@ -2,12 +2,12 @@
 
 import asyncio
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
 from pergola.cli.aws.subject import ENVIRONMENT, read_subject, source_of
+from pergola.cli.cluster_options import DEFAULT_CLUSTER, ClusterOptions
 from pergola.cli.manifest_files import named
 
 if TYPE_CHECKING:
@@ -26,8 +26,7 @@ def cloud_config(
     name: str = "",
     namespace: Annotated[str, Parameter(alias="-n")] = "default",
     output: Output = "text",
-    kubeconfig: Path | None = None,
-    context: str | None = None,
+    cluster: ClusterOptions = DEFAULT_CLUSTER,
 ) -> None:
     """Print the values for the control plane: cloud provider config, arguments, replicas, and why.
 
@@ -47,15 +46,11 @@ def cloud_config(
     output
         `text` for people, `json` for programs, `yaml` for `kubectl apply`: the ConfigMap, with the
         rest as comments.
-    kubeconfig
-        Kubeconfig of the seed; found as kubectl finds it by default.
-    context
-        Context in the kubeconfig.
     """
     from pergola.providers.aws.control_plane.values import given
 
     # No credentials are needed, nor permission to read the Secret with them.
-    source = source_of(resource, file, name, namespace, ENVIRONMENT, kubeconfig, context)
+    source = source_of(resource, file, name, namespace, ENVIRONMENT, cluster)
     subject = asyncio.run(read_subject(source))
     found = given(subject.infrastructure, _shoot(subject))
     shown = {"text": _text, "json": _json, "yaml": _yaml}[output]

@@ -2,12 +2,12 @@
 
 import asyncio
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple
 
 from cyclopts import Parameter
 
 from pergola.cli.aws.subject import AwsCheckError, Subject, observed, read_subject, source_of
+from pergola.cli.cluster_options import DEFAULT_CLUSTER, ClusterOptions
 
 if TYPE_CHECKING:
     from pergola.api.objects import JsonObject
@@ -47,8 +47,7 @@ def plan(
     output: Output = "tree",
     aws_credentials: str = "",
     endpoint_url: str = "",
-    kubeconfig: Path | None = None,
-    context: str | None = None,
+    cluster: ClusterOptions = DEFAULT_CLUSTER,
 ) -> None:
     """Show what a reconciliation or deletion would do in AWS, step by step; only reads.
 
@@ -79,12 +78,8 @@ def plan(
         credential chain if a file does not contain that Secret.
     endpoint_url
         URL of all services, instead of AWS's own.
-    kubeconfig
-        Kubeconfig of the seed; found as kubectl finds it by default.
-    context
-        Context in the kubeconfig.
     """
-    source = source_of(resource, file, name, namespace, aws_credentials, kubeconfig, context)
+    source = source_of(resource, file, name, namespace, aws_credentials, cluster)
     if dot and mermaid:
         raise AwsCheckError("give either --dot or --mermaid")
 

@@ -1,12 +1,12 @@
 """`pergola aws show`: draw the network of a cluster in AWS, with the owner of each part."""
 
 import asyncio
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
 from pergola.cli.aws.subject import observed, read_subject, source_of
+from pergola.cli.cluster_options import DEFAULT_CLUSTER, ClusterOptions
 
 if TYPE_CHECKING:
     from pergola.providers.aws.show import Thing
@@ -25,8 +25,7 @@ def show(
     output: Output = "tree",
     aws_credentials: str = "",
     endpoint_url: str = "",
-    kubeconfig: Path | None = None,
-    context: str | None = None,
+    cluster: ClusterOptions = DEFAULT_CLUSTER,
 ) -> None:
     """Draw the network of a cluster in AWS, with the owner of each part.
 
@@ -51,14 +50,10 @@ def show(
         credential chain if a file does not contain that Secret.
     endpoint_url
         URL of all services, instead of AWS's own.
-    kubeconfig
-        Kubeconfig of the seed; found as kubectl finds it by default.
-    context
-        Context in the kubeconfig.
     """
     from pergola.providers.aws.show import svg, things, tree
 
-    source = source_of(resource, file, name, namespace, aws_credentials, kubeconfig, context)
+    source = source_of(resource, file, name, namespace, aws_credentials, cluster)
 
     async def main() -> "Thing":
         async with observed(await read_subject(source), endpoint_url) as work:

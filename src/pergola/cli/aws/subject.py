@@ -2,10 +2,10 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pergola.api.kinds import SECRET
+from pergola.cli.cluster_options import ClusterOptions
 from pergola.cli.manifest_files import ManifestFileError, named, of_kind, read_objects
 
 if TYPE_CHECKING:
@@ -31,8 +31,7 @@ class Source(NamedTuple):
     name: str
     namespace: str
     aws_credentials: str
-    kubeconfig: Path | None
-    context: str | None
+    cluster: ClusterOptions
 
 
 class Subject(NamedTuple):
@@ -54,8 +53,7 @@ def source_of(
     name: str,
     namespace: str,
     aws_credentials: str,
-    kubeconfig: Path | None,
-    context: str | None,
+    cluster: ClusterOptions,
 ) -> Source:
     """Return the source that the arguments name.
 
@@ -71,7 +69,7 @@ def source_of(
             "give either --file or the name of an Infrastructure, for example: "
             "infrastructure/web -n shoot--dev--web"
         )
-    return Source(file, "".join(names), namespace, aws_credentials, kubeconfig, context)
+    return Source(file, "".join(names), namespace, aws_credentials, cluster)
 
 
 def _name_in(resource: str) -> str:
@@ -171,10 +169,8 @@ async def _from_cluster(source: Source) -> Subject:
         KubeError: it cannot be read.
     """
     from pergola.api.objects import Key
-    from pergola.kube.client import Client
-    from pergola.kube.kubeconfig import load
 
-    async with Client.connect(load(source.kubeconfig, source.context)) as client:
+    async with source.cluster.connect() as client:
         return await subject_in(client, Key(source.namespace, source.name), source.aws_credentials)
 
 

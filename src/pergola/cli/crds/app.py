@@ -1,11 +1,11 @@
 """The command `pergola crds`."""
 
 import asyncio
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from cyclopts import App
 
+from pergola.cli.cluster_options import DEFAULT_CLUSTER, ClusterOptions
 from pergola.cli.crds.groups import chosen, rendered
 
 if TYPE_CHECKING:
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 app: Final = App(
     name="crds",
     help="Print CustomResourceDefinitions, or install them in a cluster.",
-    help_format="plaintext",
 )
 
 
@@ -22,8 +21,7 @@ app: Final = App(
 def crds(
     *groups: str,
     apply: bool = False,
-    kubeconfig: Path | None = None,
-    context: str | None = None,
+    cluster: ClusterOptions = DEFAULT_CLUSTER,
     timeout: float = 60.0,
 ) -> None:
     """Print CustomResourceDefinitions, or install them in a cluster.
@@ -40,16 +38,12 @@ def crds(
         the operator installs for a Garden. all: all of them.
     apply
         Install them in a cluster instead, and return once it serves them.
-    kubeconfig
-        Kubeconfig of the cluster; by default found as by kubectl.
-    context
-        Context of that kubeconfig.
     timeout
         Seconds to wait until the cluster serves them.
     """
     own, foreign = chosen(groups)
     if apply:
-        asyncio.run(_apply(own, foreign, kubeconfig, context, timeout))
+        asyncio.run(_apply(own, foreign, cluster, timeout))
     else:
         print(rendered([*own, *foreign]), end="")
 
@@ -57,16 +51,13 @@ def crds(
 async def _apply(
     own: list["JsonObject"],
     foreign: list["JsonObject"],
-    kubeconfig: Path | None,
-    context: str | None,
+    cluster: ClusterOptions,
     timeout: float,
 ) -> None:
     from pergola.api.objects import name_of
     from pergola.cli.crds.install import install
-    from pergola.kube.client import Client
-    from pergola.kube.kubeconfig import load
 
-    async with Client.connect(load(kubeconfig, context)) as client:
+    async with cluster.connect() as client:
         left = await install(client, own, foreign, timeout=timeout)
     for name in map(name_of, [*own, *foreign]):
         state = (

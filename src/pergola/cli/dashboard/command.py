@@ -1,9 +1,10 @@
 """`pergola dashboard`: a live page over a cluster."""
 
-from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
+
+from pergola.cli.cluster_options import DEFAULT_CLUSTER, ClusterOptions
 
 Flag = Annotated[bool, Parameter(negative="")]
 
@@ -12,8 +13,7 @@ def dashboard(
     *,
     port: int = 0,
     open_browser: Annotated[Flag, Parameter(name="--open")] = False,
-    kubeconfig: Path | None = None,
-    context: str | None = None,
+    cluster: ClusterOptions = DEFAULT_CLUSTER,
 ) -> None:
     """Serve a live page over a cluster: what needs attention, since when, and why.
 
@@ -27,29 +27,22 @@ def dashboard(
         Port on 127.0.0.1; any free one by default.
     open_browser
         Open the page in the default browser.
-    kubeconfig
-        Kubeconfig of the cluster; found as kubectl finds it by default.
-    context
-        Context in the kubeconfig.
     """
     from pergola.runtime.process.application import run
 
-    run(lambda: _dashboard(port, kubeconfig, context, open_browser=open_browser))
+    run(lambda: _dashboard(port, cluster, open_browser=open_browser))
 
 
-async def _dashboard(
-    port: int, kubeconfig: Path | None, context: str | None, *, open_browser: bool
-) -> None:
+async def _dashboard(port: int, cluster: ClusterOptions, *, open_browser: bool) -> None:
     from pergola.cli.dashboard.answers import answers
     from pergola.dashboard import Board, LocalDoor, Server, serve_dashboard
     from pergola.dashboard.access.local import LOOPBACK
     from pergola.kube.client import Client
-    from pergola.kube.kubeconfig import load
     from pergola.runtime.logging import configure
     from pergola.runtime.process.listening import listen
 
     configure("error", "text")
-    config = load(kubeconfig, context)
+    config = cluster.config()
     async with Client.connect(config) as client:
         await client.get_raw("/version")  # a wrong kubeconfig is an error at once
         listener = listen(LOOPBACK, port, "the dashboard")

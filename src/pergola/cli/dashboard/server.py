@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from cyclopts import Parameter
 
+from pergola.cli.cluster_options import DEFAULT_CLUSTER, ClusterOptions
+
 if TYPE_CHECKING:
     from pergola.kube.kubeconfig import ClusterConfig
     from pergola.runtime.process.options import ProcessOptions
@@ -36,8 +38,7 @@ def dashboard_server(
     bind: str = "",
     health_port: int = 8081,
     metrics_port: int = 8080,
-    kubeconfig: Path | None = None,
-    context: str | None = None,
+    cluster: ClusterOptions = DEFAULT_CLUSTER,
 ) -> None:
     """Serve the page of the dashboard to the users of a cluster, over TLS only.
 
@@ -63,12 +64,7 @@ def dashboard_server(
         The port of /healthz and /readyz.
     metrics_port
         The port of /metrics.
-    kubeconfig
-        Kubeconfig of the cluster; the pod's service account by default.
-    context
-        Context of that kubeconfig.
     """
-    from pergola.kube.kubeconfig import load
     from pergola.runtime.logging import configure
     from pergola.runtime.process.application import run
     from pergola.runtime.process.options import Address, ProcessOptions
@@ -79,7 +75,7 @@ def dashboard_server(
             "`pergola dashboard-server --host dashboard.example.org --cert-dir /etc/tls`"
         )
     configure("info", "json" if not sys.stderr.isatty() else "text")
-    config = load(kubeconfig, context)
+    config = cluster.config()
     page = _Page(bind, port, cert_dir, frozenset(host), name or config.context)
     options = ProcessOptions(health=Address(bind, health_port), metrics=Address(bind, metrics_port))
     run(lambda: _serve(config, page, options), "dashboard")

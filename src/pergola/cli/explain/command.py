@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 from cyclopts import Parameter
 
 from pergola.api.kinds import NAMESPACE
+from pergola.cli.cluster_options import DEFAULT_CLUSTER, ClusterOptions
 
 if TYPE_CHECKING:
     from pergola.admission.review import Operation
@@ -52,12 +53,11 @@ class _Asked:
     operation: "Operation"
     config: Path | None
     installation: Literal["runtime", "target"] | None
-    kubeconfig: Path | None
-    context: str | None
+    cluster: ClusterOptions
 
     @property
     def needs_cluster(self) -> bool:
-        return bool(self.target or self.kubeconfig or self.context)
+        return bool(self.target) or self.cluster.are_given
 
 
 def explain(
@@ -72,8 +72,7 @@ def explain(
     config: Path | None = None,
     installation: Literal["runtime", "target"] | None = None,
     output: Annotated[Literal["text", "json", "yaml"], Parameter(alias="-o")] = "text",
-    kubeconfig: Path | None = None,
-    context: str | None = None,
+    cluster: ClusterOptions = DEFAULT_CLUSTER,
 ) -> None:
     """Print what each admission webhook would change in an object, and by which rule.
 
@@ -103,10 +102,6 @@ def explain(
         `target`: in another cluster. By default as in the configuration.
     output
         `text` for people, `json` and `yaml` for programs.
-    kubeconfig
-        Kubeconfig of the cluster; by default found as by kubectl.
-    context
-        Context of the kubeconfig.
     """
     files = tuple(file or ())
     operations: dict[str, Operation] = {
@@ -122,8 +117,7 @@ def explain(
         operations[operation],
         config,
         installation,
-        kubeconfig,
-        context,
+        cluster,
     )
     answers = asyncio.run(_explain(asked))
     from pergola.cli.explain.findings import print_data, print_text
@@ -191,11 +185,7 @@ def _settings(asked: _Asked) -> "tuple[Webhooks, Installation]":
 async def _connect(asked: _Asked, stack: AsyncExitStack) -> "Client | None":
     if not asked.needs_cluster:
         return None
-    from pergola.kube.client import Client
-    from pergola.kube.kubeconfig import load
-
-    client = Client.connect(load(asked.kubeconfig, asked.context))
-    return await stack.enter_async_context(client)
+    return await stack.enter_async_context(asked.cluster.connect())
 
 
 async def _live(asked: _Asked, client: "Client") -> "list[JsonObject]":

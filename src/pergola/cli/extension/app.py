@@ -15,7 +15,6 @@ _DEFAULT: Final = Process()
 app: Final = App(
     name="extension",
     help="Run extensions: actuators for extension resources, such as Networks.",
-    help_format="plaintext",
 )
 app.command(register)
 
@@ -101,7 +100,7 @@ def run(
             "healthcheckMaxConcurrentReconciles": healthcheck_max_concurrent_reconciles,
         }
     )
-    run_process(process.cluster(), _loaded(actuators), options)
+    run_process(process.config(), _loaded(actuators), options)
 
 
 @app.command
@@ -122,7 +121,7 @@ def admission(*actuators: str, process: Process = _DEFAULT) -> None:
     _check_named(actuators, "admission")
     process.configure_logging()
     options = process.options()
-    run_admission(process.cluster(), _loaded(actuators), options)
+    run_admission(process.config(), _loaded(actuators), options)
 
 
 def _check_named(actuators: tuple[str, ...], command: str) -> None:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from cyclopts import Parameter
 
+from pergola.cli.cluster_options import ClusterOptions
+
 if TYPE_CHECKING:
     from pergola.api.objects import JsonValue
     from pergola.extensions.process import Options
@@ -24,15 +26,13 @@ class ExtensionCommandError(Exception):
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class Process:
+class Process(ClusterOptions):
     """Options of a process.
 
     Attributes:
-        kubeconfig: Kubeconfig of the cluster; by default found as by kubectl.
-        context: Context of that kubeconfig.
         master: The URL of the API server, instead of the kubeconfig's.
         leader_election: Whether replicas elect a leader.
-        leader_election_id: The name of their Lease; <extension>-leader-election by default.
+        leader_election_id: The name of their Lease; `EXTENSION-leader-election` by default.
         leader_election_namespace: The namespace of their Lease.
         metrics_bind_address: host:port of /metrics; :8080 by default, 0 for none.
         health_bind_address: host:port of /healthz and /readyz; :8081 by default, 0 for none.
@@ -54,8 +54,6 @@ class Process:
             precedence.
     """
 
-    kubeconfig: Path | None = None
-    context: str | None = None
     master: str = ""
     leader_election: bool | None = None
     leader_election_id: str | None = None
@@ -75,11 +73,9 @@ class Process:
     log_format: Literal["json", "text"] | None = None
     config_file: Path | None = None
 
-    def cluster(self) -> "ClusterConfig":
+    def config(self) -> "ClusterConfig":
         """Return the API server and the credentials for it."""
-        from pergola.kube.kubeconfig import load
-
-        config = load(self.kubeconfig, self.context)
+        config = super().config()
         return replace(config, server=self.master.rstrip("/")) if self.master else config
 
     def configure_logging(self) -> None:

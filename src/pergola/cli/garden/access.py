@@ -8,8 +8,9 @@ import base64
 import binascii
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+from pergola.cli.cluster_options import ClusterOptions
 
 if TYPE_CHECKING:
     from pergola.api.objects import JsonObject, Key
@@ -38,7 +39,7 @@ class Access:
     expires: datetime | None
 
 
-async def observe_access(kubeconfig: Path | None, context: str | None, *, internal: bool) -> Access:
+async def observe_access(cluster: ClusterOptions, *, internal: bool) -> Access:
     """Return the access that a runtime cluster offers now.
 
     Args:
@@ -51,11 +52,10 @@ async def observe_access(kubeconfig: Path | None, context: str | None, *, intern
     from pergola.api.kinds import SECRET
     from pergola.api.objects import Key
     from pergola.kube.client import Client
-    from pergola.kube.kubeconfig import load
     from pergola.operator.components.gardener_access import EXTERNAL, INTERNAL
     from pergola.operator.garden.landscape import NAMESPACE
 
-    config = load(kubeconfig, context)
+    config = cluster.config()
     key = Key(NAMESPACE, INTERNAL if internal else EXTERNAL)
     async with Client.connect(config) as client:
         secret = await client.find(SECRET, key)

@@ -20,7 +20,6 @@ from pergola.cli.garden.why import why
 app: Final = App(
     name="garden",
     help="Check, plan, compare, follow, rotate and move a Garden, and reach its virtual cluster.",
-    help_format="plaintext",
 )
 app.command(check)
 app.command(plan)

@@ -3,11 +3,11 @@
 import asyncio
 import sys
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
+from pergola.cli.cluster_options import DEFAULT_CLUSTER, ClusterOptions
 from pergola.cli.manifest_files import ManifestFileError, named, read_objects
 
 if TYPE_CHECKING:
@@ -21,14 +21,14 @@ def check(
     file: Annotated[str, Parameter(alias="-f", allow_leading_hyphen=True)],
     old: str = "",
     output: Annotated[Literal["text", "json"], Parameter(alias="-o")] = "text",
-    kubeconfig: Path | None = None,
-    context: str | None = None,
+    cluster: ClusterOptions = DEFAULT_CLUSTER,
 ) -> None:
     """Check a Garden or an Extension as admission would, without a cluster.
 
     Sets the defaults, then checks the schema and every rule of the webhooks. Prints all findings,
     each with its path, and warnings about valid but risky settings; exits with 1 if there are
-    findings. With a cluster, changes of its objects are checked as well.
+    findings. With --kubeconfig or --context, looks up objects in the runtime cluster, and
+    checks changes of them as well; otherwise, reads no cluster.
 
     Parameters
     ----------
@@ -39,16 +39,11 @@ def check(
         Manifests with the current objects, to check the change as well.
     output
         `text` for people, `json` for programs.
-    kubeconfig
-        Kubeconfig of the runtime cluster, whose objects are looked up. No cluster is read unless
-        this or --context is given.
-    context
-        Context in the kubeconfig.
     """
     from pergola.operator.webhooks.offline import check_manifests
 
     objects = read_objects(file)
-    stored = asyncio.run(_stored(objects, old, kubeconfig, context))
+    stored = asyncio.run(_stored(objects, old, cluster))
     found = list(check_manifests(objects, stored, datetime.now(UTC)))
     if not found:
         raise ManifestFileError(
@@ -63,23 +58,18 @@ def check(
         sys.exit(1)
 
 
-async def _stored(
-    objects: "list[JsonObject]", old: str, kubeconfig: Path | None, context: str | None
-) -> "Stored":
+async def _stored(objects: "list[JsonObject]", old: str, cluster: ClusterOptions) -> "Stored":
     """Return the current objects: those of a file, else of a cluster if one is named."""
     from pergola.operator.webhooks.offline import Stored
 
     if old:
-        if kubeconfig or context:
+        if cluster.are_given:
             raise ManifestFileError("--old cannot be combined with --kubeconfig or --context")
         return Stored(_with_each(objects, read_objects(old)))
-    if not kubeconfig and not context:
+    if not cluster.are_given:
         return Stored()
 
-    from pergola.kube.client import Client
-    from pergola.kube.kubeconfig import load
-
-    async with Client.connect(load(kubeconfig, context)) as client:
+    async with cluster.connect() as client:
         return Stored(await observed_objects(client, objects), is_complete=True)
 
 

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from cyclopts import Parameter
 
+from pergola.cli.cluster_options import DEFAULT_CLUSTER, ClusterOptions
 from pergola.cli.garden.access import observe_access
 
 if TYPE_CHECKING:
@@ -26,8 +27,7 @@ def kubeconfig(
     exec: Flag = False,  # noqa: A002 - the option's name
     internal: Flag = False,
     address: str = "",
-    kubeconfig: Path | None = None,
-    context: str | None = None,
+    cluster: ClusterOptions = DEFAULT_CLUSTER,
 ) -> None:
     """Print a kubeconfig for administrators of the virtual cluster.
 
@@ -44,17 +44,13 @@ def kubeconfig(
     address
         Connect to this host or IP address, such as that of the gateway, as long as DNS does not
         know the name of the server. Certificates are still those of the name.
-    kubeconfig
-        Kubeconfig of the runtime cluster; found as kubectl finds it by default.
-    context
-        Context in the kubeconfig.
     """
     from pergola.kube.yaml import dump
 
-    access = asyncio.run(observe_access(kubeconfig, context, internal=internal))
+    access = asyncio.run(observe_access(cluster, internal=internal))
     document = at_address(access.document, address) if address else access.document
     if exec:
-        user = _exec_user(kubeconfig, context, internal=internal)
+        user = _exec_user(cluster, internal=internal)
         print(with_user(document, user), end="")
         return
     print(dump(document), end="")
@@ -63,23 +59,17 @@ def kubeconfig(
         print(f"the token is valid until {until}; --exec reads it anew", file=sys.stderr)
 
 
-def token(
-    *, internal: Flag = False, kubeconfig: Path | None = None, context: str | None = None
-) -> None:
+def token(*, internal: Flag = False, cluster: ClusterOptions = DEFAULT_CLUSTER) -> None:
     """Print the current token of the virtual cluster, as kubectl's credential plugins do.
 
     Parameters
     ----------
     internal
         Print the token of the kubeconfig for clients in the runtime cluster.
-    kubeconfig
-        Kubeconfig of the runtime cluster; found as kubectl finds it by default.
-    context
-        Context in the kubeconfig.
     """
     import orjson
 
-    access = asyncio.run(observe_access(kubeconfig, context, internal=internal))
+    access = asyncio.run(observe_access(cluster, internal=internal))
     status: JsonObject = {"token": access.token}
     if access.expires is not None:
         status["expirationTimestamp"] = f"{access.expires:%Y-%m-%dT%H:%M:%SZ}"
@@ -116,18 +106,18 @@ def at_address(document: "JsonObject", address: str) -> "JsonObject":
     return {**document, "clusters": clusters}
 
 
-def _exec_user(kubeconfig: Path | None, context: str | None, *, internal: bool) -> "JsonObject":
+def _exec_user(cluster: ClusterOptions, *, internal: bool) -> "JsonObject":
     """Return the user whose token `pergola garden token` prints.
 
     The kubeconfig of the runtime cluster is pinned: clients of the virtual cluster often have
     theirs in KUBECONFIG, which the plugin inherits.
     """
-    from pergola.kube.kubeconfig import files_of, load
+    from pergola.kube.kubeconfig import files_of
 
-    files = [str(file.resolve()) for file in files_of(kubeconfig, os.environ)]
+    files = [str(file.resolve()) for file in files_of(cluster.kubeconfig, os.environ)]
     arguments: list[JsonValue] = ["garden", "token"]
     if files:
-        arguments += ["--context", load(kubeconfig, context).context]
+        arguments += ["--context", cluster.config().context]
     if internal:
         arguments.append("--internal")
     return {

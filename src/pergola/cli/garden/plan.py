@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from cyclopts import Parameter
 
+from pergola.cli.cluster_options import DEFAULT_CLUSTER, ClusterOptions
 from pergola.cli.garden.check import observed_objects
 from pergola.cli.garden.compare import DIFFERENT
 from pergola.cli.garden.runtime_cluster import (
@@ -44,8 +45,7 @@ def plan(
     mermaid: Flag = False,
     config: Path | None = None,
     output: Annotated[Literal["text", "json"], Parameter(alias="-o")] = "text",
-    kubeconfig: Path | None = None,
-    context: str | None = None,
+    cluster: ClusterOptions = DEFAULT_CLUSTER,
 ) -> None:
     """Show what a reconciliation of a Garden would do, task by task; only reads.
 
@@ -73,15 +73,11 @@ def plan(
         rendered; by default that of the operator in the cluster, with its image vector.
     output
         `text` for people, `json` for programs.
-    kubeconfig
-        Kubeconfig of the runtime cluster; found as kubectl finds it by default.
-    context
-        Context in the kubeconfig.
     """
     forms = [name for name, given in zip(_PICTURES, (picture, dot, mermaid), strict=True) if given]
     if len(forms) + (output == "json") > 1:
         raise PlanError("give only one of --picture, --dot, --mermaid and --output json")
-    planned = asyncio.run(_planned(Source(garden, config, kubeconfig, context), file))
+    planned = asyncio.run(_planned(Source(garden, config, cluster), file))
     if planned is None:
         sys.exit(1)
     found, configuration = planned
@@ -127,13 +123,11 @@ async def _planned(source: Source, file: str) -> "tuple[Plan, str] | None":
 
     None if admission would refuse the Garden, whose findings are printed.
     """
-    from pergola.kube.client import Client
-    from pergola.kube.kubeconfig import load
     from pergola.operator.plan import rehearse
     from pergola.runtime.logging import configure
 
     configure("error", "text")
-    async with Client.connect(load(source.kubeconfig, source.context)) as client:
+    async with source.cluster.connect() as client:
         name = source.garden
         garden = await (_given(client, file, name) if file else _live(client, name))
         if garden is None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
+from pergola.cli.cluster_options import DEFAULT_CLUSTER, ClusterOptions
 from pergola.cli.garden.rotate_steps import Options, take_step
 from pergola.cli.garden.runtime_cluster import Source
 
@@ -39,8 +40,7 @@ def rotate(
     no_wait: Flag = False,
     garden: str = "",
     config: Path | None = None,
-    kubeconfig: Path | None = None,
-    context: str | None = None,
+    cluster: ClusterOptions = DEFAULT_CLUSTER,
 ) -> None:
     """Start or complete the rotation of a Garden's credentials, and follow it.
 
@@ -70,16 +70,12 @@ def rotate(
     config
         Configuration file of the operator, whose feature gates decide which tasks run; by
         default that of the operator in the cluster.
-    kubeconfig
-        Kubeconfig of the runtime cluster; found as kubectl finds it by default.
-    context
-        Context in the kubeconfig.
     """
     if start and complete:
         raise OneAction("a rotation is either started or completed: use --start or --complete")
     if skip_seed and not (start or complete):
         raise OneAction("--skip-seed is a part of a rotation: use it with --start or --complete")
-    source = Source(garden, config, kubeconfig, context)
+    source = Source(garden, config, cluster)
     action: Action | None = "start" if start else "complete" if complete else None
     options = Options(tuple(skip_seed or ()), dry_run=dry_run, waits=not no_wait)
     if not asyncio.run(take_step(source, kind, action, options)):

@@ -44,14 +44,12 @@ async def take_step(
     from pergola.api.operator_v1alpha1 import GARDEN
     from pergola.cli.garden.console import console
     from pergola.cli.garden.rotate_text import announcement, standings
-    from pergola.kube.client import Client
-    from pergola.kube.kubeconfig import load
     from pergola.operator.rotation.requested import request
     from pergola.runtime.logging import configure
 
     configure("error", "text")
     out = console()
-    async with Client.connect(load(source.kubeconfig, source.context)) as client:
+    async with source.cluster.connect() as client:
         key = Key("", await chosen(client, source.garden))
         live = await client.get(GARDEN, key)
         if action is None:

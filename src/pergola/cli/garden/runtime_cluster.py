@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from pergola.cli.cluster_options import ClusterOptions
 from pergola.cli.garden.operator_settings import OperatorSettings, settings_in, settings_of
 
 if TYPE_CHECKING:
@@ -20,8 +21,7 @@ class Source(NamedTuple):
 
     garden: str
     config: Path | None
-    kubeconfig: Path | None
-    context: str | None
+    cluster: ClusterOptions
 
 
 class GardenNotFound(Exception):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
+from pergola.cli.cluster_options import DEFAULT_CLUSTER, ClusterOptions
 from pergola.cli.garden.runtime_cluster import Source, chosen, runtime_template
 
 if TYPE_CHECKING:
@@ -24,8 +25,7 @@ def status(
     every: Annotated[bool, Parameter(name="--all", alias="-A", negative="")] = False,
     config: Path | None = None,
     output: Annotated[Literal["text", "json"], Parameter(alias="-o")] = "text",
-    kubeconfig: Path | None = None,
-    context: str | None = None,
+    cluster: ClusterOptions = DEFAULT_CLUSTER,
 ) -> None:
     """Show what a Garden is doing, what it waits for, and how healthy it is.
 
@@ -47,12 +47,8 @@ def status(
     output
         `text` for people. `json` for programs: one object a line, for each change; with --once
         only one.
-    kubeconfig
-        Kubeconfig of the runtime cluster; found as kubectl finds it by default.
-    context
-        Context in the kubeconfig.
     """
-    source = Source(garden, config, kubeconfig, context)
+    source = Source(garden, config, cluster)
     last = asyncio.run(_status(source, once=once, every=every, output=output))
     if last.has_failed:
         sys.exit(1)
@@ -63,14 +59,12 @@ async def _status(source: Source, *, once: bool, every: bool, output: str) -> "P
     from pergola.cli.garden.status_data import print_data
     from pergola.cli.garden.status_live import show
     from pergola.cli.garden.status_tree import health
-    from pergola.kube.client import Client
-    from pergola.kube.kubeconfig import load
     from pergola.operator.garden.picture import following
     from pergola.runtime.logging import configure
 
     configure("error", "text")
     out = console()
-    async with Client.connect(load(source.kubeconfig, source.context)) as client:
+    async with source.cluster.connect() as client:
         name = await chosen(client, source.garden)
         template = await runtime_template(client, source.config)
         async with following(client, name, template) as pictures:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from pergola.cli.cluster_options import DEFAULT_CLUSTER, ClusterOptions
 from pergola.cli.garden.passphrase import new_passphrase, passphrase
 from pergola.cli.garden.runtime_cluster import chosen
 from pergola.cli.garden.sealed_files import read_sealed, write_sealed
@@ -24,8 +25,7 @@ def export(
     *,
     file: File,
     passphrase_file: Path | None = None,
-    kubeconfig: Path | None = None,
-    context: str | None = None,
+    cluster: ClusterOptions = DEFAULT_CLUSTER,
 ) -> None:
     """Write what a new runtime cluster needs to run the same Garden into an encrypted file.
 
@@ -42,14 +42,10 @@ def export(
     passphrase_file
         A file with the passphrase, of 12 characters or more. Otherwise it is in the environment
         variable PERGOLA_PASSPHRASE, or is asked for on the terminal.
-    kubeconfig
-        Kubeconfig of the runtime cluster; found as kubectl finds it by default.
-    context
-        Context in the kubeconfig.
     """
     from pergola.api.texts import counted
 
-    found = asyncio.run(_collect(garden, kubeconfig, context))
+    found = asyncio.run(_collect(garden, cluster))
     write_sealed(file, found, new_passphrase(passphrase_file))
     print(
         f"Garden {found.name}: {counted(len(found.credentials), 'credential')} and "
@@ -65,8 +61,7 @@ def import_(
     create_garden: Flag = False,
     show_garden: Flag = False,
     dry_run: Flag = False,
-    kubeconfig: Path | None = None,
-    context: str | None = None,
+    cluster: ClusterOptions = DEFAULT_CLUSTER,
 ) -> None:
     """Create the credentials of an exported Garden in a new runtime cluster.
 
@@ -87,10 +82,6 @@ def import_(
         Only print the Garden in the file, such as to edit and apply it.
     dry_run
         Only say what would be created.
-    kubeconfig
-        Kubeconfig of the runtime cluster; found as kubectl finds it by default.
-    context
-        Context in the kubeconfig.
     """
     from pergola.kube.yaml import dump
 
@@ -98,39 +89,32 @@ def import_(
     if show_garden:
         print(dump(found.garden), end="")
         return
-    missing = asyncio.run(
-        _import(found, kubeconfig, context, dry_run=dry_run, creates_garden=create_garden)
-    )
+    missing = asyncio.run(_import(found, cluster, dry_run=dry_run, creates_garden=create_garden))
     _print_import(found, missing, dry_run=dry_run, creates_garden=create_garden)
 
 
-async def _collect(garden: str, kubeconfig: Path | None, context: str | None) -> "Export":
-    from pergola.kube.client import Client
-    from pergola.kube.kubeconfig import load
+async def _collect(garden: str, cluster: ClusterOptions) -> "Export":
     from pergola.operator.transfer import collect
     from pergola.runtime.logging import configure
 
     configure("error", "text")
-    async with Client.connect(load(kubeconfig, context)) as client:
+    async with cluster.connect() as client:
         return await collect(client, await chosen(client, garden))
 
 
 async def _import(
     export: "Export",
-    kubeconfig: Path | None,
-    context: str | None,
+    cluster: ClusterOptions,
     *,
     dry_run: bool,
     creates_garden: bool,
 ) -> "Missing":
     """Create what is missing; return what that was, or would be."""
-    from pergola.kube.client import Client
-    from pergola.kube.kubeconfig import load
     from pergola.operator import transfer
     from pergola.runtime.logging import configure
 
     configure("error", "text")
-    async with Client.connect(load(kubeconfig, context)) as client:
+    async with cluster.connect() as client:
         missing = await transfer.observe_missing(client, export)
         if not dry_run:
             await transfer.apply_import(client, missing)

@@ -4,11 +4,11 @@ import asyncio
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import aclosing
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
+from pergola.cli.cluster_options import DEFAULT_CLUSTER, ClusterOptions
 from pergola.cli.garden.runtime_cluster import chosen
 
 if TYPE_CHECKING:
@@ -30,8 +30,7 @@ def wait(
     for_: Annotated[tuple[str, ...], Parameter(name="--for", negative="")] = (READY,),
     timeout: str = "10m",
     skip_last_operation: Flag = False,
-    kubeconfig: Path | None = None,
-    context: str | None = None,
+    cluster: ClusterOptions = DEFAULT_CLUSTER,
 ) -> None:
     """Wait until a Garden is ready, has some conditions, or is gone.
 
@@ -50,17 +49,11 @@ def wait(
         How long to wait at most, such as 90s or 1h30m.
     skip_last_operation
         Do not require of the last operation that it succeeded.
-    kubeconfig
-        Kubeconfig of the runtime cluster; found as kubectl finds it by default.
-    context
-        Context in the kubeconfig.
     """
     from pergola.api.durations import parse_duration
 
     seconds = parse_duration(timeout).total_seconds()
-    problem = asyncio.run(
-        _wait(garden, for_, seconds, kubeconfig, context, skips=skip_last_operation)
-    )
+    problem = asyncio.run(_wait(garden, for_, seconds, cluster, skips=skip_last_operation))
     if problem:
         print(f"{problem} (after {timeout})", file=sys.stderr)
         sys.exit(1)
@@ -70,18 +63,15 @@ async def _wait(
     garden: str,
     targets: Sequence[str],
     seconds: float,
-    kubeconfig: Path | None,
-    context: str | None,
+    cluster: ClusterOptions,
     *,
     skips: bool,
 ) -> str:
     from pergola.cli.garden.runtime_cluster import GardenNotFound
-    from pergola.kube.client import Client
-    from pergola.kube.kubeconfig import load
     from pergola.runtime.logging import configure
 
     configure("error", "text")
-    async with Client.connect(load(kubeconfig, context)) as client:
+    async with cluster.connect() as client:
         try:
             name = await chosen(client, garden)
         except GardenNotFound:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
+from pergola.cli.cluster_options import DEFAULT_CLUSTER, ClusterOptions
 from pergola.cli.garden.runtime_cluster import Source, chosen, runtime_template
 
 if TYPE_CHECKING:
@@ -19,8 +20,7 @@ def why(
     garden: str = "",
     config: Path | None = None,
     output: Annotated[Literal["text", "json"], Parameter(alias="-o")] = "text",
-    kubeconfig: Path | None = None,
-    context: str | None = None,
+    cluster: ClusterOptions = DEFAULT_CLUSTER,
 ) -> None:
     """Explain why a part of a Garden is present, skipped, unhealthy or stuck.
 
@@ -40,14 +40,10 @@ def why(
         by default that of the operator in the cluster.
     output
         `text` for people, `json` for programs.
-    kubeconfig
-        Kubeconfig of the runtime cluster; found as kubectl finds it by default.
-    context
-        Context in the kubeconfig.
     """
     from pergola.cli.why.output import print_data, print_text
 
-    found = asyncio.run(answer_about(name, Source(garden, config, kubeconfig, context)))
+    found = asyncio.run(answer_about(name, Source(garden, config, cluster)))
     if output == "json":
         print_data(found)
     else:
@@ -62,15 +58,13 @@ async def answer_about(name: str, source: Source) -> "Answer":
         Unknown: The name means nothing.
         KubeError: The API server refused, or did not answer.
     """
-    from pergola.kube.client import Client
-    from pergola.kube.kubeconfig import load
     from pergola.operator.garden.explain import answer
     from pergola.operator.garden.picture import following
     from pergola.runtime.logging import configure
     from pergola.why.gardens import of_garden
 
     configure("error", "text")
-    async with Client.connect(load(source.kubeconfig, source.context)) as client:
+    async with source.cluster.connect() as client:
         garden = await chosen(client, source.garden)
         template = await runtime_template(client, source.config)
         async with following(client, garden, template) as pictures:

@@ -22,7 +22,6 @@ _DEFAULTS: Final = Target()
 app: Final = App(
     name="infra",
     help="Inspect and adopt externally managed cluster infrastructure of Cluster API.",
-    help_format="plaintext",
 )
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from pergola.cli.cluster_options import DEFAULT_CLUSTER, ClusterOptions
 from pergola.cli.infra.target import InfraError
 
 if TYPE_CHECKING:
@@ -24,8 +25,7 @@ def infra_manager(
     webhook_port: int = 0,
     webhook_cert_dir: Path | None = None,
     aws_credentials: str = "",
-    kubeconfig: Path | None = None,
-    context: str | None = None,
+    cluster: ClusterOptions = DEFAULT_CLUSTER,
 ) -> None:
     """Fill InfraClusters of Cluster API from existing networks, and keep them up to date.
 
@@ -57,17 +57,12 @@ def infra_manager(
     aws_credentials
         NAMESPACE/NAME of a Secret with accessKeyID and secretAccessKey; AWS's default credential
         chain by default.
-    kubeconfig
-        Kubeconfig of the management cluster; by default found as by kubectl.
-    context
-        Context of that kubeconfig.
     """
     from pergola.admission.serving import Listening
     from pergola.externally_managed.app import LEASE, Options, run
     from pergola.externally_managed.aws import AwsSettings
     from pergola.externally_managed.kinds import parse_kind
     from pergola.externally_managed.manager import Settings
-    from pergola.kube.kubeconfig import load
     from pergola.runtime.logging import configure
     from pergola.runtime.process.options import Address, Election, ProcessOptions
 
@@ -92,7 +87,7 @@ def infra_manager(
             election=Election(namespace=lease_namespace, name=LEASE) if lease_namespace else None,
         ),
     )
-    run(load(kubeconfig, context), options)
+    run(cluster.config(), options)
 
 
 def _secret_key(text: str) -> "Key | None":

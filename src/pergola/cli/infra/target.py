@@ -4,10 +4,11 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
+
+from pergola.cli.cluster_options import ClusterOptions
 
 if TYPE_CHECKING:
     from pergola.api.objects import GroupKind, JsonObject, Key
@@ -24,21 +25,17 @@ class InfraError(Exception):
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class Target:
+class Target(ClusterOptions):
     """The kind of InfraClusters, and their cluster.
 
     Attributes:
         kind: Kind and group, such as AWSCluster.infrastructure.cluster.x-k8s.io; not needed with
             KIND/NAME.
         namespace: Its namespace; `default` by default.
-        kubeconfig: Kubeconfig of the management cluster; by default found as by kubectl.
-        context: Context of that kubeconfig.
     """
 
     kind: str = ""
     namespace: Annotated[str, Parameter(alias="-n")] = ""
-    kubeconfig: Path | None = None
-    context: str | None = None
 
 
 @dataclass(frozen=True)
@@ -78,11 +75,9 @@ def run(
 
     async def main() -> None:
         from pergola.externally_managed.kinds import managed_by_crd, read_crd
-        from pergola.kube.client import Client
-        from pergola.kube.kubeconfig import load
 
         wanted = _kind(target.kind, kind)
-        async with Client.connect(load(target.kubeconfig, target.context)) as client:
+        async with target.connect() as client:
             crd = await read_crd(client, wanted)
             await act(Opened(client, managed_by_crd(crd, wanted), crd), name)
 

@@ -31,7 +31,6 @@ _DEFAULT: Final = Target()
 app: Final = App(
     name="network",
     help="Request Networks from their extensions, and follow the progress.",
-    help_format="plaintext",
 )
 
 
@@ -282,11 +281,10 @@ async def _work(target: Target, network: str, timeout: float, task: Task) -> Non
     from pergola.cli.network.progress import shown
     from pergola.extension_api.caller import Extension, Waiting, explainer
     from pergola.kube.client import Client
-    from pergola.kube.kubeconfig import load
     from pergola.runtime.clock import SystemClock
 
     manifest = manifest_of(target, network)
-    config, clock = load(target.kubeconfig, target.context), SystemClock()
+    config, clock = target.config(), SystemClock()
     key = key_of(target, network, manifest, config.namespace)
     extension = Extension(name=target.extension, namespace=target.extension_namespace)
     async with Client.connect(config) as client:

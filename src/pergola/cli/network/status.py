@@ -36,9 +36,8 @@ async def show_list(target: Target, selector: str, output: str, *, all_namespace
     """Print all Networks of a namespace, or of all."""
     from pergola.extension_api.caller import NETWORK, readiness
     from pergola.kube.client import Client
-    from pergola.kube.kubeconfig import load
 
-    config = load(target.kubeconfig, target.context)
+    config = target.config()
     namespace = None if all_namespaces else target.namespace or config.namespace
     async with Client.connect(config) as client:
         found = await client.list(NETWORK.gvk, namespace, labels=selector or None)

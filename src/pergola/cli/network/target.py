@@ -1,10 +1,11 @@
 """The Networks that a command works on, selected as in kubectl."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
+
+from pergola.cli.cluster_options import ClusterOptions
 
 if TYPE_CHECKING:
     from pergola.api.objects import JsonObject, Key
@@ -20,14 +21,12 @@ class NetworkError(Exception):
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class Target:
+class Target(ClusterOptions):
     """A Network, and its cluster.
 
     Attributes:
         file: Manifest of the Network; - reads it from the standard input.
         namespace: Its namespace, if the manifest names none.
-        kubeconfig: Kubeconfig of the seed; by default found as by kubectl.
-        context: Context of that kubeconfig.
         extension: The extension whose heartbeat shows whether it runs; by default any whose name
             ends with the type of the Network.
         extension_namespace: The namespace of that extension; by default all are searched.
@@ -35,8 +34,6 @@ class Target:
 
     file: Annotated[str, Parameter(alias="-f", allow_leading_hyphen=True)] = ""
     namespace: Annotated[str, Parameter(alias="-n")] = ""
-    kubeconfig: Path | None = None
-    context: str | None = None
     extension: str = ""
     extension_namespace: str = ""
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from cyclopts import App, Parameter
 
+from pergola.cli.cluster_options import DEFAULT_CLUSTER, ClusterOptions
+
 if TYPE_CHECKING:
     from pergola.api.objects import JsonObject, Key
     from pergola.controllers.network_policy import Settings
@@ -18,7 +20,6 @@ _SUBJECTS: Final = {"ingress": "ingress controller", "istio": "Istio gateway"}
 app: Final = App(
     name="network-policy",
     help="Explain the NetworkPolicies that are generated for Services.",
-    help_format="plaintext",
 )
 
 
@@ -33,8 +34,7 @@ def explain(
     *,
     config: Path | None = None,
     output: Annotated[Literal["table", "json"], Parameter(alias="-o")] = "table",
-    kubeconfig: Path | None = None,
-    context: str | None = None,
+    cluster: ClusterOptions = DEFAULT_CLUSTER,
 ) -> None:
     """Print who may talk to a Service, why, and whether the policies exist.
 
@@ -49,12 +49,8 @@ def explain(
         no ingress controller, and policies do not wait for pods.
     output
         `table` for people, `json` for programs.
-    kubeconfig
-        Kubeconfig of the cluster; by default found as by kubectl.
-    context
-        Context of that kubeconfig.
     """
-    explanation = asyncio.run(_explained(_key(service), config, kubeconfig, context))
+    explanation = asyncio.run(_explained(_key(service), config, cluster))
     if output == "json":
         import orjson
 
@@ -72,17 +68,13 @@ def _key(service: str) -> "Key":
     return Key(namespace, name)
 
 
-async def _explained(
-    service: "Key", config: Path | None, kubeconfig: Path | None, context: str | None
-) -> "Explanation":
+async def _explained(service: "Key", config: Path | None, cluster: ClusterOptions) -> "Explanation":
     from pergola.controllers.network_policy.explanation import explain
-    from pergola.kube.client import Client
-    from pergola.kube.kubeconfig import load
     from pergola.runtime.logging import configure
 
     configure("error", "text")
     settings = _settings(config)
-    async with Client.connect(load(kubeconfig, context)) as client:
+    async with cluster.connect() as client:
         return await explain(client, service, settings)
 
 

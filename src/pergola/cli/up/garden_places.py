@@ -100,9 +100,11 @@ async def simulated(name: str, story: "Story") -> AsyncGenerator[Place]:
 
 
 async def _access(kubeconfig: Path, *, internal: bool) -> "JsonObject":
+    from pergola.cli.cluster_options import ClusterOptions
     from pergola.cli.garden.access import observe_access
 
-    return (await observe_access(kubeconfig, None, internal=internal)).document
+    cluster = ClusterOptions(kubeconfig=kubeconfig)
+    return (await observe_access(cluster, internal=internal)).document
 
 
 async def _gateway(client: "Client") -> str:

@@ -7,6 +7,8 @@ from typing import Annotated, Final, Literal
 
 from cyclopts import App, Parameter
 
+from pergola.cli.cluster_options import DEFAULT_CLUSTER, ClusterOptions
+
 Site = Annotated[
     Literal["runtime", "target"] | None,
     Parameter(
@@ -21,7 +23,6 @@ Garden = Annotated[bool, Parameter(negative="")]
 app: Final = App(
     name="webhooks",
     help="Print, apply or check the registration of the resource manager's webhooks.",
-    help_format="plaintext",
 )
 
 
@@ -79,8 +80,7 @@ def apply(
     namespace: Namespace = None,
     url: str | None = None,
     garden: Garden = False,
-    kubeconfig: Path | None = None,
-    context: str | None = None,
+    cluster: ClusterOptions = DEFAULT_CLUSTER,
 ) -> None:
     """Register the webhooks in a cluster, or update their registration.
 
@@ -101,10 +101,6 @@ def apply(
         URL through which API servers reach the server; a Service by default.
     garden
         The cluster is the runtime cluster of a garden.
-    kubeconfig
-        Kubeconfig of the cluster; by default found as by kubectl.
-    context
-        Context of the kubeconfig.
     """
     from pergola.cli.configuration import read_settings
     from pergola.cli.webhooks.registration import (
@@ -114,15 +110,13 @@ def apply(
         read_ca,
         register,
     )
-    from pergola.kube.client import Client
-    from pergola.kube.kubeconfig import load
 
     settings = read_settings(config)
     place = installation_for(settings, installation, prefix, namespace, garden=garden)
     bundle = read_ca(ca)
 
     async def main() -> None:
-        async with Client.connect(load(kubeconfig, context)) as client:
+        async with cluster.connect() as client:
             served = await as_served(client, place)
             for obj in configurations(settings, served, url, bundle):
                 print(await register(client, obj))
@@ -141,8 +135,7 @@ def check(
     garden: Garden = False,
     address: str | None = None,
     output: Output = "table",
-    kubeconfig: Path | None = None,
-    context: str | None = None,
+    cluster: ClusterOptions = DEFAULT_CLUSTER,
 ) -> None:
     """Check the registration of webhooks in a cluster, and whether they are served.
 
@@ -165,20 +158,15 @@ def check(
         HOST:PORT of a server whose paths and certificate to check; by default the URL's.
     output
         `table` for people, `json` for programs.
-    kubeconfig
-        Kubeconfig of the cluster; by default found as by kubectl.
-    context
-        Context of the kubeconfig.
     """
     from pergola.cli.configuration import read_settings
     from pergola.cli.webhooks.checking import Question, findings, print_findings
     from pergola.cli.webhooks.registration import installation_for
-    from pergola.kube.kubeconfig import load
 
     settings = read_settings(config)
     place = installation_for(settings, installation, prefix, namespace, garden=garden)
     question = Question(settings, place, url, address)
-    found = asyncio.run(findings(load(kubeconfig, context), question))
+    found = asyncio.run(findings(cluster.config(), question))
     print_findings(found, output)
     if any(finding.severity == "error" for finding in found):
         sys.exit(1)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple
 
 from cyclopts import Parameter
 
+from pergola.cli.cluster_options import DEFAULT_CLUSTER, ClusterOptions
+
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
@@ -28,8 +30,7 @@ def why(
     file: Annotated[Path | None, Parameter(alias="-f")] = None,
     namespace: Annotated[str, Parameter(alias="-n")] = "default",
     output: Annotated[Literal["text", "json"], Parameter(alias="-o")] = "text",
-    kubeconfig: Path | None = None,
-    context: str | None = None,
+    cluster: ClusterOptions = DEFAULT_CLUSTER,
     source_kubeconfig: Path | None = None,
     target_kubeconfig: Path | None = None,
 ) -> None:
@@ -49,10 +50,6 @@ def why(
         Namespace of the object.
     output
         `text` for people, `json` for programs.
-    kubeconfig
-        Kubeconfig of the cluster; by default found as by kubectl.
-    context
-        Context in the kubeconfig.
     source_kubeconfig
         Kubeconfig of the cluster with the ManagedResource of the object, if that is another one.
     target_kubeconfig
@@ -65,10 +62,10 @@ def why(
     given = _manifest(file) if file is not None else None
     kind, name = _words(target, has_file=file is not None)
     if kind in _PARTS_OF_GARDENS:
-        found = asyncio.run(answer_about(name, Source("", None, kubeconfig, context)))
+        found = asyncio.run(answer_about(name, Source("", None, cluster)))
     else:
         others = _Others(source_kubeconfig, target_kubeconfig)
-        found = asyncio.run(_why((kind, name), given, namespace, kubeconfig, context, others))
+        found = asyncio.run(_why((kind, name), given, namespace, cluster, others))
     if output == "json":
         print_data(found)
     else:
@@ -98,19 +95,16 @@ async def _why(
     words: tuple[str, str],
     given: "JsonObject | None",
     namespace: str,
-    kubeconfig: Path | None,
-    context: str | None,
+    cluster: ClusterOptions,
     others: _Others,
 ) -> "Answer":
     from pergola.cli.why.gardens import GARDEN_TASKS
-    from pergola.kube.client import Client
     from pergola.kube.kind_words import kind_called
-    from pergola.kube.kubeconfig import load
     from pergola.runtime.logging import configure
     from pergola.why import explain
 
     configure("error", "text")
-    async with Client.connect(load(kubeconfig, context)) as client, others.connected() as beside:
+    async with cluster.connect() as client, others.connected() as beside:
         if given is not None:
             return await _of_manifest(client, given, namespace, beside)
         kind, name = words

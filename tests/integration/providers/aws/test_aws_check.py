@@ -11,6 +11,7 @@ import yaml
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.cli.aws import check as aws_check
 from pergola.cli.aws.subject import AwsCheckError
+from pergola.cli.cluster_options import ClusterOptions
 from pergola.cli.manifest_files import ManifestFileError
 from pergola.cloud.aws import AwsClient
 from pergola.cloud.errors import CredentialsInvalid
@@ -292,7 +293,9 @@ async def test_an_infrastructure_in_a_cluster_is_checked_with_its_own_secret(
         await cluster_client.create(obj)
 
     codes = [
-        await checked(aws, namespace=namespace, kubeconfig=kubeconfig, **named)
+        await checked(
+            aws, namespace=namespace, cluster=ClusterOptions(kubeconfig=kubeconfig), **named
+        )
         for named in ({"name": "s"}, {"resource": "infrastructure/s"}, {"resource": "s"})
     ]
 

@@ -12,6 +12,7 @@ import pytest
 from pergola.admission.configurations import MUTATING
 from pergola.api.kinds import CRD, DEPLOYMENT, HPA, HVPA, NAMESPACE, STATEFUL_SET
 from pergola.api.objects import JsonObject, Key
+from pergola.cli.cluster_options import ClusterOptions
 from pergola.cli.webhooks.app import apply
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
@@ -128,7 +129,7 @@ async def test_hvpas_are_registered_where_they_are_served(
         apply,
         config=tmp_path / "config.json",
         ca=tmp_path / "ca.crt",
-        kubeconfig=lone_sandbox.kubeconfig,
+        cluster=ClusterOptions(kubeconfig=lone_sandbox.kubeconfig),
     )
     registered = await lone_client.get(MUTATING, Key("", "gardener-resource-manager"))
     await lone_client.delete(MUTATING, Key.of(registered))
