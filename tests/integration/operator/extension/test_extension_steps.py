@@ -16,7 +16,7 @@ from pergola.api.objects import (
     labels_of,
     maps_at,
 )
-from pergola.api.operator_v1alpha1 import EXTENSION
+from pergola.api.operator_v1alpha1 import EXTENSION, GARDEN
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.manifests import manifest
 from pergola.operator.chart_source import Charts
@@ -28,9 +28,10 @@ from pergola.operator.extension.reconcile import ExtensionReconciler, Parts
 from pergola.operator.extension.registration import RegistrationPart
 from pergola.operator.extension.runtime import PRIORITY, PRIORITY_CLASS, RuntimePart
 from pergola.operator.extension.values import Resolved
+from pergola.operator.garden.own_tasks import GENERIC_NAME
 from pergola.operator.virtual_cluster import VirtualCluster
 from pergola.runtime.clock import SystemClock
-from pergola.runtime.controlling.controller import ReconcileError
+from pergola.runtime.controlling.controller import DONE, ReconcileError
 from pergola.runtime.controlling.events import Recorder
 from pergola.testing.extension_garden import ExtensionGarden, prepare
 from pergola.testing.waiting import until_gone
@@ -43,6 +44,7 @@ ENFORCE: Final = "pod-security.kubernetes.io/enforce"
 FOREIGN: Final = "example.org/any"
 RUNTIME: Final = Key("garden", "extension-admission-runtime-dns")
 VIRTUAL: Final = Key("garden", "extension-admission-virtual-dns")
+REGISTRATION: Final = Key("garden", "extension-registration-dns")
 ACCESS: Final = Key("garden", "shoot-access-extension-admission-dns")
 
 
@@ -129,6 +131,43 @@ async def test_a_deletion_that_is_held_up_says_so_and_keeps_its_order(
     await until_gone(client, EXTENSION, NAME)
     assert await client.find(SECRET, ACCESS) is None
     assert await client.find(MANAGED_RESOURCE, VIRTUAL) is None
+
+
+async def test_parts_that_an_extension_does_not_have_are_removed(garden: ExtensionGarden) -> None:
+    client = garden.runtime
+    await garden.create_garden()
+    await garden.reconciled()
+    nothing: JsonObject = {"spec": {"deployment": {}}}
+    await client.create({**extension(), **nothing})
+    for key in (RUNTIME, VIRTUAL, REGISTRATION):
+        await client.create(managed(key))
+    await garden.secret(ACCESS.name, {})
+
+    assert await reconciler(garden).reconcile(NAME) == DONE
+
+    await garden.condition("dns", "Installed", "True", "ReconcileSuccessful")
+    for key in (RUNTIME, VIRTUAL, REGISTRATION):
+        assert await client.find(MANAGED_RESOURCE, key) is None
+    assert await client.find(SECRET, ACCESS) is None
+
+
+async def test_an_admission_waits_for_the_kubeconfig_that_all_components_share(
+    garden: ExtensionGarden,
+) -> None:
+    client = garden.runtime
+    await garden.create_garden()
+    await garden.reconciled()
+    without = {"metadata": {"annotations": {GENERIC_NAME: None}}}
+    await client.patch(GARDEN, Key("", "minimal"), without)
+    admission = {"runtimeCluster": {"helm": {"ociRepository": {"ref": "example.org/dns"}}}}
+    await client.create({**extension(), "spec": {"deployment": {"admission": admission}}})
+
+    text = "generic kubeconfig secret name is not set for garden"
+    with pytest.raises(ReconcileError, match=text):
+        await reconciler(garden).reconcile(NAME)
+
+    await garden.condition("dns", "Installed", "False", "ReconcileFailed", holds=text)
+    assert await client.find(SECRET, ACCESS) is None
 
 
 def managed(key: Key, **metadata: Any) -> JsonObject:
