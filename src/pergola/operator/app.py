@@ -43,17 +43,17 @@ from pergola.runtime.process.options import StartError, replica_identity
 log = get_logger("operator")
 
 ANY_VERSION: Final = "EXPERIMENTAL_DISABLE_KUBERNETES_VERSION_CHECK"
-"""The environment variable that, if it is `true`, permits unsupported versions of Kubernetes."""
+"""The environment variable that permits unsupported versions of Kubernetes if it is `true`."""
 WEBHOOK_MODE: Final = "WEBHOOK_MODE"
-"""`service`, or `url` if the API server does not reach the Service, as in local runs."""
+"""`service`, or `url` if the API server cannot reach the Service, as in local runs."""
 WEBHOOK_URL: Final = "WEBHOOK_URL"
-"""The host, or the URL, under which the API server reaches the webhooks in mode `url`."""
+"""The host or URL at which the API server reaches the webhooks in mode `url`."""
 
 _MODES: Final = ("", "service", "url")
 
 
 def run(path: Path, webhook_configurations: WebhookConfigurations) -> None:
-    """Run the process until it is asked to end.
+    """Run the process until it is told to stop.
 
     Args:
         path: The configuration file.
@@ -61,7 +61,7 @@ def run(path: Path, webhook_configurations: WebhookConfigurations) -> None:
 
     Raises:
         StartError: It cannot start.
-        Exception: It cannot go on.
+        Exception: It cannot continue.
     """
     config = read_configuration(path)
     configure(config.log_level, config.log_format)
@@ -77,11 +77,11 @@ async def serve(
     reach: Reach | None = None,
     metrics: Metrics | None = None,
 ) -> None:
-    """Serve endpoints and webhooks and, as the leader, reconcile the Garden; until cancelled.
+    """Serve endpoints and webhooks and, as the leader, reconcile the Garden, until cancelled.
 
     Args:
-        reach: Changes how the virtual cluster's API server is reached.
-        metrics: Where the process counts; new ones by default.
+        reach: Modifies how the virtual cluster's API server is reached.
+        metrics: Where to count; new metrics by default.
 
     Raises:
         StartError: It cannot start.
@@ -191,7 +191,7 @@ def _webhooks(
 
 
 def webhook_url(environment: Mapping[str, str]) -> str:
-    """Return where the API server reaches the webhooks; empty for the Service.
+    """Return the URL at which the API server reaches the webhooks; empty for the Service.
 
     Raises:
         StartError: The mode is unknown, or lacks its URL.

@@ -33,7 +33,7 @@ class Charts:
     """Pulls and renders charts.
 
     Args:
-        client: Of the cluster that has the Secrets.
+        client: For the cluster with the Secrets.
     """
 
     def __init__(self, client: Client, puller: Puller, helm: Helm) -> None:
@@ -80,7 +80,7 @@ class Charts:
 
 
 async def served_version(client: Client) -> str:
-    """Return the version of Kubernetes that a cluster has now, such as `v1.33.2`.
+    """Return the current version of Kubernetes of a cluster, such as `v1.33.2`.
 
     Raises:
         KubeError: The API server refused, or did not answer.

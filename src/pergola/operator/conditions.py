@@ -1,4 +1,4 @@
-"""Writes conditions of Extensions and Gardenlets: each writer its own, if something differs."""
+"""Writing conditions of Extensions and Gardenlets: each writer its own, if something differs."""
 
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -19,7 +19,7 @@ from pergola.kube.patches import same
 from pergola.runtime.clock import Clock
 
 Change = Callable[[list[JsonObject]], Sequence[JsonObject]]
-"""Returns the conditions of an object from those that it has."""
+"""Maps the conditions of an object to its new ones."""
 
 _ATTEMPTS: Final = 5
 
@@ -30,7 +30,7 @@ def conditions_in(obj: JsonObject) -> list[JsonObject]:
 
 
 def condition_of(obj: JsonObject, kind: str) -> JsonObject:
-    """Return a condition of an object; empty if it does not have it."""
+    """Return a condition of an object; empty if it has none of this type."""
     return get_condition(conditions_in(obj), kind) or {}
 
 
@@ -40,10 +40,10 @@ def is_true(obj: JsonObject, kind: str) -> bool:
 
 
 class Conditions:
-    """The conditions of objects of one kind, which several controllers write.
+    """The conditions of objects of one kind, written by several controllers.
 
     Args:
-        client: Of the cluster that has the objects.
+        client: For the cluster with the objects.
     """
 
     def __init__(self, client: Client, gvk: GroupVersionKind, clock: Clock) -> None:
@@ -61,10 +61,10 @@ class Conditions:
         *,
         observed: JsonObject | None = None,
     ) -> None:
-        """Set one condition; the others are kept.
+        """Set one condition; keep the others.
 
         Args:
-            observed: The object that the condition is about, whose generation is noted too.
+            observed: The object that the condition is about, whose generation is recorded as well.
 
         Raises:
             KubeError: The API server refused, or did not answer.
@@ -81,7 +81,7 @@ class Conditions:
     async def change(self, key: Key, change: Change, *, observed: JsonObject | None = None) -> None:
         """Change conditions; raises as `patch` does.
 
-        The change is decided anew on what another controller has written meanwhile.
+        The change is recomputed if another controller wrote in the meantime.
         """
         live = await self._client.find(self._gvk, key)
         for attempt in range(_ATTEMPTS):

@@ -18,17 +18,17 @@ from pergola.runtime.process.component_config import options_of, read_file
 from pergola.runtime.process.options import ProcessOptions, StartError
 
 KUBECONFIG: Final = "KUBECONFIG"
-"""The environment variable that replaces the kubeconfig of the runtime cluster."""
+"""The environment variable that overrides the kubeconfig of the runtime cluster."""
 
 
 def read_configuration(
     path: Path, environ: Mapping[str, str] = os.environ
 ) -> OperatorConfiguration:
-    """Return the configuration in a file; the environment may replace its kubeconfig.
+    """Return the configuration in a file; the environment may override its kubeconfig.
 
     Raises:
-        StartError: The file cannot be read, is not valid YAML, or breaks rules; the text names all
-            of them.
+        StartError: The file cannot be read, is not valid YAML, or violates rules, all of which are
+            listed.
     """
     value = read_file(path)
     try:
@@ -41,17 +41,17 @@ def read_configuration(
 
 
 def runtime_cluster(config: OperatorConfiguration) -> ClusterConfig:
-    """Return the runtime cluster: the kubeconfig's, or the one that the process runs in.
+    """Return the runtime cluster: that of the kubeconfig, or the one that the process runs in.
 
     Raises:
-        ConfigurationError: There is neither.
+        ConfigurationError: Neither exists.
     """
     kubeconfig = config.runtime_client_connection.kubeconfig
     return load(kubeconfig) if kubeconfig else in_cluster()
 
 
 def process_options(config: OperatorConfiguration) -> ProcessOptions:
-    """Return how the process runs."""
+    """Return the options of the process."""
     server = config.server
     return options_of(
         server.health_probes, server.metrics, config.debugging, config.leader_election

@@ -1,7 +1,7 @@
-"""The objects of the runtime cluster that the operator keeps copies of: one watch of each kind.
+"""The objects of the runtime cluster that the operator keeps copies of, with one watch per kind.
 
-They are what a reconciliation without a change would read. A kind with one or two objects is read
-when it is needed instead: a watch has to be renewed as often as that.
+They are the objects that a reconciliation without a change would read. A kind with only one or two
+objects is read on demand instead: a watch must be renewed as often as that.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -53,14 +53,14 @@ _Subscription: TypeAlias = tuple[Cache[Packed], Subscriber[Packed]]
 
 
 class Copies:
-    """The copies of a runtime cluster's objects, which all controllers of the operator share.
+    """The copies of a runtime cluster's objects, shared by all controllers of the operator.
 
     Args:
         client: Of the runtime cluster.
 
     Attributes:
-        client: Reads from the copies, and from the API server what they do not have.
-        unit: Keeps the copies up to date; has to run.
+        client: Reads from the copies, or from the API server if they lack the object.
+        unit: Keeps the copies up to date; must be run.
     """
 
     def __init__(self, client: Client) -> None:
@@ -77,13 +77,13 @@ class Copies:
         self.unit = Unit(NAME, beside=self._caches.values())
 
     def of(self, gvk: GroupVersionKind, namespace: str | None = None) -> Cache[Packed]:
-        """Return the copies of a kind in a namespace, for those who subscribe to them."""
+        """Return the copies of a kind in a namespace, for subscribers."""
         return self._caches[gvk, namespace]
 
     def lend(self, build: Callable[[], T]) -> tuple[T, Callable[[], None]]:
-        """Return what a function builds, and a function that ends the subscriptions it made.
+        """Return the result of a function, and a function that ends the subscriptions it made.
 
-        For what stops before the process does: its subscriptions would go on.
+        For parts that stop before the process does: their subscriptions would otherwise remain.
         """
         before = {key: len(cache.subscribers) for key, cache in self._caches.items()}
         try:

@@ -1,6 +1,7 @@
-"""Keeps autoscalers from evicting pods for downscaling when that is unwanted (spec 21 §5.5).
+"""Preventing autoscalers from evicting pods for downscaling when that is unwanted (spec 21 §5.5).
 
-An annotation of a VerticalPodAutoscaler says when: never, or only in its maintenance window.
+An annotation of a VerticalPodAutoscaler says when evictions are allowed: never, or only in its
+maintenance window.
 """
 
 from datetime import datetime, timedelta
@@ -36,11 +37,11 @@ _AHEAD: Final = timedelta(minutes=5)
 
 
 class Decision(NamedTuple):
-    """The requirements of an autoscaler now.
+    """The current requirements of an autoscaler.
 
     Attributes:
         requirements: Empty if it may evict pods for downscaling.
-        again: Seconds until they change; None if they do not.
+        again: Seconds until they change; None if they never do.
     """
 
     requirements: list[JsonObject]
@@ -48,7 +49,7 @@ class Decision(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """The part of an autoscaler that decides about its requirements."""
+    """The facts about an autoscaler that decide about its requirements."""
 
     restriction: str
     window: str
@@ -56,7 +57,7 @@ class Seen(NamedTuple):
 
 
 def seen(autoscaler: JsonObject) -> Seen:
-    """Return the part of an autoscaler that the controller keeps."""
+    """Return the facts about an autoscaler that the cache keeps."""
     annotations = annotations_of(autoscaler)
     requirements = map_at(autoscaler, "spec", "updatePolicy").get("evictionRequirements")
     return Seen(

@@ -7,10 +7,10 @@ DAY: Final = timedelta(days=1)
 
 
 class Window(NamedTuple):
-    """A span of each day.
+    """A daily time span.
 
     Attributes:
-        begin: After midnight UTC.
+        begin: The start, after midnight UTC.
     """
 
     begin: timedelta
@@ -27,24 +27,24 @@ class Window(NamedTuple):
         return cls(first, (last - first) % DAY or DAY)
 
     def left(self, now: datetime) -> timedelta | None:
-        """Return for how long it stays open; None while it is closed."""
+        """Return the remaining time while it is open; None while it is closed."""
         since = self._since(now)
         return self.length - since if since < self.length else None
 
     def opens(self, now: datetime) -> timedelta:
-        """Return how long until it is open: nothing while it is."""
+        """Return the time until it opens; zero while it is open."""
         since = self._since(now)
         return timedelta() if since < self.length else DAY - since
 
     def _since(self, now: datetime) -> timedelta:
-        """Return the time since it was opened last."""
+        """Return the time since it last opened."""
         utc = now.astimezone(UTC)
         midnight = utc.replace(hour=0, minute=0, second=0, microsecond=0)
         return (utc - midnight - self.begin) % DAY
 
 
 def time_of_day(text: str) -> timedelta:
-    """Return `220000+0100` as the time after midnight in UTC.
+    """Parse a time such as `220000+0100` into the time since midnight UTC.
 
     Raises:
         ValueError: It is malformed.

@@ -1,4 +1,4 @@
-"""The protection of what the operator's objects name (spec 21 §4)."""
+"""Protection of the objects that the operator's objects name (spec 21 §4)."""
 
 from typing import Final
 
@@ -13,14 +13,14 @@ from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 
 REFERRERS: Final[tuple[Referrer, ...]] = (GARDEN_REFERENCES, EXTENSION_REFERENCES)
-"""The kinds whose objects name Secrets and ConfigMaps of the garden's namespace."""
+"""The kinds of objects that name Secrets and ConfigMaps in the garden's namespace."""
 
 
 def protected_references(copies: Copies, *, metrics: Metrics, clock: Clock | None = None) -> Unit:
-    """Return the controllers that protect what Gardens and Extensions name.
+    """Return the controllers that protect the objects that Gardens and Extensions name.
 
     Args:
-        copies: Have all referrers, and the garden's Secrets and ConfigMaps.
+        copies: Contain all referrers, and the garden's Secrets and ConfigMaps.
     """
     return reference_protection(
         copies.client,

@@ -1,6 +1,6 @@
-"""The controllers that need a Garden, or its virtual cluster (spec 21 §5.1).
+"""The controllers that need a Garden or its virtual cluster (spec 21 §5.1).
 
-Each has one entry, for the registrar.
+Each has one entry for the registrar.
 """
 
 from pergola.api.operator_config import OperatorConfiguration
@@ -22,7 +22,7 @@ def for_garden(
     server: str,
     metrics: Metrics,
 ) -> tuple[ForGarden, ...]:
-    """Return the controllers that run while there is a Garden.
+    """Return the controllers that run while a Garden exists.
 
     Args:
         server: The URL of the runtime cluster's API server.
@@ -59,7 +59,7 @@ def for_garden(
 def for_virtual_cluster(
     config: OperatorConfiguration, environment: gardenlets.Environment
 ) -> tuple[ForVirtualCluster, ...]:
-    """Return the controllers that run while the virtual cluster can be reached."""
+    """Return the controllers that run while the virtual cluster is reachable."""
     workers = config.controllers.gardenlet_deployer.concurrent_syncs
 
     def deploying(virtual: Client) -> Unit:

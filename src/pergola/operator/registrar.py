@@ -1,6 +1,7 @@
-"""Controllers that run only while there is a Garden, or its virtual cluster (spec 21 §5.1, §5.3).
+"""Controllers that run only while a Garden, or its virtual cluster, exists (spec 21 §5.1, §5.3).
 
-The process goes on without them: its webhooks stay available while a Garden comes and goes.
+The process keeps running without them: its webhooks stay available while Gardens are created and
+deleted.
 """
 
 import asyncio
@@ -29,7 +30,7 @@ _LAST_RETRY_SECONDS: Final = 60.0
 
 
 class ForGarden(NamedTuple):
-    """A controller that runs while there is a Garden.
+    """A controller that runs while a Garden exists.
 
     Attributes:
         add: Builds it. Its subscriptions to the operator's copies end with it.
@@ -40,11 +41,11 @@ class ForGarden(NamedTuple):
 
 
 class ForVirtualCluster(NamedTuple):
-    """A controller that runs while the virtual cluster of a Garden can be reached.
+    """A controller that runs while the virtual cluster of a Garden is reachable.
 
     Attributes:
-        add: Builds it for a client of the virtual cluster, which goes on through new tokens and
-            authorities; another server means that it is built again.
+        add: Builds it for a client of the virtual cluster, which survives new tokens and
+            authorities; for another server, it is built again.
     """
 
     name: str
@@ -56,10 +57,10 @@ class Registrar:
 
     Args:
         gardens: Controllers that need a Garden.
-        virtual_clusters: Controllers that need its virtual cluster, too.
+        virtual_clusters: Controllers that also need its virtual cluster.
 
     Attributes:
-        running: The controllers that run now.
+        running: The running controllers.
     """
 
     name: Final = NAME
@@ -82,7 +83,7 @@ class Registrar:
     def unsynced(self) -> list[Unsynced]:
         """The watches of the runtime cluster that are not live.
 
-        Those of the virtual cluster do not count: a restart of this process cannot mend it.
+        Those of the virtual cluster do not count: a restart of this process cannot fix it.
         """
         names = {each.name for each in self._for_virtual}
         parts = (part for part in self.running if part.name not in names)
@@ -130,12 +131,12 @@ class Registrar:
             end_subscriptions()
 
     async def _added(self, name: str, add: Callable[[], Part]) -> tuple[Part, Callable[[], None]]:
-        """Build a controller; if that fails, try again, while the others run."""
+        """Build a controller, retrying failures while the others run."""
         delay = _FIRST_RETRY_SECONDS
         while True:
             try:
                 return self._copies.lend(add)
-            except Exception as error:  # whatever it is, the others go on
+            except Exception as error:  # whatever the error is, the others continue
                 log.error(
                     "failed adding controller to manager", controller=name, error=describe(error)
                 )
@@ -144,7 +145,7 @@ class Registrar:
 
 
 class _Gardens:
-    """Whether there is a Garden."""
+    """Observes whether a Garden exists."""
 
     def __init__(self, copies: Copies) -> None:
         self._exists, self._is_gone = asyncio.Event(), asyncio.Event()
@@ -152,11 +153,11 @@ class _Gardens:
         self._gardens.subscribe(self._changed)
 
     async def one_exists(self) -> None:
-        """Return when there is a Garden."""
+        """Wait until a Garden exists."""
         await self._exists.wait()
 
     async def none_exists(self) -> None:
-        """Return when the last Garden is gone."""
+        """Wait until the last Garden is gone."""
         await self._is_gone.wait()
 
     def _changed(self, _: Change[str]) -> None:

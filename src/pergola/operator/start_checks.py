@@ -36,7 +36,7 @@ async def runtime_version(client: Client, *, any_version: bool) -> str:
 
 
 async def check_version(client: Client, version: str) -> None:
-    """Check that this version of Gardener may follow the one that reconciled the Garden last.
+    """Check that this version of Gardener may follow the one that last reconciled the Garden.
 
     Raises:
         StartError: It is a downgrade, or skips a minor version.

@@ -1,4 +1,4 @@
-"""The part of a landscape that is the same for all Gardens: images, settings and versions."""
+"""The part of a landscape shared by all Gardens: images, settings and versions."""
 
 from collections.abc import Mapping
 from importlib.resources import files
@@ -11,7 +11,7 @@ from pergola.operator.garden.landscape import Landscape, NodeTolerations, Webhoo
 from pergola.operator.garden.observed import Template
 
 GARDENER_VERSION: Final = "v1.150.0"
-"""The version of Gardener whose programs are deployed, unless an image vector names another."""
+"""The version of Gardener to deploy, unless an image vector names another one."""
 
 _PROGRAM: Final = "gardener-apiserver"
 
@@ -27,7 +27,7 @@ def images(environment: Mapping[str, str]) -> ImageVector:
 
 
 def gardener_version(vector: ImageVector) -> str:
-    """Return the version of Gardener's programs: the tag of the image of its API server."""
+    """Return the version of Gardener's programs: the tag of its API server's image."""
     reference = vector.find(_PROGRAM, version=GARDENER_VERSION)
     tag = reference.rpartition("/")[2].partition("@")[0].partition(":")[2]
     return tag or GARDENER_VERSION

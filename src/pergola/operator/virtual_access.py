@@ -1,4 +1,4 @@
-"""Follows the Secrets with the kubeconfigs of the virtual cluster (spec 21 §5.2)."""
+"""Following the Secrets with the kubeconfigs of the virtual cluster (spec 21 §5.2)."""
 
 from hashlib import blake2b
 from typing import Final
@@ -28,7 +28,7 @@ _SECRETS: Final = frozenset({Key(NAMESPACE, INTERNAL), Key(NAMESPACE, EXTERNAL)}
 
 
 def virtual_cluster_access(copies: Copies, virtual: VirtualCluster, *, metrics: Metrics) -> Unit:
-    """Return the controller that connects to the virtual cluster as soon as there is a token.
+    """Return the controller that connects to the virtual cluster as soon as a token exists.
 
     It renews the connection whenever the token, the authority or the server changes.
     """
@@ -55,5 +55,5 @@ def _matters(change: Change[bytes]) -> bool:
 
 
 def _content(secret: JsonObject) -> bytes:
-    """Return a digest of a Secret's kubeconfig: a second copy of a token is one too many."""
+    """Return a digest of a Secret's kubeconfig, to avoid a second copy of its token."""
     return blake2b(kubeconfig_in(secret), digest_size=16).digest()

@@ -1,7 +1,7 @@
 """The operator's access to the virtual cluster (spec 20 §15.5, spec 21 §5.4).
 
 The resource manager of the virtual cluster writes a token into the kubeconfig of a Secret, and
-renews it; the authorities in it change with their rotation. A client lives through both.
+renews it; its authorities change when they are rotated. A client survives both.
 """
 
 import asyncio
@@ -29,19 +29,19 @@ from pergola.operator.garden.landscape import NAMESPACE
 from pergola.runtime.controlling.spans import work_until
 
 Reach = Callable[[ClusterConfig], ClusterConfig]
-"""Returns how to reach an API server, such as by another address."""
+"""Maps the configuration of an API server, for example to another address."""
 
 
 class NotConnected(OperatorError):
-    """The virtual cluster cannot be reached yet; the text says what is missing."""
+    """The virtual cluster is not reachable yet; the text says what is missing."""
 
 
 class Kubeconfigs(NamedTuple):
     """The kubeconfigs of the virtual cluster.
 
     Attributes:
-        internal: Names a Service of the runtime cluster; empty if there is none.
-        external: Names the public host, for processes that do not know Services.
+        internal: With the address of a Service of the runtime cluster; empty if there is none.
+        external: With the public host, for processes outside the cluster.
     """
 
     internal: bytes = b""
@@ -49,17 +49,17 @@ class Kubeconfigs(NamedTuple):
 
 
 class VirtualCluster:
-    """A client of the virtual cluster, which goes on when its token or authority is renewed.
+    """A client of the virtual cluster that survives the renewal of its token and authority.
 
-    Another server means another client.
+    Another server requires another client.
 
     Args:
-        runtime: A client of the runtime cluster, which has the kubeconfig; it is read for each use.
-        qps, burst: Limits of the client.
-        observe: Is called for each answer of the virtual cluster.
+        runtime: A client of the runtime cluster, for reading the kubeconfig at each use. qps,
+            burst: Limits of the client.
+        observe: Called for each answer of the virtual cluster.
 
     Attributes:
-        reach: Changes how the API server is reached, such as from outside the runtime cluster.
+        reach: Modifies how the API server is reached, for example from outside the runtime cluster.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class VirtualCluster:
         await self.close()
 
     async def close(self) -> None:
-        """Close the client, as when the virtual cluster goes away."""
+        """Close the client, for example when the virtual cluster is deleted."""
         connection, self._connection = self._connection, None
         self._kubeconfigs = Kubeconfigs()
         if connection is not None:
@@ -99,21 +99,21 @@ class VirtualCluster:
             await connection.client.close()
 
     async def while_connected(self, work: Callable[[Client], Coroutine[Any, Any, None]]) -> None:
-        """Run `work` for each client that a call of `client` makes, until it is replaced."""
+        """Run `work` for each client that `client` creates, until the client is replaced."""
         while True:
             client = await self.connected()
             await work_until(self.replaced(client), work(client))
-            # Work that has ended before is not repeated for the same client.
+            # Completed work is not repeated for the same client.
             await self.replaced(client)
 
     async def connected(self) -> Client:
-        """Return the client once a call of `client` has made one."""
+        """Return the client once `client` has created one."""
         while self._connection is None:
             await self._changed.wait()
         return self._connection.client
 
     async def replaced(self, client: Client) -> None:
-        """Return when a client is no longer the current one: it was closed, or another is used."""
+        """Return once a client is no longer the current one because it was closed or replaced."""
         while self._connection is not None and self._connection.client is client:
             await self._changed.wait()
 
@@ -130,7 +130,7 @@ class VirtualCluster:
             return connection.client
 
     async def _current(self, kubeconfigs: Kubeconfigs) -> "_Connection":
-        """Return the connection for these kubeconfigs: the same one, if the server is the same."""
+        """Return the connection for these kubeconfigs: the same one if the server is unchanged."""
         if self._connection is not None and kubeconfigs == self._kubeconfigs:
             return self._connection
         config = await self._config(kubeconfigs)
@@ -146,7 +146,7 @@ class VirtualCluster:
         return self._connection
 
     async def _read_again(self) -> None:
-        """Read the kubeconfigs by requests, because the API server refused the token."""
+        """Read the kubeconfigs by requests, because the API server rejected the token."""
         async with self._lock:
             with suppress(KubeError, NotConnected):
                 found = await self._read(self._runtime.live)
@@ -158,7 +158,7 @@ class VirtualCluster:
         self._changed = asyncio.Event()
 
     async def _config(self, kubeconfigs: Kubeconfigs) -> ClusterConfig:
-        """Return the cluster: by its Service, or by its public name where that is unknown."""
+        """Return the cluster, by its Service or, if that is unknown, by its public name."""
         config = self.reach(_with_token(kubeconfigs.internal, INTERNAL))
         # A proxy resolves names itself.
         if config.proxy_url or await _is_known(config.server):
@@ -173,14 +173,14 @@ class VirtualCluster:
 
 
 class _Connection(NamedTuple):
-    """A client, and how it was connected."""
+    """A client, and its connection settings."""
 
     client: Client
     config: ClusterConfig
     credentials: Renewable
 
     def fits(self, config: ClusterConfig) -> bool:
-        """Return whether another configuration is for the same server, reached in the same way."""
+        """Return whether another configuration has the same server, reached in the same way."""
         return self.config == replace(
             config, ca=self.config.ca, credentials=self.config.credentials
         )

@@ -134,7 +134,7 @@ async def test_all_credentials_of_a_garden_are_rotated_by_operators_that_are_kil
         await lives.killed_after(FATAL, rotated())
         assert len(lives.boundaries) == len(FATAL)
         assert {secrets.generated[name] for name in (*AUTHORITIES, *KEYS, *ENCRYPTION_KEYS)} == {2}
-    assert "tokens that the old key signed are not accepted any more" in capsys.readouterr().out
+    assert "tokens that the old key signed are no longer accepted" in capsys.readouterr().out
     await only_the_new_ones_are_accepted(garden_world, before)
 
 

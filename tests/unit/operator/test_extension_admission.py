@@ -274,7 +274,7 @@ async def test_an_extension_that_is_not_required_is_deleted(extension: JsonObjec
 
 DEFAULTS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     (
-        "an extension is responsible unless it says otherwise",
+        "an extension is responsible unless declared otherwise",
         {"spec.resources": [INFRASTRUCTURE, {"kind": "Network", "type": "a", "primary": False}]},
         {
             "spec.resources": [

@@ -74,7 +74,7 @@ def test_a_newer_format_is_named(sealed: bytes) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"[]", b'{"garden": {}}'])
 def test_content_that_is_not_an_export_is_refused(content: bytes) -> None:
-    with pytest.raises(TransferError, match="it holds no Garden"):
+    with pytest.raises(TransferError, match="it contains no Garden"):
         decode(content)
 
 

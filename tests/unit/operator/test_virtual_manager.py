@@ -31,7 +31,7 @@ def test_with_a_token_and_its_permissions_there_is_no_reason() -> None:
     [
         (None, binding(), "Secret garden/shoot-access-gardener-resource-manager does not exist"),
         (access(None), binding(), "has no token yet"),
-        (access("2026-01-02T03:04:04Z"), binding(), "had to be renewed at 2026-01-02T03:04:04Z"),
+        (access("2026-01-02T03:04:04Z"), binding(), "was due for renewal at 2026-01-02T03:04:04Z"),
         (access(), None, "shoot-core-gardener-resource-manager does not exist"),
         (
             access(),

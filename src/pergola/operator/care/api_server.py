@@ -19,8 +19,8 @@ class Probe(NamedTuple):
 
     Attributes:
         code: The HTTP status; 0 if there was no answer.
-        text: What the answer says, or why there is none.
-        seconds: How long it took.
+        text: The body of the answer, or why there is none.
+        seconds: The response time.
     """
 
     code: int
@@ -37,13 +37,13 @@ class HealthEndpoint(Protocol):
 
 
 class VirtualApiServer:
-    """The API server of the virtual cluster, by the kubeconfig that a Secret has now."""
+    """The API server of the virtual cluster, according to the current kubeconfig in a Secret."""
 
     def __init__(self, cluster: VirtualCluster) -> None:
         self._cluster = cluster
 
     async def probe(self) -> Probe | None:
-        """Request `/healthz`; return None as long as the Secret has no usable kubeconfig."""
+        """Request `/healthz`; return None while the Secret has no usable kubeconfig."""
         try:
             client = await self._cluster.client()
             return await _answer(client)

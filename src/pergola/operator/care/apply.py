@@ -1,4 +1,4 @@
-"""Writes the conditions of a Garden: one patch of its status, and only if something differs."""
+"""Writing the conditions of a Garden: one patch of its status, only if something differs."""
 
 from collections.abc import Sequence
 
@@ -12,13 +12,13 @@ from pergola.kube.patches import same
 async def patch_conditions(
     client: Client, garden: JsonObject, conditions: Sequence[JsonObject]
 ) -> JsonObject | None:
-    """Write conditions to the Garden as it was checked.
+    """Write conditions to the Garden that was checked.
 
-    A merge patch replaces the whole list. The resourceVersion keeps it from undoing what another
-    writer has changed since.
+    A merge patch replaces the whole list. The resourceVersion prevents it from undoing concurrent
+    changes by another writer.
 
     Returns:
-        The Garden as written; None if nothing was to be written, or it is gone.
+        The Garden as written; None if there was nothing to write, or if it was deleted.
 
     Raises:
         Conflict: The Garden has changed since it was checked.

@@ -1,4 +1,4 @@
-"""Certificates that expire soon, although they should have been replaced; pure."""
+"""Certificates that expire soon although they should have been renewed; pure."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
@@ -32,10 +32,10 @@ class Lifetime(NamedTuple):
 
 
 def own_lifetimes(secrets: Iterable[JsonObject]) -> Iterator[Lifetime]:
-    """Yield the lifetimes of the operator's credentials; replaced ones are left out.
+    """Yield the lifetimes of the operator's credentials, without replaced ones.
 
     Args:
-        secrets: Of the secrets manager; their metadata are enough.
+        secrets: The Secrets of the secrets manager; their metadata is enough.
     """
     newest: dict[str, ManagedSecret] = {}
     for secret in (ManagedSecret(obj, {}) for obj in secrets):
@@ -48,7 +48,7 @@ def own_lifetimes(secrets: Iterable[JsonObject]) -> Iterator[Lifetime]:
 
 
 def provided_lifetimes(secrets: Iterable[JsonObject]) -> Iterator[Lifetime]:
-    """Yield the lifetimes of user-provided certificates; unreadable ones are left out."""
+    """Yield the lifetimes of user-provided certificates, without unreadable ones."""
     for secret in secrets:
         try:
             found = read_certificate(content(secret).get("tls.crt", b""))
@@ -60,13 +60,13 @@ def provided_lifetimes(secrets: Iterable[JsonObject]) -> Iterator[Lifetime]:
 
 
 def check_certificates(lifetimes: Iterable[Lifetime], now: datetime) -> CareFailure | None:
-    """Return which credentials should have been replaced by now, or None."""
+    """Return which credentials should have been renewed already, or None."""
     late = [_problem(each) for each in sorted(lifetimes) if now > each.until - _notice(each)]
     return CareFailure(EXPIRING, bounded(late)) if late else None
 
 
 def _notice(lifetime: Lifetime) -> timedelta:
-    """Return how long before it expires a credential is late; renewal is due much earlier."""
+    """Return how long before expiry a credential counts as late; renewal is due much earlier."""
     return min(_LATE, (lifetime.until - lifetime.issued) / _SHARE)
 
 

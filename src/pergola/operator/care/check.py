@@ -39,7 +39,7 @@ class Unable(NamedTuple):
 
 
 Verdict = CareFailure | Unable | None
-"""The problem, or the reason why the health is unknown, or None if all is well."""
+"""The problem, the reason why the health is unknown, or None if all is well."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ class Observed:
         resources: The ManagedResources.
         expected: Those that must exist.
         etcds: The problem of each Etcd of the control plane; empty for healthy ones.
-        deployments: The same for its Deployments.
+        deployments: The problem of each of its Deployments; empty for healthy ones.
         probe: The answer of the virtual API server; None without access to it.
         prometheus: The verdict of the health queries; None if they found no problem.
         extras: The verdicts about conditions that the original does not have.
@@ -79,7 +79,7 @@ def check(observed: Observed, reasons: Mapping[str, str]) -> dict[str, Verdict]:
     """Return the verdict about each condition, in the order in which they are stored.
 
     Args:
-        reasons: The reason that each condition has now.
+        reasons: The current reason of each condition.
     """
     if isinstance(observed.resources, Unable):
         return {**dict.fromkeys(CARE_CONDITIONS, observed.resources), **observed.extras}
@@ -101,9 +101,9 @@ def check(observed: Observed, reasons: Mapping[str, str]) -> dict[str, Verdict]:
 
 
 def check_api_server(probe: Probe | None) -> CareFailure | None:
-    """Return what is wrong with an API server by the answer of its health endpoint, or None.
+    """Return the problem of an API server, judging by the answer of its health endpoint, or None.
 
-    Response times are in no message: they differ from run to run, and each would be a write.
+    Messages never contain response times: they differ from run to run, and each would cost a write.
     """
     if probe is None:
         return NO_ACCESS

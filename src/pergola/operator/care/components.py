@@ -31,10 +31,10 @@ class SeenResource:
     """A ManagedResource.
 
     Attributes:
-        label: The condition that it names; empty if none.
+        label: The condition that it names; empty if it names none.
         has_class: Whether its objects are in the runtime cluster.
-        failure: What impairs it.
-        signal: What its conditions say; a change of it is worth a run.
+        failure: Its problem, if any.
+        signal: The content of its conditions; a change triggers a run.
     """
 
     label: str
@@ -54,7 +54,7 @@ class SeenResource:
 
 
 class Item(NamedTuple):
-    """A ManagedResource and what is wrong with it, if anything."""
+    """A ManagedResource, and its problem if it has one."""
 
     key: Key
     failure: CareFailure | None
@@ -67,11 +67,11 @@ def items_of(
     *,
     once: bool = False,
 ) -> list[Item]:
-    """Return the ManagedResources that a condition reports on, sorted, with those that are absent.
+    """Return the ManagedResources that a condition covers, sorted, including missing ones.
 
     Args:
-        once: Whether a ManagedResource without a class that names a condition counts for that one
-            only. Otherwise it counts for the virtual components as well.
+        once: Whether a ManagedResource without a class counts only for the condition that it names.
+            Otherwise it also counts for the virtual components.
     """
     counts = _counts_once if once else _counts
     found = {key: seen.failure for key, seen in resources.items() if counts(condition, seen)}
@@ -85,8 +85,8 @@ def failure_of(items: Sequence[Item], previous: str) -> CareFailure | None:
     """Return the failures of all items as one, or None.
 
     Args:
-        previous: The reason that the condition has. It stays as long as an item fails for it, so
-            that more failures do not look like other ones.
+        previous: The condition's current reason. It is kept as long as an item fails for it, so
+            that additional failures do not look like a different one.
     """
     failures = [item.failure for item in items if item.failure is not None]
     if not failures:
@@ -97,7 +97,7 @@ def failure_of(items: Sequence[Item], previous: str) -> CareFailure | None:
 
 
 def bounded(texts: Sequence[str]) -> str:
-    """Return texts as one, the first ten and how many more there are."""
+    """Join texts: the first ten, and the number of the others."""
     more = len(texts) - _SHOWN
     shown = "; ".join(text.rstrip(".") for text in texts[:_SHOWN]) if len(texts) > 1 else texts[0]
     return f"{shown}; and {more} more" if more > 0 else shown

@@ -85,7 +85,7 @@ def conditions_of(
 
 
 def reasons_of(garden: JsonObject) -> dict[str, str]:
-    """Return the reason of each condition that a Garden has."""
+    """Return the current reason of each condition of a Garden."""
     stored = maps_at(garden, "status", "conditions")
     return {str(each.get("type")): str(each.get("reason") or "") for each in stored}
 
@@ -108,7 +108,7 @@ def _content(
 
 
 def _updated(previous: JsonObject, content: _Content, now: datetime) -> JsonObject:
-    """Return the condition with new content; a change of its status is an update, too."""
+    """Return the condition with new content; a change of its status also counts as an update."""
     updated = update_condition(previous, **content._asdict(), now=now)
     if updated["status"] != previous.get("status"):
         updated["lastUpdateTime"] = updated["lastTransitionTime"]

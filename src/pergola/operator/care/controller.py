@@ -46,7 +46,7 @@ def garden_care(
 
     Args:
         copies: Of the runtime cluster.
-        template: Returns the landscape of a Garden without what is read from clusters.
+        template: Returns the landscape of a Garden, without the parts that are read from clusters.
         query: Sends a query to a Prometheus.
     """
     clock = clock or SystemClock()
@@ -87,7 +87,7 @@ class GardenCare:
         return Again(self._observer.settings.sync_period.total_seconds())
 
     async def _report(self, garden: JsonObject, observed: Observed) -> None:
-        """Write conditions to the Garden as it is now: checks may have taken a while."""
+        """Write conditions to the current Garden: checks may have taken a while."""
         verdicts = check(observed, reasons_of(garden))
         thresholds = self._observer.settings.thresholds
         conditions = conditions_of(garden, verdicts, thresholds, self._clock.now())
@@ -95,7 +95,7 @@ class GardenCare:
 
 
 def _triggers(watches: Watches) -> Iterable[Watch[Any, Key]]:
-    """Yield what causes a run; changes while the Garden is reconciled do not."""
+    """Yield the triggers; changes during a reconciliation of the Garden are none."""
 
     def at_rest(_: object) -> Iterable[Key]:
         oldest = watches.oldest()
@@ -124,7 +124,7 @@ def _is_new_or_succeeded(change: Change[JsonObject]) -> bool:
 
 
 def _is_signalled(change: Change[SeenResource] | Change[SeenPart]) -> bool:
-    """Return whether an object appeared, disappeared, or changed what it says about itself."""
+    """Return whether an object appeared, disappeared, or changed its reported state."""
     if change.initial:
         return False  # the first run waits for all of them
     if change.old is None or change.new is None:

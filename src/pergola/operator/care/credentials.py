@@ -1,4 +1,4 @@
-"""Credentials that only a user's request, or a schedule, renews, and that have grown old; pure."""
+"""Credentials that only a user or a schedule renews, and that are too old; pure."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -14,7 +14,7 @@ OLD: Final = "CredentialsOld"
 def check_credentials(secrets: Iterable[Mapping[str, str]], now: datetime) -> CareFailure | None:
     """Return which credentials should be rotated, or None.
 
-    The text has dates, not ages, so that it stays the same from run to run.
+    The message contains dates rather than ages, so that it stays the same from run to run.
 
     Args:
         secrets: The labels of the Secrets of the operator's secrets manager.

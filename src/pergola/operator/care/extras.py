@@ -1,7 +1,7 @@
 """Conditions that the original does not have: credentials, backups and DNS records.
 
-Secrets are read from the operator's copies. The reconciliation of the Garden itself awaits the
-others, so they are listed once an hour and after each operation, instead of being watched.
+Secrets are read from the operator's copies. The reconciliation of the Garden itself waits for the
+other objects, so these are listed once an hour and after each operation instead of being watched.
 """
 
 from collections.abc import Iterable
@@ -48,9 +48,9 @@ class Extras:
         self._operation: object = None
 
     async def observe(self, garden: JsonObject) -> dict[str, Verdict]:
-        """Return the verdicts; conditions that there is nothing to say about are left out.
+        """Return the verdicts, except on conditions without a subject.
 
-        Those about extension resources are as of the last time that these were listed.
+        Verdicts on extension resources are as of their last list.
         """
         now, operation = self._clock.now(), map_at(garden, "status", "lastOperation")
         is_due = self._listed_at is None or now - self._listed_at >= _PERIOD
@@ -71,7 +71,7 @@ class Extras:
         }
 
     async def _secrets(self, now: datetime) -> dict[str, tuple[bool, Verdict]]:
-        """Return, about certificates and credentials, whether there are any, and the verdict."""
+        """Return, for certificates and credentials, whether there are any, and the verdict."""
         try:
             own = await self._client.list(SECRET, NAMESPACE, labels=MANAGED, metadata_only=True)
             provided = await self._client.list(SECRET, NAMESPACE, labels=WILDCARD)
@@ -88,7 +88,7 @@ class Extras:
     async def _extension_resources(
         self, reason: str, *kinds: GroupVersionKind, namespace: str | None = None
     ) -> tuple[bool, Verdict]:
-        """Return whether there are any of the garden, and the verdict about them."""
+        """Return whether the garden has any, and the verdict on them."""
         try:
             lists = [await self._of_garden(gvk, namespace) for gvk in kinds]
         except KubeError as error:

@@ -34,7 +34,7 @@ class CareMetrics:
         )
 
     def observe(self, observed: Observed) -> None:
-        """Replace what the run before has found."""
+        """Replace the results of the previous run."""
         self._components.clear()
         for condition, seconds in observed.seconds.items():
             self._durations.labels(condition).set(seconds)

@@ -1,4 +1,4 @@
-"""The reads of care: caches, and responses of servers; no run lists objects (spec 21 §3.2)."""
+"""The reads of care: caches, and answers of servers; no run lists objects (spec 21 §3.2)."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -36,10 +36,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Observer:
-    """Gathers what a run is about.
+    """Gathers the observations of a run.
 
     Attributes:
-        template: Returns the landscape of a Garden without what is read from clusters.
+        template: Returns the landscape of a Garden, without the parts that are read from clusters.
         query: Sends a query to a Prometheus.
     """
 
@@ -80,7 +80,7 @@ class Observer:
         )
 
     def _expected(self, garden: JsonObject) -> Sequence[Expected]:
-        """Return the ManagedResources that must exist; a Garden that goes away needs none."""
+        """Return the ManagedResources that must exist; a Garden under deletion needs none."""
         if deletion_timestamp_of(garden):
             return ()
         try:
@@ -105,7 +105,7 @@ class Observer:
         return unable or await check_prometheuses(pods_of(cache.items()), self.query)
 
     async def _unsynced(self, caches: Sequence[Cache[Any] | View[Any]]) -> Unable | None:
-        """Return why a cache cannot be read, or None; the first list of each is waited for."""
+        """Return why a cache cannot be read, or None, after waiting for its first list."""
         with suppress(TimeoutError):
             async with asyncio.timeout(self.settings.patience):
                 for cache in caches:

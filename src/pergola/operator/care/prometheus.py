@@ -22,15 +22,15 @@ _LONGEST: Final = 500
 _SECONDS: Final = 5.0
 
 Query = Callable[[str, str], Awaitable[JsonObject]]
-"""From the address of a Prometheus and an expression to the answer of an instant query."""
+"""Sends an expression to the Prometheus at an address; returns the answer of an instant query."""
 
 
 class QueryError(Exception):
-    """A Prometheus did not answer a query, or not as it should."""
+    """A Prometheus did not answer a query, or not as expected."""
 
 
 class Instance(NamedTuple):
-    """A Prometheus, as far as its pods have to be found."""
+    """The facts about a Prometheus that are needed to find its pods."""
 
     replicas: int
     service: str
@@ -54,7 +54,7 @@ class Pod(NamedTuple):
 
 
 def pods_of(instances: Iterable[tuple[Key, Instance]]) -> Iterator[Pod]:
-    """Yield all pods, in the order of their names."""
+    """Yield all pods, ordered by name."""
     for (namespace, name), instance in sorted(instances):
         for number in range(instance.replicas):
             pod = f"prometheus-{name}-{number}"

@@ -1,4 +1,4 @@
-"""Settings of the care reconciler, as the operator's configuration has them (spec 21 §1.2)."""
+"""Settings of the care reconciler, from the operator's configuration (spec 21 §1.2)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,10 +18,10 @@ class Settings:
 
     Attributes:
         sync_period: The time between two runs without an event, and the time limit of a run.
-        thresholds: By condition type, for how long it may be `Progressing`.
-        queries_prometheus: Whether each Prometheus is queried.
+        thresholds: How long each condition type may be `Progressing`.
+        queries_prometheus: Whether to query each Prometheus.
         counts_once: Whether a ManagedResource of the virtual cluster that names a condition counts
-            for that one only, not for the virtual components as well.
+            only for that one, and not for the virtual components.
     """
 
     sync_period: timedelta = timedelta(minutes=1)
@@ -42,5 +42,5 @@ class Settings:
 
     @property
     def patience(self) -> float:
-        """Seconds until a check without a result counts as failed."""
+        """The seconds until a check without a result counts as failed."""
         return min(self.sync_period, _LONGEST_PERIOD).total_seconds() / 2

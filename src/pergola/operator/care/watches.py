@@ -28,8 +28,8 @@ class SeenPart(NamedTuple):
     """An Etcd or Deployment of the control plane.
 
     Attributes:
-        problem: What is wrong with it; empty if nothing is.
-        signal: What it says about itself; a change of it is worth a run.
+        problem: Its problem; empty if it has none.
+        signal: Its reported state; a change triggers a run.
     """
 
     problem: str
@@ -41,7 +41,7 @@ class Watches:
     """The caches of a runtime cluster that care reads.
 
     Attributes:
-        prometheuses: The only kind that no other part reads, so care runs its cache.
+        prometheuses: The only kind that is not read elsewhere, so care runs its cache.
     """
 
     gardens: View[JsonObject]
@@ -68,7 +68,7 @@ class Watches:
         return {key: seen for view in self.resources for key, seen in view.items()}
 
     def oldest(self) -> Key | None:
-        """Return the Garden that the cluster belongs to: the oldest, if there are several."""
+        """Return the Garden of the cluster: the oldest, if there are several."""
         found = oldest(garden for _, garden in self.gardens.items())
         return Key.of(found) if found else None
 

@@ -1,10 +1,9 @@
-"""Comparing a landscape of the original operator with what ours renders for the same Garden.
+"""Comparison of a landscape of the original operator with our rendering of the same Garden.
 
-`recorded` reads a dump, `rendered` makes our side, `normalise` removes what cannot be compared,
-`compare` names what differs, and `expected` has the differences that are decided. All of it is
-pure.
+`recorded` reads a dump, `rendered` creates our side, `normalise` removes incomparable parts,
+`compare` finds the differences, and `expected` lists those that are decided. All of it is pure.
 
-Not for: reading clusters or files, and printing, which commands do.
+Not for: reading clusters or files, or printing, which commands do.
 """
 
 from pergola.operator.compare.comparison import Comparison, Differing, compare

@@ -11,7 +11,7 @@ from pergola.operator.compare.normalise import TEXT, normalise
 from pergola.operator.compare.placed import Identity, Placed
 
 KEPT_BY: Final = "(kept by)"
-"""The path of the difference between two ManagedResources, or a ManagedResource and none."""
+"""The path of a difference between two ManagedResources, or between one and none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class Differing:
     """An object of both sides, and the fields in which it differs.
 
     Attributes:
-        fields: `one` of each is there, `other` here.
+        fields: In each, `one` is from there and `other` from here.
     """
 
     there: Placed
@@ -32,7 +32,7 @@ class Comparison:
     """All differences of two landscapes.
 
     Attributes:
-        equal: The number of objects that are the same on both sides.
+        equal: The number of objects that are equal on both sides.
     """
 
     only_there: list[Placed] = field(default_factory=list)
@@ -42,17 +42,17 @@ class Comparison:
 
     @property
     def is_equal(self) -> bool:
-        """Whether nothing differs."""
+        """Whether there is no difference."""
         return not (self.only_there or self.only_here or self.differing)
 
     @property
     def groups(self) -> list[str]:
-        """The headings of all that differs, in their order."""
+        """The headings of all differences, in order."""
         alone = (placed.group for placed in (*self.only_here, *self.only_there))
         return sorted({*alone, *(each.here.group for each in self.differing)})
 
     def of_groups(self, names: Collection[str]) -> Self:
-        """Return the differences of these components and ManagedResources only."""
+        """Return only the differences of these components and ManagedResources."""
         return replace(
             self,
             only_there=[each for each in self.only_there if each.is_of(names)],
@@ -64,12 +64,12 @@ class Comparison:
 def compare(
     there: Sequence[Placed], here: Sequence[Placed], *, has_texts: bool = True
 ) -> Comparison:
-    """Return what differs.
+    """Return the differences.
 
     Args:
         there: The landscape of the original.
         here: What ours renders.
-        has_texts: Whether both have long texts and the values of ConfigMaps.
+        has_texts: Whether both include long texts and the values of ConfigMaps.
     """
     theirs, ours = _by_identity(there), _by_identity(here)
     shapes = shapes_of(placed.obj for placed in here if placed.identity.kind == CRD.group_kind)
@@ -90,8 +90,8 @@ def compare(
 def _by_identity(objects: Sequence[Placed]) -> dict[Identity, Placed]:
     """Return the objects that operators apply, by identity.
 
-    Of several generations of one, the first counts; an object that a ManagedResource keeps counts
-    as it is there, not as a server has it.
+    If there are several generations of an object, the first one counts; an object kept by a
+    ManagedResource counts as written there, not as stored by a server.
     """
     found: dict[Identity, Placed] = {}
     for placed in objects:
@@ -116,7 +116,7 @@ def _fields(
 
 
 def _is_unknown(difference: Difference) -> bool:
-    """Return whether one side is a text that a dump does not have."""
+    """Return whether one side is a text that the dump omits."""
     values = (difference.one, difference.other)
     return TEXT in values and all(isinstance(value, str) for value in values)
 
@@ -126,7 +126,7 @@ def _keeper(placed: Placed) -> str:
 
 
 def _without_empty(value: JsonObject) -> JsonObject:
-    """Return a value of an unknown kind without empty maps and lists, which say nothing."""
+    """Return a value of an unknown kind without empty maps and lists, which mean nothing."""
     kept = {name: _kept(each) for name, each in value.items()}
     return {name: each for name, each in kept.items() if each not in (None, {}, [])}
 

@@ -1,6 +1,6 @@
-"""Differences from the original operator that are decided, each with its reason.
+"""Decided differences from the original operator, each with its reason.
 
-The rows are data: comparisons separate them from new differences, and the page of the documentation
+The rows are data: comparisons separate them from new differences, and a page of the documentation
 is generated from them.
 """
 

@@ -1,4 +1,4 @@
-"""Objects of a dump that no component renders: those of users, controllers and other programs."""
+"""Objects in a dump that no component renders: those of users, controllers and other programs."""
 
 from typing import Final
 
@@ -39,7 +39,7 @@ _BY_CONTROLLERS: Final = frozenset(
 )
 _BY_USERS: Final = frozenset({"Garden", "Gardenlet"})
 _BY_EXTENSIONS: Final = frozenset({"BackupBucket", "BackupEntry", "DNSRecord", "Extension"})
-# Objects that tasks of a flow make, which no component renders: by kind, the begin of the name.
+# Objects that tasks of a flow create, and no component renders: the prefix of the name, by kind.
 _BY_TASKS: Final = {
     ("ConfigMap", "gardener-info"),
     ("Namespace", NAMESPACE),
@@ -76,12 +76,12 @@ def why_foreign(placed: Placed) -> str | None:
     if is_of_chart or str(obj.get("type")).startswith("helm.sh/"):
         return "objects of the operator's chart"
     if any(kind == its and name.startswith(begin) for its, begin in _BY_TASKS):
-        return "objects that tasks make"
+        return "objects that tasks create"
     return "objects of other programs" if _is_of_others(kind, name) else None
 
 
 def _is_of_others(kind: str, name: str) -> bool:
-    """Return whether it is a namespace or a definition that a Garden does not have."""
+    """Return whether this is a namespace or a definition that no Garden has."""
     if kind == "Namespace":
         return name not in _NAMESPACES
     return kind == "CustomResourceDefinition" and name.partition(".")[2] not in _DEFINED

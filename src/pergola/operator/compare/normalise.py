@@ -1,6 +1,6 @@
-"""Objects without what cannot be compared: generated values, hashes, times, tags of images.
+"""Objects without incomparable parts: generated values, hashes, times, image tags.
 
-What is removed is removed on both sides. The values of Secrets never remain.
+Parts are removed on both sides. The values of Secrets are always removed.
 """
 
 import re
@@ -14,14 +14,14 @@ from pergola.kube.yaml import YamlError, parse
 from pergola.operator.compare.placed import without_hash
 
 GENERATED: Final = "(generated)"
-"""In place of a value that is different in every landscape."""
+"""Replaces a value that differs in every landscape."""
 TEXT: Final = "(text)"
-"""In place of a long text, if a dump has none."""
+"""Replaces a long text, if a dump omits it."""
 LONGEST: Final = 160
-"""The longest text, in characters, that dumps without long texts have."""
+"""The longest text, in characters, that dumps without long texts include."""
 
 _APART: Final = ("apiVersion", "kind", "metadata", "status")
-_NOT_OPTIONAL: Final = ("optional", False)  # which servers keep, though it says nothing
+_NOT_OPTIONAL: Final = ("optional", False)  # which servers keep although it means nothing
 _DATA: Final[tuple[str, ...]] = ("data", "binaryData", "stringData")
 _GENERATED_FIELDS: Final = ("caBundle", "certificate-authority-data")
 _SECRET_FIELDS: Final = ("clientSecret", "password", "secret", "secretKey", "token")
@@ -58,7 +58,7 @@ _PEM: Final = re.compile(r"-----BEGIN [A-Z ]+-----.*?-----END [A-Z ]+-----\n?", 
 _ENCODED_PEM: Final = re.compile(r"LS0tLS1CRUdJTi[A-Za-z0-9+/]+=*")
 _NO_SECONDS: Final = re.compile(r"\b(\d+h)0m0s\b|\b(\d+h\d+m|\d+m)0s\b")
 _ZEROS: Final = re.compile(r"(--[\w-]+=-?\d+)(?:\.0*|(\.\d*[1-9])0*)$")
-# The mode that Istio reads where there is none: the first of its enumeration.
+# The mode that Istio assumes if none is set: the first of its enumeration.
 _MODES: Final = {"DestinationRule": "DISABLE", "Gateway": "PASSTHROUGH"}
 _SPACES: Final = re.compile(r"\s*([=!~<>(){},])\s*")
 _QUOTED: Final = re.compile(r"(\"[^\"]*\"|'[^']*')")
@@ -69,8 +69,8 @@ def normalise(obj: JsonObject, *, has_texts: bool) -> JsonObject:
     """Return the comparable part of an object, with its labels and annotations next to its fields.
 
     Args:
-        has_texts: Whether both sides have long texts, the values of ConfigMaps, and what
-            CustomResourceDefinitions define.
+        has_texts: Whether both sides include long texts, the values of ConfigMaps, and the contents
+            of CustomResourceDefinitions.
     """
     work = _Normalising(has_texts=has_texts)
     found = {name: value for name, value in obj.items() if name not in _APART}
@@ -97,7 +97,7 @@ def normalise(obj: JsonObject, *, has_texts: bool) -> JsonObject:
 
 
 class _Normalising:
-    """The way in which values of one comparison are normalised."""
+    """How the values of one comparison are normalised."""
 
     def __init__(self, *, has_texts: bool) -> None:
         self._has_texts = has_texts
@@ -164,7 +164,7 @@ class _Normalising:
         return without_hash(_NO_SECONDS.sub(r"\1\2", text))
 
     def _structured(self, text: str, read: Callable[[str], JsonValue]) -> JsonValue:
-        """Return what a text describes, if it is a map or a list, to compare it by its fields."""
+        """Return the map or list in a text, if it contains one, so that its fields are compared."""
         if self._is_left_out(text):
             return TEXT
         try:
@@ -190,9 +190,9 @@ def _labels(obj: JsonObject) -> JsonObject:
 
 
 def _service(service: JsonObject) -> JsonObject:
-    """Return a Service that says whether it is headless, without target ports of 0.
+    """Return a Service with an explicit headless flag, and without target ports of 0.
 
-    Go programs write 0 for an absent target port, and the API server reads it as one.
+    Go programs write 0 for an absent target port, and the API server interprets it as absent.
     """
     spec = map_at(service, "spec")
     ports: list[JsonValue] = [
@@ -206,7 +206,7 @@ def _service(service: JsonObject) -> JsonObject:
 
 
 def _with_modes(spec: JsonObject, mode: str) -> JsonObject:
-    """Return the spec of an object of Istio with the modes of TLS that writers may leave out."""
+    """Return the spec of an Istio object with the TLS modes that writers may omit."""
     return {name: _with_mode(name, value, mode) for name, value in spec.items()}
 
 
@@ -220,7 +220,7 @@ def _with_mode(name: str, value: JsonValue, mode: str) -> JsonValue:
 
 
 def _expression(text: str) -> str:
-    """Return an expression of PromQL without the spaces around its symbols."""
+    """Return a PromQL expression without the spaces around its symbols."""
     parts = _QUOTED.split(text)
     return "".join(
         part if position % 2 else _SPACES.sub(r"\1", part) for position, part in enumerate(parts)
@@ -232,7 +232,7 @@ def _items(field: JsonValue) -> list[tuple[str, JsonValue]]:
 
 
 def _grants(rules: Sequence[JsonObject]) -> JsonObject:
-    """Return the verbs by what they apply to, however rules group them."""
+    """Return the verbs for each target, regardless of how rules group them."""
     found: dict[str, set[str]] = {}
     for rule in rules:
         verbs = {str(verb) for verb in rule.get("verbs") or ()}
@@ -252,7 +252,7 @@ def _subjects(rule: JsonObject) -> Iterator[str]:
 def _arguments(items: Sequence[JsonValue]) -> list[JsonValue]:
     """Return arguments with each flag joined to its value, and numbers without trailing zeros.
 
-    A flag may have its value in the next argument.
+    A flag's value may be in the next argument.
     """
     joined: list[JsonValue] = []
     for item in items:
@@ -273,7 +273,7 @@ def _is_flag(item: JsonValue) -> TypeGuard[str]:
 
 
 def _served(definition: JsonObject) -> JsonObject:
-    """Return what clients of a kind depend on: not its schema, which a release may extend."""
+    """Return the parts that clients depend on: not the schema, which a release may extend."""
     versions: list[JsonValue] = [
         {field: version.get(field) for field in ("name", "served", "storage")}
         for version in maps_at(definition, "versions")

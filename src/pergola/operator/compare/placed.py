@@ -1,4 +1,4 @@
-"""An object of a landscape: where it is kept, and what identifies it on both sides."""
+"""An object of a landscape: where it is kept, and its identity on both sides."""
 
 import re
 from collections.abc import Collection
@@ -7,9 +7,9 @@ from typing import Final, NamedTuple
 from pergola.api.objects import GroupKind, GroupVersionKind, JsonObject, Key, name_of, namespace_of
 from pergola.operator.components.component import Target
 
-# Of unique names: the checksum of the content, and that of the rotation which it belongs to.
+# The hashes in unique names: the checksum of the content, and that of the rotation.
 _HASH: Final = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{5})?(?![0-9A-Za-z])")
-# Manifests of these kinds may have a namespace, which servers drop.
+# Manifests of these kinds may contain a namespace, which servers drop.
 _IN_NO_NAMESPACE: Final = frozenset(
     {
         "APIService",
@@ -30,7 +30,7 @@ class Identity(NamedTuple):
     """The identity of an object in every landscape of the same Garden.
 
     Attributes:
-        key: The key, with `*` for the hash of a unique name.
+        key: The key, with `*` for the hash in a unique name.
     """
 
     cluster: Target
@@ -76,5 +76,5 @@ class Placed(NamedTuple):
 
 
 def without_hash(text: str) -> str:
-    """Return a text with `*` in place of the hashes of unique names."""
+    """Return a text with `*` in place of the hashes in unique names."""
     return _HASH.sub("-*", text)

@@ -1,4 +1,4 @@
-"""The other side of a comparison: the objects of a landscape, from a dump of it."""
+"""The original's side of a comparison: the objects of a landscape, from a dump."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -46,14 +46,14 @@ class RecordError(Exception):
 
 @dataclass(slots=True)
 class Recorded:
-    """A landscape as a dump has it.
+    """A landscape from a dump.
 
     Attributes:
-        objects: What the operator made.
-        all: All objects of the runtime cluster, also those of users and controllers.
-        has_texts: Whether long texts and the values of ConfigMaps are in it.
-        ignored: How many objects are left out, by reason.
-        problems: What could not be read.
+        objects: The objects that the operator created.
+        all: All objects of the runtime cluster, including those of users and controllers.
+        has_texts: Whether it includes long texts and the values of ConfigMaps.
+        ignored: The number of omitted objects, by reason.
+        problems: The parts that could not be read.
     """
 
     objects: list[Placed] = field(default_factory=list)
@@ -68,7 +68,7 @@ class Recorded:
         return [each for each in self.all if GroupVersionKind.of(each) == GARDEN]
 
     def made_for(self, garden: JsonObject) -> list[Placed]:
-        """Return the objects without those that users made for a Garden, which it names."""
+        """Return the objects except the user-provided ones that a Garden names."""
         named = {(each.kind, each.key) for each in references_of(garden)}
         return [
             placed
@@ -77,7 +77,7 @@ class Recorded:
         ]
 
     def take(self, placed: Placed) -> None:
-        """Add an object, unless neither operator makes it."""
+        """Add an object, unless neither operator creates it."""
         reason = why_foreign(placed)
         if reason is None:
             self.objects.append(placed)
@@ -111,7 +111,7 @@ def from_rows(rows: Iterable[JsonObject]) -> Recorded:
 def from_objects(objects: Sequence[JsonObject]) -> Recorded:
     """Return a landscape from the objects of its runtime cluster.
 
-    What ManagedResources keep is read from their Secrets, so that it has no defaults of servers.
+    The objects of ManagedResources are read from their Secrets, so that they lack server defaults.
     """
     found = Recorded(all=list(objects))
     secrets = {Key.of(obj): obj for obj in objects if _kind(obj) == _SECRET}
@@ -130,7 +130,7 @@ def objects_in(secret: JsonObject) -> Iterator[JsonObject]:
 
     Raises:
         DecompressionError: A value cannot be read.
-        BudgetExceeded: There are more than any ManagedResource has.
+        BudgetExceeded: There are more than any ManagedResource contains.
     """
     budget = Budget()
     for key, value in sorted(decode_data(map_at(secret, "data")).items()):
@@ -148,7 +148,7 @@ def _applied(obj: JsonObject) -> Placed:
 def _kept(
     resource: JsonObject, secrets: dict[Key, JsonObject], problems: list[str]
 ) -> Iterator[Placed]:
-    """Yield what a ManagedResource keeps."""
+    """Yield the objects of a ManagedResource."""
     name, namespace = name_of(resource), namespace_of(resource)
     cluster = Target.RUNTIME if map_at(resource, "spec").get("class") else Target.VIRTUAL
     for reference in maps_at(resource, "spec", "secretRefs"):
@@ -181,7 +181,7 @@ def _marked(value: JsonObject) -> JsonObject:
 
 
 def _mark(value: JsonValue) -> JsonValue:
-    """Replace the marks of texts that were left out by ours."""
+    """Replace the dump's marks for omitted texts with ours."""
     if isinstance(value, dict):
         return _marked(value)
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Our side of a comparison: every object that a Garden of ours has."""
+"""Our side of a comparison: every object of our Garden."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -25,7 +25,7 @@ _WILDCARD: tuple[str, str] = ("gardener.cloud/role", "garden-cert")
 def landscape_of(
     garden: JsonObject, recorded: Recorded, template: Template, components: Iterable[Component]
 ) -> Landscape:
-    """Return the landscape of a Garden as a dump has it, with placeholders for credentials.
+    """Return the landscape of a Garden in a dump, with placeholders for credentials.
 
     Raises:
         Malformed: The Garden has values of wrong types.
@@ -51,7 +51,7 @@ def landscape_of(
 
 
 def _readable(obj: JsonObject, recorded: Recorded) -> JsonObject:
-    """Return an object with placeholders for values that a dump does not have."""
+    """Return an object with placeholders for values that a dump omits."""
     if recorded.has_texts:
         return obj
     return placeholder(GroupVersionKind.of(obj).kind, Key.of(obj), map_at(obj, "data"))
@@ -60,12 +60,12 @@ def _readable(obj: JsonObject, recorded: Recorded) -> JsonObject:
 def rendered(
     landscape: Landscape, components: Iterable[Component], live: Sequence[JsonObject] = ()
 ) -> list[Placed]:
-    """Return what the components render, with the credentials that they need.
+    """Return what the components render, including the credentials that they need.
 
-    Takes about a second of CPU.
+    Takes about a second of CPU time.
 
     Args:
-        live: Objects of the runtime cluster, of which Etcds keep their capacity and schedules.
+        live: Objects of the runtime cluster: existing Etcds keep their capacity and schedules.
     """
     found = [*_credentials(landscape)]
     for component in components:

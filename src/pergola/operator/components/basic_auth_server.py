@@ -1,6 +1,6 @@
 """The server that protects hosts of the garden with a password (spec 20 §12.3, §16.8).
 
-The ingress gateway has it authorize every request to such a host. It reads a host's password from
+The ingress gateway makes it authorize every request to such a host. It reads a host's password from
 the file named after the first label of the host.
 """
 
@@ -153,7 +153,7 @@ def _volumes(landscape: Landscape) -> list[JsonObject]:
 
 
 def _filter(landscape: Landscape) -> JsonObject:
-    """Return the EnvoyFilter that has the server authorize requests to these hosts only."""
+    """Return the EnvoyFilter that makes the server authorize requests to these hosts only."""
     server = f"outbound|{PORT}||{istio.service_host(NAME)}"
     config: JsonObject = {
         "@type": _TYPE,

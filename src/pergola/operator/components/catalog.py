@@ -79,7 +79,7 @@ CATALOG: Final[tuple[Component, ...]] = (
 
 
 def component(name: str) -> Component:
-    """Return a component by its name.
+    """Return the component of a name.
 
     Raises:
         KeyError: The component does not exist.

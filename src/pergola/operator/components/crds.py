@@ -66,11 +66,11 @@ DELETED_GROUPS: Final = (
     "perses-operator",
     "victoria-operator",
 )
-"""The groups that go with the Garden."""
+"""The groups that are deleted with the Garden."""
 
 
 def definitions_of(name: str) -> Removable | None:
-    """Return the definitions of a component; None if it is not one of these."""
+    """Return the definitions of a component, or None if it is not one of these."""
     for group in GROUPS:
         if CRDS[group.key].name == name:
             keys = (Key("", definition) for definition in sorted(group.names))

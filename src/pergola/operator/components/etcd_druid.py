@@ -130,7 +130,7 @@ def configuration(etcd_config: JsonObject) -> JsonObject:
                 "enableEtcdSpecAutoReconcile": False,
                 "disableEtcdServiceAccountAutomount": True,
             },
-            # druid registers this controller in any case, and has no defaults for a disabled one.
+            # druid always registers this controller, and has no defaults for a disabled one.
             "etcdCopyBackupsTask": {"enabled": True},
             "compaction": {
                 "enabled": compaction.get("enableBackupCompaction"),

@@ -1,7 +1,7 @@
-"""The ManagedResources that a Garden has, known without rendering them (spec 20 §13).
+"""The ManagedResources of a Garden, determined without rendering them (spec 20 §13).
 
-Rendering needs the credentials of a Garden. Which ManagedResources there have to be, and which
-condition of the Garden reports on each, follows from the Garden and the operator's settings alone.
+Rendering needs the credentials of a Garden. The necessary ManagedResources, and the condition of
+the Garden that covers each, follow from the Garden and the operator's settings alone.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -21,7 +21,7 @@ from pergola.operator.garden.landscape import NAMESPACE, Landscape
 
 
 class Expected(NamedTuple):
-    """A ManagedResource that a Garden must have, and the condition that reports on it."""
+    """A ManagedResource that a Garden must have, and the condition that covers it."""
 
     key: Key
     condition: str
@@ -43,17 +43,17 @@ class _Row(NamedTuple):
 def expected(landscape: Landscape, components: Iterable[Component] = CATALOG) -> list[Expected]:
     """Return the ManagedResources that a Garden must have.
 
-    Neither credentials nor references of the landscape are needed.
+    The landscape needs neither credentials nor references.
 
     Args:
-        components: Those that a Garden may have.
+        components: The possible components of a Garden.
     """
     rows = [_ROWS[each.name] for each in components if _exists(each, landscape)]
     return [Expected(Key(row.namespace, name), row.condition) for row in rows for name in row.names]
 
 
 def _exists(component: Component, landscape: Landscape) -> bool:
-    """Return whether a Garden has the component, and so its ManagedResources."""
+    """Return whether a Garden has the component, and therefore its ManagedResources."""
     row = _ROWS.get(component.name)
     return row is not None and component.absent(landscape) is None and not row.absent(landscape)
 
@@ -122,4 +122,4 @@ _ROWS: Final[Mapping[str, _Row]] = {
         "gardener-metrics-exporter-runtime", "gardener-metrics-exporter-virtual"
     ),
 }
-"""By the names of components; those without a row have only objects of the operator itself."""
+"""By component; those without a row have only objects that the operator applies itself."""

@@ -1,7 +1,7 @@
 """The objects that components leave behind, by kind and name.
 
-They are declared, not rendered: a Garden can be deleted even if objects that it names are gone, or
-if its components can no longer be rendered. A test compares them with the rendered objects.
+They are declared, not rendered: a Garden can be deleted even if objects that it names are missing,
+or if its components can no longer be rendered. A test compares them with the rendered objects.
 """
 
 from collections.abc import Iterable
@@ -63,13 +63,13 @@ _CLUSTER_WIDE: Final = {
 
 
 def removable(*objects: str, managed: Iterable[str] = (), namespace: str = NAMESPACE) -> Removable:
-    """Return what a component leaves behind, in the order in which it is deleted.
+    """Return the objects that a component leaves behind, in the order of deletion.
 
     Args:
-        objects: Kind and name of each object that the operator applies itself, such as
-            `Service virtual-garden-kube-apiserver`.
+        objects: Kind and name of each object that the operator applies itself, such as `Service
+            virtual-garden-kube-apiserver`.
         managed: The names of its ManagedResources.
-        namespace: Of all these objects, unless their kind has none.
+        namespace: The namespace of all these objects, if their kind is namespaced.
     """
     keys = tuple(Key(namespace, name) for name in managed)
     return Removable(keys, tuple(_identity(each, namespace) for each in objects))

@@ -35,7 +35,7 @@ _READABLE: Final = 0o644
 
 
 def credentials(landscape: Landscape) -> Iterator[Credential]:
-    """Yield the kubeconfig; the previous one stays until external components have moved on, too."""
+    """Yield the kubeconfig; the previous one stays until external components have switched."""
     authority = landscape.credentials.bundle(authorities.CLUSTER).data["bundle.crt"]
     token = TokenFile(f"{KUBECONFIG_DIRECTORY}/token")
     content = kubeconfig(NAMESPACE, f"https://{_host(landscape)}", authority, token)

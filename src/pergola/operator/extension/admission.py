@@ -100,7 +100,7 @@ class AdmissionPart:
         """Delete both parts; return whether there was any.
 
         Raises:
-            WaitTimeout: With what blocks the deletion.
+            WaitTimeout: The deletion is blocked; the text says by what.
             KubeError: The API server refused, or did not answer.
         """
         had_runtime = await self.delete_runtime(name)

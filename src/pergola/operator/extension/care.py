@@ -42,7 +42,7 @@ class ExtensionCare:
     Args:
         client: Of the runtime cluster.
         period: The time between two runs without an event.
-        thresholds: By condition type, for how long it may be `Progressing`.
+        thresholds: How long each condition type may be `Progressing`.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ def updated_conditions(
     thresholds: Mapping[str, timedelta],
     now: datetime,
 ) -> list[JsonObject]:
-    """Return all conditions: those of the verdicts updated, and health without a verdict removed.
+    """Return all conditions, with verdicts applied and health without a verdict removed.
 
     Args:
         stored: All conditions of an Extension.

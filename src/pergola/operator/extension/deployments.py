@@ -61,7 +61,7 @@ class Deployments:
         """Wait until objects are applied, healthy and rolled out.
 
         Raises:
-            WaitTimeout: With what was wrong last.
+            WaitTimeout: Something is still wrong; the text says what.
             KubeError: The ManagedResource cannot be read.
         """
         await bundle.wait_not_progressing(self._client, key, self._limit)
@@ -70,13 +70,13 @@ class Deployments:
         """Delete objects and wait until they are gone; return whether there were any.
 
         Raises:
-            WaitTimeout: With what blocks the deletion.
+            WaitTimeout: The deletion is blocked; the text says by what.
             KubeError: The API server refused, or did not answer.
         """
         try:
             if await self._client.find(MANAGED_RESOURCE, key) is None:
                 return False
-        except UnknownKind:  # the Garden and all its kinds are gone
+        except UnknownKind:  # the Garden and all its kinds were deleted
             return False
         await bundle.delete(self._client, key)
         await bundle.wait_deleted(self._client, key, self._limit)

@@ -1,4 +1,4 @@
-"""Errors of Extensions."""
+"""Errors about Extensions."""
 
 from pergola.operator.garden.errors import OperatorError
 
@@ -11,7 +11,7 @@ class NotYet(OperatorError):
     """Something that an Extension needs does not exist yet.
 
     Attributes:
-        seconds: When to look again.
+        seconds: When to check again.
     """
 
     def __init__(self, text: str, seconds: float) -> None:

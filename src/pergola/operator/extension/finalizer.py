@@ -1,4 +1,4 @@
-"""The finalizer that keeps an Extension until everything of it is removed."""
+"""The finalizer that keeps an Extension until all of its parts are removed."""
 
 from pergola.api import marks
 from pergola.api.objects import JsonObject, Key, finalizers_of, resource_version_of
@@ -8,7 +8,7 @@ from pergola.kube.errors import NotFound
 
 
 async def add_finalizer(client: Client, extension: JsonObject) -> JsonObject:
-    """Add the finalizer, if it is missing; return the Extension as it is then.
+    """Add the finalizer if it is missing; return the resulting Extension.
 
     Raises:
         Conflict: The Extension changed since it was read.
@@ -21,7 +21,7 @@ async def add_finalizer(client: Client, extension: JsonObject) -> JsonObject:
 
 
 async def remove_finalizer(client: Client, key: Key) -> None:
-    """Remove the finalizer, if the Extension has it; raises as `add_finalizer` does."""
+    """Remove the finalizer if the Extension has it; raises as `add_finalizer` does."""
     live = await client.find(EXTENSION, key)
     if live is None or marks.OPERATOR_FINALIZER not in finalizers_of(live):
         return

@@ -1,4 +1,4 @@
-"""What an Extension needs to know about the Garden."""
+"""The facts about a Garden that Extensions depend on."""
 
 from typing import Final, NamedTuple
 
@@ -15,10 +15,10 @@ _COMPLETE: Final = 100
 
 
 class GardenFacts(NamedTuple):
-    """A Garden, as far as Extensions depend on it.
+    """The facts about a Garden that Extensions depend on.
 
     Attributes:
-        is_reconciled: Whether its last operation is a reconciliation that succeeded.
+        is_reconciled: Whether its last operation is a successful reconciliation.
         generic_kubeconfig: The Secret with the kubeconfig of the virtual cluster that all
             components share; empty until it exists.
     """

@@ -1,4 +1,4 @@
-"""Access to the virtual cluster for workloads of a chart, which need not know how (spec 21 §13)."""
+"""Access to the virtual cluster for a chart's workloads, injected into them (spec 21 §13)."""
 
 from collections.abc import Iterator
 from copy import deepcopy
@@ -20,7 +20,7 @@ _GROUPS: Final = ("apps", "batch")
 def with_kubeconfig(obj: JsonObject, generic: str, access: str) -> JsonObject:
     """Return a workload whose containers have a kubeconfig of the virtual cluster.
 
-    Other objects, and workloads that set the variable themselves, are returned as they are.
+    Other objects, and workloads that set the variable themselves, are returned unchanged.
 
     Args:
         generic: The Secret with the kubeconfig that all components share.

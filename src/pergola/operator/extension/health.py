@@ -33,7 +33,7 @@ HEALTHY: Final[Mapping[str, tuple[str, str]]] = {
         "All extension admission components are healthy.",
     ),
 }
-"""The reason and message of each condition while it is `True`."""
+"""The reason and message of each condition when it is `True`."""
 
 _GOOD: Final = ("Valid", "Installed", "Healthy")
 _PROGRESSING: Final = "Progressing"
@@ -41,7 +41,7 @@ _SHOWN: Final = 10
 
 
 class Unable(NamedTuple):
-    """Something that a check needs is unknown."""
+    """A check lacks some of its inputs."""
 
     message: str
 
@@ -49,11 +49,11 @@ class Unable(NamedTuple):
 Find = Callable[[Key], JsonObject | None]
 """Returns a ManagedResource."""
 Verdict = CareFailure | Unable | None
-"""What is wrong; None if nothing is."""
+"""The problem, or None."""
 
 
 def relevant(extension: JsonObject, name: str) -> dict[str, tuple[Key, ...]]:
-    """Return the conditions that an Extension has, each with the ManagedResources behind it."""
+    """Return the conditions of an Extension, each with the ManagedResources behind it."""
     found: dict[str, tuple[Key, ...]] = {}
     if is_true(extension, REQUIRED_VIRTUAL):
         found[INSTALLATIONS_HEALTHY] = ()
@@ -71,7 +71,7 @@ def relevant(extension: JsonObject, name: str) -> dict[str, tuple[Key, ...]]:
 
 
 def check_resources(keys: Iterable[Key], find: Find, now: datetime) -> Verdict:
-    """Check ManagedResources: the first failure gives the reason, and all are in the message."""
+    """Check ManagedResources: the reason is the first failure's, the message lists all."""
     failures: list[CareFailure] = []
     for key in keys:
         resource = find(key)

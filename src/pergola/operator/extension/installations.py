@@ -1,4 +1,4 @@
-"""ControllerInstallations of the virtual cluster: what its Seeds have of each Extension."""
+"""ControllerInstallations in the virtual cluster: the installations of Extensions in Seeds."""
 
 from collections.abc import Iterator
 from typing import Final, NamedTuple
@@ -25,11 +25,11 @@ _REQUIRED: Final = "Required"
 
 
 class Installation(NamedTuple):
-    """A ControllerInstallation, as far as its Extension's conditions depend on it.
+    """The facts about a ControllerInstallation that its Extension's conditions depend on.
 
     Attributes:
         registration: The name of the ControllerRegistration, which is that of the Extension.
-        version: The resourceVersion of the ControllerRegistration that it is about.
+        version: The resourceVersion of the ControllerRegistration that it is based on.
         where: The cluster, such as `Seed: one`.
         conditions: Each with type, status, reason and message.
     """
@@ -68,11 +68,11 @@ class Installation(NamedTuple):
 
 
 class Installations:
-    """A watch of the ControllerInstallations, while the virtual cluster can be reached.
+    """A watch of the ControllerInstallations, while the virtual cluster is reachable.
 
     Attributes:
-        changed: Reports the registration whose installations changed; an empty name if that may
-            be any.
+        changed: Reports the registration whose installations changed, or an empty name if it may be
+            any.
     """
 
     def __init__(self, virtual: VirtualCluster) -> None:

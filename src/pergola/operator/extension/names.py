@@ -1,4 +1,4 @@
-"""Names of what belongs to an Extension; they are the original's, so that it can be taken over."""
+"""Names of the parts of an Extension; they are the original's, so that it can be taken over."""
 
 from typing import Final
 
@@ -6,7 +6,7 @@ from pergola.api.objects import JsonObject, Key, map_at
 from pergola.operator.garden.landscape import NAMESPACE
 
 ORIGIN: Final = "gardener-operator"
-"""The creator of ManagedResources, as their label says."""
+"""The creator of ManagedResources, according to their label."""
 POD_SECURITY: Final = "security.gardener.cloud/pod-security-enforce"
 """The annotation of an Extension with the Pod Security Standard of its namespaces."""
 

@@ -41,7 +41,7 @@ from pergola.runtime.controlling.controller import DONE, Again, Outcome, Reconci
 from pergola.runtime.controlling.events import Recorder, Regarding
 
 LIMIT: Final = 170.0
-"""Seconds for all steps of a run; what is left of the three minutes is for the status."""
+"""Seconds for all steps of a run; the rest of the three minutes is for the status."""
 
 _GARDEN_SECONDS: Final = 10.0
 _EXPECTED: Final = (OperatorError, ChartError, BundleError, KubeError)
@@ -54,7 +54,7 @@ _STILL_REQUIRED: Final = "InstalledInRuntime"
 
 
 class Parts(NamedTuple):
-    """What an Extension consists of."""
+    """The parts of an Extension."""
 
     runtime: RuntimePart
     admission: AdmissionPart
@@ -90,10 +90,10 @@ class ExtensionReconciler:
         self._events = events
 
     async def reconcile(self, key: Key) -> Outcome:
-        """Do what an Extension needs now.
+        """Bring an Extension to its desired state.
 
         Raises:
-            ReconcileError: It failed, and the Extension's condition says why.
+            ReconcileError: It failed, and the Extension's condition has the reason.
             KubeError: The API server refused, or did not answer.
         """
         extension = await self._client.find(EXTENSION, key)
@@ -114,12 +114,12 @@ class ExtensionReconciler:
     async def _report(
         self, extension: JsonObject, steps: Awaitable[Outcome], failure: str
     ) -> Outcome:
-        """Return the outcome of the steps; if they fail, the Extension's condition says why."""
+        """Return the outcome of the steps; report a failure in the Extension's condition."""
         try:
             async with asyncio.timeout(LIMIT) as limit:
                 return await steps
         except Conflict:
-            raise  # another writer came first; the next attempt starts at once
+            raise  # lost to a concurrent writer; the next attempt starts at once
         except TimeoutError:
             if not limit.expired():
                 raise
@@ -168,7 +168,7 @@ class ExtensionReconciler:
         return DONE
 
     async def _values(self, extension: JsonObject) -> AllValues:
-        """Return all values, so that an error in one of them is found before anything changes."""
+        """Return all values, so that an error in any of them is found before anything changes."""
         deployment = map_at(extension, "spec", "deployment")
         runtime, admission = map_at(deployment, "extension"), map_at(deployment, "admission")
         fields = {
@@ -223,7 +223,7 @@ class ExtensionReconciler:
 
 
 async def _all(*steps: Awaitable[None]) -> None:
-    """Await all steps, whether others fail or not; raise what failed as one error."""
+    """Await all steps, even if some fail; raise the failures as one error."""
     results = await asyncio.gather(*steps, return_exceptions=True)
     errors = [result for result in results if isinstance(result, BaseException)]
     for error in errors:

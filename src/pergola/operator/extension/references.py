@@ -24,7 +24,7 @@ _SECRETS: Final = tuple(
 
 
 def references_of(extension: JsonObject) -> tuple[Reference, ...]:
-    """Return what an Extension names: for its registries, and for its values."""
+    """Return the references of an Extension: for its registries, and for its values."""
     return (
         *names_at(extension, _SECRETS, SECRET, NAMESPACE),
         *resources_at(extension, f"{_DEPLOYMENT}.resources[].resourceRef", NAMESPACE),
@@ -34,4 +34,4 @@ def references_of(extension: JsonObject) -> tuple[Reference, ...]:
 EXTENSION_REFERENCES: Final = Referrer(
     EXTENSION, "extension-reference", references_of, handled_by=marks.OPERATOR_FINALIZER
 )
-"""What Extensions name is protected until they are removed."""
+"""The objects that Extensions name are protected until the Extensions are removed."""

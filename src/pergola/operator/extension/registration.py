@@ -1,4 +1,4 @@
-"""The registration of an Extension, by which gardenlets install it in Seeds (spec 21 §13.2.3)."""
+"""The registration of an Extension, with which gardenlets install it in Seeds (spec 21 §13.2.3)."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -68,7 +68,7 @@ class RegistrationPart:
         )
 
     async def delete(self, name: str) -> bool:
-        """Withdraw the registration; return whether there was one.
+        """Remove the registration; return whether there was one.
 
         Raises:
             WaitTimeout: With what blocks the deletion.
@@ -120,7 +120,7 @@ def controller_deployment(
 
     Args:
         secrets: The Secrets for the registry, by field of the `ociRepository`.
-        resources: What its values name, by the names in the Extension.
+        resources: The objects that its values name, by their names in the Extension.
     """
     deployment = map_at(extension, "spec", "deployment", "extension")
     chart = {**chart_of(extension, *EXTENSION_CHART)}
@@ -162,7 +162,7 @@ def _copy(extension: JsonObject, obj: JsonObject) -> JsonObject:
 
 
 def _for_seeds(resource: JsonObject) -> JsonObject:
-    """Return a served resource without the cluster type that gardenlets do not know."""
+    """Return a served resource without the cluster type that gardenlets do not support."""
     kept = {**resource}
     for field in _CLUSTERS:
         if clusters := kept.pop(field, None):

@@ -50,8 +50,8 @@ def type_of(obj: JsonObject) -> str:
 class RequiredRuntime:
     """Decides whether the runtime cluster requires an Extension.
 
-    It does while the Garden asks for one of its kinds and types, and after that until the last such
-    object is gone: the Extension has to delete it.
+    The runtime cluster requires it while the Garden needs one of its kinds and types, and then
+    until the last such object is deleted: the Extension must delete it.
 
     Args:
         client: Of the runtime cluster.
@@ -101,9 +101,9 @@ class RequiredRuntime:
         }
 
     async def _existing(self) -> dict[str, set[str]]:
-        """Return the types of the objects that exist, by kind.
+        """Return the types of the existing objects, by kind.
 
-        A watch may be behind: without its extension, nothing would delete an object that it has
+        A watch may lag: without its extension, nothing would delete an object that the watch has
         not delivered yet.
         """
         found: dict[str, set[str]] = {}

@@ -49,7 +49,7 @@ class RequiredVirtual:
 
 
 async def patch_garden_deleted(client: Client, clock: Clock) -> None:
-    """Report on all Extensions that no Seed requires them any more: the virtual cluster is gone.
+    """Report on all Extensions that no Seed requires them any longer: the virtual cluster is gone.
 
     Raises:
         KubeError: The API server refused, or did not answer.

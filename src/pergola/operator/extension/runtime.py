@@ -84,7 +84,7 @@ class RuntimePart:
         await self._deployments.wait(key)
 
     async def delete(self, name: str) -> bool:
-        """Delete the objects, then the namespace; return whether there was anything.
+        """Delete the objects, then the namespace; return whether anything existed.
 
         What the Extension registered by itself goes before the namespace, whose deletion it could
         prevent, and again after it: until then a pod may have registered it anew.
@@ -142,5 +142,5 @@ class RuntimePart:
 
 
 def _injected() -> JsonObject:
-    # The text "true", not a boolean: charts of the original compare it so.
+    # The text "true", not a boolean: the original's charts compare it with that.
     return {"gardener": {"runtimeCluster": {"enabled": "true", "priorityClassName": PRIORITY}}}

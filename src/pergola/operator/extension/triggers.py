@@ -1,4 +1,4 @@
-"""What triggers the controllers of Extensions: which events, and of which objects."""
+"""The triggers of the controllers of Extensions: events, and the objects that they affect."""
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -44,7 +44,7 @@ _RESOURCES: Final = (
 
 
 class Facts(NamedTuple):
-    """What controllers notice about an Extension.
+    """The facts about an Extension that trigger controllers.
 
     Attributes:
         required_runtime, required_virtual: The status of the condition; empty without one.
@@ -75,7 +75,7 @@ Extensions = View[Facts]
 
 
 def of_installation(copies: Copies) -> Iterator[Watch[Any, Key]]:
-    """Yield what causes an Extension to be installed or removed."""
+    """Yield the triggers for installing or removing an Extension."""
     extensions = View(copies.of(EXTENSION), Facts.of)
     yield Watch(extensions, when=all_of(exists, _changed_apart_from("required_virtual")))
     yield Watch(
@@ -97,14 +97,14 @@ def of_installation(copies: Copies) -> Iterator[Watch[Any, Key]]:
 
 
 def of_requirement(copies: Copies, types: Iterable[Cache[str]]) -> Iterator[Watch[Any, Key]]:
-    """Yield what may change whether the runtime cluster requires an Extension.
+    """Yield the events that may change whether the runtime cluster requires an Extension.
 
     Args:
-        types: The extension resources of the garden, of which each kind has its cache.
+        types: The extension resources of the garden, with one cache per kind.
     """
     extensions = View(copies.of(EXTENSION), Facts.of)
     unrelated = _changed_apart_from("required_runtime", "required_virtual", "pod_security")
-    # The Garden requires other Extensions, too, if one is added that others depend on.
+    # The Garden also requires Extensions that a newly added one depends on.
     yield Watch(extensions, to=partial(_all, extensions), when=unrelated)
     to_all = partial(_all, extensions)
     yield Watch(View(copies.of(GARDEN), _requirements), to=to_all, when=changed)
@@ -113,14 +113,14 @@ def of_requirement(copies: Copies, types: Iterable[Cache[str]]) -> Iterator[Watc
 
 
 def of_installations(copies: Copies, installations: Installations) -> Iterator[Watch[Any, Key]]:
-    """Yield what may change whether Seeds require an Extension."""
+    """Yield the events that may change whether Seeds require an Extension."""
     extensions = View(copies.of(EXTENSION), Facts.of)
     yield Watch(extensions, when=_is_new)
     yield Watch(installations.changed, to=partial(_named, extensions))
 
 
 def of_care(copies: Copies, installations: Installations) -> Iterator[Watch[Any, Key]]:
-    """Yield what may change the health of an Extension."""
+    """Yield the events that may change the health of an Extension."""
     extensions = View(copies.of(EXTENSION), Facts.of)
     yield Watch(extensions, when=all_of(exists, changed))
     yield Watch(installations.changed, to=partial(_named, extensions))
@@ -132,7 +132,7 @@ def of_care(copies: Copies, installations: Installations) -> Iterator[Watch[Any,
 
 
 def _changed_apart_from(*fields: str) -> Callable[[Change[Facts]], bool]:
-    """Return a predicate that accepts changes of anything but some facts."""
+    """Return a predicate that accepts changes of all but some facts."""
     same: dict[str, Any] = dict.fromkeys(fields, "")
 
     def matters(change: Change[Facts]) -> bool:
@@ -149,12 +149,12 @@ def _is_new(change: Change[Facts]) -> bool:
 
 
 def _exists(_: JsonObject) -> bool:
-    """Keep only that an object exists."""
+    """Keep only the existence of an object."""
     return True
 
 
 def _concerns_extensions(change: Change[GardenFacts]) -> bool:
-    """Return whether a Garden appeared, vanished, was reconciled, or is being deleted."""
+    """Return whether a Garden appeared, disappeared, was reconciled, or is being deleted."""
     old, new = change.old, change.new
     if old is None or new is None:
         return True
@@ -164,12 +164,12 @@ def _concerns_extensions(change: Change[GardenFacts]) -> bool:
 
 
 def _requirements(garden: JsonObject) -> tuple[object, ...]:
-    """Return what decides about the Extensions that a Garden requires."""
+    """Return the parts of a Garden that determine its required Extensions."""
     return generation_of(garden), deletion_timestamp_of(garden) is not None
 
 
 def _signal(resource: JsonObject) -> tuple[object, ...]:
-    """Return what a ManagedResource reports about its objects."""
+    """Return the reported state of a ManagedResource's objects."""
     conditions = (
         (each.get("type"), each.get("status"), each.get("reason"), each.get("message"))
         for each in maps_at(resource, "status", "conditions")

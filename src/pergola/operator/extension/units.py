@@ -38,10 +38,10 @@ _CLUSTER_WIDE: Final = (BACKUP_BUCKET, BACKUP_ENTRY)
 
 
 class Environment(NamedTuple):
-    """What the controllers of Extensions work with.
+    """The dependencies of the controllers of Extensions.
 
     Attributes:
-        template: Returns the landscape of a Garden without what is read from clusters.
+        template: Returns the landscape of a Garden, without the parts that are read from clusters.
         blobs: The charts that were pulled before.
     """
 

@@ -1,7 +1,7 @@
 """Values of charts with expressions such as `{{ .resources.credentials.data.password }}`.
 
-An expression names one of the Extension's `spec.deployment.resources`: a Secret or ConfigMap of the
-garden's namespace, which has to carry the label that releases it for this use.
+An expression names one of the Extension's `spec.deployment.resources`: a Secret or ConfigMap in the
+garden's namespace with the label that releases it for this use.
 """
 
 import base64
@@ -19,7 +19,7 @@ from pergola.operator.garden.landscape import NAMESPACE
 
 EXPRESSION: Final = re.compile(r"{{\s*\.resources\.([A-Za-z0-9]+)\.data\.([-._A-Za-z0-9]+)\s*}}")
 RELEASED: Final = "resource-reference"
-"""The role, as the label says, of objects whose data may be used in values."""
+"""The role, as a label, of objects whose data may be used in values."""
 
 _KINDS: Final = {kind.kind: kind for kind in (SECRET, CONFIG_MAP)}
 
@@ -29,7 +29,7 @@ class Resolved:
     """Values without expressions.
 
     Attributes:
-        hidden: The texts that came from Secrets.
+        hidden: The texts from Secrets.
     """
 
     values: JsonObject
@@ -37,10 +37,10 @@ class Resolved:
 
 
 async def resolve(client: Client, extension: JsonObject, values: JsonObject, at: str) -> Resolved:
-    """Return values with the data that their expressions name.
+    """Return values with their expressions replaced by data.
 
     Args:
-        values: As an Extension has them.
+        values: The values in an Extension.
         at: Their field, for error messages.
 
     Raises:

@@ -1,1 +1,1 @@
-"""Reconciling a Garden: what it is rendered from, the flows, and its status (spec 20 §8 to §12)."""
+"""Reconciling a Garden: the inputs of rendering, the flows, and its status (spec 20 §8 to §12)."""

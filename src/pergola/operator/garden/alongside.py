@@ -1,4 +1,4 @@
-"""Work that is done while something else runs."""
+"""Work that runs concurrently with a block."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Coroutine
@@ -8,12 +8,12 @@ from typing import Any
 
 @asynccontextmanager
 async def alongside(work: Coroutine[Any, Any, None]) -> AsyncGenerator[None]:
-    """Work while the block runs, and leave it when both are done.
+    """Run the work during the block, and return when both are done.
 
-    A block that fails, or is cancelled, cancels the work.
+    A failure or cancellation of the block cancels the work.
 
     Raises:
-        Exception: What the work raised, once the block is done.
+        Exception: The error of the work, raised after the block.
     """
     task = asyncio.create_task(work)
     try:

@@ -28,7 +28,7 @@ IDENTITY: Final = "gardener-operator"
 class Built:
     """A landscape, and the secrets manager that generated its credentials.
 
-    The secrets manager deletes what this run did not use, once the run has succeeded.
+    The secrets manager deletes the Secrets that this run did not use, once the run has succeeded.
     """
 
     landscape: Landscape
@@ -42,12 +42,12 @@ async def build(
     components: Iterable[Component],
     clock: Clock,
 ) -> Built:
-    """Read what a Garden refers to; generate the authorities, and the credentials of components.
+    """Read the objects that a Garden names; generate authorities and credentials of components.
 
     Raises:
         Malformed: The Garden has values of wrong types.
         ReferencesMissing: The Garden names objects that do not exist.
-        ReferencesUnusable: It names objects without the content that it needs.
+        ReferencesUnusable: It names objects without the required content.
         OperatorError: The cluster has several wildcard certificates.
         SecretsManagerError: A credential cannot be generated or adopted.
         KubeError: The API server refused, or did not answer.
@@ -84,7 +84,7 @@ async def open_secrets(
 async def with_credentials(
     landscape: Landscape, secrets: SecretsManager, components: Iterable[Component]
 ) -> Landscape:
-    """Return the landscape with authorities and credentials of components, new where absent.
+    """Return the landscape with authorities and component credentials, generating missing ones.
 
     Raises:
         SecretsManagerError: A credential cannot be generated or adopted.
@@ -99,9 +99,9 @@ async def with_credentials(
 async def add_credentials(
     landscape: Landscape, secrets: SecretsManager, components: Iterable[Component]
 ) -> Landscape:
-    """Return the landscape with the credentials of more components, one after the other.
+    """Return the landscape with the credentials of more components, one after another.
 
-    A component may need what an earlier one generated, such as a bundle in a kubeconfig.
+    A component may need the output of an earlier one, such as a bundle in a kubeconfig.
 
     Raises:
         SecretsManagerError: A credential cannot be generated or adopted.

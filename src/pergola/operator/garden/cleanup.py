@@ -1,4 +1,4 @@
-"""Cleaning up after the components of a Garden are gone (spec 20 §18)."""
+"""Cleanup after the components of a Garden are gone (spec 20 §18)."""
 
 from contextlib import suppress
 from typing import Final
@@ -29,7 +29,7 @@ async def delete_credentials(client: Client, clock: Clock) -> None:
 
 
 async def delete_unique_objects(client: Client) -> None:
-    """Delete the ConfigMaps and Secrets that a garbage collector would have deleted.
+    """Delete the ConfigMaps and Secrets that a garbage collector would otherwise have deleted.
 
     Raises:
         KubeError: The API server refused, or did not answer.

@@ -1,7 +1,7 @@
 """The tasks of components in a flow, derived from the table of components (design §8).
 
-A component has a task that applies its objects, and one that waits until it is ready, unless the
-first one does. A component that the Garden does not have is removed by the same tasks.
+A component has a task that applies its objects and, unless that task also waits, one that waits
+until it is ready. A component that the Garden does not have is removed by the same tasks.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -13,9 +13,9 @@ from pergola.operator.garden.deploy import Deployer
 from pergola.operator.garden.landscape import Landscape
 
 Current = Callable[[], Landscape]
-"""Returns the landscape as it is when a task runs: earlier tasks may have added to it."""
+"""Returns the current landscape of a running task: earlier tasks may have added to it."""
 Deploy = Callable[[], Awaitable[None]]
-"""Deploys one component in a way of its own."""
+"""Deploys one component in a special way."""
 
 
 def add_components(
@@ -28,7 +28,7 @@ def add_components(
     """Add the tasks of these components, with their names, order and limits.
 
     Args:
-        own: How some components are deployed, by name, if applying their objects is not enough.
+        own: How to deploy certain components, by name, if applying their objects is not enough.
     """
     for component in components:
         tasks = _Tasks(component, current, deployer, (own or {}).get(component.name))
@@ -39,7 +39,7 @@ def add_components(
 
 @dataclass(slots=True)
 class _Tasks:
-    """The tasks of one component. What one has applied is awaited by the other."""
+    """The tasks of one component. One waits for the objects that the other has applied."""
 
     component: Component
     current: Current

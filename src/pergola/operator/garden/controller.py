@@ -1,4 +1,4 @@
-"""The controller of Gardens: what triggers it (spec 20 §8, 'Beyond' 16)."""
+"""The controller of Gardens, and its triggers (spec 20 §8, 'Beyond' 16)."""
 
 from typing import Final
 
@@ -54,13 +54,13 @@ def garden_unit(
         interruptible.reconcile,
         watches=[
             Watch(gardens, when=matters),
-            # The next one is the oldest then.
+            # The next Garden is now the oldest.
             Watch(gardens, to=every_garden, when=gone),
             *named_object_watches(copies, is_ignored),
             Watch(seeds.changed, to=every_garden),
         ],
         metrics=metrics,
-        # One Garden is reconciled; the other worker reports to a second one while that takes time.
+        # One Garden is reconciled; the other worker can report to a second Garden in the meantime.
         workers=workers + 1,
         tasks=[events.run, seeds.run],
     )

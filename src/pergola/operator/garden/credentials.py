@@ -1,4 +1,4 @@
-"""The credentials of a Garden: which ones a component needs, and those that exist (spec 20 §10)."""
+"""The credentials of a Garden: those that components need, and those that exist (spec 20 §10)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ class Credentials:
         """Return the current Secret of a config.
 
         Raises:
-            KeyError: No component that comes before needs it: a bug.
+            KeyError: No earlier component needs it, which is a bug.
         """
         return self.generated[name].current
 
@@ -34,7 +34,7 @@ class Credentials:
         return self.current(name).object_name
 
     def bundle(self, name: str) -> ManagedSecret:
-        """Return the Secret that holds the old data beside the current; raises as `current`."""
+        """Return the Secret with both old and current data; raises as `current` does."""
         found = self.generated[name]
         return found.bundle or found.current
 

@@ -1,6 +1,6 @@
-"""Applying, awaiting and removing the objects of components: written once, for all of them.
+"""Applying, awaiting and removing the objects of components: implemented once, for all of them.
 
-Nothing is written that would change nothing, and every wait is a watch.
+Writes that would change nothing are not sent, and every wait is a watch.
 """
 
 import asyncio
@@ -27,11 +27,11 @@ _CONDITION: Final = "care.gardener.cloud/condition-type"
 class Deployer:
     """Writes the objects of components to the runtime cluster.
 
-    Objects for the virtual cluster go there as well: its resource manager reads their
+    Objects for the virtual cluster are also written there: its resource manager reads their
     ManagedResources in the runtime cluster.
 
     Args:
-        note: Receives what is awaited.
+        note: Receives the objects that are awaited.
     """
 
     def __init__(self, client: Client, clock: Clock | None = None, note: Note = unnoted) -> None:
@@ -41,10 +41,10 @@ class Deployer:
         self._direct = DirectObjects(client, self._clock, note)
 
     async def apply(self, rendered: Rendered) -> None:
-        """Apply all objects, those of the operator itself first, in the order given.
+        """Apply all objects in the given order, those of the operator itself first.
 
         Raises:
-            NotReady: A ManagedResource that another one follows is not ready.
+            NotReady: A ManagedResource that must precede another one is not ready.
             KubeError: The API server refused one, or did not answer.
         """
         await self._direct.apply(rendered.direct)
@@ -56,13 +56,13 @@ class Deployer:
             await apply(self._client, bundle, clock=self._clock)
 
     async def wait(self, rendered: Rendered, limit: float) -> None:
-        """Wait until everything is healthy, and rolled out where that is known.
+        """Wait until everything is healthy and, if known, rolled out.
 
         Args:
             limit: In seconds, for each of the objects; they are awaited together.
 
         Raises:
-            NotReady: With the object, and what is wrong with it.
+            NotReady: An object is not ready; the text says why.
         """
         async with TaskGroup() as group:
             for obj in rendered.direct:
@@ -71,7 +71,7 @@ class Deployer:
                 group.create_task(self._wait_ready(managed, limit))
 
     async def remove(self, removable: Removable) -> None:
-        """Request the deletion of all objects that a component may have left.
+        """Request the deletion of all objects that a component may have left behind.
 
         Kinds that the API server no longer serves have no objects.
 
@@ -88,7 +88,7 @@ class Deployer:
         """Wait until they are gone.
 
         Raises:
-            NotReady: With the object that is still there.
+            NotReady: An object still exists.
         """
         async with TaskGroup() as group:
             for key in removable.managed:

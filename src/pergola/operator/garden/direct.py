@@ -1,7 +1,7 @@
-"""Objects that the operator applies by itself: written if they differ, awaited if it matters.
+"""Objects that the operator applies itself: written if they differ, awaited if necessary.
 
-An object that is as the last run left it, apart from its status, is not read again: definitions of
-kinds are large, and there are many of them.
+An object that is unchanged since the last run, apart from its status, is not read again:
+definitions of kinds are large and numerous.
 """
 
 import asyncio
@@ -43,20 +43,20 @@ _PROTECTED: Final = "gardener.cloud/deletion-protected"
 _AT_ONCE: Final = 8
 _SERVED_SECONDS: Final = 60.0
 _LISTED: Final = 3
-"""From so many cluster-scoped objects of a kind, one list of metadata costs less than each one."""
+"""The number of cluster-scoped objects of a kind from which one list is cheaper than reads."""
 _OF_EVERY_WRITE: Final = ("resourceVersion", "managedFields")
 _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
 class _Applied:
-    """An object after it was applied, or found to be as it is to be.
+    """An object after it was applied, or found to be in its desired state.
 
     Attributes:
-        state: Of everything but its status; see `_state`.
-        digest: Of what was applied.
-        version: Its resourceVersion when it was last seen.
-        is_ready: Whether it was healthy and rolled out then.
+        state: Everything but its status; see `_state`.
+        digest: The digest of the applied object.
+        version: Its last known resourceVersion.
+        is_ready: Whether it was healthy and rolled out at that version.
     """
 
     state: str
@@ -77,10 +77,10 @@ class DirectObjects:
         self._ready: set[Identity] = set()
 
     async def apply(self, objects: Sequence[JsonObject]) -> None:
-        """Apply objects in the order given; neighbours of one kind at the same time.
+        """Apply objects in the given order; consecutive objects of one kind concurrently.
 
-        Kinds that are defined together with other objects can be used afterwards: the next task may
-        create objects of them.
+        Kinds defined along with other objects are usable afterwards: the next task may create
+        objects of them.
 
         Raises:
             NotReady: A kind is not served in time.
@@ -97,10 +97,10 @@ class DirectObjects:
     async def wait(self, obj: JsonObject, limit: float) -> None:
         """Wait until an object is healthy and rolled out, if its kind has a rule for that.
 
-        It is not read again if the apply before this call found it so.
+        It is not read again if the preceding apply found it so.
 
         Raises:
-            NotReady: It is not after `limit` seconds; with what is wrong with it.
+            NotReady: It is not ready after `limit` seconds; the text says why.
         """
         identity = _identity(obj)
         if identity in self._ready:
@@ -130,7 +130,7 @@ class DirectObjects:
             await self._wait(identity, limit, gone)
 
     async def _confirm(self, identity: Identity, live: JsonObject) -> None:
-        """Confirm the deletion of an object that is protected against accidental ones."""
+        """Confirm the deletion of an object that is protected against accidental deletion."""
         is_protected = identity.gvk == etcd_objects.ETCD or _PROTECTED in labels_of(live)
         if is_protected and not is_truthy(annotations_of(live).get(CONFIRMATION_DELETION)):
             patch = {"metadata": {"annotations": {CONFIRMATION_DELETION: "true"}}}
@@ -170,7 +170,7 @@ class DirectObjects:
             async with self._slots:
                 applied = await self._write(obj, digest)
         elif resource_version_of(present) != applied.version and identity.gvk != CRD:
-            # Its status changed. Only a kind that is served once is served from then on.
+            # Its status changed. Once a kind is served, it stays served.
             applied = replace(applied, is_ready=False)
         self._applied[identity] = applied
         if applied.is_ready:
@@ -201,7 +201,7 @@ def _identity(obj: JsonObject) -> Identity:
 
 
 def _state(obj: JsonObject) -> str:
-    """Return what changes with everything but the status; for some kinds, with that as well."""
+    """Return a value that changes with all but the status, and for some kinds with that."""
     metadata = metadata_of(obj)
     if "generation" not in metadata:
         return resource_version_of(obj)
@@ -214,7 +214,7 @@ def _digest(obj: JsonObject) -> bytes:
 
 
 async def _all(each: Iterable[Coroutine[Any, Any, _T]]) -> list[_T]:
-    """Return all results, or raise the first error after the last one has ended."""
+    """Return all results, or raise the first error after all have ended."""
     outcomes = await asyncio.gather(*each, return_exceptions=True)
     results = []
     for outcome in outcomes:

@@ -6,17 +6,17 @@ from typing import Final
 from pergola.api.operator_v1alpha1.status import EncryptionAtRest, GardenStatus
 
 ALWAYS_BY_KUBERNETES: Final = ("secrets",)
-"""Resources that kube-apiserver encrypts whatever the Garden says."""
+"""Resources that kube-apiserver always encrypts."""
 ALWAYS_BY_GARDENER: Final = (
     "controllerdeployments.core.gardener.cloud",
     "controllerregistrations.core.gardener.cloud",
     "internalsecrets.core.gardener.cloud",
     "shootstates.core.gardener.cloud",
 )
-"""Resources that gardener-apiserver encrypts whatever the Garden says."""
+"""Resources that gardener-apiserver always encrypts."""
 
 POPULATED: Final = "credentials.gardener.cloud/new-encryption-key-populated"
-"""The annotation of an API server's Deployment all of whose replicas know the new key."""
+"""The annotation of an API server's Deployment, set once all its replicas know the new key."""
 
 _GARDENER_GROUPS: Final = tuple(
     f"{name}.gardener.cloud"
@@ -25,7 +25,7 @@ _GARDENER_GROUPS: Final = tuple(
 
 
 def encrypted_now(status: GardenStatus | None) -> EncryptionAtRest:
-    """Return what is encrypted, also where an older operator wrote only its resources."""
+    """Return what is currently encrypted, even if an older operator recorded only the resources."""
     if status is None:
         return EncryptionAtRest()
     if status.credentials is not None and status.credentials.encryption_at_rest is not None:
@@ -39,5 +39,5 @@ def is_served_by_gardener(resource: str) -> bool:
 
 
 def resource_keys(resources: Iterable[str]) -> set[str]:
-    """Return the resources, with one spelling for those of the core group."""
+    """Return the resources, with a uniform spelling for those of the core group."""
     return {resource.rstrip(".") for resource in resources}

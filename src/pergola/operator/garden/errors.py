@@ -10,7 +10,7 @@ class OperatorError(Exception):
 
 
 class NotReady(OperatorError):
-    """An object is not what it should be after the time that it has for it."""
+    """An object is not in its desired state within its time limit."""
 
     def __init__(self, kind: str, key: Key, seconds: float, problem: str) -> None:
         """Make the error of an object, with what is wrong with it."""
@@ -51,7 +51,7 @@ class ReferencesMissing(OperatorError):
 
 
 class ReferencesUnusable(OperatorError):
-    """The Garden names objects without the content that it needs."""
+    """The Garden names objects without the required content."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         """Make one sentence about all of them.

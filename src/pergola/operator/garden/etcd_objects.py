@@ -1,7 +1,7 @@
-"""`Etcd` objects as they are written and awaited (spec 20 §15.1).
+"""`Etcd` objects as written and awaited (spec 20 §15.1).
 
-etcd-druid reconciles one only upon request, which an annotation makes. So the request goes with
-each change, and only then.
+etcd-druid reconciles an Etcd only upon request, by an annotation. So each change includes the
+request, and nothing else does.
 """
 
 from datetime import datetime
@@ -34,9 +34,9 @@ _DAY: Final = 2
 
 
 def kept(desired: JsonObject, live: JsonObject | None) -> JsonObject:
-    """Return an Etcd with what an existing one keeps: its capacity, its schedules, its request.
+    """Return an Etcd with the fields of an existing one: its capacity, schedules and request.
 
-    A main etcd that was defragmented every few days only gets its new schedule.
+    Only the schedule of a main etcd that is defragmented every few days is replaced.
     """
     if live is None:
         return desired
@@ -61,8 +61,8 @@ def requested(desired: JsonObject, now: datetime) -> JsonObject:
 def problem(etcd: JsonObject | None) -> str | None:
     """Return why an Etcd is not reconciled or not ready, or None.
 
-    druid takes the request off when it has carried it out. Errors that its status still has then
-    are over: it failed to write that they are.
+    druid removes the request after carrying it out. Errors that remain in its status then are
+    obsolete: it failed to clear them.
     """
     if etcd is None:
         return "it does not exist"
@@ -96,7 +96,7 @@ def _put(spec: JsonObject, path: tuple[str, ...], value: Any) -> None:
 
 
 def _is_rarely_defragmented(etcd: JsonObject) -> bool:
-    """Return whether a main etcd is defragmented every few days only, as once was the rule."""
+    """Return whether a main etcd is defragmented only every few days, the former default."""
     schedule = str(map_at(etcd, "spec", "etcd").get("defragmentationSchedule", "")).split()
     is_main = labels_of(etcd).get("role") == "main"
     return is_main and len(schedule) > _DAY and schedule[_DAY].startswith("*/")

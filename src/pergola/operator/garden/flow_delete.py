@@ -1,7 +1,7 @@
 """The flow that deletes a Garden (spec 20 §18).
 
-What runs in the virtual cluster goes before its API server does, because its resource manager has
-to release the objects. Two checks hold the flow until nothing is left that still needs it.
+Parts in the virtual cluster are deleted before its API server, because its resource manager must
+release the objects. Two checks hold the flow until nothing that still needs it is left.
 """
 
 from collections.abc import Iterable, Mapping
@@ -102,12 +102,12 @@ _AFTER: Final[Mapping[str, tuple[str, ...]]] = {
     "prometheus-operator": _MONITORING,
     "opentelemetry-operator": ("opentelemetry-collector", *_CONTROL_PLANE),
 }
-"""The components that have to be gone before another one goes."""
+"""The components that must be gone before another one is deleted."""
 _ON_SELF_HOSTED: Final = frozenset(
     {"etcd-druid", "gardener-resource-manager", *(each.name for each in CRDS.values())}
     - {CRDS["istio"].name}
 )
-"""Components of the Shoot, if the runtime cluster is one that hosts its own control plane."""
+"""Components that belong to the Shoot if the runtime cluster is a self-hosted one."""
 
 _REQUIRED: Final = Selection(
     names=frozenset(
@@ -147,7 +147,7 @@ def deletion(run: Run) -> Graph:
 
 
 def _add_end(graph: Graph, run: Run) -> None:
-    """Add what comes last: the runtime cluster's resource manager, CRDs and credentials."""
+    """Add the last tasks: the runtime cluster's resource manager, CRDs and credentials."""
     everything = [task.name for task in graph]
     _add(graph, run, "garden-system", everything)
     graph.add(
@@ -172,7 +172,7 @@ async def _destroy(run: Run, part: Component) -> None:
     if part.name == ETCD_DRUID.name:
         await ensure_no_etcds(run.client)
     removable = definitions_of(part.name) or part.leftovers
-    # A resource manager goes last: it releases what it manages for others, and for itself.
+    # A resource manager is deleted last: it releases the objects of others, and its own.
     for phase in (replace(removable, direct=()), replace(removable, managed=())):
         await run.deployer.remove(phase)
         await run.deployer.wait_removed(phase, part.limit)

@@ -1,7 +1,7 @@
 """The flows of a Garden (spec 20 §11, §12).
 
-Most tasks come from the table of components. The others are access to the virtual cluster, what
-depends on its content, rotations of credentials, and extension resources.
+Most tasks come from the table of components. The others provide access to the virtual cluster,
+deploy parts that depend on its content, rotate credentials, and handle extension resources.
 """
 
 from collections.abc import Iterable
@@ -58,7 +58,7 @@ def reconciliation(run: Run, garden: Key, components: Iterable[Component] = CATA
         retry=Retry.every(1),
         timeout=30,
     )
-    # Webhooks of Gardener refuse Secrets of the virtual cluster while its programs roll out.
+    # Gardener's webhooks refuse Secrets of the virtual cluster while its programs roll out.
     graph.add(
         REPLICATION,
         partial(global_password.replicate, run),

@@ -1,7 +1,7 @@
-"""The landscape that a reconciliation would build, without writing anything.
+"""The landscape that a reconciliation would build, determined without writing anything.
 
-Credentials that the cluster has are read. Those that would be generated get data of cheap keys,
-which exists in memory only.
+Existing credentials are read. Those that would be generated are replaced with data from cheap keys,
+which exists only in memory.
 """
 
 from collections.abc import Iterable
@@ -27,8 +27,8 @@ class Foreseen(NamedTuple):
     """A landscape with all credentials, as a reconciliation would build it now.
 
     Attributes:
-        missing: What the Garden names but the cluster does not have; placeholders take its place.
-        rehearsal: The client that saw the writes; it reads the cluster as they leave it.
+        missing: Objects that the Garden names but the cluster lacks, replaced with placeholders.
+        rehearsal: The client that recorded the writes; its reads reflect them.
         credentials: The writes of the secrets manager: Secrets that would be created or repaired.
     """
 
@@ -45,7 +45,7 @@ async def foresee(
     clock: Clock,
     components: Iterable[Component] = CATALOG,
 ) -> Foreseen:
-    """Return the landscape of a Garden; nothing is written.
+    """Return the landscape of a Garden without writing anything.
 
     Raises:
         Malformed: The Garden has values of wrong types.
@@ -63,7 +63,7 @@ async def foresee(
 
 
 def _cheap(config: SecretConfig, inputs: Inputs) -> SecretData:
-    """Return data that is valid, and takes little CPU time."""
+    """Return valid data that takes little CPU time."""
     if isinstance(config, CertificateAuthority | Certificate):
         config = replace(config, algorithm=KeyAlgorithm.EC_P256)
     return config.generate(inputs)

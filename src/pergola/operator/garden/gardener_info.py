@@ -1,6 +1,6 @@
-"""The ConfigMap by which users of the virtual cluster learn about its Gardener (spec 20 §16.2).
+"""The ConfigMap with which users of the virtual cluster identify its Gardener (spec 20 §16.2).
 
-It has the version, and the issuer of the tokens of workload identities. All authenticated users may
+It contains the version, and the issuer of workload identity tokens. All authenticated users may
 read it.
 """
 
@@ -37,7 +37,7 @@ _UNSTAMPED: Final = Version(0, 0, 0)
 Virtual = Callable[[], Awaitable[Client]]
 """Returns a client of the virtual cluster."""
 AskVersion = Callable[[Landscape], Awaitable[str]]
-"""Returns the version of the running gardener-apiserver; empty if it does not say."""
+"""Returns the version of the running gardener-apiserver, or empty if it is unknown."""
 
 
 def gardener_info(landscape: Landscape, version: str) -> JsonObject:
@@ -50,7 +50,7 @@ def gardener_info(landscape: Landscape, version: str) -> JsonObject:
 async def served_version(landscape: Landscape) -> str:
     """Return the version that gardener-apiserver reports.
 
-    Empty if it cannot be reached from here, or was built without a version.
+    Empty if it is unreachable from here, or was built without a version.
     """
     config = ClusterConfig(
         server=f"https://{API_SERVER}.{NAMESPACE}.svc",
@@ -73,7 +73,7 @@ async def served_version(landscape: Landscape) -> str:
 async def deploy(virtual: Client, landscape: Landscape, ask: AskVersion = served_version) -> None:
     """Write the ConfigMap to the virtual cluster, if it differs.
 
-    The version is that of the images if the server does not say its own.
+    If the server does not report its version, that of the images is used.
 
     Raises:
         KubeError: The API server refused, or did not answer.
@@ -89,8 +89,8 @@ def add_gardener_info_task(
 ) -> None:
     """Add the task that writes the ConfigMap.
 
-    It is retried, because the resource manager of the virtual cluster may still create its
-    namespace.
+    It is retried, because the resource manager of the virtual cluster may not have created its
+    namespace yet.
     """
 
     async def run() -> None:

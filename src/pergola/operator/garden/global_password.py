@@ -1,8 +1,8 @@
 """The password of the observability hosts of all Seeds (spec 20 §10.4, §17.2).
 
-The operator keeps it in the runtime cluster, for the garden's Prometheus, and replicates it to
-the virtual cluster, where gardenlets read it. Up to Gardener 1.149, gardener-controller-manager
-generates it in the virtual cluster, and it is replicated the other way.
+The operator keeps it in the runtime cluster, for the garden's Prometheus, and replicates it to the
+virtual cluster, where gardenlets read it. Up to Gardener 1.149, gardener-controller-manager
+generates it in the virtual cluster, and it is replicated in the other direction.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ REPLICA: Final = {"gardener.cloud/purpose": "global-monitoring-secret-replica"}
 
 _ROLE: Final = {"gardener.cloud/role": "global-monitoring"}
 SEED_PASSWORD: Final = format_selector({"matchLabels": _ROLE})
-"""Selects the Secret with the password, whether a user provides it or not."""
+"""Selects the Secret with the password, whether user-provided or not."""
 _GENERATED_SINCE: Final = Version(1, 150)
 _PREFIX: Final = "global-"
 _ROTATED: Final = "last-rotation-initiation-time"
@@ -33,10 +33,10 @@ _MANAGED_BY: Final = "managed-by"
 
 
 async def replicate(run: Run) -> None:
-    """Provide the password in both clusters, and its Secret's name in the landscape.
+    """Provide the password in both clusters, and record its Secret's name in the landscape.
 
     Raises:
-        OperatorError: Users provide several.
+        OperatorError: Users provide more than one.
         NotConnected: The virtual cluster cannot be reached.
         SecretsManagerError: It cannot be generated.
         KubeError: A cluster refused, or did not answer.
@@ -78,7 +78,7 @@ _OPTIONS: Final = Options(labels=_ROLE, persist=True)
 
 
 def _rotation(secret: JsonObject) -> dict[str, str]:
-    """Return the label by which gardenlets see a rotation; none if a user manages the Secret."""
+    """Return the label that announces a rotation to gardenlets; none for a user's Secret."""
     labels = labels_of(secret)
     return {_ROTATED: labels[_ROTATED]} if _ROTATED in labels else {}
 

@@ -1,8 +1,8 @@
-"""Ends the reconciliation of a Garden as soon as its deletion is requested.
+"""Interrupting the reconciliation of a Garden as soon as its deletion is requested.
 
-Otherwise the deletion of a Garden that waits for something broken would start after that wait.
-Tasks can be cancelled at any await, since they can be killed there: the deletion finds what they
-left.
+Otherwise, the deletion of a Garden that waits for something broken would start only after that
+wait. Tasks can be cancelled at any await, since the process could also be killed there: the
+deletion finds what they left behind.
 """
 
 import asyncio
@@ -22,11 +22,11 @@ _AT_ONCE: Final = 0.005
 
 
 class Interruptible:
-    """Cancels the reconciliation of a Garden that is to be deleted; never a deletion.
+    """Cancels the reconciliation of a Garden to delete; never a deletion.
 
     Args:
         gardens: Reports requests for deletion.
-        reconcile: Can be cancelled at any await.
+        reconcile: May be cancelled at any await.
     """
 
     def __init__(
@@ -38,10 +38,10 @@ class Interruptible:
         gardens.subscribe(self._notify)
 
     async def reconcile(self, key: Key) -> Outcome:
-        """Return the outcome of the reconciliation, or to come back at once if it was cancelled.
+        """Return the outcome of the reconciliation, or an immediate requeue if it was cancelled.
 
         Raises:
-            Exception: What the reconciliation raised.
+            Exception: The error of the reconciliation.
         """
         if self._is_to_delete(key):
             return await self._reconcile(key)

@@ -1,4 +1,4 @@
-"""Whether a Garden can be reconciled at all: admission may have been off when it was written."""
+"""Whether a Garden can be reconciled at all: it may have been written while admission was off."""
 
 from pergola.api.operator_v1alpha1 import Garden
 from pergola.operator.garden.errors import OperatorError
@@ -6,16 +6,16 @@ from pergola.operator.webhooks.garden.validation import Facts, check_garden
 
 
 class GardenInvalid(OperatorError):
-    """A Garden breaks rules that admission would have enforced."""
+    """A Garden violates rules that admission would have enforced."""
 
 
 def check(garden: Garden, *, any_version: bool) -> None:
-    """Check that a Garden breaks no rule of admission.
+    """Check that a Garden violates no admission rules.
 
     Raises:
-        GardenInvalid: It does; the text names all findings.
+        GardenInvalid: It does; the text lists all findings.
     """
-    # An extension that is not there yet has a task that waits for it.
+    # A missing extension has a task that waits for it.
     named = frozenset(extension.type for extension in garden.spec.extensions)
     found = list(map(str, check_garden(garden, Facts(named, any_version))))
     if found:

@@ -1,7 +1,7 @@
-"""Everything that rendering a Garden may depend on, as one value (design §8).
+"""All inputs of rendering a Garden, as one value (design §8).
 
 Building a `Landscape` is the only step that reads clusters. Components are pure functions of it, so
-equal landscapes give equal objects.
+equal landscapes yield equal objects.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -24,8 +24,8 @@ NAMESPACE: Final = "garden"
 """The namespace of all components in the runtime cluster, and of Gardener in the virtual one."""
 
 WebhookConfigurations = Callable[[JsonObject, bytes], Sequence[JsonObject]]
-"""From the configuration file of the resource manager in the runtime cluster, and the certificates
-of the authority of its server, to the configurations of its webhooks."""
+"""Returns the webhook configurations of the runtime cluster's resource manager, from its configuration
+file and the certificates of its server's authority."""
 
 SEVERAL: Final = 2
 _SAME_ZONE: Final = Version(1, 34)
@@ -33,7 +33,7 @@ _SAME_ZONE: Final = Version(1, 34)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeTolerations:
-    """How long pods tolerate nodes that are gone, in seconds; None for the cluster's default."""
+    """How long pods tolerate unavailable nodes, in seconds; None for the cluster's default."""
 
     not_ready: int | None = None
     unreachable: int | None = None
@@ -41,16 +41,16 @@ class NodeTolerations:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Landscape:
-    """One Garden, and what its components depend on.
+    """One Garden, with all inputs of its components.
 
     Attributes:
-        garden: With all its defaults.
+        garden: With all defaults.
         runtime_version: The Kubernetes version of the runtime cluster, e.g. `1.34.2`.
-        gardener_version: Of the images of Gardener, e.g. `v1.130.0`.
+        gardener_version: The version of the Gardener images, e.g. `v1.130.0`.
         images: The image vector.
         webhook_configurations: Declared by the resource manager. Products do not import each other,
-            so the process hands them over.
-        feature_gates: Of the operator, all of them.
+            so the process passes them in.
+        feature_gates: All feature gates of the operator.
         log_level: `logLevel` of the operator's configuration.
         log_format: `logFormat` of the operator's configuration.
         is_self_hosted: Whether the runtime cluster is a Shoot that hosts its own control plane.
@@ -60,22 +60,23 @@ class Landscape:
         node_tolerations: `nodeToleration` of the operator's configuration.
         references: The Secrets and ConfigMaps that the Garden names, by kind and key.
         extensions: The operator's Extensions in the runtime cluster, by name.
-        backup_secret: The Secret with the credentials of the backup, if not the one that the
-            Garden names.
+        backup_secret: The Secret with the backup credentials, if it is not the one that the Garden
+            names.
         wildcard_certificate: The Secret with the wildcard certificate of the garden, if any.
         gardener_api_server_address: The cluster IP of the Service `gardener-apiserver`; empty until
             the runtime cluster has it.
-        access_tokens: Those that the kubeconfigs of the Secrets `gardener` and `gardener-internal`
-            have now, by the name of the Secret.
-        terminal_seed: The Seed on which the dashboard runs the terminals of administrators; empty
-            if there is none yet.
-        new_key_known_by: Deployments of API servers all of whose replicas know the new encryption
-            key while it is rotated.
-        seed_domains: The ingress domains of the Seeds whose networks can be reached.
-        own_seed_domain: The ingress domain of the Seed that is the runtime cluster; empty if none.
+        access_tokens: The current tokens in the kubeconfigs of the Secrets `gardener` and
+            `gardener-internal`, by the name of the Secret.
+        terminal_seed: The Seed on which the dashboard runs administrators' terminals; empty if none
+            exists yet.
+        new_key_known_by: Deployments of API servers whose replicas all know the new encryption key
+            during its rotation.
+        seed_domains: The ingress domains of the Seeds with reachable networks.
+        own_seed_domain: The ingress domain of the Seed that is the runtime cluster; empty if there
+            is none.
         seed_password: The name of the Secret with the password of the Seeds' observability hosts;
             empty until it exists.
-        credentials: Grows while the landscape is built: CAs first, then those of each component.
+        credentials: Grows while the landscape is built: first CAs, then those of each component.
     """
 
     garden: Garden
@@ -130,7 +131,7 @@ class Landscape:
 
     @property
     def ingress_domain(self) -> str:
-        """The first domain under which components of the runtime cluster are reached."""
+        """The first domain for the hosts of the runtime cluster's components."""
         return self.runtime.ingress.domains[0].name
 
     @property
@@ -145,7 +146,7 @@ class Landscape:
 
     @property
     def traffic_distribution(self) -> str:
-        """What Services of the runtime cluster set to keep requests in their zone."""
+        """The value that Services of the runtime cluster set to keep requests in their zone."""
         renamed = Version.parse(self.runtime_version) >= _SAME_ZONE
         return "PreferSameZone" if renamed else "PreferClose"
 
@@ -184,7 +185,7 @@ class Landscape:
         return values[key]
 
     def image(self, name: str) -> str:
-        """Return the reference of an image that runs in the runtime cluster.
+        """Return the reference of an image for the runtime cluster.
 
         Raises:
             ImageNotFound: The image vector does not have it.
@@ -192,7 +193,7 @@ class Landscape:
         return self.images.find(name, runtime_version=self.runtime_version)
 
     def kubernetes_image(self, name: str) -> str:
-        """Return the reference of an image whose version is that of the virtual cluster.
+        """Return the reference of an image that has the virtual cluster's version.
 
         Raises:
             ImageNotFound: The image vector does not have it.
@@ -204,7 +205,7 @@ class Landscape:
         )
 
     def gardener_image(self, name: str) -> str:
-        """Return the reference of an image of Gardener's own, whose tag is its version.
+        """Return the reference of one of Gardener's own images, whose tag is its version.
 
         Raises:
             ImageNotFound: The image vector does not have it.

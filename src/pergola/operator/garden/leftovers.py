@@ -1,4 +1,4 @@
-"""Checks that hold a deletion until nothing is left that it would orphan (spec 20 §18)."""
+"""Checks that hold a deletion until it would orphan nothing (spec 20 §18)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from pergola.operator.garden.waiting import Note, gone, wait_until
 from pergola.runtime.clock import monotonic
 
 AGAIN_SECONDS: Final = 5.0
-"""When to look again at what still exists."""
+"""The delay before checking again for objects that still exist."""
 
 _LIMIT: Final = 60.0
 _NAMED: Final = 5
@@ -23,7 +23,7 @@ _SYSTEM: Final = "kube-system"
 
 
 class StillExists(OperatorError):
-    """Objects exist that must be gone before the deletion goes on; the text names them."""
+    """Objects exist that must be gone before the deletion continues; the text names them."""
 
     after: Final = AGAIN_SECONDS
 
@@ -33,8 +33,8 @@ class Selection:
     """ManagedResources of one class.
 
     Attributes:
-        resource_class: Empty for the one without a name.
-        names: Names of those that may exist.
+        resource_class: Empty for the default class.
+        names: Names of ManagedResources that may exist.
         namespaces: Namespaces whose ManagedResources may exist.
     """
 
@@ -50,10 +50,10 @@ class Selection:
 
 
 async def ensure_none(client: Client, selection: Selection, note: Note) -> None:
-    """Wait until none of these ManagedResources exists any more, for a minute at most.
+    """Wait for up to a minute until none of these ManagedResources exists.
 
     Raises:
-        StillExists: Some do.
+        StillExists: Some still exist.
         KubeError: The API server refused, or did not answer.
     """
     end = monotonic() + _LIMIT
@@ -66,7 +66,7 @@ async def ensure_none(client: Client, selection: Selection, note: Note) -> None:
 
 
 async def ensure_no_etcds(client: Client) -> None:
-    """Check that etcd-druid has nothing to look after any more.
+    """Check that etcd-druid has no objects left to handle.
 
     Raises:
         StillExists: An Etcd, or a task that copies backups, exists.
@@ -80,7 +80,7 @@ async def ensure_no_etcds(client: Client) -> None:
 
 
 async def listed(client: Client, kind: GroupVersionKind) -> list[JsonObject]:
-    """Return all objects of a kind; none if the API server does not serve it any more."""
+    """Return all objects of a kind; none if the API server no longer serves it."""
     try:
         return await client.list(kind)
     except UnknownKind:

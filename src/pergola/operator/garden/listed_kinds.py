@@ -1,7 +1,7 @@
 """Waiting until clients can find a newly defined kind.
 
 The API server lists a kind shortly after its definition is established, on a busy machine seconds
-later. A client that asks meanwhile is told that there is no such kind.
+later. Until then, clients that look it up are told that it does not exist.
 """
 
 import asyncio
@@ -15,17 +15,17 @@ from pergola.kube.errors import UnknownKind
 from pergola.operator.garden.errors import NotReady
 
 _SECONDS: Final = 0.3
-"""Between two looks: what an API server lists cannot be watched."""
+"""The pause between two checks: the discovery of an API server cannot be watched."""
 
 
 async def until_listed(client: Client, definition: JsonObject, limit: float) -> None:
-    """Return when the API server lists all versions of a kind.
+    """Wait until the API server lists all versions of a kind.
 
     Args:
         limit: In seconds.
 
     Raises:
-        NotReady: It does not list one in time.
+        NotReady: A version is not listed in time.
         KubeError: The API server refused, or did not answer.
     """
     try:

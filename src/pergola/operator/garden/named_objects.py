@@ -1,6 +1,6 @@
 """Triggers: the Secrets and ConfigMaps that a Garden names, and its wildcard certificate.
 
-The Garden is reconciled when the content of one changes, when it appears or when it goes.
+The Garden is reconciled when one of them changes its content, appears or disappears.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -33,7 +33,7 @@ _ANY: Final[Identity] = (SECRET.kind, Key(NAMESPACE, ""))
 
 
 class Content(NamedTuple):
-    """The content of an object, as far as it can be compared, and whether it is the certificate."""
+    """The comparable content of an object, and whether it is the certificate."""
 
     digest: bytes
     is_wildcard: bool
@@ -57,7 +57,7 @@ def named_object_watches(
 
 
 def content_of(obj: JsonObject) -> Content:
-    """Return what consumers of a Secret or ConfigMap get from it; the metadata do not matter."""
+    """Return the content that consumers of a Secret or ConfigMap see; metadata is irrelevant."""
     content = orjson.dumps([obj.get(name) for name in _CONTENT], option=orjson.OPT_SORT_KEYS)
     is_wildcard = obj.get("kind") == SECRET.kind and matches(_WILDCARD, labels_of(obj))
     return Content(blake2b(content, digest_size=16).digest(), is_wildcard)

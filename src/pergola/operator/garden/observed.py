@@ -1,6 +1,6 @@
-"""Observing a landscape: what the runtime cluster has of a Garden, without its credentials.
+"""Observing a landscape: the parts of a Garden in the runtime cluster, without its credentials.
 
-Nothing is written, and objects that the Garden names may be absent.
+Nothing is written, and objects that the Garden names may be missing.
 """
 
 import asyncio
@@ -29,14 +29,14 @@ WILDCARD: Final = format_selector({"matchLabels": {"gardener.cloud/role": "garde
 """Selects the Secret with the certificate for all hosts of a garden."""
 
 Template = Callable[[Garden], Landscape]
-"""Returns a landscape of a Garden with what is the same for all: images, settings, versions."""
+"""Returns a landscape of a Garden with the common parts: images, settings, versions."""
 
 
 class Observed(NamedTuple):
     """A landscape without credentials.
 
     Attributes:
-        missing: What the Garden names but the cluster does not have.
+        missing: Objects that the Garden names but the cluster lacks.
     """
 
     landscape: Landscape
@@ -44,7 +44,7 @@ class Observed(NamedTuple):
 
 
 async def observe(client: Client, garden: JsonObject, template: Template) -> Observed:
-    """Read what a Garden refers to, and what else its components depend on.
+    """Read the objects that a Garden names, and all other inputs of its components.
 
     Raises:
         Malformed: The Garden has values of wrong types.
@@ -71,7 +71,7 @@ async def observe(client: Client, garden: JsonObject, template: Template) -> Obs
 
 
 async def bare_landscape(client: Client, garden: JsonObject, template: Template) -> Landscape:
-    """Return the landscape of a Garden without what it refers to, and without credentials.
+    """Return the landscape of a Garden without named objects and credentials.
 
     Raises:
         Malformed: The Garden has values of wrong types.
@@ -95,13 +95,13 @@ async def _read_references(
 
 
 async def _address(client: Client) -> str:
-    """Return the cluster IP of the Service of gardener-apiserver; empty if there is none yet."""
+    """Return the cluster IP of the Service of gardener-apiserver; empty if it has none yet."""
     service = await client.find(SERVICE, Key(NAMESPACE, GARDENER_APISERVER.name))
     return cluster_ip(service)
 
 
 async def _new_key_known_by(client: Client) -> frozenset[str]:
-    """Return the Deployments of API servers that are marked during a rotation of the key."""
+    """Return the API server Deployments that are marked during a rotation of the key."""
     names = (API_SERVER, GARDENER_APISERVER.name)
     keys = [Key(NAMESPACE, name) for name in names]
     found = await asyncio.gather(
@@ -112,7 +112,7 @@ async def _new_key_known_by(client: Client) -> frozenset[str]:
 
 
 def cluster_ip(service: JsonObject | None) -> str:
-    """Return the cluster IP of a Service; empty if there is none."""
+    """Return the cluster IP of a Service; empty if it has none."""
     return str(map_at(service or {}, "spec").get("clusterIP") or "")
 
 

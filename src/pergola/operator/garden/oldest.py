@@ -1,4 +1,4 @@
-"""The one Garden of a cluster: the oldest, if there are several (spec 20 'Beyond' 11)."""
+"""The single Garden of a cluster: the oldest, if there are several (spec 20 'Beyond' 11)."""
 
 from collections.abc import Iterable
 
@@ -9,15 +9,15 @@ from pergola.operator.garden.errors import OperatorError
 
 
 def seniority(garden: JsonObject) -> tuple[str, str]:
-    """Return a value that is the smallest for the oldest Garden.
+    """Return a sort key that is the smallest for the oldest Garden.
 
-    Times of creation are whole seconds: of two Gardens with the same one, the name decides.
+    Creation times are whole seconds: if two Gardens share one, the name decides.
     """
     return str(metadata_of(garden).get("creationTimestamp") or ""), name_of(garden)
 
 
 def oldest(gardens: Iterable[JsonObject]) -> JsonObject | None:
-    """Return the Garden that the cluster belongs to; None if there is none."""
+    """Return the Garden of the cluster; None if there is none."""
     return min(gardens, key=seniority, default=None)
 
 
@@ -25,7 +25,7 @@ async def check_only_one(client: Client, garden: JsonObject) -> None:
     """Check that no Garden is older than this one.
 
     Raises:
-        OperatorError: There is one: only that is reconciled.
+        OperatorError: An older one exists, and only that is reconciled.
         KubeError: The API server refused, or did not answer.
     """
     first = min([*await client.list(GARDEN), garden], key=seniority)

@@ -1,4 +1,4 @@
-"""The start and the success of an operation: pure functions of a Garden (spec 20 §9)."""
+"""The start and success of an operation: pure functions of a Garden (spec 20 §9)."""
 
 from datetime import datetime
 
@@ -10,23 +10,23 @@ from pergola.operator.rotation import phases
 
 
 def requested_by(garden: JsonObject) -> list[str]:
-    """Return the operations that the annotation of a Garden names."""
+    """Return the operations in the annotation of a Garden."""
     return operations_in(annotations_of(garden).get(marks.OPERATION, ""))
 
 
 def beginning(garden: Garden, requested: list[str], now: datetime) -> JsonObject:
-    """Return what the start of an operation changes in the status, as a merge patch."""
+    """Return the status changes at the start of an operation, as a merge patch."""
     changes: JsonObject = {"advertisedAddresses": _addresses(garden)}
     return changes | _rotation(phases.begun(garden, requested, now))
 
 
 def success(garden: Garden, now: datetime) -> JsonObject:
-    """Return what a reconciliation that succeeded changes in the status, as a merge patch."""
+    """Return the status changes after a successful reconciliation, as a merge patch."""
     return _rotation(phases.succeeded(garden, now))
 
 
 def remaining(requested: list[str]) -> JsonObject | None:
-    """Return the merge patch that takes handled operations off a Garden; None if there are none.
+    """Return the merge patch that removes handled operations from a Garden; None if there are none.
 
     Unknown operations stay: they may be meant for a newer operator.
     """

@@ -1,4 +1,4 @@
-"""The objects that a rehearsal wrote, over those of a cluster."""
+"""The objects written by a rehearsal, layered over those of a cluster."""
 
 from pergola.api.kinds import CRD
 from pergola.api.objects import GroupKind, GroupVersionKind, JsonObject, Key, labels_of, map_at
@@ -7,7 +7,7 @@ from pergola.operator.components.component import Identity
 
 
 class Overlay:
-    """The objects that were written, over those of a cluster."""
+    """The written objects, layered over those of a cluster."""
 
     def __init__(self) -> None:
         self._objects: dict[tuple[GroupKind, Key], JsonObject | None] = {}
@@ -16,11 +16,11 @@ class Overlay:
         return (identity.gvk.group_kind, identity.key) in self._objects
 
     def put(self, identity: Identity, obj: JsonObject | None) -> None:
-        """Keep an object, or that it is gone."""
+        """Store an object, or its deletion."""
         self._objects[identity.gvk.group_kind, identity.key] = obj
 
     def get(self, identity: Identity) -> JsonObject | None:
-        """Return an object in the requested version; None if it is gone, or was not written."""
+        """Return an object in the requested version; None if it was deleted, or not written."""
         obj = self._objects.get((identity.gvk.group_kind, identity.key))
         return None if obj is None else _as(identity.gvk, obj)
 
@@ -40,7 +40,7 @@ class Overlay:
         ]
 
     def defines(self, gvk: GroupVersionKind) -> bool:
-        """Return whether a definition that was written defines a kind."""
+        """Return whether a written definition defines a kind."""
         definitions = self.listed(CRD, None, None, None)
         specs = [map_at(definition, "spec") for definition in definitions]
         found = {(spec.get("group"), map_at(spec, "names").get("kind")) for spec in specs}

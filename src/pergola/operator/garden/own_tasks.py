@@ -1,4 +1,4 @@
-"""Deployment of components for which applying their objects is not enough (spec 20 §12)."""
+"""Deployment of components that need more than applying their objects (spec 20 §12)."""
 
 import base64
 from collections.abc import Mapping
@@ -44,7 +44,7 @@ _SERVICE_LIMIT: Final = 30.0
 
 
 def own_tasks(run: Run, garden: Key) -> Mapping[str, Deploy]:
-    """Return how these components are deployed, by name."""
+    """Return how to deploy these components, by name."""
     return {
         GENERIC_KUBECONFIG.name: partial(publish_generic_kubeconfig, run, garden),
         API_SERVER_SERVICE.name: partial(deploy_api_server_service, run),
@@ -100,7 +100,7 @@ async def _apply_gardener_api_server(run: Run) -> None:
 
 
 async def deploy_access(run: Run) -> None:
-    """Deploy the access of the operator and of people; their kubeconfigs keep their tokens."""
+    """Deploy the access of the operator and administrators; kubeconfigs keep their tokens."""
     run.update(access_tokens=await access_tokens(run.client))
     await run.deployer.apply(GARDENER_ACCESS.objects(run.current()))
 
@@ -112,7 +112,7 @@ async def deploy_with_seeds(run: Run, component: Component) -> None:
 
 
 async def access_tokens(client: Client) -> dict[str, str]:
-    """Return the tokens in the kubeconfigs of the Secrets for access, by the Secret's name."""
+    """Return the tokens in the kubeconfigs of the access Secrets, by the Secret's name."""
     tokens = {}
     for name in (EXTERNAL, INTERNAL):
         secret = await client.find(SECRET, Key(NAMESPACE, name))

@@ -1,7 +1,7 @@
-"""Placeholders for what only a cluster has, so that a Garden can be rendered without one.
+"""Placeholders for data that only a cluster has, so that a Garden can be rendered without one.
 
-No key is generated and nothing is read: names, labels and keys of data are those of real
-credentials, values are not.
+No keys are generated and nothing is read: names, labels and data keys match real credentials,
+values do not.
 """
 
 import base64
@@ -42,10 +42,10 @@ from pergola.secrets_manager.managed import (
 
 CERTIFICATE: Final = b"-----BEGIN CERTIFICATE-----\nplaceholder\n-----END CERTIFICATE-----\n"
 HASH: Final = "00000000"
-"""The end of the names of placeholders, where real names have a hash."""
+"""The suffix of placeholder names, in place of the hash of real names."""
 
 _PRIVATE_KEY: Final = b"-----BEGIN PRIVATE KEY-----\nplaceholder\n-----END PRIVATE KEY-----\n"
-# Public keys are parsed when they are rendered, so this one is real; its private half is lost.
+# Public keys are parsed during rendering, so this one is real; its private half is lost.
 _PUBLIC_KEY: Final = b"""-----BEGIN PUBLIC KEY-----
 MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAlE6lNbHyPRCuYIy/aHkn
 BDJhP0Ydqs2M55FoL246fq0vi7aJ+q8VyT5odul8Vpqm9OLoLtGcnu6iQS9OFkxz
@@ -79,7 +79,7 @@ _REFERENCED_KEYS: Final = (
 def with_placeholders(landscape: Landscape, components: Iterable[Component]) -> Landscape:
     """Return the landscape with all credentials that its components need, and all references.
 
-    References that the landscape has stay.
+    Existing references are kept.
     """
     landscape = with_referenced(landscape)
     found = dict(_generated(authorities(is_completing=False)))
@@ -100,7 +100,7 @@ def with_referenced(landscape: Landscape) -> Landscape:
 
 
 def missing_references(landscape: Landscape) -> list[Reference]:
-    """Return what the Garden names but the landscape does not have."""
+    """Return the objects that the Garden names but the landscape lacks."""
     known = landscape.references
     return [each for each in _references(landscape) if (each.kind, each.key) not in known]
 

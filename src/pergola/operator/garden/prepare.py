@@ -26,7 +26,7 @@ _HIGH_AVAILABILITY: Final = "high-availability-config.resources.gardener.cloud"
 
 
 async def add_finalizer(client: Client, garden: JsonObject) -> JsonObject:
-    """Return the Garden with the finalizer of the operator; it is added before anything else.
+    """Return the Garden with the operator's finalizer, which is added before anything else.
 
     Raises:
         KubeError: The API server refused, or did not answer.
@@ -42,7 +42,7 @@ async def add_finalizer(client: Client, garden: JsonObject) -> JsonObject:
 
 
 async def remove_finalizer(client: Client, garden: JsonObject) -> None:
-    """Take the finalizer of the operator off a Garden, which then may vanish.
+    """Remove the operator's finalizer from a Garden, which may then disappear.
 
     Raises:
         KubeError: The API server refused, or did not answer.
@@ -56,7 +56,7 @@ async def remove_finalizer(client: Client, garden: JsonObject) -> None:
 
 
 async def check_autoscaler(client: Client, garden: Garden) -> None:
-    """Check that the vertical pod autoscaler is there if the Garden does not bring it.
+    """Check that the vertical pod autoscaler is installed if the Garden does not deploy it.
 
     Raises:
         OperatorError: It is not.
@@ -74,7 +74,7 @@ async def check_autoscaler(client: Client, garden: Garden) -> None:
 
 
 async def apply_namespace(client: Client, garden: Garden) -> None:
-    """Create the namespace of the garden, or mark an existing one; what others added stays.
+    """Create the namespace of the garden, or label an existing one; additions of others stay.
 
     Raises:
         KubeError: The API server refused, or did not answer.

@@ -1,6 +1,6 @@
-"""The rules by which tasks of components wait: pure functions of live objects.
+"""The rules for waiting in tasks of components: pure functions of live objects.
 
-The flow waits with these rules, and commands explain with the same ones what it waits for.
+The flow waits with these rules, and commands use the same ones to explain its waits.
 """
 
 from collections.abc import Iterator
@@ -22,14 +22,14 @@ from pergola.operator.garden.waiting import Problem, gone
 
 
 class Awaited(NamedTuple):
-    """An object that a task waits for, and the rule that says when the wait is over."""
+    """An object that a task waits for, and the rule that ends the wait."""
 
     identity: Identity
     problem_of: Problem
 
 
 def awaited(rendered: Rendered) -> Iterator[Awaited]:
-    """Yield the objects of a component that have to be ready, those of the operator first."""
+    """Yield the objects of a component that must be ready, those of the operator first."""
     for obj in rendered.direct:
         identity = Identity(GroupVersionKind.of(obj), Key.of(obj))
         if is_awaited(identity.gvk):
@@ -42,7 +42,7 @@ def awaited(rendered: Rendered) -> Iterator[Awaited]:
 
 
 def awaited_gone(removable: Removable) -> Iterator[Awaited]:
-    """Yield the objects of a component that have to be gone."""
+    """Yield the objects of a component that must be gone."""
     for key in removable.managed:
         yield Awaited(Identity(MANAGED_RESOURCE, key), still_managed)
     for identity in removable.direct:
@@ -74,7 +74,7 @@ def managed_problem(managed: Managed) -> Problem:
 
 
 def awaited_deployment(managed: Managed) -> Awaited:
-    """Return the Deployment of a ManagedResource, which is awaited once that is applied."""
+    """Return the Deployment of a ManagedResource, to await once the ManagedResource is applied."""
     identity = Identity(DEPLOYMENT, Key(managed.namespace, managed.deployment))
     return Awaited(identity, direct_problem(DEPLOYMENT))
 
@@ -92,10 +92,10 @@ def _problem(obj: JsonObject | None) -> str | None:
 
 
 def _serves(obj: JsonObject) -> bool:
-    """Return whether all replicas of a Deployment are of its current template, and ready.
+    """Return whether all replicas of a Deployment have its current template and are ready.
 
-    They count as available only after `minReadySeconds`, during which earlier replicas stay as
-    well. Where there are no earlier ones, nobody gains from waiting that long.
+    They count as available only after `minReadySeconds`, during which earlier replicas are kept.
+    Without earlier replicas, that wait would be pointless.
     """
     if GroupVersionKind.of(obj) != DEPLOYMENT or generation_problem(obj):
         return False

@@ -50,7 +50,7 @@ IGNORE: Final = "operator.gardener.cloud/ignore"
 
 _AT_ONCE: Final = 0.005
 _PUNCTUAL: Final = 1.0
-"""Seconds after which a scheduled step is due also by a clock that is a little slow."""
+"""Seconds of tolerance, so that a scheduled step is also due if the clock is slightly slow."""
 _SETUP_SPAN: Final = (0, 15)
 _MAIN_SPAN: Final = (15, 100)
 _DELETION_SPAN: Final = (0, 99)
@@ -61,11 +61,11 @@ class Settings:
     """Settings of the reconciliation of Gardens.
 
     Attributes:
-        template: Returns what the landscapes of all Gardens have in common.
-        operator: Who works on them.
+        template: Returns the common parts of all Gardens' landscapes.
+        operator: The operator that reconciles them.
         sync_period: Seconds between two reconciliations without a change.
-        any_version: Whether unsupported versions of Kubernetes are accepted.
-        components: What a Garden consists of.
+        any_version: Whether to accept unsupported versions of Kubernetes.
+        components: The components of a Garden.
     """
 
     template: Template
@@ -76,7 +76,7 @@ class Settings:
 
 
 class GardenReconciler:
-    """Reconciles Gardens; there is one at most, the oldest."""
+    """Reconciles Gardens; of several, only the oldest."""
 
     def __init__(
         self,
@@ -99,10 +99,10 @@ class GardenReconciler:
         self._deployer = Deployer(client, clock, self._notes)
 
     async def reconcile(self, key: Key) -> Outcome:
-        """Do what a Garden needs now.
+        """Bring a Garden to its desired state.
 
         Raises:
-            ReconcileError: It failed, and the Garden's status says why.
+            ReconcileError: It failed, and the Garden's status has the reason.
             KubeError: The API server refused, or did not answer.
         """
         garden = await self._client.find(GARDEN, key)
@@ -115,8 +115,8 @@ class GardenReconciler:
         try:
             return await self._operate(garden, status)
         except Conflict:
-            raise  # another writer came first; the next attempt starts at once
-        except Exception as error:  # whatever it is, the Garden's status says it
+            raise  # lost to a concurrent writer; the next attempt starts at once
+        except Exception as error:  # report any error in the Garden's status
             await self._failed(status, error)
             if isinstance(error, FlowFailed) and error.after is not None:
                 return Again(error.after)
@@ -153,7 +153,7 @@ class GardenReconciler:
         run = self._run(built)
         key = Key.of(status.garden)
         setup = flows.setup(run, components)
-        # Keys take seconds of CPU, and the first flow mostly waits.
+        # Keys take seconds of CPU time, and the first flow mostly waits.
         async with alongside(run.generate_for(second)):
             await self._flow(setup, status, _SETUP_SPAN, is_followed=True)
         main = flows.reconciliation(run, key, components)
@@ -223,7 +223,7 @@ def is_ignored(garden: JsonObject) -> bool:
 
 
 class _Notes:
-    """Passes what tasks wait for to the progress of the flow that runs."""
+    """Passes the objects that tasks wait for to the progress of the running flow."""
 
     progress: Progress | None = None
 

@@ -1,7 +1,7 @@
-"""The content that the Secrets and ConfigMaps of a Garden must have (spec 20 §8, step 6).
+"""The required content of the Secrets and ConfigMaps that a Garden names (spec 20 §8, step 6).
 
-A run checks all of them before it writes anything: an API server that was started with an empty
-kubeconfig would only say so in its log. Problems never quote a value.
+A run checks all of them before it writes anything: an API server started with an empty kubeconfig
+would report it only in its log. Problems never quote values.
 """
 
 import re
@@ -23,7 +23,7 @@ from pergola.pki.keys import read_private_key
 Found = Mapping[tuple[str, Key], JsonObject]
 """Objects by kind and key."""
 Check = Callable[[Mapping[str, bytes]], str | None]
-"""Returns what is wrong with the decoded content of an object, or None."""
+"""Returns the problem with the decoded content of an object, or None."""
 
 _INDEX: Final = re.compile(r"\[\d+\]")
 _OF_EXTENSIONS: Final = "spec.resources["
@@ -33,7 +33,7 @@ _KEY: Final = "tls.key"
 
 
 def content_problems(references: Iterable[Reference], found: Found) -> list[str]:
-    """Return what is wrong with the content of each reference, with the object and the field."""
+    """Return the problem with the content of each reference, with the object and the field."""
     return [
         f"{reference.kind} {reference.key} ({reference.field}) {problem}"
         for reference in references
@@ -108,4 +108,4 @@ _CHECKS: Final[Mapping[str, Check]] = {
     "structuredAuthentication.configMapName": _map("config.yaml"),
     "structuredAuthorization.configMapName": _map("config.yaml"),
 }
-"""By the end of the field that names the object, without indices."""
+"""By the suffix of the field that names the object, without indices."""

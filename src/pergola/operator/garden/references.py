@@ -46,9 +46,9 @@ _CONFIG_MAPS: Final = (
 
 
 def references_of(garden: JsonObject) -> list[Reference]:
-    """Return everything that a Garden names; once for each field, empty names left out.
+    """Return all references of a Garden, one for each field, without empty names.
 
-    Values of a wrong type are left out as well: the Garden may have been written without a schema.
+    Values of a wrong type are also skipped: the Garden may have been written without a schema.
     """
     return [
         *names_at(garden, _SECRETS, SECRET, NAMESPACE),
@@ -60,4 +60,4 @@ def references_of(garden: JsonObject) -> list[Reference]:
 GARDEN_REFERENCES: Final = Referrer(
     GARDEN, "garden-reference", references_of, handled_by=marks.OPERATOR_FINALIZER
 )
-"""What Gardens name is protected until their deletion has ended (spec 21 §4.5)."""
+"""The objects that Gardens name are protected until the deletion has ended (spec 21 §4.5)."""

@@ -1,7 +1,7 @@
-"""A client that reads a cluster, and keeps all writes to itself.
+"""A client that reads a cluster but keeps all writes to itself.
 
-Code of the operator that runs with it decides as it does at work, and sees its own writes when it
-reads again. A wait for something that is not there yet would never end, so it raises.
+Code of the operator that uses it decides as it would in production, and later reads see its writes.
+A wait for something that does not exist yet would never end, so it raises.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
@@ -22,15 +22,15 @@ from pergola.operator.garden.overlay import Overlay
 
 
 class NeverSent(KubeError):
-    """A request that would write was about to be sent: a bug."""
+    """A write request was about to be sent, which is a bug."""
 
 
 class WouldWait(KubeError):
-    """The code waits for a change of the cluster, which a rehearsal does not cause."""
+    """The code waits for a change of the cluster, which a rehearsal cannot cause."""
 
 
 class NotServedYet(WouldWait):
-    """A kind would be served once its definition is written."""
+    """A kind would be served after its definition is written."""
 
 
 class Write(NamedTuple):
@@ -38,8 +38,9 @@ class Write(NamedTuple):
 
     Attributes:
         before: The object as it was read; None if it did not exist.
-        after: The object as the write leaves it, without what a server adds; None if it is deleted.
-        applied: What was applied as the field manager; None of other writes.
+        after: The object as the write leaves it, without server-side additions; None if it is
+            deleted.
+        applied: The object applied as the field manager; None for other writes.
         manager: The field manager of an apply.
     """
 
@@ -51,10 +52,10 @@ class Write(NamedTuple):
 
 
 class Rehearsal(Client):
-    """A client whose writes have no effect but on its own reads.
+    """A client whose writes affect only its own reads.
 
     Args:
-        live: A client of the cluster; only its connections are used.
+        live: A client for the cluster; only its connections are used.
     """
 
     def __init__(self, live: Client) -> None:
@@ -65,11 +66,11 @@ class Rehearsal(Client):
         self._writes: dict[Identity, Write] = {}
 
     def assume(self, obj: JsonObject) -> None:
-        """Read an object as given from now on, whatever the cluster has."""
+        """Return an object as given from now on, regardless of the cluster."""
         self._overlay.put(Identity(GroupVersionKind.of(obj), Key.of(obj)), obj)
 
     def taken(self) -> list[Write]:
-        """Return the writes since the last call; several of one object as one."""
+        """Return the writes since the last call, merged by object."""
         taken, self._writes = self._writes, {}
         return [write for write in taken.values() if write.before or write.after]
 
@@ -77,7 +78,7 @@ class Rehearsal(Client):
         """Return how the server serves a kind.
 
         Raises:
-            NotServedYet: Only a definition that was written defines it.
+            NotServedYet: Only a written definition defines it.
         """
         try:
             return await super().resource(gvk)
@@ -110,7 +111,7 @@ class Rehearsal(Client):
         metadata_only: bool = False,
         page_size: int | Callable[[], int] = PAGE,
     ) -> AsyncGenerator[ObjectList]:
-        """Yield what the writes so far leave of the objects, with those that they create."""
+        """Yield the objects as the writes so far leave them, including created ones."""
         written = self._overlay.listed(gvk, namespace, labels, fields)
         live = super().pages(
             gvk,
@@ -130,10 +131,10 @@ class Rehearsal(Client):
             yield ObjectList(written, "")
 
     async def create(self, obj: JsonObject, *, dry_run: bool = False) -> JsonObject:
-        """Keep a new object.
+        """Store a new object.
 
         Raises:
-            AlreadyExists: The cluster has it.
+            AlreadyExists: The object exists in the cluster.
         """
         gvk, key = GroupVersionKind.of(obj), Key.of(obj)
         if await self.find(gvk, key, metadata_only=True) is not None:
@@ -141,7 +142,7 @@ class Rehearsal(Client):
         return self._keep(obj, None)
 
     async def update(self, obj: JsonObject, *, subresource: str = "") -> JsonObject:
-        """Keep an object in place of another."""
+        """Store an object in place of another."""
         return self._keep(obj, await self.get(GroupVersionKind.of(obj), Key.of(obj)))
 
     async def patch(
@@ -152,14 +153,14 @@ class Rehearsal(Client):
         *,
         subresource: str = "",
     ) -> JsonObject:
-        """Keep an object after a merge patch."""
+        """Store an object after a merge patch."""
         if not isinstance(body, dict):
             raise NeverSent(f"a JSON patch of {gvk.kind} {key} cannot be rehearsed")
         live = await self.get(gvk, key)
         return self._keep(apply_merge_patch(live, body), live)
 
     async def apply(self, obj: JsonObject, *, manager: str, force: bool = False) -> JsonObject:
-        """Keep an object with the applied fields; lists are replaced as a whole."""
+        """Store an object with the applied fields; lists are replaced as a whole."""
         live = await self.find(GroupVersionKind.of(obj), Key.of(obj))
         after = obj if live is None else apply_merge_patch(live, obj)
         return self._keep(after, live, obj, manager)
@@ -173,7 +174,7 @@ class Rehearsal(Client):
         resource_version: str = "",
         propagation: str = "",
     ) -> bool:
-        """Keep that an object is gone."""
+        """Store the deletion of an object."""
         self._note(Write(Identity(gvk, key), await self.get(gvk, key), None))
         return True
 

@@ -1,4 +1,4 @@
-"""When a user started the rotation of each credential, for the secrets manager (spec 20 §10.4)."""
+"""The times when a user started the rotation of each credential (spec 20 §10.4)."""
 
 from collections.abc import Mapping
 from datetime import datetime

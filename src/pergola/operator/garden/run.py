@@ -28,7 +28,7 @@ class Run:
         client: Of the runtime cluster.
         built: The landscape, and the secrets manager that generated its credentials.
         virtual: Access to the virtual cluster, once it has been deployed.
-        note: Receives what tasks wait for.
+        note: Receives the objects that tasks wait for.
         snapshot: Takes a snapshot of etcd.
     """
 
@@ -41,11 +41,11 @@ class Run:
     snapshot: TakeSnapshot = take
 
     def current(self) -> Landscape:
-        """Return the landscape as it is now."""
+        """Return the current landscape."""
         return self.built.landscape
 
     def update(self, **fields: Any) -> None:
-        """Set attributes of the landscape that a task found out."""
+        """Set attributes of the landscape that a task determined."""
         self.built = replace(self.built, landscape=replace(self.built.landscape, **fields))
 
     async def wait(
@@ -55,7 +55,7 @@ class Run:
         return await wait_until(self.client, gvk, key, problem_of, limit, self.note)
 
     async def generate_for(self, components: Iterable[Component]) -> None:
-        """Generate the credentials of components, which the landscape has at the end.
+        """Generate the credentials of components, and add them to the landscape.
 
         Raises:
             SecretsManagerError: One cannot be generated.
@@ -65,7 +65,7 @@ class Run:
         self.update(credentials=found.credentials)
 
     async def generate(self, credential: Credential) -> None:
-        """Generate one more credential, which the landscape has from then on.
+        """Generate another credential, and add it to the landscape.
 
         Raises:
             SecretsManagerError: It cannot be generated.

@@ -1,4 +1,4 @@
-"""The Seeds of the virtual cluster: what components take from them, and a watch for changes."""
+"""The Seeds of the virtual cluster: their facts that components use, and a watch for changes."""
 
 from collections.abc import Iterable
 from typing import Final, NamedTuple
@@ -18,11 +18,11 @@ _NETWORK: Final = "seed.gardener.cloud/network"
 
 
 class Seed(NamedTuple):
-    """A Seed, as far as components depend on it.
+    """The facts about a Seed that components depend on.
 
     Attributes:
-        domain: Of its ingresses; empty if it has none.
-        is_reachable: Whether it is reached from the garden.
+        domain: The domain of its ingresses; empty if it has none.
+        is_reachable: Whether the garden can reach it.
     """
 
     name: str
@@ -40,8 +40,8 @@ class Used(NamedTuple):
     """The facts about all Seeds that components use.
 
     Attributes:
-        domains: The ingress domains of those that are reachable, by name.
-        terminal: The first reachable one that is managed; empty if there is none.
+        domains: The ingress domains of reachable Seeds, by name.
+        terminal: The first reachable Seed that is managed; empty if there is none.
     """
 
     domains: tuple[str, ...]
@@ -49,12 +49,12 @@ class Used(NamedTuple):
 
     @classmethod
     def by(cls, landscape: Landscape) -> "Used":
-        """Return what the components of a landscape use."""
+        """Return the facts that the components of a landscape use."""
         return cls(landscape.seed_domains, landscape.terminal_seed)
 
 
 def used_of(seeds: Iterable[Seed], managed: Iterable[str]) -> Used:
-    """Return what components use of these Seeds.
+    """Return the facts about these Seeds for components.
 
     Args:
         managed: The names of the ManagedSeeds.
@@ -66,7 +66,7 @@ def used_of(seeds: Iterable[Seed], managed: Iterable[str]) -> Used:
 
 
 class SeedWatch:
-    """A watch of the Seeds: reports that components should use something else than they do.
+    """A watch of the Seeds that reports when components should use other facts.
 
     Attributes:
         changed: Its event.
@@ -79,12 +79,12 @@ class SeedWatch:
         self._caches: _Caches | None = None
 
     def use(self, used: Used) -> None:
-        """Note what components use from now on."""
+        """Record the facts that components use from now on."""
         self._used = used
         self._compare()
 
     async def run(self) -> None:
-        """Watch until cancelled, as long as the virtual cluster can be reached."""
+        """Watch until cancelled, while the virtual cluster is reachable."""
         await self._virtual.while_connected(self._watch)
 
     async def _watch(self, client: Client) -> None:

@@ -1,7 +1,7 @@
-"""The status of a Garden: who works on it, the last operation, and its errors (spec 20 §7, §9).
+"""The status of a Garden: its operator, the last operation, and its errors (spec 20 §7, §9).
 
 Only the fields of the main reconciler are written, as merge patches, so that the conditions of the
-care reconciler survive. A write that changes nothing is not sent.
+care reconciler are preserved. Writes that would change nothing are not sent.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ _ALL: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """The identity of a process, as a Garden's status shows it.
+    """The identity of a process, as shown in a Garden's status.
 
     Attributes:
         id: Of the process.
@@ -51,7 +51,7 @@ class Status:
     """Writes the status of one Garden during one reconciliation.
 
     Attributes:
-        garden: As it was written last.
+        garden: The Garden as last written.
     """
 
     def __init__(
@@ -64,10 +64,10 @@ class Status:
         self._kind: OperationType = "Reconcile"
 
     async def begin(self, kind: OperationType, changes: JsonObject) -> None:
-        """Write that an operation starts.
+        """Record that an operation starts.
 
         Args:
-            changes: More fields of the status, as a merge patch.
+            changes: Additional fields of the status, as a merge patch.
 
         Raises:
             KubeError: The API server refused, or did not answer.
@@ -84,12 +84,12 @@ class Status:
         )
 
     async def report(self, report: Report) -> None:
-        """Write the progress of the operation; raises as `begin` does."""
+        """Record the progress of the operation; raises as `begin` does."""
         operation = self._operation("Processing", report.percent, report.description)
         await self._write({"lastOperation": operation})
 
     async def fail(self, error: Exception) -> None:
-        """Write why the operation failed; raises as `begin` does."""
+        """Record why the operation failed; raises as `begin` does."""
         text = f"{sentence(error)} {RETRIED}"
         operation = self._operation("Error", self._progress, text)
         await self._write(
@@ -101,10 +101,10 @@ class Status:
         )
 
     async def succeed(self, changes: JsonObject) -> None:
-        """Write that the operation succeeded; raises as `begin` does.
+        """Record that the operation succeeded; raises as `begin` does.
 
         Args:
-            changes: More fields of the status, as a merge patch.
+            changes: Additional fields of the status, as a merge patch.
         """
         operation = self._operation("Succeeded", _ALL, RECONCILED)
         await self._write({**changes, "lastOperation": operation, "lastErrors": None})
@@ -140,7 +140,7 @@ def sentence(error: Exception) -> str:
 
 
 def last_errors(error: Exception, now: str) -> list[JsonObject]:
-    """Return `status.lastErrors`: one entry for each task that failed.
+    """Return `status.lastErrors`, with one entry for each failed task.
 
     Args:
         now: The time of the entries, RFC 3339.

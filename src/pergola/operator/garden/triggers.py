@@ -10,7 +10,7 @@ from pergola.runtime.caching.cache import Change
 
 
 class Request(NamedTuple):
-    """The part of a Garden whose change requires a reconciliation."""
+    """The parts of a Garden whose changes require a reconciliation."""
 
     generation: int
     operations: frozenset[str]
@@ -19,7 +19,7 @@ class Request(NamedTuple):
 
 
 def request_in(garden: JsonObject) -> Request:
-    """Return what a Garden requests; labels, other annotations and the status do not matter."""
+    """Return the requests in a Garden; labels, other annotations and the status do not matter."""
     return Request(
         generation_of(garden),
         OPERATIONS.intersection(requested_by(garden)),
@@ -31,8 +31,8 @@ def request_in(garden: JsonObject) -> Request:
 def matters(change: Change[Request]) -> bool:
     """Return whether an event requires a reconciliation.
 
-    Those are: a Garden that appears, a new generation, a deletion, another set of requested
-    operations, and the end of a pause.
+    These events are the appearance of a Garden, a new generation, a deletion, another set of
+    requested operations, and the end of a pause.
     """
     old, new = change.old, change.new
     if new is None or new.is_ignored:

@@ -19,30 +19,30 @@ from pergola.runtime.logging import get_logger
 log = get_logger("garden")
 
 ABANDON: Final = "operator.gardener.cloud/abandon-seeds-and-shoots"
-"""The annotation by which a user confirms that Seeds and Shoots are lost."""
+"""The annotation with which a user confirms the loss of Seeds and Shoots."""
 
 _NAMED: Final = 5
 
 
 class GardenInUse(OperatorError):
-    """A Garden that is to be deleted still serves Seeds or Shoots."""
+    """A Garden to delete still serves Seeds or Shoots."""
 
 
 class UsageUnknown(OperatorError):
-    """Whether a Garden that is to be deleted serves Seeds or Shoots cannot be known now."""
+    """It is currently unknown whether a Garden to delete serves Seeds or Shoots."""
 
 
 async def ensure_unused(client: Client, virtual: VirtualCluster, garden: JsonObject) -> None:
-    """Check that a Garden has no Seeds and no Shoots, unless a user gave them up.
+    """Check that a Garden has no Seeds and no Shoots, unless a user abandoned them.
 
-    If they cannot be listed, the deletion waits as long as Gardener's API server is deployed.
-    Without it there is nothing to list: it was not deployed yet, or the deletion has removed it.
+    If they cannot be listed, the deletion waits while Gardener's API server is deployed. Without
+    it, nothing can exist: it was never deployed, or the deletion has removed it.
 
     Args:
         client: Of the runtime cluster.
 
     Raises:
-        GardenInUse: It has some; the text names them.
+        GardenInUse: Some exist; the text names them.
         UsageUnknown: They cannot be listed.
         KubeError: The runtime cluster refused, or did not answer.
     """
@@ -70,7 +70,7 @@ async def ensure_unused(client: Client, virtual: VirtualCluster, garden: JsonObj
 
 
 async def _has_gardener(client: Client) -> bool:
-    """Return whether Gardener's API server is deployed, and its deletion was not requested."""
+    """Return whether Gardener's API server is deployed, and not being deleted."""
     for key in GARDENER_APISERVER.leftovers.managed:
         with suppress(UnknownKind):
             found = await client.find(MANAGED_RESOURCE, key, metadata_only=True)

@@ -1,4 +1,4 @@
-"""The Seeds in the virtual cluster, which some components name (spec 20 §16.6, §16.8)."""
+"""The Seeds in the virtual cluster, which some components reference (spec 20 §16.6, §16.8)."""
 
 import asyncio
 from typing import Final
@@ -38,7 +38,7 @@ async def connect(run: Run) -> None:
 
 
 async def observe_seeds(run: Run) -> None:
-    """Add to the landscape what depends on the Seeds; raises as `connect` does."""
+    """Add the facts about Seeds to the landscape; raises as `connect` does."""
     virtual = await run.virtual.client()
     seeds = [Seed.of(each) for each in await _listed(virtual, SEED)]
     used = used_of(seeds, map(name_of, await _listed(virtual, MANAGED_SEED)))
@@ -52,7 +52,7 @@ async def observe_seeds(run: Run) -> None:
 async def _listed(client: Client, gvk: GroupVersionKind) -> list[JsonObject]:
     """Return the objects of a kind; none while Gardener's API server is not registered yet.
 
-    After a rollout of Gardener's API server the virtual one may need a moment to reach it.
+    After a rollout of Gardener's API server, the virtual cluster's may need a moment to reach it.
     """
     end = monotonic() + _REACHED_SECONDS
     with retrying() as failed:

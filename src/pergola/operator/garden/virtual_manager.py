@@ -1,7 +1,7 @@
 """Deploying the resource manager of the virtual cluster (spec 20 §14).
 
-It requests its own token. Where that token is missing or no longer works, it runs with a client
-certificate of ten minutes until it has renewed the token.
+It requests its own token. While that token is missing or does not work, it runs with a client
+certificate valid for ten minutes, until it has renewed the token.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ log = get_logger("garden")
 ACCESS: Final = Key(NAMESPACE, access_secret_name(virtual.ACCOUNT))
 """The Secret with its token."""
 BINDING: Final = Key(NAMESPACE, virtual.MANAGED_RESOURCE)
-"""The ManagedResource that permits it to work."""
+"""The ManagedResource with its permissions."""
 
 _RENEWAL: Final = "serviceaccount.resources.gardener.cloud/token-renew-timestamp"
 _USER: Final = f"system:serviceaccount:kube-system:{virtual.ACCOUNT}"
@@ -35,11 +35,11 @@ _LIMIT: Final = 120.0
 
 
 async def deploy(run: Run) -> None:
-    """Deploy the resource manager; first with a certificate if it has no working token.
+    """Deploy the resource manager, at first with a certificate if it has no working token.
 
     Raises:
-        NotReady, WaitTimeout: It did not renew its token in time; it keeps running as it was.
-        OperatorError: The time of the token's renewal cannot be read.
+        It did not renew its token in time; it keeps running with its current credentials.
+        OperatorError: The renewal time of the token cannot be parsed.
         KubeError: The API server refused, or did not answer.
     """
     access = await run.client.find(SECRET, ACCESS)
@@ -61,7 +61,7 @@ def bootstrap_reason(
         binding: The ManagedResource with its permissions.
 
     Raises:
-        OperatorError: The time of the token's renewal cannot be read.
+        OperatorError: The renewal time of the token cannot be parsed.
     """
     return next(_reasons(access, binding, now), None)
 
@@ -92,7 +92,7 @@ def _token_problem(access: JsonObject, now: datetime) -> str | None:
             f'Secret {ACCESS} has the annotation {_RENEWAL}="{text}", which is not an RFC 3339 '
             "time: remove the annotation to have the token renewed"
         )
-    return f"its token had to be renewed at {text}" if renewal <= now else None
+    return f"its token was due for renewal at {text}" if renewal <= now else None
 
 
 async def _bootstrap(run: Run) -> None:

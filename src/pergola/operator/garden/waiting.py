@@ -1,4 +1,4 @@
-"""Waiting for an object on a watch, and saying meanwhile what is wrong with it."""
+"""Waiting for an object with a watch, and reporting its problem in the meantime."""
 
 import asyncio
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from pergola.kube.client import Client
 from pergola.operator.garden.errors import NotReady
 
 Problem = Callable[[JsonObject | None], str | None]
-"""Returns why an object is not as it should be, or None. The object is None if it is absent."""
+"""Returns the problem of an object, or None. The object is None if it does not exist."""
 Note = Callable[[str, str], None]
 """Receives an awaited object and its problem, which is empty once the wait is over."""
 
@@ -19,11 +19,11 @@ _POLL_SECONDS: Final = 2.0
 
 
 def unnoted(subject: str, problem: str) -> None:
-    """Ignore what is awaited."""
+    """Ignore awaited objects."""
 
 
 def gone(obj: JsonObject | None) -> str | None:
-    """Return that an object still exists, or None."""
+    """Return a problem while an object exists; None once it is gone."""
     return "it still exists" if obj else None
 
 
@@ -35,14 +35,14 @@ async def wait_until(
     limit: float,
     note: Note = unnoted,
 ) -> JsonObject | None:
-    """Return the object when it is as it should be; None if it should not exist.
+    """Return the object once it is as it should be; None if it should not exist.
 
     Args:
         limit: In seconds.
-        note: Is called with each new problem.
+        note: Called with each new problem.
 
     Raises:
-        NotReady: With the object, and what is wrong with it.
+        NotReady: The time is over; the text names the object and its problem.
         KubeError: It cannot be read.
     """
     subject, problem = f"{gvk.kind} {key}", "it was not read yet"

@@ -1,4 +1,4 @@
-"""The credentials with which a Seed stores backups: gardenlet starts again when they change."""
+"""The credentials with which a Seed stores backups: gardenlet restarts when they change."""
 
 import hashlib
 from typing import Final
@@ -14,7 +14,7 @@ _LENGTH: Final = 8
 
 
 async def backup_checksum(gardenlet: JsonObject, virtual: Client) -> str:
-    """Return the name of a Seed's Secret for backups with a checksum of it; empty without one.
+    """Return the name and a checksum of a Seed's Secret for backups; empty without one.
 
     Raises:
         GardenletFailed: The Secret does not exist.

@@ -23,7 +23,7 @@ from pergola.pki import Token, kubeconfig
 
 VALIDITY: Final = timedelta(hours=24)
 _RENEWED: Final = timedelta(hours=1)
-"""How long before its end a token is renewed."""
+"""How long before its expiry a token is renewed."""
 _TYPE: Final = "bootstrap.kubernetes.io/token"
 _ID_LENGTH: Final = 6
 _SECRET_LENGTH: Final = 16
@@ -31,7 +31,7 @@ _CHARACTERS: Final = string.ascii_lowercase + string.digits
 
 
 class BootstrapToken(NamedTuple):
-    """A token whose Secret is in `kube-system` of the virtual cluster."""
+    """A token, stored in a Secret in `kube-system` of the virtual cluster."""
 
     id: str
     secret: str
@@ -52,14 +52,14 @@ class BootstrapToken(NamedTuple):
 
 
 def token_id(gardenlet: Key) -> str:
-    """Return the id of the token of a Gardenlet, which is always the same."""
+    """Return the id of a Gardenlet's token, which never changes."""
     name = f"{gardenlet.namespace}--{gardenlet.name}"
     return hashlib.sha256(name.encode()).hexdigest()[:_ID_LENGTH]
 
 
 def token_secret(token: BootstrapToken, gardenlet: Key, now: datetime) -> JsonObject:
     """Return the Secret of a new token."""
-    # gardener-controller-manager reads the Gardenlet from the end of the description.
+    # gardener-controller-manager parses the Gardenlet from the end of the description.
     used = f"{GARDENLET.api_version}.{GARDENLET.kind} resource {gardenlet}."
     data = {
         "description": f"A bootstrap token for the Gardenlet for {used}",
@@ -74,7 +74,7 @@ def token_secret(token: BootstrapToken, gardenlet: Key, now: datetime) -> JsonOb
 
 
 def token_in(secret: JsonObject, now: datetime) -> BootstrapToken | None:
-    """Return the token of a Secret; None if it ends soon, or is not complete."""
+    """Return the token in a Secret; None if it expires soon, or is incomplete."""
     found = BootstrapToken(_text(secret, "token-id"), _text(secret, "token-secret"))
     try:
         expires = datetime.fromisoformat(_text(secret, "expiration"))
@@ -88,7 +88,7 @@ class BootstrapTokens:
     """Issues bootstrap tokens.
 
     Args:
-        virtual: Of the virtual cluster.
+        virtual: For the virtual cluster.
         randomness: Must not be predictable.
     """
 
@@ -97,7 +97,7 @@ class BootstrapTokens:
         self._random = randomness
 
     async def apply(self, gardenlet: Key, now: datetime) -> BootstrapToken:
-        """Return the token of a Gardenlet: the one that exists, unless it ends soon.
+        """Return the token of a Gardenlet: the existing one, unless it expires soon.
 
         Raises:
             KubeError: The virtual cluster refused, or did not answer.

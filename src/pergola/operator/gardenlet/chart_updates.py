@@ -1,6 +1,6 @@
 """New charts for Gardenlets, once a new version of the operator has reconciled the Garden.
 
-Only Gardenlets with a label are changed; their gardenlets update themselves then (spec 21 §14).
+Only labelled Gardenlets are changed; their gardenlets then update themselves (spec 21 §14).
 """
 
 from collections.abc import Iterator
@@ -23,10 +23,10 @@ from pergola.runtime.controlling.watches import Watch, all_of, changed, exists
 
 
 class ChartUpdates(NamedTuple):
-    """Updates the reference of charts.
+    """Updates the chart references of Gardenlets.
 
     Attributes:
-        own: The version of the operator, and the chart that belongs to it.
+        own: The version of the operator, and its chart.
     """
 
     runtime: Client
@@ -46,7 +46,7 @@ class ChartUpdates(NamedTuple):
         garden = oldest(await self.runtime.list(GARDEN))
         if garden is None or not has_version(garden, self.own.version):
             return DONE
-        # Null removes what else the reference had: such as a tag, or a digest.
+        # Null removes other fields of the reference, such as a tag or a digest.
         source = {**dict.fromkeys(chart_of(gardenlet)), "ref": self.own.chart}
         patch = {
             "metadata": {"resourceVersion": resource_version_of(gardenlet)},
@@ -57,19 +57,19 @@ class ChartUpdates(NamedTuple):
 
 
 def is_due(gardenlet: JsonObject, reference: str) -> bool:
-    """Return whether a Gardenlet is to have another chart."""
+    """Return whether a Gardenlet should use another chart."""
     is_updated = labels_of(gardenlet).get(marks.AUTO_UPDATE_GARDENLET) == "true"
     return is_updated and chart_of(gardenlet) != {"ref": reference}
 
 
 def has_version(garden: JsonObject, version: str) -> bool:
-    """Return whether a Garden has been reconciled by an operator with a version of Gardener."""
+    """Return whether a Garden has been reconciled by an operator of a given Gardener version."""
     operator = map_at(garden, "status", "gardener")
     return GardenFacts.of(garden).is_reconciled and operator.get("version") == version
 
 
 def of_updates(copies: Copies, gardenlets: Gardenlets, version: str) -> Iterator[Watch[Any, Key]]:
-    """Yield the watches that may cause a Gardenlet to get another chart."""
+    """Yield the watches that may cause a chart update of a Gardenlet."""
     yield Watch(gardenlets, when=all_of(exists, changed))
     yield Watch(
         View(copies.of(GARDEN), partial(has_version, version=version)),

@@ -15,10 +15,10 @@ from pergola.operator.virtual_cluster import kubeconfig_in
 
 
 class GardenAddress(NamedTuple):
-    """Where the API server of the virtual cluster is, and which authority it has.
+    """The address and the authority of the virtual cluster's API server.
 
     Attributes:
-        ca: PEM; empty for the authorities that the system of gardenlet trusts.
+        ca: PEM; empty for the system authorities of gardenlet.
     """
 
     server: str
@@ -44,7 +44,7 @@ async def garden_address(runtime: Client) -> GardenAddress:
 
 
 def address_for(gardenlet: JsonObject, default: GardenAddress) -> GardenAddress:
-    """Return the address for one gardenlet, whose configuration may name another.
+    """Return the address for one gardenlet, whose configuration may set another one.
 
     Raises:
         GardenletFailed: Its certificate authority is not base64.

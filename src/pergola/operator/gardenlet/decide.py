@@ -1,4 +1,4 @@
-"""The next step for a Gardenlet, decided from the objects alone."""
+"""The next step for a Gardenlet, determined by the objects alone."""
 
 from datetime import datetime
 from enum import Enum, auto
@@ -26,14 +26,14 @@ class Step(Enum):
     """The next step for a Gardenlet."""
 
     LEAVE = auto()
-    """Nothing: it is not the operator's, or no longer."""
+    """Do nothing: it is not the operator's, or no longer."""
     HAND_OVER = auto()
-    """Its Seed exists: remove the access to its cluster, and say so."""
+    """Its Seed exists: remove the access to its cluster, and report that."""
     DEPLOY = auto()
 
 
 def step_for(gardenlet: JsonObject, seed: JsonObject | None) -> Step:
-    """Return what to do, depending on the Seed of the same name."""
+    """Return the next step, depending on the Seed of the same name."""
     if deletion_timestamp_of(gardenlet) or name_of(gardenlet).startswith(_SELF_HOSTED):
         return Step.LEAVE
     if seed is None or operation_of(gardenlet) == FORCE:
@@ -48,9 +48,9 @@ def operation_of(gardenlet: JsonObject) -> str:
 
 
 def must_renew(gardenlet: JsonObject, seed: JsonObject | None, now: datetime) -> bool:
-    """Return whether the kubeconfig that gardenlet has is of no use any more.
+    """Return whether the current kubeconfig of gardenlet is no longer usable.
 
-    Its certificate has expired, or a user requests another one.
+    That is the case if its certificate has expired, or a user requests another one.
     """
     expires = str(map_at(seed or {}, "status").get("clientCertificateExpirationTimestamp") or "")
     is_expired = bool(expires) and expires < timestamp(now)

@@ -1,7 +1,7 @@
 """The chart of a gardenlet, applied to its cluster by the operator itself.
 
 It is not a ManagedResource: gardenlet updates its objects later, and they stay when the Gardenlet
-goes.
+is deleted.
 """
 
 from typing import Final, NamedTuple
@@ -25,10 +25,10 @@ _NAMESPACE_LABELS: Final = {marks.ROLE: "garden"}
 
 
 class Rendering(NamedTuple):
-    """A chart of gardenlet, and the values that it is rendered with.
+    """A gardenlet chart, and the values to render it with.
 
     Attributes:
-        hidden: Texts of the values that must not appear in errors.
+        hidden: Texts in the values that must not appear in errors.
     """
 
     chart: Chart
@@ -72,7 +72,7 @@ def check_object(obj: JsonObject, chart: Chart) -> None:
 
 
 async def apply_chart(target: Client, objects: list[JsonObject], clock: Clock) -> None:
-    """Apply the objects of the chart; those that are as they should be are not written.
+    """Apply the objects of the chart; skip those that are already as desired.
 
     Raises:
         KubeError: The cluster refused one, or did not answer.
@@ -97,14 +97,14 @@ async def delete_secret(client: Client, key: Key) -> None:
 
 
 async def _apply_namespace(target: Client) -> None:
-    """Create the namespace; one that exists keeps its labels."""
+    """Create the namespace; an existing one keeps its labels."""
     if await target.find(NAMESPACE_KIND, Key("", NAMESPACE), metadata_only=True) is None:
         obj = manifest("v1", NAMESPACE_KIND.kind, NAMESPACE, labels=_NAMESPACE_LABELS)
         await target.apply(obj, manager=MANAGER, force=True)
 
 
 async def _placed(target: Client, obj: JsonObject) -> JsonObject:
-    """Return an object with the namespace of the release, if it needs one and names none."""
+    """Return an object, in the namespace of the release if it needs one and sets none."""
     resource = await target.resource(GroupVersionKind.of(obj))
     metadata = obj["metadata"]
     if not resource.namespaced or metadata.get("namespace"):

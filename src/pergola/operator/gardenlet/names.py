@@ -1,4 +1,4 @@
-"""Kinds and names around gardenlets; they are the original's, which takes over from here."""
+"""Kinds and names for gardenlets; they are the original's, and gardenlet itself uses them later."""
 
 from typing import Final
 

@@ -57,7 +57,7 @@ LIMIT: Final = 170.0
 """Seconds for all steps of a run; the rest of the three minutes is for the status."""
 
 _AGAIN: Final = Again(600)
-"""Until the Seed is registered: its gardenlet may need another bootstrap token."""
+"""The interval until the Seed is registered: its gardenlet may need another bootstrap token."""
 _EXPECTED: Final = (OperatorError, ChartError, KubeError)
 _RECONCILED: Final = "Reconciled"
 _RECONCILING: Final = "Reconciling"
@@ -72,12 +72,12 @@ class Clusters(NamedTuple):
 
 
 class _Bootstrap(NamedTuple):
-    """How a gardenlet starts.
+    """The credentials with which a gardenlet starts.
 
     Attributes:
-        kubeconfig: With a bootstrap token; empty if gardenlet has its own.
-        must_renew: Whether the kubeconfig that gardenlet has must go.
-        hidden: Its texts that must not appear in errors.
+        kubeconfig: With a bootstrap token; empty if gardenlet has its own credentials.
+        must_renew: Whether to remove the current kubeconfig of gardenlet.
+        hidden: Texts that must not appear in errors.
     """
 
     kubeconfig: str = ""
@@ -86,11 +86,11 @@ class _Bootstrap(NamedTuple):
 
 
 class GardenletReconciler:
-    """Deploys the first gardenlet of a Seed, until that is registered.
+    """Deploys the first gardenlet of a Seed, until the Seed is registered.
 
     Args:
-        charts: Pulls with the Secrets of the virtual cluster.
-        events: About Gardenlets, in the virtual cluster.
+        charts: Pulls with Secrets of the virtual cluster.
+        events: Events about Gardenlets, in the virtual cluster.
     """
 
     def __init__(
@@ -110,10 +110,10 @@ class GardenletReconciler:
         self._conditions = Conditions(clusters.virtual, GARDENLET, clock)
 
     async def reconcile(self, key: Key) -> Outcome:
-        """Do what a Gardenlet needs now.
+        """Bring a Gardenlet to its desired state.
 
         Raises:
-            ReconcileError: It failed, and the Gardenlet's condition says why.
+            ReconcileError: It failed, and the Gardenlet's condition has the reason.
             KubeError: The virtual cluster refused, or did not answer.
         """
         gardenlet = await self._virtual.find(GARDENLET, key)
@@ -129,12 +129,12 @@ class GardenletReconciler:
                 return await self._report(gardenlet, self._deploy(gardenlet, seed))
 
     async def _report(self, gardenlet: JsonObject, steps: Awaitable[Outcome]) -> Outcome:
-        """Return the outcome of the steps; if they fail, the Gardenlet's condition says why."""
+        """Return the outcome of the steps; report a failure in the Gardenlet's condition."""
         try:
             async with asyncio.timeout(LIMIT) as limit:
                 return await steps
         except Conflict:
-            raise  # another writer came first; the next attempt starts at once
+            raise  # lost to a concurrent writer; the next attempt starts at once
         except TimeoutError:
             if not limit.expired():
                 raise
@@ -175,7 +175,7 @@ class GardenletReconciler:
             rendering = Rendering(chart, values, bootstrap.hidden)
             objects = await render_chart(self._charts, target.client, rendering)
             gardenlet = await record(gardenlet, target, self._virtual)
-            if bootstrap.must_renew:  # gardenlet requests another certificate then
+            if bootstrap.must_renew:  # gardenlet then requests another certificate
                 await delete_secret(target.client, kubeconfig_key(gardenlet))
             await apply_chart(target.client, objects, self._clock)
         text = f"gardenlet deployed into {target.where}"
@@ -201,7 +201,7 @@ class GardenletReconciler:
         return _Bootstrap(text, renews, frozenset({text, token.secret}))
 
     async def _operation_is_done(self, gardenlet: JsonObject) -> None:
-        """Remove the annotation that requested a deployment, unless it changed meanwhile."""
+        """Remove the annotation that requested a deployment, unless it has changed since."""
         operation = operation_of(gardenlet)
         if operation not in (FORCE, RENEW):
             return

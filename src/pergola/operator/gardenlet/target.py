@@ -1,6 +1,6 @@
-"""The cluster that a gardenlet is deployed into: which one it is, and whose gardenlet it has.
+"""The target cluster of a gardenlet: its identity, and the Seed of its current gardenlet.
 
-A cluster is identified by the uid of its namespace `kube-system`, whatever kubeconfig leads there.
+A cluster is identified by the uid of its namespace `kube-system`, whichever kubeconfig is used.
 """
 
 from collections.abc import AsyncGenerator
@@ -42,11 +42,11 @@ DEPLOYED: Final = Key(NAMESPACE, PROGRAM)
 
 
 class Target(NamedTuple):
-    """A cluster that gets a gardenlet.
+    """A target cluster of a gardenlet.
 
     Attributes:
         identity: The uid of its namespace `kube-system`.
-        where: What leads there, for messages.
+        where: A description of its origin, for messages.
         is_runtime: Whether it is the runtime cluster of the Garden.
     """
 
@@ -60,10 +60,11 @@ class Target(NamedTuple):
 async def open_target(
     gardenlet: JsonObject, runtime: Client, virtual: Client
 ) -> AsyncGenerator[Target]:
-    """Connect to the target of a Gardenlet while the block lasts.
+    """Connect to the target of a Gardenlet for the duration of the block.
 
     Raises:
-        GardenletFailed: The Secret with its kubeconfig is missing or empty, or leads nowhere.
+        GardenletFailed: The Secret with its kubeconfig is missing or empty, or the cluster is
+            unreachable.
         KubeError: A cluster refused, or the kubeconfig cannot be used.
     """
     name, own = kubeconfig_secret(gardenlet), await _identity(runtime)
@@ -90,10 +91,10 @@ async def open_target(
 
 
 def check_unchanged(gardenlet: JsonObject, target: Target) -> None:
-    """Check that a Gardenlet leads to the cluster that it was deployed into before.
+    """Check that a Gardenlet still targets the cluster that it was deployed into before.
 
     Raises:
-        GardenletFailed: It leads to another one.
+        GardenletFailed: It targets another one.
     """
     before = annotations_of(gardenlet).get(TARGET, target.identity)
     if before != target.identity:
@@ -121,7 +122,7 @@ async def check_free(gardenlet: JsonObject, target: Target) -> None:
 
 
 async def seed_of(client: Client) -> str:
-    """Return the Seed of the gardenlet that a cluster has; empty if it has none.
+    """Return the Seed of a cluster's gardenlet; empty if it has none.
 
     Raises:
         KubeError: The cluster refused, or did not answer.
@@ -133,14 +134,14 @@ async def seed_of(client: Client) -> str:
 
 
 def config_of(deployment: JsonObject) -> str:
-    """Return the ConfigMap with the configuration of a gardenlet; empty if that is unknown."""
+    """Return the ConfigMap with the configuration of a gardenlet; empty if unknown."""
     volumes = maps_at(deployment, "spec", "template", "spec", "volumes")
     found = next((each for each in volumes if each.get("name") == CONFIG_VOLUME), {})
     return str(map_at(found, "configMap").get("name") or "")
 
 
 def seed_in(config_map: JsonObject) -> str:
-    """Return the Seed that a gardenlet's configuration is for; empty if that is unknown."""
+    """Return the Seed in a gardenlet's configuration; empty if unknown."""
     text = str(map_at(config_map, "data").get(CONFIG_FILE) or "")
     try:
         config = parse(text)
@@ -152,7 +153,7 @@ def seed_in(config_map: JsonObject) -> str:
 
 
 async def record(gardenlet: JsonObject, target: Target, virtual: Client) -> JsonObject:
-    """Write the target into a Gardenlet before anything is deployed; return it as it is then.
+    """Record the target in a Gardenlet before anything is deployed; return the result.
 
     Raises:
         Conflict: The Gardenlet changed since it was read.

@@ -1,4 +1,4 @@
-"""Events that reconcile a Gardenlet: it changes, its Seed comes or goes, a Secret changes."""
+"""Events that reconcile a Gardenlet: changes of itself, its Seed or a Secret."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -23,7 +23,7 @@ from pergola.runtime.controlling.watches import Watch, all_of, changed, exists, 
 
 
 class Facts(NamedTuple):
-    """The facts about a Gardenlet that its controllers react to.
+    """The facts about a Gardenlet that trigger its controllers.
 
     Attributes:
         is_updated: Whether the operator keeps its chart up to date.
@@ -54,7 +54,7 @@ Gardenlets = Cache[Facts]
 
 
 def gardenlets_of(virtual: Client) -> Gardenlets:
-    """Return a cache of the Gardenlets: their API has them in one namespace only."""
+    """Return a cache of the Gardenlets, which are allowed in one namespace only."""
     return Cache(virtual, GARDENLET, Facts.of, namespace=NAMESPACE)
 
 

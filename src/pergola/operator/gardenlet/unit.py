@@ -1,4 +1,4 @@
-"""The controllers of Gardenlets, which run while the virtual cluster can be reached."""
+"""The controllers of Gardenlets, which run while the virtual cluster is reachable."""
 
 from typing import Final, NamedTuple
 
@@ -26,7 +26,7 @@ class Environment(NamedTuple):
 
     Attributes:
         blobs: The charts that were pulled before.
-        inherited: The values that gardenlets get from the operator.
+        inherited: The values that gardenlets inherit from the operator.
     """
 
     copies: Copies
@@ -60,7 +60,7 @@ def gardenlets(environment: Environment, virtual: Client, *, workers: int = 1) -
 
 
 def chart_updates(environment: Environment, virtual: Client) -> Unit:
-    """Return the controller that gives Gardenlets the charts of a new version."""
+    """Return the controller that updates Gardenlets to the charts of a new version."""
     version = environment.inherited.version
     updates = ChartUpdates(environment.copies.client, virtual, environment.inherited)
     return Controller(

@@ -1,4 +1,4 @@
-"""The values of gardenlet's chart: those of the Gardenlet, and those that the operator adds."""
+"""The values of gardenlet's chart: those in the Gardenlet, and those that the operator adds."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,7 +21,7 @@ _BACKUP: Final = "checksum/seed-backup-secret"
 
 
 class Inherited(NamedTuple):
-    """The values that a gardenlet gets from the operator, unless its Gardenlet overrides them.
+    """The values that a gardenlet inherits from the operator, unless its Gardenlet overrides them.
 
     Attributes:
         version: Of Gardener, which is that of the operator.
@@ -37,7 +37,7 @@ class Inherited(NamedTuple):
 
     @classmethod
     def of(cls, vector: ImageVector, version: str, environment: Mapping[str, str]) -> "Inherited":
-        """Return it for an operator.
+        """Return the values that an operator passes on.
 
         Raises:
             BundleError: The image vector has no gardenlet.
@@ -53,12 +53,12 @@ class Inherited(NamedTuple):
 
 
 class Situation(NamedTuple):
-    """The facts about one gardenlet that a run has found.
+    """The facts about one gardenlet determined by a run.
 
     Attributes:
         server: The address of the virtual cluster for this gardenlet.
-        bootstrap: A kubeconfig with a bootstrap token; empty if gardenlet has its own already.
-        backup: Names the content of the Secret with the credentials for backups; empty without.
+        bootstrap: A kubeconfig with a bootstrap token; empty if gardenlet already has its own.
+        backup: Identifies the content of the Secret with the backup credentials; empty without one.
         is_runtime: Whether it is deployed into the runtime cluster.
     """
 
@@ -89,7 +89,7 @@ def render_values(gardenlet: JsonObject, inherited: Inherited, found: Situation)
 
 
 def render_config(gardenlet: JsonObject, found: Situation) -> JsonObject:
-    """Return gardenlet's configuration, as its chart wants it."""
+    """Return gardenlet's configuration in the format of its chart."""
     config = map_at(gardenlet, "spec", "config")
     connection = dict(map_at(config, "gardenClientConnection"))
     connection["gardenClusterAddress"] = found.server
@@ -108,18 +108,18 @@ def render_config(gardenlet: JsonObject, found: Situation) -> JsonObject:
 
 
 def kubeconfig_key(gardenlet: JsonObject) -> Key:
-    """Return the Secret of the target in which gardenlet keeps its kubeconfig."""
+    """Return the Secret in the target where gardenlet stores its kubeconfig."""
     place = _kubeconfig_secret(map_at(gardenlet, "spec", "config", "gardenClientConnection"))
     return Key(str(place["namespace"]), str(place["name"]))
 
 
 def _kubeconfig_secret(connection: JsonObject) -> JsonObject:
-    """Return the reference to that Secret, with defaults for the fields that it lacks."""
+    """Return the reference to that Secret, with defaults for missing fields."""
     return {**_KUBECONFIG, **map_at(connection, "kubeconfigSecret")}
 
 
 def _image(reference: str) -> JsonObject:
-    """Return an image as the chart wants it: a digest is its tag."""
+    """Return an image in the chart's format: a digest takes the place of the tag."""
     found = ImageReference.parse(reference)
     return {"repository": found.repository, "tag": found.digest or found.tag}
 

@@ -1,4 +1,4 @@
-"""Keeps the NetworkPolicies of the garden's namespaces (spec 21 §5.5)."""
+"""Maintaining the NetworkPolicies of the garden's namespaces (spec 21 §5.5)."""
 
 import asyncio
 import socket
@@ -42,14 +42,14 @@ _HTTPS: Final = 443
 
 
 class SeenNamespace(NamedTuple):
-    """The part of a namespace that decides about its policies."""
+    """The facts about a namespace that determine its policies."""
 
     labels: tuple[tuple[str, str], ...]
     is_active: bool
 
 
 class _SeenGarden(NamedTuple):
-    """The networks of a Garden, and which one is the oldest."""
+    """The networks of a Garden, and its age relative to other Gardens."""
 
     seniority: tuple[str, str]
     networking: RuntimeNetworking
@@ -63,10 +63,10 @@ class _Endpoints(NamedTuple):
 
 
 class NamespacePolicies:
-    """Applies the policies of namespaces while there is a Garden.
+    """Applies the policies of namespaces while a Garden exists.
 
     Args:
-        selectors: Label selectors of more namespaces.
+        selectors: Label selectors for additional namespaces.
         server: The URL of the runtime cluster's API server, as the operator reaches it.
     """
 
@@ -83,14 +83,14 @@ class NamespacePolicies:
         self._addresses: frozenset[str] | None = None
 
     def every_namespace(self, event: object) -> list[str]:
-        """Return the names of all namespaces, for events that concern each of them."""
+        """Return the names of all namespaces, for events that affect all of them."""
         del event
         return [key.name for key, _ in self.namespaces.items()]
 
     async def reconcile(self, namespace: str) -> Outcome:
         """Write the policies that a namespace lacks; delete those that it should not have.
 
-        A policy that only has the name of one of ours stays: somewhere else it belongs to a user.
+        In other namespaces, a policy with the name of one of ours is kept: it belongs to a user.
 
         Raises:
             KubeError: The API server refused, or did not answer.
@@ -132,9 +132,9 @@ class NamespacePolicies:
             await asyncio.sleep(_RESOLVE_SECONDS)
 
     def _networks(self) -> Networks | None:
-        """Return the networks; None without a valid Garden, or before the first look-up.
+        """Return the networks; None without a valid Garden, or before the first lookup.
 
-        The status of an invalid Garden says what is wrong. Until it is corrected, policies stay.
+        The status of an invalid Garden has the reason. Until it is corrected, policies stay.
         """
         gardens = [seen for _, seen in self.gardens.items()]
         networking = min(gardens).networking if gardens else None
@@ -158,7 +158,7 @@ class NamespacePolicies:
 
 
 def _is_gone(error: ApiError) -> bool:
-    """Return whether an object cannot be created because its namespace is gone, or on its way."""
+    """Return whether an object cannot be created because its namespace is gone or terminating."""
     causes = {cause.get("reason") for cause in error.causes}
     return isinstance(error, NotFound) or "NamespaceTerminating" in causes
 
@@ -206,7 +206,7 @@ def _garden(garden: JsonObject) -> _SeenGarden:
 
 
 def _policy(obj: JsonObject) -> JsonObject | None:
-    """Return a policy that may be ours; the others are not kept."""
+    """Return a policy that may be ours; others are not kept."""
     return obj if Key.of(obj).name in NAMES else None
 
 

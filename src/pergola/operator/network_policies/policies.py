@@ -43,11 +43,11 @@ class Networks:
     """The networks of the runtime cluster.
 
     Attributes:
-        own: Those of its nodes, pods and Services.
-        services: Those of its Services.
-        blocked: Those that pods must not reach.
+        own: The networks of its nodes, pods and Services.
+        services: The networks of its Services.
+        blocked: The networks that pods must not reach.
         api_server: The addresses and ports of its API server.
-        selectors: Label selectors of more namespaces that have all policies.
+        selectors: Label selectors for additional namespaces with all policies.
     """
 
     own: tuple[Network, ...]
@@ -71,7 +71,7 @@ def policies(namespace: str, labels: Mapping[str, str], networks: Networks) -> l
 def policy_names(
     namespace: str, labels: Mapping[str, str], selectors: Iterable[JsonObject]
 ) -> frozenset[str]:
-    """Return the names of the policies that a namespace has."""
+    """Return the names of a namespace's policies."""
     role = labels.get(_ROLE)
     if namespace == _GARDEN or role in _TO_NETWORKS:
         return NAMES
@@ -126,7 +126,7 @@ def _to_dns(networks: Networks) -> Iterator[JsonObject]:
 
 
 def _dns_addresses(services: Iterable[Network]) -> Iterator[Network]:
-    """Yield the addresses of the cluster's DNS and of its cache on every node."""
+    """Yield the addresses of the cluster's DNS, and of its cache on every node."""
     for network in services:
         yield _single(network.network_address + _DNS_OFFSET)
     yield _single(parse_address(_NODE_LOCAL_DNS))
@@ -137,7 +137,7 @@ def _single(address: Address) -> Network:
 
 
 def _block(network: Network, excluded: Iterable[Network] = ()) -> JsonObject:
-    """Return the peer of a network, without those parts of it."""
+    """Return a network as a peer, except for some parts of it."""
     parts = [each for each in excluded if _is_part(each, network)]
     block: JsonObject = {"cidr": str(network)}
     if parts:

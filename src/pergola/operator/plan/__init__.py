@@ -1,7 +1,7 @@
-"""What a reconciliation of a Garden would do, known without doing it.
+"""A dry run: what a reconciliation of a Garden would do.
 
-`rehearse` runs the tasks of both flows with a client that keeps its writes. So a plan without
-changes means a reconciliation without writes, but for the Garden's status.
+`rehearse` runs the tasks of both flows with a client that keeps its writes. A plan without changes
+thus means a reconciliation without writes, except to the Garden's status.
 """
 
 from pergola.operator.plan.model import Change, Fate, Field, Plan, Planned, Verb

@@ -1,7 +1,7 @@
-"""From writes to changes of objects: what users of a plan read.
+"""Conversion of writes into changes of objects, which users of a plan read.
 
-A ManagedResource is written together with Secrets that hold its objects. A plan has the objects
-instead of these Secrets.
+A ManagedResource is written together with Secrets that contain its objects. A plan shows the
+objects instead of these Secrets.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,16 +23,16 @@ OWNERSHIP: Final = Field("metadata.managedFields", None, "the operator takes ove
 """The change of an object that has all desired values, but not from the operator."""
 
 _DATA: Final = ("data", "stringData")
-# Follow from the Secrets of a ManagedResource, whose objects are compared instead.
+# Determined by the Secrets of a ManagedResource, whose objects are compared instead.
 _DERIVED: Final = ("spec.secretRefs",)
-# Follow from the fields that name these objects.
+# Determined by the fields that name these objects.
 _REFERENCE: Final = "metadata.annotations.reference.resources.gardener.cloud/"
-# A server maintains these.
+# Maintained by a server.
 _SERVERS: Final = ("metadata.managedFields", "metadata.resourceVersion", "metadata.generation")
 
 
 class _Kept(NamedTuple):
-    """An object that a ManagedResource maintains."""
+    """An object in a ManagedResource."""
 
     managed: str
     cluster: Target
@@ -42,11 +42,11 @@ class _Kept(NamedTuple):
 async def changes_of(
     writes: Sequence[Write], client: Client, cluster: Target = Target.RUNTIME
 ) -> list[Change]:
-    """Return the changes that writes amount to, in their order.
+    """Return the changes that writes amount to, in order.
 
     Args:
-        client: Reads the Secrets of ManagedResources, as the writes leave them.
-        cluster: The one that the writes go to.
+        client: Reads the Secrets of ManagedResources as the writes leave them.
+        cluster: The target cluster of the writes.
 
     Raises:
         KubeError: The API server refused, or did not answer.
@@ -68,7 +68,7 @@ async def changes_of(
 
 
 def _own(write: Write, cluster: Target) -> Iterator[Change]:
-    """Yield the change of the written object itself, if there is one to show."""
+    """Yield the change of the written object itself, if it is shown."""
     gvk, key = write.identity
     if write.before is None or write.after is None:
         verb = Verb.CREATE if write.before is None else Verb.DELETE
@@ -77,7 +77,7 @@ def _own(write: Write, cluster: Target) -> Iterator[Change]:
     found = tuple(_fields(gvk, _differences(write)))
     if gvk == MANAGED_RESOURCE:
         found = tuple(each for each in found if not each.path.startswith(_DERIVED))
-        if not found:  # what it maintains is shown instead
+        if not found:  # its objects are shown instead
             return
     yield Change(verb=Verb.CHANGE, gvk=gvk, key=key, cluster=cluster, fields=found or (OWNERSHIP,))
 
@@ -91,7 +91,7 @@ def _differences(write: Write) -> Iterator[Difference]:
 
 
 def _fields(gvk: GroupVersionKind, found: Iterable[Difference]) -> Iterator[Field]:
-    """Yield the changed fields; of a Secret's data only the keys."""
+    """Yield the changed fields; for a Secret's data, only the keys."""
     keys: list[str] = []
     for path, old, new in found:
         if path.startswith(_SERVERS) or _REFERENCE in path:
@@ -113,7 +113,7 @@ def _keys(value: object) -> Iterable[str]:
 
 
 async def _objects(write: Write, client: Client, before: dict[Key, JsonObject]) -> list[Change]:
-    """Return the changes of the objects that a ManagedResource maintains."""
+    """Return the changes of the objects in a ManagedResource."""
     left = {} if write.after is None else await _kept(write.after, client, {})
     there = {} if write.before is None else await _kept(write.before, client, before)
     if write.after is None and map_at(write.before or {}, "spec").get("keepObjects"):

@@ -1,4 +1,4 @@
-"""Stand-ins for the parts of a run that write elsewhere, or wait."""
+"""Stand-ins for the parts of a run that write elsewhere or wait."""
 
 from typing import TypeAlias
 
@@ -12,28 +12,28 @@ from pergola.operator.garden.rehearsal import Rehearsal
 from pergola.operator.virtual_cluster import NotConnected, Reach, VirtualCluster
 
 Applied: TypeAlias = tuple[str, GroupKind, Key]
-"""An object: its ManagedResource, which is empty if it has none, its kind and its key."""
+"""An object: its ManagedResource (empty if it has none), its kind and its key."""
 
 
 class RehearsedDeployer(Deployer):
-    """A deployer that waits for nothing, and remembers which objects it applies."""
+    """A deployer that never waits, and records the objects that it applies."""
 
     def __init__(self, client: Client) -> None:
         super().__init__(client)
         self._applied: set[Applied] = set()
 
     async def apply(self, rendered: Rendered) -> None:
-        """Apply the objects, and remember them."""
+        """Apply the objects, and record them."""
         self._applied |= {("", *_identity(obj)) for obj in rendered.direct}
         for managed in rendered.managed:
             self._applied |= {(managed.name, *_identity(obj)) for obj in managed.objects}
         await super().apply(rendered)
 
     async def wait(self, rendered: Rendered, limit: float) -> None:
-        """Wait for nothing: a rehearsal changes no health."""
+        """Return at once: a rehearsal does not change health."""
 
     async def wait_removed(self, removable: Removable, limit: float) -> None:
-        """Wait for nothing: a rehearsal removes nothing."""
+        """Return at once: a rehearsal removes nothing."""
 
     def taken(self) -> set[Applied]:
         """Return the objects that were applied since the last call."""
@@ -78,7 +78,7 @@ class RehearsedVirtualCluster(VirtualCluster):
 
 
 async def no_snapshot(landscape: Landscape, reach: Reach) -> None:
-    """Take no snapshot."""
+    """Return without taking a snapshot."""
 
 
 def _identity(obj: JsonObject) -> tuple[GroupKind, Key]:

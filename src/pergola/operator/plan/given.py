@@ -1,4 +1,4 @@
-"""The Garden to plan: a manifest as an API server would store it over the live one."""
+"""The Garden to plan: a manifest as an API server would store it over the live object."""
 
 from datetime import datetime
 from typing import Final
@@ -11,7 +11,7 @@ _NO_UID: Final = "00000000-0000-0000-0000-000000000000"
 def stored(manifest: JsonObject, live: JsonObject | None, now: datetime) -> JsonObject:
     """Return a manifest with the status, and the metadata that only a server sets.
 
-    Labels and annotations of the live Garden stay, as with `kubectl apply`.
+    Labels and annotations of the live Garden are kept, as with `kubectl apply`.
 
     Args:
         manifest: With its defaults.

@@ -18,7 +18,7 @@ class Verb(StrEnum):
 
 
 class Fate(StrEnum):
-    """What becomes of a task."""
+    """The outcome of a task."""
 
     RUN = "runs"
     REMOVE = "removes"
@@ -34,7 +34,7 @@ class Field:
         path: Such as `spec.ports[web].port`.
         old: The live value; None if the object lacks the field, or if the value is secret.
         new: The desired value; None if the field would be removed, or if the value is secret.
-        keys: Of secret data, the keys whose values would change.
+        keys: For secret data, the keys with changing values.
     """
 
     path: str
@@ -54,9 +54,9 @@ class Change:
     """An object that would be created, changed or deleted.
 
     Attributes:
-        cluster: The cluster that has the object in the end.
-        managed: The ManagedResource that maintains it; empty if the operator itself writes it.
-        fields: Those that would change; none of an object that would be created or deleted.
+        cluster: The cluster that finally contains the object.
+        managed: The ManagedResource that contains it; empty if the operator itself writes it.
+        fields: The changing fields; none for an object that would be created or deleted.
     """
 
     verb: Verb
@@ -85,14 +85,14 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """A task, and what it would do.
+    """A task, and its effect.
 
     Attributes:
-        flow: The name of the flow; empty for what comes before and after the flows.
-        after: The names of the tasks that come before it.
+        flow: The name of the flow; empty for steps before and after the flows.
+        after: The names of the tasks that precede it.
         why: What it does, why it is skipped or removes something, or why that is unknown.
-        waits: What it would wait for: a sentence about an object; empty if nothing.
-        unchanged: The number of objects that are as they are to be.
+        waits: A sentence about an object that it would wait for; empty if there is none.
+        unchanged: The number of objects that are already as desired.
     """
 
     flow: str
@@ -123,7 +123,7 @@ class Plan:
     """The plan of one Garden.
 
     Attributes:
-        missing: What the Garden names but the cluster does not have: the reconciliation would fail.
+        missing: Objects that the Garden names but the cluster lacks: the reconciliation would fail.
         problem: Why the reconciliation would not start; empty if it would.
         rotations: The rotations in progress, such as `serviceAccountKey is Prepared`.
     """
@@ -141,7 +141,7 @@ class Plan:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it is known that nothing would change."""
+        """Whether it is certain that nothing would change."""
         is_known = all(task.fate is not Fate.UNKNOWN for task in self.tasks)
         return is_known and not any(self.changes) and not self.missing and not self.problem
 

@@ -1,4 +1,4 @@
-"""Rehearsing a reconciliation: its tasks run in their order, with a client that sends no writes."""
+"""Rehearsal of a reconciliation: its tasks run in order, with a client that sends no writes."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -44,16 +44,16 @@ async def rehearse(
     reach: Reach | None = None,
     clock: Clock | None = None,
 ) -> Plan:
-    """Return what a reconciliation of a Garden would do now; nothing is written.
+    """Return what a reconciliation of a Garden would do now, without writing anything.
 
     Args:
         client: Of the runtime cluster.
         garden: With all its defaults; it need not be the live one.
-        reach: Changes how the virtual cluster is reached.
+        reach: Modifies how the virtual cluster is reached.
 
     Raises:
         Malformed: The Garden has values of wrong types.
-        OperatorError: The landscape cannot be built: the text says why.
+        OperatorError: The landscape cannot be built; the text gives the reason.
         SecretsManagerError: A credential cannot be adopted.
         KubeError: The API server refused, or did not answer.
     """
@@ -87,7 +87,7 @@ async def rehearse(
 
 
 def _begun(garden: JsonObject, clock: Clock) -> JsonObject:
-    """Return a Garden with the status that an operation begins with."""
+    """Return a Garden with the status at the start of an operation."""
     now = clock.now()
     requested = [*operation.requested_by(garden), *schedule.due(garden, now)]
     status = operation.beginning(garden_from(garden), requested, now)
@@ -98,7 +98,7 @@ async def _problem(client: Client, key: Key) -> str:
     """Return why a Garden would not be reconciled; empty if it would be.
 
     Args:
-        client: Has the Garden without the operations that have begun.
+        client: Reads the Garden without the operations that have begun.
     """
     garden = await client.get(GARDEN, key)
     if is_ignored(garden):
@@ -128,7 +128,7 @@ def _rotations(garden: Garden) -> Iterator[str]:
 async def _credentials(found: Foreseen) -> Planned:
     """Return the credentials that would be generated, or whose labels would be repaired.
 
-    The end of the name of a new one is not known before it is generated.
+    The suffix of a new one's name is unknown before it is generated.
     """
     changes = await changes_of(found.credentials, found.rehearsal)
     named = [_without_hash(each) if each.verb is Verb.CREATE else each for each in changes]

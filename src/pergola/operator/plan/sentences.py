@@ -1,4 +1,4 @@
-"""What tasks do that are not the deployment of a component, in a sentence each."""
+"""Descriptions of tasks other than the deployment of a component, one sentence each."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -17,7 +17,7 @@ AFTERWARDS: Final = "Deleting credentials that are no longer used"
 SENTENCES: Final[Mapping[str, str]] = {
     BEFORE: "adds the finalizer of the operator, and labels the namespace garden",
     CREDENTIALS: "generates credentials that are missing or due for renewal",
-    AFTERWARDS: "deletes generated Secrets that the components do not use any more",
+    AFTERWARDS: "deletes generated Secrets that the components no longer use",
     tasks.INSTALLED: "waits until the required extensions are installed and healthy",
     tasks.DNS: "deploys the DNSRecords, waits for them, and deletes stale ones",
     tasks.BUCKET: "deploys the BackupBucket, and waits until it is ready",
@@ -26,7 +26,7 @@ SENTENCES: Final[Mapping[str, str]] = {
     tasks.BEFORE: "waits until these Extensions are ready",
     tasks.DEPLOY_AFTER: "deploys the Extensions that need the kube-apiserver",
     tasks.AFTER: "waits until these Extensions are ready",
-    tasks.DELETE_STALE: "deletes Extensions that the Garden does not have any more",
+    tasks.DELETE_STALE: "deletes Extensions that the Garden no longer has",
     tasks.STALE: "waits until these Extensions are gone",
     flows.CONNECTION: "waits until the virtual cluster answers",
     flows.REPLICATION: "copies the password of the Seeds' observability to the runtime cluster",
@@ -44,10 +44,10 @@ SENTENCES: Final[Mapping[str, str]] = {
     root_authorities.PUBLISHED: "waits until all namespaces publish the new authority",
     encryption.LABEL: "rewrites the objects of encrypted resources",
     encryption.SNAPSHOT: "takes a snapshot of the main etcd",
-    encryption.UNLABEL: "removes the label of rewritten objects, and notes what is encrypted",
+    encryption.UNLABEL: "removes the label of rewritten objects, and records what is encrypted",
     gardener_info.TASK: "publishes the version of Gardener in the virtual cluster",
 }
-"""By the names of tasks."""
+"""By task name."""
 WAITS: Final = frozenset(
     {tasks.INSTALLED, tasks.BEFORE, tasks.AFTER, tasks.STALE, root_authorities.PUBLISHED}
 )

@@ -1,4 +1,4 @@
-"""The stage of a rehearsal: its clients, and what each task does on them."""
+"""The stage of a rehearsal: its clients, and the effect of each task on them."""
 
 import asyncio
 from collections.abc import Iterable
@@ -24,17 +24,17 @@ from pergola.operator.rotation.seeds.propagation import NotPropagated
 from pergola.operator.virtual_cluster import NotConnected
 
 _PATIENCE: Final = 3.0
-"""Seconds for a task that only waits, so that what it waits for is known."""
+"""The time in seconds for a task that only waits, so that its wait becomes known."""
 _WAITING: Final = (WouldWait, NotPropagated)
 """What a task raises if it has to wait."""
 
 
 @dataclass(slots=True)
 class Stage:
-    """The clients of a rehearsal, and what the current task waits for.
+    """The clients of a rehearsal, and the objects that the current task waits for.
 
     Attributes:
-        components: Those of the flows.
+        components: The components of the flows.
     """
 
     runtime: Rehearsal
@@ -49,12 +49,12 @@ class Stage:
         self._of = {name: each for each in self.components for name in (each.deploy, each.wait)}
 
     def note(self, subject: str, problem: str) -> None:
-        """Keep what a task waits for; the end of the wait does not count."""
+        """Record what a task waits for; the end of a wait is ignored."""
         if problem:
             self._waits[subject] = problem
 
     async def planned(self, run: Run, graph: Graph, task: Task) -> Planned:
-        """Return what a task would do, after all before it.
+        """Return what a task would do, after all tasks before it.
 
         Raises:
             KubeError: The API server refused, or did not answer.
@@ -108,7 +108,7 @@ class Stage:
 
 
 def _fate(run: Run, task: Task, component: Component | None) -> tuple[Fate, str]:
-    """Return whether a task has something to do, and why or what."""
+    """Return whether a task has something to do, with the reason or the description."""
     if reason := task.why_skipped():
         return Fate.SKIP, reason
     if component is None:
@@ -122,7 +122,7 @@ def _fate(run: Run, task: Task, component: Component | None) -> tuple[Fate, str]
 async def _perform(run: Run, task: Task, component: Component | None) -> str:
     """Run a task; return why its effect cannot be foreseen, or an empty text.
 
-    A task that would wait has done what comes before that.
+    A task that would wait has already done everything before the wait.
     """
     try:
         async with asyncio.timeout(_PATIENCE if task.name in WAITS else None) as deadline:
@@ -138,7 +138,7 @@ async def _perform(run: Run, task: Task, component: Component | None) -> str:
             return ""
         is_alone = all(isinstance(each, NotConnected) for each in failed)
         if component is not None and is_alone and await _is_new(run, component):
-            # Whatever it takes from the virtual cluster: all its objects are new.
+            # Whatever it reads from the virtual cluster: all its objects are new.
             await run.deployer.apply(component.objects(run.current()))
             return ""
         return sentence_of(ExceptionGroup("", failed))

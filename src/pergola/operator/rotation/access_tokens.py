@@ -1,7 +1,7 @@
 """Renewal of the tokens of the virtual cluster's components (spec 20 §17.1).
 
-Their Secrets are in the runtime cluster. The resource manager of the virtual cluster renews a token
-whose time of renewal is missing.
+Their Secrets are in the runtime cluster. The resource manager of the virtual cluster renews tokens
+without a renewal time.
 """
 
 from contextlib import suppress
@@ -68,7 +68,7 @@ async def renew_tokens(client: Client, rotation: str) -> list[JsonObject]:
     """Request the renewal of all tokens, once for each rotation; return their Secrets.
 
     Args:
-        rotation: When it began, RFC 3339.
+        rotation: The start of the rotation, RFC 3339.
 
     Raises:
         KubeError: The API server refused, or did not answer.
@@ -83,7 +83,7 @@ async def renew_tokens(client: Client, rotation: str) -> list[JsonObject]:
 
 
 def _problem(secret: JsonObject | None) -> str | None:
-    """Return why the wait for a Secret's token goes on; one that is gone needs no token."""
+    """Return why to keep waiting for a Secret's token; a deleted one needs no token."""
     if secret is None or _TIME in annotations_of(secret):
         return None
     return "its token is not renewed yet"

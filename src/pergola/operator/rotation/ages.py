@@ -1,4 +1,4 @@
-"""The age of each credential that only a user's request renews (spec 20 'Beyond' 29)."""
+"""The age of each credential that is renewed only at a user's request (spec 20 'Beyond' 29)."""
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
@@ -33,15 +33,15 @@ class Age(NamedTuple):
 
 
 def is_managed(labels: Mapping[str, str]) -> bool:
-    """Return whether a Secret with these labels has a credential of the operator."""
+    """Return whether a Secret with these labels contains a credential of the operator."""
     return _LABELS.items() <= labels.items()
 
 
 def ages(secrets: Iterable[Mapping[str, str]], now: datetime) -> list[Age]:
-    """Return the age of each credential that exists, in the order of `CREDENTIALS`.
+    """Return the age of each existing credential, in the order of `CREDENTIALS`.
 
     Args:
-        secrets: The labels of Secrets of the operator's secrets manager; of each credential, the
+        secrets: The labels of Secrets of the operator's secrets manager; for each credential, the
             newest Secret counts.
     """
     issued: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""The rotations of a landscape: which phase each is in, and when it began."""
+"""The phase and start of each rotation of a landscape."""
 
 from typing import Final
 
@@ -31,13 +31,13 @@ def phase_of(landscape: Landscape, part: str) -> str:
 
 
 def began(landscape: Landscape, part: str) -> str:
-    """Return when the last rotation began, RFC 3339; empty if there was none."""
+    """Return the start of the last rotation, RFC 3339; empty if there was none."""
     rotation = rotation_of(landscape.garden).get(part)
     return (rotation.last_initiation_time if rotation else None) or ""
 
 
 def not_preparing(landscape: Landscape, part: str) -> str | None:
-    """Return why the tasks that prepare a rotation have nothing to do; None if they have."""
+    """Return why the tasks that prepare a rotation have nothing to do; None if they do."""
     if part == OBSERVABILITY:
         is_running = is_observability_running(landscape.garden)
     else:

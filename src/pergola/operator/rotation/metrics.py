@@ -20,10 +20,10 @@ from pergola.runtime.clock import Clock, SystemClock
 
 
 class CredentialAges(Collector):
-    """The ages at the time at which they are read.
+    """The ages at the time of the scrape.
 
     Attributes:
-        clock: The clock of the ages.
+        clock: The clock for the ages.
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:
@@ -32,7 +32,7 @@ class CredentialAges(Collector):
         registry.register(self)
 
     def follow(self, secrets: Cache[Packed]) -> None:
-        """Read the ages of these Secrets from now on."""
+        """Report the ages of these Secrets from now on."""
         self._secrets = secrets
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
@@ -50,10 +50,10 @@ class CredentialAges(Collector):
 
 
 class RotationPhases(Collector):
-    """The phases of the rotations of a Garden at the time at which they are read.
+    """The phases of a Garden's rotations at the time of the scrape.
 
     Attributes:
-        clock: The clock of the ages.
+        clock: The clock for the ages.
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:
@@ -62,7 +62,7 @@ class RotationPhases(Collector):
         registry.register(self)
 
     def follow(self, gardens: Cache[Packed]) -> None:
-        """Read the phases in the status of the oldest of these Gardens from now on."""
+        """Report the phases in the status of the oldest of these Gardens from now on."""
         self._gardens = gardens
 
     def collect(self) -> Iterator[GaugeMetricFamily]:

@@ -59,7 +59,7 @@ def begun(garden: Garden, requested: Iterable[str], now: datetime) -> JsonObject
     """Return the change at the start of a reconciliation.
 
     A request that the phase does not permit changes nothing. An operator that is killed after it
-    wrote the status sees its request again: starting once more would make a third credential, and
+    wrote the status sees its request again: starting once more would create a third credential, and
     lose the one that everyone uses.
 
     Args:
@@ -95,7 +95,7 @@ def begun(garden: Garden, requested: Iterable[str], now: datetime) -> JsonObject
 
 
 def succeeded(garden: Garden, now: datetime) -> JsonObject:
-    """Return the change after a reconciliation that succeeded."""
+    """Return the change after a successful reconciliation."""
     patch: JsonObject = {}
     current = rotation_of(garden)
     for part in _PHASED:
@@ -110,7 +110,7 @@ def succeeded(garden: Garden, now: datetime) -> JsonObject:
 
 
 def key_completes_now(garden: Garden) -> bool:
-    """Return whether the rotation of etcd's key goes on without a request."""
+    """Return whether the rotation of etcd's key continues without a request."""
     key = rotation_of(garden).get(_ETCD_KEY)
     if not isinstance(key, Rotation) or key.phase != PREPARED:
         return False
@@ -118,7 +118,7 @@ def key_completes_now(garden: Garden) -> bool:
 
 
 def in_progress(garden: Garden) -> tuple[str, ...]:
-    """Return the rotations that have not ended, such as `serviceAccountKey: Prepared`."""
+    """Return the unfinished rotations, such as `serviceAccountKey: Prepared`."""
     phases = {part: _phase(rotation) for part, rotation in rotation_of(garden).items()}
     if is_observability_running(garden):
         phases[_OBSERVABILITY] = PREPARING
@@ -127,7 +127,7 @@ def in_progress(garden: Garden) -> tuple[str, ...]:
 
 
 def is_observability_running(garden: Garden) -> bool:
-    """Return whether the passwords of observability were rotated, and not everywhere yet."""
+    """Return whether the observability passwords were rotated but not everywhere yet."""
     observability = rotation_of(garden).get(_OBSERVABILITY)
     return isinstance(observability, ObservabilityRotation) and _is_running(observability)
 
@@ -222,7 +222,7 @@ def _completes_by_itself(garden: Garden) -> bool:
 
 
 def _changes_provider(garden: Garden) -> bool:
-    """Return whether the Garden wants another way of encryption than is in use."""
+    """Return whether the Garden requests another encryption provider than the one in use."""
     key = rotation_of(garden).get(_ETCD_KEY)
     if isinstance(key, Rotation) and key.phase not in ("", COMPLETED):
         return False

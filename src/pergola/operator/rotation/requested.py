@@ -1,4 +1,4 @@
-"""What a user can request of the rotations of a Garden: pure functions (spec 21 §10.1, §10.2)."""
+"""The rotations that a user can request for a Garden: pure functions (spec 21 §10.1, §10.2)."""
 
 from collections.abc import Mapping
 from typing import Final, Literal, NamedTuple, TypeAlias
@@ -36,7 +36,7 @@ Kind: TypeAlias = Literal[
 Action: TypeAlias = Literal["start", "complete"]
 
 ONE_STEP: Final[tuple[Kind, ...]] = ("observability",)
-"""Credentials that are replaced at once."""
+"""Credentials that are replaced in one step."""
 FIELDS: Final[Mapping[Kind, str]] = {
     "ca": AUTHORITIES,
     "service-account-key": ACCOUNT_KEY,
@@ -62,10 +62,10 @@ _OPERATIONS: Final[Mapping[tuple[Kind, Action], str]] = {
 _EFFECTS: Final[Mapping[tuple[Kind, Action], str]] = {
     ("ca", "start"): "new certificate authorities are trusted beside the old ones, and the "
     "gardenlets of all Seeds get new kubeconfigs",
-    ("ca", "complete"): "certificates of the old authorities are not accepted any more",
+    ("ca", "complete"): "certificates of the old authorities are no longer accepted",
     ("service-account-key", "start"): "a new key signs the tokens of ServiceAccounts, the old one "
     "stays valid, and the components and all Seeds get new tokens",
-    ("service-account-key", "complete"): "tokens that the old key signed are not accepted any more",
+    ("service-account-key", "complete"): "tokens that the old key signed are no longer accepted",
     ("etcd-encryption-key", "start"): "all encrypted objects are rewritten with a new key; then "
     "the old key is removed",
     ("etcd-encryption-key", "complete"): "the old key is removed",
@@ -73,14 +73,15 @@ _EFFECTS: Final[Mapping[tuple[Kind, Action], str]] = {
     "and all Seeds are reconciled",
     ("workload-identity-key", "start"): "a new key signs the tokens of workload identities, the "
     "old one stays published, and all Seeds get new tokens",
-    ("workload-identity-key", "complete"): "tokens of workload identities that the old key signed "
-    "are not accepted any more",
+    ("workload-identity-key", "complete"): (
+        "tokens of workload identities that the old key signed are no longer accepted"
+    ),
 }
 _BY_ITSELF: Final = (1, 34)
 
 
 class Refused(OperatorError):
-    """The webhook would refuse a request; the text says why."""
+    """The webhook would refuse a request; the text gives the reason."""
 
 
 class Request(NamedTuple):
@@ -88,7 +89,7 @@ class Request(NamedTuple):
 
     Attributes:
         operation: The value of the annotation `gardener.cloud/operation`.
-        effects: What will happen, a clause for each credential.
+        effects: What will happen, with one clause for each credential.
     """
 
     operation: str
@@ -117,7 +118,7 @@ def request(garden: JsonObject, kind: Kind, action: Action) -> Request:
 
 
 def is_under_way(garden: Garden) -> bool:
-    """Return whether a rotation goes on without a request."""
+    """Return whether a rotation continues without a request."""
     phases = {getattr(each, "phase", "") for each in rotation_of(garden).values()}
     return bool(phases & {PREPARING, COMPLETING}) or key_completes_now(garden)
 

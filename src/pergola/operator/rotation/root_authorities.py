@@ -1,8 +1,8 @@
-"""The authority of the virtual cluster, as every namespace publishes it to its pods.
+"""The virtual cluster's authority as published to pods in every namespace.
 
-kube-controller-manager writes it into a ConfigMap of each namespace. A rotation is not prepared
-before all of them have the new authority: clients that read one would not trust the servers whose
-certificates it signs next (spec 21 'Beyond').
+kube-controller-manager writes it into a ConfigMap in each namespace. A rotation is not prepared
+before all of them contain the new authority: otherwise, clients that read them would not trust
+servers whose certificates it signs next (spec 21 'Beyond').
 """
 
 import asyncio
@@ -63,7 +63,7 @@ async def wait(run: Run) -> None:
 async def published(client: Client, authority: str, note: Note = unnoted) -> None:
     """Wait until each ConfigMap of this name has an authority.
 
-    A deadline around it reports which ones lack it.
+    An enclosing deadline reports which ones lack it.
     """
     cache = Cache(client, CONFIG_MAP, partial(_has, authority), fields=f"metadata.name={NAME}")
     changed = asyncio.Event()

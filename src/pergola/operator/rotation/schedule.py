@@ -1,7 +1,7 @@
 """Rotations that a Garden's maintenance begins and completes by itself: pure functions.
 
 A step is due once its credential is old enough, and begins in the maintenance window. It is the
-same step that a user would request, with the same rules.
+step that a user would request, under the same rules.
 """
 
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ _SUCCEEDED: Final = ("Reconcile", "Succeeded")
 
 
 class Moment(NamedTuple):
-    """A step of a rotation, and the time from which it is due."""
+    """A step of a rotation, and the time when it becomes due."""
 
     kind: Kind
     action: Action
@@ -39,10 +39,10 @@ class Moment(NamedTuple):
 
 
 def due(garden: JsonObject, now: datetime) -> list[str]:
-    """Return the operations that begin now, as the Garden's schedule says.
+    """Return the operations that begin now according to the Garden's schedule.
 
-    None outside of the maintenance window, before the Garden is reconciled, while it is deleted,
-    and while a user requests an operation.
+    There are none outside the maintenance window, before the Garden is reconciled, during its
+    deletion, or while a user requests an operation.
     """
     operation = map_at(garden, "status", "lastOperation")
     is_ready = (operation.get("type"), operation.get("state")) == _SUCCEEDED
@@ -56,7 +56,7 @@ def due(garden: JsonObject, now: datetime) -> list[str]:
 
 
 def next_time(garden: Garden, now: datetime) -> timedelta | None:
-    """Return how long until a step becomes due in a window; None if no step will."""
+    """Return the time until a step becomes due in a window; None if no step will."""
     steps = [*moments(garden)]
     if not steps:
         return None

@@ -10,7 +10,7 @@ from pergola.operator.rotation.seeds.tasks import add_seed_tasks
 
 
 def add_rotation_tasks(graph: Graph, run: Run, garden: Key) -> None:
-    """Add the tasks; each is skipped unless a rotation, or a change of encryption, needs it."""
+    """Add the tasks; each is skipped unless a rotation or a change of encryption needs it."""
     add_renewal_task(graph, run)
     add_seed_tasks(graph, run, garden)
     add_publication_task(graph, run)

@@ -1,7 +1,7 @@
 """Moving a Garden to another runtime cluster: its credentials as one sealed file.
 
-The file has what a new runtime cluster cannot generate: the durable Secrets of the secrets manager,
-the objects that a user provides, and the Garden. It does not have what is in etcd.
+The file contains everything that a new runtime cluster cannot generate: the durable Secrets of the
+secrets manager, user-provided objects, and the Garden. It does not contain the data in etcd.
 
 export       what the file holds
 collect      from a cluster

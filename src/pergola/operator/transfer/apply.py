@@ -1,4 +1,4 @@
-"""Creating what an import lacks."""
+"""Creating the objects that an import lacks."""
 
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.kube.client import Client
@@ -8,10 +8,10 @@ from pergola.operator.transfer.target import Missing, is_same
 
 
 async def apply_import(client: Client, missing: Missing) -> None:
-    """Create credentials and objects that users provide; the order of credentials is kept.
+    """Create credentials and user-provided objects, keeping the order of the credentials.
 
     Raises:
-        TransferError: Another client creates other ones at the same time.
+        TransferError: Another client concurrently creates different ones.
         KubeError: The API server refused, or did not answer.
     """
     for obj in (*missing.credentials, *missing.provided):
@@ -30,6 +30,6 @@ async def _create(client: Client, obj: JsonObject) -> None:
     except AlreadyExists:
         if not is_same(obj, await client.get(kind, key)):
             raise TransferError(
-                f"{kind.kind} {key} was created with other content at the same time: import into "
-                "a cluster without a running Garden"
+                f"{kind.kind} {key} was concurrently created with other content: import into a "
+                "cluster without a running Garden"
             ) from None

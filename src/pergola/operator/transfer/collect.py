@@ -32,7 +32,7 @@ from pergola.secrets_manager import durable, observe_managed
 
 _KINDS: Final = {kind.kind: kind for kind in (SECRET, CONFIG_MAP)}
 _PARTS: Final = ("type", "immutable", "data", "binaryData")
-# What was requested of the old Garden, what its operator noted, and what kubectl keeps.
+# Requests to the old Garden, its operator's records, and kubectl's annotations.
 _DROPPED: Final = frozenset(
     {
         marks.OPERATION,
@@ -59,7 +59,7 @@ async def collect(client: Client, name: str) -> Export:
     credentials = durable(managed)
     if not credentials:
         raise TransferError(
-            f"Garden {name} has no credentials yet: export it when it has been reconciled"
+            f"Garden {name} has no credentials yet: export it once it has been reconciled"
         )
     return Export(
         as_applied(garden),
@@ -72,8 +72,8 @@ async def collect(client: Client, name: str) -> Export:
 def as_applied(garden: JsonObject) -> JsonObject:
     """Return a Garden as a user would apply it to another cluster.
 
-    A bucket that is named after the uid of the Garden is named in the spec: the new Garden has
-    another uid, and would not find the backups.
+    A bucket named after the uid of the Garden is set in the spec: the new Garden has another uid,
+    and would not find the backups otherwise.
     """
     bare = {
         "apiVersion": garden["apiVersion"],
@@ -91,7 +91,7 @@ def as_applied(garden: JsonObject) -> JsonObject:
 
 
 async def _provided(client: Client, garden: JsonObject) -> tuple[JsonObject, ...]:
-    """Return the objects that users provide, as far as they exist, by kind and name."""
+    """Return the existing user-provided objects, by kind and name."""
     named = {(each.kind, each.key) for each in references_of(garden) if each.kind in _KINDS}
     objects = await asyncio.gather(
         *(client.find(_KINDS[kind], key) for kind, key in named),
@@ -109,7 +109,7 @@ async def _provided(client: Client, garden: JsonObject) -> tuple[JsonObject, ...
 
 
 def _bare(kind: str, obj: JsonObject) -> JsonObject:
-    """Return a Secret or ConfigMap without what its cluster added."""
+    """Return a Secret or ConfigMap without additions of its cluster."""
     parts: JsonObject = {name: obj[name] for name in _PARTS if name in obj}
     return {"apiVersion": "v1", "kind": kind, "metadata": _metadata(obj), **parts}
 

@@ -13,18 +13,18 @@ _ROTATIONS: Final = "rotations"
 
 
 class TransferError(Exception):
-    """A Garden cannot be exported or imported; the text says why."""
+    """A Garden cannot be exported or imported; the text gives the reason."""
 
 
 class Export(NamedTuple):
-    """A Garden, with what a new runtime cluster needs of the old one.
+    """A Garden, with everything that a new runtime cluster needs from the old one.
 
     Attributes:
         garden: As a user would apply it.
-        credentials: Managed Secrets, from the oldest to the newest.
-        provided: Secrets and ConfigMaps that users provide: those that the Garden names, and those
-            that a label makes a part of it.
-        rotations: Those in progress, such as `certificateAuthorities: Prepared`.
+        credentials: Managed Secrets, oldest first.
+        provided: User-provided Secrets and ConfigMaps: those that the Garden names, and those that
+            belong to it by label.
+        rotations: The rotations in progress, such as `certificateAuthorities: Prepared`.
     """
 
     garden: JsonObject
@@ -39,12 +39,12 @@ class Export(NamedTuple):
 
     @property
     def identity(self) -> str:
-        """The identity of the virtual cluster, which is the Garden's for its whole life."""
+        """The identity of the virtual cluster, which never changes during the Garden's life."""
         return identity_of(self.garden)
 
 
 def identity_of(garden: JsonObject) -> str:
-    """Return the identity that a Garden gives to its virtual cluster."""
+    """Return the identity of a Garden's virtual cluster."""
     return str(map_at(garden, "spec", "virtualCluster", "gardener").get("clusterIdentity", ""))
 
 
@@ -57,14 +57,14 @@ def decode(content: bytes) -> Export:
     """Return an export from JSON.
 
     Raises:
-        TransferError: It is not one.
+        TransferError: It is not an export.
     """
     try:
         found = orjson.loads(content)
     except orjson.JSONDecodeError:
         found = None
     if not isinstance(found, dict) or not found.keys() >= {_GARDEN, _CREDENTIALS, _PROVIDED}:
-        raise TransferError("it holds no Garden: export again")
+        raise TransferError("it contains no Garden: export again")
     return Export(
         map_at(found, _GARDEN),
         tuple(maps_at(found, _CREDENTIALS)),

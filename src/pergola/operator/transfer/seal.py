@@ -1,8 +1,8 @@
 """Files sealed with a passphrase: scrypt derives the keys, AES-256-GCM encrypts.
 
-A file is its magic line, then salt, nonce, the check of the passphrase and the length, then the
-ciphertext, which authenticates all of the former. The check says whether the passphrase is wrong or
-the file is damaged; guessing a passphrase costs as much with it as without.
+A file consists of its magic line, then salt, nonce, passphrase check and length, then the
+ciphertext, which authenticates all of them. The check distinguishes a wrong passphrase from a
+damaged file; it makes guessing a passphrase no cheaper.
 """
 
 import hashlib
@@ -28,12 +28,12 @@ _COST: Final = {"n": 2**17, "r": 8, "p": 1}
 
 
 def is_sealed(content: bytes) -> bool:
-    """Return whether content begins as a sealed file does, of any version."""
+    """Return whether content starts like a sealed file of any version."""
     return content.startswith(_MAGIC)
 
 
 def seal(content: bytes, passphrase: str) -> bytes:
-    """Return content encrypted with a passphrase; equal content is sealed differently each time."""
+    """Encrypt content with a passphrase; equal content is sealed differently each time."""
     salt, nonce = os.urandom(16), os.urandom(12)
     key, check_key = _keys(passphrase, salt)
     size = _BODY + len(content) + 16
@@ -45,7 +45,7 @@ def unseal(sealed: bytes, passphrase: str) -> bytes:
     """Return the content of a sealed file.
 
     Raises:
-        TransferError: The passphrase is wrong, or the file is another one, newer or damaged.
+        TransferError: The passphrase is wrong, or the file is not an export, too new or damaged.
     """
     if not is_sealed(sealed):
         raise TransferError("it is not an export of a Garden")
@@ -59,7 +59,7 @@ def unseal(sealed: bytes, passphrase: str) -> bytes:
     salt, nonce, check, size = _HEADER.unpack(sealed[_START:_BODY])
     key, check_key = _keys(passphrase, salt)
     if not hmac.compare_digest(check, _check(check_key, salt, nonce)):
-        raise TransferError("the passphrase is not the one that it was sealed with")
+        raise TransferError("the passphrase is not the one it was sealed with")
     if len(sealed) < size:
         raise TransferError(
             f"it is truncated: it has {len(sealed)} of {size} bytes; use another copy"
@@ -71,7 +71,7 @@ def unseal(sealed: bytes, passphrase: str) -> bytes:
 
 
 def _keys(passphrase: str, salt: bytes) -> tuple[bytes, bytes]:
-    """Return the key that encrypts, and the one that checks the passphrase."""
+    """Return the key for encryption, and the one that checks the passphrase."""
     derived = Scrypt(salt=salt, length=2 * _KEY_BYTES, **_COST).derive(passphrase.encode())
     return derived[:_KEY_BYTES], derived[_KEY_BYTES:]
 

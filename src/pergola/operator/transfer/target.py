@@ -1,4 +1,4 @@
-"""The runtime cluster that a Garden is imported into: what it lacks, and what forbids the import.
+"""The target cluster of an import: the objects that it lacks, and obstacles to the import.
 
 Everything is checked before anything is written.
 """
@@ -20,13 +20,13 @@ _KINDS: Final = {kind.kind: kind for kind in (SECRET, CONFIG_MAP)}
 
 
 class Missing(NamedTuple):
-    """The objects that an import has to create.
+    """The objects that an import must create.
 
     Attributes:
-        credentials: From the oldest to the newest: the order of creation says which is current.
+        credentials: Oldest first: the order of creation determines which is current.
         provided: Objects that users provide.
-        kept: Those that the cluster has already, with other content: they stay.
-        garden: Whether there is no Garden yet.
+        kept: Existing objects with other content, which are kept.
+        garden: Whether the Garden is missing.
     """
 
     credentials: tuple[JsonObject, ...]
@@ -36,7 +36,7 @@ class Missing(NamedTuple):
 
 
 async def observe_missing(client: Client, export: Export) -> Missing:
-    """Return what a cluster lacks of an export; an import that was interrupted goes on with it.
+    """Return the objects that a cluster lacks; an interrupted import resumes with them.
 
     Raises:
         TransferError: The cluster is not prepared, or belongs to another Garden.
@@ -76,7 +76,7 @@ async def _garden(client: Client, export: Export) -> JsonObject | None:
 def _check_credentials(
     export: Export, live: Mapping[str, JsonObject], managed: Iterable[ManagedSecret]
 ) -> None:
-    """Check that the cluster has no other credentials than those of the export."""
+    """Check that the cluster has no credentials other than those in the export."""
     exported = {name_of(obj): obj for obj in export.credentials}
     names = {ManagedSecret.of(obj).name for obj in export.credentials}
     changed = {
@@ -86,9 +86,9 @@ def _check_credentials(
     if different := sorted(changed | others):
         more = f" and {len(different) - 1} more" if len(different) > 1 else ""
         raise TransferError(
-            f"the cluster has other credentials than the file: Secret {GARDEN_NAMESPACE}/"
-            f"{different[0]}{more}; nothing was written: delete the Garden that they are of, "
-            "or import into another cluster"
+            "the cluster has other credentials than the file: Secret "
+            f"{GARDEN_NAMESPACE}/{different[0]}{more}; nothing was written: delete the Garden "
+            "that they belong to, or import into another cluster"
         )
 
 
@@ -102,7 +102,7 @@ def is_same(exported: JsonObject, live: JsonObject) -> bool:
 async def _provided(
     client: Client, provided: Iterable[JsonObject]
 ) -> tuple[tuple[JsonObject, ...], tuple[str, ...]]:
-    """Return the objects that the cluster lacks, and which ones it has with other content."""
+    """Return the objects that the cluster lacks, and those that it has with other content."""
     missing: list[JsonObject] = []
     kept: list[str] = []
     for obj in provided:

@@ -42,6 +42,6 @@ def namespace_deletion(lookups: Lookups) -> Webhook:
             gardens = await lookups.gardens()
         except KubeError as error:
             return errored(HTTPStatus.INTERNAL_SERVER_ERROR, str(error))
-        return denied(_FORBIDDEN) if gardens else allowed(because="there is no Garden")
+        return denied(_FORBIDDEN) if gardens else allowed(because="no Garden exists")
 
     return Webhook(registration=REGISTRATION, handler=review)

@@ -1,6 +1,6 @@
-"""Admission of manifests without an API server: schema, defaults, and the rules of the webhooks.
+"""Admission of manifests without an API server: schema, defaults, and the webhooks' rules.
 
-Nothing is read here. What a cluster would know beside the manifests is given.
+Nothing is read here. Facts that a cluster would provide are passed in.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,17 +32,17 @@ from pergola.operator.webhooks.garden.warnings import warnings_about
 from pergola.operator.webhooks.namespace import GARDEN_NAMESPACE
 
 KINDS: Final = (GARDEN, EXTENSION)
-"""The kinds that are checked wherever they are found."""
+"""The kinds that are checked wherever they occur."""
 
 _Identity = tuple[GroupKind, Key]
 
 
 class Stored(NamedTuple):
-    """The objects that exist beside the manifests.
+    """The objects that exist in addition to the manifests.
 
     Attributes:
         is_complete: Whether all Gardens, Extensions and referenced ConfigMaps of a cluster are
-            among them, so that an absent one does not exist.
+            included, so that a missing one does not exist.
     """
 
     objects: Sequence[JsonObject] = ()
@@ -50,7 +50,7 @@ class Stored(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """An object, and what admission would say about it."""
+    """An object, and the verdict of admission about it."""
 
     obj: JsonObject
     causes: tuple[Cause, ...]
@@ -74,7 +74,7 @@ def check_manifests(
 
 
 class _Admission:
-    """The rules, with everything that they look up."""
+    """The rules, with their lookups."""
 
     def __init__(self, objects: Sequence[JsonObject], stored: Stored, now: datetime) -> None:
         self._objects = objects
@@ -87,7 +87,8 @@ class _Admission:
         stored = self._before.get(_identity(obj))
         obj = default_garden(_with_status_of(stored, obj) if stored is not None else obj)
         errors, warnings = _schema_findings(validate(schema_of(Garden), obj))
-        if errors:  # as in an API server, no other rule looks at an object of another schema
+        # as in an API server, no other rule is applied to an object that violates its schema
+        if errors:
             return Checked(obj, errors, warnings)
         garden, old = garden_from(obj), _readable(stored)
         facts, unknown = self._facts(garden)
@@ -109,7 +110,7 @@ class _Admission:
         return Checked(obj, tuple(check_extension(draft.object, old)), warnings)
 
     def policies(self) -> set[Key]:
-        """Return the ConfigMaps that Gardens name as audit policies."""
+        """Return the ConfigMaps that Gardens reference as audit policies."""
         gardens = self._of(GARDEN)
         names = {name for garden in gardens for name in references_of(garden).values()}
         return {Key(GARDEN_NAMESPACE, name) for name in names}
@@ -120,7 +121,7 @@ class _Admission:
             yield forbidden("metadata", problem)
 
     def _facts(self, garden: Garden) -> tuple[Facts, list[str]]:
-        """Return what rules need to know, and a warning if it cannot be known."""
+        """Return the facts that the rules need, and warnings about unknown ones."""
         extensions = self._of(EXTENSION)
         if extensions or self._is_complete or not garden.spec.extensions:
             return Facts(types_for_gardens(extensions)), []
@@ -149,13 +150,13 @@ class _Admission:
 
 
 def _with_status_of(stored: JsonObject, obj: JsonObject) -> JsonObject:
-    """Return a change as an API server sees it: the status is not written with it."""
+    """Return an update as an API server sees it: without the status."""
     changed = {name: value for name, value in obj.items() if name != "status"}
     return {**changed, "status": stored["status"]} if "status" in stored else changed
 
 
 def _readable(stored: JsonObject | None) -> Garden | None:
-    """Return a stored Garden; None also for one of another schema, which may be repaired."""
+    """Return a stored Garden; None also if it violates its schema, since it may be repaired."""
     try:
         return garden_from(stored) if stored is not None else None
     except Malformed:

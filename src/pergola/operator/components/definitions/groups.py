@@ -122,12 +122,12 @@ GROUPS: Final = (
     Group("opentelemetry", {"opentelemetry.io": _OPEN_TELEMETRY}),
     Group("pvc-autoscaler", {"autoscaling.gardener.cloud": ("persistentvolumeclaimautoscalers",)}),
 )
-"""Those of a Garden, in the order of its tasks."""
+"""The groups of a Garden, in the order of its tasks."""
 
 SHOOT_EXTENSIONS: Final = Group(
     "shoot-extensions", {"extensions.gardener.cloud": _SHOOT_EXTENSIONS}
 )
-"""Those that a Seed needs for Shoots, and a Garden does not; Pergola's own API has the others."""
+"""Those that only Seeds need, for Shoots; Pergola's own API has the others."""
 
 
 def load(group: Group, directory: Traversable = _FOLDER) -> tuple[JsonObject, ...]:

@@ -45,9 +45,10 @@ def full_snapshot(garden: Garden) -> MinuteOfDay:
 
 
 def _window(window: MaintenanceTimeWindow) -> tuple[int, int]:
-    """Return the begin in minutes after midnight UTC, and the length in minutes."""
+    """Return the start in minutes after midnight UTC, and the length in minutes."""
     begin, end = _minutes(window.begin), _minutes(window.end)
-    # A window of a day, as in 000000+0000 to 235959+0000 or to the same time, is always open.
+    # A window of a whole day, such as 000000+0000 to 235959+0000 or to the same time, is always
+    # open.
     length = (end - begin) % _DAY
     return begin, _DAY if length in (0, _DAY - 1) else length
 

@@ -1,7 +1,7 @@
 """The authorization of requests to the kube-apiserver (spec 20 §15.2).
 
-Gardenlets may only access objects that belong to their Seeds. Webhooks of the
-gardener-admission-controller decide about their requests, and about no others.
+Gardenlets may access only objects that belong to their Seeds. Webhooks of the
+gardener-admission-controller decide on their requests, and on no others.
 """
 
 import base64
@@ -116,7 +116,7 @@ def _webhook(authorizer: _Authorizer) -> JsonObject:
 def _of_user(landscape: Landscape) -> Iterator[JsonObject]:
     """Yield the webhooks of the user's configuration, with the paths of the mounted kubeconfigs.
 
-    Authorizers of other types are skipped: those that a garden needs are present already.
+    Authorizers of other types are skipped: those that a garden needs are already configured.
     """
     settings = landscape.api_server.structured_authorization
     if settings is None:

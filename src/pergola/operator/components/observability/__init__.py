@@ -1,1 +1,1 @@
-"""The components that watch a Garden: metrics, alerts, dashboards and logs (spec 20 §16.8)."""
+"""The observability of a Garden: metrics, alerts, dashboards and logs (spec 20 §16.8)."""

@@ -1,6 +1,6 @@
 """The configuration files of the resource managers (spec 10 §13.2, spec 20 §13, §14).
 
-The names of blocks are those that every release reads.
+The field names are those that every release reads.
 """
 
 from typing import Final

@@ -65,7 +65,7 @@ class Instance:
         labels: The labels of its objects.
         prometheus: The Prometheus that scrapes it.
         priority: The priority class of its pods.
-        high_availability: The label that has a webhook spread the pods of the Deployment.
+        high_availability: The label that makes a webhook spread the pods of the Deployment.
         opened: The annotations that open ports of the Service.
         destinations: Labels that let its pods reach extra destinations.
     """

@@ -67,7 +67,7 @@ def per_zone(landscape: Landscape, number: int) -> int:
 
 
 def versioned(landscape: Landscape) -> dict[str, str]:
-    """Return the labels of what belongs to the pods: theirs, and the version that they run."""
+    """Return the labels of the pods' companions: those of the pods, and their version."""
     version = _version(landscape)
     return {**PODS, "app.kubernetes.io/version": version[0]} if version else {**PODS}
 

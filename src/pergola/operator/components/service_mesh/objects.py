@@ -17,8 +17,7 @@ def render(landscape: Landscape) -> Rendered:
     """Return the namespace of the control plane, and everything in both namespaces.
 
     The gateway follows its control plane, as in upgrades of Istio. Its pods mount a ConfigMap that
-    the control plane creates, and the kubelet looks for that in ever longer intervals, up to two
-    minutes.
+    the control plane creates, and the kubelet retries with growing intervals of up to two minutes.
     """
     control_plane = (*permissions(), *istiod(landscape))
     ingress = (

@@ -1,9 +1,9 @@
-"""Why something of a Garden is there, skipped, unhealthy or stuck.
+"""Why a part of a Garden exists, is skipped, unhealthy or stuck.
 
-`subjects` finds what a name means, `walk` goes from an object down to its cause, one module for
-each kind of step, and `answers` puts it together. `advice` says what to do next.
+`subjects` resolves names, `walk` goes from an object down to its cause, with one module for each
+kind of step, and `answers` combines the results. `advice` says what to do next.
 
-Everything is read, nothing is written. Not for: the states of tasks, which `picture` decides.
+Everything is read-only. Not for: the states of tasks, which `picture` determines.
 """
 
 from pergola.operator.garden.explain.answers import answer

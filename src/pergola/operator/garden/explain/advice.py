@@ -1,4 +1,4 @@
-"""What to do next about a problem, where it can be known; pure."""
+"""Advice about a problem, if any is known; pure."""
 
 import re
 from typing import Final
@@ -10,7 +10,7 @@ _LACKING: Final = re.compile(r"Insufficient ([\w./-]+\w)")
 
 
 def about_pod(pod: JsonObject, trouble: Trouble) -> str:
-    """Return what to do about a pod in trouble; empty if nothing is known."""
+    """Return what to do about a failing pod; empty if unknown."""
     key, container = Key.of(pod), trouble.container
     logs = f"kubectl -n {key.namespace} logs {key.name} -c {container}"
     match trouble.cause:
@@ -80,10 +80,10 @@ WRITE_AGAIN: Final = (
     "have the operator write it again: kubectl annotate garden --all --overwrite "
     "gardener.cloud/operation=reconcile"
 )
-"""What to do about a ManagedResource whose Secret is gone."""
+"""What to do about a ManagedResource whose Secret is missing."""
 
 NO_REPLICAS: Final = "scale it up: kubectl -n {namespace} scale deployment {name} --replicas=1"
-"""What to do about a Deployment that has to run, but has no replicas."""
+"""What to do about a Deployment that must run, but has no replicas."""
 
 NO_ADDRESS: Final = (
     "check that the cluster has a controller for load balancers, and that it accepts the "

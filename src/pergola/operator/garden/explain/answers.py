@@ -1,4 +1,4 @@
-"""The answer to the question why something of a Garden is as it is."""
+"""The answer to why a part of a Garden is as it is."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -26,10 +26,10 @@ _EXPLAINED: Final = 3
 
 
 async def answer(client: Client, name: str, picture: Picture) -> Answer:
-    """Return why what a name means is there, skipped, unhealthy or stuck.
+    """Return why the subject of a name exists, is skipped, unhealthy or stuck.
 
     Raises:
-        Unknown: The name means nothing.
+        Unknown: The name has no subject.
         KubeError: The API server refused, or did not answer.
     """
     subject = await subject_of(client, name, picture)
@@ -40,7 +40,7 @@ async def answer(client: Client, name: str, picture: Picture) -> Answer:
 
 
 def _foremost(tasks: Iterable[Task]) -> Task:
-    """Return the task whose state says most."""
+    """Return the task with the most significant state."""
     return min(tasks, key=lambda it: _BY_WEIGHT.index(it.state))
 
 
@@ -130,7 +130,7 @@ _DOING: Final = {
 
 
 def _blockers(picture: Picture, task: Task) -> tuple[Task, ...]:
-    """Return the tasks before one that failed, run, or are not ready any more."""
+    """Return the earlier tasks that failed, are running, or are no longer ready."""
     tasks = {each.name: each for each in picture.tasks}
     seen: set[str] = set()
     open_names = list(task.after)
@@ -144,14 +144,14 @@ def _blockers(picture: Picture, task: Task) -> tuple[Task, ...]:
 
 
 async def _findings(client: Client, tasks: Iterable[Task]) -> tuple[Finding, ...]:
-    """Return what is wrong with the objects that some tasks wait for."""
+    """Return the problems of the objects that some tasks wait for."""
     waits = [wait for task in tasks for wait in task.waits][:_EXPLAINED]
     known = [wait.identity for wait in waits if wait.identity is not None]
     explained = await asyncio.gather(*(explain(client, identity) for identity in known))
     found = dict(zip(known, explained, strict=True))
     findings = []
     for wait in waits:
-        # The object may be ready by now, or only the operator's report may name it.
+        # The object may have become ready, or only the operator's report may name it.
         plain = Finding(subject=wait.subject, problem=wait.problem, since=wait.since)
         finding = found.get(wait.identity) if wait.identity else plain
         findings += [finding] if finding else []

@@ -1,4 +1,4 @@
-"""What is wrong with an object and why, down to the causes; as values."""
+"""The problem of an object, with its causes; as values."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -13,10 +13,10 @@ class Finding:
     Attributes:
         subject: Kind and key, such as `Pod garden/etcd-main-0`.
         since: When the problem began; None if that is unknown.
-        log: The last line that the container in trouble wrote.
+        log: The last line that the failing container logged.
         event: The last Event about the object.
-        causes: What is behind the problem, the most likely one first.
-        advice: What to do next, where it can be known.
+        causes: What is behind the problem, most likely first.
+        advice: What to do next, if known.
     """
 
     subject: str
@@ -29,14 +29,14 @@ class Finding:
 
     @property
     def next_step(self) -> str:
-        """What to do next about the first cause that anything is known about."""
+        """The advice about the first cause that has some."""
         deeper = (cause.next_step for cause in self.causes)
         return next(filter(None, deeper), self.advice)
 
 
 @dataclass(frozen=True, slots=True)
 class Details:
-    """What a kind adds to the finding about one of its objects."""
+    """Kind-specific details about an object, to add to its finding."""
 
     causes: tuple[Finding, ...] = ()
     advice: str = ""
@@ -45,17 +45,17 @@ class Details:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """Why something of a Garden is as it is.
+    """The answer to why a part of a Garden is as it is.
 
     Attributes:
-        name: What was asked about.
-        component: The component that it belongs to; empty if it is a task without one.
+        name: The subject of the question.
+        component: The component that it belongs to; empty for a task without one.
         state: The state of its tasks.
         sentence: The answer in one sentence.
         tasks: Its tasks.
         blockers: Tasks that it has to wait for, if it has not started.
-        findings: What is wrong with its objects, or with those of the blockers.
-        next_step: What to do next, where it can be known.
+        findings: The problems of its objects, or of those of the blockers.
+        next_step: What to do next, if known.
     """
 
     name: str

@@ -33,7 +33,7 @@ def managed_resource_problem(resource: JsonObject | None) -> str | None:
 
 
 async def managed_details(reader: Reader, resource: JsonObject, walk: Walk) -> Details:
-    """Return what keeps a ManagedResource from being applied and healthy."""
+    """Return what prevents a ManagedResource from being applied and healthy."""
     causes = [each async for each in _lost_secrets(reader, resource)]
     manager = await _manager(reader, resource, walk)
     causes += [manager] if manager else []
@@ -64,7 +64,7 @@ async def _lost_secrets(reader: Reader, resource: JsonObject) -> AsyncIterator[F
 
 
 async def _manager(reader: Reader, resource: JsonObject, walk: Walk) -> Finding | None:
-    """Return why the resource manager that has to apply a ManagedResource does not run."""
+    """Return why the resource manager of a ManagedResource does not run."""
     key = RUNTIME_MANAGER if is_runtime(resource) else VIRTUAL_MANAGER
     identity = Identity(DEPLOYMENT, key)
     found = await walk(identity)
@@ -78,7 +78,7 @@ async def _manager(reader: Reader, resource: JsonObject, walk: Walk) -> Finding 
 
 
 async def _objects(resource: JsonObject, walk: Walk) -> AsyncIterator[Finding]:
-    """Yield what is wrong with the objects; kinds without a rule are healthy if they exist."""
+    """Yield the problems of the objects; kinds without a rule are healthy if they exist."""
     left = _SHOWN
     for reference in maps_at(resource, "status", "resources"):
         gvk = GroupVersionKind.parse(str(reference.get("apiVersion")), str(reference.get("kind")))

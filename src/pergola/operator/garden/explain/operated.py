@@ -1,4 +1,4 @@
-"""Why an object that another operator realises is not ready: its StatefulSet, or that operator."""
+"""Why an object of another operator is not ready: its StatefulSet, or that operator."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final
@@ -11,7 +11,7 @@ from pergola.operator.garden.explain.reading import Reader
 from pergola.operator.garden.landscape import NAMESPACE
 
 Walk = Callable[[Identity], Awaitable[Finding | None]]
-"""Returns the finding about another object, or None if nothing is wrong with it."""
+"""Returns the finding about another object, or None if it has no problem."""
 
 _DRUID: Final = Identity(DEPLOYMENT, Key(NAMESPACE, "etcd-druid"))
 _MONITORING: Final = Identity(DEPLOYMENT, Key(NAMESPACE, "prometheus-operator"))
@@ -29,7 +29,7 @@ async def monitoring_details(reader: Reader, obj: JsonObject, walk: Walk) -> Det
 
 
 async def _operated(reader: Reader, key: Key, operator: Identity, walk: Walk) -> Details:
-    """Return the findings about a StatefulSet; about its operator if that is the reason."""
+    """Return the findings about a StatefulSet, or about its operator if that is the cause."""
     workload = Identity(STATEFUL_SET, key)
     found = [await walk(workload)]
     if found[0] is None or await reader.find(workload, metadata_only=True) is None:

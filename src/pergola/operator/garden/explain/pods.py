@@ -18,7 +18,7 @@ _SHOWN: Final = 3
 
 
 async def explain_pods(reader: Reader, pods: Iterable[JsonObject]) -> tuple[Finding, ...]:
-    """Return a finding for each kind of trouble that pods have, with the number of pods alike."""
+    """Return a finding for each kind of problem of pods, with the number of similar pods."""
     groups: dict[tuple[Cause, str], list[tuple[JsonObject, Trouble]]] = {}
     for pod in sorted(pods, key=Key.of):
         trouble = pod_trouble(pod)
@@ -33,13 +33,13 @@ async def explain_pods(reader: Reader, pods: Iterable[JsonObject]) -> tuple[Find
 async def explain_pod(
     reader: Reader, pod: JsonObject, trouble: Trouble, others: int = 0
 ) -> Finding:
-    """Return the finding about a pod in trouble.
+    """Return the finding about a failing pod.
 
     Args:
-        others: How many pods of the same workload have the same trouble.
+        others: The number of other pods of the same workload with the same problem.
     """
     details = await pod_details(reader, pod, trouble)
-    more = f" ({others} more pods are in the same trouble)" if others else ""
+    more = f" ({others} more pods have the same problem)" if others else ""
     return Finding(
         subject=f"Pod {Key.of(pod)}",
         problem=f"{trouble.problem}{more}",
@@ -52,7 +52,7 @@ async def explain_pod(
 
 
 async def pod_details(reader: Reader, pod: JsonObject, trouble: Trouble) -> Details:
-    """Return the log of the container in trouble, what to do, and the claims that are not bound."""
+    """Return the log of the failing container, the advice, and the unbound claims."""
     claims = await _claims(reader, pod) if trouble.cause in _NEEDS_VOLUMES else ()
     log = await reader.log(pod, trouble)
     return Details(claims, advice.about_pod(pod, trouble), log)
@@ -100,6 +100,6 @@ async def _claims(reader: Reader, pod: JsonObject) -> tuple[Finding, ...]:
 
 
 def _gravity(cause: Cause) -> int:
-    """Return a number that is lower for what is more likely to be the reason of the rest."""
+    """Return a number that is lower the more likely a cause explains the others."""
     mild = (Cause.NOT_READY, Cause.CREATING, Cause.GATE, Cause.TERMINATING)
     return mild.index(cause) + 1 if cause in mild else 0

@@ -1,4 +1,4 @@
-"""Reads for explanations: what may not be read, or is not served, counts as absent."""
+"""Reads for explanations: objects that may not be read, or are not served, count as absent."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -31,7 +31,7 @@ _LONGEST: Final = 300
 
 
 class Reader:
-    """Reads objects, the last Event about one, and the last line of a container's log."""
+    """Reads objects, their last Events, and the last lines of container logs."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -43,7 +43,7 @@ class Reader:
         return None
 
     async def is_missing(self, identity: Identity) -> bool:
-        """Return whether an object certainly does not exist; its content is not read."""
+        """Return whether an object is certain not to exist, without reading its content."""
         with suppress(Forbidden):
             return await self.find(identity, metadata_only=True) is None
         return False
@@ -101,7 +101,7 @@ def last_event(events: Sequence[JsonObject]) -> str:
 
 
 def last_line(content: bytes) -> str:
-    """Return the last line of a log that is not empty, without control characters."""
+    """Return the last non-empty line of a log, without control characters."""
     lines = content.decode(errors="replace").splitlines()
     line = next((line for line in reversed(lines) if line.strip()), "")
     return _cut("".join(char if char.isprintable() else " " for char in line).strip())

@@ -1,4 +1,4 @@
-"""What a name means: a component, a task, a ManagedResource, or another object."""
+"""Resolution of a name: a component, a task, a ManagedResource, or another object."""
 
 import asyncio
 import difflib
@@ -23,16 +23,16 @@ _ALIKE: Final = 3
 
 
 class Unknown(OperatorError):
-    """A name that nothing of the Garden has; the text offers similar ones."""
+    """A name that nothing in the Garden has; the text suggests similar ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What is asked about.
+    """The subject of a question.
 
     Attributes:
-        tasks: Of the component; the task alone if it belongs to none.
-        identity: The object, if the name is that of one.
+        tasks: The tasks of the component, or a single task that belongs to none.
+        identity: The object, if the name refers to one.
     """
 
     component: str
@@ -41,7 +41,7 @@ class Subject:
 
 
 async def subject_of(client: Client, name: str, picture: Picture) -> Subject:
-    """Return what a name means, looked up in this order: component, task, ManagedResource, object.
+    """Return the subject of a name: in this order, a component, task, ManagedResource or object.
 
     Args:
         name: Objects may be given as `NAME`, `KIND/NAME` or `NAMESPACE/NAME`.
@@ -71,7 +71,7 @@ def _of(picture: Picture, task: Task, identity: Identity | None = None) -> Subje
 
 
 async def _live(reader: Reader, name: str, picture: Picture) -> Subject | None:
-    """Return the object of this name that a ManagedResource has, or that is in its namespaces."""
+    """Return the object of this name in a ManagedResource, or in its namespaces."""
     namespaces = {NAMESPACE} | {
         identity.key.namespace
         for task in picture.tasks

@@ -1,4 +1,4 @@
-"""From an object that is not as it should be, down to the reason."""
+"""From an object that is not as it should be, down to the cause."""
 
 from typing import Final
 
@@ -47,7 +47,7 @@ async def explain(client: Client, identity: Identity) -> Finding | None:
 
 
 class _Walk:
-    """One walk; an object that it comes back to is not explained twice."""
+    """A single walk; an object reached again is not explained twice."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader

@@ -1,4 +1,4 @@
-"""Why a workload is not ready: pods that cannot be created, and pods in trouble."""
+"""Why a workload is not ready: pods that cannot be created, and failing pods."""
 
 from typing import Final
 

@@ -18,7 +18,7 @@ from pergola.operator.garden.landscape import NAMESPACE, Landscape
 
 ENTRY_GATE: Final = "BackupEntryForGarden"
 ENTRY_SECRET: Final = "etcd-backup"  # noqa: S105 - the name of a Secret
-"""The Secret that the extension keeps for a BackupEntry: the credentials of the etcd."""
+"""The Secret in which the extension stores the etcd's credentials for a BackupEntry."""
 
 _NO_BACKUP: Final = "spec.virtualCluster.etcd.main.backup is not set"
 
@@ -31,14 +31,14 @@ class Generated(NamedTuple):
 
 
 def absent(landscape: Landscape) -> str | None:
-    """Return that the main etcd is not backed up, or None."""
+    """Return why the main etcd is not backed up, or None if it is."""
     return None if landscape.virtual.etcd.main.backup else _NO_BACKUP
 
 
 def bucket_absent(landscape: Landscape) -> str | None:
     """Return why there is no BackupBucket, or None.
 
-    A bucket that exists needs no extension: without one, the Secret of the Garden is used as it is.
+    An existing bucket needs no extension: without one, the Secret of the Garden is used directly.
     """
     backup = landscape.virtual.etcd.main.backup
     if backup is None:
@@ -62,7 +62,7 @@ def entry_absent(landscape: Landscape) -> str | None:
 def expected_secret(landscape: Landscape) -> str:
     """Return the Secret that the etcd uses, as far as it is known before extensions have run.
 
-    Empty if it is the one that the Garden names, or the one that an extension generates.
+    Empty for the one that the Garden names, or the one that an extension generates.
     """
     return "" if entry_absent(landscape) else ENTRY_SECRET
 
@@ -81,7 +81,7 @@ def backup_bucket(landscape: Landscape) -> JsonObject:
     """Return the BackupBucket of a Garden with a backup.
 
     Raises:
-        OperatorError: The Garden does not say in which region the bucket is.
+        OperatorError: The Garden does not specify the region of the bucket.
     """
     backup = _backup(landscape)
     secret = backup.secret_ref.name
@@ -105,7 +105,7 @@ def backup_entry(
         inputs: The Secret with its credentials.
 
     Raises:
-        OperatorError: The Garden does not say in which region the bucket is.
+        OperatorError: The Garden does not specify the region of the bucket.
     """
     backup = _backup(landscape)
     spec = {
@@ -135,7 +135,7 @@ def generated(bucket: JsonObject) -> Generated | None:
 def etcd_secret(bucket: JsonObject) -> str:
     """Return the Secret for the etcd of a Garden without a BackupEntry.
 
-    Empty if it is the one that the Garden names.
+    Empty for the one that the Garden names.
 
     Raises:
         OperatorError: The etcd cannot use it, because it is in another namespace.

@@ -26,7 +26,7 @@ async def reconcile_bucket(caller: Caller, landscape: Landscape) -> str:
     """Deploy the BackupBucket and wait until it is ready.
 
     Returns:
-        The Secret that the etcd uses if there is no BackupEntry; empty for that of the Garden.
+        The Secret that the etcd uses if there is no BackupEntry; empty for the Garden's own.
 
     Raises:
         OperatorError: The region is unknown, or another BackupBucket has the name.
@@ -43,7 +43,7 @@ async def reconcile_entry(caller: Caller, landscape: Landscape) -> str:
         The Secret that the etcd uses.
 
     Raises:
-        OperatorError: The extension did not keep the Secret; or as `reconcile_bucket` does.
+        OperatorError: The extension did not keep the Secret, or as for `reconcile_bucket`.
         CallerError: The entry did not become ready.
         KubeError: The API server refused, or did not answer.
     """
@@ -68,7 +68,7 @@ async def destroy_entry(caller: Caller, landscape: Landscape) -> None:
 async def destroy_bucket(caller: Caller, landscape: Landscape) -> None:
     """Delete the BackupBucket, and wait until it is gone.
 
-    Its extension decides what becomes of the data.
+    Its extension decides whether to keep the data.
 
     Raises:
         CallerError: It was not deleted.
@@ -94,7 +94,7 @@ async def _destroy(caller: Caller, kind: ExtensionKind, key: Key) -> None:
 async def _credentials(
     caller: Caller, landscape: Landscape, bucket: JsonObject
 ) -> Iterable[JsonObject]:
-    """Return the Secret with the credentials of a bucket, if it exists and may be read."""
+    """Return the Secret with the credentials of a bucket, if it exists and is readable."""
     secret = credentials(landscape, bucket)
     if generated(bucket) is None:
         return referenced(landscape, secret.name)

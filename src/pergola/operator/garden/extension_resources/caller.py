@@ -1,6 +1,6 @@
-"""Requests to the extensions of the garden, and waiting for them (spec 21 §15.2).
+"""Requests to the garden's extensions, and waiting for their results (spec 21 §15.2).
 
-Requests are only made if something changed or the last one failed. Objects that are not of class
+Requests are made only if something changed or the last one failed. Objects of a class other than
 `garden` are never touched.
 """
 
@@ -30,11 +30,11 @@ T = TypeVar("T")
 
 
 class Caller:
-    """The operator as a caller of extensions.
+    """The operator in the role of a caller of extensions.
 
     Args:
         client: Of the runtime cluster.
-        note: Receives what is awaited, and why it is not ready.
+        note: Receives the awaited objects, and why they are not ready.
     """
 
     def __init__(self, client: Client, clock: Clock, note: Note = unnoted) -> None:
@@ -45,13 +45,13 @@ class Caller:
     async def deploy(
         self, kind: ExtensionKind, desired: JsonObject, live: JsonObject | None
     ) -> Request:
-        """Create or change a resource, and request its reconciliation, if needed.
+        """Create or change a resource, and request its reconciliation if needed.
 
         Args:
-            live: The resource as it was read just now; None if it does not exist.
+            live: The resource as just read; None if it does not exist.
 
         Raises:
-            OperatorError: A resource of this name exists that is not for the garden.
+            OperatorError: A resource of this name exists that is not the garden's.
             CallerError: The resource is being deleted.
             KubeError: The API server refused, or did not answer.
         """
@@ -65,13 +65,13 @@ class Caller:
     async def wait(
         self, kind: ExtensionKind, request: Request, timeout: float | None = None
     ) -> JsonObject:
-        """Return the resource when its extension carried the request out.
+        """Return the resource once its extension has carried out the request.
 
         Args:
-            timeout: In seconds; that of the kind if None.
+            timeout: In seconds; the kind's default if None.
 
         Raises:
-            NotReady: With what was wrong last.
+            NotReady: The resource is not ready; the text says why.
             KubeError: It cannot be read.
         """
         if request.is_settled:
@@ -84,7 +84,7 @@ class Caller:
             self._note(f"{kind.kind} {key}", "")
 
     async def delete(self, kind: ExtensionKind, live: JsonObject) -> None:
-        """Request the deletion of a resource, unless it is not for the garden.
+        """Request the deletion of a resource, unless it is not the garden's.
 
         Raises:
             KubeError: The API server refused, or did not answer.
@@ -93,10 +93,10 @@ class Caller:
             await destroy(self.client, kind, Key.of(live), self._clock)
 
     async def wait_deleted(self, kind: ExtensionKind, live: JsonObject) -> None:
-        """Wait until a resource is gone, unless it is not for the garden.
+        """Wait until a resource is gone, unless it is not the garden's.
 
         Raises:
-            NotDeleted: With what holds it.
+            NotDeleted: The deletion is blocked; the text says by what.
             KubeError: It cannot be read.
         """
         if not is_ours(live):
@@ -120,7 +120,7 @@ class Caller:
 
 
 async def together(awaitables: Iterable[Awaitable[T]]) -> list[T]:
-    """Await all; one that fails does not end the others.
+    """Await all; a failure does not cancel the others.
 
     Raises:
         SeveralErrors: Several failed; if only one did, its own error.

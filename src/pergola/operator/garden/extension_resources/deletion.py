@@ -1,4 +1,4 @@
-"""The tasks about extension resources in the flow that deletes a Garden (spec 20 §18)."""
+"""The extension resource tasks of the flow that deletes a Garden (spec 20 §18)."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -31,7 +31,7 @@ def add_extension_deletion_tasks(graph: Graph, run: Context, control_plane: Iter
 
     Args:
         control_plane: The tasks after which the virtual control plane is gone. Extensions that are
-            deleted after the kube-apiserver have to outlive it.
+            deleted after the kube-apiserver must outlive it.
     """
     caller = Caller(run.client, run.clock, run.note)
     gone = tuple(control_plane)

@@ -1,4 +1,4 @@
-"""The DNSRecords of a garden: which names lead to its ingress gateway (spec 20 §15.3)."""
+"""The DNSRecords of a garden: the names that point to its ingress gateway (spec 20 §15.3)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
@@ -29,12 +29,12 @@ _BY_VERSION: Final = {4: "A", 6: "AAAA"}
 
 
 def absent(landscape: Landscape) -> str | None:
-    """Return why the operator keeps no DNSRecords, or None."""
+    """Return why the operator manages no DNSRecords, or None if it does."""
     return None if landscape.garden.spec.dns else "spec.dns is not set"
 
 
 def dns_records(landscape: Landscape, address: str) -> list[JsonObject]:
-    """Return the DNSRecords of a Garden with `spec.dns`, in the order of their names.
+    """Return the DNSRecords of a Garden with `spec.dns`, ordered by name.
 
     Args:
         address: of the ingress gateway: an IP address or a host name.
@@ -55,7 +55,7 @@ def dns_records(landscape: Landscape, address: str) -> list[JsonObject]:
 
 
 def record_type(address: str) -> str:
-    """Return the type of a DNS record with this value."""
+    """Return the DNS record type for a value."""
     try:
         return _BY_VERSION[parse_address(address).version]
     except ValueError:
@@ -63,7 +63,7 @@ def record_type(address: str) -> str:
 
 
 def _names(landscape: Landscape) -> Mapping[str, str | None]:
-    """Return the DNS names with the names of their providers; a name's first mention counts."""
+    """Return the DNS names with their providers' names; the first mention of a name counts."""
     names: dict[str, str | None] = {}
     for domain in landscape.virtual.dns.domains:
         names.setdefault(f"api.{domain.name}", domain.provider)
@@ -80,10 +80,11 @@ def _names(landscape: Landscape) -> Mapping[str, str | None]:
 
 
 def ingress_hosts(landscape: Landscape) -> Iterator[str]:
-    """Yield the names below ingress domains under which components are reached.
+    """Yield the component host names below ingress domains.
 
-    An annotation of the Garden requests a record for each, beside the wildcard. A challenge of ACME
-    is a TXT record below such a name, and hides the name from the wildcard as long as it exists.
+    An annotation of the Garden requests a record for each, in addition to the wildcard. An ACME
+    challenge is a TXT record below such a name, and hides the name from the wildcard while it
+    exists.
     """
     gardener = landscape.virtual.gardener
     hosts = [host(landscape, name) for name in HOSTS]
@@ -96,7 +97,7 @@ def ingress_hosts(landscape: Landscape) -> Iterator[str]:
 
 
 def is_covered(name: str, records: Sequence[str]) -> bool:
-    """Return whether these records resolve a name: as itself, or through a wildcard.
+    """Return whether these records resolve a name, exactly or through a wildcard.
 
     A wildcard resolves all names below it, at any depth, except those below another name that
     exists (RFC 4592). So a record hides the names below it from the wildcard above it.
@@ -112,7 +113,7 @@ def is_covered(name: str, records: Sequence[str]) -> bool:
 
 
 def _own_domains(landscape: Landscape) -> Iterator[DnsDomain]:
-    """Yield the domains that components have instead of one below an ingress domain."""
+    """Yield the custom domains of components, used instead of names below an ingress domain."""
     dashboard = landscape.virtual.gardener.dashboard
     if dashboard is not None and dashboard.domain is not None and dashboard.ingress.enabled:
         yield dashboard.domain

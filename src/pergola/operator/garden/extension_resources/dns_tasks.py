@@ -18,9 +18,9 @@ _IMMUTABLE: Final = ("type", "name", "recordType")
 
 
 async def reconcile_dns_records(caller: Caller, landscape: Landscape, address: str) -> None:
-    """Deploy the DNSRecords, and delete those that became stale once all others are ready.
+    """Deploy the DNSRecords; once they are ready, delete stale ones.
 
-    So a name whose provider changed is always served by one of the two.
+    A name whose provider changed is thus always served by one of the two.
 
     Raises:
         OperatorError: See `dns_records`; or a DNSRecord of the same name is not the garden's.
@@ -63,7 +63,7 @@ async def _remove(caller: Caller, live: Mapping[str, JsonObject]) -> None:
 
 
 def _is_replaced(desired: JsonObject, live: JsonObject) -> bool:
-    """Return whether a record has to be deleted first: these fields of it cannot be changed."""
+    """Return whether a record must be recreated because an immutable field differs."""
     if deletion_timestamp_of(live) is not None:
         return True
     old, new = map_at(live, "spec"), map_at(desired, "spec")

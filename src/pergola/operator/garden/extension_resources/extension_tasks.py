@@ -19,10 +19,10 @@ from pergola.operator.garden.landscape import NAMESPACE
 
 
 class Deployment:
-    """The Extensions before, or after, the kube-apiserver: one task deploys, another one waits.
+    """The Extensions before or after the kube-apiserver: one task deploys them, another waits.
 
     Args:
-        is_before: Whether it is about those before the kube-apiserver.
+        is_before: Whether these are the Extensions before the kube-apiserver.
     """
 
     def __init__(self, caller: Caller, current: Current, *, is_before: bool) -> None:
@@ -64,10 +64,10 @@ class Deployment:
 
 
 class Deletion:
-    """Extensions to delete: one task requests it, another one waits.
+    """Extensions to delete: one task requests their deletion, another waits.
 
     Args:
-        concerned: Returns those to delete among the live Extensions of the garden.
+        concerned: Returns the live Extensions of the garden to delete.
     """
 
     def __init__(self, caller: Caller, concerned: Callable[[JsonObject], bool]) -> None:
@@ -96,7 +96,7 @@ class Deletion:
 
 
 def stale(caller: Caller, current: Current) -> Deletion:
-    """Return the deletion of the Extensions that the Garden does not use any more."""
+    """Return the deletion of the Extensions that the Garden no longer uses."""
 
     def is_stale(obj: JsonObject) -> bool:
         return name_of(obj) not in {name_of(each.obj) for each in extensions(current())}
@@ -105,7 +105,7 @@ def stale(caller: Caller, current: Current) -> Deletion:
 
 
 def before_api_server(caller: Caller, current: Current) -> Deletion:
-    """Return the deletion of the Extensions that go before the kube-apiserver does."""
+    """Return the deletion of the Extensions that are deleted before the kube-apiserver."""
     return Deletion(caller, lambda obj: deletion_of(obj, current().extensions) == BEFORE)
 
 

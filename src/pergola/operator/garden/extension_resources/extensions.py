@@ -1,4 +1,4 @@
-"""The Extensions of the garden, and when they are handled (spec 21 §15.3)."""
+"""The Extensions of the garden, and the time of their handling (spec 21 §15.3)."""
 
 from collections.abc import Iterable
 from contextlib import suppress
@@ -23,7 +23,7 @@ class GardenExtension:
     Attributes:
         obj: The extension resource.
         reconcile: When it is deployed: `BeforeKubeAPIServer`, `AfterKubeAPIServer` or
-            `AfterWorker`. A garden has no workers, so that the last two mean the same.
+            `AfterWorker`. A garden has no workers, so the last two are equivalent.
         timeout: Seconds until waiting for it fails; None for the kind's default.
     """
 
@@ -46,14 +46,14 @@ def extensions(landscape: Landscape) -> tuple[GardenExtension, ...]:
 
 
 def none_before(landscape: Landscape) -> str | None:
-    """Return that no Extension is handled before the kube-apiserver, or None."""
+    """Return why no Extension is handled before the kube-apiserver, or None if one is."""
     if any(each.is_before for each in extensions(landscape)):
         return None
     return "no extension is handled before the kube-apiserver"
 
 
 def none_after(landscape: Landscape) -> str | None:
-    """Return that no Extension is handled after the kube-apiserver, or None."""
+    """Return why no Extension is handled after the kube-apiserver, or None if one is."""
     if any(not each.is_before for each in extensions(landscape)):
         return None
     return "no extension is handled after the kube-apiserver"
@@ -81,7 +81,7 @@ def _extension(
 
 
 def _inputs(landscape: Landscape) -> Iterable[JsonObject]:
-    """Return the Secrets and ConfigMaps to which the configurations of extensions may refer."""
+    """Return the Secrets and ConfigMaps that the configurations of extensions may refer to."""
     for named in landscape.garden.spec.resources:
         reference = named.resource_ref
         for (kind, key), obj in landscape.references.items():

@@ -11,12 +11,12 @@ from pergola.manifests import manifest
 from pergola.operator.garden.landscape import NAMESPACE, Landscape
 
 CLASS: Final = "garden"
-"""The class of extension resources that are for the garden, not for a Shoot or a Seed."""
+"""The class of extension resources for the garden rather than a Shoot or a Seed."""
 CHECKSUM: Final = "checksum/references"
-"""The annotation with the checksum of what a resource refers to.
+"""The annotation with the checksum of the objects that a resource refers to.
 
-An extension does not notice by itself that credentials changed: the changed annotation makes the
-operator request a reconciliation.
+Extensions do not notice changed credentials themselves: the changed annotation makes the operator
+request a reconciliation.
 """
 
 _CLUSTER_WIDE: Final = (BACKUP_BUCKET, BACKUP_ENTRY)
@@ -52,7 +52,7 @@ def garden_resource(
 
 
 def is_ours(obj: JsonObject) -> bool:
-    """Return whether a live extension resource is for the garden; all others are left alone."""
+    """Return whether a live extension resource is the garden's; all others are left alone."""
     return map_at(obj, "spec").get("class") == CLASS
 
 

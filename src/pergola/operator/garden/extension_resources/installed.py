@@ -1,6 +1,6 @@
 """Waiting until the extensions that a Garden requires are installed and ready (spec 21 §13.8).
 
-An extension is ready when its ManagedResource is. All are judged anew with every change, so that
+An extension is ready when its ManagedResource is. All are checked again after every change, so that
 one that fails while another is awaited is noticed.
 """
 
@@ -47,13 +47,13 @@ def managed_resource(extension: str) -> Key:
 async def wait_for_extensions(
     client: Client, landscape: Landscape, limit: float = LIMIT, note: Note = unnoted
 ) -> None:
-    """Wait until everything that the Garden requires is served by an extension that is ready.
+    """Wait until a ready extension serves everything that the Garden requires.
 
     Args:
         limit: In seconds.
 
     Raises:
-        ExtensionsMissing: With what is not served, and why.
+        ExtensionsMissing: An extension is missing or not ready; the text says which ones and why.
         KubeError: Something cannot be read.
     """
     installation = _Installation(client, landscape)
@@ -71,7 +71,7 @@ async def wait_for_extensions(
 
 
 class _Installation:
-    """The extensions that a Garden requires, as far as they are known."""
+    """The known state of the extensions that a Garden requires."""
 
     def __init__(self, client: Client, landscape: Landscape) -> None:
         self._client = client
@@ -81,7 +81,7 @@ class _Installation:
         self._changed = asyncio.Event()
 
     def problems(self) -> list[str]:
-        """Return each kind and type that no extension serves now, with the reason."""
+        """Return each kind and type that no extension currently serves, with the reason."""
         return [
             f"{need} ({self._problem(names)})"
             for need, names in self._required().items()
@@ -149,7 +149,7 @@ def _problem_of(resource: JsonObject | None) -> str | None:
 
 
 async def _extensions(client: Client) -> AsyncGenerator[tuple[JsonObject, ...]]:
-    """Yield the operator's Extensions by name: now, and after each change."""
+    """Yield the operator's Extensions by name, now and after each change."""
     while True:
         listed: list[JsonObject] = []
         version = ""

@@ -1,4 +1,4 @@
-"""The address at which the ingress gateway is reached from outside (spec 20 §15.3)."""
+"""The external address of the ingress gateway (spec 20 §15.3)."""
 
 from typing import Final
 

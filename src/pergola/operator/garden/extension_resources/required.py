@@ -9,12 +9,12 @@ from pergola.operator.garden.landscape import Landscape
 
 
 def none_required(landscape: Landscape) -> str | None:
-    """Return that the Garden requires no extension, or None."""
+    """Return why the Garden requires no extension, or None if it requires one."""
     return None if required(landscape) else "the Garden uses no extension"
 
 
 def required(landscape: Landscape) -> Mapping[Need, tuple[str, ...]]:
-    """Return what a Garden requires, each with the names of the Extensions that serve it."""
+    """Return the requirements of a Garden, each with the names of the Extensions that serve it."""
     needs = sorted({*_for_extensions(landscape), *_for_dns(landscape), *_for_backup(landscape)})
     return {need: extensions_for(need, landscape.extensions) for need in needs}
 

@@ -1,6 +1,6 @@
 """The kinds and types that the operator's Extensions serve (spec 21 §13.1).
 
-Types are compared without regard to case, as everywhere in Gardener.
+Types are compared case-insensitively, as everywhere in Gardener.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""The tasks about extension resources in the flows of a Garden (spec 20 §11, §12.1)."""
+"""The extension resource tasks in the flows of a Garden (spec 20 §11, §12.1)."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, Final, Protocol
@@ -42,7 +42,7 @@ _RETRY_LIMIT: Final = 30.0
 
 
 class Context(Protocol):
-    """The run of a flow, as these tasks need it."""
+    """The part of a run that these tasks need."""
 
     @property
     def client(self) -> Client:
@@ -54,13 +54,13 @@ class Context(Protocol):
 
     @property
     def note(self) -> Note:
-        """Receives what is awaited, and why it is not ready."""
+        """Receives the awaited objects, and why they are not ready."""
 
     def current(self) -> Landscape:
-        """Return the landscape as it is now."""
+        """Return the current landscape."""
 
     def update(self, **fields: Any) -> None:
-        """Set attributes of the landscape that a task found out."""
+        """Set attributes of the landscape that a task determined."""
 
 
 def add_installation_task(graph: Graph, run: Context) -> None:
@@ -128,7 +128,7 @@ def _add_backup(graph: Graph, run: Context, caller: Caller) -> None:
 
 
 def reason(run: Context, absent: Callable[[Landscape], str | None]) -> Callable[[], str | None]:
-    """Return a function that says why a task has nothing to do when its turn has come."""
+    """Return a function that says, once a task's turn has come, why it has nothing to do."""
     return lambda: absent(run.current())
 
 

@@ -1,10 +1,10 @@
-"""The tasks of a Garden's flow as they stand, seen from outside of the process that runs them.
+"""The state of a Garden's tasks, seen from outside the process that runs them.
 
-`steps` derives the tasks from the Garden, `reported` reads what the operator reports about them,
-`states` decides, and `following` keeps a picture up to date by watching. The cluster is the truth:
-the operator may be another process, or down.
+`steps` derives the tasks from the Garden, `reported` reads the operator's report about them,
+`states` decides, and `following` keeps a picture up to date by watching. The cluster is the source
+of truth: the operator may be another process, or down.
 
-Not for: printing, and for why an object is not ready, which `explain` finds out.
+Not for: printing, or why an object is not ready, which `explain` determines.
 """
 
 from pergola.operator.garden.picture.following import following

@@ -1,4 +1,4 @@
-"""The steps that a Garden's operation consists of, and what they wait for."""
+"""The steps of a Garden's operation, and the objects that they wait for."""
 
 import asyncio
 from collections.abc import Sequence
@@ -45,14 +45,14 @@ class Expected:
         return {each.identity for step in self.steps for each in step.awaited}
 
     def is_of(self, garden: JsonObject) -> bool:
-        """Return whether these are the steps of a Garden as it is now."""
+        """Return whether these are the steps of the current Garden."""
         return self.version == _version(garden)
 
 
 async def expected(
     client: Client, garden: JsonObject, template: Template, clock: Clock
 ) -> Expected:
-    """Return the steps of a Garden. Credentials are not needed, and not read.
+    """Return the steps of a Garden. Credentials are neither needed nor read.
 
     Raises:
         KubeError: The API server refused, or did not answer.
@@ -79,5 +79,5 @@ def _version(garden: JsonObject) -> tuple[str, int, bool]:
 
 
 def _is_deletion(garden: JsonObject) -> bool:
-    """Return whether the last operation is the deletion, which begins when another has ended."""
+    """Return whether the last operation is the deletion, which begins after any other has ended."""
     return operation_of(garden).type == "Delete"

@@ -1,4 +1,4 @@
-"""A picture of a Garden that is kept up to date by watching it and the objects of its tasks."""
+"""A picture of a Garden, kept up to date by watching it and the objects of its tasks."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable
@@ -30,7 +30,7 @@ _ASKED_SECONDS: Final = 30.0
 
 
 class NotWatched(OperatorError):
-    """A kind that a picture needs cannot be watched; the text says why."""
+    """A kind that a picture needs cannot be watched; the text gives the reason."""
 
 
 @asynccontextmanager
@@ -39,11 +39,11 @@ async def following(
 ) -> AsyncGenerator[AsyncIterator[Picture]]:
     """Yield the pictures of a Garden: the current one, and one after each change.
 
-    Only get, list and watch are sent, for Gardens, their Extensions, and the kinds that tasks wait
+    Sends only get, list and watch, for Gardens, their Extensions, and the kinds that tasks wait
     for. The iterator ends when the Garden is gone.
 
     Raises:
-        NotWatched: A kind cannot be watched, such as for lack of permission.
+        NotWatched: A kind cannot be watched, for example because of missing permissions.
         KubeError: The API server refused, or did not answer.
     """
     follower = _Follower(client, Key("", garden), template, clock or SystemClock())
@@ -54,7 +54,7 @@ async def following(
 
 
 class _Follower:
-    """Watches what a picture shows. Watches are added as the Garden changes, and stay."""
+    """Watches the objects in a picture; adds watches as the Garden changes, and keeps them."""
 
     def __init__(self, client: Client, garden: Key, template: Template, clock: Clock) -> None:
         self._client = client
@@ -70,7 +70,7 @@ class _Follower:
         self._operator = ""
 
     async def pictures(self) -> AsyncGenerator[Picture]:
-        """Yield a picture now and after each change of it, until the Garden is gone."""
+        """Yield a picture now and after each change, until the Garden is gone."""
         [gardens] = await self._watched([(GARDEN, None)], name=self._garden.name)
         last: Picture | None = None
         while True:
@@ -84,7 +84,7 @@ class _Follower:
             await self._next_change()
 
     async def _next_change(self) -> None:
-        """Return after a change, or in time to ask whether an operator is still at work."""
+        """Return after a change, or in time to check whether an operator is still running."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_ASKED_SECONDS):
                 await self._changed.wait()
@@ -111,12 +111,12 @@ class _Follower:
         return self._times.added_to(replace(picture, note=note))
 
     def _outage(self) -> str:
-        """Return why the picture may be older than it says; empty if it is not."""
+        """Return why the picture may be outdated; empty if it is not."""
         lost = [cache for cache in self._caches.values() if not cache.is_synced]
         return f"this is out of date, since the watch failed: {lost[0].problem}" if lost else ""
 
     async def _operator_problem(self, now: datetime) -> str:
-        """Return why no operator is at work. A process that is gone causes no event: so ask."""
+        """Return why no operator is running, by a read: a process that ends causes no event."""
         if monotonic() - self._asked >= _ASKED_SECONDS:
             self._asked = monotonic()
             with suppress(KubeError):
@@ -164,7 +164,7 @@ async def _first_list(cache: Cache[JsonObject]) -> None:
 
 
 def _kept(obj: JsonObject) -> JsonObject:
-    """Return what the rules read of an object; specs of definitions are large."""
+    """Return the parts of an object that the rules read; specs of definitions are large."""
     metadata = {name: each for name, each in metadata_of(obj).items() if name != "managedFields"}
     left_out = {"spec"} if obj.get("kind") == CRD.kind else set()
     return {name: each for name, each in obj.items() if name not in left_out} | {

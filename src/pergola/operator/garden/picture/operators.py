@@ -1,4 +1,4 @@
-"""Whether an operator is at work, by the Lease of its leader election."""
+"""Whether an operator is running, according to the Lease of its leader election."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -8,14 +8,14 @@ from pergola.health.times import read_time
 from pergola.operator.garden.landscape import NAMESPACE
 
 ELECTION: Final = Key(NAMESPACE, "gardener-operator-leader-election")
-"""The Lease, unless the operator's configuration names another."""
+"""The Lease, unless the operator's configuration names another one."""
 
 _PATIENCE: Final = timedelta(minutes=1)
-"""Clocks differ, and a leader may be changing."""
+"""Clocks differ, and the leader may be changing."""
 
 
 def operator_problem(lease: JsonObject | None, now: datetime) -> str:
-    """Return why no operator is at work; empty if one is, or if there is no leader election."""
+    """Return why no operator is running; empty if one is, or if there is no leader election."""
     if lease is None:
         return ""
     spec = map_at(lease, "spec")

@@ -1,4 +1,4 @@
-"""The tasks of a Garden and its status at one moment, as values."""
+"""The tasks and status of a Garden at one moment, as values."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -16,11 +16,11 @@ class State(StrEnum):
     DONE = "done"
     RUNNING = "running"
     PENDING = "pending"
-    """It has not started: it comes after tasks that are not done."""
+    """It has not started: it comes after unfinished tasks."""
     SKIPPED = "skipped"
     FAILED = "failed"
     UNHEALTHY = "unhealthy"
-    """It was done, but an object that it waited for is not ready any more."""
+    """It was done, but an object that it waited for is no longer ready."""
 
 
 class Wait(NamedTuple):
@@ -29,7 +29,7 @@ class Wait(NamedTuple):
     Attributes:
         subject: Kind and key, such as `Etcd garden/virtual-garden-etcd-main`.
         problem: Why it is not as it should be.
-        since: When that began; None if it is unknown.
+        since: When that began; None if unknown.
         exists: Whether the object exists.
         identity: The object; None if only the operator's report names it.
     """
@@ -46,13 +46,13 @@ class Task:
     """A task of a flow.
 
     Attributes:
-        why: Why it is skipped, or why it failed; else empty.
-        waits: What it waits for, while it runs or is unhealthy.
-        after: Names of the tasks that are not done, and that it comes after.
-        dependencies: Names of all tasks that it comes after.
-        since: When it was first seen running; None if it is not, or if that is unknown.
+        why: Why it is skipped or failed; else empty.
+        waits: The objects that it waits for while it runs or is unhealthy.
+        after: Names of the unfinished tasks that precede it.
+        dependencies: Names of all tasks that precede it.
+        since: When it was first seen running; None if it is not running, or if that is unknown.
         component: The name of the component that it belongs to, if any.
-        objects: Those by which its state can be seen.
+        objects: The objects that reveal its state.
     """
 
     name: str
@@ -68,7 +68,7 @@ class Task:
 
 
 class Operation(NamedTuple):
-    """`status.lastOperation` of a Garden; with empty texts before the first one."""
+    """`status.lastOperation` of a Garden; with empty texts before the first operation."""
 
     type: str = ""
     state: str = ""
@@ -85,11 +85,11 @@ class Picture:
     """A Garden at one moment.
 
     Attributes:
-        at: When that is.
+        at: The time of the picture.
         exists: Whether the Garden still exists.
         is_over: Whether its last operation has ended, and no other one is due.
-        note: Why no operation begins, if that is so; else empty.
-        tasks: Those of all flows of the operation, each after those that it comes after.
+        note: Why no operation begins, if that is the case; else empty.
+        tasks: The tasks of all flows of the operation, in order of their dependencies.
         errors: `status.lastErrors`.
         conditions: The four conditions of the Garden's health, in their usual order.
     """
@@ -106,7 +106,7 @@ class Picture:
 
     @property
     def flows(self) -> tuple[str, ...]:
-        """The names of the flows, in the order in which they run."""
+        """The names of the flows, in order."""
         return tuple(dict.fromkeys(task.flow for task in self.tasks))
 
     @property

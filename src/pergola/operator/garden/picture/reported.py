@@ -1,4 +1,4 @@
-"""What the operator reports in `lastOperation.description` about the tasks of its flow."""
+"""The operator's report in `lastOperation.description` about the tasks of its flow."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -16,10 +16,10 @@ class Reported(NamedTuple):
 
 
 def running(description: str, names: Iterable[str]) -> Mapping[str, Reported]:
-    """Return the running tasks that a description names, with what each of them waits for.
+    """Return the running tasks that a description names, with the object that each waits for.
 
     Args:
-        names: Of all tasks. One may begin with another.
+        names: The names of all tasks, one of which may be a prefix of another.
     """
     longest_first = sorted(names, key=len, reverse=True)
     begins: list[tuple[int, str]] = []

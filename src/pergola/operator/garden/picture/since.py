@@ -1,4 +1,4 @@
-"""Since when an object has a problem, as far as the object says."""
+"""The start of an object's problem, as far as the object records it."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -10,8 +10,8 @@ from pergola.health.times import read_time
 def since(obj: JsonObject, problem: str) -> datetime | None:
     """Return when a problem began, or a later time at which it certainly existed.
 
-    It is the last transition of the condition that the problem names. Otherwise no condition has
-    changed since, or the object has existed since.
+    It is the last transition of the condition that the problem names. Otherwise, it is the last
+    transition of any condition, or the creation of the object.
     """
     deleted = read_time(deletion_timestamp_of(obj))
     if deleted is not None:

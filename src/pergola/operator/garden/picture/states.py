@@ -1,8 +1,8 @@
-"""Deciding the states of tasks from what the operator reports and what the cluster has; pure.
+"""Determining the states of tasks from the operator's report and the cluster; pure.
 
-The report names running tasks, so those before them are done and those after them have not
-started. It may be some seconds old, or its writer may be down. So live objects decide about the
-others: a task whose objects are not ready runs, once all tasks before it are done.
+The report names running tasks, so those before them are done and those after them have not started.
+It may be some seconds old, or its writer may be down. Live objects therefore decide about the
+others: a task whose objects are not ready is running, once all tasks before it are done.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,7 +17,7 @@ from pergola.operator.garden.picture.steps import Step
 from pergola.operator.garden.status import INITIALIZED
 
 Live = Callable[[Identity], JsonObject | None]
-"""Returns an object as the cluster has it, or None if it does not exist."""
+"""Returns an object in the cluster, or None if it does not exist."""
 
 _ENDED = (State.DONE, State.SKIPPED)
 
@@ -28,8 +28,8 @@ def states(
     """Return the tasks with their states.
 
     Args:
-        steps: Each after those that it comes after.
-        failures: The descriptions of failed tasks, by name; counts if the operation has ended.
+        steps: In order of their dependencies.
+        failures: The descriptions of failed tasks, by name; used only if the operation has ended.
     """
     known = _known(steps, operation, failures)
     found: dict[str, Task] = {}
@@ -41,7 +41,7 @@ def states(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Known:
-    """What the status of a Garden says about its tasks, by their names.
+    """The information in a Garden's status about its tasks, by their names.
 
     Attributes:
         is_running: Whether an operation runs.
@@ -126,10 +126,10 @@ def _waits(step: Step, live: Live) -> tuple[Wait, ...]:
 
 
 def _around(steps: Sequence[Step], started: Iterable[str]) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the tasks before some that have started, and those behind them, at any distance.
+    """Return the tasks before and after some started tasks, at any distance.
 
     Args:
-        steps: Each after those that it comes after.
+        steps: In order of their dependencies.
     """
     names = set(started)
     before, behind = set(names), set(names)
@@ -143,7 +143,7 @@ def _around(steps: Sequence[Step], started: Iterable[str]) -> tuple[frozenset[st
 
 
 def _done_flows(steps: Sequence[Step], description: str) -> frozenset[str]:
-    """Return the tasks of flows that are over, if the description is about a whole flow."""
+    """Return the tasks of completed flows, if the description is about a whole flow."""
     flows = list(dict.fromkeys(step.flow for step in steps))
     current = began(description, flows)
     over = flows[: flows.index(current)] if current else []

@@ -1,6 +1,6 @@
-"""The tasks of a Garden's flows before anything is known about their states.
+"""The tasks of a Garden's flows, before their states are determined.
 
-They are those of the graphs that the operator runs, with the objects that each of them waits for.
+They come from the graphs that the operator runs, with the objects that each task waits for.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -34,12 +34,12 @@ UNRENDERED: Final = (BundleError, CertificateMissing, OperatorError)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """A task of a flow, and the objects by which its state can be seen.
+    """A task of a flow, and the objects that reveal its state.
 
     Attributes:
-        after: Names of the tasks that it comes after, in earlier flows as well.
+        after: Names of the tasks that precede it, including those of earlier flows.
         skipped: Why the Garden does not have it; empty if it does.
-        awaited: The objects; of tasks that only request something, each has to exist.
+        awaited: The awaited objects; for tasks that only request something, each must exist.
     """
 
     name: str
@@ -54,7 +54,7 @@ def reconciliation_steps(run: Run, garden: Key) -> list[Step]:
     """Return the tasks of both flows that reconcile a Garden.
 
     Args:
-        run: With credentials, or placeholders for them. Takes about a second of CPU.
+        run: With credentials, or placeholders for them. Takes about a second of CPU time.
     """
     landscape = run.current()
     parts = dict(_component_parts(CATALOG, landscape))
@@ -69,7 +69,7 @@ def deletion_steps(run: Run) -> list[Step]:
 
 
 def dry_run(client: Client, landscape: Landscape, clock: Clock) -> Run:
-    """Return a run whose graphs can be made, and which is never executed."""
+    """Return a run for building graphs, which is never executed."""
     secrets = SecretsManager(Store(client, NAMESPACE, IDENTITY, {}), clock, {})
     return Run(
         client=client,
@@ -82,7 +82,7 @@ def dry_run(client: Client, landscape: Landscape, clock: Clock) -> Run:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What a task does for a component."""
+    """The part of a component that a task handles."""
 
     component: str
     awaited: tuple[Awaited, ...]
@@ -107,7 +107,7 @@ def _component_parts(
 
 
 def _ready(component: Component, landscape: Landscape) -> tuple[Awaited, ...]:
-    """Return the objects to wait for; none of a component that the operator cannot render."""
+    """Return the objects to wait for; none for a component that the operator cannot render."""
     try:
         return tuple(awaited(component.objects(landscape)))
     except UNRENDERED:
@@ -122,10 +122,10 @@ def _deletion_parts() -> Iterator[tuple[str, _Part]]:
 
 
 def _steps(graph: Graph, parts: Mapping[str, _Part], earlier: tuple[str, ...]) -> list[Step]:
-    """Return the tasks of a graph, each after those that it depends on.
+    """Return the tasks of a graph in order of their dependencies.
 
     Args:
-        earlier: The tasks of the flow before this one.
+        earlier: The tasks of the preceding flow.
     """
     dependencies = graph.dependencies()
     found = []
@@ -142,7 +142,7 @@ def _steps(graph: Graph, parts: Mapping[str, _Part], earlier: tuple[str, ...]) -
 
 
 def _visible(awaited: Iterable[Awaited]) -> tuple[Awaited, ...]:
-    """Return ManagedResources and objects of kinds with a rule; others come and go with them."""
+    """Return ManagedResources and objects of kinds with a rule; the others depend on them."""
     return tuple(
         each
         for each in awaited

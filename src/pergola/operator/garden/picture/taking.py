@@ -1,4 +1,4 @@
-"""Taking a picture of a Garden: a pure function of what was observed."""
+"""Taking a picture of a Garden: a pure function of observations."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -30,9 +30,9 @@ def picture_of(
     """Return the picture of a Garden.
 
     Args:
-        steps: Of its operation, each after those that it comes after.
+        steps: The steps of its operation, in order of their dependencies.
         live: Returns the objects that the steps wait for.
-        operator: Why no operator is at work; empty if one is.
+        operator: Why no operator is running; empty if one is.
     """
     operation = operation_of(garden)
     errors = tuple(maps_at(garden, "status", "lastErrors"))
@@ -66,7 +66,7 @@ def operation_of(garden: JsonObject) -> Operation:
 
 
 def _is_due(garden: JsonObject, operation: Operation) -> bool:
-    """Return whether the operator has to begin another operation."""
+    """Return whether the operator must begin another operation."""
     is_deleted = deletion_timestamp_of(garden) is not None
     observed = map_at(garden, "status").get("observedGeneration")
     return (

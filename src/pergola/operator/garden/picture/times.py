@@ -7,7 +7,7 @@ from pergola.operator.garden.picture.picture import Picture, State, Task, Wait
 
 
 class Times:
-    """The begins of running tasks, and of waits for objects that do not say since when."""
+    """The start times of running tasks, and of waits for objects that do not record them."""
 
     def __init__(self) -> None:
         self._is_first = True
@@ -15,9 +15,10 @@ class Times:
         self._waits: dict[tuple[str, str], datetime] = {}
 
     def added_to(self, picture: Picture) -> Picture:
-        """Return a picture with these times, which it adds to.
+        """Return a picture with these times, and record its new ones.
 
-        A task that runs in the first picture may have run for long: its oldest wait says the time.
+        A task that runs in the first picture may have been running for long: its oldest wait
+        determines the time.
         """
         running = {task.name for task in picture.of(State.RUNNING)}
         begin = None if self._is_first else picture.at

@@ -1,1 +1,1 @@
-"""Encryption at rest of the virtual cluster: new keys, and rewriting what they encrypt."""
+"""Encryption at rest of the virtual cluster: new keys, and rewriting encrypted objects."""

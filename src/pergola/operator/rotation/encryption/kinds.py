@@ -29,16 +29,16 @@ class NotServed(OperatorError):
 
 
 async def kinds_of(client: Client, resources: Iterable[str]) -> dict[str, GroupVersionKind]:
-    """Return the kind of each resource in the version that the server prefers.
+    """Return the kind of each resource in the server's preferred version.
 
-    A resource of a group that the server does not have has no objects, and neither has one that
-    cannot be listed and patched: they are left out. Only the groups of these resources are read.
+    Resources that are not served, or that cannot be listed and patched, have no objects and are
+    skipped. Only the groups of these resources are read.
 
     Args:
         resources: Such as `secrets` and `shootstates.core.gardener.cloud`.
 
     Raises:
-        NotServed: One is Gardener's, which serves all of its own.
+        NotServed: One is Gardener's, which must serve all of its own.
         KubeError: The API server refused, or did not answer.
     """
     wanted = sorted(resources)

@@ -1,7 +1,7 @@
-"""Marks on the Deployments of API servers: which steps of a rewrite are done (spec 20 §17.3).
+"""Marks on the Deployments of API servers for completed steps of a rewrite (spec 20 §17.3).
 
-A mark survives a restart of the operator. Its value names what was rewritten, so that a mark of an
-earlier change does not count; the original writes `true`, which always does.
+A mark survives a restart of the operator. Its value identifies the rewrite, so that a mark of an
+earlier change does not count; the original writes `true`, which always counts.
 """
 
 from hashlib import sha256
@@ -32,7 +32,7 @@ def servers(landscape: Landscape) -> tuple[ApiServer, ApiServer]:
 
 
 def rewrite_id(landscape: Landscape) -> str:
-    """Return what a rewrite leads to: the same keys, provider and resources give the same id."""
+    """Return the id of a rewrite: equal keys, providers and resources yield the same id."""
     keys = (landscape.credentials.name(key_name(server)) for server in servers(landscape))
     parts = [*keys, provider(landscape.garden), *sorted(wanted(landscape.garden))]
     return sha256("\n".join(parts).encode()).hexdigest()[:_DIGITS]

@@ -1,8 +1,8 @@
-"""Rewriting objects, so that the API server encrypts them with the key that it uses now.
+"""Rewriting objects, so that the API server encrypts them with its current key.
 
-Every object gets a label with the name of the key's Secret, which writes it. The label is the
-progress too: objects that have it are not listed again, so a rewrite that was interrupted goes on
-where it stopped. Once the old key is not needed any more, the label is removed.
+Every object is rewritten by setting a label with the name of the key's Secret. The label also
+records progress: labelled objects are not listed again, so an interrupted rewrite resumes where it
+stopped. Once the old key is no longer needed, the label is removed.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ class Rewriter:
         self._slots = asyncio.Semaphore(_AT_ONCE)
 
     async def label(self, gvk: GroupVersionKind, key_name: str) -> None:
-        """Set the label on all objects of a kind that do not have it with this value.
+        """Set the label on all objects of a kind that lack it or have another value.
 
         Raises:
             TimeoutError: A page of the list took longer than a minute.
@@ -68,7 +68,7 @@ class Rewriter:
     async def _patch(self, gvk: GroupVersionKind, key: Key, patch: JsonObject) -> None:
         async with self._slots:
             await self._throttle.wait()
-            with suppress(NotFound):  # it was deleted meanwhile
+            with suppress(NotFound):  # deleted in the meantime
                 await self._client.patch(gvk, key, patch)
             self.count += 1
 
@@ -76,9 +76,9 @@ class Rewriter:
 async def _pages(
     client: Client, gvk: GroupVersionKind, selector: str
 ) -> AsyncGenerator[ObjectList]:
-    """Yield the objects that a selector selects; a list that grew too old begins again.
+    """Yield the objects that a selector matches; a list that becomes too old is started again.
 
-    Patched objects are not selected any more, so the second list has only the others.
+    Patched objects no longer match, so the second list contains only the others.
     """
     while True:
         pages = client.pages(gvk, labels=selector, metadata_only=True)

@@ -1,7 +1,8 @@
-"""The roll-out of a new encryption key to an API server, in two steps (spec 20 §17.3).
+"""The rollout of a new encryption key to an API server, in two steps (spec 20 §17.3).
 
-First every replica learns the new key and still encrypts with the old one. A replica that does not
-know a key cannot read what another one encrypted with it, so only then the new key encrypts.
+First, every replica learns the new key but still encrypts with the old one. A replica cannot read
+what another one encrypted with a key that it does not know, so only then is the new key used for
+encryption.
 """
 
 from collections.abc import Awaitable, Callable
@@ -31,7 +32,7 @@ async def deploy(
     """Deploy an API server; during a rotation of its key, wait for the first of the two steps.
 
     Args:
-        apply: Applies its objects as the landscape has them.
+        apply: Applies its objects for the current landscape.
 
     Raises:
         NotReady: Its replicas did not get the new key in time.

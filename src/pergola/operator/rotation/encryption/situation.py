@@ -1,4 +1,4 @@
-"""Which encrypted resources have to be rewritten now (spec 20 §17.3).
+"""The encrypted resources that must be rewritten now (spec 20 §17.3).
 
 Pure functions of a Garden.
 """
@@ -18,12 +18,12 @@ _ALWAYS = frozenset((*ALWAYS_BY_KUBERNETES, *ALWAYS_BY_GARDENER))
 
 
 class Situation(NamedTuple):
-    """What has to happen to encrypted resources.
+    """The pending work on encrypted resources.
 
     Attributes:
-        rewrites: Those whose objects are rewritten, such as `secrets` and `shootstates.core.…`;
-            empty if nothing has to be.
-        unlabels: Those whose objects lose the label afterwards; empty if the label stays.
+        rewrites: The resources to rewrite, such as `secrets` and `shootstates.core.…`; empty if
+            there are none.
+        unlabels: The resources to unlabel afterwards; empty if the label stays.
     """
 
     rewrites: frozenset[str]
@@ -31,7 +31,7 @@ class Situation(NamedTuple):
 
     def no_rewrite(self) -> str | None:
         """Return why nothing is rewritten; None if something is."""
-        return None if self.rewrites else "all encrypted resources are as they should be in etcd"
+        return None if self.rewrites else "all encrypted resources are already as desired in etcd"
 
     def no_unlabelling(self) -> str | None:
         """Return why no label is removed; None if some are."""
@@ -43,7 +43,7 @@ class Situation(NamedTuple):
 
 
 def situation(garden: Garden) -> Situation:
-    """Return what has to happen to the encrypted resources of a Garden."""
+    """Return the pending work on the encrypted resources of a Garden."""
     phase = getattr(rotation_of(garden).get("etcdEncryptionKey"), "phase", "")
     changed = wanted(garden) ^ resource_keys(encrypted_now(garden.status).resources)
     everything = _ALWAYS | wanted(garden) | changed
@@ -54,14 +54,14 @@ def situation(garden: Garden) -> Situation:
     if changed:
         return Situation(frozenset(changed), frozenset(changed))
     if is_unrecorded(garden):
-        # An older operator wrote which resources are encrypted, and needs no rewrite.
+        # An older operator recorded which resources are encrypted, and needs no rewrite.
         known = garden.status is not None and garden.status.encrypted_resources
         return Situation(frozenset() if known else everything, everything)
     return Situation(frozenset(), frozenset())
 
 
 def wanted(garden: Garden) -> frozenset[str]:
-    """Return the resources that a Garden wants encrypted, without those that always are."""
+    """Return the resources that a Garden requests to encrypt, without those that always are."""
     virtual = garden.spec.virtual_cluster
     kubernetes = virtual.kubernetes.kube_api_server.encryption_config.resources
     gardener = virtual.gardener.api_server.encryption_config.resources
@@ -69,10 +69,10 @@ def wanted(garden: Garden) -> frozenset[str]:
 
 
 def provider(garden: Garden) -> str:
-    """Return how a Garden wants its resources encrypted, such as `aescbc`."""
+    """Return the encryption provider that a Garden requests, such as `aescbc`."""
     return garden.spec.virtual_cluster.kubernetes.kube_api_server.encryption_config.provider.type
 
 
 def is_unrecorded(garden: Garden) -> bool:
-    """Return whether the status does not say how resources are encrypted: a new Garden's."""
+    """Return whether the status lacks the encryption state, as in a new Garden."""
     return encrypted_now(garden.status).provider is None

@@ -26,7 +26,7 @@ async def take(landscape: Landscape, reach: Reach) -> None:
     """Take a full snapshot of the main etcd.
 
     Args:
-        reach: Changes how the server is reached, such as from outside the runtime cluster.
+        reach: Modifies how the server is reached, for example from outside the runtime cluster.
 
     Raises:
         SnapshotFailed: The server refused, or did not answer; the text says which.

@@ -81,7 +81,7 @@ def add_encryption_tasks(graph: Graph, run: Run, garden: Key) -> None:
 
 
 async def label(run: Run, situation: Situation) -> None:
-    """Rewrite the objects that the situation names, unless an earlier run has.
+    """Rewrite the objects of the situation, unless an earlier run has done so.
 
     Raises:
         NotServed: The virtual cluster does not serve a resource of Gardener.
@@ -100,7 +100,7 @@ async def label(run: Run, situation: Situation) -> None:
 
 
 async def snapshot(run: Run) -> None:
-    """Take a snapshot, unless an earlier run has since the objects were rewritten.
+    """Take a snapshot, unless an earlier run has taken one since the objects were rewritten.
 
     Raises:
         SnapshotFailed: There is none; the text says why.
@@ -113,7 +113,7 @@ async def snapshot(run: Run) -> None:
 
 
 async def unlabel(run: Run, garden: Key, situation: Situation) -> None:
-    """Remove the label from all objects, and write to the status what is encrypted now.
+    """Remove the label from all objects, and record in the status what is now encrypted.
 
     Raises as `label` does.
     """
@@ -126,7 +126,7 @@ async def unlabel(run: Run, garden: Key, situation: Situation) -> None:
 
 
 def _status(landscape: Landscape) -> JsonObject:
-    """Return the status with what is encrypted; older clients read its second field."""
+    """Return the status with the encrypted resources; older clients read its second field."""
     resources = sorted(wanted(landscape.garden))
     at_rest = {"resources": resources, "provider": {"type": provider(landscape.garden)}}
     return {

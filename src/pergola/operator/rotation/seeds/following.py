@@ -1,4 +1,4 @@
-"""Following how far all Seeds are with an operation, and which of them a user excludes."""
+"""Following the progress of an operation on all Seeds, and the Seeds that a user excludes."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -19,7 +19,7 @@ _POLL_SECONDS: Final = 5.0
 async def standings(
     run: Run, virtual: Client, garden: Key, targets: Targets, request: Request
 ) -> AsyncGenerator[Standing]:
-    """Yield how far the Seeds are: now, and when one of them or the user's decision changes.
+    """Yield the progress of the Seeds, now and when one of them or the user's exclusions change.
 
     Raises:
         KubeError: They, or the Garden, cannot be read.

@@ -1,4 +1,4 @@
-"""Whether the namespaces of all Seeds have the new password of observability (spec 20 §17.2).
+"""Whether the namespaces of all Seeds have the new observability password (spec 20 §17.2).
 
 gardener-controller-manager copies it there from the namespace `garden` of the virtual cluster.
 """
@@ -40,10 +40,10 @@ def absent(landscape: Landscape) -> str | None:
 
 
 async def wait(run: Run, garden: Key) -> None:
-    """Check that the namespaces of all Seeds have the new password; the task tries again.
+    """Check that the namespaces of all Seeds have the new password; the task retries.
 
     Raises:
-        NotPropagated: Some have not.
+        NotPropagated: Some do not.
         NotConnected: The virtual cluster cannot be reached.
         KubeError: A cluster refused, or did not answer.
     """

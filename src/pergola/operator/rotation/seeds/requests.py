@@ -29,7 +29,7 @@ _AT_ONCE: Final = 5
 
 
 async def annotate(run: Run, garden: Key, targets: Targets, request: Request) -> None:
-    """Request an operation on all Seeds that were not asked yet in this rotation.
+    """Request an operation on all Seeds that have not received the request in this rotation.
 
     Raises:
         SeedsBusy: Some have another operation; none was annotated.
@@ -61,12 +61,12 @@ async def annotate(run: Run, garden: Key, targets: Targets, request: Request) ->
 
 
 async def wait(run: Run, garden: Key, targets: Targets, request: Request, secrets: str) -> None:
-    """Wait until no Seed has the operation any more, apart from those that a user excludes.
+    """Wait until no Seed has the operation any longer, except for those that a user excludes.
 
-    A deadline around it reports which ones still have it.
+    An enclosing deadline reports which ones still have it.
 
     Args:
-        secrets: What is renewed, such as `garden access`.
+        secrets: The renewed credentials, such as `garden access`.
 
     Raises:
         NotConnected: The virtual cluster cannot be reached.
@@ -99,7 +99,7 @@ async def _annotate(
     request: Request,
     slots: asyncio.Semaphore,
 ) -> None:
-    """Patch one Seed; one that changes meanwhile is judged again."""
+    """Patch one Seed; one that changes concurrently is evaluated again."""
     key = Key.of(obj)
     async with slots:
         found: JsonObject | None = obj

@@ -1,7 +1,7 @@
-"""How far an operation on all Seeds has come: pure functions of the Seeds' annotations.
+"""The progress of an operation on all Seeds: pure functions of their annotations.
 
-A Seed has one annotation for operations. The patch that sets it also records for which rotation
-the operation was requested: a Seed with this record and without the operation has finished.
+A Seed has one annotation for operations. The patch that sets it also records the rotation that
+requested the operation: a Seed with this record but without the operation has finished.
 """
 
 from collections.abc import Collection, Iterable
@@ -12,8 +12,7 @@ from pergola.api.objects import JsonObject, Key, annotations_of, resource_versio
 from pergola.operator.garden.errors import OperatorError
 
 SKIPPED_SEEDS: Final = "operator.gardener.cloud/skip-seeds-in-rotation"
-"""The annotation of a Garden that names Seeds, separated by commas, that rotations do not wait
-for."""
+"""The annotation of a Garden with a comma-separated list of Seeds that rotations skip."""
 
 _RECORD: Final = "rotation.operator.gardener.cloud"
 _NAMED: Final = 5
@@ -24,7 +23,7 @@ class Request(NamedTuple):
 
     Attributes:
         operation: The value of the annotation `gardener.cloud/operation`.
-        rotation: When the rotation began, RFC 3339.
+        rotation: The start of the rotation, RFC 3339.
     """
 
     operation: str
@@ -32,7 +31,7 @@ class Request(NamedTuple):
 
     @property
     def record(self) -> str:
-        """The annotation that records for which rotation the operation was requested."""
+        """The annotation that records the rotation that requested the operation."""
         return f"{_RECORD}/{self.operation}"
 
 
@@ -44,13 +43,13 @@ class Busy(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """The Seeds, or Gardenlets, by what they have done of a request.
+    """The Seeds, or Gardenlets, by their progress on a request.
 
     Attributes:
-        unasked: The objects on which the operation is to be requested.
-        busy: Those of them that have another operation now.
-        pending: The names of those that have not finished.
-        done: The number of those that have.
+        unasked: The objects to request the operation on.
+        busy: Those of them that currently have another operation.
+        pending: The names of unfinished ones.
+        done: The number of finished ones.
         skipped: The names of those that a user excluded.
     """
 
@@ -61,7 +60,7 @@ class Standing(NamedTuple):
     skipped: list[str]
 
     def progress(self, kinds: str) -> str:
-        """Return how far they are, such as `3 of 5 Seeds done, waiting for a, b`."""
+        """Return a description of the progress, such as `3 of 5 Seeds done, waiting for a, b`."""
         total = self.done + len(self.pending) + len(self.unasked)
         text = f"{self.done} of {total} {kinds} done"
         if self.pending:
@@ -92,7 +91,7 @@ class NotRenewed(OperatorError):
         """Make the error; the text names the Seeds, and how to go on without them.
 
         Args:
-            secrets: What is renewed, such as `garden access`.
+            secrets: The renewed credentials, such as `garden access`.
         """
         each = ", ".join(f'"{name}"' for name in standing.pending[:_NAMED])
         more = len(standing.pending) - _NAMED
@@ -107,10 +106,10 @@ class NotRenewed(OperatorError):
 def standing_of(
     objects: Iterable[JsonObject], request: Request, skipped: Collection[str]
 ) -> Standing:
-    """Return how far Seeds are with a request.
+    """Return the progress of Seeds on a request.
 
     Args:
-        objects: At least their metadata.
+        objects: The objects, or at least their metadata.
         skipped: The names of Seeds that a user excluded.
     """
     found = Standing([], [], [], 0, [])
@@ -145,6 +144,6 @@ def skipped_in(garden: JsonObject | None) -> frozenset[str]:
 
 
 def named(names: list[str]) -> str:
-    """Return the first names of a list, and how many more there are."""
+    """Return the first names of a list, and the number of the others."""
     more = len(names) - _NAMED
     return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")

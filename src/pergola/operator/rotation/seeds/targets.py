@@ -1,4 +1,4 @@
-"""The objects on which gardenlets see operations: Seeds, and Gardenlets of self-hosted Shoots."""
+"""The objects that gardenlets watch for operations: Seeds, and self-hosted Gardenlets."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -14,10 +14,10 @@ GARDENLET: Final = GroupVersionKind("seedmanagement.gardener.cloud", "v1alpha1",
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """The objects on which gardenlets see operations.
+    """The objects on which gardenlets look for operations.
 
     Attributes:
-        prefix: Of the names of those that count.
+        prefix: The name prefix of those that count.
     """
 
     gvk: GroupVersionKind

@@ -1,7 +1,7 @@
 """The tasks of rotations on Seeds, strictly one after the other (spec 20 §12.2, §17.2).
 
-A Seed has one annotation for operations, so no step begins before the Seeds have finished the one
-before.
+A Seed has one annotation for operations, so each step waits until the Seeds have finished the
+previous one.
 """
 
 from collections.abc import Callable
@@ -124,7 +124,7 @@ def _add_observability(graph: Graph, run: Run, garden: Key) -> None:
 
 
 def skipped(run: Run, part: str) -> Callable[[], str | None]:
-    """Return a function that says why a task of a rotation is skipped when its turn has come."""
+    """Return a function that says, once its turn has come, why a rotation task is skipped."""
 
     def reason() -> str | None:
         landscape: Landscape = run.current()

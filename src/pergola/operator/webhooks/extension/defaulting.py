@@ -23,7 +23,7 @@ def default(request: Request) -> Verdict:
         return allowed(because=f"{request.operation} stores no Extension")
     draft = Draft(request.object)
     fill(draft)
-    return draft.verdict("the Extension has all its defaults")
+    return draft.verdict("the Extension already has all its defaults")
 
 
 def fill(draft: Draft) -> None:
@@ -37,7 +37,7 @@ def fill(draft: Draft) -> None:
 
 def _resource(draft: Draft, index: int, resource: JsonObject) -> None:
     if resource.get("primary") is None:
-        because = "one extension is responsible for a resource unless it says otherwise"
+        because = "one extension is responsible for a resource unless declared otherwise"
         draft.set((*_RESOURCES, index, "primary"), value=True, because=because)
     enabled, compatible = resource.get("autoEnable"), resource.get("clusterCompatibility")
     is_for_shoots = isinstance(enabled, list) and "shoot" in enabled

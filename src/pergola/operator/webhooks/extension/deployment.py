@@ -93,7 +93,7 @@ def _values(values: JsonObject | None, names: frozenset[str], path: str) -> Iter
                 yield invalid(path, f"{{{{{expression}}}}}", problem)
         rest = _EXPRESSION.sub("", text)
         if "{{" in rest or "}}" in rest:
-            yield invalid(path, text, "has {{ without }}, or the other way round")
+            yield invalid(path, text, "has {{ without }}, or vice versa")
 
 
 def _texts(value: JsonValue) -> Iterator[str]:

@@ -55,7 +55,7 @@ def review(request: Request) -> Verdict:
         return errored(HTTPStatus.BAD_REQUEST, str(error))
     if causes:
         return invalid(f"Extension.{GROUP}", name_of(new), causes)
-    return allowed(because="the Extension breaks no rule")
+    return allowed(because="the Extension violates no rule")
 
 
 def check_extension(new: JsonObject, old: JsonObject | None) -> Iterator[Cause]:
@@ -65,7 +65,7 @@ def check_extension(new: JsonObject, old: JsonObject | None) -> Iterator[Cause]:
         old: The stored Extension, or None if it is new.
 
     Raises:
-        Malformed: One of them does not follow its schema.
+        Malformed: One of them does not match its schema.
     """
     name = name_of(new)
     if old is None and name.startswith(_TAKEN):

@@ -102,7 +102,7 @@ def _version(new: str, old: str, path: str) -> Iterator[Cause]:
     now, before = parse_version(new), parse_version(old)
     if now is None or before is None:
         return  # another rule reports unreadable versions
-    # A version that is too new for this operator never ran: it was written without admission.
+    # A version too new for this operator never ran: it was written without admission.
     if now < before and before.of_minor <= SUPPORTED[-1]:
         yield forbidden(path, "kubernetes version downgrade is not supported")
     if now >= Version(before.major, before.minor + 2, 0):
@@ -115,7 +115,7 @@ def _first_domain(new: list[DnsDomain], old: list[DnsDomain], path: str) -> Iter
 
 
 def _append_only(new: list[str], old: list[str], path: str) -> Iterator[Cause]:
-    """Yield changes of networks; but what was written without admission can be corrected."""
+    """Yield changes of networks, except corrections of what was written without admission."""
     if not all(map(is_network, old)):
         return
     if len(new) < len(old):

@@ -22,7 +22,7 @@ def default(request: Request) -> Verdict:
     draft = Draft(request.object)
     for path, value in defaults_of(request.object):
         draft.set(path, value, "a default of the Garden API")
-    return draft.verdict("the Garden has all its defaults")
+    return draft.verdict("the Garden already has all its defaults")
 
 
 WEBHOOK: Final = Webhook(registration=REGISTRATION, handler=default)

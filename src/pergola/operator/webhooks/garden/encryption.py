@@ -91,7 +91,7 @@ def _common(resources: list[str], always: tuple[str, ...], path: str) -> Iterato
 def _unknown(resource: str, version: Version, path: str) -> Iterator[Cause]:
     """Yield a finding if Kubernetes lacks the resource, unless its group may be a custom one."""
     if resource.lower() != resource or "*" in resource:
-        return  # reported already
+        return  # already reported
     if is_unknown_resource(resource, version):
         minor = version.of_minor
         problem = f"Kubernetes {minor} has no such resource, so that nothing would be encrypted"

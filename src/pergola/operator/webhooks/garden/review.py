@@ -63,10 +63,10 @@ def confirmation_problem(obj: JsonObject) -> str | None:
 
 
 def creation_problem(new: JsonObject, existing: Sequence[JsonObject]) -> str | None:
-    """Return why a Garden cannot be created, valid or not; None if it can.
+    """Return why a Garden cannot be created, regardless of its validity; None if it can.
 
     Args:
-        existing: All Gardens that the cluster has.
+        existing: All Gardens in the cluster.
     """
     if existing:
         return _ONLY_ONE
@@ -80,7 +80,7 @@ class GardenValidation:
     """The handler of the webhook.
 
     Attributes:
-        any_version: Whether unsupported versions of Kubernetes are accepted.
+        any_version: Whether to accept unsupported versions of Kubernetes.
     """
 
     def __init__(self, lookups: Lookups, clock: Clock, *, any_version: bool) -> None:
@@ -133,7 +133,7 @@ class GardenValidation:
         if causes:
             refused = invalid(_KIND, str(garden.metadata.get("name", "")), causes)
             return replace(refused, warnings=warnings)
-        return allowed(because="the Garden breaks no rule", warnings=warnings)
+        return allowed(because="the Garden violates no rule", warnings=warnings)
 
 
 def garden_validation(lookups: Lookups, clock: Clock, *, any_version: bool) -> Webhook:
@@ -143,7 +143,7 @@ def garden_validation(lookups: Lookups, clock: Clock, *, any_version: bool) -> W
 
 
 def _readable(old: JsonObject) -> Garden | None:
-    """Return a stored Garden, or None if it violates the schema: a repair must be possible."""
+    """Return a stored Garden, or None if it violates the schema: repairing it must be possible."""
     try:
         return garden_from(old)
     except Malformed:
@@ -151,7 +151,7 @@ def _readable(old: JsonObject) -> Garden | None:
 
 
 def cause_of(finding: Finding) -> Cause:
-    """Return a finding about the schema, which an API server makes itself if its CRD is ours."""
+    """Return a finding about the schema, as an API server reports it if our CRD is installed."""
     if finding.problem == REQUIRED:
         return required(finding.path)
     return Cause("FieldValueInvalid", f"Invalid value: {finding.problem}", finding.path)

@@ -1,6 +1,6 @@
 """All rules about a Garden, in the order of their findings (spec 21 §7.4).
 
-They assume that the Garden follows its schema, which an API server checks first.
+They assume that the Garden matches its schema, which an API server checks first.
 """
 
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ class Facts(NamedTuple):
 
     Attributes:
         extension_types: The types of Extension that registered extensions serve for a garden.
-        any_version: Whether unsupported versions of Kubernetes are accepted.
+        any_version: Whether to accept unsupported versions of Kubernetes.
     """
 
     extension_types: frozenset[str] = frozenset()
@@ -51,7 +51,7 @@ def check_garden_update(garden: Garden, old: Garden, facts: Facts) -> Iterator[C
 
 
 def _check(garden: Garden, facts: Facts, before: ServiceAccountConfig | None) -> Iterator[Cause]:
-    """Apply all rules, but skip those that depend on the Kubernetes version if it is unreadable."""
+    """Apply all rules, except those that depend on the Kubernetes version if it is unreadable."""
     spec, kubernetes = garden.spec, garden.spec.virtual_cluster.kubernetes
     version = parse_version(kubernetes.version)
     yield from check_operations(garden, version)

@@ -92,7 +92,7 @@ def _module(client: JsonObject) -> JsonObject:
 
 
 def scrape(probe: Probe) -> JsonObject:
-    """Return the ScrapeConfig that has the exporter probe each target."""
+    """Return the ScrapeConfig that makes the exporter probe each target."""
     name = f"blackbox-{probe.name}"
     by_address = replace("__param_target", "$1", "__address__") | _ANYTHING
     by_target = replace("instance", "$1", "__param_target") | _ANYTHING

@@ -209,7 +209,7 @@ def _server(landscape: Landscape) -> JsonObject:
 
 
 def _refresher(landscape: Landscape, kind: str, folder: str, target: JsonObject) -> JsonObject:
-    """Return a sidecar that copies labelled ConfigMaps to files and has the server reload them."""
+    """Return a sidecar that copies labelled ConfigMaps to files and triggers their reload."""
     command = ["python", "-u", "-m", "sidecar"]
     login = [f"--req-{part}-file={_ADMIN_PATH}/{part}" for part in ("username", "password")]
     reload_url = f"http://localhost:{PORT}/api/admin/provisioning/{kind}s/reload"
