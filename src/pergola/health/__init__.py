@@ -1,7 +1,7 @@
 """Health and rollout of objects: one table of rules, pure functions of live objects.
 
-Not for: reading objects or writing results. A problem is a text that says what is wrong; None means
-no problem.
+Not for: reading objects or writing results. A problem is a text that describes what is wrong; None
+means no problem.
 """
 
 from pergola.health.components import (

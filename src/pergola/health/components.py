@@ -1,7 +1,7 @@
-"""Health of components that an installer waits for, besides managed objects (10 appendix A).
+"""Health of components that installers wait for, in addition to managed objects (10 appendix A).
 
-Each check returns why the object is unhealthy, or None. The annotation that skips health checks is
-for managed objects, and has no effect here.
+Each check returns why the object is unhealthy, or None. The annotation that skips health checks
+applies only to managed objects, and is ignored here.
 """
 
 from typing import Final
@@ -63,9 +63,9 @@ def check_managed_seed(obj: JsonObject) -> str | None:
 
 
 def check_garden(obj: JsonObject) -> str | None:
-    """Check that the operator has reconciled the present generation, and reports good health.
+    """Check that the operator has reconciled the current generation and reports good health.
 
-    This is what "ready" means for a Garden (spec 21 §12.5).
+    This is the definition of "ready" for a Garden (spec 21 §12.5).
     """
     return generation_problem(obj) or _reconcile_problem(obj) or conditions_problem(obj, _GARDEN)
 
@@ -74,7 +74,7 @@ def check_seed(obj: JsonObject, gardener: JsonObject) -> str | None:
     """Check that the expected Gardener runs a Seed, and that its components are healthy.
 
     Args:
-        gardener: the identity (`id`, `name`, `version`) that `status.gardener` must be equal to.
+        gardener: the identity (`id`, `name`, `version`) that `status.gardener` must equal.
     """
     return (
         _identity_problem(map_at(obj, "status", "gardener"), gardener)

@@ -1,7 +1,7 @@
 """The health of a control plane: its etcds, and its Deployments (spec 21 §2.3).
 
-An etcd that is down takes everything else with it. So the steps are in the order of causes, and
-only the first one that fails is reported, with all objects that it finds.
+An etcd that is down takes everything else down with it. The checks are therefore in causal order,
+and only the first failing one is reported, with all objects that it finds.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -20,7 +20,7 @@ DEPLOYMENT_MISSING: Final = "DeploymentMissing"
 DEPLOYMENT_UNHEALTHY: Final = "DeploymentUnhealthy"
 
 Problems = Mapping[str, str]
-"""The problem of each object that exists, by its name; empty for healthy ones."""
+"""The problem of each existing object, by name; empty for healthy ones."""
 
 
 def check_control_plane(
@@ -30,7 +30,7 @@ def check_control_plane(
     required_etcds: Collection[str],
     required_deployments: Collection[str],
 ) -> CareFailure | None:
-    """Return what is wrong with a control plane, or None."""
+    """Return the problem of a control plane, or None."""
     return next(_failures(etcds, deployments, required_etcds, required_deployments), None)
 
 
@@ -45,7 +45,7 @@ def etcd_problem(obj: JsonObject) -> str:
 
 
 def deployment_problem(obj: JsonObject) -> str:
-    """Return why a Deployment is unhealthy, in the words that clients match; empty if it is not."""
+    """Return why a Deployment is unhealthy, in the wording that clients match, or nothing."""
     observed, generation = number(obj, "status", "observedGeneration"), generation_of(obj)
     if observed < generation:
         return f"observed generation outdated ({observed}/{generation})"

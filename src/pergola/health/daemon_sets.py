@@ -1,4 +1,4 @@
-"""DaemonSets: one pod on each node, some of which an update may remove (spec 10 §8.3, §9)."""
+"""DaemonSets: one pod per node, some of which an update may remove (spec 10 §8.3, §9)."""
 
 from collections.abc import Collection, Iterable
 

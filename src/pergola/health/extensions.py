@@ -20,7 +20,7 @@ class ExtensionFailure(NamedTuple):
 
 
 def check_extension(obj: JsonObject) -> ExtensionFailure | None:
-    """Return the problem of the last operation on an object, or that a newer one was requested."""
+    """Return the problem of the last operation on an object, or of a newer request."""
     failed = _last_error(obj)
     if failed is not None:
         return failed
@@ -66,7 +66,7 @@ def _operation_problem(obj: JsonObject) -> str | None:
 
 
 def _timestamp_problem(obj: JsonObject) -> str | None:
-    """Compare to the second: the annotation has nanoseconds, the operation only seconds."""
+    """Compare with second precision: the annotation has nanoseconds, the operation only seconds."""
     annotations = annotations_of(obj)
     if TIMESTAMP not in annotations:
         return None

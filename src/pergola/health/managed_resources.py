@@ -1,6 +1,6 @@
-"""Verdicts about a ManagedResource, for components that depend on its objects (spec 10 §7).
+"""Verdicts on a ManagedResource, for components that depend on its objects (spec 10 §7).
 
-They combine the single checks (applied, healthy, not progressing) of
+They combine the individual checks (applied, healthy, not progressing) of
 `pergola.api.managed_resource_status`.
 """
 
@@ -33,7 +33,7 @@ class CareFailure(NamedTuple):
 
 
 def check_ready(resource: JsonObject) -> str | None:
-    """Return why the current content does not count as applied and healthy, or None."""
+    """Return why the current content does not count as applied and healthy, or None if it does."""
     return applied_problem(resource) or healthy_problem(resource)
 
 
@@ -48,7 +48,7 @@ def care(
     """Return how a ManagedResource impairs the health of the Shoot, Seed or Garden, or None.
 
     Args:
-        progressing_threshold: the time that a rollout may take; None reports any rollout.
+        progressing_threshold: the maximum duration of a rollout; None reports any rollout.
     """
     outdated = _outdated(resource)
     if outdated is not None:

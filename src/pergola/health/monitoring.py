@@ -17,7 +17,7 @@ def monitoring_progressing(obj: JsonObject) -> str | None:
 
 
 def _current_problem(obj: JsonObject, kind: str) -> str | None:
-    """Return whether a condition is outdated: each has an observed generation, not the status."""
+    """Return why a condition is outdated, or None: each has its own observed generation."""
     found = condition(obj, kind)
     observed, generation = number(found or {}, "observedGeneration"), generation_of(obj)
     if found is not None and observed < generation:

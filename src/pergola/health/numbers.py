@@ -1,4 +1,4 @@
-"""Numbers in live objects; missing or invalid ones count as a default."""
+"""Numbers in live objects; missing or invalid values are replaced with a default."""
 
 from pergola.api.objects import JsonObject, generation_of, map_at
 
@@ -11,7 +11,7 @@ def number(obj: JsonObject, *path: str, default: int = 0) -> int:
 
 
 def generation_problem(obj: JsonObject) -> str | None:
-    """Return a text if the object's controller has not observed its current generation, or None."""
+    """Return a problem if the controller has not observed the current generation, or None."""
     observed, generation = number(obj, "status", "observedGeneration"), generation_of(obj)
     if observed >= generation:
         return None

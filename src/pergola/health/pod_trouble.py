@@ -1,4 +1,4 @@
-"""Why a pod is not ready, from its status alone: what blocks it first, in one sentence."""
+"""Why a pod is not ready, from its status alone: the first obstacle, in one sentence."""
 
 from collections.abc import Iterator
 from enum import Enum, auto
@@ -9,15 +9,15 @@ from pergola.health.conditions import condition, describe
 
 
 class Cause(Enum):
-    """A kind of trouble, which decides the remedy."""
+    """A kind of problem, which determines the remedy."""
 
     UNSCHEDULABLE = auto()
     IMAGE = auto()
     """An image cannot be pulled."""
     CONFIG = auto()
-    """A container cannot be created, mostly for lack of an object that it refers to."""
+    """A container cannot be created, usually because an object that it refers to is missing."""
     MEMORY = auto()
-    """A container was killed because it used more memory than it may."""
+    """A container was killed because it exceeded its memory limit."""
     CRASH = auto()
     NOT_READY = auto()
     """A container runs, but its probes fail, or it has not finished starting."""
@@ -25,18 +25,18 @@ class Cause(Enum):
     """Volumes, the network or images are being prepared."""
     TERMINATING = auto()
     FAILED = auto()
-    """The pod has ended, such as by eviction."""
+    """The pod has ended, for example because of an eviction."""
     GATE = auto()
     """Only a readiness gate is missing."""
 
 
 class Trouble(NamedTuple):
-    """The trouble of a pod.
+    """The problem of a pod.
 
     Attributes:
-        container: The container that is in trouble; empty if it is the pod.
+        container: The failing container; empty if the pod itself is failing.
         has_log: Whether the container has run.
-        has_previous: Whether it has run before, so that the log of that run says more.
+        has_previous: Whether it has run before, so that the previous run's log is more informative.
     """
 
     cause: Cause
@@ -56,7 +56,7 @@ _OUT_OF_MEMORY: Final = "OOMKilled"
 
 
 def pod_trouble(pod: JsonObject) -> Trouble | None:
-    """Return what keeps a pod from being ready, or None if it is ready or has completed."""
+    """Return what prevents a pod from being ready, or None if it is ready or has completed."""
     status = map_at(pod, "status")
     if status.get("phase") == "Succeeded":
         return None
@@ -83,7 +83,7 @@ def _troubles(pod: JsonObject, status: JsonObject) -> Iterator[Trouble]:
 
 
 def _by_gravity(troubles: Iterator[Trouble]) -> list[Trouble]:
-    """Return containers that cannot run before those that only are not ready yet."""
+    """Return containers that cannot run before those that are merely not ready yet."""
     return sorted(troubles, key=lambda it: it.cause in (Cause.NOT_READY, Cause.CREATING))
 
 

@@ -1,7 +1,7 @@
 """Counting a Deployment's pods: while an old one runs, the rollout is in progress.
 
-Spec 10 §9, with the exceptions of B17: pods that belong to another controller, have ended, or
-should be gone long ago are not counted.
+Follows spec 10 §9, with the exceptions of B17: pods that belong to another controller, have ended,
+or should have been gone long ago are not counted.
 """
 
 from collections.abc import Iterable, Iterator
@@ -25,7 +25,7 @@ from pergola.health.times import read_time
 from pergola.health.workloads import deployment_progressing, deployment_unhealthy, replicas
 from pergola.kube.selectors import SelectorError, is_empty, matches
 
-# The default time for which pods stay on an unreachable node.
+# The default time that pods stay on an unreachable node.
 STALE_AFTER: Final = timedelta(minutes=5)
 
 _DEPLOYMENT: Final = GroupKind("apps", "Deployment")
@@ -41,12 +41,12 @@ def needs_pod_count(gvk: GroupVersionKind) -> bool:
 def pods_problem(
     deployment: JsonObject, pods: Iterable[JsonObject], *, now: datetime | None = None
 ) -> str | None:
-    """Return a text if a Deployment has more or fewer pods than desired, or None.
+    """Return a problem if a Deployment has more or fewer pods than desired, or None.
 
     Args:
         pods: the pods of its namespace, or of all namespaces, with metadata (namespace, labels,
-            ownerReferences, deletionTimestamp) and, of the status, phase, reason and conditions;
-            with metadata only, pods that have ended count as well.
+            ownerReferences, deletionTimestamp) and the phase, reason and conditions of the status;
+            with metadata only, ended pods count as well.
         now: the current time; without it, terminating pods count forever.
     """
     return None if is_skipped(deployment) else _count_problem(deployment, pods, now)
@@ -55,7 +55,7 @@ def pods_problem(
 def check_deployment_updated(
     deployment: JsonObject, pods: Iterable[JsonObject], *, now: datetime | None = None
 ) -> str | None:
-    """Return why the update of a Deployment is not complete yet (spec 10 appendix A).
+    """Return why the update of a Deployment is incomplete, or None (spec 10 appendix A).
 
     The annotation that skips health checks is ignored. See `pods_problem` for the arguments.
     """
@@ -85,7 +85,7 @@ def pods_of(
 
 
 def is_relevant(pod: JsonObject) -> bool:
-    """Return whether a pod still counts; one that failed, finished or was evicted does not."""
+    """Return whether a pod still counts; failed, finished and evicted ones do not."""
     status = map_at(pod, "status")
     if status.get("phase") in ("Succeeded", "Failed"):
         return False
@@ -111,9 +111,9 @@ def _count_problem(
 def _is_foreign(deployment: JsonObject, pod: JsonObject) -> bool:
     """Return whether the pod certainly does not belong to a ReplicaSet of the Deployment.
 
-    ReplicaSets are not read: the name of one that a Deployment created consists of the Deployment's
-    name and the hash in the labels of its pods. Others may have been adopted, so their pods count,
-    and so do orphans.
+    ReplicaSets are not read: if a Deployment created one, its name consists of the Deployment's
+    name and the hash in the labels of its pods. Other ReplicaSets may have been adopted, so their
+    pods count, as do orphans.
     """
     owner = next((o for o in owner_references_of(pod) if o.get("controller") is True), None)
     if owner is None:
@@ -125,7 +125,7 @@ def _is_foreign(deployment: JsonObject, pod: JsonObject) -> bool:
 
 
 def _is_stale(pod: JsonObject, now: datetime | None) -> bool:
-    """Return whether its grace period ended long ago: its node is lost, or a finalizer holds it."""
+    """Return whether its grace period ended long ago: the node is lost, or a finalizer blocks."""
     due = read_time(deletion_timestamp_of(pod))
     return now is not None and due is not None and now - due > STALE_AFTER
 

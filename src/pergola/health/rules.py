@@ -46,7 +46,7 @@ def check(obj: JsonObject) -> str | None:
 def progressing(obj: JsonObject) -> str | None:
     """Return why an object is still being rolled out, or None.
 
-    A Deployment without a problem here needs its pods counted too: see `pods_problem`.
+    A Deployment without a problem here also needs its pods counted: see `pods_problem`.
     """
     rule = _RULES.get(GroupVersionKind.of(obj).group_kind)
     if rule is None or rule.progressing is None or is_skipped(obj):

@@ -1,7 +1,7 @@
-"""Conditions that fail: at once, or after a time for which they are `Progressing` (spec 21 §2.2).
+"""Failing conditions: at once, or after being `Progressing` for a time (spec 21 §2.2).
 
-A threshold keeps short disruptions, such as a rollout, from being reported as failures. Its period
-begins when the condition becomes `Progressing`, whatever the message says meanwhile.
+A threshold prevents short disruptions, such as a rollout, from being reported as failures. It is
+measured from the moment when the condition becomes `Progressing`, even if the message changes.
 """
 
 from datetime import datetime, timedelta
@@ -22,11 +22,11 @@ def failing_status(
     """Return the status of a condition whose check fails.
 
     Args:
-        previous: the condition as it is stored.
+        previous: the stored condition.
         reason: why the check fails now.
-        threshold: the time for which the condition may be `Progressing`; None for no time at all.
-        last_operation: `status.lastOperation` of the object; disruptions are expected for a while
-            after it has succeeded.
+        threshold: how long the condition may be `Progressing`; None for no time at all.
+        last_operation: `status.lastOperation` of the object; disruptions are expected for some time
+            after it succeeded.
     """
     if threshold is None:
         return FALSE

@@ -10,10 +10,10 @@ _RFC3339: Final = re.compile(f"{_DATE}T{_TIME}", re.ASCII)
 
 
 def read_time(value: object) -> datetime | None:
-    """Parse an RFC 3339 time, aware and cut to microseconds; return None for anything else."""
+    """Parse an RFC 3339 time, aware and in whole microseconds; return None otherwise."""
     if not isinstance(value, str) or _RFC3339.fullmatch(value) is None:
         return None
     try:
         return datetime.fromisoformat(value)
-    except ValueError:  # the right shape, but no such day or hour
+    except ValueError:  # the right format, but no such day or hour
         return None

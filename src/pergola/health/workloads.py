@@ -52,7 +52,7 @@ def replicas(obj: JsonObject) -> int:
 
 
 def updated_problem(obj: JsonObject) -> str | None:
-    """Return a text if some replicas still run an earlier template, or None."""
+    """Return a problem if some replicas still run an earlier template, or None."""
     updated, desired = number(obj, "status", "updatedReplicas"), replicas(obj)
     return None if updated >= desired else f"{updated} of {desired} replicas are updated"
 

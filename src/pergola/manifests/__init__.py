@@ -4,8 +4,8 @@
 identities and permissions, `services` and `autoscaling` the companions of workloads; `token_access`
 gives pods a token that expires; `labels` names the labels that Gardener's controllers look for.
 
-Nothing here reads a cluster, knows a product or chooses values: callers do. `bundle` ships the
-objects.
+Nothing here reads a cluster, knows a product or chooses values; that is up to callers. `bundle`
+ships the objects.
 """
 
 from pergola.manifests.autoscaling import target_reference, vertical_pod_autoscaler

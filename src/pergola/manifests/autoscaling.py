@@ -17,12 +17,12 @@ def vertical_pod_autoscaler(
     resources: Sequence[str] = (),
     labels: Mapping[str, str] | None = None,
 ) -> JsonObject:
-    """Return an autoscaler that sets the requests of one container, and of no sidecar.
+    """Return an autoscaler that sets the requests of one container and ignores sidecars.
 
     Args:
-        target: the workload, as `target_reference` makes it.
-        least: the least amounts, such as `{"memory": "100Mi"}`.
-        most: the greatest amounts.
+        target: the workload, as returned by `target_reference`.
+        least: the minimum amounts, such as `{"memory": "100Mi"}`.
+        most: the maximum amounts.
         resources: the resources that it controls; CPU and memory if empty.
     """
     policy: JsonObject = {"containerName": container, "controlledValues": "RequestsOnly"}

@@ -11,23 +11,23 @@ PRIVILEGED: Final[JsonObject] = {"privileged": True}
 
 
 def env(**variables: JsonValue) -> list[JsonObject]:
-    """Return environment variables: text as a value, a map as a source, None as no variable."""
+    """Return environment variables: text becomes a value, a map a source, None no variable."""
     return [_variable(name, value) for name, value in variables.items() if value is not None]
 
 
 def from_pod(path: str) -> JsonObject:
-    """Return the source of a variable that holds a field of the pod."""
+    """Return the source of a variable with the value of a field of the pod."""
     return {"fieldRef": {"fieldPath": path}}
 
 
 def from_config_map(name: str, key: str, *, optional: bool = False) -> JsonObject:
-    """Return the source of a variable that holds a key of a ConfigMap."""
+    """Return the source of a variable with the value of a ConfigMap key."""
     reference: JsonObject = {"name": name, "key": key}
     return {"configMapKeyRef": reference | ({"optional": True} if optional else {})}
 
 
 def flag(value: bool) -> str:
-    """Return a boolean as environment variables and settings spell it."""
+    """Return a boolean in the spelling of environment variables and settings."""
     return "true" if value else "false"
 
 
@@ -65,7 +65,7 @@ def requests(**amounts: JsonValue) -> JsonObject:
 
 
 def restricted(*, read_only_root: bool = True) -> JsonObject:
-    """Return the security context of a container that needs nothing of its node."""
+    """Return the security context of a container that needs no access to its node."""
     context: JsonObject = {
         "allowPrivilegeEscalation": False,
         "capabilities": {"drop": ["ALL"]},
@@ -74,11 +74,11 @@ def restricted(*, read_only_root: bool = True) -> JsonObject:
 
 
 def capable(*capabilities: str, escalates: bool = False) -> JsonObject:
-    """Return the security context of root on the node, with these capabilities only.
+    """Return the security context of root on the node, restricted to these capabilities.
 
     Args:
-        escalates: whether escalation stays allowed. Kubernetes refuses to deny it to a container
-            with CAP_SYS_ADMIN.
+        escalates: whether escalation stays allowed. Kubernetes does not allow denying it to a
+            container with CAP_SYS_ADMIN.
     """
     added: JsonObject = {"add": list(capabilities)} if capabilities else {}
     context: JsonObject = {

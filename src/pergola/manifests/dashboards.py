@@ -1,4 +1,4 @@
-"""Dashboards for Plutono, which reads the format of Grafana 7."""
+"""Dashboards for Plutono, in the format of Grafana 7."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -17,9 +17,9 @@ class Panel(NamedTuple):
     """A graph of a dashboard.
 
     Attributes:
-        query: In PromQL.
+        query: The PromQL expression.
         legend: The name of a line, with labels such as `{{pod}}`.
-        unit: Of the left axis, as Plutono names it, e.g. `bytes`.
+        unit: The unit of the left axis, in Plutono's notation, e.g. `bytes`.
     """
 
     title: str
@@ -29,7 +29,7 @@ class Panel(NamedTuple):
 
 
 def dashboard(uid: str, title: str, tags: Sequence[str], panels: Sequence[Panel]) -> str:
-    """Return a dashboard of the last hour as JSON, with two graphs in a row."""
+    """Return a dashboard of the last hour as JSON, with two graphs per row."""
     content: JsonObject = {
         "uid": uid,
         "title": title,

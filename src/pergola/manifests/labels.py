@@ -1,9 +1,9 @@
-"""Labels by which Gardener's controllers and network policies select pods."""
+"""Labels with which Gardener's controllers and network policies select pods."""
 
 from typing import Final
 
 CRITICAL_COMPONENT: Final = {"node.gardener.cloud/critical-component": "true"}
-"""On pods without which a node takes no others."""
+"""On pods that a node must run before it accepts others."""
 
 SYSTEM_COMPONENT: Final = {"gardener.cloud/role": "system-component"}
 

@@ -6,7 +6,7 @@ from typing import Final
 from pergola.api.objects import JsonObject
 
 Images = Callable[[str], str]
-"""From a name in the image vector to the reference of an image."""
+"""Maps a name in the image vector to an image reference."""
 
 KUBE_SYSTEM: Final = "kube-system"
 
@@ -21,7 +21,7 @@ def manifest(
     annotations: Mapping[str, str] | None = None,
     **content: object,
 ) -> JsonObject:
-    """Return an object. Without a namespace it is cluster-scoped; empty metadata is left out."""
+    """Return an object, cluster-scoped without a namespace; empty metadata is omitted."""
     metadata: JsonObject = {"name": name}
     if namespace:
         metadata["namespace"] = namespace

@@ -1,4 +1,4 @@
-"""Identities of pods, and what they may do."""
+"""Identities of pods, and their permissions."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -16,7 +16,7 @@ READ: Final = ("get", "list", "watch")
 def service_account(
     name: str, namespace: str, labels: Mapping[str, str] | None = None
 ) -> JsonObject:
-    """Return an identity whose token no pod gets without asking for it."""
+    """Return an identity whose token pods get only on request."""
     return manifest(
         "v1",
         "ServiceAccount",
@@ -45,7 +45,7 @@ def group(name: str) -> JsonObject:
 def rule(
     group: str, resources: Sequence[str], verbs: Sequence[str], names: Sequence[str] = ()
 ) -> JsonObject:
-    """Return a rule for resources of one API group, or only for objects of these names."""
+    """Return a rule for resources of one API group, optionally only for objects of these names."""
     found: JsonObject = {
         "apiGroups": [group],
         "resources": list(resources),
@@ -61,7 +61,7 @@ def role(
     *subjects: JsonObject,
     labels: Mapping[str, str] | None = None,
 ) -> list[JsonObject]:
-    """Return a Role and its RoleBinding, of the same name."""
+    """Return a Role and its RoleBinding, with the same name."""
     return _role("Role", name, namespace, rules, subjects, labels)
 
 
@@ -71,7 +71,7 @@ def cluster_role(
     *subjects: JsonObject,
     labels: Mapping[str, str] | None = None,
 ) -> list[JsonObject]:
-    """Return a ClusterRole and its ClusterRoleBinding, of the same name."""
+    """Return a ClusterRole and its ClusterRoleBinding, with the same name."""
     return _role("ClusterRole", name, "", rules, subjects, labels)
 
 

@@ -22,8 +22,8 @@ def service(
     """Return a Service.
 
     Args:
-        pods: labels of the pods behind it.
-        spec: the rest of its spec, such as `**HEADLESS`.
+        pods: labels of the pods behind the Service.
+        spec: additional fields of its spec, such as `**HEADLESS`.
     """
     return manifest(
         "v1",
@@ -39,7 +39,7 @@ def service(
 def service_port(
     name: str, number: int, target: str | int | None = None, protocol: str = "TCP"
 ) -> JsonObject:
-    """Return a port; its target is a port of the pods, by default that of the same number."""
+    """Return a port whose target is a port of the pods, by default with the same number."""
     return {
         "name": name,
         "port": number,

@@ -1,4 +1,4 @@
-"""Volumes of pods, and where containers mount them."""
+"""Volumes of pods, and their mounts in containers."""
 
 from collections.abc import Mapping
 
@@ -16,7 +16,7 @@ def empty_dir(name: str, **options: JsonValue) -> JsonObject:
 
 
 def host_path(name: str, path: str, kind: str = "") -> JsonObject:
-    """Return a volume of the node; `kind` is a type such as `DirectoryOrCreate`."""
+    """Return a volume on the node; `kind` is a type such as `DirectoryOrCreate`."""
     source: JsonObject = {"path": path, **({"type": kind} if kind else {})}
     return {"name": name, "hostPath": source}
 
@@ -36,8 +36,8 @@ def secret_files(secret: str, files: Mapping[str, str], *, optional: bool = Fals
     """Return the source of a projected volume with keys of a Secret.
 
     Args:
-        files: from each key to its path.
-        optional: whether pods start before the Secret exists.
+        files: maps each key to its path.
+        optional: whether pods may start before the Secret exists.
     """
     items = [{"key": key, "path": path} for key, path in files.items()]
     source: JsonObject = {"name": secret, "items": items}

@@ -11,13 +11,13 @@ LINUX: Final = {"kubernetes.io/os": "linux"}
 """A node selector."""
 
 TOLERATE_EVERYTHING: Final[Sequence[JsonObject]] = ({"operator": "Exists"},)
-"""For pods without which no node becomes ready."""
+"""For pods that a node needs to become ready."""
 
 ON_EVERY_NODE: Final = "system-node-critical"
 """The priority class of such pods."""
 
 SYSTEM_PRIORITY: Final = "system-cluster-critical"
-"""A priority class that every cluster has; pods of a class that is missing are never created."""
+"""A priority class that exists in every cluster; pods of a missing class are never created."""
 
 _HOST: Final = "kubernetes.io/hostname"
 
@@ -34,14 +34,14 @@ def non_root(user: int, *, fs_group: bool = False) -> JsonObject:
 
 
 def spread(labels: Mapping[str, str]) -> JsonObject:
-    """Return an affinity that prefers different nodes for pods of the same labels."""
+    """Return an affinity that prefers different nodes for pods with the same labels."""
     term = {"labelSelector": selector(labels), "topologyKey": _HOST}
     preferred = [{"weight": 100, "podAffinityTerm": term}]
     return {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}
 
 
 def at_most_one_per_node(labels: Mapping[str, str]) -> JsonObject:
-    """Return an affinity that never puts two pods of the same labels on one node."""
+    """Return an affinity that never puts two pods with the same labels on one node."""
     term: JsonObject = {"labelSelector": selector(labels), "topologyKey": _HOST}
     return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
 
@@ -54,10 +54,10 @@ def disruption_budget(
     *,
     available: int | None = None,
 ) -> JsonObject:
-    """Return a budget that allows one eviction at a time; pods that are not ready may always go.
+    """Return a budget that allows one eviction at a time, and any of unready pods.
 
     Args:
-        pods: labels of the pods; also those of the budget, unless it has its own.
+        pods: labels of the pods; also used for the budget, unless it has its own.
         available: the number of pods that must remain, instead of all but one.
     """
     limit = {"maxUnavailable": 1} if available is None else {"minAvailable": available}

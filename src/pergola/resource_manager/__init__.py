@@ -1,4 +1,4 @@
-"""The resource manager: objects in a cluster, kept exactly as ManagedResources describe them.
+"""The resource manager: keeps the objects in a cluster exactly as ManagedResources describe them.
 
-Not for: serving webhooks' protocol, or anything about clusters other than source and target.
+Not for: the webhook protocol, or clusters other than source and target.
 """

@@ -37,11 +37,11 @@ log = get_logger("resource-manager")
 
 
 def run(path: Path, extra_target_namespaces: Sequence[str] = ()) -> None:
-    """Run the process until it is asked to end.
+    """Run the process until it is told to stop.
 
     Raises:
         StartError: it cannot start.
-        Exception: it cannot go on.
+        Exception: it cannot continue.
     """
     config, warnings = read_configuration(path)
     configure(config.log_level, config.log_format)
@@ -55,7 +55,7 @@ def run(path: Path, extra_target_namespaces: Sequence[str] = ()) -> None:
 
 
 async def serve(config: ResourceManagerConfiguration, chosen: Options) -> None:
-    """Serve endpoints and webhooks and, as the leader, run the controllers; until cancelled."""
+    """Serve endpoints and webhooks and, as the leader, run the controllers, until cancelled."""
     metrics = Metrics()
     async with AsyncExitStack() as stack:
         clusters = await connect(config, chosen.target_namespaces, stack, metrics)
@@ -113,7 +113,7 @@ def _probes(app: Application, manager: ResourceManager) -> Probes:
 async def _webhooks(
     config: ResourceManagerConfiguration, clusters: Clusters, metrics: Metrics
 ) -> WebhookServing:
-    """Return the webhooks; some depend on what the target serves."""
+    """Return the webhooks; some depend on the kinds that the target serves."""
     settings = config.webhooks.high_availability_config
     if not settings.enabled:
         return WebhookServing(config, clusters, metrics)

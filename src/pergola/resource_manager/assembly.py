@@ -1,6 +1,6 @@
 """The controllers that a configuration enables, and their settings.
 
-The controllers of ManagedResources run always; `pergola.resource_manager.manager` has them.
+The controllers of ManagedResources always run; they are in `pergola.resource_manager.manager`.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,7 +26,7 @@ class Clusters:
 
     Attributes:
         target_namespaces: the watched namespaces of the target; all if empty.
-        target_ca: the certificates by which the target's API server is known, PEM.
+        target_ca: the certificates that identify the target's API server, PEM.
     """
 
     source: Client
@@ -42,7 +42,7 @@ class Clusters:
 def optional_controllers(
     config: ResourceManagerConfiguration, clusters: Clusters, metrics: Metrics
 ) -> Iterator[Unit]:
-    """Yield the controllers that a configuration switches on."""
+    """Yield the controllers that a configuration enables."""
     source, target, controllers = clusters.source, clusters.target, config.controllers
     if controllers.token_requestor.enabled:
         yield tokens.token_requestor(
@@ -108,7 +108,7 @@ def network_policy_settings(
     """Return the settings of the network policy controller.
 
     Args:
-        namespaces: of the target, in which it works; in all if empty.
+        namespaces: the watched namespaces of the target; all if empty.
     """
     wanted = config.controllers.network_policy
     ingress = wanted.ingress_controller_selector

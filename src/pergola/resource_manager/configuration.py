@@ -1,4 +1,4 @@
-"""The configuration of the resource manager's process: from a file to what its parts need.
+"""The configuration of the resource manager's process: from a file to settings of its parts.
 
 The file's schema is `pergola.api.resource_manager_config`.
 """
@@ -30,16 +30,16 @@ TARGET_VARIABLE: Final = "TARGET_KUBECONFIG"
 def read_configuration(
     path: Path, environ: Mapping[str, str] = os.environ, *, offline: bool = False
 ) -> tuple[ResourceManagerConfiguration, list[str]]:
-    """Return the configuration that applies, and warnings about settings without effect.
+    """Return the effective configuration, and warnings about settings without effect.
 
-    Kubeconfigs that the environment names replace those of the file.
+    Kubeconfigs named by the environment replace those of the file.
 
     Args:
-        offline: do not check what only a running process needs.
+        offline: skip checks that matter only to a running process.
 
     Raises:
-        StartError: the file cannot be read, is not valid YAML, or breaks rules; it names all of
-            them.
+        StartError: the file cannot be read, is not valid YAML, or violates rules, all of which are
+            listed.
     """
     value = read_file(path)
     try:
@@ -59,7 +59,7 @@ def read_configuration(
 
 
 def overrides(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Return the variables that replace a kubeconfig of the file, with their values."""
+    """Return the variables that override a kubeconfig of the file, with their values."""
     variables = (SOURCE_VARIABLE, TARGET_VARIABLE)
     return {name: environ[name] for name in variables if environ.get(name)}
 
@@ -67,7 +67,7 @@ def overrides(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
 def options(
     config: ResourceManagerConfiguration, extra_target_namespaces: Sequence[str] = ()
 ) -> Options:
-    """Return what the controllers of ManagedResources need to know."""
+    """Return the options of the controllers of ManagedResources."""
     controllers = config.controllers
     resources = controllers.managed_resources
     target = config.target_client_connection
@@ -104,7 +104,7 @@ def _garbage(config: ResourceManagerConfiguration, namespaces: tuple[str, ...]) 
 
 
 def process_options(config: ResourceManagerConfiguration) -> ProcessOptions:
-    """Return how the process runs."""
+    """Return the options of the process."""
     server = config.server
     return options_of(
         server.health_probes,

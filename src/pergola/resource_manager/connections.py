@@ -15,7 +15,7 @@ async def connect(
     stack: AsyncExitStack,
     metrics: Metrics,
 ) -> Clusters:
-    """Return clients of the clusters; without a connection of its own the target is the source.
+    """Return clients for the clusters; the target is the source unless it has its own connection.
 
     Args:
         target_namespaces: the watched namespaces of the target; all if empty.
@@ -38,7 +38,7 @@ async def connect(
 
 
 def cluster_config(connection: ClientConnection) -> ClusterConfig:
-    """Return the cluster of a connection: its kubeconfig's, or the one that the process runs in."""
+    """Return the cluster of a connection: its kubeconfig's, or that of the process."""
     if connection.kubeconfig:
         return load(connection.kubeconfig, restricted=True)
     return in_cluster()

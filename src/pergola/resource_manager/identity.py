@@ -24,8 +24,8 @@ async def cluster_identity(client: Client, configured: str) -> str:
         configured: `controllers.clusterID`: a plain id, `<cluster>`, `<default>` or empty.
 
     Raises:
-        IdentityError: `<cluster>` is configured and ConfigMap kube-system/cluster-identity does
-            not give one, or the id has a `:` in it.
+        IdentityError: `<cluster>` is configured but ConfigMap kube-system/cluster-identity does not
+            contain an id, or the id contains a `:`.
         KubeError: the ConfigMap could not be read.
     """
     identity = configured

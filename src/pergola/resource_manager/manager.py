@@ -39,11 +39,11 @@ class Options:
     """Options of an instance and its controllers.
 
     Attributes:
-        resource_class: the class of ManagedResources that are this instance's.
+        resource_class: the class of ManagedResources that this instance handles.
         cluster_id: of the source, unless it is read from there.
-        source_namespaces: only ManagedResources of these; of all if empty.
-        target_namespaces: namespaced objects are watched only there; everywhere if empty.
-        garbage: None if nothing is collected.
+        source_namespaces: the namespaces of the ManagedResources to handle; all if empty.
+        target_namespaces: the namespaces to watch namespaced objects in; all if empty.
+        garbage: None to collect nothing.
     """
 
     resource_class: str = DEFAULT_CLASS
@@ -62,13 +62,13 @@ class ResourceManager:
     Args:
         source: the cluster of the ManagedResources.
         target: the cluster of the described objects; may be the same client.
-        shard: of this process; None if the leader works on all ManagedResources.
-        leader: clients of both clusters that write only while this process leads; by default the
-            same ones.
+        shard: the shard of this process; None if the leader works on all ManagedResources.
+        leader: clients for both clusters that write only while this process leads; `source` and
+            `target` by default.
 
     Attributes:
-        source: what every replica knows of the source.
-        running: what runs now; nothing before `sharing` or `leading` was called.
+        source: the state of the source that every replica knows.
+        running: the running parts; empty before `sharing` or `leading` is called.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class ResourceManager:
         self.running: list[Part] = []
 
     def sharing(self, cluster_id: str) -> Sequence[Part]:
-        """Make what works on ManagedResources; the source must be known completely.
+        """Create the parts that work on ManagedResources; the source must be fully known.
 
         Args:
             cluster_id: as determined by `pergola.resource_manager.identity`.
@@ -141,7 +141,7 @@ class ResourceManager:
         return parts
 
     def leading(self) -> Sequence[Part]:
-        """Make what only the leader runs, whether or not it is a shard."""
+        """Create the parts that only the leader runs, whether or not it is a shard."""
         options, metrics, clock = self._options, self._metrics, self._clock
         parts: list[Part] = [self._secret_unit()]
         if options.garbage is not None:
@@ -163,7 +163,7 @@ class ResourceManager:
         )
 
     def _secret_unit(self) -> Unit:
-        """Return the controller of Secrets; that of shards watches all ManagedResources itself."""
+        """Return the controller of Secrets; with shards, it watches all ManagedResources itself."""
         options = self._options
         if self._shard is None:
             return secret_unit(self.source, self._secrets, options.secret, self._metrics)
@@ -179,7 +179,7 @@ class ResourceManager:
         )
 
     async def control(self, cluster_id: str) -> None:
-        """Run the controllers until cancelled; only the leader may."""
+        """Run the controllers until cancelled; only the leader may call this."""
         await self.source.synced()
         async with TaskGroup() as group:
             for part in (*self.sharing(cluster_id), *self.leading()):
@@ -193,5 +193,5 @@ class ResourceManager:
 
     @property
     def is_idle(self) -> bool:
-        """Whether no controller has anything to do now, and no run waits for its record."""
+        """Whether no controller has work to do, and no run waits to be recorded."""
         return not self._completions and all(part.is_idle for part in self.running)

@@ -16,7 +16,7 @@ def garden_webhooks(config: JsonObject, bundle: bytes) -> list[JsonObject]:
 
     Args:
         config: The configuration file; only enabled webhooks are registered.
-        bundle: The certificates that the API server has to trust, PEM.
+        bundle: The certificates that the API server must trust, PEM.
 
     Raises:
         ConfigurationInvalid: The configuration is not valid.

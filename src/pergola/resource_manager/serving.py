@@ -1,4 +1,4 @@
-"""The resource manager's webhooks: which are served, and how they are registered."""
+"""Serving and registration of the resource manager's webhooks."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -50,10 +50,10 @@ class WebhookServing(WebhookServer):
     """The webhooks of one process.
 
     Args:
-        version: of the target's Kubernetes, which selects some rules; None if unknown.
+        version: the target's Kubernetes version, which selects some rules; None if unknown.
         hvpa: whether the target serves Hvpas.
-        at: where a worker serves, with the certificate of the process that started it; None for
-            that process itself.
+        at: where a worker serves, with the certificate of its parent process; None for the parent
+            itself.
     """
 
     def __init__(
@@ -87,14 +87,14 @@ class WebhookServing(WebhookServer):
             self.units.append(Unit(caches=self._lookups.caches, tasks=[recorder.run]))
 
     def leading(self) -> list[Unit]:
-        """Return what the leader runs: renewal, registration, and high availability."""
+        """Return the units that the leader runs: renewal, registration, and high availability."""
         return [*super().leading(), *self._retrigger()]
 
     def configurations(self, bundle: bytes) -> list[JsonObject]:
         """Return the webhook configurations.
 
         Args:
-            bundle: the certificates that the API server has to trust, PEM.
+            bundle: the certificates that the API server must trust, PEM.
         """
         return render(self.installation, self._registrations, self._address(), bundle)
 
@@ -102,7 +102,7 @@ class WebhookServing(WebhookServer):
         config = self._config
         if not config.webhooks.high_availability_config.enabled:
             return []
-        # Another registration than our own may also select objects that are not managed.
+        # A registration other than our own may also select objects that are not managed.
         own = config.server.webhooks.self_signed.enabled
         unit = high_availability_retrigger(
             self._target,
@@ -137,7 +137,7 @@ class WebhookServing(WebhookServer):
 def installation_of(config: ResourceManagerConfiguration) -> Installation:
     """Return where a process with this configuration is installed.
 
-    The original's configuration does not say so: a second cluster means that the webhooks are
+    The original's configuration does not say: a second cluster means that the webhooks are
     registered there.
     """
     own = config.server.webhooks.self_signed
@@ -164,7 +164,7 @@ def render(
 
 
 def hosts_of(installation: Installation, url: str = "") -> tuple[str, ...]:
-    """Return the names by which the server is reached (spec 12 §1.4)."""
+    """Return the host names of the server (spec 12 §1.4)."""
     name, namespace = installation.name, installation.namespace
     service = f"{name}.{namespace}"
     names = [name, service, f"{service}.svc", f"{service}.svc.cluster.local", "localhost"]

@@ -1,4 +1,4 @@
-"""The ManagedResources of a shard: what is under way, what arrives, and what is given up."""
+"""The ManagedResources of a shard: those in flight, arriving, and being given up."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeAlias
@@ -23,17 +23,17 @@ NAME: Final = "drain"
 
 
 def untracked(reconcile: Reconcile) -> Reconcile:
-    """Return the reconciler as it is: without shards nothing is given up."""
+    """Return the reconciler unchanged: without shards, nothing is given up."""
     return reconcile
 
 
 def everything(_: str) -> bool:
-    """Accept every origin: without shards all objects are worked on here."""
+    """Accept every origin: without shards, all objects are handled here."""
     return True
 
 
 def origins_here(source: Source, cluster_id: str) -> Callable[[str], bool]:
-    """Return whether the ManagedResource in an origin annotation is one of this shard."""
+    """Return whether the ManagedResource in an origin annotation belongs to this shard."""
 
     def is_here(text: str) -> bool:
         origin = parse_origin(text) if text else None
@@ -45,7 +45,7 @@ def origins_here(source: Source, cluster_id: str) -> Callable[[str], bool]:
 
 
 def arrived(change: Change[SeenResource]) -> bool:
-    """Return whether a ManagedResource may be worked on that was to be given up before."""
+    """Return whether a ManagedResource that was to be given up may be worked on again."""
     old, new = change.old, change.new
     return (
         old is not None
@@ -56,7 +56,7 @@ def arrived(change: Change[SeenResource]) -> bool:
 
 
 def drain_unit(source: Source, share: Share, flights: Flights[Key], metrics: Metrics) -> Unit:
-    """Return the controller that gives up the ManagedResources that move to other shards."""
+    """Return the controller that gives up ManagedResources that move to other shards."""
     return Controller(
         NAME,
         drainer(source.client, MANAGED_RESOURCE, share, flights),

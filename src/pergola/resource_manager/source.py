@@ -1,7 +1,8 @@
 """The source cluster: ManagedResources, and the Secrets that they read.
 
-Secrets are watched by their metadata only and never kept: a landscape has tens of thousands of
-them. That is enough to know at once when a Secret that a ManagedResource names appears or changes.
+Only the metadata of Secrets is watched, and their content is never kept: a landscape has tens of
+thousands of them. That is enough to notice when a Secret that a ManagedResource names appears or
+changes.
 """
 
 import asyncio
@@ -45,7 +46,7 @@ class SeenResource:
     """The cached parts of a ManagedResource: the inputs of triggers, and the rest packed.
 
     Attributes:
-        assignment: whether it is this shard's; always here if there are no shards.
+        assignment: whether it belongs to this shard; always here without shards.
     """
 
     uid: str
@@ -72,9 +73,9 @@ class SeenSecret:
     """The cached parts of a Secret, without its content.
 
     Attributes:
-        version: changes when the content may have changed: the resourceVersion, except that our
-            own finalizer comes and goes without a new version.
-        resource_version: of the Secret as it is now.
+        version: changes when the content may have changed: the resourceVersion, except that adding
+            and removing our own finalizer does not count.
+        resource_version: the current resourceVersion of the Secret.
     """
 
     uid: str
@@ -88,14 +89,14 @@ class Source:
     """The cluster with the ManagedResources and their Secrets.
 
     Args:
-        namespaces: only ManagedResources of these; of all namespaces if empty.
+        namespaces: only ManagedResources in these; in all namespaces if empty.
         share: only the ManagedResources of this shard; all if None.
-        unpacked: whether to keep nothing but the inputs of triggers.
+        unpacked: whether to keep only the inputs of triggers.
 
     Attributes:
         resources: the ManagedResources.
-        secrets: the metadata of their Secrets, and of all others.
-        unit: keeps both up to date.
+        secrets: the metadata of all Secrets.
+        unit: the unit that keeps both up to date.
     """
 
     def __init__(
@@ -129,7 +130,7 @@ class Source:
         self.resources.subscribe(self._index)
 
     async def synced(self) -> None:
-        """Return when all first lists are complete."""
+        """Wait until all first lists are complete."""
         await self.unit.synced()
 
     def resource(self, key: Key) -> SeenResource | None:
@@ -146,12 +147,12 @@ class Source:
         return self.secrets.get(key)
 
     def secret_count(self, namespace: str) -> int:
-        """Return how many Secrets a namespace has."""
+        """Return the number of Secrets in a namespace."""
         cache = self.secrets.reaching(namespace)
         return sum(key.namespace == namespace for key, _ in cache.items()) if cache else 0
 
     def wanted_secrets(self, namespace: str) -> int:
-        """Return how many Secrets of a namespace ManagedResources name."""
+        """Return the number of Secrets in a namespace that ManagedResources name."""
         return self._wanted[namespace]
 
     def readers(self, secret: Key) -> Collection[Key]:
@@ -159,7 +160,7 @@ class Source:
         return self._readers.get(secret, ())
 
     def observe(self, resource: JsonObject) -> None:
-        """Store the result of a write of a ManagedResource."""
+        """Store the result of a write to a ManagedResource."""
         self.resources.observe(resource)
 
     def changing(self, secret: Key) -> asyncio.Lock:
@@ -167,7 +168,7 @@ class Source:
         return self._changing.setdefault(secret, asyncio.Lock())
 
     def observe_secret(self, secret: JsonObject, before: SeenSecret) -> None:
-        """Take in what a write of a Secret returned that changed only metadata.
+        """Store the result of a write to a Secret that changed only metadata.
 
         Args:
             before: the state that was written to, with its resourceVersion as the condition.
@@ -209,7 +210,7 @@ class Source:
 
 
 def keep_resource(obj: JsonObject) -> SeenResource:
-    """Return what the cache keeps of a ManagedResource."""
+    """Return the facts about a ManagedResource that the cache keeps."""
     metadata_of(obj).pop("managedFields", None)
     annotations = annotations_of(obj)
     status = {c.get("type"): c.get("status") for c in maps_at(obj, "status", "conditions")}
@@ -230,7 +231,7 @@ def keep_resource(obj: JsonObject) -> SeenResource:
 
 
 def keep_secret(obj: JsonObject) -> SeenSecret:
-    """Return what the cache keeps of a Secret."""
+    """Return the facts about a Secret that the cache keeps."""
     version = resource_version_of(obj)
     return SeenSecret(
         uid=uid_of(obj),

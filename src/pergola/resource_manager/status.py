@@ -1,8 +1,8 @@
-"""Writing the status of ManagedResources: only what changed, and never over another's change.
+"""Writing the status of ManagedResources: only differences, never over a concurrent change.
 
-Two controllers write conditions of the same object. Each says what to change, not what the result
-is; the writer works that out on the newest state that it knows and writes it with that state's
-resourceVersion. A write that lost a race is worked out again on the winner's state.
+Two controllers write conditions of the same object. Each describes a change rather than a result;
+the writer applies it to the newest known state and writes with that state's resourceVersion. A
+write that lost a race is repeated on the winner's state.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from pergola.kube.errors import Conflict, NotFound
 from pergola.resource_manager.source import Source
 
 Change = Callable[[JsonObject], JsonObject | None]
-"""From a ManagedResource to its new status, or None if the change does not apply to it any more."""
+"""Maps a ManagedResource to its new status, or None if the change no longer applies."""
 
 _ATTEMPTS: Final = 4
 
@@ -26,18 +26,18 @@ class StatusWriter:
         self._source = source
 
     async def write(self, resource: JsonObject, change: Change) -> JsonObject | None:
-        """Change the status, if `change` changes anything.
+        """Change the status, if `change` has an effect.
 
         Args:
-            resource: as the caller knows it; a newer state that is known is taken instead.
+            resource: as the caller knows it; a newer known state takes precedence.
             change: must not change its argument.
 
         Returns:
-            The ManagedResource afterwards, or None if it is gone, was recreated meanwhile, or the
-            change does not apply any more.
+            The ManagedResource afterwards, or None if it was deleted or recreated, or the change no
+            longer applies.
 
         Raises:
-            Conflict: others wrote again and again.
+            Conflict: other clients kept writing concurrently.
         """
         key = Key.of(resource)
         newest = self._newest(key, resource)
@@ -81,9 +81,9 @@ class StatusWriter:
 
 
 def _with_status(resource: JsonObject, status: JsonObject) -> JsonObject:
-    """Return what to write: a replacement costs the API server a fifth less than a patch.
+    """Return the object to write: a replacement costs the API server a fifth less than a patch.
 
-    It takes nothing but the status from it, and keeps the managed fields where there are none.
+    The API server takes only the status from it, and keeps the managed fields if they are absent.
     """
     metadata = {k: v for k, v in metadata_of(resource).items() if k != "managedFields"}
     return {**resource, "metadata": metadata, "status": status}

@@ -1,7 +1,7 @@
-"""A webhook worker of the resource manager: the same webhooks and caches in one more process.
+"""A webhook worker of the resource manager: the same webhooks and caches in another process.
 
-`pergola resource-manager` starts it if `server.webhooks.workers` is more than 1; it has no
-controllers, takes no part in leader election, and serves the certificate of that process.
+`pergola resource-manager` starts it if `server.webhooks.workers` is more than 1. It runs no
+controllers, takes no part in leader election, and serves its parent's certificate.
 """
 
 from collections.abc import AsyncGenerator

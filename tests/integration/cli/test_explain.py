@@ -105,7 +105,7 @@ async def test_an_object_of_the_cluster_is_explained(
     answers = await said(capsys, "pod/web", namespace=namespace, **given)
     mounted = answers["projected-token-mount"]
     assert mounted["outcome"] == "unchanged"  # the API server has mounted one: the pod wants it
-    assert mounted["because"].endswith("has a token already")
+    assert mounted["because"].endswith("already contains a token")
     (change,) = answers["pod-scheduler-name"]["changes"]
     assert (change["path"], change["value"]) == ("/spec/schedulerName", "bin-packing-scheduler")
 

@@ -57,7 +57,7 @@ def test_the_example_does_what_its_readme_says(capsys: pytest.CaptureFixture[str
             "op": "add",
             "path": "/spec/nodeSelector",
             "value": {"worker.gardener.cloud/system-components": "true"},
-            "because": "webhooks.systemComponentsConfig.podNodeSelector has it",
+            "because": "webhooks.systemComponentsConfig.podNodeSelector contains it",
         },
         {
             "op": "add",
@@ -80,9 +80,7 @@ def test_people_read_each_change_with_its_reason(capsys: pytest.CaptureFixture[s
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "Pod kube-system/dns, when it is created"
     assert "  projected-token-mount changes it" in lines
-    assert (
-        "      because ServiceAccount kube-system/dns does not mount its token by itself" in lines
-    )
+    assert "      because ServiceAccount kube-system/dns does not mount its token itself" in lines
     at = lines.index("  seccomp-profile is not asked")
     assert lines[at + 1] == (
         "    the object's labels do not match: !seccompprofile.resources.gardener.cloud/skip"
@@ -115,7 +113,7 @@ def test_labels_of_a_namespace_are_assumed_only_if_no_file_has_them(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     explain(file=manifest(tmp_path, POD))
-    assert "assuming that the labels of namespace shoot fit" in capsys.readouterr().out
+    assert "assuming that the labels of namespace shoot match" in capsys.readouterr().out
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shoot"}}
     explain(file=manifest(tmp_path, POD, namespace))
     out = capsys.readouterr().out

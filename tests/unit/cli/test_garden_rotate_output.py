@@ -13,10 +13,10 @@ from pergola.operator.rotation.requested import Request
 
 
 def test_it_says_what_will_happen_before_it_requests_anything() -> None:
-    requested = Request("rotate-ca-complete", ("old certificates are not accepted any more",))
+    requested = Request("rotate-ca-complete", ("old certificates are no longer accepted",))
     assert announcement("local", requested, ("gone",)).splitlines() == [
         "rotate-ca-complete for Garden local:",
-        "  old certificates are not accepted any more",
+        "  old certificates are no longer accepted",
         "  skipped, and without access afterwards: gone",
     ]
 

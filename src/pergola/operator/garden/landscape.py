@@ -24,8 +24,8 @@ NAMESPACE: Final = "garden"
 """The namespace of all components in the runtime cluster, and of Gardener in the virtual one."""
 
 WebhookConfigurations = Callable[[JsonObject, bytes], Sequence[JsonObject]]
-"""Returns the webhook configurations of the runtime cluster's resource manager, from its configuration
-file and the certificates of its server's authority."""
+"""Returns the webhook configurations of the runtime cluster's resource manager, from its
+configuration file and the certificates of its server's authority."""
 
 SEVERAL: Final = 2
 _SAME_ZONE: Final = Version(1, 34)

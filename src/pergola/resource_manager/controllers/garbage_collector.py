@@ -2,8 +2,8 @@
 
 An object is collected only if it is labelled for that, old enough, was unused in two consecutive
 runs, is still unused in a final check right before its deletion, and has not changed since that
-check (spec 10 B11). Uses are read from annotations and from pod specs, so that a workload whose
-author forgot an annotation keeps what it mounts.
+check (spec 10 B11). Uses are read from annotations and from pod specs, so that a workload without
+the annotation keeps the objects it mounts.
 """
 
 import asyncio
@@ -72,8 +72,8 @@ class Settings:
     """Settings of this controller.
 
     Attributes:
-        sync_period: seconds between two runs; 0 for only one run.
-        minimum_age: younger objects are skipped, because their user may not have been written yet.
+        sync_period: the seconds between two runs; 0 for a single run.
+        minimum_age: skip younger objects, because their user may not have been written yet.
         namespaces: the namespaces to collect in; all if empty.
     """
 
@@ -104,14 +104,14 @@ def garbage_collector_unit(
 
 
 class Use(tuple[str, str, str]):
-    """Something that is used: kind (`configmap` or `secret`), namespace and name."""
+    """The identity of an object in use: kind (`configmap` or `secret`), namespace and name."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An object that may be collected, in the state of the check."""
+    """An object that may be collected, with the state in which it was checked."""
 
     gvk: GroupVersionKind
     key: Key
@@ -121,12 +121,12 @@ class Candidate:
 
 
 class GarbageCollector:
-    """The reconciler; its only key represents the whole target.
+    """The reconciler; its only key stands for the whole target.
 
     Args:
         namespaces: the namespaces to collect in; all if empty.
         minimum_age: younger objects are skipped, because their user may not have been written yet.
-        second_look: seconds until the second check after a run that found new candidates.
+        second_look: the seconds until the second check after a run that found new candidates.
     """
 
     def __init__(
@@ -159,7 +159,7 @@ class GarbageCollector:
         return Again(self._sync_period) if self._sync_period else DONE
 
     async def unused(self) -> list[Candidate]:
-        """Return the objects that are old enough and unused now: the report of a dry run.
+        """Return the objects that are old enough and unused now, as reported by a dry run.
 
         Raises:
             KubeError: a list failed, so the answer is unknown.
@@ -192,7 +192,7 @@ class GarbageCollector:
         return used
 
     async def _collect(self, ripe: list[Candidate]) -> None:
-        """Check once more and delete; the second check sees what was written since the first."""
+        """Check again and delete; the second check sees writes since the first."""
         used = await self._used()
         limit = asyncio.Semaphore(_AT_ONCE)
 
@@ -214,7 +214,7 @@ class GarbageCollector:
                 resource_version=candidate.version,
             )
         except (NotFound, Conflict):
-            return None  # gone or changed since then: the next run checks again
+            return None  # gone or changed in the meantime: the next run checks again
         except KubeError as error:
             return f"{candidate.gvk.kind} {candidate.key}: {error}"
         log.info("object collected", object=f"{candidate.gvk.kind} {candidate.key}")
@@ -232,7 +232,7 @@ class GarbageCollector:
 
 
 def uses(obj: JsonObject) -> Iterable[Use]:
-    """Return what an object uses: by its annotations, and by its pod spec."""
+    """Return the objects that an object uses, from its annotations and its pod spec."""
     namespace = namespace_of(obj)
     found: set[Reference] = annotated_references(annotations_of(obj)) | references(obj)
     for template in _templates(obj):

@@ -10,17 +10,18 @@ from pergola.runtime.controlling.controller import DependencyMissing
 
 
 class HeldSecrets:
-    """Waits until the leader has released the Secrets of a ManagedResource that leaves."""
+    """Waits until the leader has released the Secrets of a ManagedResource under deletion."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
 
     @asynccontextmanager
     async def leaving(self, resource: Key) -> AsyncGenerator[None]:
-        """Check that nothing holds the Secrets but other ManagedResources.
+        """Check that only other ManagedResources still need the Secrets.
 
         Raises:
-            DependencyMissing: the leader has not released one yet; its event triggers the next run.
+            DependencyMissing: the leader has not released one of them yet; its event triggers the
+                next run.
             KubeError: the other ManagedResources cannot be read.
         """
         held = self._held(resource)

@@ -1,12 +1,12 @@
 """Re-evaluation of the high-availability webhook when its inputs change.
 
 The API server calls a webhook when an object is written. When a namespace's annotations, an
-autoscaler or the number of nodes change, the dependent objects are not written (spec 11 §7.2, spec
-12 Beyond 3). This controller calls the same function for each of them; where it would change
-something, an empty patch makes the API server call the webhook.
+autoscaler or the number of nodes change, dependent objects are not written (spec 11 §7.2, spec 12
+Beyond 3). This controller calls the webhook's function for each of them; if it would change an
+object, an empty patch makes the API server call the webhook.
 
 The replica that the API server calls may learn of the change later than this one, so an object that
-is still not as expected after the patch is checked again a few times.
+still differs after the patch is checked again a few times.
 """
 
 from collections import Counter
@@ -75,10 +75,10 @@ class Settings:
     """Settings of this controller.
 
     Attributes:
-        only_managed: Only objects with our label, if the webhook is registered for those only.
-        pauses: Seconds after which objects that a patch did not change are checked again.
-        settling: Seconds after which the deletion of an autoscaler counts. Its workload would lose
-            replicas, although the autoscaler may be about to be replaced.
+        only_managed: Only objects with our label, if the webhook is registered only for those.
+        pauses: The delays in seconds before objects that a patch did not change are checked again.
+        settling: The delay in seconds before the deletion of an autoscaler takes effect. Its
+            workload would lose replicas, although the autoscaler may be about to be replaced.
     """
 
     only_managed: bool = False
@@ -97,7 +97,7 @@ def high_availability_retrigger(
     """Return the controller, for the cluster whose API server calls the webhook.
 
     Args:
-        environment: the webhook's caches, which the webhook runs.
+        environment: the caches of the webhook, which run as part of it.
     """
     reconciler = Retrigger(client, environment, handler, settings)
     controller = Workers(NAME, reconciler.reconcile, workers=1, metrics=metrics, deadline=_DEADLINE)
@@ -155,7 +155,7 @@ class Retrigger:
         ]
 
     async def _look(self, obj: JsonObject, gvk: GroupVersionKind, plural: str) -> bool:
-        """Return whether the object differs from the webhook's result, even after a patch."""
+        """Return whether the object still differs from the webhook's result after a patch."""
         verdict = await self._verdict(obj, gvk, plural)
         if not verdict.edits:
             return False
@@ -164,7 +164,7 @@ class Retrigger:
         except NotFound:
             return False
         except (Forbidden, Invalid) as error:
-            # A retry would not help, and other objects must not wait.
+            # A retry would not help, and must not delay other objects.
             log.error("refused", object=f"{gvk.kind} {Key.of(obj)}", error=str(error))
             return False
         changed = [edit.path for edit in verdict.edits]
@@ -172,7 +172,7 @@ class Retrigger:
         return bool((await self._verdict(patched, gvk, plural)).edits)
 
     async def _verdict(self, obj: JsonObject, gvk: GroupVersionKind, plural: str) -> Verdict:
-        """Return the webhook's verdict; one that refuses the object has no edits."""
+        """Return the webhook's verdict; a refusal has no edits."""
         key = Key.of(obj)
         verdict = await self._handler(
             Request(
@@ -206,7 +206,7 @@ class Retrigger:
 
 
 class _Wakes:
-    """The triggers: which change enqueues which namespaces."""
+    """The triggers: which changes enqueue which namespaces."""
 
     def __init__(
         self, environment: ClusterEnvironment, controller: Workers[Wake], settings: Settings

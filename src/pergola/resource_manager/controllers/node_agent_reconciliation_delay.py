@@ -1,9 +1,9 @@
 """Delays that spread the reconciliations of node agents, as an annotation on Nodes (spec 11 §7.1).
 
 Node i of n, ordered by name, gets the delay min + i·(max - min)/n. When a Node joins or leaves, all
-other delays change slightly. A Node without a usable delay is written at once; the others wait
-until the set of Nodes has not changed for `settling` seconds, up to a limit. A thousand Nodes that
-join within a minute thus cost two thousand writes, not half a million.
+other delays change slightly. Nodes without a usable delay are written at once; the others wait
+until the set of Nodes has been stable for `settling` seconds, up to a limit. A thousand Nodes
+joining within a minute thus cost two thousand writes instead of half a million.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ _ALL: Final = "nodes"
 _AT_ONCE: Final = 16
 _DEADLINE: Final = 180.0
 _MICROSECOND: Final = timedelta(microseconds=1)
-_LONGEST_WAIT: Final = 12  # times the seconds of settling
+_LONGEST_WAIT: Final = 12  # times the settling period
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +51,8 @@ class Settings:
     """Settings of this controller.
 
     Attributes:
-        settling: Seconds without a join or leave before existing delays are rewritten; they wait at
-            most twelve times as long.
+        settling: The seconds without a join or leave before existing delays are rewritten; they
+            wait at most twelve times as long.
     """
 
     min_delay: timedelta = timedelta()
@@ -101,7 +101,7 @@ class SeenNode:
 
 
 def keep_node(node: JsonObject) -> SeenNode:
-    """Return what the cache keeps of a Node."""
+    """Return the facts about a Node that the cache keeps."""
     return SeenNode(
         version=resource_version_of(node),
         secret=labels_of(node).get(SECRET_NAME, ""),
@@ -110,7 +110,7 @@ def keep_node(node: JsonObject) -> SeenNode:
 
 
 def keep_secret(secret: JsonObject) -> bool:
-    """Return what the cache keeps of an operating system config: whether its Nodes take turns."""
+    """Return whether the Nodes of an operating system config take turns."""
     return annotations_of(secret).get(SERIAL) == "true"
 
 
@@ -191,8 +191,8 @@ class NodeAgentReconciliationDelay:
 
 
 def delays(names: Iterable[str], shortest: timedelta, longest: timedelta) -> dict[str, str]:
-    """Return the delay of each Node, as Go writes durations, cut to whole nanoseconds."""
-    # Python orders strings by code point, which is the order of their bytes in UTF-8.
+    """Return the delay of each Node in Go's duration format, truncated to whole nanoseconds."""
+    # Python orders strings by code point, which is also the order of their UTF-8 bytes.
     ordered = sorted(names)
     least, most = _nanoseconds(shortest), _nanoseconds(longest)
     return {

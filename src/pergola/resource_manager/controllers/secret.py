@@ -1,10 +1,11 @@
 """Protection of Secrets from deletion while ManagedResources need them (spec 11 §6).
 
-A Secret that a ManagedResource of this instance's class names gets this instance's finalizer, and
-loses it when none names it any more. No Secret may stay undeletable when this process is gone:
+A Secret named by a ManagedResource of this instance's class gets this instance's finalizer, and
+loses it when no ManagedResource names it any longer. No Secret may stay undeletable after this
+process is removed:
 
-- The finalizer is put on only for the sake of a ManagedResource that has our finalizer itself and
-  is not being deleted, so that the ManagedResource cannot disappear without us.
+- The finalizer is added only for a ManagedResource that has our finalizer itself and is not being
+  deleted, so that the ManagedResource cannot disappear without us.
 - The ManagedResource controller removes it (`Secrets.leaving`) before its own finalizer.
 """
 
@@ -41,10 +42,10 @@ class Settings:
 
 
 class SecretRelease(Protocol):
-    """The release of Secrets by a ManagedResource that leaves."""
+    """The release of Secrets when a ManagedResource is deleted."""
 
     def leaving(self, resource: Key) -> AbstractAsyncContextManager[None]:
-        """Have the finalizer removed from the Secrets that only this ManagedResource needs.
+        """Remove the finalizer from the Secrets that only this ManagedResource needs.
 
         Raises:
             KubeError, ReconcileError: a Secret still has the finalizer; the ManagedResource must
@@ -64,7 +65,7 @@ def secret_unit(
     """Return the controller that protects Secrets while ManagedResources need them.
 
     Args:
-        caches: those of the source, unless another unit runs them.
+        caches: the caches of the source, unless another unit runs them.
     """
     return Controller(
         NAME,
@@ -81,12 +82,12 @@ def secret_unit(
 
 
 class Secrets:
-    """The reconciler; it changes nothing of a Secret but this instance's own finalizer.
+    """The reconciler; it changes nothing in a Secret but this instance's own finalizer.
 
     Args:
-        mode: `RemoveOnly` takes the finalizer off wherever it is, and never puts it on.
-        releases_early: whether a ManagedResource that is being deleted needs its Secrets no more.
-            Its shard waits for that, because only the leader writes Secrets then.
+        mode: `RemoveOnly` removes the finalizer everywhere, and never adds it.
+        releases_early: whether a ManagedResource that is being deleted no longer needs its Secrets.
+            Its shard waits for their release, because only the leader then writes Secrets.
     """
 
     def __init__(
@@ -109,10 +110,11 @@ class Secrets:
     async def leaving(self, resource: Key) -> AsyncGenerator[None]:
         """Remove the finalizer from the Secrets of a ManagedResource that is released in the block.
 
-        A Secret that another ManagedResource needs keeps it, unless that one leaves too.
+        A Secret that another ManagedResource needs keeps it, unless that one is also being
+        released.
 
         Raises:
-            KubeError: a Secret still has the finalizer; the ManagedResource must not go yet.
+            KubeError: a Secret still has the finalizer; the ManagedResource must remain for now.
         """
         seen = self._source.resource(resource)
         names = seen.secrets if seen is not None else frozenset()
@@ -125,7 +127,7 @@ class Secrets:
             self._leaving.discard(resource)
 
     def triggered_by_secret(self, change: Change[SeenSecret]) -> Iterator[Key]:
-        """Yield the Secret, if its finalizers are wrong."""
+        """Yield the Secret if its finalizers are wrong."""
         if change.new is not None and self._is_wrong(change.key, change.new):
             yield change.key
 
@@ -147,7 +149,7 @@ class Secrets:
         return self._protects and not secret.deleting and self._is_wanted(key)
 
     def _is_needed(self, secret: Key) -> bool:
-        """Return whether an existing finalizer stays, even during a deletion by us."""
+        """Return whether to keep an existing finalizer, even during a deletion by us."""
         finalizer = self._source.responsibility.finalizer
         return any(
             not reader.deleting or (finalizer in reader.finalizers and not self._releases_early)
@@ -155,7 +157,7 @@ class Secrets:
         )
 
     def _is_wanted(self, secret: Key) -> bool:
-        """Return whether to add the finalizer: only if the ManagedResource cannot go without us."""
+        """Return whether to add the finalizer: only if we must release the ManagedResource."""
         finalizer = self._source.responsibility.finalizer
         return any(
             not reader.deleting and finalizer in reader.finalizers
@@ -181,7 +183,7 @@ class Secrets:
                 await self._write(key, seen)
 
     async def _write(self, key: Key, seen: SeenSecret) -> None:
-        """Add or remove the finalizer, if the Secret is as it was seen."""
+        """Add or remove the finalizer, if the Secret is unchanged since it was read."""
         finalizer = self._source.responsibility.finalizer
         protected = finalizer in seen.finalizers
         left = [name for name in seen.finalizers if name != finalizer]

@@ -5,7 +5,7 @@ the replacement so that a new token is issued. A token stays valid while a pod u
 in a projected volume or as an environment variable.
 
 The Secrets of a ServiceAccount are found by their annotation: Kubernetes has not filled `.secrets`
-of ServiceAccounts since 1.24. No content of a Secret is kept.
+of ServiceAccounts since 1.24. The content of Secrets is never kept.
 """
 
 from collections.abc import Collection
@@ -52,8 +52,8 @@ class Settings:
     """Settings of the controller.
 
     Attributes:
-        workers: Secrets reconciled in parallel.
-        namespaces: To watch; all if empty.
+        workers: The number of Secrets to reconcile in parallel.
+        namespaces: The namespaces to watch; all if empty.
     """
 
     workers: int = 5
@@ -110,7 +110,7 @@ def token_invalidator(target: Client, settings: Settings, *, metrics: Metrics) -
 class TokenInvalidator:
     """The reconciler of Secrets.
 
-    A token in use is checked again after one second, then after doubling pauses of up to 1000 s.
+    A token in use is checked again after one second, then after doubling intervals up to 1000 s.
     """
 
     def __init__(
@@ -140,7 +140,7 @@ class TokenInvalidator:
         return self._check_later(key) if in_use else self._settled(key)
 
     async def _is_used(self, secret: Key) -> bool:
-        """Return whether a pod uses the Secret; read live, because a cache could miss one."""
+        """Return whether a pod uses the Secret, read live because a cache could miss one."""
         reference = Reference("secret", secret.name)
         async with aclosing(self._client.pages(POD, secret.namespace)) as pages:
             async for page in pages:

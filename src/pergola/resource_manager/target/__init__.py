@@ -1,7 +1,7 @@
-"""The target cluster as the controllers see it: watches that start when a kind is first needed.
+"""The target cluster as the controllers see it: watches start when a kind is first needed.
 
-A watch covers only what carries our `managed-by` label, so that a namespace list is never needed
-and a large cluster costs no memory (spec 10 B8).
+A watch covers only objects with our `managed-by` label, so that namespaces are never listed as a
+whole and a large cluster costs no memory (spec 10 B8).
 """
 
 from pergola.resource_manager.target.cluster import Target

@@ -1,4 +1,4 @@
-"""The HorizontalPodAutoscalers of the target, reduced to what they scale."""
+"""The HorizontalPodAutoscalers of the target, reduced to their scale targets."""
 
 from collections.abc import Collection
 from typing import Final
@@ -17,10 +17,10 @@ class Autoscalers:
         self._watched: Watched[JsonObject] | None = None
 
     async def of(self, namespaces: Collection[str]) -> list[JsonObject]:
-        """Return at least the autoscalers of some namespaces, with their scale targets.
+        """Return the autoscalers of some namespaces, perhaps more, with their scale targets.
 
-        They are watched, and read from the server where the watches do not reach, or as long as
-        their first lists are missing.
+        They are watched, and read from the server if the watches do not cover them or their first
+        lists are missing.
         """
         if self._watched is None:
             self._watched = self._watches.make(HPA, _keep, only_ours=False)

@@ -23,18 +23,18 @@ from pergola.runtime.controlling.watches import Events
 
 
 class Target:
-    """Managed objects, watched by kind from the moment at which a kind is first needed.
+    """Managed objects; each kind is watched once it is first needed.
 
     Args:
         managed_by: the value of the `managed-by` label that marks our objects.
-        namespaces: watch namespaced kinds only there; everywhere if empty. Objects elsewhere are
+        namespaces: the namespaces to watch namespaced kinds in; all if empty. Objects elsewhere are
             read directly.
-        is_here: whether objects of an origin are worked on here; others change unnoticed.
+        is_here: whether objects with an origin are handled here; changes of others are ignored.
 
     Attributes:
         objects: the changes of managed objects of watched kinds.
         pods: the pods of managed workloads.
-        autoscalers: what scales workloads.
+        autoscalers: the autoscalers of workloads.
     """
 
     name = "target"
@@ -113,14 +113,14 @@ class Target:
         )
 
     async def live(self, gvk: GroupVersionKind, key: Key) -> JsonObject | None:
-        """Read the object from the server; None if it does not exist, or cannot."""
+        """Read the object from the server; None if it does not exist, or cannot be read."""
         try:
             return await self.client.get(gvk, key)
         except (InvalidKey, NotFound, UnknownKind):
             return None
 
     def observe(self, obj: JsonObject) -> None:
-        """Store the result of a write, so that the next read sees that write."""
+        """Store the result of a write, so that the next read sees the write."""
         if not self._watches.is_ours(labels_of(obj)):
             return
         for cache in self._of(GroupVersionKind.of(obj)):
@@ -139,10 +139,10 @@ class Target:
 
         return notify
 
-    # Kinds that come and go
+    # Kinds that appear and disappear
 
     def _follow_crds(self) -> None:
-        """Watch CRDs from the moment at which a kind was missing, to notice when it appears."""
+        """Watch CRDs once a kind is missing, to notice when it appears."""
         if self._crds is None:
             self._crds = Cache(self.client, CRD, resource_version_of, metadata_only=True)
             self._crds.subscribe(self._crd_changed)

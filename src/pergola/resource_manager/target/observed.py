@@ -1,8 +1,7 @@
 """The cached parts of managed objects.
 
-These are the facts that controllers need repeatedly: the origin, a digest of the fields that could
-be reverted, health and rollout. The object itself is kept as packed bytes, unless it is large or a
-Secret.
+They are facts that controllers need repeatedly: the origin, a digest of the revertible fields,
+health and rollout. The object itself is kept as packed bytes, unless it is large or a Secret.
 """
 
 import sys
@@ -66,10 +65,10 @@ class TargetChange(NamedTuple):
 def keeper(
     gvk: GroupVersionKind, is_here: Callable[[str], bool]
 ) -> Callable[[JsonObject], Observed]:
-    """Return the function that decides what to keep of the objects of a kind.
+    """Return the function that decides which facts to keep about objects of a kind.
 
     Args:
-        is_here: whether objects of an origin are worked on here; others are not kept as a whole.
+        is_here: whether objects with an origin are handled here; others are not kept as a whole.
     """
     packs = gvk.group_kind != SECRET.group_kind
 

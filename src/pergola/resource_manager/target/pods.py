@@ -1,4 +1,4 @@
-"""The pods of managed workloads, reduced to what counting them needs."""
+"""The pods of managed workloads, reduced to the facts for counting them."""
 
 from dataclasses import dataclass
 
@@ -27,7 +27,7 @@ class PodSeen:
 
 
 class Pods:
-    """Watches pods of managed workloads once the first of them is counted.
+    """Watches the pods of managed workloads once the first workload is counted.
 
     Attributes:
         changes: the changes of watched pods.
@@ -39,10 +39,10 @@ class Pods:
         self._watched: Watched[PodSeen] | None = None
 
     async def of(self, workload: JsonObject) -> list[JsonObject]:
-        """Return at least the pods of a workload.
+        """Return the pods of a workload, perhaps with others.
 
-        Pods of a template with our label are watched, as far as the watches reach; others are read
-        from the server, and all as long as the first lists are missing.
+        Pods of a template with our label are watched as far as the watches reach; others are read
+        from the server, as are all pods while the first lists are missing.
         """
         namespace = namespace_of(workload)
         template = map_at(workload, "spec", "template")

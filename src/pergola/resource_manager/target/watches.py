@@ -22,7 +22,7 @@ class Watches:
 
     Args:
         managed_by: the value of the `managed-by` label that marks our objects.
-        namespaces: watch namespaced kinds only there; everywhere if empty.
+        namespaces: the namespaces to watch namespaced kinds in; all if empty.
     """
 
     def __init__(self, client: Client, *, managed_by: str, namespaces: Collection[str]) -> None:
@@ -55,7 +55,7 @@ class Watches:
         only_ours: bool = True,
         namespaced: bool = True,
     ) -> "Watched[T]":
-        """Make the caches of a kind and have them run; the first lists may take a while."""
+        """Create the caches of a kind and start them; the first lists may take a while."""
         labels = f"{marks.MANAGED_BY}={self._managed_by}" if only_ours else None
         caches = [
             Cache(self.client, gvk, keep, namespace=namespace, labels=labels)
@@ -68,15 +68,15 @@ class Watches:
         return Watched(caches)
 
     def start(self, cache: Cache[Any]) -> None:
-        """Have a cache run."""
+        """Start a cache."""
         self._needed.put_nowait(cache)
 
 
 class Watched(Generic[T]):
     """The caches of one kind.
 
-    Everybody who needs the kind waits for its first lists, but together no longer than a moment:
-    after that, objects are read directly.
+    All users of the kind wait for its first lists, but together no longer than a moment; after
+    that, objects are read directly.
     """
 
     def __init__(self, caches: Sequence[Cache[T]]) -> None:
@@ -85,7 +85,7 @@ class Watched(Generic[T]):
         self._is_late = False
 
     async def listed(self) -> bool:
-        """Return whether the first lists are complete, after a wait for them."""
+        """Return whether the first lists are complete, after waiting for them."""
         try:
             async with asyncio.timeout_at(self._until) as limit:
                 for cache in self.caches:
@@ -100,4 +100,4 @@ class Watched(Generic[T]):
     def _report(self) -> None:
         if not self._is_late:
             self._is_late = True
-            log.error("first list takes long", kind=str(self.caches[0].gvk))
+            log.error("first list is taking long", kind=str(self.caches[0].gvk))

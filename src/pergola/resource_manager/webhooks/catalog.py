@@ -54,7 +54,7 @@ _ALL: Final[tuple[tuple[Callable[[Webhooks], Switch], _Declare], ...]] = (
 def webhooks(config: Webhooks, dependencies: Dependencies) -> list[Webhook]:
     """Return the enabled webhooks.
 
-    Validating ones are registered by runtime instances only (spec 12 §2.4), but always served.
+    Validating webhooks are registered only by runtime instances (spec 12 §2.4), but always served.
     """
     return [
         webhook
@@ -65,10 +65,10 @@ def webhooks(config: Webhooks, dependencies: Dependencies) -> list[Webhook]:
 
 
 def everything() -> Webhooks:
-    """Return settings that enable all webhooks that need none."""
+    """Return settings that enable all webhooks that work without settings of their own."""
     settings = Webhooks()
     for name in settings.__struct_fields__:
         switch: Switch = getattr(settings, name)
         switch.enabled = True
-    settings.kubernetes_service_host.enabled = False  # needs a host
+    settings.kubernetes_service_host.enabled = False  # requires a host
     return settings

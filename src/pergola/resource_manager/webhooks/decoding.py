@@ -1,7 +1,7 @@
-"""Strict access to the object under review: reject fields of the wrong type, never ignore them.
+"""Strict access to the object under review: fields of the wrong type are rejected, never ignored.
 
 Handlers read only the parts that they need; the rest may have any shape. Null counts as absent, as
-it does for an API server.
+in an API server.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ _NAMES = {dict: "a map", list: "a list", str: "a string", bool: "a boolean", typ
 
 
 class Undecodable(ValueError):
-    """A field has the wrong type; the text has its path, and never its value."""
+    """A field has the wrong type; the text contains its path, but never its value."""
 
     def __init__(self, path: tuple[str | int, ...], wanted: str, value: object) -> None:
         found = _NAMES.get(type(value), "a number")

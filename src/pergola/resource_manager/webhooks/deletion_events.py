@@ -1,7 +1,7 @@
 """Events about confirmed deletions (spec 12 Beyond 15).
 
-API servers do not authenticate themselves, so a review may be invented: an Event is recorded only
-about an object that exists and is confirmed, and only so many per minute.
+API servers do not authenticate themselves, so a review may be forged: an Event is recorded only
+about an object that exists and is confirmed, and only a limited number per minute.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ PER_SECOND: Final = 1.0
 _READ_SECONDS: Final = 1.0
 
 Read = Callable[[GroupVersionKind, Key], Awaitable[JsonObject]]
-"""Read an object from the API server; raises KubeError."""
+"""Reads an object from the API server; raises KubeError."""
 
 
 class DeletionEvents:

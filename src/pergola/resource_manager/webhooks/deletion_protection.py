@@ -1,4 +1,4 @@
-"""Deny the deletion of objects with infrastructure behind them unless confirmed (spec 12 §14).
+"""Denial of unconfirmed deletions of objects with infrastructure behind them (spec 12 §14).
 
 Users, garbage collector, namespace controller and dry runs are treated alike. Bastions are never
 protected, and are not sent here (Beyond 16).
@@ -66,7 +66,7 @@ PROTECTED: Final[dict[GroupVersionResource, str]] = {
 }
 
 List = Callable[[GroupVersionKind, str, str], Awaitable[list[JsonObject]]]
-"""List the current objects of a kind, by kind, namespace (empty for all) and label selector."""
+"""Lists the current objects of a kind by namespace (empty for all) and label selector."""
 
 
 def registrations(_: Installation) -> list[Registration]:
@@ -106,7 +106,7 @@ def webhooks(config: Webhooks, dependencies: Dependencies) -> list[Webhook]:
 
 
 class _Doubt(NamedTuple):
-    """An object whose deletion is not confirmed, and why."""
+    """An object whose deletion is not confirmed, and the reason."""
 
     key: Key
     why: str
@@ -116,10 +116,10 @@ _Collection = tuple[GroupVersionResource, str]
 
 
 class _Burst(NamedTuple):
-    """The objects of a confirmed collection for which no review was answered yet.
+    """The objects of a confirmed collection that are not reviewed yet.
 
     Attributes:
-        ends: on the event loop's clock.
+        ends: the time on the event loop's clock.
     """
 
     ends: float
@@ -131,8 +131,8 @@ class DeletionProtection:
 
     Args:
         list_live: reads from the API server, never from a cache.
-        events: records every deletion that is allowed; None for no Events.
-        maximum_age: a confirmation that is older, or has no time, does not count; None for any.
+        events: records every allowed deletion; None for no Events.
+        maximum_age: older confirmations, and those without a time, do not count; None for any age.
     """
 
     def __init__(
@@ -173,7 +173,7 @@ class DeletionProtection:
         return allowed(because=f"{marks.CONFIRMATION_DELETION} confirms it")
 
     async def _collection(self, request: Request) -> Verdict:
-        """Decide on one object of a collection: all of them may be deleted, or none."""
+        """Decide on one object of a collection: either all of them may be deleted, or none."""
         obj = request.old_object
         if obj is not None and (doubt := self._doubt(obj)):
             return _refused(request, [doubt])
@@ -192,9 +192,9 @@ class DeletionProtection:
     async def _doubts(self, request: Request) -> list[_Doubt]:
         """List the collection and return its unconfirmed objects.
 
-        The API server sends a review for each object of a collection. A list without doubts
-        answers all of them, each object once (Beyond 14): an object that is reviewed again belongs
-        to a later request, which may find new objects.
+        The API server sends a review for each object of a collection. A list without doubts answers
+        all of them, each object once (Beyond 14): an object that is reviewed again belongs to a
+        later request, which may find new objects.
         """
         collection = (request.resource, request.namespace)
         lock = self._listing.setdefault(collection, asyncio.Lock())

@@ -18,8 +18,8 @@ class Dependencies:
 
     Attributes:
         deletion_events: records confirmed deletions; None for no Events.
-        clock: the system's if None.
-        version: of the cluster's Kubernetes, which selects some rules; None if unknown.
+        clock: the system's clock if None.
+        version: the cluster's Kubernetes version, which selects some rules; None if unknown.
     """
 
     installation: Installation

@@ -1,4 +1,4 @@
-"""Lookups in manifests, to run webhooks without a cluster."""
+"""Lookups in manifests, for running webhooks without a cluster."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
@@ -32,11 +32,11 @@ _NODE: Final = "Node"
 
 
 class Unanswered(Exception):
-    """A webhook needs an object that the manifests do not have; the text names it."""
+    """A webhook needs an object that is not in the manifests; the text names it."""
 
 
 class DocumentLookups:
-    """Lookups in manifests, and in a cluster for objects that they do not have.
+    """Lookups in manifests, and in a cluster for objects missing from them.
 
     Args:
         documents: of any kinds; objects without a namespace belong to `namespace`.
@@ -58,11 +58,11 @@ class DocumentLookups:
         self._system_nodes = {"matchLabels": dict(system_nodes or {})}
 
     def known_mount(self, account: Key) -> bool | None:
-        """Return None: the other method answers."""
+        """Return None: `mounts_token` answers."""
         return None
 
     def known_taints(self) -> Sequence[Taint] | None:
-        """Return None: the other method answers."""
+        """Return None: `system_taints` answers."""
         return None
 
     async def mounts_token(self, account: Key) -> bool:
@@ -88,7 +88,7 @@ class DocumentLookups:
         return await self._beyond_documents("Namespace", Key("", name)).namespace(name)
 
     async def most_replicas(self, workload: GroupVersionKind, key: Key) -> int | None:
-        """Return the maximum by the manifests' autoscalers, else by the cluster's."""
+        """Return the maximum from the manifests' autoscalers, else from the cluster's."""
         wanted = (workload.api_version, workload.kind, key.name)
         for read, gvk in ((scaled_by_hpa, HPA), (scaled_by_hvpa, HVPA)):
             for document in self._documents:
@@ -100,7 +100,7 @@ class DocumentLookups:
         return await self._beyond.most_replicas(workload, key) if self._beyond else None
 
     async def many_nodes(self) -> bool:
-        """Count the Nodes in the manifests, else the cluster's; assume many without either."""
+        """Count the Nodes in the manifests, else in the cluster; without either, assume many."""
         nodes = [d for d in self._documents if GroupVersionKind.of(d).group_kind == _kind(_NODE)]
         if nodes:
             return len(nodes) > 1
@@ -117,7 +117,7 @@ class DocumentLookups:
         return found or await self._beyond_documents("Service", key).service(key)
 
     async def objects(self, gvk: GroupVersionKind, namespace: str, labels: str) -> list[JsonObject]:
-        """List objects of the cluster, if there is one: deletions concern stored objects."""
+        """List objects of the cluster, if there is one: deletions affect stored objects."""
         if self._beyond is not None:
             return await self._beyond.objects(gvk, namespace, labels)
         selector = parse_selector(labels)

@@ -1,6 +1,6 @@
 """Edits without a Draft, for webhooks that review every pod.
 
-They append to lists and never read their own changes, so that a copy would only cost time.
+These webhooks append to lists and never read their own changes, so copying would only cost time.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from pergola.api.objects import JsonObject
 
 
 def appended(pointer: str, present: Sequence[JsonObject], value: JsonObject, because: str) -> Edit:
-    """Append a value to a list, which is created if it is absent or empty.
+    """Append a value to a list, creating it if it is absent or empty.
 
     Args:
         pointer: of the list; its parents must exist.

@@ -1,4 +1,4 @@
-"""Offer endpoints to clients of their own zone (spec 12 §8)."""
+"""Hints that offer endpoints to clients in their own zone (spec 12 §8)."""
 
 from typing import Final
 
@@ -52,4 +52,4 @@ def _decide(endpoints: JsonObject) -> Verdict:
         if zone:
             hints: JsonObject = {"forZones": [{"name": zone}]}
             draft.set(("endpoints", index, "hints"), hints, f"the endpoint is in zone {zone}")
-    return draft.verdict("all endpoints that have a zone are hinted at it")
+    return draft.verdict("every endpoint with a zone has a hint for it")

@@ -1,6 +1,6 @@
-"""Why webhooks change an object, refuse it, or leave it unchanged; nothing is written.
+"""Why webhooks change an object, refuse it, or leave it unchanged; writes nothing.
 
-Uses the handlers that are served, and the selectors that are registered.
+Uses the served handlers and the registered selectors.
 """
 
 from collections.abc import Iterable, Mapping
@@ -117,7 +117,7 @@ def reviewed_kind(gvk: GroupVersionKind) -> ReviewedKind | None:
 
 
 async def explain(question: Question, webhooks: Iterable[Webhook]) -> list[Explanation]:
-    """Call the registered webhooks one after the other: each sees the changes of previous ones."""
+    """Call the registered webhooks in order: each sees the changes of the previous ones."""
     obj, explanations = question.obj, []
     for webhook in webhooks:
         if webhook.is_registered:
@@ -207,7 +207,7 @@ def _assumption(entry: Registration, question: Question) -> str:
     if not unknown or not entry.namespace_selector:
         return ""
     wanted = format_selector(entry.namespace_selector)
-    return f"the labels of namespace {question.namespace} fit: {wanted}"
+    return f"the labels of namespace {question.namespace} match: {wanted}"
 
 
 def _edited(value: JsonValue, steps: list[str], edit: Edit) -> JsonValue:
@@ -223,7 +223,7 @@ def _edited(value: JsonValue, steps: list[str], edit: Edit) -> JsonValue:
         return changed
     if isinstance(value, list):
         return _edited_list(list(value), step, below, edit)
-    raise ValueError(f"{edit.path} leads through what is neither a map nor a list")
+    raise ValueError(f"{edit.path} leads through a value that is neither a map nor a list")
 
 
 def _edited_list(

@@ -1,7 +1,7 @@
 """The namespaces and objects for which an installation registers webhooks (spec 12 §2.1, §2.2).
 
-All selectors are built here: one that forgets the resource manager's own pods would block the start
-of a cluster (spec 12, Beyond 8).
+All selectors are built here: a selector that includes the resource manager's own pods would block
+the start of a cluster (spec 12, Beyond 8).
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ class Installation:
         kind: `runtime` serves the cluster that it runs in, `target` another one (a shoot).
         prefix: the prefix of the instance's name, such as `virtual-garden-`.
         namespace: the namespace of its Service.
-        garden: whether a runtime cluster is that of a garden.
+        garden: whether the runtime cluster belongs to a garden.
         hvpa: whether the cluster that calls the webhooks serves Hvpas.
     """
 
@@ -62,8 +62,8 @@ class Installation:
 
         Args:
             managed: only managed pods in a target.
-            own: include the resource manager's own pods. Only for webhooks that cannot block:
-                with failure policy Ignore, or another selector that excludes these pods.
+            own: include the resource manager's own pods. Only for webhooks that cannot block: those
+                with failure policy Ignore, or with another selector that excludes these pods.
         """
         parts = [*extra]
         if not own:
@@ -88,7 +88,7 @@ def exists(key: str) -> Expression:
 
 
 def absent(key: str) -> Expression:
-    """Require that the label is absent; skip labels work by presence."""
+    """Require the absence of the label; skip labels work with any value."""
     return {"key": key, "operator": "DoesNotExist"}
 
 

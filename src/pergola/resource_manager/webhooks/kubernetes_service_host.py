@@ -1,4 +1,4 @@
-"""Let pods reach their API server by its own name, without a proxy (spec 12 §4)."""
+"""Letting pods reach their API server by its own name, without a proxy (spec 12 §4)."""
 
 from typing import Final
 
@@ -23,7 +23,7 @@ _BECAUSE: Final = f"the container does not set {VARIABLE}"
 
 
 def registrations(installation: Installation) -> list[Registration]:
-    """Return the entry: creation of pods, unless pod or namespace opt out."""
+    """Return the entry: creation of pods, unless the pod or namespace opts out."""
     wanted = none_of(INJECT, ["disable"])
     return [
         Registration(
@@ -71,4 +71,4 @@ class KubernetesServiceHost:
                 if not any(entry.get("name") == VARIABLE for entry in env):
                     at = f"/spec/{kind}/{index}/env"
                     edits.append(appended(at, env, value, _BECAUSE))
-        return verdict(edits, f"all containers set {VARIABLE}")
+        return verdict(edits, f"all containers already set {VARIABLE}")

@@ -1,7 +1,7 @@
-"""The reads of handlers: from caches if pods wait for them, otherwise live.
+"""The reads of handlers: from caches if pods wait for them, live otherwise.
 
-A cache that lags never causes a refusal: objects that it does not have are read from the API server
-once before they count as missing (spec 12, Beyond 10).
+A lagging cache never causes a refusal: objects missing from it are read from the API server before
+they count as missing (spec 12, Beyond 10).
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -29,11 +29,11 @@ class Lookups(Protocol):
     """The reads of all handlers; each method may raise KubeError."""
 
     def known_mount(self, account: Key) -> bool | None:
-        """Return the same as `mounts_token`; None if that has to wait."""
+        """Return the result of `mounts_token` without waiting; None if that is impossible."""
         ...
 
     def known_taints(self) -> Sequence[Taint] | None:
-        """Return the same as `system_taints`; None if that has to wait."""
+        """Return the result of `system_taints` without waiting; None if that is impossible."""
         ...
 
     async def mounts_token(self, account: Key) -> bool:
@@ -68,16 +68,16 @@ class Lookups(Protocol):
         ...
 
     async def objects(self, gvk: GroupVersionKind, namespace: str, labels: str) -> list[JsonObject]:
-        """List the objects of a kind; in all namespaces if that is empty."""
+        """List the objects of a kind, in all namespaces if `namespace` is empty."""
         ...
 
 
 class ClusterLookups:
-    """The lookups in a cluster; without running `caches`, everything is read live.
+    """The lookups in a cluster; unless `caches` run, everything is read live.
 
     Args:
-        client: of the cluster whose API server calls the webhooks.
-        namespaces: to watch ServiceAccounts and autoscalers in; all if empty.
+        client: for the cluster whose API server calls the webhooks.
+        namespaces: where to watch ServiceAccounts and autoscalers; all if empty.
         system_nodes: the labels of the nodes for system components; all nodes if empty.
         accounts: watch ServiceAccounts.
         nodes: watch Nodes.
@@ -113,7 +113,7 @@ class ClusterLookups:
         return self._accounts.get(account) if self._accounts.is_synced else None
 
     def known_taints(self) -> Sequence[Taint] | None:
-        """Read from the cache, once for each change of a taint."""
+        """Read from the cache, evaluated once for each change of a taint."""
         if not self._nodes.is_synced:
             return None
         if self._taints is None:
@@ -121,14 +121,14 @@ class ClusterLookups:
         return self._taints
 
     async def mounts_token(self, account: Key) -> bool:
-        """Read from the cache; live if it is missing there."""
+        """Read from the cache, or live if it is missing there."""
         known = self.known_mount(account)
         if known is not None:
             return known
         return automounts(await self._client.get(SERVICE_ACCOUNT, account))
 
     async def system_taints(self) -> Sequence[Taint]:
-        """Read from the cache; live until it is synced."""
+        """Read from the cache, or live until it is synced."""
         known = self.known_taints()
         if known is not None:
             return known
@@ -136,23 +136,23 @@ class ClusterLookups:
         return in_order(taint for node in nodes for taint in taints_of(node))
 
     async def namespace(self, name: str) -> NamespaceSettings:
-        """Read from the cache; live if it is missing there."""
+        """Read from the cache, or live if it is missing there."""
         return await self.availability.namespace(name)
 
     async def most_replicas(self, workload: GroupVersionKind, key: Key) -> int | None:
-        """Read from the caches; live until they are synced."""
+        """Read from the caches, or live until they are synced."""
         return await self.availability.most_replicas(workload, key)
 
     async def many_nodes(self) -> bool:
-        """Read from the cache; live until it is synced."""
+        """Read from the cache, or live until it is synced."""
         return await self.availability.many_nodes()
 
     async def config_map(self, key: Key) -> JsonObject:
-        """Read live: few pods need it, and it must not be outdated."""
+        """Read live: few pods need it, and it must be current."""
         return await self._client.get(CONFIG_MAP, key)
 
     async def service(self, key: Key) -> JsonObject:
-        """Read live: few pods need it, and it must not be outdated."""
+        """Read live: few pods need it, and it must be current."""
         return await self._client.get(SERVICE, key)
 
     async def objects(self, gvk: GroupVersionKind, namespace: str, labels: str) -> list[JsonObject]:

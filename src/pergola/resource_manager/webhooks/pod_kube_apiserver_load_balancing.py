@@ -1,7 +1,7 @@
-"""Route control-plane pods to their API server through the load balancer in the cluster.
+"""Routing of control-plane pods to their API server through the load balancer in the cluster.
 
 In pods that mount the generic kubeconfig, the API server's name resolves to the internal Istio
-gateway, and a label allows the traffic to it (spec 12 §12).
+gateway, and a label allows traffic to it (spec 12 §12).
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -46,11 +46,11 @@ _HEADLESS: Final = "None"
 _GATEWAY_PORT: Final = 9443
 
 Read: TypeAlias = Callable[[Key], Awaitable[JsonObject]]
-"""Read an object of a known kind; raises KubeError."""
+"""Reads an object of a known kind; raises KubeError."""
 
 
 def registrations(installation: Installation) -> list[Registration]:
-    """Return the entry for control planes of shoots, and a garden's second one for its own."""
+    """Return an entry for control planes of shoots and, in a garden, a second one for its own."""
     shoots = _registration(
         NAME, selector(labels={marks.ROLE: _ROLE_SHOOT}), installation.pods(own=True)
     )
@@ -109,11 +109,11 @@ class PodKubeApiserverLoadBalancing:
         return route if isinstance(route, Verdict) else _routed(pod, route)
 
     async def _route(self, who: str, config: Key) -> "_Route | Verdict":
-        """Return the route to the API server, or an answer if there is none or it is unknown."""
+        """Return the route to the API server, or a verdict if there is none or it is unknown."""
         try:
             data = map_in(await self._config_map(config), "data")
         except NotFound:
-            return allowed(because=f"there is no ConfigMap {config}")
+            return allowed(because=f"ConfigMap {config} does not exist")
         except KubeError as error:
             return refused(error, f"{who}; cannot read ConfigMap {config}")
         hosts = [name.strip() for name in text_in(data, "hosts").split(",") if name.strip()]
@@ -124,16 +124,16 @@ class PodKubeApiserverLoadBalancing:
         try:
             service = await self._service(gateway)
         except KubeError as error:
-            where = f"ConfigMap {config} says that its API server is behind Service {gateway}"
+            where = f"ConfigMap {config} names Service {gateway} as the entry to its API server"
             return refused(error, f"{who}; {where}")
         addresses = texts_in(service, "spec", "clusterIPs")
         if _HEADLESS in addresses:
-            return denied(f"{who}; Service {gateway} is headless, it must have a cluster IP")
+            return denied(f"{who}; Service {gateway} is headless; it must have a cluster IP")
         return _Route(gateway, addresses, hosts)
 
 
 class _Route(NamedTuple):
-    """The names of the API server, and the Service and addresses behind them."""
+    """The names of the API server, with the Service and addresses behind them."""
 
     gateway: Key
     addresses: Sequence[str]
@@ -160,11 +160,11 @@ def _routed(pod: JsonObject, route: _Route) -> Verdict:
         _alias(draft, pod, address, route.hosts, because)
     label = caller_label(route.gateway.namespace, port_id(GATEWAY, "TCP", _GATEWAY_PORT)).key
     draft.set(("metadata", "labels", label), "allowed", because)
-    return draft.verdict("its aliases and its label are there")
+    return draft.verdict("its aliases and its label are already set")
 
 
 def _alias(draft: Draft, pod: JsonObject, address: str, hosts: Sequence[str], because: str) -> None:
-    """Add host names to an address, in addition to those that it has."""
+    """Add host names to an address, keeping those that it has."""
     for index, alias in enumerate(maps_in(pod, *_ALIASES)):
         if alias.get("ip") == address:
             known = texts_in(pod, *_ALIASES, index, "hostnames")

@@ -1,4 +1,4 @@
-"""Assign pods that do not name a scheduler to the configured one (spec 12 §11)."""
+"""Assignment of pods without a scheduler to the configured one (spec 12 §11)."""
 
 from typing import Final
 
@@ -42,7 +42,7 @@ class PodSchedulerName:
     """The handler.
 
     Args:
-        scheduler: the name that pods get.
+        scheduler: the name to set in pods.
     """
 
     def __init__(self, scheduler: str) -> None:
@@ -55,7 +55,7 @@ class PodSchedulerName:
     def _decide(self, pod: JsonObject) -> Verdict:
         chosen = text_in(pod, "spec", "schedulerName")
         if chosen not in ("", DEFAULT):
-            return allowed(because=f"the pod chose the scheduler {chosen}")
+            return allowed(because=f"the pod names the scheduler {chosen}")
         draft = Draft(pod)
-        draft.set(("spec", "schedulerName"), self._scheduler, "the pod chose no scheduler")
-        return draft.verdict(f"{self._scheduler} is the scheduler already")
+        draft.set(("spec", "schedulerName"), self._scheduler, "the pod names no scheduler")
+        return draft.verdict(f"the scheduler is already {self._scheduler}")

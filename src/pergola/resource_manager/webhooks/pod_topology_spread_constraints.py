@@ -1,7 +1,7 @@
-"""Make topology spread constraints count only pods of the same ReplicaSet (spec 12 §6).
+"""Topology spread constraints that count only pods of the same ReplicaSet (spec 12 §6).
 
-`matchLabelKeys` does the same in newer clusters: pods of an old ReplicaSet do not affect how those
-of the new one are spread.
+In newer clusters, `matchLabelKeys` has the same effect: pods of an old ReplicaSet do not affect how
+those of a new one are spread.
 """
 
 from typing import Final
@@ -52,7 +52,7 @@ def review(request: Request) -> Verdict:
 def _decide(pod: JsonObject) -> Verdict:
     template = text_in(pod, "metadata", "labels", HASH)
     if not template:
-        return allowed(because=f"the pod has no label {HASH}: it is of no ReplicaSet")
+        return allowed(because=f"the pod has no label {HASH}: it does not belong to a ReplicaSet")
     constraints = maps_in(pod, *_CONSTRAINTS)
     if not constraints:
         return allowed(because="the pod has no topology spread constraints")
@@ -64,7 +64,7 @@ def _decide(pod: JsonObject) -> Verdict:
 
 
 def _selects(pod: JsonObject, index: int) -> bool:
-    """Return whether a constraint selects by `pod-template-hash` already."""
+    """Return whether a constraint already selects by `pod-template-hash`."""
     selector = (*_CONSTRAINTS, index, "labelSelector")
     if HASH in map_in(pod, *selector, "matchLabels"):
         return True
@@ -74,12 +74,12 @@ def _selects(pod: JsonObject, index: int) -> bool:
 
 def _narrow(draft: Draft, pod: JsonObject, index: int, template: str) -> None:
     constraint = (*_CONSTRAINTS, index)
-    because = f"the constraint counts pods of other ReplicaSets, too: it does not select by {HASH}"
+    because = f"the constraint also counts pods of other ReplicaSets: it does not select by {HASH}"
     draft.set((*constraint, "labelSelector", "matchLabels", HASH), template, because)
     keys = texts_in(pod, *constraint, "matchLabelKeys")
     if HASH not in keys:
         return
-    because = "an API server refuses a label that is both in labelSelector and in matchLabelKeys"
+    because = "an API server rejects a label in both labelSelector and matchLabelKeys"
     rest: list[JsonValue] = [key for key in keys if key != HASH]
     if rest:
         draft.set((*constraint, "matchLabelKeys"), rest, because)

@@ -1,4 +1,4 @@
-"""Mount an expiring token into pods whose ServiceAccount mounts none (spec 12 §5)."""
+"""Mounting of an expiring token into pods whose ServiceAccount mounts none (spec 12 §5)."""
 
 import re
 from collections.abc import Awaitable, Callable
@@ -68,7 +68,7 @@ class ProjectedTokenMount:
     Args:
         mounts_token: called once for each pod with a ServiceAccount other than `default`.
         expiration_seconds: of the tokens of pods without an annotation.
-        known: the same as `mounts_token` without waiting; None if that is necessary.
+        known: returns the result of `mounts_token` without waiting; None if it has to wait.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class ProjectedTokenMount:
         return await PODS.answer_later(request, lambda pod: self._decide(pod, request.namespace))
 
     def at_once(self, request: Request) -> Verdict | None:
-        """Do the same if the ServiceAccount is known; None otherwise."""
+        """Decide at once if the ServiceAccount is known; else return None."""
         if not isinstance(request.object, dict):
             return None
         try:
@@ -114,15 +114,15 @@ class ProjectedTokenMount:
         if account is None:
             return allowed(because="the pod has no ServiceAccount of its own")
         if mounts_token:
-            return allowed(because=f"ServiceAccount {account} mounts its token by itself")
-        return self._mount(pod, f"ServiceAccount {account} does not mount its token by itself")
+            return allowed(because=f"ServiceAccount {account} mounts its token itself")
+        return self._mount(pod, f"ServiceAccount {account} does not mount its token itself")
 
     def _mount(self, pod: JsonObject, because: str) -> Verdict:
         if flag_in(pod, "spec", "automountServiceAccountToken") is False:
-            return allowed(because="the pod wants no token: automountServiceAccountToken is false")
+            return allowed(because="the pod opts out: automountServiceAccountToken is false")
         for index, volume in enumerate(maps_in(pod, "spec", "volumes")):
             if text_in(pod, "spec", "volumes", index, "name").startswith(_PREFIX):
-                return allowed(because=f"the volume {volume['name']} has a token already")
+                return allowed(because=f"the volume {volume['name']} already contains a token")
         expiration = self._expiration_of(pod)
         if expiration is None:
             return denied(
@@ -160,7 +160,7 @@ def _mounted(pod: JsonObject, expiration: int, because: str) -> Verdict:
     if edits:
         volumes = maps_in(pod, "spec", "volumes")
         edits.append(appended("/spec/volumes", volumes, _volume(expiration), because))
-    return verdict(edits, f"all containers mount something at {MOUNT_PATH} already")
+    return verdict(edits, f"all containers already mount something at {MOUNT_PATH}")
 
 
 def _is_there(path: object) -> bool:

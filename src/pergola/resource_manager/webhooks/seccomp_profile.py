@@ -1,4 +1,4 @@
-"""Default the seccomp profile of pods to that of the container runtime (spec 12 §10)."""
+"""Defaulting of the pods' seccomp profile to that of the container runtime (spec 12 §10)."""
 
 from typing import Final
 

@@ -1,6 +1,6 @@
 """The kinds that mutating webhooks review.
 
-One value makes the rule of the registration and guards the handler, so that they cannot differ.
+One value creates the registration's rule and guards the handler, so that they cannot differ.
 """
 
 from collections.abc import Awaitable, Callable
@@ -19,11 +19,11 @@ MUTATED: Final[tuple[Operation, ...]] = ("CREATE", "UPDATE")
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A kind, and the operations on it that are reviewed.
+    """A kind, and the operations on it to review.
 
     Attributes:
         plural: the name of its API.
-        versions: that are reviewed.
+        versions: the versions to review.
     """
 
     kind: GroupKind
@@ -33,7 +33,7 @@ class Subject:
 
     @property
     def rule(self) -> Rule:
-        """The rule of the registration; never for subresources."""
+        """The rule for the registration; never for subresources."""
         return Rule(self.operations, (self.kind.group,), self.versions, (self.plural,))
 
     def answer(self, request: Request, decide: Callable[[JsonObject], Verdict]) -> Verdict:
@@ -53,7 +53,7 @@ class Subject:
     async def answer_later(
         self, request: Request, decide: Callable[[JsonObject], Awaitable[Verdict]]
     ) -> Verdict:
-        """Do the same as `answer` with a decision that has to wait."""
+        """Like `answer`, with a decision that has to wait."""
         obj = self._object(request)
         if isinstance(obj, Verdict):
             return obj

@@ -1,7 +1,7 @@
-"""Place system components on the nodes meant for them, and tolerate the taints of these nodes.
+"""Placement of system components on their nodes, with tolerations for the taints of those nodes.
 
-The taints come from the configuration and from the nodes: while the taints of a cluster change,
-nodes with old and with new ones exist (spec 12 §7).
+The taints come from the configuration and from the nodes: while a cluster's taints are being
+changed, nodes with old and with new ones exist (spec 12 §7).
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ SKIP: Final = "system-components-config.resources.gardener.cloud/skip"
 CONSIDER: Final = "system-components-config.resources.gardener.cloud/consider"
 
 _NODE_SELECTOR: Final = ("spec", "nodeSelector")
-_SELECTOR_BECAUSE: Final = "webhooks.systemComponentsConfig.podNodeSelector has it"
+_SELECTOR_BECAUSE: Final = "webhooks.systemComponentsConfig.podNodeSelector contains it"
 _TOLERATIONS: Final = ("spec", "tolerations")
 _KUBERNETES: Final = "kubernetes.io/"
 _AUTOSCALER: Final = "ToBeDeletedByClusterAutoscaler"
@@ -57,17 +57,17 @@ class Taint(NamedTuple):
 
 
 SystemTaints: TypeAlias = Callable[[], Awaitable[Sequence[Taint]]]
-"""Return the taints of the nodes for system components, as `in_order` sorts; raises KubeError."""
+"""Returns the taints of the nodes for system components, sorted by `in_order`; raises KubeError."""
 
 
-_LEFT: Final = allowed(because="a DaemonSet decides where its pods run")
+_LEFT: Final = allowed(because="the DaemonSet decides where its pods run")
 
 
 def registrations(installation: Installation) -> list[Registration]:
-    """Return the entry: creation of pods; in a runtime cluster only in labelled namespaces.
+    """Return the entry: creation of pods; in a runtime cluster, only in labelled namespaces.
 
     The resource manager's own pods are excluded by name and not only by their skip label: a webhook
-    that fails closed must not keep its server from starting.
+    that fails closed must not prevent its own server from starting.
     """
     asked = {CONSIDER: "true"} if installation.kind == "runtime" else None
     return [
@@ -83,7 +83,7 @@ def registrations(installation: Installation) -> list[Registration]:
 
 
 def taints_of(node: JsonObject) -> tuple[Taint, ...]:
-    """Return the taints of a node that system components have to tolerate."""
+    """Return the taints of a node that system components must tolerate."""
     found = (
         Taint(*(_text(taint.get(name)) for name in Taint._fields))
         for taint in maps_at(node, "spec", "taints")
@@ -92,7 +92,7 @@ def taints_of(node: JsonObject) -> tuple[Taint, ...]:
 
 
 def in_order(taints: Iterable[Taint]) -> list[Taint]:
-    """Return each taint once, by key, operator of its toleration, value, and effect."""
+    """Return the distinct taints by key, operator of their toleration, value, and effect."""
     return sorted(set(taints), key=lambda t: (t.key, not t.value, t.value, t.effect))
 
 
@@ -115,7 +115,7 @@ class SystemComponentsConfig:
         system_taints: called for each pod; a list is rendered only once.
         node_selector: added to the node selector of pods.
         tolerations: added to the tolerations of pods.
-        known: the same as `system_taints` without waiting; None if that is necessary.
+        known: returns the result of `system_taints` without waiting; None if it has to wait.
     """
 
     def __init__(
@@ -132,17 +132,17 @@ class SystemComponentsConfig:
             name: Edit("add", pointer((*_NODE_SELECTOR, name)), value, _SELECTOR_BECAUSE)
             for name, value in node_selector.items()
         }
-        because = "webhooks.systemComponentsConfig.podTolerations has it"
+        because = "webhooks.systemComponentsConfig.podTolerations contains it"
         self._configured = [_Desired(t.to_json(), because) for t in tolerations]
         self._taints: Sequence[Taint] | None = None
         self._wanted: list[_Desired] = []
 
     async def __call__(self, request: Request) -> Verdict:
-        """Place the pod, unless a DaemonSet does."""
+        """Place the pod, unless a DaemonSet does so."""
         return await PODS.answer_later(request, self._decide)
 
     def at_once(self, request: Request) -> Verdict | None:
-        """Do the same if the taints are known; None otherwise."""
+        """Decide at once if the taints are known; else return None."""
         taints = self._known()
         if taints is None:
             return None
@@ -166,7 +166,7 @@ class SystemComponentsConfig:
         chosen = map_in(pod, *_NODE_SELECTOR)
         return verdict(
             [*self._selecting(chosen), *_tolerating(maps_in(pod, *_TOLERATIONS), wanted)],
-            "node selector and tolerations are there",
+            "node selector and tolerations are already set",
             warnings=tuple(self._overridden(chosen)),
         )
 
@@ -219,9 +219,9 @@ def _tolerating(present: Sequence[JsonObject], wanted: Iterable[_Desired]) -> li
         identity = _identity(toleration)
         if identity in seen:
             at = pointer((*_TOLERATIONS, index))
-            edits.append(Edit("remove", at, None, "the pod has an equal toleration before"))
+            edits.append(Edit("remove", at, None, "the pod already has an equal toleration"))
         seen.add(identity)
-    edits.reverse()  # from the end, so that removals do not shift each other
+    edits.reverse()  # from the end, so that removals do not shift the others
     for one in wanted:
         if one.identity not in seen:
             edits.append(one.as_next if seen else one.as_first)
@@ -245,7 +245,7 @@ def _is_of_daemon_set(pod: JsonObject) -> bool:
 
 
 def _is_ignored(taint: Taint) -> bool:
-    """Return whether a taint reflects the state of a node, and not its purpose."""
+    """Return whether a taint reflects the state of a node rather than its purpose."""
     return _KUBERNETES in taint.key or taint.key == _AUTOSCALER
 
 

@@ -1,6 +1,6 @@
-"""Overwrite unused tokens in Secrets (spec 12 §9).
+"""Overwriting of unused tokens in Secrets (spec 12 §9).
 
-The controller of the same name decides which Secrets these are, and labels them.
+The controller of the same name selects and labels these Secrets.
 """
 
 from typing import Final
@@ -56,9 +56,9 @@ def _decide(secret: JsonObject) -> Verdict:
         return allowed(because="the Secret has no data")
     draft = Draft(secret)
     if CONSIDER in labels_in(secret):
-        draft.set(("data", "token"), INVALID_TOKEN, f"the label {CONSIDER} is there")
-        return draft.verdict("the token is invalid already")
+        draft.set(("data", "token"), INVALID_TOKEN, f"the label {CONSIDER} is set")
+        return draft.verdict("the token is already invalid")
     if data.get("token") == INVALID_TOKEN:
-        because = f"the label {CONSIDER} is gone: a valid token may be issued again"
+        because = f"the label {CONSIDER} was removed: a valid token may be issued again"
         draft.remove(("data", "token"), because)
-    return draft.verdict(f"the label {CONSIDER} is not there")
+    return draft.verdict(f"the label {CONSIDER} is not set")

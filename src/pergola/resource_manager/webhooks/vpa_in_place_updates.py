@@ -1,7 +1,7 @@
-"""Let vertical pod autoscalers resize pods in place instead of evicting them (spec 12 §13).
+"""Update mode that lets vertical pod autoscalers resize pods in place (spec 12 §13).
 
-Temporary: once the mode is the autoscaler's default, the webhook can be disabled; the label that it
-leaves behind is harmless (Beyond 21).
+Temporary: once this mode is the autoscaler's default, the webhook can be disabled; the label that
+it leaves behind is harmless (Beyond 21).
 """
 
 from typing import Final

@@ -66,5 +66,5 @@ def test_a_second_pass_changes_nothing() -> None:
     given = endpoint_slice({"zone": "a", "hints": hinted("a")})
     verdict = review(review_of(given))
     assert verdict.edits == ()
-    assert verdict.because == "all endpoints that have a zone are hinted at it"
+    assert verdict.because == "every endpoint with a zone has a hint for it"
     assert review(review_of(endpoint_slice() | {"endpoints": None})).edits == ()

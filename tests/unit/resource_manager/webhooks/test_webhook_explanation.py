@@ -88,7 +88,7 @@ async def test_labels_of_the_namespace_that_are_not_known_are_assumed() -> None:
     (said,) = await explained(settings, pod(), namespace_labels=None)
     assert said.outcome == "changed"
     assert said.assuming == (
-        "the labels of namespace kube-system fit: "
+        "the labels of namespace kube-system match: "
         "kubernetes.io/metadata.name in (kube-system,kubernetes-dashboard)"
     )
     settings = Webhooks(pod_scheduler_name=PodSchedulerName(enabled=True, scheduler_name="x"))
@@ -108,7 +108,7 @@ async def test_what_a_webhook_cannot_know_is_asked_for() -> None:
     }
     (said,) = await explained(settings, pod(serviceAccountName="web"), account)
     assert said.outcome == "unchanged"
-    assert said.because == "ServiceAccount kube-system/web mounts its token by itself"
+    assert said.because == "ServiceAccount kube-system/web mounts its token itself"
 
 
 async def test_each_webhook_sees_what_those_before_it_changed() -> None:
@@ -120,7 +120,7 @@ async def test_each_webhook_sees_what_those_before_it_changed() -> None:
     assert kind
     first, second = await explain(Question(kind=kind, obj=pod()), [webhook, webhook])
     assert (first.outcome, second.outcome) == ("changed", "unchanged")
-    assert second.because == "the pod chose the scheduler x"
+    assert second.because == "the pod names the scheduler x"
 
 
 async def test_a_refusal_has_its_message() -> None:

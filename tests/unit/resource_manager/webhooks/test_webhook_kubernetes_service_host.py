@@ -68,7 +68,7 @@ def test_pods_wait_at_most_two_seconds_for_an_answer() -> None:
 def test_a_second_pass_adds_nothing() -> None:
     given = pod(initContainers=[{"name": "i"}])
     again = review(review_of(patched(given, review(review_of(given)))))
-    assert (again.edits, again.because) == ((), f"all containers set {VARIABLE}")
+    assert (again.edits, again.because) == ((), f"all containers already set {VARIABLE}")
 
 
 def test_an_empty_host_is_never_injected() -> None:

@@ -109,7 +109,7 @@ async def test_a_secret_volume_counts_too() -> None:
 async def test_without_the_config_map_nothing_changes() -> None:
     verdict = await ControlPlane().review(pod(volumes=[KUBECONFIG]))
     assert (verdict.allowed, verdict.edits) == (True, ())
-    assert verdict.because == ("there is no ConfigMap shoot--a--b/istio-internal-load-balancing")
+    assert verdict.because == ("ConfigMap shoot--a--b/istio-internal-load-balancing does not exist")
 
 
 async def test_without_the_service_the_pod_is_refused() -> None:
@@ -156,7 +156,7 @@ async def test_a_second_call_duplicates_no_alias() -> None:
     given = pod(volumes=[KUBECONFIG])
     cluster = ControlPlane(CONFIG, "10.0.0.1")
     verdict = await cluster.review(patched(given, await cluster.review(given)))
-    assert (verdict.edits, verdict.because) == ((), "its aliases and its label are there")
+    assert (verdict.edits, verdict.because) == ((), "its aliases and its label are already set")
 
 
 async def test_an_alias_of_the_address_gets_only_the_missing_names() -> None:

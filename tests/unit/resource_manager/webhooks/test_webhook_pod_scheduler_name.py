@@ -22,7 +22,7 @@ def test_a_pod_that_chose_no_scheduler_gets_the_configured_one(spec: JsonObject)
 def test_another_scheduler_stays() -> None:
     verdict = review(review_of(pod(schedulerName="bar-scheduler")))
     assert (verdict.allowed, verdict.edits) == (True, ())
-    assert verdict.because == "the pod chose the scheduler bar-scheduler"
+    assert verdict.because == "the pod names the scheduler bar-scheduler"
 
 
 def test_pods_are_created_while_the_webhook_is_down() -> None:
@@ -33,4 +33,4 @@ def test_pods_are_created_while_the_webhook_is_down() -> None:
 def test_the_default_may_be_configured() -> None:
     by_default = PodSchedulerName("default-scheduler")
     verdict = by_default(review_of(pod(schedulerName="default-scheduler")))
-    assert verdict.because == "default-scheduler is the scheduler already"
+    assert verdict.because == "the scheduler is already default-scheduler"

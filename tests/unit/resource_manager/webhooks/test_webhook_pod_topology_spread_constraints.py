@@ -30,7 +30,7 @@ def constraints_after(given: JsonObject) -> list[JsonObject]:
     [
         (
             pod(topologySpreadConstraints=[ZONE]),
-            "the pod has no label pod-template-hash: it is of no ReplicaSet",
+            "the pod has no label pod-template-hash: it does not belong to a ReplicaSet",
         ),
         (
             pod(metadata={"labels": {HASH: "123abc"}}),

@@ -148,7 +148,7 @@ async def test_a_pod_with_a_token_volume_stays() -> None:
     given = web(volumes=[{"name": "data"}, {"name": "kube-api-access-2138h"}])
     verdict = await reviewed(given)
     assert verdict.edits == ()
-    assert verdict.because == "the volume kube-api-access-2138h has a token already"
+    assert verdict.because == "the volume kube-api-access-2138h already contains a token"
 
 
 @pytest.mark.parametrize(

@@ -70,8 +70,8 @@ async def test_the_example_of_the_specification() -> None:
     assert spec["nodeSelector"] == {"pool": "system", "a": "b"}
     assert spec["tolerations"] == [T, C.to_json(), X]
     assert [edit.because for edit in verdict.edits] == [
-        "webhooks.systemComponentsConfig.podNodeSelector has it",
-        "webhooks.systemComponentsConfig.podTolerations has it",
+        "webhooks.systemComponentsConfig.podNodeSelector contains it",
+        "webhooks.systemComponentsConfig.podTolerations contains it",
         "a node for system components has the taint x=1:NoSchedule",
     ]
     assert verdict.warnings == (
@@ -88,7 +88,7 @@ async def test_of_two_equal_tolerations_of_the_pod_one_remains() -> None:
 async def test_what_the_pod_tolerates_already_is_not_added() -> None:
     given = pod(tolerations=[X])
     verdict = await reviewed(given, handler(Taint("x", "1", "NoSchedule")))
-    assert (verdict.edits, verdict.because) == ((), "node selector and tolerations are there")
+    assert (verdict.edits, verdict.because) == ((), "node selector and tolerations are already set")
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ async def test_pods_of_a_daemon_set_stay(owner: JsonObject, *, placed: bool) -> 
     given = pod(metadata={"ownerReferences": [owner]})
     verdict = await reviewed(given, handler(selector={"pool": "system"}))
     assert bool(verdict.edits) is placed
-    assert placed or verdict.because == "a DaemonSet decides where its pods run"
+    assert placed or verdict.because == "the DaemonSet decides where its pods run"
 
 
 async def test_a_pod_is_refused_while_nodes_cannot_be_listed() -> None:

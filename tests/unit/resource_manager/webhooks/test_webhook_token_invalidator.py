@@ -33,7 +33,7 @@ def test_a_considered_token_becomes_invalid(
 
 def test_a_deleted_token_becomes_invalid_again() -> None:
     given = secret(OTHER | {"token": "AAAA"}, consider="true")
-    assert review(review_of(given, "UPDATE")).because == "the token is invalid already"
+    assert review(review_of(given, "UPDATE")).because == "the token is already invalid"
     del given["data"]["token"]
     assert patched(given, review(review_of(given, "UPDATE")))["data"]["token"] == "AAAA"
 

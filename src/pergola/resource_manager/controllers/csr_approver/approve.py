@@ -1,12 +1,13 @@
 """Decisions about CertificateSigningRequests of nodes (spec 11 §3).
 
-The approval of a kubelet's request may rest on cached state. A denial is final, so it never does:
-Node and Machines are read again first. While they may still change (the Machine gets its label
-after the kubelet's request, addresses appear one by one), the denial waits until the request is
-`patience` old. The request's own timestamp counts, so a restart grants no second grace period.
+The approval of a kubelet's request may rely on cached state. A denial is final, so it never does:
+Node and Machines are read again first. While they may still change (the Machine is labelled after
+the kubelet's request, addresses appear one by one), the denial waits until the request is
+`patience` old. The request's own timestamp counts, so a restart does not grant a second grace
+period.
 
 A request that cannot be decoded is denied if it is for a kubelet's serving certificate, which has
-no other approver; other requests may have one and are left alone.
+no other approver; other requests may have one and are ignored.
 """
 
 from datetime import datetime, timedelta
@@ -63,7 +64,8 @@ class Approver:
     Args:
         client: Of the target cluster, which holds the requests.
         namespace: Of the Machines; None if Nodes have no Machines.
-        patience: The age before which a request is not denied for a reason that may still pass.
+        patience: The minimum age of a request before it is denied for a reason that may still
+            resolve itself.
     """
 
     def __init__(
@@ -88,7 +90,7 @@ class Approver:
         self._recorder = recorder
 
     async def reconcile(self, key: Key) -> Outcome:
-        """Decide one request, if it is ours and the decision is due."""
+        """Decide a request if it is ours and the decision is due."""
         csr = self._requests.undecided(key)
         if csr is None:
             return DONE
@@ -134,7 +136,7 @@ class Approver:
         return rules.kubelet_node(request, node, machines, self._namespace)
 
     async def _node_agent(self, request: Request, name: str) -> Judged:
-        """Judge by live state only: here the absence of a Node justifies an approval."""
+        """Judge by live state only: here, the absence of a Node justifies an approval."""
         machine: Machine | None = Machine(node=name)
         if self._namespace is not None:
             machine = await self._live.machine(name)
@@ -156,7 +158,7 @@ class Approver:
         self._recorder.warning(regarding, DENIED_EVENT, f"denied the csr {name}: {verdict.reason}")
 
     async def _report_waiting(self, csr: JsonObject, judged: Judged, denied: Denied) -> None:
-        """Record at once why a request is pending; its denial may be half a minute away."""
+        """Record at once why a request is pending; the denial may be half a minute away."""
         name = Key.of(csr).name
         log.info("denial waits", csr=name, reason=denied.reason)
         note = (
@@ -186,7 +188,7 @@ def decided(csr: JsonObject, verdict: Verdict) -> JsonObject:
 def seconds_to_wait(created: datetime, now: datetime, patience: timedelta) -> float:
     """Return the seconds until a request is judged again; 0 if it may be denied now.
 
-    The pause is as long as the request has waited, and at least a second: about six runs in half a
+    The pause equals the age of the request, but is at least one second: about six runs in half a
     minute. A request with a timestamp in the future has no usable age, so it gets no grace period.
     """
     age = now - created

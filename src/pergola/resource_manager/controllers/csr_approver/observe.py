@@ -27,8 +27,8 @@ class Seen:
     """Nodes and Machines from caches.
 
     Args:
-        source: Holds the Machines.
-        target: Holds the Nodes.
+        source: For the cluster with the Machines.
+        target: For the cluster with the Nodes.
         namespace: Of the Machines; None if there are none.
     """
 
@@ -44,7 +44,7 @@ class Seen:
 
     @property
     def caches(self) -> Iterator[Cache[Node] | Cache[Machine]]:
-        """The caches that have to run."""
+        """The caches to run."""
         yield self._nodes
         if self._machines is not None:
             yield self._machines
@@ -55,9 +55,9 @@ class Seen:
         return all(cache.is_synced for cache in self.caches)
 
     def subscribe(self, subscriber: Callable[[str], None]) -> None:
-        """Call `subscriber` with the name of each Node that changed, or whose Machine did.
+        """Call `subscriber` with the name of each Node that changes, or whose Machine changes.
 
-        A Node's heartbeat does not count as a change.
+        Heartbeats of Nodes are ignored.
         """
 
         def node_changed(change: Change[Node]) -> None:
@@ -77,12 +77,12 @@ class Seen:
         return self._nodes.get(Key("", name))
 
     async def machines_of(self, node: str) -> int:
-        """Return how many cached Machines have the Node's name in their label."""
+        """Count the cached Machines with the Node's name in their label."""
         return len(self._by_node.keys(node)) if self._machines else 0
 
 
 class Live:
-    """Nodes and Machines read from the API servers, for decisions that stale state could spoil."""
+    """Nodes and Machines read from the API servers, for decisions that must not use stale state."""
 
     def __init__(self, source: Client, target: Client, namespace: str | None) -> None:
         self._source = source
@@ -102,13 +102,14 @@ class Live:
         return read_machine(found) if found else None
 
     async def machines_of(self, node: str) -> int:
-        """Count the Machines that have the Node's name in their label."""
+        """Count the Machines with the Node's name in their label."""
         if self._namespace is None:
             return 0
         try:
             selector = format_selector({"matchLabels": {NODE_LABEL: node}})
         except SelectorError:
-            return 0  # the name is not a valid label value, for example longer than 63 characters
+            # the name is not a valid label value; for example, it is longer than 63 characters
+            return 0
         found = await self._source.list(
             MACHINE, self._namespace, labels=selector, metadata_only=True
         )
@@ -129,7 +130,7 @@ def read_machine(obj: JsonObject) -> Machine:
 async def _get(
     client: Client, gvk: GroupVersionKind, key: Key, *, metadata_only: bool = False
 ) -> JsonObject | None:
-    # Names come from requests; an invalid one must not address another path.
+    # Names come from requests; an invalid one must not change the path of a read.
     if _NAME.fullmatch(key.name) is None:
         return None
     return await client.find(gvk, key, metadata_only=metadata_only)

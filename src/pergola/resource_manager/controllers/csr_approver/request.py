@@ -1,7 +1,7 @@
 """The content of a CertificateSigningRequest, decoded so that no signer could read it differently.
 
-kube-controller-manager signs what is approved here and has its own parser. Whatever two parsers
-might understand differently is refused: text around the PEM block, several blocks, or several lists
+kube-controller-manager signs approved requests, and has its own parser. Anything that two parsers
+might interpret differently is refused: text around the PEM block, several blocks, or several lists
 of requested extensions.
 """
 
@@ -25,7 +25,7 @@ _PEM: Final = re.compile(
     rb"-----END CERTIFICATE REQUEST-----\s*"
 )
 _EXTENSION_REQUEST: Final = x509.ObjectIdentifier("1.2.840.113549.1.9.14")
-# An older equivalent, which Python's libraries read and Go's do not.
+# An older equivalent, which Python's libraries accept and Go's do not.
 _OTHER_EXTENSION_REQUEST: Final = x509.ObjectIdentifier("1.3.6.1.4.1.311.2.1.14")
 
 
@@ -35,13 +35,13 @@ class UndecodableRequest(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The facts about a CertificateSigningRequest that decide its approval.
+    """The facts about a CertificateSigningRequest on which its approval depends.
 
     Attributes:
-        username: Of the creator, as the API server authenticated it.
-        common_name: Of the subject; the last of several, as signers in Go read it.
+        username: The creator, as authenticated by the API server.
+        common_name: From the subject; the last of several, which signers in Go use.
         dns_names: All subject alternative names of this type.
-        ip_addresses: Likewise; IPv4 addresses mapped into IPv6 count as IPv4.
+        ip_addresses: All IP addresses among them; IPv4 addresses mapped into IPv6 count as IPv4.
     """
 
     username: str
@@ -94,7 +94,7 @@ def _der(request: object) -> bytes:
 
 
 def _unbase64(text: bytes) -> bytes:
-    """Decode base64, and accept only the canonical spelling.
+    """Decode base64, accepting only the canonical encoding.
 
     Python accepts excess padding even in strict mode; signers in Go refuse it.
     """
@@ -112,7 +112,7 @@ def _check_attributes(request: x509.CertificateSigningRequest) -> None:
 
 def _subject(request: x509.CertificateSigningRequest, oid: x509.ObjectIdentifier) -> list[str]:
     with warnings.catch_warnings():
-        # The library warns about attribute lengths that do not matter here.
+        # The library warns about attribute lengths, which are irrelevant here.
         warnings.simplefilter("ignore")
         found = [attribute.value for attribute in request.subject.get_attributes_for_oid(oid)]
     return [value for value in found if isinstance(value, str)]

@@ -16,7 +16,7 @@ _DECISIONS: Final = frozenset({"Approved", "Denied"})
 
 
 class Requests:
-    """The requests for our two signers; decided ones are not kept."""
+    """The undecided requests for our two signers."""
 
     def __init__(self, client: Client) -> None:
         self._kubelets = _cache(client, KUBELET_SERVING)
@@ -29,7 +29,7 @@ class Requests:
         return next((csr for csr in found if csr is not None), None)
 
     def of_node(self, name: str) -> Collection[Key]:
-        """Return the undecided requests of a Node's kubelet; do not hold it across an await."""
+        """Return a kubelet's undecided requests; do not hold the result across an await."""
         return self._by_node.keys(name)
 
     def observe(self, csr: JsonObject) -> None:

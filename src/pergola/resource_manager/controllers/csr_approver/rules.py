@@ -1,6 +1,6 @@
 """Rules of certificate approval (spec 11 §3), from facts to a verdict.
 
-Pure functions. The texts are part of the API: tests and users match them.
+Pure functions. The messages are part of the API: tests and users match them.
 """
 
 from collections.abc import Collection
@@ -35,8 +35,8 @@ class Denied:
     """The certificate must not be signed.
 
     Attributes:
-        reason: Which rule is violated, and how.
-        may_pass: Whether a pending change of Node or Machines may satisfy the rule.
+        reason: The rule that is violated, and how.
+        may_pass: Whether a pending change of the Node or its Machines may satisfy the rule.
     """
 
     reason: str
@@ -66,7 +66,7 @@ class Machine:
 
 
 def node_name(username: str) -> str:
-    """Return the name of the Node whose kubelet a user is; empty for other users."""
+    """Return the name of the Node that a kubelet's user name contains; empty for other users."""
     return username.removeprefix(NODE_USER) if username.startswith(NODE_USER) else ""
 
 
@@ -135,7 +135,7 @@ def _of_types(node: Node, types: Collection[str]) -> list[str]:
 
 
 def machine_name(common_name: str) -> str | None:
-    """Return the machine of a gardener-node-agent's common name; None for other names."""
+    """Return the machine in a gardener-node-agent's common name; None for other names."""
     if not common_name.startswith(NODE_AGENT):
         return None
     return common_name.removeprefix(NODE_AGENT)
@@ -145,8 +145,8 @@ def node_agent(request: Request, machine: Machine | None, node: Node | None) -> 
     """Judge the request of a gardener-node-agent.
 
     Args:
-        machine: The Machine in the common name; if Nodes have no Machines, one whose Node has the
-            same name.
+        machine: The Machine in the common name; if Nodes have no Machines, one with the same name
+            as its Node.
         node: The Node of the machine.
     """
     username, common_name = request.username, request.common_name
@@ -176,6 +176,6 @@ def gardenadm(request: Request) -> Verdict:
             f'username "{request.username}" is not allowed to create CSRs for a gardenadm client'
         )
     if request.organizations != (GARDENADM_GROUP,):
-        # The original's text says nodes; the rule compares the group of shoots.
+        # The original's message says nodes, but the rule checks the group of shoots.
         return Denied("organization in CSR does not match nodes group")
     return APPROVED

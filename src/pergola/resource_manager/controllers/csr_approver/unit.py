@@ -23,9 +23,10 @@ class Settings:
     """Settings of the approver.
 
     Attributes:
-        workers: Requests decided in parallel.
+        workers: The number of requests to decide in parallel.
         machine_namespace: Of the Machines in the source cluster; None if Nodes have no Machines.
-        patience: The age before which a request is not denied for a reason that may still pass.
+        patience: The minimum age of a request before it is denied for a reason that may still
+            resolve itself.
     """
 
     workers: int = 1
@@ -44,8 +45,8 @@ def csr_approver(
     """Return the controller that decides the CertificateSigningRequests of nodes.
 
     Args:
-        source: Holds the Machines.
-        target: Holds the requests and Nodes, and gets the Events.
+        source: For the cluster with the Machines.
+        target: For the cluster with the requests and Nodes; also receives the Events.
     """
     clock = clock or SystemClock()
     recorder = Recorder(target, "csr-approver-controller", clock=clock)

@@ -57,7 +57,7 @@ def istio_cluster_configuration(client: Client, settings: Settings, *, metrics: 
 
 
 class ForeignFilter(ReconcileError):
-    """An EnvoyFilter has the name of one of ours, but belongs to another manager."""
+    """An EnvoyFilter with the name of one of ours belongs to another manager."""
 
 
 class IstioClusterConfiguration:
@@ -73,9 +73,7 @@ class IstioClusterConfiguration:
         rules = watches.rules_of(namespace)
         present = watches.filters_of(namespace)
         if not (rules or present) or watches.rules.served is False:
-            return (
-                DONE  # as long as the kind is not served, nothing is known about the desired state
-            )
+            return DONE  # while the kind is not served, the desired state is unknown
         wanted = envoy_filters(
             namespace,
             rules,
@@ -112,7 +110,7 @@ class IstioClusterConfiguration:
             return await self._patch(wanted)  # it lost our label, or the cache lags
 
     async def _patch(self, wanted: JsonObject) -> JsonObject:
-        """Patch the part of a live object that we own, if it differs."""
+        """Patch the parts of a live object that we own, if they differ."""
         live = await self._client.get(ENVOY_FILTER, Key.of(wanted))
         if owner := _other_controller(live):
             raise ForeignFilter(f"it belongs to {owner}; rename or delete it")
@@ -145,7 +143,7 @@ def _other_controller(envoy_filter: JsonObject) -> str:
 
 
 def _written(envoy_filter: JsonObject) -> JsonObject:
-    """Return the part of an EnvoyFilter that we write."""
+    """Return the parts of an EnvoyFilter that we write."""
     label = labels_of(envoy_filter).get(MANAGED_BY)
     return {
         "metadata": {

@@ -26,7 +26,7 @@ LONGEST_CONNECTION: Final = "86400s"
 
 
 class _Tuned(NamedTuple):
-    """The patches for one Service by one rule, and the namespaces that both are exported to."""
+    """The patches of one rule for one Service, and the namespaces that both are exported to."""
 
     service: Key
     exported: frozenset[str]
@@ -49,12 +49,12 @@ def envoy_filters(
     services: Mapping[Key, SeenService],
     namespaces: Mapping[str, SeenNamespace],
 ) -> dict[str, JsonObject]:
-    """Return the EnvoyFilter of a source namespace in each ingress namespace that gets one.
+    """Return the EnvoyFilter of a source namespace for each ingress namespace that needs one.
 
     Args:
         rules: The DestinationRules of the source namespace.
-        services: At least those that the rules name.
-        namespaces: At least the source namespace and all ingress namespaces.
+        services: Must include those that the rules name.
+        namespaces: Must include the source namespace and all ingress namespaces.
     """
     source = namespaces.get(namespace)
     if source is None:
@@ -84,7 +84,7 @@ def _tuned(rules: Mapping[str, SeenRule], services: Mapping[Key, SeenService]) -
 
 
 def _patches_in(namespace: str, tuned: Iterable[_Tuned]) -> list[JsonObject]:
-    """Return the patches for a namespace's gateways; each Service's first rule by name wins."""
+    """Return the patches for a namespace's gateways; for each Service, the first rule wins."""
     done: set[Key] = set()
     patches: list[JsonObject] = []
     for one in tuned:

@@ -30,7 +30,7 @@ _EXPOSURE_CLASS: Final = "handler.exposureclass.gardener.cloud/name"
 
 
 class HttpPolicy(NamedTuple):
-    """The protocol towards the Service in a traffic policy."""
+    """The protocol towards the Service, according to a traffic policy."""
 
     use_client_protocol: bool = False
     upgrades: bool = False
@@ -38,7 +38,7 @@ class HttpPolicy(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SeenRule:
-    """A DestinationRule; `service` is None unless its host is a Service and it covers all of it."""
+    """A DestinationRule; `service` is None unless its host is a whole Service."""
 
     service: Key | None
     export_to: frozenset[str]
@@ -63,7 +63,7 @@ class SeenService:
 
 @dataclass(frozen=True, slots=True)
 class SeenNamespace:
-    """A Namespace; `is_ingress` while gateways run there and objects can be created."""
+    """A Namespace; `is_ingress` is true while gateways run there and objects can be created."""
 
     uid: str
     is_ingress: bool
@@ -71,14 +71,14 @@ class SeenNamespace:
 
 @dataclass(frozen=True, slots=True)
 class SeenFilter:
-    """An EnvoyFilter of ours, as a digest of the part that we write."""
+    """One of our EnvoyFilters, as a digest of the parts that we write."""
 
     uid: str
     digest: bytes
 
 
 def keep_rule(rule: JsonObject) -> SeenRule:
-    """Return what the cache keeps of a DestinationRule."""
+    """Return the facts about a DestinationRule that the cache keeps."""
     spec = map_at(rule, "spec")
     namespace = namespace_of(rule)
     policy = map_at(spec, "trafficPolicy")
@@ -96,7 +96,7 @@ def keep_rule(rule: JsonObject) -> SeenRule:
 
 
 def keep_service(service: JsonObject) -> SeenService:
-    """Return what the cache keeps of a Service."""
+    """Return the facts about a Service that the cache keeps."""
     exported = annotations_of(service).get(EXPORT_TO, "").split(",")
     return SeenService(
         export_to=_exported([name.strip() for name in exported], namespace_of(service)),
@@ -109,7 +109,7 @@ def keep_service(service: JsonObject) -> SeenService:
 
 
 def keep_namespace(namespace: JsonObject) -> SeenNamespace:
-    """Return what the cache keeps of a Namespace."""
+    """Return the facts about a Namespace that the cache keeps."""
     labels = labels_of(namespace)
     ingress = labels.get(_ROLE) == _ROLE_INGRESS or _EXPOSURE_CLASS in labels
     going = deletion_timestamp_of(namespace) is not None
@@ -117,12 +117,12 @@ def keep_namespace(namespace: JsonObject) -> SeenNamespace:
 
 
 def keep_filter(envoy_filter: JsonObject) -> SeenFilter:
-    """Return what the cache keeps of an EnvoyFilter."""
+    """Return the facts about an EnvoyFilter that the cache keeps."""
     return SeenFilter(uid_of(envoy_filter), digest(envoy_filter))
 
 
 def digest(envoy_filter: JsonObject) -> bytes:
-    """Return a digest of the part of an EnvoyFilter that we write."""
+    """Return a digest of the parts of an EnvoyFilter that we write."""
     written = [
         labels_of(envoy_filter).get(MANAGED_BY),
         owner_references_of(envoy_filter),
@@ -144,7 +144,7 @@ def service_of(host: object, namespace: str) -> Key | None:
 
 
 def _exported(names: object, namespace: str) -> frozenset[str]:
-    """Parse a list of namespaces: `*` is all, `.` its own; an empty one and `~` are none."""
+    """Parse a list of namespaces: `*` means all, `.` its own; an empty list and `~` mean none."""
     if not isinstance(names, Sequence) or isinstance(names, str):
         return frozenset()
     texts = (name for name in names if isinstance(name, str) and name not in ("", "~"))
@@ -160,7 +160,7 @@ def _http_policy(policy: JsonObject) -> HttpPolicy:
 
 
 def _is_http2(port: JsonObject) -> bool:
-    """Return a port's protocol from `appProtocol`, or else from the first word of its name."""
+    """Return whether a port uses HTTP/2, by `appProtocol` or the first word of its name."""
     protocol = port.get("appProtocol")
     if protocol:
         return protocol in ("http2", "grpc", "grpc-web", "kubernetes.io/h2c")

@@ -29,7 +29,7 @@ _INGRESS: Final = "ingress"
 
 @dataclass(frozen=True, slots=True)
 class Watches:
-    """The caches and lookups. Keys of source namespaces have a name only."""
+    """The caches and lookups. The keys of source namespaces consist of a name only."""
 
     rules: Cache[SeenRule]
     services: Cache[SeenService]
@@ -107,6 +107,6 @@ def triggers(watches: Watches) -> list[Watch[Any, str]]:
 
 
 def _sources(key: Key) -> list[str]:
-    """Return the source namespace in the name of an EnvoyFilter, if it is one of ours."""
+    """Return the source namespace in an EnvoyFilter's name, if the filter is one of ours."""
     source = source_of(key.name)
     return [source] if source else []

@@ -1,7 +1,7 @@
 """Application of manifests to the target (spec 10 §4.8).
 
-Kinds are applied in order, and the objects of one kind together. A failure holds back only what
-depends on the object: the instances of a CRD, the content of a Namespace (spec 10 B10). A write
+Kinds are applied in order, and the objects of one kind together. A failure blocks only objects that
+depend on the failed one: the instances of a CRD, the content of a Namespace (spec 10 B10). A write
 that would change nothing is not sent.
 """
 
@@ -54,10 +54,10 @@ class Applied:
     """The result of an apply.
 
     Attributes:
-        errors: what failed, each naming its object.
-        again_seconds: when a throttled repair may go on; None if nothing was held back.
-        fatal: whether the server cannot be used, so that every other object would fail, too.
-        only_waits: whether all that failed lacks a namespace or a kind, which may come yet.
+        errors: the failures, each naming its object.
+        again_seconds: when a throttled repair may continue; None if none was held back.
+        fatal: whether the server is unusable, so that every other object would fail as well.
+        only_waits: whether all failures lack a namespace or kind that may still appear.
     """
 
     errors: list[str] = field(default_factory=list)
@@ -78,7 +78,7 @@ class Applied:
 
 @dataclass(frozen=True, slots=True)
 class _Pass:
-    """The inputs that all objects of one apply share.
+    """The inputs shared by all objects of one apply.
 
     Attributes:
         always: send an update even if nothing differs.
@@ -93,7 +93,7 @@ class Applier:
     """The writer of planned objects to one target.
 
     Attributes:
-        settled: the objects that are known to be as their manifests describe them.
+        settled: the objects known to match their manifests.
     """
 
     def __init__(self, target: Target, fights: FightLimit) -> None:
@@ -104,7 +104,7 @@ class Applier:
     async def apply(
         self, objects: Sequence[Planned], options: MergeOptions, *, always: bool
     ) -> Applied:
-        """Apply all objects, in order of kind; go on after an object that failed.
+        """Apply all objects in order of kind; continue after an object that failed.
 
         Args:
             always: send an update even if nothing differs.
@@ -147,7 +147,7 @@ class Applier:
             await self._update(planned, manifest, live, this)
 
     async def _read(self, planned: Planned) -> JsonObject | None:
-        """Return the live object, or None if it does not exist as far as the watch knows."""
+        """Return the live object, or None if the watch knows of none."""
         trusted = not self.settled.is_distrusted(planned)
         if trusted and self._target.covers(planned.gvk, planned.key):
             seen = self._target.seen(planned.gvk, planned.key)
@@ -159,10 +159,10 @@ class Applier:
         return await self._target.live(planned.gvk, planned.key)
 
     async def _create(self, planned: Planned, obj: JsonObject) -> JsonObject | None:
-        """Create the object; return None, or the live object if one exists after all.
+        """Create the object; return None, or the live object if it exists after all.
 
-        The watch shows only labelled objects, and an existing object can make the creation fail in
-        other ways than by its name, e.g. by a quota.
+        The watch covers only labelled objects, and an existing object can make the creation fail
+        for reasons other than its name, such as a quota.
         """
         try:
             created = await self._target.client.create(obj)
@@ -193,7 +193,7 @@ class Applier:
     async def _update(
         self, planned: Planned, manifest: JsonObject, live: JsonObject, this: _Pass
     ) -> None:
-        """Update the object; after a conflict decide again, and create it if it is gone."""
+        """Update the object; after a conflict decide again, and create it if it was deleted."""
         for attempt in range(_CONFLICTS):
             merged = merge(manifest, live, previous=planned.previous, options=this.options)
             if self._needs_no_write(planned, live, merged, this):
@@ -219,7 +219,7 @@ class Applier:
     def _needs_no_write(
         self, planned: Planned, live: JsonObject, merged: JsonObject, this: _Pass
     ) -> bool:
-        """Return whether the object is right already, or its repair is held back."""
+        """Return whether the object is already right, or its repair is held back."""
         if this.always:
             return False
         if not needs_update(live, merged):
@@ -228,7 +228,7 @@ class Applier:
         return self._is_fight(planned, this.outcome)
 
     def _is_fight(self, planned: Planned, outcome: Applied) -> bool:
-        """Return whether this is drift of an object that was repaired too often lately."""
+        """Return whether an object drifted that was repaired too often recently."""
         if not self.settled.was_reached(planned):
             return False
         delay = self._fights.delay(planned.object_key)

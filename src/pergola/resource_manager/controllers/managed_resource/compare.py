@@ -1,7 +1,7 @@
-"""Comparison of objects, to find whether an update would change anything (spec 10 B7).
+"""Comparison of objects: whether an update would change anything (spec 10 B7).
 
-The API server fills in defaults, counts `1.0` as `1` and `1000m` as `1`. An object that was applied
-therefore never equals its manifest to the letter. Here it does, unless it was edited.
+The API server fills in defaults, counts `1.0` as `1` and `1000m` as `1`. An applied object
+therefore never equals its manifest literally. Here it does, unless it was edited.
 """
 
 import base64
@@ -25,7 +25,7 @@ _SECRET: Final = GroupKind("", "Secret")
 _NAMESPACE: Final = GroupKind("", "Namespace")
 _APART: Final = frozenset({"metadata", "status", "apiVersion", "kind"})
 _NAME_LABEL: Final = "kubernetes.io/metadata.name"
-# Annotations that controllers of Kubernetes would write again at once if they were removed.
+# Annotations that Kubernetes controllers would restore immediately after removal.
 _KEPT_BY_KUBERNETES: Final = (
     "deployment.kubernetes.io/",
     "deprecated.daemonset.template.generation",
@@ -39,8 +39,7 @@ _KEPT_BY_KUBERNETES: Final = (
 def needs_update(live: JsonObject, merged: JsonObject) -> bool:
     """Return whether sending `merged` would change the live object.
 
-    For kinds whose defaults are not known, a field that only the live object has counts as a
-    difference.
+    For kinds with unknown defaults, a field that only the live object has counts as a difference.
     """
     kind = GroupVersionKind.of(merged).group_kind
     if _labels_differ(live, merged, kind) or _annotations_differ(live, merged):
@@ -53,7 +52,7 @@ def needs_update(live: JsonObject, merged: JsonObject) -> bool:
 
 
 def content_digest(obj: JsonObject) -> bytes:
-    """Return a digest that changes exactly when an edit could be reverted by an update."""
+    """Return a digest that changes if and only if an update could revert the edit."""
     essence = {
         "content": _content(obj),
         "labels": labels_of(obj),

@@ -1,7 +1,7 @@
-"""Runs that applied everything and are not recorded yet.
+"""Runs that applied everything but are not recorded yet.
 
 One write of the status records the end of a run together with the first verdict about its objects,
-which mostly follows within moments, and after a few seconds at the latest. A process that ends
+which usually follows within moments, and within a few seconds at the latest. A process that ends
 before that write loses nothing: the next one finds the run unfinished.
 """
 
@@ -19,14 +19,14 @@ class Completion:
 
     Attributes:
         uid: of the ManagedResource.
-        fields: of its status, to record beside the condition.
+        fields: of its status, to record with the condition.
     """
 
     uid: str
     fields: JsonObject
 
     def recorded(self, resource: JsonObject, now: datetime) -> JsonObject:
-        """Return the ManagedResource as it is when the end of the run is recorded."""
+        """Return the ManagedResource with the end of the run recorded."""
         conditions = Conditions(resource, now)
         conditions.applied()
         status = {**map_at(resource, "status"), "conditions": conditions.items, **self.fields}
@@ -48,16 +48,16 @@ class Completions:
         return len(self._waiting)
 
     def hold(self, resource: JsonObject, fields: JsonObject) -> None:
-        """Have a run recorded with the first verdict about its objects."""
+        """Schedule a run to be recorded with the first verdict about its objects."""
         key = Key.of(resource)
         self._waiting[key] = Completion(uid_of(resource), fields)
         self.held.notify(key)
 
     def of(self, key: Key, uid: str) -> Completion | None:
-        """Return the run of a ManagedResource that is to be recorded."""
+        """Return the pending run of a ManagedResource."""
         completion = self._waiting.get(key)
         return completion if completion is not None and completion.uid == uid else None
 
     def drop(self, key: Key) -> None:
-        """Forget the run, because it is recorded, or another one began."""
+        """Drop the run, because it is recorded, or another one began."""
         self._waiting.pop(key, None)

@@ -31,10 +31,10 @@ class Conditions:
         )
 
     def get(self, kind: str) -> JsonObject:
-        """Return one condition as it is now, or an empty map."""
+        """Return the current state of a condition, or an empty map."""
         return get_condition(self.items, kind) or {}
 
-    # The sets of conditions that belong together
+    # Sets of conditions that belong together
 
     def ignored(self) -> None:
         """Set all conditions of an ignored ManagedResource (spec 10 §4.2)."""
@@ -87,7 +87,7 @@ def is_announced(resource: JsonObject) -> bool:
 
 
 def errors_message(errors: Sequence[str]) -> str:
-    """Return a single error as it is; of several, the first ones with the total count."""
+    """Return a single error unchanged; for several, the first ones and the total count."""
     if len(errors) == 1:
         return errors[0]
     named = list(errors[:_NAMED_AT_MOST])

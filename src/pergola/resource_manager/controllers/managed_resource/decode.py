@@ -1,6 +1,6 @@
 """Decoding of the documents in Secrets (spec 10 §4.3).
 
-A broken document does not keep the others from being read, and never looks like an empty one: the
+A broken document does not prevent others from being read, and never looks like an empty one: the
 result says that something is missing (spec 10 B1).
 """
 
@@ -51,14 +51,14 @@ class Decoded:
     """The content of a ManagedResource's Secrets.
 
     Attributes:
-        objects: to be applied, in the order of Secrets, keys and documents. Of several documents
-            for one object the last counts.
-        released: the ones in mode `Ignore`.
-        errors: one sentence for each thing that could not be read.
-        checksum: over the data of all objects (spec 10 §4.3).
-        unknown: the kinds that the target did not know.
-        has_data: whether any value holds something, be it only a comment.
-        places: where the document of each object is, the released ones included.
+        objects: the objects to apply, in the order of Secrets, keys and documents. If several
+            documents describe one object, the last one counts.
+        released: the objects in mode `Ignore`.
+        errors: one sentence for each part that could not be read.
+        checksum: the checksum of the data of all objects (spec 10 §4.3).
+        unknown: the kinds that the target does not know.
+        has_data: whether any value has content, even if only a comment.
+        places: the place of each object's document, including released objects.
     """
 
     objects: list[JsonObject] = field(default_factory=list)
@@ -71,7 +71,7 @@ class Decoded:
 
 
 def decode(secrets: Sequence[SecretData], scope: Scope, budget: Budget | None = None) -> Decoded:
-    """Read all documents of all Secrets, as far as the budget goes; never raise."""
+    """Read all documents of all Secrets within the budget; never raises."""
     reading = _Reading(scope)
     try:
         _read(secrets, reading, budget or Budget())
@@ -90,7 +90,7 @@ def _read(secrets: Sequence[SecretData], reading: "_Reading", budget: Budget) ->
 
 
 class _Reading:
-    """The content that has been read so far."""
+    """The content read so far."""
 
     def __init__(self, scope: Scope) -> None:
         self.errors: list[str] = []
@@ -103,7 +103,7 @@ class _Reading:
         self._checksum = hashlib.sha256()
 
     def take(self, obj: JsonObject, value: bytes, place: Place) -> None:
-        """Put an object, read from a value, where it belongs."""
+        """Record an object, read from a value, where it belongs."""
         gvk = GroupVersionKind.of(obj)
         namespaced = self._scope(gvk)
         if namespaced is None:
@@ -146,10 +146,10 @@ def _documents(
 
 
 def _problem(value: JsonValue) -> str | None:
-    """Return why a document is not an object that can be addressed later by its name.
+    """Return why a document is not an object that can be addressed by its name.
 
-    An object that cannot be read back by its name can be neither compared nor deleted: one
-    without a name would be created again in every run.
+    An object that cannot be read back by its name can be neither compared nor deleted; without a
+    name, it would be created again in every run.
     """
     if value is None:
         return None  # a document without content
@@ -167,7 +167,7 @@ def _problem(value: JsonValue) -> str | None:
 
 
 def _placed(obj: JsonObject, namespaced: bool | None) -> JsonObject:
-    """Return the object in the namespace where it belongs (spec 10 §4.3)."""
+    """Return the object in its namespace (spec 10 §4.3)."""
     metadata, namespace = metadata_of(obj), namespace_of(obj)
     if namespaced is False:
         if "namespace" in metadata:

@@ -1,9 +1,9 @@
-"""CustomResourceDefinitions before their deletion, which kube-apiserver may delay for minutes.
+"""Preparing the deletion of CustomResourceDefinitions, which kube-apiserver may delay for minutes.
 
 The API server deletes the instances of a definition first. If nobody has read any, its storage of
-them is not set up yet, and the first attempt fails. The second one, a few milliseconds later, may
-collide with the status that the first one has written; it then waits for a change that has already
-been noticed, until all definitions are looked at again after five minutes.
+them is not set up yet, and the first attempt fails. The second attempt, a few milliseconds later,
+may conflict with the status written by the first one. It then waits for a change that it has
+already processed, until the resync of all definitions five minutes later.
 """
 
 from contextlib import suppress
@@ -19,13 +19,13 @@ _NONE: Final = "resources.gardener.cloud/selects=nothing"
 
 
 async def set_up_storage(client: Client, definition: JsonObject) -> None:
-    """Have the API server set up its storage of a definition's instances.
+    """Make the API server set up its storage for a definition's instances.
 
-    An API server that refuses deletes the definition nevertheless, if perhaps late.
+    If the API server refuses, it still deletes the definition, only perhaps later.
     """
     spec = map_at(definition, "spec")
     served = [each for each in maps_at(spec, "versions") if each.get("served")]
-    # Each version has a storage of its own; the API server reads that of the stored one.
+    # Each version has its own storage; deletion reads that of the stored version.
     served.sort(key=lambda version: not version.get("storage"))
     kind = str(map_at(spec, "names").get("kind") or "")
     with suppress(KubeError):

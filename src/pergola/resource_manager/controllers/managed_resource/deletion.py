@@ -17,7 +17,7 @@ RETRY_SECONDS: Final = 5.0
 
 
 class Deletion:
-    """The deletion of managed objects, and then the release of the ManagedResource."""
+    """The deletion of managed objects, followed by the release of the ManagedResource."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class Deletion:
         self._secrets = secrets
 
     async def delete(self, resource: JsonObject, owner: Origin) -> Outcome:
-        """Delete all objects of a ManagedResource, and then remove our finalizer from it."""
+        """Delete all objects of a ManagedResource, then remove our finalizer from it."""
         if self._mine.finalizer not in finalizers_of(resource):
             return DONE
         keep = bool(map_at(resource, "spec").get("keepObjects"))

@@ -1,5 +1,5 @@
-"""Errors of manifests that are detected before any request."""
+"""Errors in manifests that are detected before any request."""
 
 
 class ManifestError(ValueError):
-    """The root of these errors; the text names the problem and the field."""
+    """The base class of these errors; the text names the problem and the field."""

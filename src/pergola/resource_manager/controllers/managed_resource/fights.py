@@ -1,4 +1,4 @@
-"""A limit on how often one object is repaired, so that two writers cannot fight at full speed.
+"""A limit on how often an object is repaired, so that two writers cannot fight at full speed.
 
 Drift is repaired as soon as the watch shows it (spec 10 B9). If another writer keeps
 reverting the object, each repair would trigger the other: after a burst, repairs are spaced.

@@ -1,4 +1,4 @@
-"""Fields of the live object that updates of single kinds keep (spec 10 §5.3)."""
+"""Live fields that updates of certain kinds preserve (spec 10 §5.3)."""
 
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
@@ -26,11 +26,11 @@ class MergeError(ManifestError):
 
 
 class Keeping(NamedTuple):
-    """Options that keep more than the kind always keeps.
+    """Options for preserving more than the kind requires.
 
     Attributes:
         replicas: although the manifest names a number.
-        resources: CPU and memory of the containers.
+        resources: labels that were injected into the manifest.
         injected: labels that were put into the manifest.
     """
 
@@ -40,10 +40,10 @@ class Keeping(NamedTuple):
 
 
 def keep_by_kind(merged: JsonObject, live: JsonObject, keeping: Keeping) -> JsonObject:
-    """Return the merged object with what its kind keeps.
+    """Return the merged object with the live fields that its kind preserves.
 
     Raises:
-        MergeError: what the kind keeps is not known in its version.
+        MergeError: the fields to preserve are unknown for this version of the kind.
     """
     rule = _RULES.get(GroupVersionKind.of(merged).group_kind)
     return merged if rule is None else rule(merged, live, keeping)
@@ -65,7 +65,7 @@ def _daemon_set(merged: JsonObject, live: JsonObject, keeping: Keeping) -> JsonO
 
 
 def _job(merged: JsonObject, live: JsonObject, keeping: Keeping) -> JsonObject:
-    """Keep a Job's template, which cannot change: add no labels injected later (spec 10 B12)."""
+    """Keep a Job's template, which is immutable: add no labels injected later (spec 10 B12)."""
     if merged is live:
         return merged
     present = labels_of(map_at(live, "spec", "template"))
@@ -107,7 +107,7 @@ _RULES: Final[Mapping[GroupKind, Rule]] = {
 def _pod_template(
     merged: JsonObject, live: JsonObject, path: tuple[str, ...], keeping: Keeping
 ) -> JsonObject:
-    """Keep a requested restart, and CPU and memory if that is requested."""
+    """Keep a requested restart, and CPU and memory if requested."""
     old = map_at(live, *path)
     restarted = annotations_of(old).get(_RESTARTED_AT)
     if restarted is not None and map_at(merged, *path):
@@ -124,7 +124,7 @@ def _pod_template(
 
 
 def _with_resources(container: JsonValue, before: Mapping[str, JsonObject]) -> JsonValue:
-    """Return the container with the CPU and memory of the live one of its name."""
+    """Return the container with the CPU and memory of the live container of the same name."""
     if not isinstance(container, dict):
         return container
     live = before.get(str(container.get("name")), {})
@@ -150,7 +150,7 @@ def _keep(merged: JsonObject, live: JsonObject, *path: str) -> JsonObject:
 
 
 def _put(obj: JsonObject, path: tuple[str, ...], value: object) -> JsonObject:
-    """Return the object with a value at a path; the maps along it are copied."""
+    """Return the object with a value at a path; the maps along the path are copied."""
     first, *rest = path
     below = obj.get(first)
     inner = _put(below if isinstance(below, dict) else {}, tuple(rest), value) if rest else value

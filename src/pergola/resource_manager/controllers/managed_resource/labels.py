@@ -1,4 +1,4 @@
-"""Labels that every object of a ManagedResource gets (spec 10 §5.2)."""
+"""Labels that are injected into every object of a ManagedResource (spec 10 §5.2)."""
 
 from collections.abc import Mapping
 
@@ -7,13 +7,13 @@ from pergola.resource_manager.controllers.managed_resource.errors import Manifes
 
 
 class LabelError(ManifestError):
-    """A manifest has a wrong value in place of labels; the text names the field."""
+    """A manifest has a value of the wrong type in place of labels; the text names the field."""
 
 
 def inject_labels(obj: JsonObject, labels: Mapping[str, str]) -> JsonObject:
     """Return the object with labels on itself, its pod template and its volume claim templates.
 
-    The argument is not changed; what is not touched is shared. Injected values win.
+    The argument is not changed, and unchanged parts are shared with it. Injected values win.
 
     Raises:
         LabelError: a volume claim template is not a map.

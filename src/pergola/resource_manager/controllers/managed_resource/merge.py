@@ -27,14 +27,14 @@ from pergola.resource_manager.controllers.managed_resource.labels import inject_
 __all__ = ["MergeError", "MergeOptions", "Scaled", "for_creation", "merge"]
 
 Scaled = frozenset[tuple[str, str, str, str]]
-"""Group, kind, namespace and name of what HorizontalPodAutoscalers scale."""
+"""Group, kind, namespace and name of the objects that HorizontalPodAutoscalers scale."""
 
 _EXACTLY_TRUE: Final = "true"
 
 
 @dataclass(frozen=True, slots=True)
 class MergeOptions:
-    """Options of a ManagedResource for all its objects.
+    """Options of a ManagedResource that apply to all its objects.
 
     Attributes:
         origin: the value of the origin annotation.
@@ -67,12 +67,12 @@ def merge(
     previous: JsonObject | None,
     options: MergeOptions,
 ) -> JsonObject:
-    """Return the object to update to.
+    """Return the object to send as an update.
 
     Args:
         live: as read; its resourceVersion is kept.
-        previous: the reference in the status, with the labels and annotations of the manifest that
-            was applied last.
+        previous: the reference in the status, with the labels and annotations of the last applied
+            manifest.
 
     Raises:
         ManifestError: the manifest cannot be labelled, or its version is not supported.
@@ -112,7 +112,7 @@ def _metadata(
 def _three_way(
     live: Mapping[str, str], desired: Mapping[str, str], previous: Mapping[str, str]
 ) -> dict[str, str]:
-    """Merge desired over live entries, and drop those that left the manifest unchanged."""
+    """Merge desired entries over live ones, and drop unmodified entries that left the manifest."""
     left = {
         key
         for key, value in previous.items()
@@ -126,7 +126,7 @@ def _own_annotations(options: MergeOptions) -> dict[str, str]:
 
 
 def _keeping(manifest: JsonObject, options: MergeOptions) -> Keeping:
-    """Return what the manifest (not the live object) requests to keep (spec 10 §1.1)."""
+    """Return the fields that the manifest (not the live object) requests to keep (spec 10 §1.1)."""
     annotations = annotations_of(manifest)
     gvk, key = GroupVersionKind.of(manifest), Key.of(manifest)
     is_scaled = (gvk.group, gvk.kind, key.namespace, key.name) in options.scaled

@@ -1,4 +1,4 @@
-"""The order of applying objects, and the effect of failures on later ones (spec 10 §4.8, B10)."""
+"""The order in which objects are applied, and the effect of failures (spec 10 §4.8, B10)."""
 
 from collections.abc import Collection, Sequence
 from itertools import groupby
@@ -8,7 +8,7 @@ from pergola.api.objects import GroupKind, map_at
 from pergola.resource_manager.controllers.managed_resource.definitions import DEFINITION
 from pergola.resource_manager.controllers.managed_resource.plan import Planned
 
-# Only the name of the kind counts, whatever its group.
+# Only the name of the kind counts, not its group.
 KINDS_IN_ORDER: Final = (
     "PriorityClass",
     "Namespace",
@@ -63,15 +63,15 @@ def rank(planned: Planned) -> tuple[int, str, str, str]:
 
 
 def waves(objects: Sequence[Planned]) -> list[list[Planned]]:
-    """Group the objects in order; those of one group may be applied at the same time."""
+    """Group the objects in order; the objects of one group may be applied concurrently."""
     ordered = sorted(objects, key=rank)
     return [list(wave) for _, wave in groupby(ordered, key=lambda planned: planned.gvk.kind)]
 
 
 def depends_on(planned: Planned, failed: Collection[Planned]) -> bool:
-    """Return whether the object cannot be applied because one before it failed.
+    """Return whether the object cannot be applied because an earlier one failed.
 
-    The content of a Namespace depends on it, and the instances of a CRD on that.
+    The content of a Namespace depends on it, and the instances of a CRD on the CRD.
     """
     return any(_needs(planned, other) for other in failed)
 
@@ -80,7 +80,7 @@ def _needs(planned: Planned, other: Planned) -> bool:
     kind = other.gvk.group_kind
     if kind == _NAMESPACE:
         return planned.key.namespace == other.key.name
-    # A CRD is named after its group; only few have to be read.
+    # CRD names end with the group, so that only few need to be read.
     if kind != DEFINITION or other.key.name.partition(".")[2] != planned.gvk.group:
         return False
     spec = map_at(other.manifest(), "spec")

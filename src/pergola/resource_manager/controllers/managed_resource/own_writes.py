@@ -1,4 +1,4 @@
-"""The writes to a ManagedResource itself: finalizer, operation annotation and status."""
+"""Writes to the ManagedResource itself: finalizer, operation annotation and status."""
 
 from collections.abc import Callable
 
@@ -31,7 +31,7 @@ from pergola.runtime.controlling.controller import ReconcileError
 
 
 class OwnWrites:
-    """Writes to ManagedResources, each on the newest known state."""
+    """Writes to ManagedResources, each based on the newest known state."""
 
     def __init__(self, source: Source, completions: Completions, clock: Clock) -> None:
         self._source = source
@@ -47,7 +47,7 @@ class OwnWrites:
         return await self._patch(resource, {"finalizers": finalizers})
 
     async def remove_finalizer(self, resource: JsonObject) -> None:
-        """Remove this instance's finalizer; the ManagedResource may be gone after that."""
+        """Remove this instance's finalizer, after which the ManagedResource may be gone."""
         newest = self._source.resource(Key.of(resource))
         if newest is not None:
             resource = newest.unpack()
@@ -87,12 +87,12 @@ class OwnWrites:
         *,
         error: type[ReconcileError] = ReconcileError,
     ) -> ReconcileError:
-        """Report a failure in the condition; return the error to raise for the backoff."""
+        """Report a failure in the condition; return the error to raise for a backoff."""
         await self.write_conditions(resource, lambda c: c.failed(reason, message))
         return error(message)
 
     async def announce(self, resource: JsonObject, plan: Plan, work: Work) -> JsonObject:
-        """Record the changed content and the objects to create, before doing anything.
+        """Record the changed content and the objects to create, before any other write.
 
         An object is recorded before it is created, so that none is forgotten if the run ends
         halfway (spec 10 §4.4, B10).

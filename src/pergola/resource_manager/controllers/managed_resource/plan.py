@@ -1,7 +1,7 @@
 """The desired objects of a ManagedResource, decoded from its Secrets once and kept packed.
 
 A plan stays valid as long as the ManagedResource's generation and the resourceVersions of its
-Secrets do. With it, a periodic run and the repair of a single object need no Secret.
+Secrets are unchanged. With it, a periodic run or the repair of a single object needs no Secret.
 """
 
 import hashlib
@@ -22,10 +22,10 @@ class Planned:
     """One desired object.
 
     Attributes:
-        recorded: the reference that the status gets, as JSON.
-        fingerprint: changes when anything changes that the live object should follow.
+        recorded: the reference to put into the status, as JSON.
+        fingerprint: changes with any input that the live object should follow.
         packed: the manifest.
-        previous: the reference that the status had for the object before, or None.
+        previous: the object's reference from the previous status, or None.
     """
 
     gvk: GroupVersionKind
@@ -42,7 +42,7 @@ class Planned:
 
     @property
     def reference(self) -> JsonObject:
-        """A new copy of the reference that the status gets."""
+        """A new copy of the reference for the status."""
         ref: JsonObject = orjson.loads(self.recorded)
         return ref
 
@@ -63,12 +63,12 @@ class Plan:
     """All desired objects of a ManagedResource.
 
     Attributes:
-        basis: what the plan was made from; another basis needs another plan.
-        objects: to apply, in the order of the Secrets.
+        basis: the versions it was made from; another basis requires another plan.
+        objects: the objects to apply, in the order of the Secrets.
         released: references of objects in mode `Ignore`.
         errors: documents that could not be decoded, one sentence each.
-        unknown: the kinds that the target did not serve; once it does, the plan is outdated.
-        size: bytes that the plan takes, roughly.
+        unknown: the kinds that the target does not serve; once it does, the plan is outdated.
+        size: the approximate size of the plan in bytes.
     """
 
     basis: tuple[object, ...]
@@ -81,7 +81,7 @@ class Plan:
 
 
 class Plans:
-    """The latest plan of each ManagedResource, as far as memory allows."""
+    """The latest plan of each ManagedResource, within a memory limit."""
 
     def __init__(self, limit: int = _PLANS_BYTES) -> None:
         self._limit = limit
@@ -97,7 +97,7 @@ class Plans:
         return plan
 
     def put(self, key: Key, plan: Plan) -> None:
-        """Store a plan; the least recently used ones make room."""
+        """Store a plan, evicting the least recently used ones if necessary."""
         self.drop(key)
         self._plans[key] = plan
         self._size += plan.size
@@ -105,7 +105,7 @@ class Plans:
             self.drop(next(iter(self._plans)))
 
     def drop(self, key: Key) -> None:
-        """Forget the plan of a ManagedResource."""
+        """Drop the plan of a ManagedResource."""
         plan = self._plans.pop(key, None)
         if plan is not None:
             self._size -= plan.size

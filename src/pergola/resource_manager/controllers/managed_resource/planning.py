@@ -47,10 +47,10 @@ from pergola.resource_manager.target import Target
 from pergola.runtime.caching.packed import pack
 
 _SCALABLE: Final = frozenset({"Deployment", "StatefulSet"})
-_THREADS: Final = 2  # each may take the memory of a whole `Budget`
+_THREADS: Final = 2  # each may use the memory of a whole `Budget`
 _EMPTIED: Final = (
-    "the Secrets hold data but no object any more; nothing is deleted. "
-    "Empty the data, or spec.secretRefs, to delete all objects"
+    "the Secrets contain data but no longer any object; nothing is deleted. Empty the data, or "
+    "spec.secretRefs, to delete all objects"
 )
 
 
@@ -73,7 +73,7 @@ class Planner:
         """Return the plan of a ManagedResource in its current state.
 
         Raises:
-            UnreadableSecret: a reference names no Secret, or its Secret could not be read.
+            UnreadableSecret: a reference names no Secret, or its Secret cannot be read.
         """
         key = Key.of(resource)
         names = referenced_secrets(resource)
@@ -91,15 +91,15 @@ class Planner:
         return plan
 
     def forget(self, key: Key) -> None:
-        """Forget a ManagedResource."""
+        """Drop the cached state of a ManagedResource."""
         self._plans.drop(key)
 
     def injected(self, resource: JsonObject) -> dict[str, str]:
-        """Return the labels that all objects get; the configured one wins."""
+        """Return the labels to inject into all objects; the configured one wins."""
         return {**map_at(resource, "spec", "injectLabels"), marks.MANAGED_BY: self._managed_by}
 
     async def scaled(self, resource: JsonObject, objects: Sequence[Planned]) -> Scaled:
-        """Return the objects that the target's autoscalers scale, if any of these can be scaled."""
+        """Return the objects scaled by the target's autoscalers, if any of these can be scaled."""
         namespaces = {p.key.namespace for p in objects if p.gvk.kind in _SCALABLE}
         if not namespaces:
             return frozenset()
@@ -115,7 +115,7 @@ class Planner:
     async def _work_out(
         self, resource: JsonObject, data: Sequence[SecretData], basis: tuple[object, ...]
     ) -> Plan:
-        """Decode and plan, in a thread if that could block the event loop for too long."""
+        """Decode and plan, in a thread if it could block the event loop for too long."""
         if is_cheap(*(secret.data for secret in data)):
             return self._make(resource, decode(data, self._scope), basis)
         async with self._threads:
@@ -124,7 +124,7 @@ class Planner:
             )
 
     async def _learn(self, kinds: Collection[GroupVersionKind]) -> bool:
-        """Discover unknown kinds on the target; return whether any is known now."""
+        """Discover unknown kinds on the target; return whether any is now known."""
         learned = False
         for gvk in kinds:
             try:
@@ -164,7 +164,7 @@ class Planner:
 
 def _planned(obj: JsonObject, labels: dict[str, str], flags: tuple[bool, ...]) -> Planned:
     packed, ref = pack(obj), _reference(obj, labels)
-    # A copy, without the buffer around it.
+    # A copy, which does not keep the surrounding buffer alive.
     recorded = bytes(memoryview(orjson.dumps(ref, option=orjson.OPT_SORT_KEYS)))
     return Planned(
         gvk=GroupVersionKind.of(obj),

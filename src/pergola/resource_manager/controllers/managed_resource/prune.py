@@ -1,7 +1,7 @@
-"""Deletion of objects that left the manifests, and release of others' (spec 10 §4.6, §4.7).
+"""Deletion of objects that left the manifests, and release of those of others (spec 10 §4.6, §4.7).
 
-What we did not create we do not delete: an object whose origin names another ManagedResource
-stays, and every delete carries the uid of the object that was read.
+Objects that we did not create are never deleted: an object whose origin names another
+ManagedResource stays, and every delete request contains the uid of the object that was read.
 """
 
 import asyncio
@@ -59,12 +59,12 @@ _AT_ONCE: Final = 16
 
 
 class GracePeriodError(ValueError):
-    """An annotation with a grace period that cannot be read; the text names it."""
+    """An annotation with an unreadable grace period; the text names it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """An object that still exists, and the reason."""
+    """An object that still exists, with the reason."""
 
     reference: JsonObject
     reason: str
@@ -75,7 +75,7 @@ class Pruner:
     """The deletion and release of objects of one target.
 
     Attributes:
-        collects_garbage: whether the garbage collector runs here and takes care of labelled
+        collects_garbage: whether the garbage collector is enabled and takes care of labelled
             ConfigMaps and Secrets.
     """
 
@@ -92,8 +92,8 @@ class Pruner:
     ) -> list[Pending]:
         """Delete the objects, all at once and in no order; return those that still exist.
 
-        An object whose origin names another ManagedResource, or one of the same name in another
-        cluster, stays (spec 10 B19).
+        An object is kept if its origin names another ManagedResource, or one of the same name in
+        another cluster (spec 10 B19).
 
         Args:
             references: as in the status of a ManagedResource.
@@ -139,7 +139,7 @@ class Pruner:
 
     async def _ask(self, gvk: GroupVersionKind, key: Key, live: JsonObject) -> bool:
         if deletion_timestamp_of(live) is not None:
-            return False  # asked already; another request would change nothing
+            return False  # deletion was already requested; another request would change nothing
         if gvk.group_kind == DEFINITION:
             await set_up_storage(self.target.client, live)
         propagation = "Foreground" if gvk.group in _FOREGROUND_GROUPS else ""
@@ -148,7 +148,7 @@ class Pruner:
                 gvk, key, uid=uid_of(live), propagation=propagation
             )
         except Conflict:
-            return False  # recreated since it was read: the next run decides again
+            return False  # recreated after it was read: the next run decides again
 
     async def _delete_claims(self, stateful_set: JsonObject) -> None:
         """Delete the claims that the StatefulSet made: by selector, and by name (spec 10 B4)."""
@@ -171,7 +171,7 @@ class Pruner:
                     continue
 
     async def _finalize(self, gvk: GroupVersionKind, key: Key, live: JsonObject) -> bool:
-        """Strip the finalizers if the object requests that and has waited long enough."""
+        """Remove the finalizers if the object requests that and has waited long enough."""
         if not self._is_overdue(live):
             return False
         client = self.target.client
@@ -203,7 +203,7 @@ class Pruner:
         return self.clock.now() - datetime.fromisoformat(since) >= grace
 
     async def _why(self, gvk: GroupVersionKind, key: Key) -> str:
-        """Return why an object whose deletion was requested still exists."""
+        """Return why an object still exists although its deletion was requested."""
         try:
             live = await self.target.live(gvk, key)
         except KubeError as error:
@@ -235,10 +235,10 @@ class Pruner:
 
 
 def why_kept(live: JsonObject, owner: Origin, *, collects_garbage: bool) -> str:
-    """Return why an object stays although its ManagedResource gives it up; empty if it does not.
+    """Return why an object stays after its ManagedResource drops it; empty if it does not.
 
     Args:
-        collects_garbage: as of a `Pruner`.
+        collects_garbage: as for `Pruner`.
     """
     if marks.is_truthy(annotations_of(live).get(marks.KEEP_OBJECT)):
         return f"annotation {marks.KEEP_OBJECT} is set"

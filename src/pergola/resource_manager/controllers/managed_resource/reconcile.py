@@ -139,7 +139,7 @@ class ManagedResources:
             raise await failed(resource, Reason.APPLY_FAILED, text) from error
 
     async def _apply_objects(self, resource: JsonObject, work: Work, owner: Origin) -> float | None:
-        """Apply objects that are not known to be correct; return the wait for throttled repairs."""
+        """Apply objects that are not known to be right; return the wait for throttled repairs."""
         always = self._is_update_due(Key.of(resource))
         if not always and all(self._applier.settled.includes(p) for p in work.desired):
             return None

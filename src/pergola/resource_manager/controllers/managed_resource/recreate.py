@@ -17,7 +17,7 @@ _PROPAGATIONS: Final = frozenset({"Background", "Foreground", "Orphan"})
 
 
 class ApplyRefused(Exception):
-    """An object cannot be applied as it is; the text says why."""
+    """An object cannot be applied as it is; the text gives the reason."""
 
 
 async def delete_to_recreate(

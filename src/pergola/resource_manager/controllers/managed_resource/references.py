@@ -1,7 +1,7 @@
-"""References to managed objects, as the status of a ManagedResource lists them (spec 10 §4.5).
+"""References to managed objects, as listed in the status of a ManagedResource (spec 10 §4.5).
 
 A reference is plain JSON: `apiVersion`, `kind`, `name`, `namespace`, and the labels and annotations
-that the manifest had. What is empty is left out.
+of the manifest. Empty fields are omitted.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,8 +29,8 @@ def reference(
 ) -> JsonObject:
     """Return the reference to an object.
 
-    A label or annotation that is not a string is left out: the server will refuse the object for
-    it, but must not refuse the status.
+    Labels and annotations that are not strings are omitted: the server will reject the object
+    because of them, but must not reject the status.
     """
     fields: JsonObject = {
         "apiVersion": gvk.api_version,
@@ -101,7 +101,7 @@ class Equivalences:
         return self._of.get(kind) or frozenset((kind,))
 
     def index(self, references: Iterable[JsonObject]) -> "Previous":
-        """Index the references of a status for look-ups by equivalent kinds."""
+        """Index the references in a status for lookups by equivalent kinds."""
         return Previous(self, references)
 
 

@@ -1,4 +1,4 @@
-"""Objects that HorizontalPodAutoscalers scale, and whose replicas they own (spec 10 §4.8)."""
+"""The objects whose replicas HorizontalPodAutoscalers own (spec 10 §4.8)."""
 
 from collections.abc import Iterable
 

@@ -1,7 +1,7 @@
 """The Secrets of a namespace, listed instead of read one by one.
 
-After a start every ManagedResource reads its Secrets. They are listed page by page, each page when
-a Secret is needed that has not come yet, so that few are in memory at a time.
+After a start, every ManagedResource reads its Secrets. They are listed page by page, each page when
+a Secret that has not arrived yet is needed, so that only few are in memory at a time.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from pergola.api.objects import JsonObject, Key, map_at, resource_version_of
 from pergola.kube.errors import KubeError
 from pergola.resource_manager.source import Source
 
-FIRST_PAGE: Final = 25  # a Secret can hold 1 MiB, and a page is read as a whole
+FIRST_PAGE: Final = 25  # a Secret can contain 1 MiB, and a page is read as a whole
 LARGEST_PAGE: Final = 100
 _PAGE_BYTES: Final = 1024 * 1024
 _WAITING_BYTES: Final = 32 * 1024 * 1024
@@ -31,9 +31,9 @@ class SecretList:
         self._lock = asyncio.Lock()
 
     async def take(self, key: Key) -> tuple[str, JsonObject] | None:
-        """Return the resourceVersion and the data of a Secret; None if it has to be read alone.
+        """Return the resourceVersion and data of a Secret; None if it must be read individually.
 
-        Those that are listed before it wait to be taken; if that becomes too much, the list rests.
+        Secrets listed before it wait to be taken; if they become too many, the list pauses.
         """
         async with self._lock:
             while key not in self._waiting and not self._ended:
@@ -49,7 +49,8 @@ class SecretList:
         try:
             page = await anext(self._pages)
         except (StopAsyncIteration, KubeError):
-            self._ended = True  # if it failed, each is read alone, and reports its problems
+            # after a failure, each Secret is read individually, and reports its problems
+            self._ended = True
             return
         for secret in page.items:
             key, data = Key.of(secret), map_at(secret, "data")
@@ -60,7 +61,7 @@ class SecretList:
                 self._waiting_bytes += _size(data)
 
     def _page_size(self) -> int:
-        """Return the size of the next page: more Secrets if those before were small."""
+        """Return the size of the next page: larger if the previous Secrets were small."""
         if not self._count:
             return FIRST_PAGE
         usual = max(1, self._bytes // self._count)

@@ -1,4 +1,4 @@
-"""Reads of ManagedResources' Secrets: one by one, or by a list if many are needed."""
+"""Reading ManagedResources' Secrets: individually, or by a list if many are needed."""
 
 from collections.abc import Iterable
 from typing import Final, NamedTuple
@@ -16,21 +16,22 @@ _SHARE: Final = 0.2
 
 
 class ReadSecret(NamedTuple):
-    """The version of a Secret, as `SeenSecret` counts it, and its decoded data."""
+    """The version of a Secret, as in `SeenSecret`, and its decoded data."""
 
     version: str
     data: dict[str, bytes]
 
 
 class UnreadableSecret(Exception):
-    """A Secret of a ManagedResource could not be read; the text says which and why."""
+    """A Secret of a ManagedResource could not be read; the text says which one and why."""
 
 
 def referenced_secrets(resource: JsonObject) -> list[str]:
-    """Return the names of the Secrets that a ManagedResource reads, in their order.
+    """Return the names of the Secrets that a ManagedResource reads, in order.
 
     Raises:
-        UnreadableSecret: an entry has no usable name. To ignore it would delete what it described.
+        UnreadableSecret: an entry has no usable name. Ignoring it would delete the objects it
+            described.
     """
     references = map_at(resource, "spec").get("secretRefs")
     if not isinstance(references, list):
@@ -53,7 +54,7 @@ class SecretReader:
         """Read several Secrets of a namespace, each once.
 
         Raises:
-            UnreadableSecret: one does not exist or cannot be read, or all together are too large.
+            UnreadableSecret: one does not exist or cannot be read, or together they are too large.
         """
         secrets: dict[str, ReadSecret] = {}
         size = 0
@@ -62,7 +63,7 @@ class SecretReader:
                 secrets[name] = await self.read(Key(namespace, name))
                 size += sum(map(len, secrets[name].data.values()))
             if size > MOST_BYTES:
-                raise UnreadableSecret(f"the Secrets hold more than {MOST_BYTES} bytes")
+                raise UnreadableSecret(f"the Secrets contain more than {MOST_BYTES} bytes")
         return secrets
 
     async def read(self, key: Key) -> ReadSecret:

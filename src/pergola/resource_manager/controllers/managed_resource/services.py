@@ -35,7 +35,7 @@ def _keep_node_ports(spec: JsonObject, old: JsonObject) -> None:
 
 
 def _assigned(port: JsonObject, old: JsonObject) -> int:
-    """Return a port's live node port, unless the manifest sets one; 0 if it has none."""
+    """Return a port's live node port, unless the manifest sets one; 0 without one."""
     if port.get("nodePort"):
         return 0
     found = 0
@@ -45,7 +45,7 @@ def _assigned(port: JsonObject, old: JsonObject) -> int:
             continue
         found = before.get("nodePort") or 0
         if same_port and same_name and _same(before, port, "protocol", "TCP"):
-            break  # one port number may be served by TCP and by UDP
+            break  # TCP and UDP may use the same port number
     return found
 
 

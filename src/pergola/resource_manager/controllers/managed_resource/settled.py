@@ -1,7 +1,7 @@
 """A record of objects that match their manifests (spec 10 B7).
 
-What was found equal once is remembered with a digest of the live object, so that a steady
-ManagedResource costs no request at all.
+Objects found equal once are recorded with a digest of the live object, so that a steady
+ManagedResource costs no requests at all.
 """
 
 from collections.abc import Iterable
@@ -32,7 +32,7 @@ class Settled:
         return seen is not None and seen.digest == known[1]
 
     def was_reached(self, planned: Planned) -> bool:
-        """Return whether the object once matched this very manifest, and so has drifted."""
+        """Return whether the object once matched this exact manifest, and so has drifted."""
         known = self._digests.get(planned.object_key)
         return known is not None and known[0] == planned.fingerprint
 
@@ -54,11 +54,11 @@ class Settled:
             self._distrusted.discard(object_key)
 
     def distrust(self, object_keys: Iterable[str]) -> None:
-        """Make the next run read the objects from the server, whatever the watch shows."""
+        """Make the next run read the objects from the server, regardless of the watch."""
         keys = list(object_keys)
         self.forget(keys)
         self._distrusted.update(keys)
 
     def is_distrusted(self, planned: Planned) -> bool:
-        """Return whether the next read of the object must reach the server."""
+        """Return whether the object must next be read from the server."""
         return planned.object_key in self._distrusted

@@ -1,6 +1,6 @@
 """Triggers of the ManagedResource controller (spec 10 §4.1), as pure functions.
 
-A ManagedResource is reconciled after a change of itself, of a Secret that it names, or of an object
+A ManagedResource is reconciled after a change to itself, to a Secret that it names, or to an object
 that it manages. The periodic run is a safety net.
 """
 
@@ -47,9 +47,9 @@ def _may_run(old: SeenResource, new: SeenResource) -> bool:
 
 
 def secret_triggers(change: Change[SeenSecret], source: Source) -> Iterator[Key]:
-    """Return the ManagedResources that want a run because a Secret appeared or changed.
+    """Yield the ManagedResources to reconcile because a Secret appeared or changed.
 
-    The first list triggers nothing: each ManagedResource is reconciled then anyway.
+    The initial list triggers nothing: every ManagedResource is reconciled then anyway.
     """
     if change.initial or change.new is None:
         return
@@ -75,10 +75,10 @@ def owners(event: TargetChange, cluster_id: str) -> Iterator[Key]:
 def drifted(
     event: TargetChange, is_expected: Callable[[GroupVersionKind, Key, bytes], bool]
 ) -> bool:
-    """Return whether the event shows an object that is not as this process last left it.
+    """Return whether the event shows an object in a state that this process did not leave.
 
     Args:
-        is_expected: whether the object is known to be right with a digest.
+        is_expected: whether an object with this digest is known to be right.
     """
     old, new = event.change.old, event.change.new
     if new is None:

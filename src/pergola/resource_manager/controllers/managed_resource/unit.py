@@ -47,9 +47,10 @@ def managed_resource_unit(
 
     Args:
         tracked: wraps the reconciler, so that a shard knows what is under way.
-        completions: takes the runs that are recorded together with the first check.
-        cluster_id: comes before the origins of objects, so that several sources can share a target.
-        collects_garbage: whether unused ConfigMaps and Secrets are left to the garbage collector.
+        completions: receives the runs to record together with the first check.
+        cluster_id: the prefix of origins, so that several sources can share a target.
+        collects_garbage: whether deleting unused ConfigMaps and Secrets is left to the garbage
+            collector.
     """
     mine = source.responsibility
     applier = Applier(target, FightLimit(asyncio.get_running_loop().time))

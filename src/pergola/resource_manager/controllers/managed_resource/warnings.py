@@ -1,6 +1,6 @@
-"""The newest warnings about a Service, for messages about it.
+"""The latest warnings about a Service, for messages about it.
 
-A load balancer that cannot be made or removed shows only there (spec 10 §4.6, §8.2).
+Problems of creating or removing a load balancer show only there (spec 10 §4.6, §8.2).
 """
 
 from datetime import datetime, timedelta
@@ -24,7 +24,7 @@ async def service_warnings(client: Client, service: JsonObject, clock: Clock) ->
     try:
         events = await client.list(EVENT, namespace_of(service), fields=fields)
     except KubeError:
-        return ""  # the warnings are an extra; what they belong to is reported without them
+        return ""  # the warnings are optional; the message is reported without them
     return render_warnings(events, clock.now())
 
 
@@ -54,7 +54,7 @@ def _last_seen(event: JsonObject) -> str:
 
 
 def _age(span: timedelta) -> str:
-    """Format an age coarsely: a message that changes every second is written every second."""
+    """Format an age coarsely: a message that changes every second would be written every second."""
     seconds = max(0, int(span.total_seconds()))
     for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
         if seconds >= size:

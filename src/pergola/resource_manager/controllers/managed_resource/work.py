@@ -18,9 +18,9 @@ class Work:
 
     Attributes:
         desired: the objects to apply.
-        recorded: the references of all that is managed afterwards.
-        obsolete: what was managed and is no longer described.
-        released: what was managed and is left to others.
+        recorded: the references of all objects managed afterwards.
+        obsolete: formerly managed objects that are no longer described.
+        released: formerly managed objects that are left to others.
     """
 
     desired: Sequence[Planned]
@@ -38,7 +38,8 @@ class Work:
         left = before.left()
         references = [planned.reference for planned in desired]
         if plan.errors:
-            # Unreadable manifests may describe objects that seem to be gone: keep all (spec 10 B1).
+            # Unreadable manifests may describe objects that seem to be missing: keep all (spec 10
+            # B1).
             return cls(desired, sort_references([*references, *left, *released]), [], [])
         return cls(desired, sort_references(references), left, released)
 

@@ -1,4 +1,4 @@
-"""Removal of the taint from Nodes whose critical components run (spec 11 §5).
+"""Removal of the taint from Nodes once their critical components run (spec 11 §5).
 
 `seen` has the facts about Nodes, Pods, DaemonSets and CSINodes, `watches` the caches and triggers;
 `scheduling` and `checks` decide; `controller` reports and patches.

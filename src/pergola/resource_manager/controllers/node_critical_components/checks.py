@@ -22,7 +22,7 @@ _CONDITIONS: Final = "node.kubernetes.io/"
 
 
 class Problem(NamedTuple):
-    """A reason why a Node is not ready: the reason and note of an Event."""
+    """A reason why a Node is not ready, as the reason and note of an Event."""
 
     reason: str
     note: str
@@ -33,7 +33,7 @@ class Checked(NamedTuple):
 
     Attributes:
         problems: In the order of the checks; empty if the Node is ready.
-        intolerant: DaemonSets that would run there but do not tolerate the taint.
+        intolerant: DaemonSets that would run on the Node but do not tolerate the taint.
     """
 
     problems: list[Problem]
@@ -47,11 +47,11 @@ def check(
     pods: Mapping[Key, SeenPod],
     drivers: Collection[str],
 ) -> Checked:
-    """Return all three checks of a Node.
+    """Run all three checks of a Node.
 
     Args:
         pods: The node-critical Pods on the Node.
-        drivers: The CSI drivers that the Node has.
+        drivers: The CSI drivers that are registered on the Node.
     """
     counting = counting_pods(pods)
     covered = {pod.daemon_set for pod in counting.values()}
@@ -73,7 +73,7 @@ def check(
 
 
 def counting_pods(pods: Mapping[Key, SeenPod]) -> dict[Key, SeenPod]:
-    """Return the relevant Pods: neither completed, nor deleted and replaced."""
+    """Return the relevant Pods: not completed, nor deleted and replaced."""
     staying = {
         pod.daemon_set
         for pod in pods.values()
@@ -109,7 +109,7 @@ def _wanted(
 
 
 def _only_ours_stays(away: Iterable[JsonObject]) -> bool:
-    """Return whether the taints are ours and conditions of the Node, which will pass."""
+    """Return whether only our taint and temporary conditions of the Node repel pods."""
     keys = {str(taint.get("key")) for taint in away}
     return TAINT in keys and all(key.startswith(_CONDITIONS) for key in keys - {TAINT})
 

@@ -1,4 +1,4 @@
-"""Reports why Nodes are not ready, and removal of the taint from those that are."""
+"""Reporting why Nodes are not ready, and removing the taint from those that are."""
 
 import asyncio
 from contextlib import suppress
@@ -43,8 +43,8 @@ class Settings:
     """Settings of this controller.
 
     Attributes:
-        backoff: Seconds after which a Node that is not ready is checked and reported again.
-        critical_namespaces: Only DaemonSets and Pods of these count.
+        backoff: The seconds between two checks and reports of a Node that is not ready.
+        critical_namespaces: The namespaces of the DaemonSets and Pods that count.
     """
 
     workers: int = 5
@@ -108,7 +108,7 @@ class NodeCriticalComponents:
         )
 
     def _report(self, key: Key, node: SeenNode, problems: list[Problem]) -> float:
-        """Record Events for the problems of a Node, once per backoff; return the remaining seconds.
+        """Record Events for a Node's problems, once per backoff; return the remaining seconds.
 
         Each pod that becomes ready triggers a run; most of those need no Event.
         """
@@ -149,7 +149,7 @@ class NodeCriticalComponents:
 
 @dataclass(slots=True)
 class _Waiting:
-    """When a Node began to wait, and when that was last reported; seconds of the loop's clock."""
+    """The times when a Node began to wait and was last reported, in seconds of the loop's clock."""
 
     since: float
     told_at: float = float("-inf")

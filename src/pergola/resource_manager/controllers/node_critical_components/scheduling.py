@@ -1,7 +1,7 @@
-"""The rules by which a DaemonSet's controller runs a pod on a Node, as pure functions.
+"""The rules by which the DaemonSet controller runs a pod on a Node, as pure functions.
 
 A pod of the template would run there if the Node's name, labels and taints allow it (spec 11 §5.3).
-Unreadable terms of an affinity match nothing, and never fail the whole.
+Unreadable affinity terms match nothing, but never make the whole check fail.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -39,7 +39,8 @@ class Placement:
     """The scheduling constraints of a template's pods.
 
     Attributes:
-        terms: The terms of the required node affinity, one of which must match; None without one.
+        terms: The terms of the required node affinity, one of which must match; None without an
+            affinity.
         tolerations: The tolerations, including those that every pod of a DaemonSet gets.
     """
 
@@ -50,7 +51,7 @@ class Placement:
 
 
 def placement_of(pod_spec: JsonObject) -> Placement:
-    """Read where pods may run from the pod spec of a DaemonSet's template."""
+    """Read the scheduling constraints from the pod spec of a DaemonSet's template."""
     required = map_at(pod_spec, "affinity", "nodeAffinity").get(
         "requiredDuringSchedulingIgnoredDuringExecution"
     )
@@ -66,7 +67,7 @@ def placement_of(pod_spec: JsonObject) -> Placement:
 
 
 def is_chosen(placement: Placement, node_name: str, labels: Mapping[str, str]) -> bool:
-    """Return whether node name, node selector and required affinity select a Node."""
+    """Return whether the node name, node selector and required affinity select a Node."""
     if placement.node_name not in ("", node_name):
         return False
     if any(labels.get(key) != value for key, value in placement.node_selector.items()):
@@ -140,7 +141,7 @@ def _compares(operator: str, value: str | None, values: Sequence[str]) -> bool:
 
 
 def _field_holds(field: JsonObject, node_name: str) -> bool:
-    """Return whether a field requirement, on the name and with one value, matches."""
+    """Return whether a field requirement matches; only the name with one value is supported."""
     values = _values(field)
     if field.get("key") != "metadata.name" or len(values) != 1:
         return False

@@ -1,4 +1,4 @@
-"""Facts about the objects that determine whether a Node is ready."""
+"""Facts about objects that determine whether a Node is ready."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ _COMPLETED: Final = frozenset({"Succeeded", "Failed"})
 
 @dataclass(frozen=True, slots=True)
 class SeenNode:
-    """A Node. Its labels and taints are kept only while it has the taint; most Nodes do not."""
+    """A Node. Labels and taints are kept only while it has our taint, which most Nodes do not."""
 
     uid: str
     version: str
@@ -62,7 +62,7 @@ class SeenPod:
 
 @dataclass(frozen=True, slots=True)
 class SeenDaemonSet:
-    """A node-critical DaemonSet; `counts` is whether its pods are critical too."""
+    """A node-critical DaemonSet; `counts` tells whether its pods are critical as well."""
 
     uid: str
     counts: bool
@@ -70,7 +70,7 @@ class SeenDaemonSet:
 
 
 def keep_node(node: JsonObject) -> SeenNode:
-    """Return what the cache keeps of a Node."""
+    """Return the facts about a Node that the cache keeps."""
     taints = maps_at(node, "spec", "taints")
     tainted = any(taint.get("key") == TAINT for taint in taints)
     return SeenNode(
@@ -82,7 +82,7 @@ def keep_node(node: JsonObject) -> SeenNode:
 
 
 def keep_pod(pod: JsonObject) -> SeenPod:
-    """Return what the cache keeps of a node-critical Pod."""
+    """Return the facts about a node-critical Pod that the cache keeps."""
     conditions = maps_at(pod, "status", "conditions")
     annotations = annotations_of(pod)
     return SeenPod(
@@ -96,7 +96,7 @@ def keep_pod(pod: JsonObject) -> SeenPod:
 
 
 def keep_daemon_set(daemon_set: JsonObject) -> SeenDaemonSet:
-    """Return what the cache keeps of a DaemonSet; a deleted one creates no more pods."""
+    """Return the facts about a DaemonSet; a deleted one creates no more pods."""
     template = map_at(daemon_set, "spec", "template")
     critical = labels_of(template).get(CRITICAL) == "true"
     return SeenDaemonSet(
@@ -107,7 +107,7 @@ def keep_daemon_set(daemon_set: JsonObject) -> SeenDaemonSet:
 
 
 def keep_csi_node(csi_node: JsonObject) -> frozenset[str]:
-    """Return what the cache keeps of a CSINode: the names of its drivers."""
+    """Return the names of a CSINode's drivers."""
     return frozenset(map(_driver_name, maps_at(csi_node, "spec", "drivers")))
 
 

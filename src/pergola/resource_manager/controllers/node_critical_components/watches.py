@@ -37,7 +37,7 @@ class Watches:
 
     @classmethod
     def of(cls, client: Client, namespaces: Collection[str]) -> "Watches":
-        """Create the caches, with Pods and DaemonSets of these namespaces only."""
+        """Create the caches, with the Pods and DaemonSets of these namespaces only."""
         labels = f"{CRITICAL}=true"
         nodes = Cache(client, NODE, keep_node)
         pods = Caches(client, POD, keep_pod, namespaces=namespaces, labels=labels)
@@ -77,14 +77,14 @@ def triggers(watches: Watches) -> list[Watch[Any, Key]]:
     return [
         Watch(watches.nodes, when=node_matters),
         Watch(watches.pods, to=of_pod, when=changed),
-        # A DaemonSet may select other Nodes now.
+        # A DaemonSet may now select other Nodes.
         Watch(watches.daemon_sets, to=lambda _: watches.tainted.keys(TAINT), when=changed),
         Watch(watches.csi_nodes, to=lambda change: tainted([change.key]), when=changed),
     ]
 
 
 def node_matters(change: Change[SeenNode]) -> bool:
-    """Return whether a Node got the taint, or has it and changed."""
+    """Return whether a Node received the taint, or has it and changed."""
     old, new = change.old, change.new
     if new is None:
         return old is not None and old.is_tainted  # a run drops its state

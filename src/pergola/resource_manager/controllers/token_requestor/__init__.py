@@ -1,7 +1,7 @@
 """The TokenRequestor: ServiceAccount tokens of the target cluster in Secrets of the source cluster.
 
-It serves pods that run in the source cluster and talk to the target's API server, so that no
-projected token can reach them (spec 11 §1).
+It serves pods that run in the source cluster but call the target's API server, for which projected
+tokens are not available (spec 11 §1).
 
 unit       Settings, and the Unit that a process runs
 names      labels, annotations and data keys

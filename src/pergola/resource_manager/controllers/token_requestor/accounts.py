@@ -38,8 +38,8 @@ class Accounts:
     """The ServiceAccounts of the target cluster.
 
     Args:
-        cache: The uids of watched ServiceAccounts; others are read when needed.
-        audiences: Of issued tokens; the API server's own if empty.
+        cache: The uids of watched ServiceAccounts; others are read on demand.
+        audiences: For issued tokens; the API server's own if empty.
     """
 
     def __init__(self, client: Client, cache: Caches[str], audiences: tuple[str, ...]) -> None:
@@ -50,7 +50,7 @@ class Accounts:
     async def has_uid(self, key: Key, uid: str) -> bool:
         """Return whether the ServiceAccount exists with this uid.
 
-        The watch may lag, so the API server has the last word before the answer is no.
+        The watch may lag, so before the answer is no, the API server is asked.
         """
         if self._cache.get(key) == uid:
             return True
@@ -61,7 +61,7 @@ class Accounts:
         return uid_of(live) == uid
 
     async def apply(self, request: Request) -> None:
-        """Create or correct the ServiceAccount; write nothing if it is right.
+        """Create or correct the ServiceAccount; write nothing if it is already right.
 
         Raises:
             ReconcileError: Its namespace does not exist.
@@ -78,7 +78,7 @@ class Accounts:
             pass
         try:
             created = await self._client.create(new_account(request))
-        except AlreadyExists:  # another Secret requested the same one at the same time
+        except AlreadyExists:  # another Secret requested the same ServiceAccount at the same time
             return await self._client.get(SERVICE_ACCOUNT, request.account)
         except NotFound as error:
             raise ReconcileError(
@@ -133,8 +133,8 @@ def new_account(request: Request) -> JsonObject:
 def corrected(live: JsonObject, request: Request) -> JsonObject | None:
     """Return the ServiceAccount with its corrections, or None if it needs none.
 
-    Labels that others set stay. A record on the ServiceAccount says which labels were set from a
-    Secret; only those are removed (spec 11 §1.4 step 3).
+    Labels set by others are kept. A record on the ServiceAccount lists the labels that were set
+    from a Secret; only those are removed (spec 11 §1.4 step 3).
     """
     labels, annotations = dict(labels_of(live)), dict(annotations_of(live))
     desired = request.labels or {}

@@ -1,6 +1,6 @@
 """The decision whether a Secret needs a new token (spec 11 §1.4 step 2).
 
-The rules are in `due`; this module evaluates them in order and reads what each of them needs.
+The rules are in `due`; this module evaluates them in order and reads their inputs.
 """
 
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ from pergola.runtime.controlling.controller import ReconcileError
 
 
 class ChangedError(Exception):
-    """The Secret changed during the evaluation, which has to start over."""
+    """The Secret changed during the evaluation, which must start over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Decision:
         target: The Secret in the target cluster that holds the token; None if it does not exist
             yet, or if the source Secret holds the token.
         token: The current token.
-        verdict: Why a new token is due; None if none is.
+        verdict: The reason why a new token is due; None if none is.
     """
 
     seen: SeenSecret
@@ -93,7 +93,7 @@ class Decisions:
         """Evaluate one Secret without writing anything.
 
         Raises:
-            MistakesError: The Secret has to be corrected first.
+            MistakesError: The Secret must be corrected first.
             ChangedError: It changed during the evaluation.
         """
         request = read_request(seen, self._fixed_namespace, has_ca=self._ca is not None)
@@ -144,7 +144,7 @@ class Decisions:
         return OVERDUE if renewal_time(seen) <= now else None
 
     async def _read_token(self, key: Key, target: JsonObject | None) -> bytes:
-        """Read the token again; the process keeps none."""
+        """Read the token again; the process keeps no tokens."""
         try:
             secret = target or await self._source.get(SECRET, key)
         except NotFound:

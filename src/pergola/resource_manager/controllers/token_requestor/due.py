@@ -2,7 +2,7 @@
 
 The original sends a TokenReview for each token in every run (rule 2.5). Here, a token that this
 process issued or reviewed is not reviewed again for a while, because the events that end a token
-show otherwise:
+are detected in other ways:
 
 | event                                 | how it shows                                         |
 | ------------------------------------- | ---------------------------------------------------- |
@@ -31,7 +31,7 @@ from pergola.resource_manager.controllers.token_requestor.inputs import (
 from pergola.resource_manager.controllers.token_requestor.observe import Holding, SeenSecret
 
 WARN_SHARE: Final = 0.1
-"""The remaining share of its lifetime below which a token needs attention."""
+"""A token whose remaining share of its lifetime is below this needs attention."""
 _RENEWAL_SHARE: Final = 0.8
 _RENEWAL_SPREAD: Final = 0.05
 _LONGEST_LIFE: Final = timedelta(hours=24)
@@ -43,8 +43,8 @@ class Due:
 
     Attributes:
         why: For the log.
-        in_doubt: Whether the token may be good after all, because clocks differ or the server does
-            not know its audiences. A token that was just issued is then kept for a while.
+        in_doubt: Whether the token may still be good, because clocks differ or the server does not
+            know its audiences. A token that was just issued is then kept for a while.
     """
 
     why: str
@@ -68,7 +68,8 @@ def due_by_content(
     """Evaluate the rules that need neither a clock nor an API server; None if none applies.
 
     Args:
-        holder: The credentials of the Secret that must hold the token; None if it does not exist.
+        holder: The credentials in the Secret that must contain the token; None if it does not
+            exist.
         ca: Digest of the target cluster's CA, or None.
     """
     if not seen.annotations.get(names.RENEW):
@@ -85,7 +86,7 @@ def due_by_content(
 
 
 def renewal_time(seen: SeenSecret) -> datetime:
-    """Return when the Secret is due for a new token.
+    """Return the time when the Secret is due for a new token.
 
     Raises:
         MistakesError: The annotation is not a time.
@@ -101,11 +102,11 @@ def renewal_time(seen: SeenSecret) -> datetime:
 def renews_in(life: timedelta, random: float) -> float:
     """Return the seconds until the renewal of a token with the remaining lifetime `life`.
 
-    That is 80 % of it, or of a day if it is longer, plus up to 5 % so that tokens that were issued
-    together are not renewed together.
+    That is 80 % of it, or of a day if it is longer, plus up to 5 %, so that tokens issued together
+    are not renewed together.
 
     Args:
-        random: Uniform between 0 and 1.
+        random: A number from a uniform distribution between 0 and 1.
     """
     return (
         _RENEWAL_SHARE * min(life, _LONGEST_LIFE).total_seconds() * (1 + _RENEWAL_SPREAD * random)

@@ -1,7 +1,7 @@
-"""The request that a Secret makes, or every mistake in it, before any request is sent.
+"""The request in a Secret, or every mistake in it, determined before any call of an API server.
 
-Only a change of the Secret can repair a mistake, so all mistakes are reported at once, each with
-its field, and nothing is retried until the Secret changes (spec 11, Beyond).
+Only a change of the Secret can fix a mistake, so all mistakes are reported at once, each with its
+field, and nothing is retried until the Secret changes (spec 11, Beyond).
 """
 
 import re
@@ -26,12 +26,13 @@ _NAME: Final = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?")
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The request that a Secret makes.
+    """The request in a Secret.
 
     Attributes:
         account: The ServiceAccount in the target cluster.
-        labels: The labels it must have; None if the Secret names none.
-        target: The Secret in the target cluster that gets the token; None for the Secret itself.
+        labels: The labels that the ServiceAccount must have; None if the Secret names none.
+        target: The Secret in the target cluster that receives the token; None for the Secret
+            itself.
         injects_ca: Whether to add the CA of the target cluster.
     """
 
@@ -43,7 +44,7 @@ class Request:
 
 
 class Mistake(NamedTuple):
-    """A field of a Secret that has to be corrected."""
+    """A field of a Secret that must be corrected."""
 
     field: str
     problem: str
@@ -53,7 +54,7 @@ class Mistake(NamedTuple):
 
 
 class MistakesError(Exception):
-    """A Secret has to be corrected before it can be served."""
+    """A Secret must be corrected before it can be served."""
 
     def __init__(self, mistakes: list[Mistake]) -> None:
         self.mistakes = mistakes
@@ -61,7 +62,7 @@ class MistakesError(Exception):
 
 
 def read_request(seen: SeenSecret, fixed_namespace: str = "", *, has_ca: bool = True) -> Request:
-    """Return the request that a Secret makes.
+    """Return the request in a Secret.
 
     Args:
         fixed_namespace: The namespace of all ServiceAccounts; empty to read the annotation.
@@ -85,7 +86,7 @@ def read_request(seen: SeenSecret, fixed_namespace: str = "", *, has_ca: bool = 
 
 
 def kubeconfig_mistakes(holding: Holding, request: Request, where: str = "") -> list[Mistake]:
-    """Return why the kubeconfig in a Secret cannot carry the credentials; empty if it can."""
+    """Return why the kubeconfig in a Secret cannot contain the credentials; empty if it can."""
     problem = holding.problem or (holding.cluster_problem if request.injects_ca else None)
     return [Mistake(f"{where}data[{names.KEY_KUBECONFIG}]", problem)] if problem else []
 
@@ -146,7 +147,7 @@ def _expiration_seconds(seen: SeenSecret, mistakes: list[Mistake]) -> int:
         mistakes.append(Mistake(annotation(names.EXPIRATION), str(error)))
         return 0
     if not SHORTEST_EXPIRATION <= expiration <= LONGEST_EXPIRATION:
-        # The API server would refuse it too.
+        # The API server would reject it as well.
         problem = f'invalid duration "{raw}": tokens live 10m to 2^32 seconds'
         mistakes.append(Mistake(annotation(names.EXPIRATION), problem))
     return expiration // timedelta(seconds=1)

@@ -16,16 +16,16 @@ _KIND: Final = "Config"
 
 
 class KubeconfigError(Exception):
-    """A kubeconfig cannot carry a token; the text says why."""
+    """A kubeconfig cannot contain a token; the text gives the reason."""
 
 
 class Found(NamedTuple):
     """The credentials in the current context of a kubeconfig.
 
     Attributes:
-        token: Of the user; empty if it has none.
-        ca: The PEM certificates of the cluster; empty if it has none, or they are not base64.
-        cluster_problem: Why it cannot carry a CA; None if it can.
+        token: The user's token; empty without one.
+        ca: The cluster's PEM certificates; empty without any, or if they are not base64.
+        cluster_problem: Why it cannot contain a CA; None if it can.
     """
 
     token: bytes
@@ -37,7 +37,7 @@ def credentials_in(raw: bytes) -> Found:
     """Return the credentials in the current context.
 
     Raises:
-        KubeconfigError: The kubeconfig cannot carry a token.
+        KubeconfigError: The kubeconfig cannot contain a token.
     """
     config = _read(raw)
     token = _text(_user(config).get("token"))
@@ -104,7 +104,7 @@ def _cluster(config: JsonObject) -> JsonObject:
 
 
 def _entry(config: JsonObject, list_name: str, field: str, name: JsonValue) -> JsonObject | None:
-    """Return the map in `field` of the first item of that name, attached to the kubeconfig."""
+    """Return the map in `field` of the first item of that name, for changes in place."""
     items = config.get(list_name)
     for item in items if isinstance(items, list) else ():
         if isinstance(item, dict) and isinstance(name, str) and item.get("name") == name:

@@ -14,7 +14,7 @@ _LABELS: Final = ("namespace", "name")
 
 
 class _Families:
-    """The metric families of a registry, found again after the process regains leadership."""
+    """The metric families of a registry, reused after the process regains leadership."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.expiry = Gauge(

@@ -18,7 +18,7 @@ EXPIRATION: Final = "serviceaccount.resources.gardener.cloud/token-expiration-du
 INJECT_CA: Final = "serviceaccount.resources.gardener.cloud/inject-ca-bundle"
 RENEW: Final = "serviceaccount.resources.gardener.cloud/token-renew-timestamp"
 SKIP_DELETION: Final = "serviceaccount.resources.gardener.cloud/skip-deletion"
-"""Written by old clients; without effect."""
+"""Written by old clients; has no effect."""
 TARGET_NAME: Final = "token-requestor.resources.gardener.cloud/target-secret-name"
 TARGET_NAMESPACE: Final = "token-requestor.resources.gardener.cloud/target-secret-namespace"
 

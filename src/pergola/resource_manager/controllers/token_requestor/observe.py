@@ -33,11 +33,11 @@ class Holding:
     """The credentials in the data of a Secret.
 
     Attributes:
-        keys: Which of the data keys `token` and `kubeconfig` exist.
+        keys: The existing data keys among `token` and `kubeconfig`.
         token: The effective token: that of the kubeconfig's current user if there is a kubeconfig.
         ca: Digest of the effective CA, or None.
-        problem: Why the kubeconfig cannot carry a token; None if it can.
-        cluster_problem: Why it cannot carry a CA.
+        problem: Why the kubeconfig cannot contain a token; None if it can.
+        cluster_problem: Why it cannot contain a CA.
     """
 
     keys: frozenset[str] = frozenset()
@@ -52,7 +52,7 @@ class SeenSecret:
     """A Secret of the source cluster.
 
     Attributes:
-        annotations: Those that this controller reads.
+        annotations: The annotations that this controller reads.
     """
 
     key: Key

@@ -1,7 +1,7 @@
 """The rate limit of tokens for one Secret (spec 11, Beyond).
 
-Without a limit, an API server that rejects its own tokens, or an owner that removes each token at
-once, would cause a hot loop.
+Without a limit, an API server that rejects its own tokens, or an owner that immediately removes
+each token, would cause a hot loop.
 """
 
 from collections import deque
@@ -23,8 +23,8 @@ class Pace:
     """Remembers the last tokens of each Secret.
 
     Args:
-        interval: Seconds in which a Secret gets at most five tokens, and for which a new token
-            outweighs a doubt about it.
+        interval: The seconds in which a Secret gets at most five tokens, and during which a doubt
+            does not replace a new token.
     """
 
     def __init__(self, interval: float) -> None:

@@ -15,11 +15,11 @@ _MOVED: Final = (names.KEY_TOKEN, names.KEY_CA, names.KEY_KUBECONFIG)
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """The credentials to put into a Secret.
+    """The credentials to store in a Secret.
 
     Attributes:
         ca: PEM certificates; None if not requested.
-        raw_kubeconfig: The kubeconfig that has to carry both; None to use separate keys.
+        raw_kubeconfig: The kubeconfig that must contain both; None to use separate keys.
     """
 
     token: str
@@ -31,7 +31,7 @@ def data_for(credentials: Credentials) -> JsonObject:
     """Return the data as a merge patch, in which None removes a key.
 
     Raises:
-        KubeconfigError: The kubeconfig cannot carry them.
+        KubeconfigError: The kubeconfig cannot contain them.
     """
     token, ca, raw = credentials.token, credentials.ca, credentials.raw_kubeconfig
     if raw is not None:
@@ -43,10 +43,10 @@ def data_for(credentials: Credentials) -> JsonObject:
 
 
 def source_patch(secret: JsonObject, renewal: datetime, data: JsonObject | None) -> JsonObject:
-    """Return the merge patch of the source Secret; it fails if the Secret has changed.
+    """Return the merge patch for the source Secret; it fails if the Secret has changed.
 
     Args:
-        data: The new data; None to remove the credentials, because the target cluster holds them.
+        data: The new data; None to remove the credentials, because the target cluster has them.
     """
     present = map_at(secret, "data")
     changes = data if data is not None else dict.fromkeys(_MOVED)
@@ -73,7 +73,7 @@ def target_secret(key: Key, live: JsonObject | None, data: JsonObject) -> JsonOb
 
 
 def kubeconfig_to_fill(source: JsonObject, target: JsonObject | None) -> bytes | None:
-    """Return the kubeconfig that has to carry the token; the source's one moves to the target."""
+    """Return the kubeconfig that must contain the token; that of the source moves to the target."""
     for secret in (source, target or {}):
         if names.KEY_KUBECONFIG in map_at(secret, "data"):
             return data_of(secret, names.KEY_KUBECONFIG)

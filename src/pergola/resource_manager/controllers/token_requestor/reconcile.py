@@ -1,7 +1,7 @@
 """One Secret: decide whether a new token is due, issue it, and store it (spec 11 §1.4).
 
 Local decisions come first. The Secret is patched with the resourceVersion that was read, so that a
-concurrent write of its owner is never lost. After a crash the next run starts over: a token is due
+concurrent write by its owner is never lost. After a crash, the next run starts over: a token is due
 until the Secret in the source cluster has its renew timestamp.
 """
 
@@ -57,7 +57,7 @@ FAILED: Final = "TokenRenewalFailed"
 EXPIRES_SOON: Final = "TokenExpiresSoon"
 PACED: Final = "TokenDelayed"
 REFUSED_SECONDS: Final = 600.0
-"""The pause after an API server refused a request as invalid: its admission may change."""
+"""The pause after an API server rejected a request as invalid: its admission may change."""
 _CHANGED_SECONDS: Final = 0.1
 
 
@@ -66,7 +66,7 @@ class Parts:
     """The dependencies of the reconciler.
 
     Attributes:
-        secrets: The Secrets of the source cluster that this instance serves.
+        secrets: The Secrets of the source cluster that this instance handles.
     """
 
     source: Client
@@ -116,7 +116,7 @@ class TokenRequestor:
             self._until_it_expires(seen)
             return Again(REFUSED_SECONDS)
         except (Conflict, AlreadyExists):
-            raise  # a concurrent write: nothing went wrong
+            raise  # a concurrent write: not an error
         except (KubeError, ReconcileError) as error:
             self._parts.metrics.failed(key)
             self._report(seen, FAILED, f"could not renew the token: {error}; retrying")
@@ -142,14 +142,14 @@ class TokenRequestor:
             return DONE
         newest = observe(secret)
         if newest.version != seen.version:
-            # The watch lags: the newest state may need no token any more.
+            # The watch lags: the newest state may no longer need a token.
             decision = await self._parts.decisions.decide(newest)
         if decision.verdict is None:
             return self._wait(decision)
         return await self._issue(secret, decision)
 
     def _wait(self, decision: Decision) -> Outcome:
-        """Requeue for the renewal, or for the end of the token if that is earlier."""
+        """Requeue for the renewal, or for the expiry of the token if that is earlier."""
         self._note(decision.seen.key, decision.token)
         until = renewal_time(decision.seen)
         if decision.token is not None and decision.token.expires is not None:
@@ -157,7 +157,7 @@ class TokenRequestor:
         return Again((until - self._parts.clock.now()).total_seconds())
 
     async def _read(self, key: Key) -> JsonObject | None:
-        """Return the current Secret, or None if this instance no longer serves it."""
+        """Return the current Secret, or None if this instance no longer handles it."""
         try:
             secret = await self._parts.source.get(SECRET, key)
         except NotFound:
@@ -199,7 +199,7 @@ class TokenRequestor:
             await self._parts.target.update(secret)
 
     def _issued(self, key: Key, token: bytes, renewal: datetime) -> None:
-        """Remember the token; this only saves work."""
+        """Record the token; this only saves work."""
         digest, now = digest_of(token), monotonic()
         self._parts.reviews.accepted(key, digest, now)
         self._parts.pace.issued(key, now, Issued(digest, timestamp(renewal)))
@@ -221,8 +221,8 @@ class TokenRequestor:
     def _until_it_expires(self, seen: SeenSecret) -> Outcome:
         """Report a token that expires soon and cannot be renewed, or requeue for that time.
 
-        A failed run is retried with doubling pauses, one of which ends between the renewal time and
-        the expiry.
+        A failed run is retried with doubling pauses, one of which ends between renewal time and
+        expiry.
         """
         token, now = self._tokens.get(seen.key), self._parts.clock.now()
         share = token.remaining_share(now) if token is not None else None

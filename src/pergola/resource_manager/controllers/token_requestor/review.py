@@ -17,10 +17,10 @@ class _Accepted(NamedTuple):
 
 
 class Reviews:
-    """Reviews tokens, and remembers those that were accepted or that this process issued.
+    """Reviews tokens, and remembers those that were accepted or issued by this process.
 
     Args:
-        audiences: Of the tokens. An API server that does not serve these audiences itself would
+        audiences: The audiences of the tokens. An API server that does not serve them itself would
             otherwise reject its own tokens.
     """
 
@@ -33,7 +33,7 @@ class Reviews:
         """Return whether a token needs a review.
 
         Args:
-            now: Seconds on a monotonic clock.
+            now: The time on a monotonic clock, in seconds.
         """
         known = self._known.get(key)
         if known is None or known.digest != token.digest or not token.account_uid:
@@ -41,7 +41,7 @@ class Reviews:
         return now - known.since >= REVIEW_SECONDS
 
     async def accepts(self, account: Key, token: bytes) -> bool:
-        """Return whether the API server accepts a token as one of the ServiceAccount.
+        """Return whether the API server accepts a token as one of the ServiceAccount's.
 
         Raises:
             ReconcileError: The review failed.

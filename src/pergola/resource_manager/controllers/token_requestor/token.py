@@ -1,4 +1,4 @@
-"""The claims of a JWT. Only the API server can verify them."""
+"""The claims of a JWT, which only the API server can verify."""
 
 import base64
 import binascii
@@ -16,8 +16,8 @@ class TokenFacts:
     """Facts about a token, without the token.
 
     Attributes:
-        digest: SHA-256 of the token, to recognise a change.
-        issued, expires: The claims `iat` and `exp`, or None.
+        digest: SHA-256 of the token, to detect changes. issued, expires: The claims `iat` and
+            `exp`, or None.
         account: The ServiceAccount of the token; None if it has none or is opaque.
         account_uid: The uid of that ServiceAccount; empty if the token does not name it.
     """
@@ -29,11 +29,11 @@ class TokenFacts:
     account_uid: str = ""
 
     def has_expired(self, now: datetime) -> bool:
-        """Return whether no server accepts the token any more."""
+        """Return whether no server accepts the token any longer."""
         return self.expires is not None and self.expires <= now
 
     def remaining_share(self, now: datetime) -> float | None:
-        """Return the remaining share of its lifetime, at most 1; None if that is unknown."""
+        """Return the remaining share of its lifetime, at most 1; None if unknown."""
         if self.issued is None or self.expires is None or self.expires <= self.issued:
             return None
         return max(0.0, min(1.0, (self.expires - now) / (self.expires - self.issued)))

@@ -31,17 +31,17 @@ DEADLINE_SECONDS: Final = 180.0
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """One instance (spec 11 §1.3).
+    """The settings of one instance (spec 11 §1.3).
 
     Attributes:
         resource_class: Serve only Secrets of this class; `*` for all.
-        source_namespaces: Where to watch Secrets; everywhere if empty.
-        target_namespaces: Where to watch ServiceAccounts; everywhere if empty. Others are read when
-            needed.
-        audiences: Of issued tokens; the target API server's own if empty.
+        source_namespaces: The namespaces to watch Secrets in; all if empty.
+        target_namespaces: The namespaces to watch ServiceAccounts in; all if empty. Others are read
+            on demand.
+        audiences: For issued tokens; the target API server's own if empty.
         fixed_namespace: The namespace of all ServiceAccounts; empty if each Secret names its own.
         ca_bundle: The CA of the target cluster, PEM; None if unknown.
-        minimum_interval: Seconds before a doubt alone causes another token for the same Secret, and
+        minimum_interval: The seconds before a mere doubt causes another token for the same Secret,
             in which a Secret never gets more than five.
     """
 
@@ -128,10 +128,10 @@ def _wire(
     accounts: Caches[str],
     fixed_namespace: str,
 ) -> None:
-    """Enqueue a Secret when it changes, and when its ServiceAccount was recreated.
+    """Enqueue a Secret when it changes, and when its ServiceAccount is recreated.
 
     The deletion of a ServiceAccount triggers nothing: when a component is removed, its
-    ServiceAccount goes first and must not be created again.
+    ServiceAccount is deleted first and must not be recreated.
     """
 
     def account_of(_: Key, secret: SeenSecret) -> tuple[Key]:

@@ -1,4 +1,4 @@
-"""All kinds that are validated, and their rules (spec 12 §15.2)."""
+"""All validated kinds, and their rules (spec 12 §15.2)."""
 
 from typing import Final
 

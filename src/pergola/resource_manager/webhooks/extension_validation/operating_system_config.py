@@ -83,7 +83,7 @@ def _file(file: JsonObject, path: str) -> Iterator[Cause]:
 
 
 def _duplicates(files: Located) -> Iterator[Cause]:
-    """Yield duplicate paths: files may share one only if each is for a different host."""
+    """Yield duplicate paths: files may share a path only if each is for a different host."""
     hosts: dict[str, set[str]] = {}
     for path, file in files:
         name, host = file.get("path"), file.get("hostName") or ""

@@ -1,7 +1,8 @@
 """One review of an extension object: which checks apply, and the effect of their findings.
 
-A change that leaves the content unchanged is never refused because of that content: newer rules
-must not keep an old object from being finalized (spec 12, Beyond 17). Their findings are warnings.
+An update that does not change the content is never refused because of that content: newer rules
+must not prevent an old object from being finalized (spec 12, Beyond 17). Such findings become
+warnings.
 """
 
 from collections.abc import Iterator

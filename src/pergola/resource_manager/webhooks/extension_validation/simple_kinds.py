@@ -1,4 +1,4 @@
-"""Kinds with simple rules: required fields and immutable fields (spec 12 §15.2)."""
+"""Kinds with simple rules: required and immutable fields (spec 12 §15.2)."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from pergola.api.objects import JsonObject, JsonValue, map_at, maps_at
 from pergola.resource_manager.webhooks.extension_validation.findings import same_meaning, text_at
 
 Profile = Literal["relaxed", "strict"]
-"""Today's rules, or the stricter ones of 2023 (spec 12 §18, D8)."""
+"""The current rules, or the stricter ones of 2023 (spec 12 §18, D8)."""
 
 Check = Callable[[JsonObject, Profile], Iterator[Cause]]
 CheckUpdate = Callable[[JsonObject, JsonObject, Profile], Iterator[Cause]]
@@ -68,7 +68,7 @@ def changed(new: JsonObject, old: JsonObject, paths: tuple[str, ...]) -> Iterato
 
 
 def check_bastion(obj: JsonObject, _: Profile) -> Iterator[Cause]:
-    """Check that a Bastion allows ingress from somewhere."""
+    """Check that a Bastion allows ingress."""
     if not maps_at(obj, "spec", "ingress"):
         yield required("spec.ingress")
 
@@ -83,7 +83,7 @@ def check_control_plane(obj: JsonObject, profile: Profile) -> Iterator[Cause]:
 def check_control_plane_update(
     new: JsonObject, old: JsonObject, profile: Profile
 ) -> Iterator[Cause]:
-    """Check the immutable fields of a ControlPlane; the purpose is one in the strict profile."""
+    """Check the immutable fields of a ControlPlane, including the purpose in the strict profile."""
     paths = ("type", "region", "purpose") if profile == "strict" else ("type", "region")
     yield from changed(new, old, paths)
 

@@ -57,6 +57,6 @@ def _capacity(name: str, amount: object, path: str) -> Iterator[Cause]:
 
 
 def _is_counted(resource: str) -> bool:
-    """Return whether a resource is counted in integers: pods, and resources of other domains."""
+    """Return whether a resource has integer amounts: pods, and resources of other domains."""
     domain = resource.partition("/")[0] if "/" in resource else ""
     return resource in _COUNTABLE or bool(domain and not domain.endswith("kubernetes.io"))

@@ -1,8 +1,7 @@
-"""Spreading of replicas over nodes and zones, and their number (spec 12 §3).
+"""Distribution and number of replicas over nodes and zones (spec 12 §3).
 
-`review` has the steps; `settings` reads what a namespace says; `replicas`, `affinity`, `spread` and
-`tolerations` are the tables, as pure functions; `observe` answers what has to be known of the
-cluster.
+`review` has the steps; `settings` reads the annotations of namespaces; `replicas`, `affinity`,
+`spread` and `tolerations` are the tables, as pure functions; `observe` reads from the cluster.
 """
 
 from pergola.resource_manager.webhooks.high_availability_config.review import (

@@ -1,4 +1,4 @@
-"""Pinning of pods to zones by a node affinity (spec 12 §3.4)."""
+"""Pinning pods to zones with a node affinity (spec 12 §3.4)."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -19,7 +19,7 @@ PATH: Final = (
 
 
 def pinned_terms(obj: JsonObject, zones: Sequence[str]) -> list[JsonObject]:
-    """Return the terms with a requirement for one of the zones; the rest of each term stays.
+    """Return the terms, each with an additional requirement for one of the zones.
 
     Terms are alternatives, so each needs the requirement.
     """

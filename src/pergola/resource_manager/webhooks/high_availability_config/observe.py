@@ -1,4 +1,4 @@
-"""The reads of the handler, from caches, so that no review waits (Beyond 2)."""
+"""The handler's reads, from caches, so that no review waits (Beyond 2)."""
 
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
@@ -28,7 +28,7 @@ from pergola.runtime.controlling.unit import Watching
 
 
 class Scaled(NamedTuple):
-    """The target of an autoscaler, and its maximum."""
+    """The target and the maximum of an autoscaler."""
 
     api_version: str
     kind: str
@@ -37,16 +37,16 @@ class Scaled(NamedTuple):
 
 
 class ClusterEnvironment:
-    """The reads from one cluster; without running `caches`, everything is read live.
+    """The reads from one cluster; unless `caches` run, everything is read live.
 
     Args:
-        considered: a selector of the namespaces to watch. The registration of the webhook may
-            select others.
+        considered: a selector for the namespaces to watch. The webhook's registration may select
+            others.
         watched: the namespaces in which autoscalers are watched; all if empty.
 
     Attributes:
         namespaces: those that match `considered`.
-        autoscalers: HorizontalPodAutoscalers and, where they are served, Hvpas that deploy one.
+        autoscalers: HorizontalPodAutoscalers and, if they are served, Hvpas that deploy one.
         nodes: only their names.
     """
 
@@ -83,7 +83,7 @@ class ClusterEnvironment:
             await cache.synced()
 
     async def namespace(self, name: str) -> NamespaceSettings:
-        """Read from the cache; live if it is missing there: the label may be new."""
+        """Read from the cache, or live if it is missing there: the label may be new."""
         known = self.namespaces.get(Key("", name)) if self.namespaces.is_synced else None
         if known is not None:
             return known
@@ -136,7 +136,7 @@ def scaled_by_hvpa(obj: JsonObject) -> Scaled | None:
 
 
 async def version_of(client: Client) -> Version | None:
-    """Return the Kubernetes version of an API server, or None if it has an unusual form."""
+    """Return the Kubernetes version of an API server, or None if it is not in the usual format."""
     try:
         answer = orjson.loads(await client.get_raw("/version"))
         return int(answer["major"]), int(str(answer["minor"]).rstrip("+"))

@@ -12,10 +12,10 @@ class ReplicasError(Exception):
 
 
 def wanted_replicas(kind: str, tolerance: str | None, override: str) -> int | None:
-    """Return the number that a component should have; None if it has no type, and is skipped.
+    """Return the desired number for a component; None if it has no type and is skipped.
 
     Args:
-        kind: the component type; every text other than `controller` counts as `server`.
+        kind: the component type; anything other than `controller` counts as `server`.
         tolerance: the failure tolerance type; None if unset.
         override: the value of the annotation; empty if there is none.
 

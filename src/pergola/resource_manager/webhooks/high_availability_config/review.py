@@ -119,7 +119,7 @@ class HighAvailability:
     """The handler.
 
     Args:
-        not_ready: seconds that pods stay on a node that is not ready; None adds no toleration.
+        not_ready: the seconds that pods stay on a node that is not ready; None adds no toleration.
         unreachable: the same for an unreachable node.
     """
 
@@ -171,7 +171,9 @@ class HighAvailability:
             draft.set((*path, "minReplicas"), new_least, _why(obj, namespace))
         if new_most != most and wanted is not None:
             draft.set((*path, "maxReplicas"), new_most, "the maximum must not be below the minimum")
-        return draft.verdict("it has as many replicas as it should", warnings=_warnings(obj))
+        return draft.verdict(
+            "it already has the desired number of replicas", warnings=_warnings(obj)
+        )
 
     async def _workload(
         self, request: Request, obj: JsonObject, namespace: NamespaceSettings
@@ -201,7 +203,7 @@ class HighAvailability:
         self._set_constraints(draft, obj, chosen)
         for toleration in tolerations.missing_tolerations(obj, *self._seconds):
             draft.append(tolerations.PATH, toleration, "the configured toleration seconds")
-        return draft.verdict("it is as available as it should be", warnings=_warnings(obj))
+        return draft.verdict("it is already highly available", warnings=_warnings(obj))
 
     async def _spread(
         self, obj: JsonObject, namespace: NamespaceSettings, replicas: int, most: int | None
@@ -242,7 +244,7 @@ def _unasked(request: Request) -> Verdict | None:
     if kind == _HPA and request.kind.version not in _HPA_VERSIONS:
         return denied(f'autoscaling version "{request.kind.version}" in request is not supported')
     if SKIP in labels_of(request.object or {}):
-        # API servers still call the webhook while the label is being added.
+        # API servers may still call the webhook while the label is being added.
         return allowed(because=f"it has the label {SKIP}")
     return None
 

@@ -1,4 +1,4 @@
-"""Settings of namespaces and objects, and the rules that apply (spec 12 §3.1, §18)."""
+"""Settings of namespaces and objects, and the applicable rules (spec 12 §3.1, §18)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,10 +23,10 @@ _MATCH_LABEL_KEYS: Final = (1, 27)
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The spreading rules that apply.
+    """The applicable spreading rules.
 
     Attributes:
-        widens_zone_skew: the workaround for clusters that spread wrongly over zones (D1).
+        widens_zone_skew: the workaround for clusters that spread incorrectly over zones (D1).
         is_modern: `minDomains` for hosts, `matchLabelKeys`, single nodes, `host-spread` (D4).
     """
 
@@ -53,8 +53,8 @@ class NamespaceSettings:
     """The settings of a namespace.
 
     Attributes:
-        tolerance: the failure tolerance type; None if unset, which is not the same as empty.
-        zones: sorted, each once.
+        tolerance: the failure tolerance type; None if unset, which differs from empty.
+        zones: the sorted zones, without duplicates.
         pins: pin pods to the zones even if `tolerance` is unset.
     """
 

@@ -1,4 +1,4 @@
-"""Spreading of pods over nodes and zones by topology spread constraints (spec 12 §3.5)."""
+"""Spreading pods over nodes and zones with topology spread constraints (spec 12 §3.5)."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -25,7 +25,7 @@ class Spread:
 
     Attributes:
         replicas: the new number of replicas.
-        most: the maximum, if the workload is autoscaled; else the same number.
+        most: the maximum if the workload is autoscaled, else the same number.
         host_spread: whether the object requests spreading over hosts.
         many_nodes: whether the cluster has more than one node.
     """
@@ -39,7 +39,7 @@ class Spread:
 
     @property
     def host_is_strict(self) -> bool:
-        """Whether two pods must not be on one node."""
+        """Whether two pods must not run on the same node."""
         if not self.profile.is_modern:
             return bool(self.namespace.tolerance)
         return self.many_nodes and (bool(self.namespace.tolerance) or self.host_spread)
@@ -51,9 +51,9 @@ class Spread:
 
 
 def spread_constraints(obj: JsonObject, spread: Spread) -> list[JsonObject]:
-    """Return all constraints: those of others in their order, then ours for hosts and for zones.
+    """Return all constraints: existing ones in order, then ours for hosts and zones.
 
-    With one replica, nothing is added, and nothing is removed either.
+    With one replica, nothing is added or removed.
     """
     present = maps_in(obj, *PATH)
     if spread.replicas > 1:
@@ -92,14 +92,14 @@ def _zones(spread: Spread, selector: JsonObject) -> JsonObject:
 
 
 def _selector(obj: JsonObject) -> JsonObject:
-    """Return the selector of counted pods; a StatefulSet's own survives new labels (D5)."""
+    """Return the selector of the counted pods; a StatefulSet's own survives new labels (D5)."""
     if obj.get("kind") == "StatefulSet":
         return map_in(obj, "spec", "selector")
     return {"matchLabels": dict(map_in(obj, "spec", "template", "metadata", "labels"))}
 
 
 def _by_template(constraint: JsonObject) -> JsonObject:
-    """Return fields that count only pods of one ReplicaSet, if supported (Beyond 5)."""
+    """Return fields that count only the pods of one ReplicaSet, if supported (Beyond 5)."""
     selector = map_in(constraint, "labelSelector")
     keys = constraint.get("matchLabelKeys")
     present = keys if isinstance(keys, list) else []

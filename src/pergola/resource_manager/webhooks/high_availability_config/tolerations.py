@@ -14,7 +14,7 @@ _EFFECT: Final = "NoExecute"
 def missing_tolerations(
     obj: JsonObject, not_ready: int | None, unreachable: int | None
 ) -> list[JsonObject]:
-    """Return the tolerations to add: for keys that the pods do not tolerate themselves."""
+    """Return the tolerations to add, for keys that the pods do not tolerate themselves."""
     present = maps_in(obj, *PATH)
     wanted = ((NOT_READY, not_ready), (UNREACHABLE, unreachable))
     return [

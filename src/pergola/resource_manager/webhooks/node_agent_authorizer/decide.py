@@ -75,14 +75,14 @@ class Agent(NamedTuple):
 
 
 class Lookups(Protocol):
-    """Reads from the clusters. A request is never allowed when one of them raises."""
+    """Reads from the clusters. If one of them raises, the request is never allowed."""
 
     async def agent(self, name: str) -> Agent:
         """Return the agent of a Machine, or in node mode of a Node."""
         ...
 
     async def requester(self, signing_request: str) -> str | None:
-        """Return who created a CertificateSigningRequest, or None if it does not exist."""
+        """Return the creator of a CertificateSigningRequest, or None if it does not exist."""
         ...
 
     async def node_of_pod(self, pod: Key) -> str | None:
@@ -90,12 +90,12 @@ class Lookups(Protocol):
         ...
 
     async def own_secrets(self, agent: Agent) -> frozenset[str]:
-        """Return the names of the Secrets with the agent's configuration or named by it."""
+        """Return the names of the Secrets with the agent's configuration, or named by it."""
         ...
 
 
 def deny(reason: str) -> Decision:
-    """Return a refusal."""
+    """Return a denial."""
     return Decision("deny", reason)
 
 

@@ -62,7 +62,7 @@ class ClusterLookups:
         return Agent(name, node, labels_of(found), secret)
 
     async def requester(self, signing_request: str) -> str | None:
-        """Return who created a CertificateSigningRequest, or None if it does not exist."""
+        """Return the creator of a CertificateSigningRequest, or None if it does not exist."""
         found = await self._target.find(CSR, Key("", signing_request))
         return map_at(found, "spec").get("username") if found else None
 
@@ -72,10 +72,10 @@ class ClusterLookups:
         return map_at(found, "spec").get("nodeName") if found else None
 
     async def own_secrets(self, agent: Agent) -> frozenset[str]:
-        """Return the names of the Secrets with the agent's configuration or named by it.
+        """Return the names of the Secrets with the agent's configuration, or named by it.
 
-        A Machine's configuration is named even if it does not exist, so that the agent gets a 404
-        and may wait for it.
+        A Machine's configuration is included even if it does not exist, so that the agent gets a
+        404 and can wait for it.
         """
         configurations = await self._configurations(agent)
         host = agent.node_labels.get(HOST_NAME_LABEL)
@@ -91,7 +91,7 @@ class ClusterLookups:
             # The Node is about to be registered; its pool is not known yet.
             return await self._target.list(SECRET, SYSTEM, labels=POOL_LABEL)
         secrets = await self._named(agent.node_labels.get(SECRET_NAME_LABEL))
-        # Nodes may change their own labels: only Secrets that were created for nodes count.
+        # Nodes may change their own labels: only Secrets created for nodes count.
         return [secret for secret in secrets if POOL_LABEL in labels_of(secret)]
 
     async def _named(self, name: str | None) -> list[JsonObject]:

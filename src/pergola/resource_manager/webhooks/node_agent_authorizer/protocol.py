@@ -36,10 +36,10 @@ _RESOURCE: Final = ("spec", "resourceAttributes")
 
 
 class _Unanswerable(Exception):
-    """The body is not a review that could be decided.
+    """The body is not a review that can be decided.
 
     Attributes:
-        version: of the review, as far as it is known.
+        version: of the review, if known.
     """
 
     def __init__(self, code: int, text: str, version: str = _VERSIONS[0]) -> None:
@@ -59,7 +59,7 @@ class NodeAgentAuthorizer:
         self._by_selectors = by_selectors
 
     def too_large(self, limit: str) -> bytes:
-        """Answer a request that exceeds a limit and is not decoded."""
+        """Answer a request that exceeds a limit, without decoding it."""
         return _failed(_VERSIONS[0], f"413 request entity is too large; limit is {limit}")
 
     async def __call__(self, content_type: str, body: bytes) -> bytes:
@@ -80,7 +80,7 @@ class NodeAgentAuthorizer:
 
 
 def read_review(content_type: str, body: bytes) -> tuple[str, Attributes]:
-    """Return the version of a review, and the request that it asks about."""
+    """Return the version of a review, and the request to authorize."""
     if not body:
         raise _Unanswerable(422, "request body is empty")
     if content_type != _CONTENT_TYPE:
@@ -101,7 +101,7 @@ def read_review(content_type: str, body: bytes) -> tuple[str, Attributes]:
 def _attributes(review: JsonObject) -> Attributes:
     spec = map_in(review, "spec")
     map_in(review, *_RESOURCE)
-    # v1beta1 calls the groups `group`.
+    # v1beta1 names this field `group`.
     groups = texts_in(review, "spec", "groups") or texts_in(review, "spec", "group")
     return Attributes(
         user=text_in(review, "spec", "user"),
