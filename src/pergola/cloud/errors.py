@@ -18,16 +18,16 @@ from typing import ClassVar
 
 
 class CloudError(Exception):
-    """Root of all failures of this room.
+    """Base class of all failures of this room.
 
     Attributes:
         code: the cloud's error code, such as `InvalidVpcID.NotFound`; ours if it sent none.
         call: the request, such as `ec2 DescribeVpcs in eu-west-1`; empty if there was none.
-        may_have_happened: whether a write may have been carried out nevertheless.
+        may_have_happened: whether a write may have been carried out despite the error.
     """
 
     is_transient: ClassVar[bool] = False
-    """Whether the same request may succeed later, without any change."""
+    """Whether the same request may succeed later without changes."""
 
     def __init__(
         self, text: str, *, code: str = "", call: str = "", may_have_happened: bool = False
@@ -61,7 +61,7 @@ class ResourcesDepleted(CloudError):
 
 
 class DependencyProblem(CloudError):
-    """Something else must happen first."""
+    """Another resource must change first."""
 
 
 class NotFound(CloudError):
@@ -69,7 +69,7 @@ class NotFound(CloudError):
 
 
 class AlreadyExists(CloudError):
-    """The resource exists already."""
+    """The resource already exists."""
 
 
 class InvalidRequest(CloudError):
@@ -77,7 +77,7 @@ class InvalidRequest(CloudError):
 
 
 class Unreachable(CloudError):
-    """The cloud did not answer, or is in trouble itself."""
+    """The cloud did not answer, or has a problem itself."""
 
     is_transient = True
 

@@ -1,10 +1,10 @@
-"""The dashboard: a live page over a cluster that Pergola serves.
+"""The dashboard: a live page over a cluster managed by Pergola.
 
-`state` watches and judges, `access` decides who may see what, `server` answers requests, and `page`
-is the page: static files without a build. The caller provides the answers that belong to products:
-why an object is as it is, flows, and pictures (`Answers`).
+`state` watches and judges, `access` controls who may see what, `server` answers requests, and
+`page` is the page itself: static files without a build step. The caller provides the
+product-specific answers: why an object is as it is, flows, and pictures (`Answers`).
 
-Nothing here writes to the cluster, except for reviews of tokens and permissions.
+Nothing here writes to the cluster, except reviews of tokens and permissions.
 """
 
 from pergola.dashboard.access.cluster import ClusterDoor

@@ -111,7 +111,7 @@ def test_endless_texts_are_cut() -> None:
         (
             aws.CredentialRetrievalError(provider="web-identity", error_msg="token=abc"),
             CredentialsInvalid,
-            "repair what provides them",
+            "fix their provider",
         ),
         (aws.EndpointConnectionError(endpoint_url="https://x"), Unreachable, "check the network"),
         (aws.ReadTimeoutError(endpoint_url="https://x"), Unreachable, "ReadTimeoutError"),
@@ -134,15 +134,15 @@ def test_failures_without_a_response_have_classes_too(
 def test_a_meaningless_answer_is_not_a_problem_of_the_network() -> None:
     error = made(ResponseParserError("<html>"))
     assert "check the network" not in str(error)
-    assert "the answer is not one of AWS's" in str(error)
+    assert "the answer does not come from AWS" in str(error)
     assert error.may_have_happened
 
 
 def test_a_resource_that_is_taken_is_reported_with_what_to_do() -> None:
     error = refused("Resource.AlreadyAssociated", "resource igw-1 is already attached")
     assert str(error) == (
-        "ec2 DescribeVpcs in eu-west-1: it is associated with something else already; end that "
-        "association, or use another resource "
+        "ec2 DescribeVpcs in eu-west-1: it is already associated with something else; remove "
+        "that association, or use another resource "
         "(Resource.AlreadyAssociated: resource igw-1 is already attached)"
     )
 

@@ -1,8 +1,8 @@
 """AWS's services in one region, with one identity.
 
 `AwsClient` sends requests; `AwsClients` is a process's pool of them, by Secret and region; `Quotas`
-keeps their rates below what AWS allows an account; `network` has facts about networks that follow
-from AWS's answers. botocore is loaded with the first request, so importing this is cheap.
+keeps their rates below the limits of an AWS account; `network` derives facts about networks from
+AWS's answers. botocore is loaded with the first request, so importing this is cheap.
 """
 
 from pergola.cloud.aws.client import AwsClient, Observer, unobserved

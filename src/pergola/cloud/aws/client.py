@@ -3,8 +3,8 @@
     async with AwsClient("eu-west-1") as aws:
         vpcs = await aws.pages("ec2", "DescribeVpcs", "Vpcs")
 
-Operations and parameters are named as in AWS's documentation; answers are plain JSON, with times as
-datetimes. The library behind it is loaded with the first call, which takes most of a second.
+Operations and parameters have the names in AWS's documentation; answers are plain JSON, with times
+as datetimes. The underlying library is loaded with the first call, which takes most of a second.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ Observer = Callable[[str, str, float, str], None]
 Sleep = Callable[[float], Awaitable[None]]
 
 SUCCESS: Final = "success"
-# The names of the pagination token: in requests, in responses.
+# The names of the pagination token in requests and responses.
 _PAGES: Final = {
     "elb": ("Marker", "NextMarker"),
     "elbv2": ("Marker", "NextMarker"),
@@ -43,21 +43,21 @@ _PAGES_OTHERS: Final = ("NextToken", "NextToken")
 
 
 def unobserved(service: str, operation: str, seconds: float, outcome: str) -> None:
-    """Observe nothing."""
+    """Ignore a request: the default observer."""
 
 
 class AwsClient:
     """A client of all AWS services in one region, with one identity.
 
-    All methods raise the errors of `pergola.cloud.errors`; transient ones only after retries.
+    All methods raise the errors of `pergola.cloud.errors`, transient ones only after retries.
 
     Args:
-        credentials: of the identity; AWS's default credential chain if None.
-        endpoint_url: of all services, in place of AWS's own; for tests and private endpoints.
+        credentials: for the identity; AWS's default credential chain if None.
+        endpoint_url: for all services, instead of AWS's own; for tests and private endpoints.
         observe: called for every attempt.
-        services: shared with other clients; None opens connections of its own.
-        quotas: the rates of the process; None for those of this client alone.
-        user: whose turns the requests take.
+        services: shared with other clients; None opens separate connections.
+        quotas: the rates of the process; None for separate rates.
+        user: the user whose turns the requests take.
 
     Attributes:
         services: the connections.
@@ -105,18 +105,18 @@ class AwsClient:
 
     @property
     def backlog(self) -> float:
-        """The seconds for which a read of EC2 waits at most, as the account is throttled."""
+        """The maximum wait of an EC2 read in seconds, depending on throttling of the account."""
         return self._quotas.backlog(self._user, self.region)
 
     async def call(self, service: str, operation: str, **parameters: Any) -> JsonObject:
         """Send one request and return AWS's answer.
 
         Args:
-            service: as in `ec2`, `elbv2`, `sts`.
-            operation: as in `DescribeVpcs`.
+            service: such as `ec2`, `elbv2`, `sts`.
+            operation: such as `DescribeVpcs`.
 
         Raises:
-            CloudError: AWS refused, or gave no answer to several attempts.
+            CloudError: AWS refused, or did not answer several attempts.
         """
         parameters = checked(f"{service} {operation} in {self.region}", operation, parameters)
         loop = asyncio.get_running_loop()
@@ -143,10 +143,10 @@ class AwsClient:
         """Return the items of all pages of an answer.
 
         Args:
-            items: their name in the answer, such as `Vpcs`.
+            items: the name of the items in the answer, such as `Vpcs`.
 
         Raises:
-            CloudError: AWS refused, or gave no answer to several attempts.
+            CloudError: AWS refused, or did not answer several attempts.
         """
         asked, answered = _PAGES.get(service, _PAGES_OTHERS)
         found: list[JsonObject] = []
@@ -159,7 +159,7 @@ class AwsClient:
             parameters[asked] = mark
 
     async def account(self) -> str:
-        """Return the number of the account of the credentials; requested once.
+        """Return the account number of the credentials, which is requested once.
 
         Raises:
             CloudError: AWS refused.

@@ -1,12 +1,12 @@
-"""One pool of AWS clients for a process: a client for each Secret with credentials and region.
+"""A pool of AWS clients for a process: one client for each region and Secret with credentials.
 
-Clients with the same keys share connections, and all of an account share its quota.
+Clients with the same keys share connections, and all clients of an account share its quota.
 
     async with clients.use(read, Place(secret, "eu-west-1"), clock.now()) as aws:
         ...
 
-The Secret is read again for each use. A client is kept as long as its Secret does not change and
-the keys that it obtained are valid, so that rotated keys are used by the next run.
+The Secret is read again for each use. A client is kept while its Secret is unchanged and its keys
+are valid, so that rotated keys are used by the next run.
 """
 
 from collections.abc import AsyncIterator
@@ -27,11 +27,11 @@ from pergola.cloud.aws.services import Identity, SharedServices
 from pergola.runtime.metrics import Metrics
 
 DEFAULT_REGION: Final = "us-west-2"
-"""The region for services that are the same in all regions, where none is named."""
+"""The region for services that are the same in all regions, if none is given."""
 _RENEW_BEFORE: Final = timedelta(minutes=10)
-"""Keys that expire sooner are renewed before a run starts: a run may take as long."""
+"""Keys that expire sooner are renewed before a run starts, because the run may take that long."""
 _MAX_IDLE: Final = 64
-"""Idle connections in all: identities times regions."""
+"""The maximum number of idle connections: identities times regions."""
 _MAX_IDLE_CLIENTS: Final = 2000
 
 
@@ -39,10 +39,10 @@ class Place(NamedTuple):
     """The key of a cached client.
 
     Attributes:
-        secret: with the credentials; None for AWS's usual chain: the environment, a role by a token
-            file (IRSA), the instance's role.
-        region: empty for the one that the Secret names, else `DEFAULT_REGION`; for services that
-            are the same in all regions.
+        secret: contains the credentials; None for AWS's default chain: the environment, a role with
+            a token file (IRSA), the instance's role.
+        region: empty for the region in the Secret, else `DEFAULT_REGION`; for services that are the
+            same in all regions.
     """
 
     secret: Key | None
@@ -51,7 +51,7 @@ class Place(NamedTuple):
 
 @dataclass(slots=True)
 class _Shared:
-    """A client and the number of its users; the last user of a replaced one gives it up."""
+    """A client and the number of its users; the last user of a replaced client closes it."""
 
     aws: AwsClient
     identity: Identity
@@ -66,13 +66,13 @@ class _Shared:
 
 
 class AwsClients:
-    """Opens AWS clients on demand and keeps them.
+    """Opens AWS clients on demand and caches them.
 
     Args:
-        endpoint_url: of all services, in place of AWS's own.
+        endpoint_url: for all services, instead of AWS's own.
         retry: how often and when requests are repeated; the client's default if None.
         observe: called for every attempt of a request.
-        quotas: the rates of the process; None for those of this pool alone.
+        quotas: the rates of the process; None for rates of this pool alone.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class AwsClients:
         """Lend the client with the current credentials.
 
         Args:
-            read: reads objects of the cluster that holds the Secret.
+            read: reads objects of the cluster with the Secret.
 
         Raises:
             CredentialsInvalid: the Secret does not exist or is not usable, or AWS rejects its
@@ -125,12 +125,12 @@ class AwsClients:
         self._quotas = metrics.register(Quotas)
 
     async def close(self) -> None:
-        """Close all idle clients; their last users close the others."""
+        """Close all idle clients; the others are closed by their last users."""
         while self._kept:
             await self._retire(self._kept.popitem()[1])
 
     async def _close_idle(self) -> None:
-        """Close the idle clients that were used least recently, beyond the limits."""
+        """Close the least recently used idle clients beyond the limits."""
         idle = [place for place, shared in self._kept.items() if not shared.users]
         surplus = len(idle) - _MAX_IDLE_CLIENTS
         for number, place in enumerate(idle):

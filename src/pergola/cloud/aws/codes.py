@@ -1,7 +1,7 @@
-"""AWS's error codes, and the class of error for each of them.
+"""AWS's error codes, and the error class for each.
 
-The services name the same thing differently, and new codes come without notice: a table of exact
-codes first, then how codes begin and end. What is unknown stays a plain `CloudError`.
+Services use different names for the same error, and new codes appear without notice: exact codes
+are looked up first, then prefixes and suffixes. Unknown codes remain a plain `CloudError`.
 """
 
 from collections.abc import Mapping
@@ -85,11 +85,11 @@ _SERVER_FAULT: Final = 500
 
 
 def kind_of_error(code: str, status: int) -> type[CloudError]:
-    """Return the class of error for an answer.
+    """Return the error class for an answer.
 
     Args:
-        code: as in the answer.
-        status: of HTTP.
+        code: the code in the answer.
+        status: the HTTP status.
     """
     known = _BY_CODE.get(code)
     if known is not None:

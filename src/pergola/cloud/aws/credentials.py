@@ -1,7 +1,7 @@
-"""Keys of an AWS identity.
+"""The keys of an AWS identity.
 
 Without them, AWS's default credential chain applies: the environment, a token file with a role
-(IRSA, workload identity), the shared files, the container's and the instance's role.
+(IRSA, workload identity), the shared files, and the role of the container or instance.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ _NAMES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """Keys of an identity; the secret ones are not in their repr."""
+    """The keys of an identity; its repr omits the secret ones."""
 
     access_key_id: str
     secret_access_key: str = field(repr=False)
@@ -35,7 +35,7 @@ def credentials_of(data: Mapping[str, bytes], of: str) -> Credentials:
         of: the title of the Secret, such as `Secret garden/aws`.
 
     Raises:
-        CredentialsInvalid: they are missing or incomplete; the text shows no value.
+        CredentialsInvalid: they are missing or incomplete; the text contains no values.
     """
     for key_id, secret, token in _NAMES:
         if key_id in data or secret in data:
@@ -56,7 +56,7 @@ def region_of(data: Mapping[str, bytes]) -> str:
 
 
 def _text(data: Mapping[str, bytes], key: str, of: str) -> str:
-    """Return one value without the newline at its end that editors add."""
+    """Return a value without the trailing newline that editors add."""
     try:
         text = data.get(key, b"").decode("ascii").strip()
     except UnicodeDecodeError:

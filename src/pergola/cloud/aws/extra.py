@@ -1,4 +1,4 @@
-"""The extra of Pergola that has the AWS client library."""
+"""The optional dependency group of Pergola with the AWS client library."""
 
 from importlib.util import find_spec
 
@@ -9,7 +9,7 @@ def require_library() -> None:
     """Check that the AWS client library is installed.
 
     Raises:
-        LibraryMissing: It is not; the text names the extra that installs it.
+        LibraryMissing: it is not installed; the text names the extra that installs it.
     """
     if find_spec("aiobotocore") is None:
         raise LibraryMissing("this needs pergola[aws]: pip install 'pergola[aws]'")

@@ -1,6 +1,6 @@
-"""Failures of AWS's client library, in sentences of our own.
+"""Failures of AWS's client library, described in our own words.
 
-The text of a failed authentication is never shown: it may contain keys, or what they signed.
+The text of a failed authentication is never shown: it may contain keys, or the data they signed.
 """
 
 from typing import Any, Final
@@ -29,25 +29,27 @@ _LONGEST: Final = 500
 _WHAT_TO_DO: Final[dict[type[CloudError], str]] = {
     CredentialsInvalid: "AWS does not accept the credentials; replace them, or enable the region",
     Unauthorized: "the credentials do not permit it; allow {action} in their IAM policy",
-    Throttled: "AWS is throttling requests of this account; it is tried again later",
+    Throttled: "AWS is throttling requests of this account; the request will be retried later",
     QuotaExceeded: "a quota of the account is exhausted; free some, or ask AWS to raise it",
     ResourcesDepleted: "AWS has no capacity left for it; choose another zone or type, or wait",
-    DependencyProblem: "something else must happen first",
+    DependencyProblem: "another resource must change first",
     NotFound: "it does not exist",
-    AlreadyExists: "it exists already",
+    AlreadyExists: "it already exists",
     InvalidRequest: "AWS does not accept the request; correct the configuration",
-    Unreachable: "AWS is in trouble; it is tried again later",
+    Unreachable: "AWS has a problem; the request will be retried later",
 }
 
 
 _BY_CODE: Final = {
-    "Resource.AlreadyAssociated": "it is associated with something else already; end that "
-    "association, or use another resource",
+    "Resource.AlreadyAssociated": (
+        "it is already associated with something else; remove that association, or use another "
+        "resource"
+    ),
 }
 
 
 def failure(error: Exception, service: str, operation: str, region: str) -> CloudError | None:
-    """Return our error for one of the library; None if it is a bug."""
+    """Return our error for one of the library, or None if it is a bug."""
     if isinstance(error, CloudError):
         return error
     call = f"{service} {operation} in {region}"
@@ -82,12 +84,12 @@ def _unanswered(error: Exception, call: str) -> CloudError | None:
     if isinstance(error, (aws.NoCredentialsError, aws.PartialCredentialsError)):
         return CredentialsInvalid(f"{call}: {NO_CREDENTIALS}", code=name, call=call)
     if isinstance(error, (aws.CredentialRetrievalError, aws.ProfileNotFound)):
-        text = f"{call}: the AWS credentials cannot be obtained; repair what provides them ({name})"
+        text = f"{call}: the AWS credentials cannot be obtained; fix their provider ({name})"
         return CredentialsInvalid(text, code=name, call=call)
     if isinstance(error, ResponseParserError):
         return Unreachable(
-            f"{call}: the answer is not one of AWS's; AWS, or a proxy on the way to it, is in "
-            f"trouble, and it is tried again later ({name})",
+            f"{call}: the answer does not come from AWS; AWS, or a proxy on the way to it, has a "
+            f"problem, and the request will be retried later ({name})",
             code=name,
             call=call,
             may_have_happened=True,
@@ -108,6 +110,6 @@ def _unanswered(error: Exception, call: str) -> CloudError | None:
 
 
 def _shown(text: str) -> str:
-    """Return AWS's text without what only AWS can decode, and not endlessly long."""
+    """Return AWS's text, shortened, and without parts that only AWS can decode."""
     text = " ".join(text.partition(_ENCODED)[0].split()).rstrip(" .")
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} …"

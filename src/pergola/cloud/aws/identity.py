@@ -1,4 +1,4 @@
-"""AWS identities in Secrets: keys, or a role with the token of a workload identity."""
+"""AWS identities in Secrets: keys, or a role with a workload identity token."""
 
 from base64 import b64decode
 from binascii import Error as NotBase64
@@ -15,7 +15,7 @@ from pergola.kube.yaml import YamlError, parse
 ROLE: Final = "roleARN"
 TOKEN: Final = "token"  # noqa: S105 - the key of a Secret
 CONFIG: Final = "config"
-"""A `WorkloadIdentityConfig`, which may hold the role as well."""
+"""A `WorkloadIdentityConfig`, which may also contain the role."""
 _LONGEST_SESSION: Final = 64
 
 
@@ -32,7 +32,7 @@ def decoded(secret: JsonObject, title: str) -> dict[str, bytes]:
 
 
 def role_of(data: Mapping[str, bytes], title: str) -> str | None:
-    """Return the role of a workload identity; None if the Secret has keys instead.
+    """Return the role of a workload identity, or None if the Secret contains keys instead.
 
     Raises:
         CredentialsInvalid: the role or the token is missing.
@@ -55,7 +55,7 @@ def role_of(data: Mapping[str, bytes], title: str) -> str | None:
 async def assume(
     aws: AwsClient, role: str, data: Mapping[str, bytes], secret: Key
 ) -> tuple[Credentials, datetime | None]:
-    """Exchange the token in a Secret for keys of a role; returns them and when they expire.
+    """Exchange the token in a Secret for keys of a role; return them with their expiry.
 
     Raises:
         CloudError: AWS refused.

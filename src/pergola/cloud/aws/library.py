@@ -1,7 +1,7 @@
 """The AWS client library; no other module imports it.
 
-Its retries are off: ours are the same for all services, can be tested without waiting, and notify
-an observer of every attempt (`retry`). Import this where it is needed: it takes half a second.
+Its retries are disabled: ours are the same for all services, can be tested without waiting, and
+notify an observer of every attempt (`retry`). Import this module lazily: it takes half a second.
 """
 
 import asyncio
@@ -27,11 +27,11 @@ _MODELS: Final = ("service-2", "endpoint-rule-set-1")
 
 
 class Session:
-    """An AWS session; opens clients of services."""
+    """An AWS session, which opens clients of services."""
 
     def __init__(self) -> None:
         for name in _LOGGERS:
-            # Below warnings they log where credentials were found, and what requests contain.
+            # Below warnings, they log where credentials were found and the contents of requests.
             logging.getLogger(name).setLevel(logging.WARNING)
         self._session = AioSession()
         self._session.register_component("data_loader", _loader())
@@ -39,7 +39,7 @@ class Session:
     async def open(
         self, service: str, region: str, credentials: Credentials | None, endpoint_url: str
     ) -> AbstractAsyncContextManager[object]:
-        """Return a client of a service, to be entered.
+        """Return a context manager of a service client.
 
         Its description is parsed outside the event loop: that of ec2 has several megabytes.
         """
@@ -67,7 +67,7 @@ async def invoke(client: object, operation: str, parameters: JsonObject) -> Json
 
     Raises:
         InvalidRequest: the service has no such operation.
-        Exception: of the library; see `failures`.
+        Exception: an error of the library; see `failures`.
     """
     method: Any = getattr(client, xform_name(operation), None)
     if method is None:

@@ -1,4 +1,4 @@
-"""Metrics of requests to AWS: how many, their results, and how long they took."""
+"""Metrics of requests to AWS: their number, results and durations."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Facts about networks that follow from AWS's descriptions: tags, route tables, routes. Pure."""
+"""Facts about networks, derived from AWS's descriptions: tags, route tables, routes. Pure."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -30,14 +30,14 @@ def tags_of(thing: Mapping[str, Any]) -> dict[str, str]:
 
 
 def filters_by(values: Mapping[str, str]) -> list[JsonObject]:
-    """Return filters of a describing request, each with one value."""
+    """Return the filters of a describe request, each with one value."""
     return [{"Name": name, "Values": [value]} for name, value in values.items()]
 
 
 def route_tables_of(
     tables: Iterable[JsonObject],
 ) -> tuple[dict[str, JsonObject], JsonObject | None]:
-    """Return the route tables by the subnets that are associated with them, and the main one."""
+    """Return the route tables by associated subnet, and the main route table."""
     explicit: dict[str, JsonObject] = {}
     main: JsonObject | None = None
     for table in tables:
@@ -55,15 +55,15 @@ def destination_of(route: JsonObject) -> str:
 
 
 def target_of(route: JsonObject) -> str:
-    """Return the id of what a route leads to; empty if it has none."""
+    """Return the id of a route's target; empty if it has none."""
     return next((str(route[name]) for name in _TARGETS if route.get(name)), "")
 
 
 def is_default(route: JsonObject) -> bool:
-    """Return whether a route leads everywhere, in either IP family."""
+    """Return whether a route is a default route, in either IP family."""
     return destination_of(route) in (EVERYWHERE, EVERYWHERE_IPV6)
 
 
 def leads_to_internet(route: JsonObject) -> bool:
-    """Whether a route leads to an internet gateway, so that the internet reaches the subnet."""
+    """Return whether a route leads to an internet gateway, which makes the subnet public."""
     return target_of(route).startswith(_INTERNET_GATEWAY)

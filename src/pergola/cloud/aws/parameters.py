@@ -1,4 +1,4 @@
-"""Parameters of requests, which must not reach more than they name.
+"""Parameters of requests, which must not affect more than they name.
 
 An empty id, list or filter means "all" to many operations: `DescribeVpcs(VpcIds=[])` describes
 every VPC, `DeleteTags(Tags=[])` removes every tag. Such requests are never sent. `*` and `?` in the
@@ -27,24 +27,24 @@ _CREATE: Final = (
     "Put",
     "Run",
 )
-"""Such operations take empty properties, but no empty id or name, and no empty `Resources`."""
+"""These operations accept empty properties, but no empty id, name or `Resources`."""
 _RESOURCES: Final = "Resources"
 _IDENTIFIES: Final = ("Id", "Ids", "Arn", "Arns", "Name", "Names", _RESOURCES)
 _ESCAPED: Final = str.maketrans({"\\": r"\\", "*": r"\*", "?": r"\?"})
 
 
 def checked(call: str, operation: str, parameters: Mapping[str, Any]) -> JsonObject:
-    """Return the parameters to send: nothing empty, and filters that match literally.
+    """Return the parameters to send, with nothing empty and with filters that match literally.
 
     Args:
-        call: for the error, as in `ec2 DescribeVpcs in eu-west-1`.
+        call: the request for errors, such as `ec2 DescribeVpcs in eu-west-1`.
 
     Raises:
-        InvalidRequest: something is empty that would widen the request; it must not be sent.
+        InvalidRequest: an empty value would widen the request; it must not be sent.
     """
     faults = list(_faults(operation, parameters))
     if faults:
-        text = f"{call}: {'; '.join(faults)}: the request was not sent, as it could reach too much"
+        text = f"{call}: {'; '.join(faults)}: the request was not sent, as it could affect too much"
         raise InvalidRequest(text, code=CODE, call=call)
     return {
         name: [_literal(each) for each in value] if name in _FILTERS else value
@@ -75,7 +75,7 @@ def _filter_faults(name: str, filters: list[JsonObject]) -> Iterator[str]:
         by, values = str(each.get("Name") or ""), each.get("Values") or []
         if by in ("", _TAG):
             yield f"{name} has one without a name"
-        # A tag may have an empty value; nothing else has.
+        # Only tags may have an empty value.
         elif not values or not (by.startswith(_TAG) or all(values)):
             yield f"filter {by} has no value"
 

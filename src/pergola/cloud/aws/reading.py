@@ -25,7 +25,7 @@ def reader(client: Client) -> Read:
 
 
 async def read_secret(read: Read, key: Key | None) -> tuple[JsonObject | None, str]:
-    """Read the Secret and what identifies its content; nothing without a Secret."""
+    """Read the Secret, and an identifier of its content, which is empty without a Secret."""
     if key is None:
         return None, ""
     secret = await read(SECRET, key)

@@ -1,4 +1,4 @@
-"""Retries of failed requests; `quotas` has the rate of requests."""
+"""Retries of failed requests; `quotas` limits the rate of requests."""
 
 import math
 import random
@@ -10,13 +10,13 @@ from pergola.cloud.errors import CloudError
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """The number and times of a request's retries.
+    """The number and timing of a request's retries.
 
     Attributes:
-        attempts: in all.
-        first_seconds: the longest wait before the second attempt; it doubles from then on.
-        total_seconds: a failed request is not repeated after so long, waits for its turn included.
-            Well below the deadlines of those who call, so that they see the failure.
+        attempts: the total number.
+        first_seconds: the maximum wait before the second attempt; doubled for each further one.
+        total_seconds: the time after which a failed request is not repeated, including waits for
+            its turn. Well below the deadlines of callers, so that they see the failure.
     """
 
     attempts: int = 6
@@ -27,12 +27,12 @@ class Retry:
     def wait(
         self, error: CloudError, operation: str, attempt: int, source: random.Random
     ) -> float | None:
-        """Return the seconds to wait before the next attempt; None if there is none.
+        """Return the seconds to wait before the next attempt, or None to give up.
 
-        What may have been carried out already is only asked for again if it changes nothing.
+        A request that may have been carried out already is repeated only if it is read-only.
 
         Args:
-            attempt: the one that failed, counted from 1.
+            attempt: the number of the failed attempt, counted from 1.
         """
         if not error.is_transient or attempt >= self.attempts:
             return None

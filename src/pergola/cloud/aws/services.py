@@ -19,8 +19,8 @@ class Services:
     """The services in one region, with one identity; several clients may share them.
 
     Args:
-        credentials: of the identity; AWS's default credential chain if None.
-        endpoint_url: of all services, in place of AWS's own.
+        credentials: for the identity; AWS's default credential chain if None.
+        endpoint_url: for all services, instead of AWS's own.
     """
 
     def __init__(self, region: str, credentials: Credentials | None, endpoint_url: str) -> None:
@@ -36,7 +36,7 @@ class Services:
         """Send one request.
 
         Raises:
-            Exception: of the library; see `failures`.
+            Exception: an error of the library; see `failures`.
         """
         from pergola.cloud.aws.library import invoke
 
@@ -62,10 +62,10 @@ class Services:
 
 
 class SharedServices:
-    """Connections by identity; whoever was lent some gives them back.
+    """Connections by identity; borrowers must return them.
 
     Args:
-        endpoint_url: of all services, in place of AWS's own.
+        endpoint_url: for all services, instead of AWS's own.
     """
 
     def __init__(self, endpoint_url: str) -> None:
@@ -85,7 +85,7 @@ class SharedServices:
         return self._open[identity]
 
     async def give_back(self, identity: Identity) -> None:
-        """Close the connections of an identity if nobody else uses them."""
+        """Close the connections of an identity if they have no other users."""
         self._users[identity] -= 1
         if not self._users[identity]:
             del self._users[identity]

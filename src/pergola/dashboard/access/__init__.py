@@ -1,4 +1,4 @@
-"""Who may open the page, and what they see there.
+"""Access control: who may open the page, and what they may see.
 
 viewer       what the server needs to know of a person: a client, and what they may see
 sessions     cookies

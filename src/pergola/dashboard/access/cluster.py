@@ -11,7 +11,7 @@ from pergola.dashboard.access.sessions import Sessions
 from pergola.dashboard.access.visitors import Visitor, Visitors
 
 COOKIE: Final = "__Host-pergola-dashboard"
-"""The prefix makes browsers insist on TLS, and on no other host having set it."""
+"""The prefix makes browsers require TLS, and guarantees that no other host set the cookie."""
 _SESSION_SECONDS: Final = 12 * 3600.0
 _TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/-]{1,16384}=*")
 _SCHEME: Final = "bearer"
@@ -22,10 +22,10 @@ _REFUSED: Final = (
 
 
 class ClusterDoor:
-    """The door of a dashboard that several people use, over TLS.
+    """Access to a dashboard that several people use, over TLS.
 
     Args:
-        visitors: Knows them by their tokens.
+        visitors: Identifies them by their tokens.
         hosts: The names under which it is served, without ports.
     """
 
@@ -37,7 +37,7 @@ class ClusterDoor:
         self._sessions: Sessions[str] = Sessions(COOKIE, seconds=_SESSION_SECONDS, is_secure=True)
 
     def serves(self, host: str) -> bool:
-        """Return whether the name is one of ours; a forwarded port may be any."""
+        """Return whether a Host header has one of our names; the port may be forwarded."""
         return re.sub(r":\d+$", "", host.lower()) in self._hosts
 
     async def viewer(self, request: web.Request) -> Visitor | None:
@@ -49,7 +49,7 @@ class ClusterDoor:
         return await self._visitors.of(token) if token else None
 
     def routes(self) -> Sequence[web.RouteDef]:
-        """Return the requests that begin and end a session."""
+        """Return the routes for signing in and out."""
         return [web.post("/sign-in", self._sign_in), web.post("/sign-out", self._sign_out)]
 
     async def _sign_in(self, request: web.Request) -> web.Response:
@@ -69,14 +69,14 @@ class ClusterDoor:
 
 
 def _bearer(values: Sequence[str]) -> str:
-    """Return the token of the only Authorization header; nothing if it has none."""
+    """Return the token of the only Authorization header; empty if it has none."""
     scheme, _, token = values[0].partition(" ")
     is_bearer = len(values) == 1 and scheme.lower() == _SCHEME
     return _valid(token.strip()) if is_bearer else ""
 
 
 async def _posted(request: web.Request) -> str:
-    """Return the token of `{"token": …}`; a form of another site cannot send this type."""
+    """Return the token in `{"token": …}`; forms of other sites cannot send this content type."""
     if request.content_type != "application/json":
         raise web.HTTPUnsupportedMediaType(text="send the token as JSON\n")
     try:
@@ -88,5 +88,5 @@ async def _posted(request: web.Request) -> str:
 
 
 def _valid(token: str) -> str:
-    """Return a token that can stand in a header; nothing for other text."""
+    """Return a token that is valid in a header; empty for other text."""
     return token if _TOKEN.fullmatch(token) else ""

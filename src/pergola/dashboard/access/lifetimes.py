@@ -1,16 +1,16 @@
-"""How long answers of the API server about a person are believed."""
+"""How long the API server's answers about a person are cached."""
 
 from typing import NamedTuple
 
 
 class Lifetimes(NamedTuple):
-    """Seconds for which an answer counts.
+    """The lifetimes of answers in seconds.
 
     Attributes:
         token: A token was accepted.
         allowed: A kind may be listed.
-        denied: A kind may not be listed; longer, since most answers are this one.
-        failed: There was no answer, which counts as a refusal.
+        denied: A kind may not be listed; longer, because most answers are of this type.
+        failed: The API server did not answer, which counts as a refusal.
     """
 
     token: float = 30.0

@@ -15,7 +15,8 @@ from pergola.kube.client import Client
 LOOPBACK: Final = "127.0.0.1"
 _SESSION_SECONDS: Final = 12 * 3600.0
 _BYTES: Final = 32
-# A redirect would still count as coming from where the link was, and cookies would not be sent.
+# A redirect would still count as cross-site if the link was on another site, and cookies would not
+# be sent.
 _SIGNED_IN: Final = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Pergola</title>
 <meta http-equiv="refresh" content="0; url=/"></head>
@@ -25,12 +26,12 @@ _USED: Final = "this link was used before: use the one that `pergola dashboard` 
 
 
 class LocalDoor:
-    """The door of a dashboard that only its caller uses.
+    """Access to a dashboard for its caller only.
 
-    Each link works once. A new one is made when it was used, for another browser.
+    Each link works once. When it is used, a new one is created for another browser.
 
     Args:
-        client: Of the caller's kubeconfig.
+        client: A client with the caller's kubeconfig.
         port: On loopback.
         on_link: Called with each new link.
     """
@@ -49,15 +50,15 @@ class LocalDoor:
         self._renew()
 
     def serves(self, host: str) -> bool:
-        """Return whether it is this port of loopback."""
+        """Return whether a Host header names this loopback port."""
         return host.lower() in self._hosts
 
     async def viewer(self, request: web.Request) -> "_Caller | None":
-        """Return the caller, if the request has the cookie of a session."""
+        """Return the caller, if the request has a session cookie."""
         return self._sessions.get(request)
 
     def routes(self) -> Sequence[web.RouteDef]:
-        """Return the request that exchanges a link for a session."""
+        """Return the route that exchanges a link for a session."""
         return [web.get("/sign-in", self._sign_in)]
 
     async def _sign_in(self, request: web.Request) -> web.Response:
@@ -75,7 +76,7 @@ class LocalDoor:
 
 
 class _Caller:
-    """The person who started the dashboard: the caches read with their permissions."""
+    """The person who started the dashboard, with whose permissions the caches read."""
 
     sees_all: Final = True
     name: Final = ""

@@ -1,7 +1,7 @@
-"""What one user may list: decided by the API server, and remembered for a short time.
+"""The kinds that a user may list: decided by the API server, and cached briefly.
 
-A question is about a kind in a namespace, never about one object, and a user who may list a kind
-everywhere costs one question for it. Whatever is not known is denied.
+Decisions are per kind and namespace, never per object; for a kind that a user may list everywhere,
+one decision suffices. Unknown permissions are denied.
 """
 
 import asyncio
@@ -19,14 +19,14 @@ from pergola.runtime.clock import monotonic
 
 EVERYWHERE: Final = ""
 MOST_DECISIONS: Final = 5_000
-"""Kinds in namespaces about which the API server is asked for one user."""
+"""The maximum number of kinds in namespaces to check with the API server for one user."""
 _AT_ONCE: Final = 8
 NOTHING: Final = (
-    "you may list nothing of what this page shows: ask for a role with the verb list on its kinds, "
-    "such as managedresources.resources.gardener.cloud"
+    "you may not list anything that this page shows: request a role with the verb list on its "
+    "kinds, such as managedresources.resources.gardener.cloud"
 )
 _EVENTS: Final = (EVENT, GroupVersionKind("", "v1", "Event"))
-"""The same objects in two groups: most roles grant only the older one."""
+"""The same objects in two API groups: most roles grant only the older one."""
 
 
 class _Decision(NamedTuple):
@@ -39,7 +39,7 @@ class Permissions:
     """The permissions of one user.
 
     Args:
-        client: May create SubjectAccessReviews.
+        client: Must be allowed to create SubjectAccessReviews.
     """
 
     def __init__(self, client: Client, user: User, lifetimes: Lifetimes) -> None:
@@ -51,7 +51,7 @@ class Permissions:
         self._left_out = 0
 
     async def allowed(self, places: Iterable[Place]) -> set[Place]:
-        """Return those of the places whose objects the user may list."""
+        """Return the places whose objects the user may list."""
         wanted = set(places)
         async with self._asking:
             await self._decide({Place(place.gvk, EVERYWHERE) for place in wanted})
@@ -60,7 +60,7 @@ class Permissions:
         return {each for each in wanted if each not in rest or self._holds(each)}
 
     def problems(self) -> list[JsonObject]:
-        """Return why less is shown than the user may see."""
+        """Return why some objects that the user may see are not shown."""
         problem = next((it.problem for it in self._decisions.values() if it.problem), "")
         if self._decisions and not any(each.is_allowed for each in self._decisions.values()):
             problem = problem or NOTHING
@@ -73,7 +73,7 @@ class Permissions:
         return found is not None and found.is_allowed
 
     async def _decide(self, places: set[Place]) -> None:
-        """Ask about the places whose decision is missing or too old."""
+        """Check the places without a decision, or with an expired one."""
         now = monotonic()
         self._decisions = {k: v for k, v in self._decisions.items() if v.until > now}
         due = [place for place in places if place not in self._decisions]
@@ -110,6 +110,6 @@ class Permissions:
 
 def _too_many(count: int) -> str:
     return (
-        f"{count} kinds in namespaces are not shown, since the API server is asked about "
-        f"{MOST_DECISIONS} at most: ask for the permission to list the kinds in all namespaces"
+        f"{count} kinds in namespaces are not shown, since at most {MOST_DECISIONS} are checked "
+        "with the API server: request the permission to list the kinds in all namespaces"
     )

@@ -1,4 +1,4 @@
-"""Questions to the API server: whose token this is, and what that user may list."""
+"""Reviews by the API server: the user of a token, and what that user may list."""
 
 from dataclasses import dataclass, field
 
@@ -9,15 +9,15 @@ from pergola.kube.errors import KubeError
 
 
 class Unreviewed(KubeError):
-    """Nobody can tell whose token it is; the text is for the person who sent it."""
+    """The user of a token cannot be determined; the text is for the person who sent it."""
 
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A user as the API server knows them.
+    """A user as known to the API server.
 
     Attributes:
-        identity: `username`, `uid`, `groups` and `extra` of a TokenReview.
+        identity: `username`, `uid`, `groups` and `extra` from a TokenReview.
     """
 
     name: str
@@ -25,10 +25,10 @@ class User:
 
 
 async def user_of(client: Client, token: str) -> User | None:
-    """Return whose token it is; None if the API server does not accept it.
+    """Return the user of a token; None if the API server does not accept it.
 
     Raises:
-        Unreviewed: The API server cannot be asked.
+        Unreviewed: The API server cannot be reached.
     """
     review: JsonObject = {
         "apiVersion": "authentication.k8s.io/v1",
@@ -47,10 +47,10 @@ async def user_of(client: Client, token: str) -> User | None:
 
 
 async def may_list(client: Client, user: User, resource: Resource, namespace: str) -> bool:
-    """Return whether a user may list a kind in a namespace; everywhere if it is empty.
+    """Return whether a user may list a kind in a namespace, or everywhere if it is empty.
 
     Raises:
-        KubeError: The API server cannot be asked.
+        KubeError: The API server cannot be reached.
     """
     attributes = {
         "group": resource.gvk.group,

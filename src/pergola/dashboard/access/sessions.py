@@ -1,4 +1,4 @@
-"""Sessions: random names in cookies, kept in memory, so that they end with the process."""
+"""Sessions: random ids in cookies, kept in memory, so that they end with the process."""
 
 import secrets
 from collections import OrderedDict
@@ -17,7 +17,8 @@ class Sessions(Generic[V]):
     """The sessions of one server.
 
     Args:
-        cookie: The name of the cookie. Cookies do not know ports, so it should name the port.
+        cookie: The name of the cookie. Cookies are not separated by port, so it should contain the
+            port.
         seconds: How long a session lasts without a request.
         is_secure: Whether the cookie is sent over TLS only.
     """
@@ -29,7 +30,7 @@ class Sessions(Generic[V]):
         self._sessions: OrderedDict[str, tuple[float, V]] = OrderedDict()
 
     def open(self, response: web.StreamResponse, value: V) -> None:
-        """Begin a session, and set its cookie."""
+        """Start a session, and set its cookie."""
         name = secrets.token_urlsafe(_BYTES)
         self._sessions[name] = monotonic(), value
         if len(self._sessions) > _MOST:
@@ -44,7 +45,7 @@ class Sessions(Generic[V]):
         )
 
     def get(self, request: web.Request) -> V | None:
-        """Return the value of the session that a request belongs to; None without one."""
+        """Return the value of the request's session; None without one."""
         name = request.cookies.get(self._cookie, "")
         found = self._sessions.pop(name, None)
         if found is None or monotonic() - found[0] > self._seconds:
@@ -53,7 +54,7 @@ class Sessions(Generic[V]):
         return found[1]
 
     def close(self, request: web.Request, response: web.StreamResponse) -> V | None:
-        """End the session of a request; return its value."""
+        """End the request's session; return its value."""
         found = self._sessions.pop(request.cookies.get(self._cookie, ""), None)
         response.del_cookie(self._cookie, path="/")
         return found[1] if found else None

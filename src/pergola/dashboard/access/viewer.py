@@ -1,4 +1,4 @@
-"""A person who looks at the page, and the door through which they come in."""
+"""The viewer of the page, and the door through which viewers enter."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -15,65 +15,65 @@ class Viewer(Protocol):
     """A person with a session.
 
     Attributes:
-        client: Reads with their permissions, and is used for all that they request.
+        client: Reads with their permissions, and serves all of their requests.
     """
 
     client: Client
 
     @property
     def sees_all(self) -> bool:
-        """Whether the caches read with the same permissions, so that nothing is hidden."""
+        """Whether the viewer has the permissions of the caches, so that nothing is hidden."""
         ...
 
     @property
     def name(self) -> str:
-        """The user's name for the API server; empty if nobody had to sign in."""
+        """The user's name in the API server; empty if no sign-in is required."""
         ...
 
     async def is_welcome(self) -> bool:
-        """Return whether the session still counts.
+        """Return whether the session is still valid.
 
         Raises:
-            KubeError: The API server cannot be asked.
+            KubeError: The API server cannot be reached.
         """
         ...
 
     async def may_see(self, scopes: Sequence[Scope]) -> Sequence[bool]:
-        """Return for each entry of the feed whether `kubectl get` would show its object."""
+        """Return, for each entry of the feed, whether `kubectl get` would show its object."""
         ...
 
     def problems(self) -> Sequence[JsonObject]:
-        """Return why less is shown than they may see."""
+        """Return why some objects that the viewer may see are not shown."""
         ...
 
 
 class Door(Protocol):
-    """The way in: it recognises viewers, and adds the requests by which they sign in."""
+    """The entrance: it recognises viewers, and provides the routes for signing in."""
 
     @property
     def page(self) -> str:
-        """The file that says how to come in."""
+        """The file that explains how to sign in."""
         ...
 
     def serves(self, host: str) -> bool:
-        """Return whether a value of the Host header is served; others are of rebound names."""
+        """Return whether a Host header is acceptable; others come from DNS rebinding."""
         ...
 
     async def viewer(self, request: web.Request) -> Viewer | None:
-        """Return who sends a request; None without a valid session.
+        """Return the viewer who sent the request, or None if the session is not valid.
 
         Raises:
-            KubeError: The API server cannot be asked.
+            KubeError: The API server cannot be reached.
         """
         ...
 
     def routes(self) -> Sequence[web.RouteDef]:
-        """Return the requests for which no session is needed."""
+        """Return the routes that need no session."""
         ...
 
 
 async def still_sees(viewer: Viewer, *scopes: Scope) -> bool:
-    """Return whether a session still counts, and shows all of these; not if nobody can tell."""
+    """Return whether a session still sees all of these objects; False if that is unknown."""
     try:
         return await viewer.is_welcome() and all(await viewer.may_see(scopes))
     except KubeError:

@@ -1,4 +1,4 @@
-"""People who have shown a token, each with a client that reads with it."""
+"""People who have presented a token, each with a client that reads with that token."""
 
 import asyncio
 import hashlib
@@ -22,16 +22,16 @@ _MOST: Final = 1_000
 _REVIEWS_AT_ONCE: Final = 8
 
 Connect = Callable[[str], Client]
-"""Returns a client that has nothing but a token."""
+"""Returns a client whose only credential is a token."""
 
 
 def connecting(config: ClusterConfig) -> Connect:
-    """Return what makes clients of the same API server; nothing of our own identity is left."""
+    """Return a factory of clients for the same API server, without our own identity."""
     return lambda token: Client.connect(replace(config, credentials=StaticToken(token)))
 
 
 class Visitor:
-    """The user of a token: it reads with that token, and sees what its user may list."""
+    """The user of a token: reads with that token, and sees what the user may list."""
 
     sees_all: Final = False
 
@@ -54,10 +54,10 @@ class Visitor:
         return self._user.name
 
     async def is_welcome(self) -> bool:
-        """Return whether the API server still accepts the token; never again once it did not.
+        """Return whether the API server still accepts the token; a rejection is final.
 
         Raises:
-            KubeError: The API server cannot be asked.
+            KubeError: The API server cannot be reached.
         """
         async with self._reviewing:
             if self._is_welcome and monotonic() - self._reviewed >= self._lifetimes.token:
@@ -65,12 +65,12 @@ class Visitor:
         return self._is_welcome
 
     async def may_see(self, scopes: Sequence[Scope]) -> Sequence[bool]:
-        """Return for each entry of the feed whether the user may list its kind there."""
+        """Return, for each entry of the feed, whether the user may list its kind there."""
         allowed = await self._permissions.allowed({scope.place for scope in scopes})
         return [scope.place in allowed for scope in scopes]
 
     def problems(self) -> list[JsonObject]:
-        """Return why less is shown than the user may see."""
+        """Return why some objects that the user may see are not shown."""
         return self._permissions.problems()
 
     async def _review(self) -> None:
@@ -86,8 +86,8 @@ class Visitors:
     """The visitors of one server, by the digests of their tokens.
 
     Args:
-        reviewer: May create TokenReviews and SubjectAccessReviews.
-        connect: Makes the clients of visitors.
+        reviewer: Must be allowed to create TokenReviews and SubjectAccessReviews.
+        connect: Creates the clients of visitors.
     """
 
     def __init__(
@@ -100,30 +100,30 @@ class Visitors:
         self._reviewing = asyncio.Semaphore(_REVIEWS_AT_ONCE)
 
     async def of(self, token: str) -> Visitor | None:
-        """Return whose token it is; None if the API server does not accept it, or not any more.
+        """Return the user of a token; None if the API server does not, or no longer, accept it.
 
         Raises:
-            KubeError: The API server cannot be asked.
+            KubeError: The API server cannot be reached.
         """
         digest = _digest(token)
         known = self._visitors.get(digest)
         if known is None:
             return await self._admit(digest, token)
         if await known.is_welcome():
-            with suppress(KeyError):  # another request may have removed it meanwhile
+            with suppress(KeyError):  # another request may have removed it in the meantime
                 self._visitors.move_to_end(digest)
             return known
         await self.forget(token)
         return None
 
     async def forget(self, token: str) -> None:
-        """Close the connections of a visitor, and forget the token."""
+        """Close the connections of a visitor, and drop the token."""
         visitor = self._visitors.pop(_digest(token), None)
         if visitor is not None:
             await visitor.client.close()
 
     async def close(self) -> None:
-        """Forget all visitors."""
+        """Drop all visitors."""
         visitors = list(self._visitors.values())
         self._visitors.clear()
         for visitor in visitors:

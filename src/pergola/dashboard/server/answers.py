@@ -1,4 +1,4 @@
-"""What products answer about their objects: the seam between the page and everything else."""
+"""Answers of products about their objects: the seam between the page and everything else."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
@@ -8,7 +8,7 @@ from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.kube.client import Client
 
 Why = Callable[[Client, GroupVersionKind, Key], Awaitable[str]]
-"""Explains an object as text, with what the client may read."""
+"""Explains an object as text, using what the client may read."""
 Flow = Callable[
     [Client, GroupVersionKind, Key], AbstractAsyncContextManager[AsyncIterator[JsonObject]]
 ]
@@ -18,12 +18,12 @@ Picture = Callable[[Client, Key], Awaitable[str]]
 
 
 class Unanswered(Exception):
-    """There is no answer about an object; the text says why."""
+    """There is no answer about an object; the text gives the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answers:
-    """The functions that answer."""
+    """The functions that provide answers."""
 
     why: Why
     flow: Flow

@@ -28,11 +28,11 @@ _SHUTDOWN_SECONDS: Final = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Server:
-    """What the routes answer with.
+    """The dependencies of the routes.
 
     Attributes:
         cluster: The name of the cluster, as the page shows it.
-        beat_seconds: Between two signs of life to an open page.
+        beat_seconds: The interval of heartbeats to an open page.
     """
 
     board: Board
@@ -129,7 +129,7 @@ async def serve_dashboard(
 
 
 def _subject(request: web.Request) -> tuple[GroupVersionKind, Key]:
-    """Return the object that a request names."""
+    """Return the object named in a request."""
     query = request.query
     gvk = GroupVersionKind.parse(query.get("apiVersion", ""), query.get("kind", ""))
     key = Key(query.get("namespace", ""), query.get("name", ""))

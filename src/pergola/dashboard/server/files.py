@@ -1,4 +1,4 @@
-"""The static files of the page: read once, and served with a tag of their content."""
+"""The static files of the page: read once, and served with a hash of their content."""
 
 import hashlib
 from pathlib import Path
@@ -16,7 +16,7 @@ _TYPES: Final = {
 
 
 class File(NamedTuple):
-    """A file with the headers of its answer."""
+    """A file with its response headers."""
 
     body: bytes
     content_type: str
@@ -24,7 +24,7 @@ class File(NamedTuple):
 
 
 class Files:
-    """The files of the page by their paths below its folder."""
+    """The files of the page, by their paths below its folder."""
 
     def __init__(self, folder: Path = PAGE) -> None:
         self._files = {
@@ -38,7 +38,7 @@ class Files:
         return self.answer(request, request.match_info["path"])
 
     def answer(self, request: web.Request, path: str) -> web.Response:
-        """Return a file, or that the browser has it already."""
+        """Return a file, or 304 if the browser already has it."""
         file = self._files.get(path)
         if file is None:
             raise web.HTTPNotFound(text="there is no such file\n")

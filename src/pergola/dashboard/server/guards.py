@@ -1,8 +1,8 @@
-"""What every request has to pass, and what every answer carries.
+"""Checks that every request must pass, and headers that every answer has.
 
 A page of another origin can neither read answers nor send requests that change anything: the Host
-header defeats names that are rebound to this address, the cookie is never sent across sites, and
-browsers say where a request comes from.
+header defeats DNS rebinding, the cookie is never sent across sites, and browsers report where a
+request comes from.
 """
 
 from typing import Final
@@ -41,7 +41,7 @@ _READING: Final = ("GET", "HEAD")
 
 
 def guards(door: Door) -> list[Middleware]:
-    """Return the middlewares of a server, the outermost first."""
+    """Return the middlewares of a server, outermost first."""
 
     @web.middleware
     async def checked_host(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -65,7 +65,7 @@ def guards(door: Door) -> list[Middleware]:
 
 
 def _check_site(request: web.Request) -> None:
-    """Refuse what a page of another site sends; old browsers say so in Origin only."""
+    """Reject requests from pages of other sites; old browsers reveal them only in Origin."""
     origin = request.headers.get(hdrs.ORIGIN)
     own = f"{request.scheme}://{request.host}"
     if request.headers.get("Sec-Fetch-Site", "none") not in _OWN_SITES or origin not in (None, own):
@@ -73,7 +73,7 @@ def _check_site(request: web.Request) -> None:
 
 
 async def add_headers(request: web.Request, response: web.StreamResponse) -> None:
-    """Add the headers of every answer, also of errors."""
+    """Add the headers of every answer, including errors."""
     response.headers.update(HEADERS)
     if not request.path.startswith("/assets/"):
         response.headers.setdefault(hdrs.CACHE_CONTROL, "no-store")
@@ -81,7 +81,7 @@ async def add_headers(request: web.Request, response: web.StreamResponse) -> Non
 
 @web.middleware
 async def _explained(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Answer with the sentence of an error of the API server."""
+    """Answer with the message of an API server error."""
     try:
         return await handler(request)
     except ApiError as error:

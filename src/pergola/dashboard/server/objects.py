@@ -1,4 +1,4 @@
-"""The details of one object: read when it is opened, with the permissions of the viewer."""
+"""The details of one object: read when it is opened, with the viewer's permissions."""
 
 import asyncio
 from typing import Final
@@ -13,7 +13,7 @@ from pergola.kube.client import Client
 from pergola.kube.errors import Forbidden, KubeError, NotFound
 
 LISTED: Final = 200
-"""Managed objects whose state is read; of the others only the names are listed."""
+"""The number of managed objects whose state is read; only the names of the others are listed."""
 _AT_ONCE: Final = 16
 
 

@@ -1,4 +1,4 @@
-"""Objects without what must not leave the process: the values of Secrets."""
+"""Redaction of data that must not leave the process: the values of Secrets."""
 
 import base64
 import binascii
@@ -12,10 +12,10 @@ _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 def redacted(obj: JsonObject) -> JsonObject:
-    """Return an object for the page: without managed fields, and Secrets without their values.
+    """Return an object for the page, without managed fields and values of Secrets.
 
     A Secret keeps its keys, each with the length of its value. A copy of the manifest in an
-    annotation has the values, too, and is left out.
+    annotation also contains the values, and is removed.
     """
     metadata = {name: each for name, each in metadata_of(obj).items() if name != "managedFields"}
     shown = {**obj, "metadata": metadata}

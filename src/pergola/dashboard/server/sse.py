@@ -1,4 +1,4 @@
-"""The format of server-sent events: one message of a name, an id and JSON."""
+"""The format of server-sent events: a message with a name, an id and JSON."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
@@ -9,13 +9,13 @@ from aiohttp import web
 
 
 def message(name: str, data: Any, *, id: str = "") -> bytes:  # noqa: A002 - the field's name
-    """Return a message; JSON has no line breaks, so one line of data suffices."""
+    """Return a message; JSON contains no line breaks, so one line of data suffices."""
     head = f"event: {name}\n" + (f"id: {id}\n" if id else "")
     return head.encode() + b"data: " + orjson.dumps(data) + b"\n\n"
 
 
 async def send_events(request: web.Request, messages: AsyncGenerator[bytes]) -> web.StreamResponse:
-    """Answer with messages until there are no more, or the page goes away."""
+    """Answer with messages until there are no more, or the page disconnects."""
     response = web.StreamResponse(
         headers={"Content-Type": "text/event-stream", "X-Accel-Buffering": "no"}
     )

@@ -1,4 +1,4 @@
-"""The feed as server-sent events: everything first, then what changes, for one viewer."""
+"""The feed as server-sent events for one viewer: first everything, then changes."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
@@ -16,7 +16,7 @@ from pergola.dashboard.state.scope import Item
 from pergola.runtime.clock import Clock
 
 SETTLED_SECONDS: Final = 0.05
-"""Changes within this time are one message: a page draws each message once."""
+"""Changes within this time are combined into one message: a page is redrawn once per message."""
 BEAT_SECONDS: Final = 15.0
 
 
@@ -24,9 +24,9 @@ class Stream:
     """The messages to one open page.
 
     Args:
-        position: Of the page before it lost its connection; None for a new one. Those whose
-            permissions may have changed start again.
-        beat: Seconds between two signs of life; permissions are checked again with each.
+        position: The page's position before it lost its connection; None for a new page. If its
+            viewer's permissions may have changed, it starts again.
+        beat: The interval of heartbeats in seconds; permissions are checked with each.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Stream:
         self._visible = None if viewer.sees_all else Visible(viewer)
 
     async def messages(self) -> AsyncGenerator[bytes]:
-        """Yield messages until the page goes away, or the session ends."""
+        """Yield messages until the page disconnects, or the session ends."""
         while await still_sees(self._viewer):
             if self._visible and await self._visible.has_changed():
                 self._position = None
@@ -57,7 +57,7 @@ class Stream:
             await self._next(changes.position)
 
     async def _next(self, position: Position) -> None:
-        """Return after a change, or when it is time for a sign of life."""
+        """Return after a change, or when a heartbeat is due."""
         with suppress(TimeoutError):
             async with asyncio.timeout(self._beat):
                 await self._board.feed.beyond(position)

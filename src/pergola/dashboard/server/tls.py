@@ -6,7 +6,7 @@ from pergola.admission.certificates import Certificates
 
 
 def reloading(certificates: Certificates) -> ssl.SSLContext:
-    """Return settings that hand each new connection the certificate of that time."""
+    """Return settings that give each new connection the current certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])

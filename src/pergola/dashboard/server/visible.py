@@ -1,4 +1,4 @@
-"""What of the feed one viewer sees, while their permissions change."""
+"""The part of the feed that a viewer may see, while their permissions change."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from pergola.dashboard.state.scope import Item, Place, Scope
 
 
 class Visible:
-    """A filter of the feed for one open page of a viewer."""
+    """A filter of the feed for one open page."""
 
     def __init__(self, viewer: Viewer) -> None:
         self._viewer = viewer
@@ -17,13 +17,13 @@ class Visible:
         self._shown: set[str] = set()
 
     async def has_changed(self) -> bool:
-        """Return whether the viewer now sees other places of those that were filtered before."""
+        """Return whether the viewer's permissions for the filtered places have changed."""
         before = self._allowed
         self._allowed = await self._ask(before)
         return before != self._allowed
 
     async def of(self, changes: Changes) -> tuple[Sequence[Item], Sequence[str]]:
-        """Return the entries that the viewer sees, and those to drop of what they saw."""
+        """Return the entries that the viewer may see, and those to remove from the page."""
         if changes.is_complete:
             self._allowed.clear()
             self._shown.clear()

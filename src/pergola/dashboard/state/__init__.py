@@ -1,4 +1,4 @@
-"""What the page shows, kept up to date by watching.
+"""The content of the page, kept up to date by watching.
 
 kinds     which kinds are watched, and how they are judged
 verdicts  whether an object needs attention, since when and why; pure

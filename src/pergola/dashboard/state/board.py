@@ -23,7 +23,7 @@ _SWEEP_SECONDS: Final = 30.0
 
 
 class Board:
-    """Everything that the page lists, as it is now.
+    """Everything that the page lists, in its current state.
 
     Args:
         client: Lists and watches.
@@ -53,7 +53,7 @@ class Board:
         return [{"kind": each.kind, "problem": each.problem} for each in lost]
 
     async def synced(self) -> None:
-        """Return when all first lists are complete."""
+        """Wait until all first lists are complete."""
         await asyncio.gather(*(cache.synced() for cache in self._caches))
 
     @property
@@ -61,7 +61,7 @@ class Board:
         return [*self._cards.values(), self._events]
 
     def _card(self, gvk: GroupVersionKind, obj: JsonObject) -> Card:
-        """Return the card of an object; a state of unknown age began when it was first seen."""
+        """Return the card of an object; a state of unknown age starts when it is first seen."""
         card = card_of(gvk, obj)
         if card.verdict.since or card.verdict.state is State.HEALTHY:
             return card

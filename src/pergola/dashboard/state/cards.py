@@ -1,4 +1,4 @@
-"""An object as the page lists it: what it is, its state, and its conditions."""
+"""An object as the page lists it: identity, state, and conditions."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -16,7 +16,7 @@ from pergola.dashboard.state.scope import Scope
 from pergola.dashboard.state.verdicts import Condition, Verdict, conditions, verdict
 
 LONGEST_PROBLEM: Final = 400
-"""Characters; the whole text is in the details of the object."""
+"""In characters; the full text is in the details of the object."""
 _SHOWN_LABELS: Final = ("origin", "gardener.cloud/role", "app")
 
 
@@ -40,11 +40,11 @@ class Card:
 
     @property
     def scope(self) -> Scope:
-        """What a viewer has to be allowed to read."""
+        """What a viewer must be allowed to read."""
         return Scope(self.gvk, self.key)
 
     def data(self) -> JsonObject:
-        """Return the card as the page reads it."""
+        """Return the card in the page's format."""
         it = self.verdict
         return {
             "id": self.id,
@@ -64,7 +64,7 @@ class Card:
 
 
 def card_of(gvk: GroupVersionKind, obj: JsonObject) -> Card:
-    """Return the card of an object; it keeps nothing else of it."""
+    """Return the card of an object; nothing else of the object is kept."""
     labels = labels_of(obj)
     return Card(
         gvk=gvk,

@@ -1,7 +1,7 @@
 """Numbered changes of the entries that pages show, so that a page can resume where it was.
 
-An entry counts once, with its last change: a page that was away gets what differs, not what
-happened meanwhile.
+Only the last change of an entry is kept: a page that was disconnected gets the differences, not the
+history.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from pergola.dashboard.state.scope import Item
 
 _REMEMBERED: Final = 10_000
-"""Removed entries; a page that missed more of them starts again."""
+"""The number of removed entries to remember; a page that missed more must start again."""
 
 
 _POSITION: Final = re.compile(r"(?P<epoch>[0-9a-f]+)\.(?P<number>[0-9]{1,18})")
@@ -28,7 +28,7 @@ class Position(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> "Position":
-        """Read a position as `str` writes it; text of any other form is a place of no feed."""
+        """Parse a position as written by `str`; any other text is a position in no feed."""
         found = _POSITION.fullmatch(text)
         return cls(found["epoch"], int(found["number"])) if found else cls("", 0)
 
@@ -40,8 +40,9 @@ class Changes(NamedTuple):
     """The difference between two positions.
 
     Attributes:
-        is_complete: Whether it is everything there is, so that other entries are to be dropped.
-        position: The end of the changes.
+        is_complete: Whether the changes are the whole feed, so that all other entries must be
+            dropped.
+        position: The position after the changes.
     """
 
     is_complete: bool
@@ -51,7 +52,7 @@ class Changes(NamedTuple):
 
 
 class Feed:
-    """The current entries, and the order in which they changed last."""
+    """The current entries, ordered by their last change."""
 
     def __init__(self) -> None:
         self.position = Position(secrets.token_hex(4), 0)
@@ -65,7 +66,7 @@ class Feed:
         return len(self._items)
 
     def get(self, name: str) -> Item | None:
-        """Return an entry; None if there is none of this id."""
+        """Return an entry, or None if no entry has this id."""
         return self._items.get(name)
 
     def items(self) -> Iterable[Item]:
@@ -73,14 +74,14 @@ class Feed:
         return self._items.values()
 
     def put(self, item: Item) -> None:
-        """Add an entry, or replace the one of the same id."""
+        """Add an entry, or replace the one with the same id."""
         self._items[item.id] = item
         self._gone.pop(item.id, None)
         self._changed[item.id] = self._advance()
         self._changed.move_to_end(item.id)
 
     def drop(self, name: str) -> None:
-        """Remove an entry, if there is one of this id."""
+        """Remove the entry with an id, if there is one."""
         if self._items.pop(name, None) is None:
             return
         del self._changed[name]
@@ -89,7 +90,7 @@ class Feed:
             _, self._horizon = self._gone.popitem(last=False)
 
     def since(self, position: Position | None) -> Changes:
-        """Return what differs from a position; everything if it is None, or too long ago."""
+        """Return the changes since a position; everything if it is None, or too old."""
         if position is None or not self._knows(position):
             everything = list(self._items.values())
             return Changes(is_complete=True, items=everything, gone=[], position=self.position)
@@ -98,7 +99,7 @@ class Feed:
         return Changes(is_complete=False, items=changed, gone=gone, position=self.position)
 
     async def beyond(self, position: Position) -> None:
-        """Return when something differs from a position."""
+        """Wait until there are changes after a position."""
         while self.position == position:
             await self._news.wait()
 
@@ -114,7 +115,7 @@ class Feed:
 
 
 def _after(numbers: OrderedDict[str, int], number: int) -> list[str]:
-    """Return the names with a later number, the oldest first."""
+    """Return the names with a later number, oldest first."""
     found: list[str] = []
     for name in reversed(numbers):
         if numbers[name] <= number:

@@ -1,4 +1,4 @@
-"""The kinds that the dashboard watches; those that a cluster does not serve have no objects."""
+"""The kinds that the dashboard watches; kinds that a cluster does not serve have no objects."""
 
 from typing import Final
 

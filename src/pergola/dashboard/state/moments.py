@@ -1,4 +1,4 @@
-"""Entries of the time line: Events, and conditions that changed; within the last hour."""
+"""Entries of the time line: Events, and changes of conditions, within the last hour."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class Moment:
         time: RFC 3339.
         gvk: Of the object that it is about.
         key: Of the object that it is about.
-        count: How often it happened.
+        count: The number of occurrences.
     """
 
     id: str
@@ -37,7 +37,7 @@ class Moment:
     count: int = 1
 
     def data(self) -> JsonObject:
-        """Return the entry as the page reads it."""
+        """Return the entry in the page's format."""
         return {
             "id": self.id,
             "time": self.time,
@@ -58,7 +58,7 @@ class Moment:
 
 
 def event_moment(event: JsonObject) -> Moment:
-    """Return the entry for an Event; a repeated one is listed at its last repetition."""
+    """Return the entry for an Event; a repeated one is listed at its last occurrence."""
     regarding, series = map_at(event, "regarding"), map_at(event, "series")
     gvk = GroupVersionKind.parse(
         str(regarding.get("apiVersion") or ""), str(regarding.get("kind") or "")
@@ -77,7 +77,7 @@ def event_moment(event: JsonObject) -> Moment:
 
 
 def condition_moments(old: Card | None, new: Card) -> Iterator[Moment]:
-    """Yield an entry for each condition that differs from the one before."""
+    """Yield an entry for each condition that changed."""
     before = {each.kind: each for each in old.conditions} if old and old.uid == new.uid else {}
     for condition in new.conditions:
         known = before.get(condition.kind)
@@ -99,7 +99,7 @@ def _condition_moment(card: Card, condition: Condition) -> Moment:
 
 
 def _event_time(event: JsonObject, series: JsonObject) -> str:
-    """Return the time of the last repetition; Events of the old API have only deprecated fields."""
+    """Return the time of the last occurrence; Events of the old API have only deprecated fields."""
     found = (
         series.get("lastObservedTime")
         or event.get("deprecatedLastTimestamp")

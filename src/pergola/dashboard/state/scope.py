@@ -1,4 +1,4 @@
-"""What a viewer has to be allowed to read in order to see an entry."""
+"""What a viewer must be allowed to read in order to see an entry."""
 
 from typing import NamedTuple, Protocol
 
@@ -6,14 +6,14 @@ from pergola.api.objects import GroupVersionKind, JsonObject, Key
 
 
 class Place(NamedTuple):
-    """A kind in a namespace; in the whole cluster if it is empty."""
+    """A kind in a namespace, or in the whole cluster if the namespace is empty."""
 
     gvk: GroupVersionKind
     namespace: str
 
 
 class Scope(NamedTuple):
-    """One object, as far as permissions are concerned."""
+    """An object, reduced to the facts that permissions depend on."""
 
     gvk: GroupVersionKind
     key: Key
@@ -29,14 +29,14 @@ class Item(Protocol):
 
     @property
     def id(self) -> str:
-        """The identity of the entry; a later one replaces an earlier one."""
+        """The identity of the entry; a later entry with the same one replaces it."""
         ...
 
     @property
     def scope(self) -> Scope:
-        """What a viewer has to be allowed to read."""
+        """What a viewer must be allowed to read."""
         ...
 
     def data(self) -> JsonObject:
-        """Return the entry as the page reads it."""
+        """Return the entry in the page's format."""
         ...

@@ -24,15 +24,15 @@ from pergola.extension_api.kinds import GROUP as EXTENSIONS
 from pergola.health import check_extension
 
 INFORMATIVE: Final = frozenset({"RequiredRuntime", "RequiredVirtual"})
-"""Conditions that state a fact: neither of their values is a problem."""
+"""Conditions that state a fact: neither value is a problem."""
 _ROLLOUT: Final = "Progressing"
-"""Conditions whose type ends with this are good when they are False."""
+"""Conditions whose type ends with this are good if they are False."""
 _RUNNING: Final = ("Pending", "Processing")
 _BROKEN: Final = ("Error", "Failed", "Aborted")
 
 
 class State(StrEnum):
-    """The state of an object, from the best to the worst."""
+    """The state of an object, from best to worst."""
 
     HEALTHY = "healthy"
     IGNORED = "ignored"
@@ -48,7 +48,7 @@ PATIENCE: Final = {
     State.DELETING: 60,
     State.TROUBLE: 0,
 }
-"""The seconds that a state may last before it needs attention."""
+"""How many seconds a state may last before it needs attention."""
 _ORDER: Final = tuple(State)
 _SOON: Final = 60
 _LONG: Final = 1800
@@ -59,8 +59,8 @@ class Verdict:
     """The state of an object.
 
     Attributes:
-        since: RFC 3339 time at which the state began; empty if the object does not say it.
-        patience: Seconds that the state may last before it needs attention.
+        since: When the state began (RFC 3339); empty if the object does not record it.
+        patience: How many seconds the state may last before it needs attention.
     """
 
     state: State = State.HEALTHY
@@ -82,7 +82,7 @@ class Condition:
 
 
 def verdict(gvk: GroupVersionKind, obj: JsonObject) -> Verdict:
-    """Return the worst of what an object says about itself."""
+    """Return the worst state that an object reports."""
     deleted = deletion_timestamp_of(obj)
     if deleted is not None:
         return _of(State.DELETING, _deletion(obj), deleted)
@@ -93,13 +93,13 @@ def verdict(gvk: GroupVersionKind, obj: JsonObject) -> Verdict:
     found += _operation(gvk, obj)
     if not any(each.state is State.TROUBLE for each in found):
         found += _outdated(obj)
-    # Of several problems of one weight, the oldest one is likely to be the cause.
+    # Among several problems of equal severity, the oldest is likely to be the cause.
     worst = max((each.state for each in found), key=_ORDER.index, default=State.HEALTHY)
     return min((each for each in found if each.state is worst), key=_since, default=Verdict())
 
 
 def conditions(obj: JsonObject) -> list[Condition]:
-    """Return the conditions of an object, each with the state that it stands for."""
+    """Return the conditions of an object, each with the state that it represents."""
     return [
         Condition(
             kind=str(each.get("type") or ""),
@@ -134,7 +134,7 @@ def _of_condition(condition: Condition) -> Verdict:
 
 
 def _operation(gvk: GroupVersionKind, obj: JsonObject) -> Iterator[Verdict]:
-    """Yield what the last operation says, of Gardens and extension resources."""
+    """Yield the state of the last operation, for Gardens and extension resources."""
     last = map_at(obj, "status", "lastOperation")
     state, since = str(last.get("state") or ""), str(last.get("lastUpdateTime") or "")
     if state in _BROKEN:
@@ -153,7 +153,7 @@ def _errors(obj: JsonObject, last: JsonObject) -> str:
 
 
 def _outdated(obj: JsonObject) -> Iterator[Verdict]:
-    """Yield a problem if no controller has seen the current generation of an object."""
+    """Yield a problem if no controller has observed an object's current generation."""
     status, generation = map_at(obj, "status"), generation_of(obj)
     observed = status.get("observedGeneration")
     if generation and isinstance(observed, int) and observed < generation:
@@ -185,4 +185,4 @@ def _of(state: State, problem: str, since: str = "") -> Verdict:
 
 
 def _since(each: Verdict) -> str:
-    return each.since or "~"  # after every time
+    return each.since or "~"  # sorts after every time

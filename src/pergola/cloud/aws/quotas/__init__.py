@@ -1,6 +1,6 @@
-"""Request quotas of AWS accounts: rates that stay below them, and turns that are fair.
+"""Request quotas of AWS accounts: rates below the limits, and fair turns.
 
-AWS gives each account and region a token bucket per API. `limits` has their documented sizes,
+AWS gives each account and region a token bucket per API. `limits` lists their documented sizes,
 `bucket` counts tokens and adapts to throttling, `line` gives turns to users, and `Quotas` has the
 lines of a process.
 """

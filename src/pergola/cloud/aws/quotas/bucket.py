@@ -1,7 +1,7 @@
-"""A token bucket that adapts: AWS's limit at best, less while AWS throttles.
+"""A token bucket that adapts: at most AWS's limit, less while AWS throttles.
 
-Others use the same quota: controllers in the cluster, other processes, people. That AWS throttles
-means that less is left for us than its documentation says.
+Others share the quota: controllers in the cluster, other processes, people. Throttling by AWS means
+that less is left for us than documented.
 """
 
 from typing import Final
@@ -10,19 +10,19 @@ from pergola.cloud.aws.quotas.limits import Limit
 from pergola.cloud.errors import CloudError, Throttled
 
 SHARE: Final = 0.8
-"""The part of a quota that a process uses at most."""
+"""The maximum share of a quota that a process uses."""
 _FIRST: Final = 0.5
-"""The part of a bucket that is full at first: a process that ran before may have emptied it."""
+"""The initial fill level of a bucket: an earlier process may have emptied it."""
 _LEAST_BURST: Final = 4.0
 _SLOWER: Final = 0.5
 _SLOWEST: Final = 1 / 32
 _ONE_BURST_SECONDS: Final = 1.0
 _RECOVERY: Final = 0.02
-"""What of the full rate comes back in each second in which requests succeed."""
+"""The share of the full rate that is regained in each second with successful requests."""
 
 
 class Bucket:
-    """The tokens of one API; times are seconds on a clock that never goes back.
+    """The tokens of one API; times are seconds on a monotonic clock.
 
     Attributes:
         throttled: AWS's last refusal; None at full rate.
@@ -40,11 +40,11 @@ class Bucket:
 
     @property
     def rate(self) -> float:
-        """The tokens that come back in a second."""
+        """The tokens that are refilled per second."""
         return self._refill * self._factor
 
     def wait(self, now: float) -> float:
-        """Return the seconds until there is a token."""
+        """Return the seconds until a token is available."""
         return max(0.0, 1.0 - self._filled(now)) / self.rate
 
     def take(self, now: float) -> None:
@@ -57,9 +57,9 @@ class Bucket:
         self._tokens = min(self._capacity, self._tokens + 1.0)
 
     def learn(self, outcome: CloudError | None, now: float) -> None:
-        """Halve the rate after throttling, and let it rise slowly after success.
+        """Halve the rate after throttling, and raise it slowly after success.
 
-        The refusals of requests that were sent at the same time count once.
+        Refusals of requests that were sent concurrently count once.
         """
         if isinstance(outcome, Throttled):
             self._slow_down(outcome, now)

@@ -1,22 +1,22 @@
-"""The token buckets of AWS's APIs, as AWS documents their default sizes.
+"""The token buckets of AWS's APIs, with their documented default sizes.
 
-EC2 has a bucket for each action; Elastic Load Balancing has, in each of its versions, one for all
-reads and one for most writes; Route 53 has one for everything. IAM, STS and EFS document none: they
-are assumed to be like EC2, and throttling corrects that. S3 allows far more than we send.
+EC2 has a bucket for each action; each version of Elastic Load Balancing has one for all reads and
+one for most writes; Route 53 has one for everything. IAM, STS and EFS document none: they are
+assumed to be like EC2, and throttling corrects that. S3 allows far more than we send.
 """
 
 from typing import Final, NamedTuple
 
 READS: Final = ("Describe", "Get", "List", "Search", "Lookup")
-"""How the names of operations begin that change nothing."""
+"""The prefixes of read-only operations."""
 
 
 class Limit(NamedTuple):
     """A token bucket.
 
     Attributes:
-        capacity: the requests that may be sent at once.
-        refill: requests per second from then on.
+        capacity: the number of requests that may be sent at once.
+        refill: the number of requests per second after that.
     """
 
     capacity: float
@@ -27,7 +27,7 @@ class Slot(NamedTuple):
     """The bucket of a request.
 
     Attributes:
-        name: of the bucket within its service.
+        name: its name within the service.
         is_global: whether all regions share it.
     """
 

@@ -1,4 +1,4 @@
-"""The requests that wait for the tokens of one bucket: users take turns."""
+"""The queue of requests for the tokens of one bucket: users take turns."""
 
 import asyncio
 from collections import deque
@@ -9,16 +9,16 @@ from pergola.cloud.errors import CloudError, Throttled
 
 _Turn = asyncio.Future[None]
 _SOON: Final = 1e-6
-"""Seconds: a timer may otherwise fire a moment before the token is complete."""
+"""Seconds; otherwise a timer may fire just before the token is complete."""
 
 
 class Line:
     """A bucket and the requests that wait for it.
 
-    Each user in turn sends one request: one with many does not delay those with few.
+    Users take turns with one request each: a user with many requests does not delay others.
 
     Args:
-        of: the call, such as `ec2 DescribeVpcs in eu-west-1`, for errors.
+        of: the call for errors, such as `ec2 DescribeVpcs in eu-west-1`.
     """
 
     def __init__(self, bucket: Bucket, of: str) -> None:
@@ -29,7 +29,7 @@ class Line:
 
     @property
     def backlog(self) -> float:
-        """The seconds that a new user's request would wait, if all users come first."""
+        """The seconds that a new user's request would wait if all other users had a turn first."""
         now = asyncio.get_running_loop().time()
         return self._bucket.wait(now) + len(self._waiting) / self._bucket.rate
 
@@ -37,11 +37,11 @@ class Line:
         """Wait for a token.
 
         Args:
-            until: on the event loop's clock; a request that cannot have its turn by then fails at
-                once.
+            until: a time on the event loop's clock; a request that cannot have its turn by then
+                fails at once.
 
         Raises:
-            Throttled: there is no token in time: AWS's last refusal, or one of our own.
+            Throttled: no token is available in time; the error is AWS's last refusal, or our own.
         """
         loop = asyncio.get_running_loop()
         now = loop.time()
@@ -83,7 +83,7 @@ class Line:
         )
 
     def _leave(self, user: str, mine: _Turn) -> None:
-        """Forget a request that waits no longer; a token that it does not use is given back."""
+        """Remove a request that no longer waits; return its token if it was not used."""
         if mine.done() and not mine.cancelled():
             self._bucket.give_back()
             return
@@ -100,7 +100,7 @@ class Line:
             self._timer = loop.call_later(wait, self._serve)
 
     def _serve(self) -> None:
-        """Give tokens to users in turn, as long as there are any."""
+        """Give tokens to users in turn, while there are any."""
         self._timer = None
         now = asyncio.get_running_loop().time()
         while self._waiting and not self._bucket.wait(now):

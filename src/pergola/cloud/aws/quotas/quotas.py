@@ -1,4 +1,4 @@
-"""The quotas of all accounts that a process works with."""
+"""The quotas of all accounts used by a process."""
 
 import asyncio
 import re
@@ -16,7 +16,7 @@ _ACCOUNT: Final = re.compile(r"arn:[a-z-]+:iam::(\d+):")
 
 
 class _Owner(NamedTuple):
-    """What a bucket belongs to."""
+    """The owner of a bucket."""
 
     account: str
     region: str
@@ -26,11 +26,11 @@ class _Owner(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """One of those who share a quota.
+    """A user who shares a quota.
 
     Attributes:
-        identity: whose credentials are used: a key's id, or the ARN of a role.
-        name: in turns; each name has its own.
+        identity: the owner of the credentials: the id of a key, or the ARN of a role.
+        name: the name for turns; each name has its own.
     """
 
     identity: str = ""
@@ -38,11 +38,11 @@ class User:
 
 
 UNSHARED: Final = User()
-"""The user of a client that has a quota for itself."""
+"""The user of a client with a quota of its own."""
 
 
 class Quotas:
-    """The lines before the APIs of all accounts; a process needs one.
+    """The queues for the APIs of all accounts; a process needs one.
 
     Args:
         registry: for metrics; None for none.
@@ -67,10 +67,10 @@ class Quotas:
         parameters: JsonObject,
         until: float,
     ) -> Line:
-        """Wait until a request may be sent; returns the line, which has to learn its outcome.
+        """Wait until a request may be sent; return its line, to be notified of the outcome.
 
         Args:
-            until: on the event loop's clock.
+            until: a time on the event loop's clock.
 
         Raises:
             Throttled: it may not be sent in time.
@@ -86,7 +86,7 @@ class Quotas:
         return line
 
     def backlog(self, user: User, region: str) -> float:
-        """Return the seconds for which EC2's busiest read in a region keeps a user waiting."""
+        """Return the wait in seconds of a user for EC2's busiest read in a region."""
         account = self._account(user)
         waits = [
             line.backlog
@@ -96,9 +96,9 @@ class Quotas:
         return max(waits, default=0.0)
 
     def learn_account(self, user: User, answer: JsonObject) -> None:
-        """Notice the account of a user in an answer of IAM.
+        """Learn the account of a user from an answer of IAM.
 
-        Keys of one account share its quota; their ids do not show which one it is.
+        Keys of one account share its quota, but their ids do not reveal the account.
         """
         if user.identity in self._accounts:
             return
