@@ -2,7 +2,7 @@
 
 `pergola.extension_api.caller` creates, awaits, migrates and deletes extension resources.
 
-Not for: implementing an extension, which is `pergola.extensions`.
+Not for: implementing an extension, which is in `pergola.extensions`.
 """
 
 from pergola.extension_api.cluster import Cluster, Shoot

@@ -32,12 +32,12 @@ class Shoot:
 
     @property
     def is_failed(self) -> bool:
-        """Whether the last operation failed for good: extensions wait until it is retried."""
+        """Whether the last operation failed permanently: extensions wait until it is retried."""
         return map_at(self.raw, "status", "lastOperation").get("state") == "Failed"
 
     @property
     def hibernation_enabled(self) -> bool:
-        """Whether the spec hibernates the Shoot."""
+        """Whether the spec requests hibernation."""
         return map_at(self.raw, "spec", "hibernation").get("enabled") is True
 
     @property
@@ -47,12 +47,12 @@ class Shoot:
 
     @property
     def is_workerless(self) -> bool:
-        """Whether the Shoot has no nodes, and so no network."""
+        """Whether the Shoot has no nodes, and therefore no network."""
         return not maps_at(self.raw, "spec", "provider", "workers")
 
     @property
     def needs_force_deletion(self) -> bool:
-        """Whether the owner confirmed a deletion that may leave things behind."""
+        """Whether the owner confirmed a deletion that may leave objects behind."""
         return is_truthy(annotations_of(self.raw).get(FORCE_DELETION))
 
     @property
@@ -79,12 +79,12 @@ class Shoot:
 
     @property
     def pod_ranges(self) -> list[str]:
-        """The CIDRs of pods: that of the spec, then those that the status adds."""
+        """The CIDRs of pods: the one in the spec, then those added by the status."""
         return self._ranges("pods")
 
     @property
     def service_ranges(self) -> list[str]:
-        """The CIDRs of Services: that of the spec, then those that the status adds."""
+        """The CIDRs of Services: the one in the spec, then those added by the status."""
         return self._ranges("services")
 
     @property
@@ -95,7 +95,7 @@ class Shoot:
 
     @property
     def node_ranges(self) -> list[str]:
-        """The CIDRs of nodes that the infrastructure reported."""
+        """The CIDRs of nodes reported by the infrastructure."""
         return _texts(map_at(self.raw, "status", "networking").get("nodes"))
 
     def replicas(self, awake: int) -> int:
@@ -103,14 +103,14 @@ class Shoot:
         return 0 if self.hibernation_enabled else awake
 
     def constraint(self, kind: str) -> str | None:
-        """Return the status of a constraint, e.g. `True`; None if the Shoot does not have it."""
+        """Return the status of a constraint, e.g. `True`; None if the Shoot lacks it."""
         for constraint in maps_at(self.raw, "status", "constraints"):
             if constraint.get("type") == kind:
                 return str(constraint.get("status"))
         return None
 
     def advertised_address(self, name: str) -> str | None:
-        """Return the advertised URL of the API server with that name; None if there is none."""
+        """Return the advertised URL of the API server with this name, or None."""
         for address in maps_at(self.raw, "status", "advertisedAddresses"):
             if address.get("name") == name and isinstance(address.get("url"), str):
                 return str(address["url"])
@@ -124,7 +124,7 @@ class Shoot:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A Shoot with its Seed and CloudProfile, as the caller recorded them for extensions.
+    """A Shoot with its Seed and CloudProfile, as recorded by the caller for extensions.
 
     Attributes:
         name: the namespace of the extension resources.

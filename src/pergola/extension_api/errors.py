@@ -19,7 +19,7 @@ from pergola.cloud.errors import (
 
 
 class Code(StrEnum):
-    """The class of an error, which callers and dashboards interpret."""
+    """The class of an error, for callers and dashboards."""
 
     UNAUTHENTICATED = "ERR_INFRA_UNAUTHENTICATED"
     UNAUTHORIZED = "ERR_INFRA_UNAUTHORIZED"
@@ -48,7 +48,7 @@ _OF_CLOUDS: Final[Mapping[type[CloudError], Code]] = {
 
 
 class ExtensionError(Exception):
-    """A problem that the user or the environment must solve; the text is for the user.
+    """A problem that the user or the environment must solve; the text is meant for the user.
 
     Args:
         message: one sentence with the problem, its place and its remedy.
@@ -61,7 +61,7 @@ class ExtensionError(Exception):
 
 
 def configuration_problem(message: str) -> ExtensionError:
-    """Return the error of a configuration that only its author can correct."""
+    """Return the error for a configuration that only its author can correct."""
     return ExtensionError(message, Code.CONFIGURATION_PROBLEM)
 
 
@@ -69,8 +69,8 @@ class RequeueAfter(ExtensionError):
     """A request to run again after a time, without backoff; the status shows the cause.
 
     Args:
-        seconds: until the next run.
-        cause: why not now; None shows only the time.
+        seconds: the time until the next run.
+        cause: the reason for waiting; None shows only the time.
     """
 
     def __init__(self, seconds: float, cause: Exception | None = None) -> None:
@@ -91,7 +91,7 @@ class SeveralErrors(ExtensionError):
 
 
 def codes_of(error: BaseException | None) -> tuple[Code, ...]:
-    """Return the codes of an error and of all errors in it, in order of first appearance."""
+    """Return the codes of an error and all errors in it, in order of first appearance."""
     if isinstance(error, BaseExceptionGroup):
         return _unique(code for inner in error.exceptions for code in codes_of(inner))
     if isinstance(error, ExtensionError):

@@ -13,19 +13,19 @@ STALE_SECONDS: Final = 300.0
 
 
 def is_alive(lease: JsonObject | None, now: datetime, stale: float = STALE_SECONDS) -> str | None:
-    """Return why an extension does not count as running, by its heartbeat; None if it does.
+    """Return why an extension does not count as running, judging by its heartbeat; None if it does.
 
     Args:
         lease: in the namespace of its ControllerInstallation; None if there is none.
-        stale: seconds since the last renewal from which on it counts as dead.
+        stale: the seconds since the last renewal after which it counts as dead.
     """
     if lease is None:
-        return f"the extension never ran there: no Lease {NAME}"
+        return f"the extension has never run there: no Lease {NAME}"
     spec = map_at(lease, "spec")
     extension = f"extension {spec.get('holderIdentity') or 'of an unknown name'}"
     renewed = read_time(spec.get("renewTime"))
     if renewed is None:
-        return f"{extension} did not write when it ran last: Lease {Key.of(lease)} has no renewTime"
+        return f"{extension} wrote no time when it last ran: Lease {Key.of(lease)} has no renewTime"
     if (now - renewed).total_seconds() > stale:
         return f"{extension} is not running since {renewed.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
     return None

@@ -1,4 +1,4 @@
-"""The kinds of extension resources, and the waiting times of their callers.
+"""The kinds of extension resources, and their callers' waiting times.
 
 Spec 40 §4, spec 21 §15.3.
 """
@@ -18,9 +18,9 @@ class ExtensionKind:
 
     Attributes:
         plural: as in the name of its CustomResourceDefinition.
-        interval: seconds between two checks of an error.
-        severe: seconds for which an error may still pass; later, an error ends the wait.
-        timeout: seconds after which a wait always ends.
+        interval: the seconds between two checks of an error.
+        severe: how many seconds an error may still pass; later, an error ends the wait.
+        timeout: the seconds after which a wait always ends.
     """
 
     kind: str

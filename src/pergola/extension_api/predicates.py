@@ -36,11 +36,11 @@ class Request(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """The part of an extension resource that decides whether a change triggers a run.
+    """The facts about an extension resource that determine whether a change triggers a run.
 
     Attributes:
-        is_missed: whether the last request was removed but never started, because the process
-            ended in between.
+        is_missed: whether the last request was removed but never started, because the process ended
+            in between.
         status: a digest; equal statuses have equal digests.
         secret: the Secret in `spec.secretRef`; without a name if there is none.
     """
@@ -91,7 +91,7 @@ class Predicate:
     """The predicate of one controller; it always checks the type and the class.
 
     Attributes:
-        classes: of the resources; `shoot` if there are none.
+        classes: the extension classes; `shoot` if empty.
         ignores_annotation: trigger on each new generation (mode B) instead of the operation
             annotation (mode A).
     """
@@ -101,12 +101,12 @@ class Predicate:
     ignores_annotation: bool = False
 
     def is_responsible(self, seen: Snapshot) -> bool:
-        """Return whether the type and the class are the controller's."""
+        """Return whether the controller handles this type and class."""
         classes = self.classes or (SHOOT_CLASS,)
         return seen.type == self.type and seen.extension_class in classes
 
     def appeared(self, seen: Snapshot) -> bool:
-        """Return whether a resource triggers a run that was created, or found at the start."""
+        """Return whether a resource that was created, or found at the start, triggers a run."""
         if not self.is_responsible(seen):
             return False
         return self.ignores_annotation or needs_run(seen)
@@ -114,8 +114,8 @@ class Predicate:
     def changed(self, old: Snapshot, new: Snapshot) -> bool:
         """Return whether a change of a resource triggers a run.
 
-        The controller's own writes do not: they change neither the request nor the generation, and
-        during a deletion they change the status.
+        The controller's own writes do not: they change neither the request nor the generation, and,
+        during a deletion, only the status.
         """
         if old.uid != new.uid:
             return self.appeared(new)

@@ -1,6 +1,6 @@
-"""The extension SDK: an author writes an `Actuator` for a kind and a type, the SDK does the rest.
+"""The extension SDK: an author writes an `Actuator` for a kind and type, and the SDK does the rest.
 
-Not for what a kind means: networks are in `pergola.providers.networking`.
+Not for: the meaning of kinds; networks are in `pergola.providers.networking`.
 """
 
 from pergola.extension_api.cluster import Cluster, Shoot

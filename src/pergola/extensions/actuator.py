@@ -1,4 +1,4 @@
-"""The interface that an author of an extension implements (spec 40 §3.1)."""
+"""The interface that the author of an extension implements (spec 40 §3.1)."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -13,7 +13,7 @@ from pergola.kube.client import Client
 from pergola.runtime.clock import Clock
 from pergola.runtime.metrics import Metrics
 
-if TYPE_CHECKING:  # webhooks are made of actuators
+if TYPE_CHECKING:  # webhooks are created from actuators
     from pergola.admission.webhook import Webhook
     from pergola.extensions.webhooks.garden import Garden
 
@@ -22,7 +22,7 @@ Status = JsonObject
 """Fields of `status` that an actuator sets: `providerStatus`, `state`, `resources`, `ipFamilies`, …
 
 The SDK writes them in one patch with the outcome. `lastOperation`, `lastError`, `conditions` and
-`observedGeneration` are its own.
+`observedGeneration` belong to the SDK.
 """
 
 
@@ -31,12 +31,11 @@ class Context:
     """The inputs of one run of an actuator.
 
     Attributes:
-        client: of the seed, where the extension resource lives.
-        cluster: the Shoot that it belongs to; None if it belongs to none, as resources of the
-            classes `seed` and `garden` do.
+        client: for the seed with the extension resource.
+        cluster: its Shoot; None if it has none, like resources of the classes `seed` and `garden`.
         namespace: of the extension resource.
         progress: reports percent and a sentence, which the SDK writes to `lastOperation`; a call
-            soon after another may be skipped, and a failed one is ignored.
+            shortly after another may be skipped, and failures are ignored.
         save: writes fields of `status` at once, such as `state` after something was created.
     """
 
@@ -49,27 +48,28 @@ class Context:
 
 
 class Actuator(ABC):
-    """The code that creates, changes and deletes what extension resources of one type describe.
+    """Creates, changes and deletes the objects that extension resources of one type describe.
 
-    Every method can be cancelled at any await and is called again later, so it is idempotent. What
-    it raises is written to `status.lastError` and retried: an `ExtensionError` for the user, a
-    `RequeueAfter` to run again at a given time, anything else as a defect.
+    Every method can be cancelled at any await and is called again later, so it is idempotent.
+    Errors are written to `status.lastError` and retried: an `ExtensionError` is meant for the user,
+    a `RequeueAfter` requests another run at a given time, and anything else counts as a bug.
 
     Attributes:
         attributes: the names of the class attributes that an author must set.
-        kind: of the resources, such as `Network`.
-        type: of the resources: `spec.type`.
-        name: of the extension, such as `networking-calico`: the holder of its heartbeat.
-        feature_gates: what an operator may switch on or off for all resources, with the defaults;
-            passed to `configure`.
+        kind: the kind of the resources, such as `Network`.
+        type: the type of the resources: `spec.type`.
+        name: the name of the extension, such as `networking-calico`: the holder of its heartbeat.
+        feature_gates: gates that an operator may set for all resources, with their defaults; passed
+            to `configure`.
         needs_cluster: whether nothing can be done while the Cluster of a resource does not exist.
         protects_secret: whether the Secret in `spec.secretRef` gets a finalizer, so that it stays
-            until everything was deleted with it, and whether its changes trigger a run where no
+            until everything that needs it was deleted, and whether its changes trigger a run if no
             caller does (`--ignore-operation-annotation`; that needs `list` and `watch` on Secrets).
-        rules: of a ClusterRole: what the extension may do on the seed beyond what every one may.
-        shoot_webhooks: returns the registrations of those `webhooks()` that are for Shoots, which
-            an actuator ships as ManagedResource `extension-<type>-shoot-webhooks`. Set by the
-            process that serves them; None if it serves none.
+        rules: the rules of a ClusterRole: permissions on the seed in addition to those of every
+            extension.
+        shoot_webhooks: returns the registrations of the `webhooks()` for Shoots, which an actuator
+            ships as ManagedResource `extension-<type>-shoot-webhooks`. Set by the process that
+            serves them; None if it serves none.
     """
 
     attributes: ClassVar[Sequence[str]] = ("kind", "type", "name")
@@ -83,10 +83,10 @@ class Actuator(ABC):
     shoot_webhooks: Callable[[], Awaitable[Sequence[JsonObject]]] | None = None
 
     def configure(self, gates: Mapping[str, bool]) -> None:  # noqa: B027 - optional
-        """Set all feature gates; called once before anything runs."""
+        """Set all feature gates; called once at the start."""
 
     def measure(self, metrics: Metrics) -> None:  # noqa: B027 - optional
-        """Register metrics of the extension's own; called once before anything runs.
+        """Register the extension's own metrics; called once at the start.
 
         All actuators of a process share `metrics`.
         """
@@ -97,22 +97,22 @@ class Actuator(ABC):
 
     @abstractmethod
     async def delete(self, context: Context, obj: JsonObject) -> Status | None:
-        """Delete everything that was created, and return when it is gone."""
+        """Delete everything that was created, and return once it is gone."""
 
     async def force_delete(self, context: Context, obj: JsonObject) -> Status | None:
-        """Delete what can be deleted at once; succeed even if something is left behind."""
+        """Delete whatever can be deleted at once; succeed even if something is left behind."""
         return await self.delete(context, obj)
 
     @abstractmethod
     async def migrate(self, context: Context, obj: JsonObject) -> Status | None:
-        """Leave the seed: keep what is in the Shoot, and return the state for the next seed."""
+        """Leave the seed: keep the objects in the Shoot, and return the state for the next seed."""
 
     async def restore(self, context: Context, obj: JsonObject) -> Status | None:
         """Continue on another seed, with the state from `migrate` in `status.state`."""
         return await self.reconcile(context, obj)
 
     def health_checks(self) -> Sequence[HealthCheck]:
-        """Return the checks behind the conditions of the resources; none by default."""
+        """Return the health checks behind the conditions of the resources; none by default."""
         return ()
 
     def webhooks(self) -> Sequence["Webhook"]:
@@ -122,18 +122,18 @@ class Actuator(ABC):
     def admission_webhooks(self, garden: "Garden") -> Sequence["Webhook"]:
         """Return the webhooks for objects of the garden, such as Shoots; none by default.
 
-        A process of its own serves them: `pergola extension admission`.
+        A separate process serves them: `pergola extension admission`.
 
         Args:
-            garden: look-ups in the garden.
+            garden: for lookups in the garden.
         """
         return ()
 
     @classmethod
     def cluster_name(cls, key: Key) -> str:
-        """Return the name of the Cluster of a resource; empty if it belongs to none.
+        """Return the name of a resource's Cluster; empty if it has none.
 
-        Only called for resources of the class `shoot`: others never belong to a Cluster.
+        Called only for resources of the class `shoot`: others never have a Cluster.
         """
         return key.namespace
 

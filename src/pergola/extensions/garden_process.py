@@ -1,7 +1,7 @@
-"""The admission component of extensions as a process: it runs at the garden (spec 40 §7.3).
+"""The admission component of extensions as a process in the garden cluster (spec 40 §7.3).
 
-It needs no seed: it serves and registers what actuators check and default in Shoots, and reconciles
-nothing.
+It needs no seed: it serves and registers the actuators' validation and defaulting of Shoots, and
+reconciles nothing.
 """
 
 from collections.abc import AsyncGenerator, Sequence
@@ -28,13 +28,13 @@ log = get_logger("extension")
 
 
 def run(config: ClusterConfig, actuators: Sequence[Actuator], options: Options) -> None:
-    """Run the process until it is asked to end.
+    """Run the process until it is told to stop.
 
     Args:
         config: of the garden.
 
     Raises:
-        Exception: it cannot start, or cannot go on.
+        Exception: it cannot start, or cannot continue.
     """
     admits = [actuator.type for actuator in actuators]
     log.info("starting", version=__version__, admits=admits)
@@ -42,7 +42,7 @@ def run(config: ClusterConfig, actuators: Sequence[Actuator], options: Options) 
 
 
 async def serve(config: ClusterConfig, actuators: Sequence[Actuator], options: Options) -> None:
-    """Serve the webhooks and, as the leader, register them; until cancelled.
+    """Serve the webhooks and, as the leader, register them, until cancelled.
 
     Raises:
         StartError: there is nothing to serve, or the options contradict each other.
@@ -63,7 +63,7 @@ async def serve(config: ClusterConfig, actuators: Sequence[Actuator], options: O
 
 @dataclass(frozen=True, slots=True)
 class _Informed:
-    """Webhooks that are served, and registered, once everything is known that they look up."""
+    """Webhooks that are served and registered once the caches that they read are filled."""
 
     webhooks: ExtensionWebhooks
     known: Unit
@@ -92,14 +92,14 @@ class _Informed:
 def admission(
     garden: Garden, actuators: Sequence[Actuator], options: Options, metrics: Metrics
 ) -> ExtensionWebhooks:
-    """Return the webhooks of all actuators at the garden, as one component named after the first.
+    """Return the garden webhooks of all actuators, as one component named after the first.
 
     Raises:
-        StartError: there are none, or no namespace for their certificates.
+        StartError: there are none, or no namespace for their certificates is set.
         WebhookError: they contradict each other.
     """
     if not actuators:
-        raise StartError("there is no actuator whose admission could run")
+        raise StartError("there is no actuator with admission to run")
     groups = side_by_side(
         (actuator.type, actuator.admission_webhooks(garden)) for actuator in actuators
     )
@@ -107,13 +107,12 @@ def admission(
     if not declared:
         names = ", ".join(actuator.name for actuator in actuators)
         raise StartError(
-            f"{names} has nothing to say to objects of the garden: an actuator declares webhooks "
-            "there with its method admission_webhooks"
+            f"{names} has no webhooks for objects of the garden: an actuator declares them with "
+            "its method admission_webhooks"
         )
     if options.webhooks is None:
         raise StartError(
-            "name the namespace of the garden for the webhooks' certificates: "
-            "--webhook-config-namespace"
+            "set the garden's namespace for the webhooks' certificates: --webhook-config-namespace"
         )
     settings = replace(options.webhooks, disabled=options.disable_webhooks)
     return ExtensionWebhooks(garden.client, component_of(actuators[0]), declared, settings, metrics)

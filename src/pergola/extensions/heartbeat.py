@@ -20,18 +20,18 @@ _FIRST_RETRY_SECONDS: Final = 0.1
 
 
 class HeartbeatError(ExtensionError):
-    """The heartbeat is configured in a way that cannot work."""
+    """The heartbeat has a configuration that cannot work."""
 
 
 class Heartbeat:
     """The renewal of an extension's Lease, by the leader of its replicas.
 
     Args:
-        name: of the extension, such as `networking-calico`.
+        name: the extension's name, such as `networking-calico`.
         namespace: where the extension runs.
-        seconds: from one renewal to the next.
-        is_first: of the extensions that run in the namespace. Its Lease has the well-known name;
-            the Leases of the others have a label, so that extensions do not share one Lease.
+        seconds: the interval between renewals.
+        is_first: whether it is the first extension of its process. Its Lease has the well-known
+            name; the Leases of the others have a label, so that extensions do not share one Lease.
 
     Raises:
         HeartbeatError: `seconds` is not positive, or the namespace is missing.
@@ -64,8 +64,8 @@ class Heartbeat:
     async def run(self) -> NoReturn:
         """Renew the Lease at once and then at each interval, until cancelled.
 
-        What fails is tried again soon, with growing pauses that never exceed the interval: a
-        heartbeat must be back as soon as the API server is.
+        Failures are retried soon, with growing pauses that never exceed the interval: a heartbeat
+        must be back as soon as the API server is.
         """
         retry = _FIRST_RETRY_SECONDS
         while True:
@@ -80,7 +80,7 @@ class Heartbeat:
                 await asyncio.sleep(self._seconds)
 
     async def beat(self) -> JsonObject:
-        """Renew the Lease once, or create it; keep the fields of others.
+        """Renew the Lease once, or create it; keep fields set by others.
 
         Raises:
             KubeError: the API server refused, or did not answer.

@@ -43,7 +43,7 @@ from pergola.manifests.labels import HIGH_AVAILABILITY
 
 RELEASE_NAMESPACE: Final = "{{ .Release.Namespace }}"
 """The namespace of an extension that is installed by a chart."""
-# Without list and watch: objects of other namespaces are read one by one.
+# Without list and watch: objects of other namespaces are read individually.
 _OWN: Final = ["get", "create", "patch", "update", "delete"]
 _PORTS: Final = {"metrics": 8080, "health": 8081}
 _USER: Final = 65532
@@ -57,12 +57,13 @@ class Installation:
     """The installation of an extension.
 
     Attributes:
-        name: of the extension and of all its objects.
-        image: has Pergola and the modules of the actuators in it.
-        plurals: of the kinds that it serves, such as `networks`.
-        references: of the actuators, as `pergola extension run` takes them.
-        rules: permissions of its actuators beyond those of every extension.
-        has_webhooks: whether it serves webhooks, and registers them.
+        name: the name of the extension and of all its objects.
+        image: contains Pergola and the modules of the actuators.
+        plurals: the plurals of the kinds that it serves, such as `networks`.
+        references: the references of the actuators, in the form that `pergola extension run`
+            accepts.
+        rules: permissions of its actuators in addition to those of every extension.
+        has_webhooks: whether it serves and registers webhooks.
     """
 
     name: str
@@ -77,13 +78,13 @@ class Installation:
 def installation_of(
     actuators: Sequence[Actuator | type[Actuator]], references: Sequence[str], image: str
 ) -> Installation:
-    """Return how the extension of some actuators runs.
+    """Return the installation for the extension of some actuators.
 
     Args:
-        actuators: classes are made without arguments.
+        actuators: classes are instantiated without arguments.
 
     Raises:
-        ExtensionError: they are of several extensions, or there is none.
+        ExtensionError: they belong to several extensions, or there is none.
     """
     made = [actuator() if isinstance(actuator, type) else actuator for actuator in actuators]
     return Installation(
@@ -100,18 +101,18 @@ def name_of_extension(actuators: Sequence[Actuator | type[Actuator]]) -> str:
     """Return the name of the extension of all actuators.
 
     Raises:
-        ExtensionError: they are of several extensions, or there is none, or the name is too long.
+        ExtensionError: they belong to several extensions, there is none, or the name is too long.
     """
     names = sorted({actuator.name for actuator in actuators})
     if len(names) != 1:
         raise ExtensionError(
-            f"one extension is registered at a time, not {', '.join(names) or 'none'}: "
-            "name the actuators of one extension"
+            f"one extension is registered at a time, not {', '.join(names) or 'none'}: name the "
+            "actuators of one extension"
         )
     if len(names[0]) > _LONGEST_NAME:
         raise ExtensionError(
-            f"{names[0]} is too long a name for an extension: the names of its Service and of its "
-            f"Leases are longer still, so that {_LONGEST_NAME} characters are the limit"
+            f"{names[0]} is too long as the name of an extension: the names of its Service and "
+            f"Leases are longer, so the limit is {_LONGEST_NAME} characters"
         )
     return names[0]
 
@@ -150,7 +151,7 @@ def permissions(installation: Installation) -> list[JsonObject]:
 
 
 def raw_chart(installation: Installation) -> bytes:
-    """Return the objects as a packed Helm chart; equal installations give equal bytes."""
+    """Return the objects as a packed Helm chart; equal installations yield equal bytes."""
     chart: JsonObject = {"apiVersion": "v2", "name": installation.name, "version": "0.1.0"}
     templates = "".join(f"---\n{dump(obj)}" for obj in installation_documents(installation))
     files = {
@@ -181,7 +182,7 @@ def _cluster_permissions(on: Installation) -> list[JsonObject]:
 
 
 def _own_permissions(on: Installation) -> list[JsonObject]:
-    """Leader election, heartbeat and certificates in the namespace of the extension."""
+    """Return rules for leader election, heartbeat and certificates in the extension's namespace."""
     leases = rule("coordination.k8s.io", ["leases"], ["get", "create", "patch", "update"])
     rules = [leases, *(namespace_rules(on.name) if on.has_webhooks else [])]
     return role(on.name, on.namespace, rules, account(on.name, on.namespace), labels=_labels(on))
@@ -204,7 +205,7 @@ def _deployment(on: Installation) -> JsonObject:
 
 
 def _pod(on: Installation) -> JsonObject:
-    # In memory: the root file system is read-only, and keys do not belong on a disk.
+    # In memory: the root file system is read-only, and keys should not be written to disk.
     keys = empty_dir(_TLS, medium="Memory", sizeLimit="1Mi")
     return {
         "serviceAccountName": on.name,
@@ -242,7 +243,7 @@ def _container(on: Installation) -> JsonObject:
 
 
 def _webhook_arguments(on: Installation) -> list[str]:
-    """The configurations are deleted with the namespace, so that they never outlive it."""
+    """Return arguments that make the configurations disappear together with the namespace."""
     return [
         f"--webhook-config-server-port={PORT}",
         f"--webhook-config-cert-dir={_TLS_FOLDER}",
@@ -251,7 +252,7 @@ def _webhook_arguments(on: Installation) -> list[str]:
 
 
 def _service(on: Installation) -> JsonObject:
-    """Return the Service by which API servers reach the webhooks."""
+    """Return the Service through which API servers call the webhooks."""
     return service(
         configuration_name(on.name),
         on.namespace,

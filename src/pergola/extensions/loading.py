@@ -1,4 +1,4 @@
-"""Actuators by name or reference, as the command line takes them."""
+"""Actuators by name or reference, as on the command line."""
 
 import importlib
 import importlib.metadata
@@ -13,7 +13,7 @@ from pergola.extension_api.errors import ExtensionError
 from pergola.extensions.actuator import Actuator
 
 ENTRY_POINTS: Final = "pergola.extensions"
-"""The group of entry points by which packages name their extensions.
+"""The entry point group in which packages register their extensions.
 
 The value is an actuator, or a sequence of them: `calico = "my.package:Calico"`.
 """
@@ -24,15 +24,15 @@ class BadReference(ExtensionError):
 
 
 def load_actuators(references: Iterable[str]) -> list[Actuator]:
-    """Return the actuators of references, in their order.
+    """A reference does not lead to a complete actuator; the text says what to write instead.
 
     Args:
         references: names of installed extensions such as `calico`, `module:Class`, or
-            `path/to/file.py:Class`. The class may be left out if there is only one, and an instance
-            or a sequence of actuators may take its place.
+            `path/to/file.py:Class`. The class may be omitted if there is only one, and an instance
+            or a sequence of actuators may be named instead.
 
     Raises:
-        BadReference: a reference names nothing, or something that is not a complete actuator.
+        BadReference: a reference leads to nothing, or to something other than a complete actuator.
     """
     return [actuator for reference in references for actuator in _loaded(reference)]
 
@@ -72,7 +72,7 @@ def _loaded(reference: str) -> list[Actuator]:
 
 
 def _entry_point(name: str) -> object | None:
-    """Return the value of an entry point; None if no installed package has one of the name."""
+    """Return the value of an entry point, or None if no installed package has it."""
     found = importlib.metadata.entry_points(group=ENTRY_POINTS, name=name)
     if not found:
         return None
@@ -82,7 +82,7 @@ def _entry_point(name: str) -> object | None:
         raise BadReference(f'several packages have an extension "{name}"; name one of {values}')
     try:
         value: object = entry.load()
-    except Exception as error:  # whatever the author's module stumbles over when it is imported
+    except Exception as error:  # any error that importing the author's module raises
         text = f"{type(error).__name__}: {error}{_where(error)}"
         raise BadReference(f'extension "{name}" cannot be imported: {text}') from error
     return value
@@ -95,7 +95,7 @@ def _module(place: str) -> ModuleType:
         return _from_file(path) if is_file else _by_name(place)
     except BadReference:
         raise
-    except Exception as error:  # whatever the author's module stumbles over when it is imported
+    except Exception as error:  # any error that importing the author's module raises
         where = _where(error)
         text = f"{type(error).__name__}: {error}"
         raise BadReference(f"{place} cannot be imported: {text}{where}") from error
@@ -130,7 +130,7 @@ def _from_file(path: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise BadReference(f"{path} is not a Python file; its name must end with .py")
     module = importlib.util.module_from_spec(spec)
-    # Registered, and with its neighbours in reach, as if Python had been started with it.
+    # Registered, and with its neighbours importable, as if Python had been started with it.
     sys.modules[name] = module
     if str(path.parent) not in sys.path:
         sys.path.insert(0, str(path.parent))
@@ -188,7 +188,8 @@ def _instance(found: object, title: str) -> Actuator:
             actuator = found()
         except TypeError as error:
             raise BadReference(
-                f"{title} cannot be made without arguments ({error}); name an instance instead"
+                f"{title} cannot be instantiated without arguments ({error}); name an instance "
+                "instead"
             ) from None
     else:
         raise BadReference(f"{title} is not an actuator; it must derive from pergola's Actuator")
@@ -198,7 +199,7 @@ def _instance(found: object, title: str) -> Actuator:
 
 
 def _missing(actuator: Actuator | type[Actuator]) -> list[str]:
-    """Return the attributes and methods that an author has not written yet."""
+    """Return the attributes and methods that the author has not implemented yet."""
     attributes = [name for name in actuator.attributes if not getattr(actuator, name, None)]
     return [*attributes, *_unwritten(actuator)]
 
@@ -219,7 +220,7 @@ def _incomplete(title: str, actuator: Actuator | type[Actuator]) -> str:
 
 
 def _where(error: BaseException) -> str:
-    """Return the line at which an exception was raised."""
+    """Return the line where an exception was raised."""
     if isinstance(error, SyntaxError) and error.lineno:
         return f" ({error.filename}:{error.lineno})" if error.filename else ""
     traceback = error.__traceback__

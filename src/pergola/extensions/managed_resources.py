@@ -1,6 +1,6 @@
 """ManagedResources for the Shoot of an extension resource (spec 40 §3.3).
 
-`ManagedResources` is the set of one extension; the functions work on a single one by its name.
+`ManagedResources` is the set of one extension; the functions handle a single one by name.
 """
 
 import asyncio
@@ -42,7 +42,8 @@ class ManagedResources:
     """All ManagedResources of one extension in the namespace of an extension resource.
 
     Args:
-        origin: the value of their origin label; whatever has the label belongs to them.
+        origin: the value of their origin label; all ManagedResources with the label belong to the
+            set.
     """
 
     def __init__(self, context: Context, origin: str) -> None:
@@ -52,14 +53,14 @@ class ManagedResources:
     async def apply(
         self, desired: Mapping[str, Sequence[JsonObject]], *, condition_type: str = ""
     ) -> None:
-        """Apply these and delete the others, in their order; write only what differs.
+        """Apply these and delete the others, in order; write only differences.
 
         Args:
             desired: objects by the name of their ManagedResource.
             condition_type: see `create_for_shoot`.
 
         Raises:
-            RequeueAfter: one of a former extension resource is still being deleted.
+            RequeueAfter: one of a previous extension resource is still being deleted.
             ExtensionError: an object occurs twice, or is too large.
             KubeError: the API server refused, or did not answer.
         """
@@ -69,23 +70,23 @@ class ManagedResources:
                     self._context, name, self._origin, objects, condition_type=condition_type
                 )
             if deletion_timestamp_of(stored) is not None:
-                cause = f"ManagedResource {Key.of(stored)} of a former resource is being deleted"
+                cause = f"ManagedResource {Key.of(stored)} of a previous resource is being deleted"
                 raise RequeueAfter(_DELETION_PAUSE, ExtensionError(cause))
         for name in await self.names():
             if name not in desired:
                 await delete(self._context, name)
 
     async def wait_applied(self, name: str, seconds: float) -> None:
-        """Return when the Shoot has all objects, healthy and rolled out.
+        """Wait until the Shoot has all objects, healthy and rolled out.
 
         Raises:
-            ExtensionError: the time is over; the message names missing objects.
+            ExtensionError: the time is over; the message names the missing objects.
         """
         with _as_extension_error():
             await wait_applied(self._context, name, seconds)
 
     async def names(self) -> list[str]:
-        """Return the names of those that exist, including those of former versions."""
+        """Return the names of existing ones, including those of earlier versions."""
         found = await self._context.client.list(
             MANAGED_RESOURCE,
             self._context.namespace,
@@ -100,10 +101,11 @@ class ManagedResources:
             await set_keep(self._context, name, keep=True)
 
     async def delete(self) -> None:
-        """Delete all; return when they are gone, with the objects that are not kept.
+        """Delete all; return once they are gone, along with the objects that are not kept.
 
         Raises:
-            ExtensionError: one still exists after two minutes; says what blocks it if known.
+            ExtensionError: one still exists after two minutes; the text says what blocks it, if
+                known.
         """
         names = await self.names()
         for name in names:
@@ -115,7 +117,7 @@ class ManagedResources:
 
 @contextmanager
 def _as_extension_error() -> Iterator[None]:
-    """A problem with a ManagedResource is reported to the user; it is not a defect."""
+    """Report a problem with a ManagedResource to the user, since it is not a bug."""
     try:
         yield
     except BundleError as error:
@@ -135,17 +137,17 @@ async def create_for_shoot(
 ) -> JsonObject:
     """Create or update a ManagedResource with these objects, in the extension's namespace.
 
-    Nothing is written that changes nothing.
+    Writes that would change nothing are not sent.
 
     Args:
-        name: of the ManagedResource, such as `extension-networking-calico-config`.
+        name: the name of the ManagedResource, such as `extension-networking-calico-config`.
         origin: the extension, such as `extension-networking-calico`.
-        objects: for the Shoot; None is skipped.
-        keep_objects: whether they stay when the ManagedResource goes.
+        objects: the objects for the Shoot; None is skipped.
+        keep_objects: whether they stay when the ManagedResource is deleted.
         condition_type: the condition of the Shoot that reflects the health of these objects, such
             as `SystemComponentsHealthy`; empty for the default.
         labels: extra labels of the ManagedResource.
-        settings: how the objects are managed otherwise.
+        settings: other options for managing the objects.
 
     Returns:
         The ManagedResource as stored.
@@ -175,7 +177,7 @@ async def create_for_shoot(
 
 
 async def set_keep(context: Context, name: str, *, keep: bool) -> None:
-    """Keep or delete the objects when the ManagedResource is deleted; no-op if it is gone."""
+    """Set whether to keep the objects when the ManagedResource is deleted; no-op if it is gone."""
     await set_keep_objects(context.client, Key(context.namespace, name), keep)
 
 
@@ -185,10 +187,10 @@ async def delete(context: Context, name: str) -> None:
 
 
 async def wait_deleted(context: Context, name: str, seconds: float = DELETION_SECONDS) -> None:
-    """Return when a ManagedResource is gone, with its objects unless they are kept.
+    """Wait until a ManagedResource is gone, along with objects that are not kept.
 
     Raises:
-        WaitTimeout: it still exists; says why if that is known.
+        WaitTimeout: it still exists; the text gives the reason, if known.
     """
     await wait_bundle_deleted(context.client, Key(context.namespace, name), seconds)
 
@@ -212,10 +214,10 @@ async def wait_applied(
     Reports missing objects as progress.
 
     Args:
-        percent: of the work that is done when the wait begins.
+        percent: the completed percentage when the wait begins.
 
     Raises:
-        WaitTimeout: the time is over; the message names missing objects.
+        WaitTimeout: the time is over; the message names the missing objects.
     """
 
     async def reported(client: Client, key: Key) -> AsyncGenerator[JsonObject | None]:

@@ -88,11 +88,12 @@ def options_from(file: Path | None, given: Mapping[str, JsonValue], namespace: s
 
     Args:
         file: YAML with options.
-        given: on the command line, by the same names; these win, and None means not given.
-        namespace: where the process runs; empty outside of a cluster.
+        given: from the command line, with the same names; these override the file, and None means
+            not given.
+        namespace: where the process runs; empty outside a cluster.
 
     Raises:
-        StartError: options are unknown or have invalid values; the text names all of them.
+        StartError: options are unknown or have invalid values, all of which are listed.
     """
     written = _read(file) if file else {}
     merged = _merged(written, given)

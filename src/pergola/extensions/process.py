@@ -43,8 +43,8 @@ class Options:
     """Options of the process.
 
     Attributes:
-        webhooks: how webhooks are served; None if they are not.
-        disable_webhooks: names, or first parts of names, of webhooks that are switched off.
+        webhooks: how to serve webhooks; None to serve none.
+        disable_webhooks: names, or first parts of names, of webhooks to disable.
         leader_election_namespace: the namespace of the Lease; empty if there is only one replica.
         leader_election_id: the name of the Lease; `<extension>-leader-election` if empty.
         metrics_bind_address: `host:port` or `:port`; `0` for no endpoint.
@@ -72,10 +72,11 @@ class Options:
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
 
     def process(self, name: str) -> ProcessOptions:
-        """Return how the process runs.
+        """Return the options of the process.
 
         Args:
-            name: of the extension; the Lease is named after it unless the options name one.
+            name: the name of the extension; the Lease is named after it unless the options set a
+                name.
 
         Raises:
             StartError: an address is not valid, or a shard has no namespace for its Lease.
@@ -100,20 +101,20 @@ class Options:
 
 
 def run(config: ClusterConfig, actuators: Sequence[Actuator], options: Options) -> None:
-    """Run the process until it is asked to end.
+    """Run the process until it is told to stop.
 
     Raises:
-        Exception: it cannot start, or cannot go on.
+        Exception: it cannot start, or cannot continue.
     """
     log.info("starting", version=__version__, serves=_titles(actuators))
     application.run(lambda: serve(config, actuators, options), actuators[0].name)
 
 
 async def serve(config: ClusterConfig, actuators: Sequence[Actuator], options: Options) -> None:
-    """Serve endpoints and webhooks and, as the leader, run the controllers; until cancelled.
+    """Serve endpoints and webhooks and, as the leader, run the controllers, until cancelled.
 
     Raises:
-        StartError: the options contradict each other, or the actuators do.
+        StartError: the options or the actuators contradict each other.
     """
     _check_unique(actuators)
     configure(actuators, options.feature_gates)
@@ -136,7 +137,7 @@ def _webhooks(
     """Return the webhooks of all actuators; None without any, or without a certificate namespace.
 
     Raises:
-        WebhookError: a webhook to be switched off does not exist, or two contradict each other.
+        WebhookError: a webhook to disable does not exist, or two contradict each other.
     """
     groups = side_by_side((actuator.type, actuator.webhooks()) for actuator in actuators)
     declared = [webhook for group in groups for webhook in group]
@@ -159,7 +160,7 @@ def _webhooks(
 def _register_in_shoots(
     webhooks: ExtensionWebhooks, actuators: Sequence[Actuator], groups: Sequence[Sequence[Webhook]]
 ) -> None:
-    """Register all webhooks of a type with one ManagedResource, also of several actuators."""
+    """Register all webhooks of a type, even of several actuators, with one ManagedResource."""
     owned: dict[str, list[Webhook]] = {}
     for actuator, group in zip(actuators, groups, strict=True):
         owned.setdefault(actuator.type, []).extend(w for w in group if w.of_shoots)
@@ -241,7 +242,7 @@ def _heartbeats(client: Client, actuators: Sequence[Actuator], options: Options)
 
 
 def controller_names(actuators: Sequence[Actuator]) -> list[str]:
-    """Return the kinds, such as `network`, with the type where a kind has several actuators."""
+    """Return the kinds, such as `network`, with the type if a kind has several actuators."""
     kinds = Counter(actuator.kind for actuator in actuators)
     return [
         f"{actuator.kind}-{actuator.type}".lower()
@@ -269,7 +270,7 @@ def configure(actuators: Sequence[Actuator], gates: Mapping[str, bool]) -> None:
 
 
 def chosen(units: Iterable[Unit], options: Options) -> list[Unit]:
-    """Return the units that are switched on.
+    """Return the enabled units.
 
     Raises:
         StartError: a name is unknown.

@@ -19,15 +19,15 @@ def read_strict(
     path: str = "spec.providerConfig",
     needs_type: bool = False,
 ) -> V:
-    """Return the config as a declared type; absent means empty, and null means absent.
+    """Parse the config into a declared type; absent means empty, and null means absent.
 
     Args:
-        needs_type: whether `apiVersion` and `kind` have to be there; they may be missing where
-            others write `{"overlay": {"enabled": false}}`.
+        needs_type: whether `apiVersion` and `kind` are required; they may be missing where others
+            write `{"overlay": {"enabled": false}}`.
 
     Raises:
-        Malformed: another type, a field that the type does not have, or a value of a wrong type;
-            all findings are reported, with their paths.
+        Malformed: another type, an unknown field, or a value of a wrong type; all findings are
+            reported, with their paths.
     """
     obj = {} if value is None else _without_nulls(value)
     findings = [
@@ -40,7 +40,7 @@ def read_strict(
 
 
 def read_leniently(cls: type[V], value: JsonValue, gvk: GroupVersionKind, *, path: str = "") -> V:
-    """Return old stored data as a declared type; skip unknown fields.
+    """Parse stored data into a declared type, skipping unknown fields.
 
     Raises:
         Malformed: a value of a wrong type.
@@ -68,7 +68,7 @@ def _unknown_or_wrong(cls: type[Value], value: JsonValue, path: str) -> list[Fin
 
 
 def _without_nulls(value: JsonValue) -> JsonValue:
-    """Remove nulls, as decoders of the API in Go do."""
+    """Remove nulls, as the API's decoders in Go do."""
     match value:
         case dict():
             return {name: _without_nulls(v) for name, v in value.items() if v is not None}

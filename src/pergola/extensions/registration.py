@@ -1,7 +1,8 @@
 """The documents that register an extension in a landscape, and their rules (spec 40 §8).
 
-An operator's landscape takes one `Extension`; one without that operator takes the two documents
-that it would make of it, a `ControllerDeployment` and a `ControllerRegistration`.
+A landscape with the operator needs one `Extension`; without the operator, it needs the two
+documents that the operator would derive from it, a `ControllerDeployment` and a
+`ControllerRegistration`.
 """
 
 import base64
@@ -30,7 +31,7 @@ class Served:
     """A kind and type that an extension serves.
 
     Attributes:
-        primary: whether it is the one that acts for them; others may only look on.
+        primary: whether it is the one that acts on them; others may only observe.
     """
 
     kind: str
@@ -43,14 +44,14 @@ class Registration:
     """The registration of an extension.
 
     Attributes:
-        name: of all documents, such as `networking-gardenet`.
+        name: the name of all documents, such as `networking-gardenet`.
         chart: the URL of its Helm chart in an OCI registry.
-        raw_chart: the packed chart itself, where no registry has it.
-        values: for the chart.
-        policy: when it is installed on a seed.
-        seed_selector: on which seeds; only if nothing is served primarily.
+        raw_chart: the packed chart itself, if it is not in a registry.
+        values: the values for the chart.
+        policy: when to install it on a seed.
+        seed_selector: selects seeds; only if nothing is served primarily.
         inject_garden_kubeconfig: whether it gets access to the garden cluster.
-        pod_security: the level that holds in the namespace where it runs.
+        pod_security: the Pod Security level of the namespace where it runs.
         admission: the charts of its admission component, by `runtimeCluster` and `virtualCluster`.
     """
 
@@ -73,7 +74,7 @@ def registration_documents(
 
     Args:
         references: the arguments of `pergola extension run`, such as `gardenet:Gardenet`.
-        image: has Pergola and the modules of the actuators in it.
+        image: contains Pergola and the modules of the actuators.
     """
     installation = installation_of(actuators, references, image)
     return controller_documents(registration_of(actuators, chart_data=raw_chart(installation)))
@@ -82,10 +83,10 @@ def registration_documents(
 def registration_of(
     actuators: Sequence[Actuator | type[Actuator]], *, chart: str = "", chart_data: bytes = b""
 ) -> Registration:
-    """Return the registration of the extension of some actuators; every kind is primary.
+    """Return the registration of the extension of some actuators, with every kind primary.
 
     Raises:
-        ExtensionError: they are of several extensions, or there is none.
+        ExtensionError: they belong to several extensions, or there is none.
     """
     served = dict.fromkeys(Served(actuator.kind, actuator.type) for actuator in actuators)
     return Registration(
@@ -184,7 +185,7 @@ def _metadata(registration: Registration) -> JsonObject:
 
 
 def _resources(registration: Registration) -> list[JsonObject]:
-    # Primary is the default, so it is left out.
+    # Primary is the default, so it is omitted.
     return [
         {"kind": served.kind, "type": served.type, **({} if served.primary else {"primary": False})}
         for served in registration.resources

@@ -1,8 +1,8 @@
 """A client for the Shoot of an extension resource (spec 40 §3.3).
 
 Gardener keeps a kubeconfig of the Shoot next to the extension resources: `gardener-internal`
-reaches the API server without leaving the seed, `gardener` by its public name. An extension that
-wants least privilege requests an account of its own, and names the Secret with its token.
+reaches the API server without leaving the seed, `gardener` by its public name. For least privilege,
+an extension requests its own account, and names the Secret with its token.
 """
 
 import base64
@@ -29,7 +29,7 @@ from pergola.kube.transport import Observer, unobserved
 INTERNAL: Final = "gardener-internal"
 EXTERNAL: Final = "gardener"
 WHICH: Final = "GARDENER_SHOOT_CLIENT"
-"""The environment variable that, set to `external`, makes only `gardener` count."""
+"""The environment variable that, if set to `external`, allows only `gardener`."""
 
 _ACCOUNT_NAMESPACE: Final = "kube-system"
 _ACCOUNT_PREFIX: Final = "serviceaccount.resources.gardener.cloud"
@@ -45,16 +45,16 @@ async def shoot_client(
     token_secret: str = "",
     observe: Observer = unobserved,
 ) -> AsyncGenerator[Client | None]:
-    """Connect to the Shoot while the context lasts; yield None if it has no API server now.
+    """Connect to the Shoot for the duration of the context; yield None if it has no API server now.
 
     Args:
         client: of the seed.
         token_secret: the Secret with the token of the extension's own account, see
-            `request_access`; Gardener's kubeconfig counts without it.
+            `request_access`; without it, Gardener's kubeconfig is used.
         observe: receives each request, for metrics.
 
     Raises:
-        ExtensionError: a Secret is missing (yet), or cannot be used.
+        ExtensionError: a Secret is missing (yet), or unusable.
         KubeError: the seed's API server refused, or did not answer.
     """
     config = await shoot_config(client, cluster, token_secret=token_secret)
@@ -72,7 +72,7 @@ async def shoot_config(
     token_secret: str = "",
     environ: Mapping[str, str] = os.environ,
 ) -> ClusterConfig | None:
-    """Return how to reach the Shoot; None if it is hibernated, or the Cluster has none.
+    """Return the configuration for the Shoot; None if it is hibernated, or missing in the Cluster.
 
     Raises:
         ExtensionError, KubeError: see `shoot_client`.
@@ -96,7 +96,7 @@ async def request_access(
 ) -> None:
     """Create the Secret that requests a token, unless it exists.
 
-    What the ServiceAccount may do in the Shoot belongs into a ManagedResource.
+    The permissions of the ServiceAccount in the Shoot belong in a ManagedResource.
 
     Args:
         namespace: of the extension resources.
@@ -133,7 +133,7 @@ def access_secret(key: Key, account: str) -> JsonObject:
 
 
 async def _with_own_token(client: Client, cluster: Cluster, token_secret: str) -> ClusterConfig:
-    """The generic kubeconfig names a file with the token, which only pods have."""
+    """Return the configuration with its own token: the generic kubeconfig names a file for pods."""
     generic, own = Key(cluster.name, cluster.token_kubeconfig), Key(cluster.name, token_secret)
     not_filled = "the token requestor has not filled it yet, or access was not requested"
     kubeconfig = await _read(client, generic, "kubeconfig", _INCOMPLETE)
@@ -183,7 +183,7 @@ def _config(key: Key, text: bytes, token: Credentials | None = None) -> ClusterC
 
 
 def _credentials(kubeconfig: Kubeconfig, context: Entry, cluster: Entry) -> Credentials:
-    """Return the credentials in the kubeconfig itself; files would be those of this process."""
+    """Return the credentials embedded in the kubeconfig; files would be those of this process."""
     user = kubeconfig.user(context)
     for entry in (user, cluster):
         for field in _FILES:
@@ -193,9 +193,10 @@ def _credentials(kubeconfig: Kubeconfig, context: Entry, cluster: Entry) -> Cred
 
 
 def _reachable(server: str, namespace: str) -> tuple[str, str | None]:
-    """Return a URL that works in any namespace of the seed, and the name in its certificate.
+    """Return a URL that works in any namespace of the seed, and the host name in its certificate.
 
-    Pods in the same namespace resolve its Service by short name, but an extension runs elsewhere.
+    Pods in the same namespace resolve the Service by its short name, but an extension runs
+    elsewhere.
     """
     url = urlsplit(server if "://" in server else f"https://{server}")
     host = url.hostname or ""

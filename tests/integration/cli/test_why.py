@@ -341,7 +341,7 @@ async def test_a_network_waits_for_its_extension_and_then_reports_its_error(
     assert found["answer"].endswith("is not ready")
     (wait,) = found["waitsFor"]
     assert wait["text"] == "an extension that picks up the requested operation"
-    assert f"there is no Cluster {namespace}" in wait["because"]
+    assert f"Cluster {namespace} does not exist" in wait["because"]
     assert wait["advice"] == f"check that an extension for type {namespace} is installed and runs"
 
     error = {"description": "no such zone", "codes": ["ERR_CONFIGURATION_PROBLEM"]}

@@ -246,7 +246,7 @@ async def test_a_dead_extension_is_named_with_its_last_heartbeat(site: Extension
 
 async def test_a_missing_cluster_is_named(site: ExtensionSite) -> None:
     await site.clean_up()
-    assert (await hint_of(site)).startswith(f"there is no Cluster {site.namespace}")
+    assert (await hint_of(site)).startswith(f"Cluster {site.namespace} does not exist")
 
 
 async def hint_of(site: ExtensionSite) -> str:

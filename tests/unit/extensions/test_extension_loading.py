@@ -119,7 +119,7 @@ def test_a_file_and_a_module_are_found(folder: Path, reference: str) -> None:
             "calicoo",
             "the installed extensions are aws, calico, cilium",
         ),
-        ("gardenet_two.py:Second", "cannot be made without arguments"),
+        ("gardenet_two.py:Second", "cannot be instantiated without arguments"),
         ("pergola.extension_api.errors", "has no actuator: a class that derives from"),
     ],
 )

@@ -78,7 +78,7 @@ async def test_a_managed_resource_that_is_applied_healthy_and_rolled_out_is_heal
 
 async def test_a_missing_managed_resource_is_unhealthy_and_named() -> None:
     found = await look(managed_resource("agents"))
-    assert found == Verdict("False", "ManagedResource shoot--a--b/agents is not there")
+    assert found == Verdict("False", "ManagedResource shoot--a--b/agents does not exist")
 
 
 @pytest.mark.parametrize("condition", ["ResourcesApplied", "ResourcesHealthy"])
@@ -109,7 +109,7 @@ async def test_a_workload_is_judged_by_the_rules_of_its_kind(make: Maker, kind: 
     assert unhealthy.status == "False"
     assert unhealthy.detail.startswith(f"{kind} shoot--a--b/agents is unhealthy: ")
     missing = await look(make("agents"))
-    assert missing == Verdict("False", f"{kind} shoot--a--b/agents is not there")
+    assert missing == Verdict("False", f"{kind} shoot--a--b/agents does not exist")
 
 
 async def test_a_workload_whose_new_version_is_not_out_yet_progresses() -> None:

@@ -63,7 +63,7 @@ def test_the_threshold_can_be_another_one() -> None:
 
 
 def test_a_missing_lease_and_one_without_a_time_say_so() -> None:
-    assert "never ran there" in (is_alive(None, NOW) or "")
+    assert "has never run there" in (is_alive(None, NOW) or "")
     broken = lease(NOW)
     broken["spec"]["renewTime"] = "yesterday"
     expected = "Lease ext/gardener-extension-heartbeat has no renewTime"

@@ -183,7 +183,7 @@ async def test_cloud_profiles_are_watched_once_however_many_look_at_them() -> No
 
 
 async def test_an_actuator_without_webhooks_at_the_garden_is_refused() -> None:
-    with pytest.raises(StartError, match="networking-warp has nothing to say to objects of the"):
+    with pytest.raises(StartError, match="networking-warp has no webhooks for objects of the"):
         at_garden(Warp(), at=garden(), webhookConfigNamespace="garden")
 
 

@@ -2,7 +2,7 @@
 
 A caller deploys a resource and waits (`deploy`, `wait_ready`), moves it to another seed (`migrate`,
 `wait_migrated`, `restore`), and deletes it (`destroy`, `wait_deleted`), for every kind alike. Not
-for carrying requests out: that is an `Actuator`.
+for: carrying out requests, which is the task of an `Actuator`.
 """
 
 from pergola.extension_api.caller.deploy import (

@@ -20,8 +20,8 @@ from pergola.kube.errors import AlreadyExists, NotFound
 from pergola.kube.patches import merge_patch
 from pergola.runtime.clock import Clock
 
-# The meaning of absent fields. Setting one to its meaning would count as a change of an immutable
-# field.
+# The meaning of absent fields. Setting one explicitly to that value would count as a change of an
+# immutable field.
 _ABSENT_MEANS: Final[dict[str, Any]] = {"class": "shoot", "ipFamilies": ["IPv4"]}
 
 
@@ -29,10 +29,10 @@ class Request(NamedTuple):
     """A request that was made.
 
     Attributes:
-        timestamp: identifies the request, for the wait.
+        timestamp: identifies the request, for waiting.
         obj: the resource as stored.
-        is_settled: whether an earlier request for the same was carried out, so that there is
-            nothing to wait for.
+        is_settled: whether an earlier identical request was carried out, so that there is nothing
+            to wait for.
     """
 
     timestamp: str
@@ -51,11 +51,11 @@ async def deploy(
     """Create a resource, or replace its spec, and request an operation.
 
     Args:
-        desired: the resource with its name, its namespace, and its whole spec.
+        desired: the resource with its name, namespace and complete spec.
 
     Raises:
         CallerError: the resource is being deleted.
-        KubeError: the API server refused, or its webhooks.
+        KubeError: the API server or its webhooks refused.
     """
     key, timestamp = Key.of(desired), timestamp_of(clock.now())
     asking = {OPERATION: operation, TIMESTAMP: timestamp}
@@ -64,11 +64,11 @@ async def deploy(
     except NotFound:
         try:
             return Request(timestamp, await client.create(_new(kind, desired, asking)))
-        except AlreadyExists:  # created by another caller meanwhile
+        except AlreadyExists:  # created concurrently by another caller
             live = await client.get(kind.gvk, key)
     if deletion_timestamp_of(live) is not None:
         raise CallerError(
-            f"{kind.kind} {key} is being deleted: wait until it is gone, then ask again"
+            f"{kind.kind} {key} is being deleted: wait until it is gone, then try again"
         )
     return Request(timestamp, await client.patch(kind.gvk, key, _change(live, desired, asking)))
 
@@ -80,17 +80,17 @@ async def deploy_if_needed(
     live: JsonObject | None,
     clock: Clock,
 ) -> Request:
-    """Deploy a resource like `deploy`, unless an earlier request asked for the same.
+    """Deploy a resource like `deploy`, unless an earlier request was identical.
 
     Nothing is written if that request was carried out, or if the extension has not picked it up
-    yet. It is made again if it failed.
+    yet. A failed request is repeated.
 
     Args:
-        live: the resource as it was read just now; None if it does not exist.
+        live: the resource as just read; None if it does not exist.
 
     Raises:
         CallerError: the resource is being deleted.
-        KubeError: the API server refused, or its webhooks.
+        KubeError: the API server or its webhooks refused.
     """
     if live is None or deletion_timestamp_of(live) is not None or differs(live, desired):
         return await deploy(client, kind, desired, clock)
@@ -105,7 +105,7 @@ async def deploy_if_needed(
 async def ask(
     client: Client, kind: ExtensionKind, key: Key, operation: str, clock: Clock
 ) -> Request:
-    """Request an operation of an existing resource, and change nothing else.
+    """Request an operation on an existing resource, and change nothing else.
 
     Raises:
         NotFound: the resource does not exist.
@@ -122,10 +122,10 @@ def timestamp_of(now: datetime) -> str:
 
 
 def replaced_spec(live: JsonObject, desired: JsonObject) -> JsonObject:
-    """Return the merge patch that replaces a live spec; both are whole specs.
+    """Return the merge patch that replaces a live spec; both are complete specs.
 
-    An absent field and its explicit default are the same: writing one for the other would count as
-    a change of an immutable field.
+    An absent field and its explicit default are equivalent: replacing one with the other would
+    count as a change of an immutable field.
     """
     patch = merge_patch(live, desired)
     for name, meaning in _ABSENT_MEANS.items():
@@ -135,7 +135,7 @@ def replaced_spec(live: JsonObject, desired: JsonObject) -> JsonObject:
 
 
 def differs(live: JsonObject, desired: JsonObject) -> bool:
-    """Return whether deploying would change the spec, a label or an annotation of a resource."""
+    """Return whether a deployment would change the spec, a label or an annotation of a resource."""
     return (
         bool(replaced_spec(map_at(live, "spec"), map_at(desired, "spec")))
         or not labels_of(desired).items() <= labels_of(live).items()

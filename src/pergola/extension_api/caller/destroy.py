@@ -10,13 +10,13 @@ from pergola.runtime.clock import Clock
 
 
 async def destroy(client: Client, kind: ExtensionKind, key: Key, clock: Clock) -> bool:
-    """Confirm the deletion of a resource, and delete it; `wait_deleted` waits for the end.
+    """Confirm the deletion of a resource, and delete it; `wait_deleted` waits for completion.
 
     Returns:
-        Whether there was anything to delete.
+        Whether the resource existed.
 
     Raises:
-        KubeError: the API server refused, or its webhooks.
+        KubeError: the API server or its webhooks refused.
     """
     marks = {CONFIRMATION_DELETION: "true", TIMESTAMP: timestamp_of(clock.now())}
     try:

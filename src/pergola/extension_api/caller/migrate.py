@@ -1,4 +1,4 @@
-"""Migration of a resource away from its seed, for another seed to restore it (spec 40 §4)."""
+"""Migration of a resource away from its seed, to be restored on another seed (spec 40 §4)."""
 
 from pergola.api.marks import OPERATION_MIGRATE
 from pergola.api.objects import JsonObject, Key
@@ -15,10 +15,10 @@ from pergola.runtime.clock import Clock
 
 
 async def migrate(client: Client, kind: ExtensionKind, key: Key, clock: Clock) -> Request | None:
-    """Request the migration of a resource; return None if there is none.
+    """Request the migration of a resource; return None if it does not exist.
 
     Raises:
-        KubeError: the API server refused, or its webhooks.
+        KubeError: the API server or its webhooks refused.
     """
     try:
         return await ask(client, kind, key, OPERATION_MIGRATE, clock)
@@ -31,12 +31,12 @@ async def leave(
 ) -> JsonObject | None:
     """Migrate a resource away, wait, and return the ShootState for the next seed.
 
-    None if there is no such resource. It is still there afterwards, without finalizers: write the
-    ShootState down before `abandon` deletes it.
+    Return None if the resource does not exist. Otherwise it still exists afterwards, without
+    finalizers: save the ShootState before `abandon` deletes it.
 
     Raises:
         NotMigrated: it did not complete in time.
-        Unrestorable: an object that the state refers to is not there.
+        Unrestorable: an object that the state refers to does not exist.
         KubeError: something cannot be read, or was refused.
     """
     if await migrate(client, kind, key, clock) is None:
@@ -51,8 +51,8 @@ async def abandon(
     """Delete a resource that was migrated away, and wait until it is gone.
 
     Raises:
-        NotMigrated: it was not migrated away, so that its extension would destroy what it made.
-        NotDeleted: it is still there.
+        NotMigrated: it was not migrated away, so its extension would destroy what it created.
+        NotDeleted: it still exists.
         KubeError: it cannot be read, or its deletion was refused.
     """
     try:

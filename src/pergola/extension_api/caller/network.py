@@ -9,9 +9,9 @@ from pergola.extension_api.kinds import NETWORK
 
 
 def choose_cidr(ip_families: Sequence[str], cidrs: Sequence[str]) -> str:
-    """Return the range, of several, for a Network; empty if there is none.
+    """Choose the range for a Network from several; empty if there is none.
 
-    A Shoot with both families keeps its IPv4 range there, whichever family it names first.
+    A Shoot with both families keeps its IPv4 range, whichever family it names first.
     """
     if len(ip_families) > 1 and ip_families[0] == "IPv6" and len(cidrs) > 1:
         # Not always the second: the range of the spec precedes those of the status.
@@ -23,7 +23,7 @@ def network_of(cluster: Cluster) -> JsonObject | None:
     """Return the Network of a Shoot; None for one without workers.
 
     Raises:
-        CallerError: the Shoot does not say which network it wants.
+        CallerError: the Shoot does not specify its network.
     """
     shoot = cluster.shoot
     if shoot is None:

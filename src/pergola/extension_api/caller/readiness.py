@@ -1,4 +1,4 @@
-"""Checks whether an extension completed a request, as pure functions (spec 40 §4.1)."""
+"""Checks whether an extension has completed a request, as pure functions (spec 40 §4.1)."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -17,8 +17,8 @@ from pergola.extension_api.caller.errors import known_codes
 from pergola.extension_api.errors import Code
 from pergola.health.times import read_time
 
-# An extension removes the annotation before it reports that it works. In between, the success of an
-# earlier request looks like that of the present one.
+# An extension removes the annotation before it reports that it is working. In between, the success
+# of an earlier request looks like that of the current one.
 UNSURE_SECONDS: Final = 1.0
 # The status echoes another request: an extension that echoes ended in between, or was replaced by
 # one that does not.
@@ -26,13 +26,13 @@ OTHER_REQUEST_SECONDS: Final = 30.0
 
 
 class Verdict(NamedTuple):
-    """The judgement of an object.
+    """The verdict on an object.
 
     Attributes:
         problem: why the object is not in the desired state; empty if it is.
-        codes: those of its last error.
+        codes: the codes of its last error.
         is_error: whether the extension itself reports an error, which shortens the wait.
-        unsure: seconds for which an object without a problem must stay so to count.
+        unsure: how many seconds an object must remain without a problem to count.
     """
 
     problem: str = ""
@@ -44,7 +44,7 @@ class Verdict(NamedTuple):
 Judge: TypeAlias = Callable[[JsonObject | None], Verdict]
 """Judges an object; None if it does not exist."""
 
-GONE: Final = "it is not there"
+GONE: Final = "it does not exist"
 
 
 def readiness(obj: JsonObject | None, expected: str = "") -> Verdict:
@@ -66,19 +66,19 @@ def readiness(obj: JsonObject | None, expected: str = "") -> Verdict:
 
 
 def is_settled(obj: JsonObject, now: datetime) -> bool:
-    """Return whether the last request was carried out, long enough ago to be certain."""
+    """Return whether the last request was carried out, and long enough ago to be certain."""
     verdict = readiness(obj)
     if verdict.problem or not verdict.unsure:
         return not verdict.problem
     done = read_time(map_at(obj, "status", "lastOperation").get("lastUpdateTime"))
-    # Times in the status are cut to seconds.
+    # Times in the status are truncated to seconds.
     return done is not None and now - done > timedelta(seconds=verdict.unsure + 1)
 
 
 def migration(obj: JsonObject | None) -> Verdict:
     """Judge whether the object was migrated away; a missing one was.
 
-    A success counts once the request is taken off: before, it may be the one of an earlier request.
+    A success counts once the request is removed: before, it may belong to an earlier request.
     """
     if obj is None:
         return Verdict()
@@ -103,7 +103,7 @@ def deletion(obj: JsonObject | None) -> Verdict:
     if failed:
         return failed._replace(is_error=False)
     if deletion_timestamp_of(obj) is None:
-        return Verdict("its deletion was not asked for")
+        return Verdict("its deletion was not requested")
     held = ", ".join(finalizers_of(obj))
     return Verdict(f"it is held by finalizer {held}" if held else "it is being deleted")
 

@@ -19,16 +19,16 @@ async def restore(
 ) -> Request:
     """Deploy a resource, write its state, and request its restoration.
 
-    The extension leaves the resource alone until the state is there. A state that is there already
-    stays: a restored resource knows better than a ShootState.
+    The extension ignores the resource until the state is written. An existing state is kept: it is
+    newer than a ShootState.
 
     Args:
-        shoot_state: where the state is looked for; None restores without any.
+        shoot_state: contains the state; None restores without one.
 
     Raises:
         Unrestorable: the ShootState lacks an object that the state refers to; nothing was written.
         CallerError: the resource is being deleted.
-        KubeError: the API server refused, or its webhooks.
+        KubeError: the API server or its webhooks refused.
     """
     key, purpose = Key.of(desired), map_at(desired, "spec").get("purpose")
     known = (
@@ -41,7 +41,7 @@ async def restore(
 
 
 async def _give(client: Client, kind: ExtensionKind, key: Key, known: Saved) -> None:
-    # The objects first: the next attempt concludes from a stored state that they exist.
+    # Objects first: the next attempt assumes that they exist if the state is stored.
     for obj in known.objects:
         await _apply(client, key.namespace, obj)
     status: JsonObject = {}

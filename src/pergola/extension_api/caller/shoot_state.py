@@ -1,7 +1,7 @@
-"""The part of a ShootState that belongs to one resource, which survives a move.
+"""The part of a ShootState that belongs to one resource, and survives a move.
 
 A ShootState lists, for each extension resource, its `state` and the names of the objects that the
-state refers to; those objects are at its end, with their data.
+state refers to, followed by those objects with their data.
 """
 
 from typing import Final, NamedTuple
@@ -21,7 +21,7 @@ from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
 
 SHOOT_STATE: Final = GroupVersionKind("core.gardener.cloud", "v1beta1", "ShootState")
-# Metadata that belongs to an object in its former place only.
+# Metadata that is meaningful only in an object's previous location.
 _OF_THE_PLACE: Final = frozenset(
     {
         "creationTimestamp",
@@ -61,7 +61,7 @@ def saved(shoot_state: JsonObject, kind: str, name: str, purpose: str = "") -> S
     """
     if GroupVersionKind.of(shoot_state).group_kind != SHOOT_STATE.group_kind:
         found = shoot_state.get("kind") or "nothing"
-        raise Unrestorable(f"a {SHOOT_STATE.group_kind} is expected, but this is {found}")
+        raise Unrestorable(f"expected a {SHOOT_STATE.group_kind}, but this is {found}")
     entry = _entry(shoot_state, kind, name, purpose)
     resources = tuple(maps_at(entry, "resources"))
     where = f"ShootState {name_of(shoot_state)}: {kind} {name}"
@@ -116,7 +116,7 @@ def _object(shoot_state: JsonObject, resource: JsonObject, where: str) -> JsonOb
             if isinstance(data, dict):
                 return _portable(data, ref)
     raise Unrestorable(
-        f"{where} refers to {desired[0]} {desired[1]}, of which spec.resources has no data"
+        f"{where} refers to {desired[0]} {desired[1]}, for which spec.resources has no data"
     )
 
 
@@ -127,13 +127,13 @@ async def _read(client: Client, key: Key, ref: JsonObject) -> JsonObject:
         obj = await client.get(gvk, place)
     except NotFound:
         raise Unrestorable(
-            f"status.resources of {key} names {gvk.kind} {place}, which is not there"
+            f"status.resources of {key} names {gvk.kind} {place}, which does not exist"
         ) from None
     return {**ref, "data": _portable(obj, ref)}
 
 
 def _portable(obj: JsonObject, ref: JsonObject) -> JsonObject:
-    """Return an object as it can be created elsewhere, with the name in the reference."""
+    """Return an object in a form to create elsewhere, under the name in the reference."""
     metadata = {k: v for k, v in map_at(obj, "metadata").items() if k not in _OF_THE_PLACE}
     kept = {name: value for name, value in obj.items() if name != "status"}
     return {

@@ -1,4 +1,4 @@
-"""The latest state of an object, to wait for with a deadline."""
+"""The latest state of an object, for waits with a deadline."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -17,11 +17,11 @@ class Latest:
         """Return the next state.
 
         Args:
-            until: the deadline, in the time of the event loop.
+            until: the deadline, on the event loop's clock.
 
         Raises:
             TimeoutError: no state arrived in time.
-            KubeError: the object cannot be read any more.
+            KubeError: the object can no longer be read.
         """
         async with asyncio.timeout_at(until):
             arrived = await self._arrived.get()
@@ -30,7 +30,7 @@ class Latest:
         return arrived
 
     async def follow(self, states: States) -> None:
-        """Take in states until cancelled; `next` raises the error that ends them."""
+        """Receive states until cancelled; `next` raises the error that ends them."""
         try:
             async with aclosing(states):
                 async for state in states:
@@ -41,7 +41,7 @@ class Latest:
 
 @asynccontextmanager
 async def following(states: States) -> AsyncGenerator[Latest]:
-    """Follow states while the block lasts."""
+    """Follow states for the duration of the block."""
     latest = Latest()
     task = asyncio.create_task(latest.follow(states))
     try:

@@ -1,7 +1,7 @@
 """Why an extension seems to ignore a request (spec 40 Beyond 5).
 
-Waiting for an extension that does not run looks like waiting for one that works. These are the
-reasons for which an extension ignores an object silently.
+Waiting for an extension that is down looks like waiting for a working one. These are the reasons
+why an extension silently ignores an object.
 """
 
 from collections.abc import Sequence
@@ -27,8 +27,8 @@ class Extension:
     """The extension that is responsible for an object.
 
     Attributes:
-        name: the holder of its heartbeat, e.g. `networking-calico`; any named
-            `<something>-<type>` if empty.
+        name: the holder of its heartbeat, e.g. `networking-calico`; if empty, any name of the form
+            `<something>-<type>`.
         namespace: where it runs; all namespaces are searched if empty.
     """
 
@@ -58,18 +58,18 @@ def explainer(client: Client, clock: Clock, extension: Extension | None = None) 
 def object_symptom(obj: JsonObject) -> str:
     """Return the reason in the object itself; empty if there is none."""
     if annotations_of(obj).get(OPERATION) == OPERATION_WAIT_FOR_STATE:
-        return "it waits for its state: the operation restore goes on"
+        return "it waits for its state: the operation restore continues"
     operation = map_at(obj, "status", "lastOperation")
     migrated = operation.get("type") == "Migrate" and operation.get("state") == "Succeeded"
     if migrated and annotations_of(obj).get(OPERATION, OPERATION_RECONCILE) == OPERATION_RECONCILE:
-        return "it was migrated away: only the operation restore takes it back"
+        return "it was migrated away: only the operation restore brings it back"
     return ""
 
 
 def cluster_symptom(cluster: Cluster | None, name: str) -> str:
     """Return the reason in the Cluster of the object's namespace; empty if there is none."""
     if cluster is None:
-        return f"there is no Cluster {name}: extensions wait until it is created"
+        return f"Cluster {name} does not exist: extensions wait until it is created"
     if cluster.shoot is not None and cluster.shoot.is_failed:
         return f"the Shoot in Cluster {name} is Failed: extensions do nothing until it is retried"
     return ""
@@ -78,16 +78,16 @@ def cluster_symptom(cluster: Cluster | None, name: str) -> str:
 def heartbeat_symptom(
     leases: Sequence[JsonObject], extension_type: str, name: str, now: datetime
 ) -> str:
-    """Return what the heartbeats say about the extension that serves a type.
+    """Return the problem of a type's extension according to heartbeats.
 
     Args:
-        name: of the extension; if empty, any named `<something>-<type>`.
+        name: the name of the extension; if empty, any name of the form `<something>-<type>`.
     """
     serving = [lease for lease in leases if _serves(_holder(lease), extension_type, name)]
     if not serving:
         known = ", ".join(sorted({_holder(lease) for lease in leases} - {""})) or "none"
         who = f"extension {name}" if name else f"an extension for type {extension_type}"
-        return f"{who} has no heartbeat (seen: {known}): is it installed, and does it run?"
+        return f"{who} has no heartbeat (seen: {known}): is it installed and running?"
     return is_alive(max(serving, key=_last_beat), now) or ""
 
 

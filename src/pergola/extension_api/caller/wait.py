@@ -1,8 +1,8 @@
 """Waiting until an extension has carried a request out (spec 40 §4).
 
-A wait ends as soon as the object is in the desired state. Errors are judged as if the object were
-read every five seconds: one that an extension reports may pass within the first thirty, so that it
-has a chance to try again, and ends the wait at any later look.
+A wait ends as soon as the object is in the desired state. Errors are evaluated as if the object
+were read every five seconds: an error reported by an extension may pass within the first thirty
+seconds, so that the extension can try again, and ends the wait at any later check.
 """
 
 import asyncio
@@ -35,9 +35,9 @@ class Progress(NamedTuple):
     """The progress of an operation.
 
     Attributes:
-        percent: as the extension reports it; 0 before it picked up the request.
-        text: what it does, or why the object is not in the desired state.
-        hint: why that may last; empty if unknown.
+        percent: as reported by the extension; 0 before it picked up the request.
+        text: the current activity, or why the object is not in the desired state.
+        hint: the likely reason for a delay; empty if unknown.
     """
 
     percent: int
@@ -46,7 +46,7 @@ class Progress(NamedTuple):
 
 
 Report: TypeAlias = Callable[[Progress], None]
-"""Is called with each new progress."""
+"""Called with each new progress."""
 Explain: TypeAlias = Callable[[State], Awaitable[str]]
 """Explains why an object may be ignored, e.g. a dead extension; empty if unknown."""
 
@@ -65,10 +65,10 @@ class Waiting:
     """The options of a wait.
 
     Attributes:
-        timeout: in seconds; that of the kind if None.
+        timeout: in seconds; the kind's default if None.
         report: receives each new progress.
         explain: called at each check of an object that is not in the desired state.
-        states: the source of the object's states, if not its API server.
+        states: the source of the object's states, if it is not the API server.
     """
 
     timeout: float | None = None
@@ -89,13 +89,14 @@ async def wait_ready(
     *,
     expected: str = "",
 ) -> JsonObject:
-    """Return the object when the last request was carried out.
+    """Return the object once the last request was carried out.
 
     Args:
-        expected: the timestamp of the request; any that the object carries if empty.
+        expected: the timestamp of the request; any on the object if empty.
 
     Raises:
-        NotReady: with what was wrong last, and the codes of the object's last error.
+        NotReady: the object is not ready; the error has the last problem, and the codes of its last
+            error.
         KubeError: the object cannot be read, or its kind is not served.
     """
 
@@ -112,12 +113,13 @@ async def wait_ready(
 async def wait_migrated(
     client: Client, kind: ExtensionKind, key: Key, waiting: Waiting = PLAIN_WAIT
 ) -> JsonObject | None:
-    """Return the object when it was migrated away; None if it is gone.
+    """Return the object once it was migrated away; None if it is gone.
 
     An error of the extension may pass until the timeout.
 
     Raises:
-        NotMigrated: with what was wrong last, and the codes of the object's last error.
+        NotMigrated: it was not migrated; the error has the last problem, and the codes of its last
+            error.
         KubeError: the object cannot be read, or its kind is not served.
     """
     state, verdict = await _Wait(client, kind, key, waiting, migration).run()
@@ -130,10 +132,11 @@ async def wait_migrated(
 async def wait_deleted(
     client: Client, kind: ExtensionKind, key: Key, waiting: Waiting = PLAIN_WAIT
 ) -> None:
-    """Return when the object, or its kind, is gone.
+    """Wait until the object, or its kind, is gone.
 
     Raises:
-        NotDeleted: with the object's last error and its codes, or what holds it.
+        NotDeleted: it still exists; the error has its last error with codes, or what blocks the
+            deletion.
         KubeError: the object cannot be read.
     """
     try:
@@ -159,12 +162,12 @@ class _Wait:
         self._state: State = None
         self._verdict = Verdict("it was not read yet")
         self._believed_at = math.inf
-        self._looks = 1  # the first is at the beginning
+        self._looks = 1  # the first one is at the start
         self._hint = ""
         self._reported: Progress | None = None
 
     async def run(self) -> tuple[State, Verdict]:
-        """Return the last state, and what is wrong with it."""
+        """Return the last state, and its problem."""
         timeout = self._waiting.timeout
         self._began = monotonic()
         self._deadline = self._began + (self._kind.timeout if timeout is None else timeout)
@@ -189,7 +192,7 @@ class _Wait:
         return self._verdict.unsure == 0
 
     async def _look(self) -> bool:
-        """Return whether the wait is over because of the time that has passed."""
+        """Return whether the wait is over because of the elapsed time."""
         if monotonic() >= min(self._believed_at, self._deadline):
             if self._verdict.problem and not self._hint:
                 self._hint = await self._explain()

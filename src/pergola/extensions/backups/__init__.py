@@ -1,4 +1,4 @@
-"""BackupEntries of any provider: their names, the Secret of the etcd, the grace of a deletion."""
+"""BackupEntries of any provider: their names, the etcd's Secret, the grace period of a deletion."""
 
 from pergola.extensions.backups.actuator import BackupEntryActuator
 from pergola.extensions.backups.entry import Entry, entry_of

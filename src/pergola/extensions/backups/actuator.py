@@ -1,6 +1,6 @@
-"""What BackupEntries of every provider have in common.
+"""The provider-independent part of BackupEntries.
 
-An author adds where the backups are: `etcd_data` for the etcd, and `delete_backups`.
+A subclass adds access to the backups: `etcd_data` for the etcd, and `delete_backups`.
 """
 
 from abc import abstractmethod
@@ -18,14 +18,14 @@ from pergola.extensions.backups.etcd_secret import apply_etcd_secret, delete_etc
 from pergola.health.times import read_time
 
 FORCE_DELETION: Final = "backupentry.core.gardener.cloud/force-deletion"
-"""The annotation that ends the grace."""
+"""The annotation that ends the grace period."""
 
 
 class BackupEntryActuator(Actuator):
-    """Keep the Secret of an etcd for its backups, and delete the backups after a grace.
+    """Maintains the etcd's Secret for its backups, and deletes the backups after a grace period.
 
     Attributes:
-        grace: how long backups are kept after the deletion of their BackupEntry was requested; none
+        grace: how long backups are kept after the deletion of their BackupEntry was requested; zero
             by default, because Gardener waits before it requests that.
     """
 
@@ -36,20 +36,20 @@ class BackupEntryActuator(Actuator):
 
     @classmethod
     def cluster_name(cls, key: Key) -> str:
-        """Return the Cluster of a BackupEntry, which may be gone long before it."""
+        """Return the Cluster of a BackupEntry, which may be deleted long before it."""
         return entry_of(key.name).technical_id
 
     async def reconcile(self, context: Context, obj: JsonObject) -> Status | None:
-        """Create and update the Secret of the etcd."""
+        """Create or update the Secret for the etcd."""
         entry = entry_of(name_of(obj))
         await apply_etcd_secret(context.client, obj, entry, self.etcd_data(obj))
         return None
 
     async def delete(self, context: Context, obj: JsonObject) -> Status | None:
-        """Delete the Secret of the etcd at once, and its backups after the grace.
+        """Delete the etcd's Secret at once, and its backups after the grace period.
 
         Raises:
-            RequeueAfter: the grace has not ended.
+            RequeueAfter: the grace period has not ended.
         """
         entry = entry_of(name_of(obj))
         await delete_etcd_secret(context.client, obj, entry)
@@ -67,25 +67,25 @@ class BackupEntryActuator(Actuator):
         return None
 
     async def force_delete(self, context: Context, obj: JsonObject) -> Status | None:
-        """Delete as always: a forced deletion of a Shoot also deletes its backups."""
+        """Delete as usual: a forced deletion of a Shoot also deletes its backups."""
         return await self.delete(context, obj)
 
     async def migrate(self, context: Context, obj: JsonObject) -> Status | None:
-        """Leave the backups to the next seed, and the Secret to the end of its namespace."""
+        """Leave the backups to the next seed, and the Secret to the deletion of its namespace."""
         return None
 
     def etcd_data(self, obj: JsonObject) -> Mapping[str, str]:
-        """Return keys that the etcd's Secret has in addition to credentials and bucket."""
+        """Return additional keys for the etcd's Secret, besides credentials and bucket."""
         del obj
         return {}
 
     @abstractmethod
     async def delete_backups(self, context: Context, obj: JsonObject, entry: Entry) -> None:
-        """Delete everything below the entry's prefix, and return when it is gone."""
+        """Delete everything below the entry's prefix, and return once it is gone."""
 
 
 def _left(obj: JsonObject, grace: timedelta, now: datetime) -> timedelta:
-    """Return how much of the grace is left."""
+    """Return the rest of the grace period."""
     since = read_time(deletion_timestamp_of(obj))
     if since is None or is_truthy(annotations_of(obj).get(FORCE_DELETION)):
         return timedelta()

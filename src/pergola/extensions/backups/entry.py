@@ -1,4 +1,4 @@
-"""The name of a BackupEntry, which determines everything that belongs to it. Pure."""
+"""The name of a BackupEntry, which determines everything else about it. Pure."""
 
 from typing import Final, NamedTuple
 
@@ -10,12 +10,12 @@ _SEPARATOR: Final = "--"
 
 
 class Entry(NamedTuple):
-    """A BackupEntry, by its name `<technical id>--<uid>`.
+    """A BackupEntry, identified by its name `<technical id>--<uid>`.
 
     Attributes:
-        name: without the prefix of sources.
-        is_source: whether it has the backups in the bucket that a control plane has left, while
-            they are copied; its name begins with `source-`.
+        name: without the prefix of source entries.
+        is_source: whether it refers to backups that a control plane left in a bucket, while they
+            are copied; its name begins with `source-`.
     """
 
     name: str
@@ -29,15 +29,15 @@ class Entry(NamedTuple):
 
     @property
     def prefix(self) -> str:
-        """The prefix of all its objects in the bucket; no other entry's prefix begins like it."""
+        """The prefix of all its objects in the bucket; it is not a prefix of any other entry's."""
         return f"{self.name}/"
 
     @property
     def secret(self) -> Key:
-        """The Secret from which the etcd takes bucket and credentials."""
+        """The Secret from which the etcd reads the bucket and the credentials."""
         return Key(self.technical_id, f"{_SOURCE if self.is_source else ''}{_SECRET}")
 
 
 def entry_of(name: str) -> Entry:
-    """Return the entry that a BackupEntry of a name is."""
+    """Return the entry for the name of a BackupEntry."""
     return Entry(name.removeprefix(_SOURCE), name.startswith(_SOURCE))

@@ -1,4 +1,4 @@
-"""The Secret `etcd-backup`, from which an etcd takes the bucket and the credentials for backups."""
+"""The Secret `etcd-backup`, from which an etcd reads the bucket and the credentials for backups."""
 
 from base64 import b64encode
 from collections.abc import Collection, Mapping
@@ -41,7 +41,7 @@ async def apply_etcd_secret(
 ) -> None:
     """Create or change the Secret; write nothing if nothing differs.
 
-    Without the namespace of the etcd, or while that is deleted, there is nothing to do.
+    Do nothing if the etcd's namespace does not exist or is being deleted.
 
     Args:
         obj: the BackupEntry.
@@ -63,7 +63,7 @@ async def apply_etcd_secret(
         return
     desired = _with(live, obj, credentials, more)
     if desired != live:
-        # As a whole: keys that the credentials lost must go, too.
+        # Replace it as a whole: keys that the credentials lost must disappear as well.
         await client.update(desired)
 
 
@@ -78,20 +78,20 @@ async def delete_etcd_secret(client: Client, obj: JsonObject, entry: Entry) -> N
         return
     created_by = annotations_of(live).get(CREATED_BY, name_of(obj))
     if created_by != name_of(obj):
-        log.info("the Secret of the etcd stays", secret=str(entry.secret), created_by=created_by)
+        log.info("the Secret of the etcd is kept", secret=str(entry.secret), created_by=created_by)
         return
     try:
         await client.delete(SECRET, entry.secret, uid=uid_of(live))
-    except NotFound:  # it went in the meantime
+    except NotFound:  # it was deleted in the meantime
         return
 
 
 def _with(
     secret: JsonObject, obj: JsonObject, credentials: JsonObject, more: Mapping[str, str]
 ) -> JsonObject:
-    """Return a Secret with the desired data and marks; labels and annotations of others stay.
+    """Return a Secret with the desired data and metadata; labels and annotations of others stay.
 
-    With a workload identity only its config is copied: a controller writes the token.
+    For a workload identity, only its config is copied: a controller writes the token.
     """
     bucket = str(map_at(obj, "spec").get(BUCKET_NAME) or "")
     data = map_at(credentials, "data")
@@ -131,7 +131,8 @@ async def _credentials(client: Client, obj: JsonObject) -> JsonObject:
     found = await client.find(SECRET, key)
     if found is None:
         raise ExtensionError(
-            f"Secret {key}, which should hold the credentials of backups, does not exist; create it"
+            f"Secret {key}, which should contain the credentials of backups, does not exist; "
+            "create it"
         )
     return found
 

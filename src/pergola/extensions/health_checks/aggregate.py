@@ -1,4 +1,4 @@
-"""From the results of several checks to one condition: the table of spec 40 §2.6; pure."""
+"""Combination of several check results into one condition: the table of spec 40 §2.6; pure."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -37,7 +37,7 @@ HIBERNATED: Final = ConditionUpdate(TRUE, SUCCESSFUL, "Shoot is hibernated")
 
 
 def unable(error: Exception) -> ConditionUpdate:
-    """Return the condition for the case that no check could even start."""
+    """Return the condition for the case that no check could be started."""
     return ConditionUpdate(
         UNKNOWN, CHECK_ERROR, f"unable to execute any health check: {_text(error)}"
     )
@@ -47,7 +47,7 @@ def aggregate(results: Iterable[Result], old: JsonObject | None, now: datetime) 
     """Return the condition that summarizes its checks.
 
     Args:
-        old: the present condition; None if there is none.
+        old: the current condition; None if there is none.
     """
     results = list(results)
     if len(results) == 1 and (update := _in_own_words(results[0].outcome)):
@@ -72,14 +72,14 @@ _Found = list[tuple[str, Verdict]]
 
 
 def _in_own_words(outcome: Verdict | Exception) -> ConditionUpdate | None:
-    """Return the condition in a check's own words; None if it uses the common ones."""
+    """Return the condition in a check's own words, or None if it uses the common ones."""
     if not isinstance(outcome, Verdict) or not outcome.reason:
         return None
     return ConditionUpdate(outcome.status, outcome.reason, outcome.detail, outcome.codes)
 
 
 def _sorted(results: Iterable[Result]) -> tuple[list[tuple[str, Exception]], _Found, _Found]:
-    """Return the checks that raised or have no result, that are unhealthy, and that progress."""
+    """Return the checks without a result, the unhealthy ones, and the progressing ones."""
     raised: list[tuple[str, Exception]] = []
     found: dict[str, _Found] = {TRUE: [], FALSE: [], PROGRESSING: []}
     for name, outcome in results:
@@ -95,7 +95,7 @@ def _sorted(results: Iterable[Result]) -> tuple[list[tuple[str, Exception]], _Fo
 def _may_go_on(rolling: _Found, old: JsonObject | None, now: datetime) -> bool:
     """Return whether the progressing checks still have time.
 
-    The condition records since when it is not True.
+    The condition records since when it has not been True.
     """
     thresholds = [v.threshold for _, v in rolling if v.threshold is not None]
     if old is None or old.get("status") == TRUE or not thresholds:

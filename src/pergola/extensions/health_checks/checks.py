@@ -27,7 +27,7 @@ SHOOT_CONDITIONS: Final = frozenset(
         OBSERVABILITY_COMPONENTS_HEALTHY,
     }
 )
-"""The condition types that count for the Shoot; others are allowed and ignored."""
+"""The condition types that count for the Shoot; others are allowed but ignored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +35,13 @@ class Verdict:
     """The result of a check.
 
     Attributes:
-        status: `Progressing` for what may become healthy by itself; `Unknown` only with a reason.
+        status: `Progressing` for problems that may resolve themselves; `Unknown` only with a
+            reason.
         detail: a sentence for the user: the problem and its place.
         codes: the classes of the error.
-        threshold: seconds for which progressing is acceptable; None for any time.
-        reason: the check's own word, for a condition of this check alone; the condition then
-            repeats the check. Empty for the common words.
+        threshold: how many seconds progressing is acceptable; None for any time.
+        reason: the check's own reason, for a condition with this check alone; the condition then
+            repeats the check. Empty for the common reasons.
     """
 
     status: Literal["True", "False", "Progressing", "Unknown"]
@@ -51,7 +52,7 @@ class Verdict:
 
     def __post_init__(self) -> None:
         if self.status == UNKNOWN and not self.reason:
-            raise ValueError("a check with status Unknown needs a reason of its own")
+            raise ValueError("a check with status Unknown needs its own reason")
 
 
 HEALTHY: Final = Verdict("True")
@@ -65,7 +66,7 @@ class CheckContext:
         read: returns an object of the seed, or None if it does not exist.
         cluster: returns the Cluster of the extension resource; None for other classes.
         namespace: of the extension resource.
-        now: the time at which the checks began.
+        now: the time when the checks began.
     """
 
     read: Callable[[GroupVersionKind, Key], Awaitable[JsonObject | None]]
@@ -79,12 +80,12 @@ class HealthCheck:
     """A check that counts for a condition.
 
     Attributes:
-        name: differs between the checks of a condition; for messages of checks that failed.
-        condition: its type.
-        run: looks; what it raises counts as 'could not be executed'.
-        applies: whether there is anything to check; otherwise the result is healthy.
-        managed_resource: the one it reads in the namespace, if it does: its changes run the
-            check at once.
+        name: unique among the checks of a condition; for messages about failed checks.
+        condition: the type of the condition.
+        run: performs the check; an exception counts as 'could not be executed'.
+        applies: whether there is anything to check; if not, the result is healthy.
+        managed_resource: the ManagedResource that it reads in the namespace, if any: its changes
+            trigger the check at once.
     """
 
     name: str
@@ -105,14 +106,14 @@ def managed_resource(
 
     Args:
         name: the name of the ManagedResource, in the namespace of the extension resource.
-        threshold: seconds that a rollout may take.
+        threshold: how many seconds a rollout may take.
     """
 
     async def run(context: CheckContext, _: JsonObject) -> Verdict:
         key = Key(context.namespace, name)
         resource = await context.read(MANAGED_RESOURCE, key)
         if resource is None:
-            return Verdict(FALSE, f"ManagedResource {key} is not there")
+            return Verdict(FALSE, f"ManagedResource {key} does not exist")
         if problem := check_ready(resource):
             return Verdict(FALSE, f"ManagedResource {key} is unhealthy: {problem}")
         if problem := progressing_problem(resource):
@@ -176,7 +177,7 @@ def _workload(
         key = Key(context.namespace, name)
         live = await context.read(gvk, key)
         if live is None:
-            return Verdict(FALSE, f"{kind} {key} is not there")
+            return Verdict(FALSE, f"{kind} {key} does not exist")
         if problem := health_of(live):
             return Verdict(FALSE, f"{kind} {key} is unhealthy: {problem}")
         if problem := rollout_of(live):

@@ -1,4 +1,4 @@
-"""Writes the conditions of extension resources: one patch, and only if something differs."""
+"""Writing the conditions of extension resources: one patch, only if something differs."""
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
@@ -20,14 +20,14 @@ async def patch_conditions(
     remove: Collection[str],
     now: datetime,
 ) -> JsonObject | None:
-    """Write conditions to the resource as it was checked.
+    """Write conditions to the resource that was checked.
 
     Args:
         updates: by condition type.
         remove: condition types to remove.
 
     Returns:
-        The resource as written; None if nothing was to be written, or it is gone.
+        The resource as written; None if there was nothing to write, or if it was deleted.
 
     Raises:
         Conflict: the resource has changed since it was checked.

@@ -1,7 +1,7 @@
 """The health checks of one kind and type of extension resources (spec 40 §2.6).
 
-Changes of the resource, of its Cluster and of the ManagedResources that are checked trigger the
-checks at once; the sync period finds everything else.
+Changes of the resource, its Cluster and the checked ManagedResources trigger the checks at once;
+the sync period catches everything else.
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,10 +45,10 @@ class Settings:
     """Settings of health checks.
 
     Attributes:
-        sync_period: seconds between two runs for a resource, and the time limit of a check.
-        max_concurrent: how many resources are checked at the same time.
+        sync_period: the seconds between two runs for a resource, and the time limit of a check.
+        max_concurrent: the number of resources to check at once.
         classes: of the extension resources.
-        conditions_to_remove: condition types of an earlier version.
+        conditions_to_remove: obsolete condition types of an earlier version.
     """
 
     sync_period: float = 30.0
@@ -58,7 +58,7 @@ class Settings:
 
 
 class _ClusterState(NamedTuple):
-    """The cached part of a Cluster: whether its Shoot is hibernated, or why that is unknown."""
+    """The cached facts about a Cluster: whether its Shoot is hibernated, or why that is unknown."""
 
     hibernated: bool
     problem: str = ""
@@ -85,7 +85,7 @@ def health_controller(
 
 
 class _Health:
-    """Watches resources and what their checks depend on, and runs the checks."""
+    """Watches resources and the inputs of their checks, and runs the checks."""
 
     def __init__(
         self,
@@ -149,7 +149,7 @@ class _Health:
         cluster = self._clusters.get(Key("", namespace))
         if cluster is None:
             raise ReconcileError(
-                f"there is no Cluster {namespace}: the caller of the extension writes it"
+                f"Cluster {namespace} does not exist: the caller of the extension creates it"
             )
         return ExtensionError(cluster.problem) if cluster.problem else cluster.hibernated
 
@@ -213,7 +213,7 @@ class _Health:
     # Keeping
 
     def _keep(self, obj: JsonObject) -> JsonObject | None:
-        """Keep what checks may read; return None if another controller owns the resource."""
+        """Keep what checks may read, or None if another controller owns the resource."""
         is_mine = map_at(obj, "spec").get("type") == self._type
         if not is_mine or _class_of(obj) not in self._settings.classes:
             return None
@@ -222,7 +222,7 @@ class _Health:
         return {**obj, "metadata": metadata, "status": status}
 
     def _keep_resource(self, obj: JsonObject) -> JsonObject | None:
-        """Keep the conditions of the ManagedResources that are checked."""
+        """Keep the conditions of the checked ManagedResources."""
         if name_of(obj) not in self._names:
             return None
         metadata = metadata_of(obj)
@@ -253,7 +253,7 @@ def _has_succeeded(old: JsonObject, new: JsonObject) -> bool:
 
 
 def _is_at_rest(obj: JsonObject) -> bool:
-    """Return whether the resource is deleting, migrating, or waiting for state."""
+    """Return whether the resource is being deleted, migrated, or waits for its state."""
     return (
         deletion_timestamp_of(obj) is not None
         or annotations_of(obj).get(OPERATION) in _AT_REST

@@ -1,4 +1,4 @@
-"""Runs the checks of one extension resource, all at once, each with its own time limit."""
+"""Running the checks of an extension resource, concurrently, each with its own time limit."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ ChecksByCondition: TypeAlias = Mapping[str, Sequence[HealthCheck]]
 
 
 def by_condition(checks: Sequence[HealthCheck]) -> ChecksByCondition:
-    """Return the checks by the type of the condition that they count for."""
+    """Return the checks by the type of their condition."""
     found: dict[str, list[HealthCheck]] = {}
     for check in checks:
         found.setdefault(check.condition, []).append(check)
@@ -30,7 +30,7 @@ def by_condition(checks: Sequence[HealthCheck]) -> ChecksByCondition:
 async def run_checks(
     checks: ChecksByCondition, obj: JsonObject, context: CheckContext, seconds: float
 ) -> dict[str, ConditionUpdate]:
-    """Return what each condition of a resource should say.
+    """Return the desired content of each condition of a resource.
 
     Args:
         seconds: the time limit of each check.
@@ -54,7 +54,7 @@ async def run_checks(
 async def _result(
     check: HealthCheck, context: CheckContext, obj: JsonObject, seconds: float
 ) -> Result:
-    """Return whatever a check raises as its result, so that the others go on."""
+    """Return the result of a check, including any exception, so that the others continue."""
     limit = asyncio.timeout(seconds)
     with collect_failures() as failures:
         try:

@@ -1,7 +1,7 @@
 """The lifecycle of extension resources: from an annotation to an outcome (spec 40 §2).
 
-`predicates` (triggers) → `reconcile` (the numbered steps) → `operation` (what to do next) →
-`report` (progress and outcome of the actuator) with `status` (the patches).
+`predicates` (triggers) → `reconcile` (the numbered steps) → `operation` (the next operation) →
+`report` (the actuator's progress and outcome) with `status` (the patches).
 """
 
 from pergola.extensions.lifecycle.controller import extension_controller

@@ -26,7 +26,7 @@ from pergola.runtime.metrics import Metrics
 from pergola.runtime.sharding.scope import EVERYTHING, Scope
 
 _SPARE_SECONDS: Final = 60.0
-"""The time of a run in addition to its actuator's, for reading and for writing the outcome."""
+"""The time of a run in addition to its actuator's, for reading and writing."""
 
 
 def extension_controller(
@@ -71,7 +71,7 @@ def extension_controller(
 
 
 class _Secret(NamedTuple):
-    """The part of a Secret by which a change of its content is noticed, without reading it."""
+    """The facts about a Secret that reveal a change of its content, without reading it."""
 
     version: str
     finalizers: tuple[str, ...]
@@ -84,9 +84,9 @@ def _watch_secrets(
     objects: Cache[Snapshot],
     random_source: random.Random | None,
 ) -> Cache[_Secret]:
-    """Trigger the resources whose Secret changes, where no caller requests that.
+    """Trigger the resources whose Secret changes, if no caller requests that.
 
-    Changed finalizers do not count: the controller writes them itself.
+    Changes of finalizers do not count: the controller writes them itself.
     """
 
     def in_use(_: Key, seen: Snapshot) -> list[Key]:
@@ -145,7 +145,7 @@ class _Wakes:
             self._queue.add(key)
 
     def _on_cluster(self, change: Change[bool]) -> None:
-        """Trigger the resources that waited for the Cluster, or for a failed Shoot."""
+        """Trigger the resources that wait for the Cluster, or for a failed Shoot."""
         if change.new is None or change.new:
             return
         recovered = change.old is not False

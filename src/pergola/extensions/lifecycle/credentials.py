@@ -1,4 +1,4 @@
-"""Finalizers on the Secrets with the credentials of resources, which a deletion still needs."""
+"""Finalizers on the credentials Secrets of resources, which a deletion still needs."""
 
 from pergola.api.kinds import SECRET
 from pergola.api.objects import (
@@ -17,7 +17,7 @@ from pergola.kube.errors import NotFound
 
 
 async def protect_secret(client: Client, obj: JsonObject) -> None:
-    """Put the finalizer of a kind on the Secret of a resource; a missing Secret is not an error.
+    """Add the finalizer of a kind to the Secret of a resource; a missing Secret is not an error.
 
     Raises:
         KubeError: the API server refused.
@@ -30,7 +30,7 @@ async def protect_secret(client: Client, obj: JsonObject) -> None:
 
 
 async def release_secret(client: Client, obj: JsonObject) -> None:
-    """Remove the finalizer from the Secret of a resource, unless another one still needs it.
+    """Remove the finalizer from the Secret of a resource, unless another resource still needs it.
 
     Raises:
         KubeError: the API server refused.

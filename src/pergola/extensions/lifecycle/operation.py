@@ -1,4 +1,4 @@
-"""The next operation of an extension resource, decided by its state alone (spec 40 §2.3)."""
+"""The next operation of an extension resource, determined by its state alone (spec 40 §2.3)."""
 
 from enum import StrEnum
 from typing import Final, NamedTuple
@@ -40,7 +40,7 @@ VERBS: Final = {
 }
 
 PROTECTED: Final = (Operation.CREATE, Operation.RECONCILE, Operation.RESTORE)
-"""Those after which the extension has something to delete."""
+"""The operations after which the extension has something to delete."""
 _REPEATED: Final = (Operation.CREATE, Operation.MIGRATE, Operation.RESTORE)
 
 
@@ -55,7 +55,7 @@ def waits_for_state(obj: JsonObject) -> bool:
 
 
 def operation_of(obj: JsonObject) -> Operation:
-    """Return the type of the operation; one that never succeeded keeps its type."""
+    """Return the type of the operation; one that has never succeeded keeps its type."""
     requested = annotations_of(obj).get(marks.OPERATION)
     last = map_at(obj, "status", "lastOperation")
     if requested == marks.OPERATION_MIGRATE:
@@ -74,8 +74,8 @@ def operation_of(obj: JsonObject) -> Operation:
 def next_operation(obj: JsonObject, finalizer: str) -> Operation | None:
     """Return the next operation; None if there is nothing to do.
 
-    Nothing is done for a resource that has moved to another seed, not even to delete it, nor for
-    one that goes and that the extension never touched.
+    Nothing is done for a resource that was migrated to another seed, not even deleting it, nor for
+    a resource under deletion that the extension never touched.
     """
     operation = operation_of(obj)
     if is_migrated(obj) and operation not in (Operation.MIGRATE, Operation.RESTORE):
@@ -94,8 +94,8 @@ def is_migrated(obj: JsonObject) -> bool:
 def acceptance(obj: JsonObject, operation: Operation | None, finalizer: str) -> JsonObject:
     """Return the patch of `metadata` before the work begins; empty if nothing changes.
 
-    A request to reconcile is taken off, and the finalizer put on, in one write. Requests to
-    migrate and to restore stay until that is done, so that it is resumed after a crash.
+    One write removes a request to reconcile and adds the finalizer. Requests to migrate and to
+    restore remain until the operation is done, so that it is resumed after a crash.
     """
     metadata: JsonObject = {}
     if annotations_of(obj).get(marks.OPERATION) == marks.OPERATION_RECONCILE:
@@ -112,8 +112,8 @@ def completion(
     """Return the patch of `metadata` after an operation succeeded; empty if nothing changes.
 
     Args:
-        obj: as it is now.
-        request: the one that was worked on; a newer one stays.
+        obj: in its current state.
+        request: the request that was processed; a newer one remains.
     """
     metadata: JsonObject = {}
     finalizers = finalizers_of(obj)

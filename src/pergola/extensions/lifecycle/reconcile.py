@@ -1,7 +1,7 @@
 """The numbered steps of spec 40 §2.3, from an object to an outcome.
 
-The steps differ from the spec's in one point without loss for callers: the Cluster is read
-before a request to reconcile is taken off, so that the request stays while nothing can be done.
+The steps differ from the spec in one point, without disadvantages for callers: the Cluster is read
+before a request to reconcile is removed, so that the request remains while nothing can be done.
 """
 
 import asyncio
@@ -51,11 +51,11 @@ class Settings:
     """The settings of the reconciliation of one kind.
 
     Attributes:
-        max_concurrent: how many at once.
-        timeout: seconds that one run of the actuator may take; 0 for three minutes.
-        ignore_operation_annotation: whether each new generation, and each event of a Cluster, is
-            worked on, instead of what callers ask for by annotation.
-        classes: the extension classes that are served; `shoot` if there are none.
+        max_concurrent: the number of resources to reconcile at once.
+        timeout: the time limit of one run of the actuator in seconds; 0 for three minutes.
+        ignore_operation_annotation: whether to process each new generation and each event of a
+            Cluster, instead of the callers' requests by annotation.
+        classes: the extension classes to serve; `shoot` if empty.
     """
 
     max_concurrent: int = 5
@@ -87,7 +87,7 @@ class Lifecycle:
         self._clock = clock
         self._gvk = actuator.gvk()
         self._finalizer = finalizer_of(actuator.kind)
-        self._begun: set[Key] = set()  # requests that were taken off, and have no outcome yet
+        self._begun: set[Key] = set()  # requests that were removed but have no outcome yet
 
     async def reconcile(self, key: Key) -> Outcome:
         """Reconcile one object."""
@@ -100,7 +100,7 @@ class Lifecycle:
                 log.info("the Shoot has failed: nothing is done", object=self._title(key))
                 return DONE
             return await self._work(obj, cluster)
-        except NotFound:  # it is gone, or went while it was worked on
+        except NotFound:  # deleted, perhaps during the run
             self._begun.discard(key)
             return DONE
 
@@ -112,7 +112,7 @@ class Lifecycle:
         )
 
     async def _cluster(self, obj: JsonObject) -> Cluster | None:
-        """Return the Cluster that the object belongs to; None if it belongs to none."""
+        """Return the Cluster of the object; None if it has none."""
         key = Key.of(obj)
         name = self._actuator.cluster_name(key)
         if snapshot(obj).extension_class != SHOOT_CLASS or not name:
@@ -140,7 +140,7 @@ class Lifecycle:
             await report.succeed(fields)
         except Exception as error:
             if report.is_over and isinstance(error, KubeError) and not isinstance(error, Invalid):
-                raise  # the outcome could not be written: the run is repeated
+                raise  # the outcome could not be written: repeat the run
             return await self._failed(report, error)
         if self._actuator.protects_secret and operation not in PROTECTED:
             await release_secret(self._client, obj)
@@ -180,7 +180,7 @@ class Lifecycle:
             progress=report.progress,
             save=report.save,
         )
-        own: JsonObject = orjson.loads(orjson.dumps(obj))  # an actuator may write into it
+        own: JsonObject = orjson.loads(orjson.dumps(obj))  # an actuator may modify it
         try:
             with collect_failures() as failures:
                 async with asyncio.timeout(self._settings.deadline) as limit:
@@ -252,7 +252,7 @@ class Lifecycle:
 
 
 def _interrupted(seconds: float, cause: Exception | None) -> ExtensionError:
-    """Return the error of a run that reached its deadline, with what it was retrying."""
+    """Return the error of a run that reached its deadline, with the failure it was retrying."""
     text = f"it did not end within {seconds:g} s and was interrupted"
     if cause is None:
         return ExtensionError(text)

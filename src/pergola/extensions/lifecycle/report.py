@@ -1,4 +1,4 @@
-"""The status writes of one run of an actuator, in order, one at a time."""
+"""Writes to the status during one run of an actuator, in order, one at a time."""
 
 import asyncio
 from typing import Final
@@ -29,10 +29,10 @@ class Report:
     """The status of one object during one run.
 
     Args:
-        obj: as it is worked on: its generation and its request are those that are reported.
+        obj: the object being processed: its generation and its request are reported.
 
     Attributes:
-        is_over: whether the outcome is decided, and at most still has to be written.
+        is_over: whether the outcome is decided, and at most remains to be written.
     """
 
     def __init__(self, client: Client, obj: JsonObject, operation: Operation, clock: Clock) -> None:
@@ -55,14 +55,14 @@ class Report:
         return self._written
 
     async def begin(self) -> None:
-        """Write that the work begins."""
+        """Record that the work begins."""
         now = self._clock.now()
         await self._write(processing(self._worked_on, self._operation, self._gvk.kind, now))
 
     async def progress(self, percent: int, description: str) -> None:
-        """Write the progress: never backwards, at most once a second, never after the end.
+        """Record progress: never backwards, at most once a second, never after the end.
 
-        What is skipped or refused is not made up for.
+        Skipped or refused writes are not repeated.
         """
         if self.is_over or monotonic() - self._told_at < PROGRESS_SECONDS:
             return
@@ -79,10 +79,10 @@ class Report:
             log.debug("progress not written", object=str(self._key), error=str(error))
 
     async def save(self, fields: Status) -> None:
-        """Write fields of the status at once, if they change.
+        """Write fields of the status at once, if they changed.
 
         Raises:
-            ExtensionError: a field is not the actuator's to set.
+            ExtensionError: a field does not belong to the actuator.
             KubeError: nothing was saved.
         """
         async with self._writing:
@@ -91,7 +91,7 @@ class Report:
                 await self._write(patch)
 
     async def fail(self, text: str, codes: tuple[Code, ...]) -> None:
-        """Write that the work failed; ignore a failure of this write."""
+        """Record that the work failed; ignore a failure of this write."""
         now, kind = self._clock.now(), self._gvk.kind
         patch = failed(self._worked_on, self._operation, kind, text, codes, now)
         self.is_over = True
@@ -102,20 +102,20 @@ class Report:
             log.error("error not written to the status", object=str(self._key), error=str(error))
 
     async def succeed(self, fields: Status | None) -> None:
-        """Write that the work is done, with the fields of the actuator, in one patch.
+        """Record that the work is done, with the actuator's fields, in one patch.
 
         Raises:
-            ExtensionError: a field is not the actuator's to set.
+            ExtensionError: a field does not belong to the actuator.
             KubeError: the status cannot be written.
         """
         self.is_over = True
         async with self._writing:
-            # The present status, and everything else as it was reconciled.
+            # The current status, and everything else as it was reconciled.
             known = {**self._worked_on, "status": map_at(self._written, "status")}
             now, kind = self._clock.now(), self._gvk.kind
             await self._write(succeeded(known, self._operation, kind, fields, now))
 
     async def _write(self, status: JsonObject) -> None:
-        # With the uid, so that another object of the same name is not written.
+        # Include the uid, so that another object with the same name is not written.
         body = {"metadata": {"uid": uid_of(self._worked_on)}, "status": status}
         self._written = await self._client.patch(self._gvk, self._key, body, subresource="status")

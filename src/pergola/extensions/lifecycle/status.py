@@ -1,7 +1,8 @@
 """The merge patches of the status of an extension resource; pure (spec 40 §2.4).
 
-Only these write `lastOperation`, `lastError`, `observedGeneration` and `observedTimestamp`; what an
-actuator returns is merged into the patch of the outcome, so that both appear together.
+Only these functions write `lastOperation`, `lastError`, `observedGeneration` and
+`observedTimestamp`; the fields returned by an actuator are merged into the patch with the outcome,
+so that both appear together.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,13 +25,13 @@ LONGEST: Final = 10_000
 
 
 def processing(obj: JsonObject, operation: Operation, kind: str, now: datetime) -> JsonObject:
-    """Return the patch for the begin of the work."""
+    """Return the patch for the start of the work."""
     description = f"{VERBS[operation].doing.capitalize()} the {kind}"
     return _operation(operation, "Processing", 1, description, now) | _echo(obj)
 
 
 def progressing(percent: int, description: str, now: datetime) -> JsonObject:
-    """Return the patch for progress; the type and state of the operation stay."""
+    """Return the patch for progress; the type and state of the operation are unchanged."""
     fields = {
         "progress": percent,
         "description": _cut(description),
@@ -50,7 +51,7 @@ def failed(
     """Return the patch for a failure.
 
     Args:
-        text: what the error says.
+        text: the error message.
     """
     description = _cut(upper_first(f"Error {VERBS[operation].doing} {kind}: {text}"))
     error: JsonObject = {
@@ -72,11 +73,11 @@ def succeeded(
     """Return the patch for a success.
 
     Args:
-        obj: as it was worked on, with the status as it is now.
+        obj: the processed object, with its current status.
         fields: the status fields that the actuator returned.
 
     Raises:
-        ExtensionError: a field is not the actuator's to set.
+        ExtensionError: a field does not belong to the actuator.
     """
     description = f"Successfully {VERBS[operation].done} {kind}"
     return {
@@ -91,7 +92,7 @@ def changes(obj: JsonObject, fields: Status) -> JsonObject:
     """Return the patch that sets the fields of `fields` in the status; None removes a field.
 
     Raises:
-        ExtensionError: a field is not the actuator's to set.
+        ExtensionError: a field does not belong to the actuator.
     """
     _check_fields(fields)
     status = map_at(obj, "status")
@@ -113,7 +114,7 @@ def upper_first(text: str) -> str:
 
 
 def describe(error: BaseException) -> str:
-    """Return the text of an error; prefix unexpected exceptions with their type."""
+    """Return the text of an error, prefixed with the type if it is unexpected."""
     if isinstance(error, BaseExceptionGroup):
         return "; ".join(map(describe, error.exceptions))
     text = str(error)
@@ -123,7 +124,7 @@ def describe(error: BaseException) -> str:
 
 
 def _is_sentence(error: BaseException) -> bool:
-    """Return whether the text is for people, as that of our errors and of the system's is."""
+    """Return whether the text is meant for people, as in our errors and those of the system."""
     return isinstance(error, OSError) or any(
         kind.__module__.startswith("pergola.") for kind in type(error).__mro__
     )

@@ -1,4 +1,4 @@
-"""The admission component of an extension, which runs at the garden (spec 40 §7.3)."""
+"""The admission component of an extension, which runs in the garden (spec 40 §7.3)."""
 
 from pergola.extensions.actuator import Actuator
 

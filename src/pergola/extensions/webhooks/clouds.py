@@ -31,7 +31,7 @@ AZURE_CALICO: Final = (
         when=_wants_overlay,
     ),
 )
-"""Azure drops IP-in-IP. A config without a backend means bird, and changes too."""
+"""Azure drops IP-in-IP. A config without a backend means bird, and is changed as well."""
 
 AZURE: Final[Mapping[str, Mutate]] = {"calico": config_mutator(CALICO, AZURE_CALICO)}
-"""Azure's changes by the type of the Network, for `network_mutator`."""
+"""Azure's changes by type of the Network, for `network_mutator`."""

@@ -1,4 +1,4 @@
-"""The webhooks of extensions: their names, which are enabled, and several owners in one server."""
+"""The webhooks of extensions: names, enabling, and several owners sharing one server."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -53,7 +53,7 @@ def enabled(webhooks: Iterable[Webhook], disabled: Collection[str]) -> list[Webh
 def side_by_side(owned: Iterable[tuple[str, Sequence[Webhook]]]) -> list[list[Webhook]]:
     """Return the webhooks of several owners with unique paths, so that one server serves them all.
 
-    A path that several owners use ends in the owner, as in `/webhooks/validate/calico`.
+    A path used by several owners ends with the owner, as in `/webhooks/validate/calico`.
     """
     groups = list(owned)
     owners = Counter(
@@ -69,7 +69,7 @@ def side_by_side(owned: Iterable[tuple[str, Sequence[Webhook]]]) -> list[list[We
 
 
 def selects(label: str, values: Iterable[str]) -> JsonObject:
-    """Return a LabelSelector's requirement: the label has one of the values."""
+    """Return a LabelSelector requirement: the label has one of the values."""
     return {"key": label, "operator": "In", "values": sorted(values)}
 
 

@@ -1,4 +1,4 @@
-"""The reads of webhooks at the garden, from caches.
+"""The reads of webhooks in the garden, from caches.
 
 A webhook answers at once: everything it reads is watched from the start.
 """
@@ -24,11 +24,11 @@ CLOUD_PROFILE: Final = GroupVersionKind(CORE, CORE_VERSION, "CloudProfile")
 NAMESPACED_CLOUD_PROFILE: Final = GroupVersionKind(CORE, CORE_VERSION, "NamespacedCloudProfile")
 
 CloudProfiles = Callable[[JsonObject], JsonObject | None]
-"""Return the CloudProfile or NamespacedCloudProfile of a Shoot, or None."""
+"""Returns the CloudProfile or NamespacedCloudProfile of a Shoot, or None."""
 
 
 class Garden:
-    """The garden's cluster, for declaring webhooks.
+    """The garden cluster, for declaring webhooks.
 
     Attributes:
         client: for reads that are not cached.
@@ -47,7 +47,7 @@ class Garden:
         return self._watched(gvk)
 
     def cloud_profiles(self) -> CloudProfiles:
-        """Watch cloud profiles, and return the function that finds a Shoot's."""
+        """Watch cloud profiles, and return the function that finds the profile of a Shoot."""
         everywhere, of_projects = self.watch(CLOUD_PROFILE), self.watch(NAMESPACED_CLOUD_PROFILE)
 
         def find(shoot: JsonObject) -> JsonObject | None:

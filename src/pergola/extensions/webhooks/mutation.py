@@ -17,10 +17,10 @@ from pergola.runtime.logging import get_logger
 log = get_logger("extension-webhooks")
 
 Mutate = Callable[[Draft, JsonObject | None], None]
-"""Edit the object to be stored; the second argument is the stored one, None for a creation.
+"""Edits the object to be stored; the second argument is the stored one, None on creation.
 
 It must not change its own output, and must keep user settings unless they cannot work. An error
-refuses the request; raise `ExtensionError` to refuse one on purpose.
+refuses the request; raise `ExtensionError` to refuse one intentionally.
 """
 
 
@@ -45,10 +45,10 @@ def mutating(choose: Callable[[Request, JsonObject], Iterable[Mutate]]) -> Handl
 
 
 def from_objects(change: Callable[[JsonObject], JsonObject], because: str) -> Mutate:
-    """Return the mutator of a function from an object to the desired one.
+    """Return the mutator for a function that maps an object to the desired one.
 
     Args:
-        change: does not modify its argument.
+        change: must not modify its argument.
         because: the rule, for `explain`.
     """
 

@@ -1,6 +1,6 @@
 """Webhooks that change objects of control planes, or inside of Shoots (spec 40 §6.5, §7).
 
-What is changed is given as data: kinds, names, and a function for each.
+The changes are given as data: kinds, names, and a function for each.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ from pergola.extensions.webhooks.mutation import Mutate, mutating
 from pergola.extensions.webhooks.network_mutator import CLOUD_LABEL, NETWORK_LABEL
 
 KUBE_SYSTEM: Final[JsonObject] = {"matchLabels": {"gardener.cloud/purpose": "kube-system"}}
-"""A selector of the namespace `kube-system` of Shoots."""
+"""A selector for the namespace `kube-system` of Shoots."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,8 +51,8 @@ def control_plane_mutator(
 
     Args:
         component: such as `provider-azure`.
-        cloud: only of Shoots on this infrastructure.
-        network: only of Shoots with this network plugin.
+        cloud: only Shoots on this infrastructure.
+        network: only Shoots with this network plugin.
     """
     labels = ((CLOUD_LABEL, cloud), (NETWORK_LABEL, network))
     expressions = [selects(label, [value]) for label, value in labels if value]
@@ -79,8 +79,8 @@ def shoot_objects_mutator(
 
     Args:
         purpose: such as `node-local-dns`: the first part of its name, and its default path.
-        failure_policy: `Fail` only for what must not exist unchanged, since a seed that is down
-            then keeps it from being created.
+        failure_policy: `Fail` only for objects that must not exist unchanged, since while the seed
+            is down they cannot be created.
     """
     registration = _registration(
         webhook_name(purpose, component),

@@ -18,7 +18,7 @@ def cluster_rules(component: str, owner_namespace: str = "") -> list[JsonObject]
     """
     own = [configuration_name(component)]
     rules = [
-        rule(_GROUP, _CONFIGURATIONS, ["create"]),  # a name cannot limit it
+        rule(_GROUP, _CONFIGURATIONS, ["create"]),  # resourceNames cannot restrict it
         rule(_GROUP, _CONFIGURATIONS, [*READ, "patch", "delete"], own),
     ]
     if owner_namespace:

@@ -17,12 +17,12 @@ class ConfigRule:
     """Values that a field must not have.
 
     Attributes:
-        path: of the field, inside of the config.
+        path: the path of the field in the config.
         unfit: the values that cannot work; None represents an absent field.
         instead: the value that replaces them.
-        because: why, for people who wonder at the change.
-        when: whether the rule counts for a config.
-        spares_existing: whether an object that has the value already keeps it.
+        because: the reason, for people who wonder about the change.
+        when: whether the rule applies to a config.
+        spares_existing: whether an object that already has the value keeps it.
 
     Raises:
         WebhookError: the replacement is itself unfit, which would cause a loop.
@@ -45,9 +45,9 @@ def config_mutator(
 ) -> Mutate:
     """Return a mutator that applies rules, in order, to configs of one group.
 
-    Configs of other groups stay untouched. One that does not say what it is, or that is not there,
-    counts as one of this group, as the provider reads it like that (spec 40 §10). Fields that no
-    rule names are kept, also unknown ones.
+    Configs of other groups are not changed. A missing config, or one without a type, counts as one
+    of this group, because the provider interprets it that way (spec 40 §10). Fields without a rule
+    are kept, including unknown ones.
     """
 
     def mutate(draft: Draft, old: JsonObject | None) -> None:
@@ -90,5 +90,5 @@ def _had(rule: ConfigRule, before: JsonValue) -> bool:
 
 
 def _is_among(value: JsonValue, values: Sequence[JsonValue]) -> bool:
-    """Return whether a value is among others, as in JSON: `false` is not `0`."""
+    """Return whether a value is among others by JSON equality: `false` is not `0`."""
     return any(type(value) is type(other) and value == other for other in values)

@@ -1,4 +1,4 @@
-"""The webhooks of one extension process: served, registered, and with certificates (spec 40 §7.1).
+"""The webhooks of one extension process: serving, registration and certificates (spec 40 §7.1).
 
 The process issues its own authority, renewed before its 30 days are over; an old one stays trusted
 until it expires. Every replica serves; the leader renews and registers.
@@ -36,7 +36,7 @@ _LONGEST_COMMON_NAME: Final = 60
 _SOON: Final = 5.0
 
 ShootWebhooks = Callable[[], Awaitable[Sequence[JsonObject]]]
-"""Return the webhook configurations for a Shoot, with the currently trusted authorities."""
+"""Returns the webhook configurations for a Shoot, with the currently trusted authorities."""
 
 
 class _InShoots(NamedTuple):
@@ -53,7 +53,7 @@ class ExtensionWebhooks(WebhookServer):
     Args:
         client: for the cluster whose API server calls them: the seed, or the garden.
         component: such as `networking-cilium` or `admission-calico`.
-        webhooks: all that the component has.
+        webhooks: all webhooks of the component.
 
     Raises:
         WebhookError: The declarations contradict each other or the settings.
@@ -84,7 +84,7 @@ class ExtensionWebhooks(WebhookServer):
             metrics,
             self._own_identity(),
         )
-        # Without any enabled webhook the server still removes what was registered before.
+        # Without any enabled webhook, the server still removes earlier registrations.
         self.is_needed = bool(declared)
 
     @property
@@ -109,12 +109,13 @@ class ExtensionWebhooks(WebhookServer):
     def in_shoots(
         self, component: str, managed_resource: str, webhooks: Iterable[Webhook]
     ) -> ShootWebhooks:
-        """Register webhooks in Shoots, by a ManagedResource that an actuator writes.
+        """Register webhooks in Shoots, through a ManagedResource that an actuator writes.
 
         Args:
             component: names the webhook configurations in the Shoots.
-            managed_resource: its name; it is kept up to date as authorities change.
-            webhooks: the ones that are not for Shoots are ignored.
+            managed_resource: the name of the ManagedResource, which is kept up to date as
+                authorities change.
+            webhooks: webhooks that are not for Shoots are ignored.
 
         Returns:
             A function that returns the current webhook configurations. It raises RequeueAfter while
@@ -132,7 +133,7 @@ class ExtensionWebhooks(WebhookServer):
         return configurations_now
 
     def leading(self) -> list[Unit]:
-        """Return what the leader runs: renewal and registration, here and in Shoots."""
+        """Return the units that the leader runs: renewal and registration, here and in Shoots."""
         shoots = [self._shoot_registration(group) for group in self._in_shoots]
         return [*super().leading(), *shoots]
 

@@ -18,15 +18,16 @@ class WebhookSettings:
     """The address of the webhook server.
 
     Attributes:
-        mode: a Service of the calling cluster; a `url`; or the Service's name as a URL, for callers
-            outside of the cluster that resolve its names.
+        mode: a Service of the calling cluster, a `url`, or the Service's name as a URL, for callers
+            outside the cluster that can resolve it.
         url: host and port of the server, such as `webhooks.example.org:443`.
         namespace: of the Service, and of the Secret with the certificates.
-        owner_namespace: its deletion deletes the webhook configurations; empty for none.
+        owner_namespace: the namespace whose deletion deletes the webhook configurations; empty for
+            none.
         host: the address to listen on; empty for all.
         port: the port to listen on.
         cert_dir: receives the certificate; a temporary directory if empty.
-        disabled: webhooks by the first parts of their names, such as `network`.
+        disabled: webhooks to disable, by the first parts of their names, such as `network`.
 
     Raises:
         WebhookError: An option is missing or has an invalid value.
@@ -59,13 +60,13 @@ class WebhookSettings:
             )
 
     def endpoint(self, component: str) -> Endpoint:
-        """Return how the API server of the extension's own cluster reaches the webhooks."""
+        """Return the endpoint for the API server of the extension's own cluster."""
         if self.mode == "service":
             return by_service(configuration_name(component), self.namespace, self.service_port)
         return self.shoot_endpoint(component)
 
     def shoot_endpoint(self, component: str) -> Endpoint:
-        """Return how API servers of Shoots reach them: by URL, since they have no such Service."""
+        """Return the endpoint for API servers of Shoots: a URL, since they have no such Service."""
         if self.mode == "url":
             return by_url(_with_scheme(self.url))
         name = configuration_name(component)

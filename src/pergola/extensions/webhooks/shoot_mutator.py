@@ -1,6 +1,6 @@
 """Defaults that extensions set in Shoots, given as data (spec 40 §6.2, §10).
 
-What a user said is kept, whatever it is; a default is for what was left open (Beyond 9).
+Users' values are always kept; a default applies only to unset fields (Beyond 9).
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,9 +33,9 @@ class ShootDefault:
 
     Attributes:
         path: of the field in the Shoot.
-        because: why, for people who wonder at the change.
-        networks: only for Shoots with these network plugins; for all if empty.
-        stays: whether a Shoot that leaves the field out later gets back what it had.
+        because: the reason, for people who wonder about the change.
+        networks: only Shoots with these network plugins; all Shoots if empty.
+        stays: whether a Shoot that later omits the field gets its previous value back.
     """
 
     path: Path
@@ -73,11 +73,11 @@ def shoot_mutator(
 ) -> Webhook:
     """Return the webhook of an admission component on Shoots of a network plugin or cloud.
 
-    Shoots without workers, being deleted, or moving to another seed are left alone.
+    Shoots without workers, under deletion, or moving to another seed are not changed.
 
     Args:
         component: such as `admission-cilium`.
-        network: the network plugin that the Shoots have; either this or `cloud`.
+        network: the network plugin of the Shoots; either this or `cloud`.
         cloud: the type of their infrastructure.
 
     Raises:

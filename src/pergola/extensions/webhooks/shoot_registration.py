@@ -1,8 +1,8 @@
 """Webhooks registered inside Shoots, by a ManagedResource for each Shoot (spec 40 §6.5).
 
 An actuator writes the ManagedResource when it reconciles. After a renewal of the authority, this
-controller updates all Shoots at once: they would not trust the new certificate until each of them
-is reconciled for another reason.
+controller updates all Shoots at once: otherwise they would not trust the new certificate until they
+are reconciled for another reason.
 """
 
 from collections.abc import Callable, Iterable
@@ -35,11 +35,11 @@ from pergola.runtime.metrics import Metrics
 CONTROLLER: Final = "shoot-webhooks"
 
 Render = Callable[[bytes], list[JsonObject]]
-"""Return the webhook configurations for a Shoot, given the trusted authorities as PEM."""
+"""Returns the webhook configurations for a Shoot, given the trusted authorities as PEM."""
 
 
 class _Kept(NamedTuple):
-    """The cached part of a ManagedResource with webhooks."""
+    """The cached facts about a ManagedResource with webhooks."""
 
     secrets: frozenset[str]
     is_deleting: bool
@@ -51,7 +51,7 @@ def shoot_configurations(
     """Return the webhook configurations for a Shoot; the same bytes for the same arguments.
 
     Args:
-        bundle: the certificates that the Shoot's API server has to trust, PEM.
+        bundle: the certificates that the Shoot's API server must trust, PEM.
     """
     entries = [webhook.registration for webhook in webhooks if webhook.of_shoots]
     name = f"{configuration_name(component)}-shoot"
@@ -70,12 +70,12 @@ def shoot_registration(
 ) -> Unit:
     """Return the controller that updates the ManagedResources of a name in all namespaces.
 
-    It updates existing ones, and never creates or deletes any.
+    It updates existing ones, but never creates or deletes any.
 
     Args:
         secret: holds the identity of the webhook server.
         managed_resource: contains the output of `render`, and nothing else.
-        name: of the controller.
+        name: the name of the controller.
     """
     found = _ShootRegistration(client, secret, managed_resource, render, name, metrics, clock)
     return Unit(caches=[found.identities, found.resources], controllers=[found.controller])
@@ -125,14 +125,14 @@ class _ShootRegistration:
         return DONE
 
     def _names_for(self, trusted: bytes) -> frozenset[str]:
-        """Return the names of the Secrets: they follow from the content in every namespace."""
+        """Return the names of the Secrets, which depend only on the content."""
         if self._wanted[0] != trusted:
             names = secret_names(self._built("default", trusted).managed_resource)
             self._wanted = (trusted, frozenset(names))
         return self._wanted[1]
 
     def _rebuilt(self, live: JsonObject, trusted: bytes) -> Bundle:
-        """Replace the Secrets, and keep how its creator manages the objects."""
+        """Replace the Secrets, keeping the other options of the ManagedResource."""
         built = self._built(Key.of(live).namespace, trusted)
         references = built.managed_resource["spec"]["secretRefs"]
         spec = {**map_at(live, "spec"), "secretRefs": references}

@@ -1,4 +1,4 @@
-"""Shared parts of webhooks on Shoots: selectors, and when defaults do not apply."""
+"""Common parts of webhooks for Shoots: selectors, and when defaults do not apply."""
 
 from typing import Final
 
@@ -40,7 +40,7 @@ def cloud_of(shoot: JsonObject) -> str:
 
 
 def is_left_alone(new: JsonObject, old: JsonObject | None) -> bool:
-    """Return whether defaults do not apply: no workers, migrating, or an unchanged spec."""
+    """Return whether to skip defaults: no workers, migrating, or an unchanged spec."""
     if Shoot(new).is_workerless or is_moving(new):
         return True
     return old is not None and (
@@ -56,6 +56,6 @@ def is_moving(shoot: JsonObject) -> bool:
 
 
 def is_rescheduled(new: JsonObject, old: JsonObject) -> bool:
-    """Return whether a Shoot with a seed gets another one."""
+    """Return whether a Shoot with a seed is assigned another one."""
     before = map_at(old, "spec").get("seedName")
     return bool(before) and before != map_at(new, "spec").get("seedName")

@@ -154,7 +154,7 @@ def test_only_a_succeeded_migrate_or_nothing_is_a_migration() -> None:
 
 def test_the_blocker_of_a_deletion_is_named() -> None:
     assert deletion(None).problem == ""
-    assert deletion(network()).problem == "its deletion was not asked for"
+    assert deletion(network()).problem == "its deletion was not requested"
     going = network()
     going["metadata"]["deletionTimestamp"] = "2026-03-01T10:00:06Z"
     assert deletion(going).problem == "it is being deleted"

@@ -69,7 +69,7 @@ def test_an_object_without_data_is_an_error_without_secrets() -> None:
     with pytest.raises(Unrestorable) as caught:
         saved(shoot_state(entry), "Network", "demo")
     assert str(caught.value) == (
-        "ShootState demo: Network demo refers to Secret keys, of which spec.resources has no data"
+        "ShootState demo: Network demo refers to Secret keys, for which spec.resources has no data"
     )
 
 

@@ -38,7 +38,7 @@ def test_one_of_several_extensions_for_a_type_is_enough() -> None:
 def test_an_extension_that_never_ran_is_missed_and_the_others_are_named() -> None:
     assert heartbeat_symptom([ALIVE, DEAD], "gardenet", "", NOW) == (
         "an extension for type gardenet has no heartbeat (seen: networking-calico, "
-        "networking-cilium): is it installed, and does it run?"
+        "networking-cilium): is it installed and running?"
     )
     assert "extension networking-x has no heartbeat (seen: none)" in heartbeat_symptom(
         [], "x", "networking-x", NOW
@@ -46,7 +46,7 @@ def test_an_extension_that_never_ran_is_missed_and_the_others_are_named() -> Non
 
 
 def test_a_missing_cluster_and_a_failed_shoot_are_reasons() -> None:
-    assert "there is no Cluster ns" in cluster_symptom(None, "ns")
+    assert "Cluster ns does not exist" in cluster_symptom(None, "ns")
     failed = Shoot({"status": {"lastOperation": {"state": "Failed"}}})
     assert "the Shoot in Cluster ns is Failed" in cluster_symptom(Cluster("ns", failed), "ns")
     assert cluster_symptom(Cluster("ns", Shoot({})), "ns") == ""

@@ -121,7 +121,7 @@ async def test_everything_else_is_tolerated_until_the_timeout() -> None:
 
 
 async def test_a_timeout_of_ones_own_counts() -> None:
-    with pytest.raises(NotReady, match="it is not there"):
+    with pytest.raises(NotReady, match="it does not exist"):
         await ready((0, None), timeout=7)
     assert monotonic() == pytest.approx(7)
 
@@ -150,7 +150,7 @@ async def test_a_success_without_an_echo_is_believed_after_a_second() -> None:
 async def test_progress_is_reported_when_it_changes() -> None:
     reported: list[Progress] = []
     await ready((0, None), (1, PROCESSING), (20, READY), report=reported.append)
-    assert reported == [Progress(0, "it is not there"), Progress(1, "Reconciling the Network")]
+    assert reported == [Progress(0, "it does not exist"), Progress(1, "Reconciling the Network")]
 
 
 async def test_a_reason_is_looked_for_at_each_look_and_ends_up_in_the_error() -> None:
@@ -159,7 +159,7 @@ async def test_a_reason_is_looked_for_at_each_look_and_ends_up_in_the_error() ->
     async def explain(state: State) -> str:
         return "extension x is not running since T"
 
-    with pytest.raises(NotReady, match=r"it is not there; extension x is not running since T$"):
+    with pytest.raises(NotReady, match=r"it does not exist; extension x is not running since T$"):
         await ready((0, None), report=reported.append, explain=explain, timeout=12)
     assert [progress.hint for progress in reported] == ["", "extension x is not running since T"]
 
@@ -169,7 +169,7 @@ async def test_a_reason_is_looked_for_at_the_end_of_a_short_wait(timeout: float)
     async def explain(state: State) -> str:
         return "extension x is not running since T"
 
-    with pytest.raises(NotReady, match=r"it is not there; extension x is not running since T$"):
+    with pytest.raises(NotReady, match=r"it does not exist; extension x is not running since T$"):
         await ready((0, None), explain=explain, timeout=timeout)
 
 
