@@ -47,7 +47,7 @@ def test_an_invalid_token_is_removed_when_it_is_needed_again() -> None:
 def test_a_valid_token_stays_while_it_is_needed(data: JsonObject) -> None:
     verdict = review(review_of(secret(data), "UPDATE"))
     assert (verdict.allowed, verdict.edits) == (True, ())
-    assert verdict.because == f"the label {CONSIDER} is not there"
+    assert verdict.because == f"the label {CONSIDER} is not set"
 
 
 @pytest.mark.parametrize("consider", [None, "true"])
