@@ -8,6 +8,7 @@ from typing import Final
 
 import pytest
 
+from pergola.api.kinds import ENVOY_FILTER
 from pergola.api.objects import GroupVersionKind, JsonObject, map_at
 from pergola.kube.client import Client
 from pergola.kube.kind_words import kind_called
@@ -19,10 +20,12 @@ from pergola.testing.crds import (
     install_extension_crds,
     install_garden_extension_crds,
     install_operator_crds,
+    serve,
 )
 from pergola.testing.documented import ROOT, blocks, commands_of, pages
 from pergola.testing.documented.kubectl import kinds, read
 from pergola.testing.documented.scripts import documents_of
+from pergola.testing.objects import definition
 
 PROVIDER: Final = ROOT / "examples" / "extensions" / "provider-aws.yaml"
 EXTENSION_FIELDS: Final = "how-to/extensions-of-a-garden.md: Values with credentials"
@@ -63,6 +66,7 @@ async def served(cluster_client: Client) -> Client:
     await install_extension_crds(cluster_client)
     await install_garden_extension_crds(cluster_client)
     await install_definitions(cluster_client, ETCD)
+    await serve(cluster_client, definition(ENVOY_FILTER))
     definitions = await cluster_api.aws_provider_crds()
     new = cluster_api.infra_cluster_crd(cluster_api.NEW)
     await cluster_api.install(cluster_client, new, *definitions)

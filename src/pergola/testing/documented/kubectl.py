@@ -11,12 +11,13 @@ _OPTIONS: Final = {
     "create": (
         *("--cert", "--key"),
         *("--clusterrole", "--serviceaccount", "--user"),
-        *("--resource", "--verb"),
+        *("--filename -f", "--from-literal", "--resource", "--verb"),
     ),
-    "delete": ("--wait",),
+    "delete": ("--dry-run", "--wait"),
+    "events": ("--for",),
     "exec": (),
     "expose": ("--port",),
-    "get": ("--output -o", "--selector -l", "--label-columns -L"),
+    "get": ("--field-selector", "--label-columns -L", "--output -o", "--selector -l"),
     "label": (),
     "patch": ("--patch -p", "--type"),
     "port-forward": (),
@@ -24,7 +25,12 @@ _OPTIONS: Final = {
     "run": ("--image",),
     "scale": ("--replicas",),
 }
-_SWITCHES: Final = {"get": ("--all-namespaces -A", "--watch -w"), "run": ("--command",)}
+_SWITCHES: Final = {
+    "annotate": ("--overwrite",),
+    "delete": ("--all",),
+    "get": ("--all-namespaces -A", "--watch -w"),
+    "run": ("--command",),
+}
 _WITHOUT_KIND: Final = frozenset({"apply", "exec", "run"})
 
 
@@ -47,7 +53,11 @@ def read(arguments: Sequence[str]) -> argparse.Namespace:
 
 def kinds(found: argparse.Namespace) -> Iterator[str]:
     """Yield the words that name kinds."""
-    if found.kubectl == "create":
+    if found.kubectl == "events":
+        yield getattr(found, "for").partition("/")[0]
+    elif found.kubectl == "create" and found.filename:
+        return
+    elif found.kubectl == "create":
         yield from (found.resource or found.words[0]).split(",")
     elif found.kubectl not in _WITHOUT_KIND:
         words = found.words[1:] if found.kubectl == "rollout" else found.words
@@ -64,6 +74,8 @@ def _shared() -> argparse.ArgumentParser:
     parser = _Parser("kubectl", allow_abbrev=False)
     parser.add_argument("--namespace", "-n", default="")
     parser.add_argument("--kubeconfig")
+    parser.add_argument("--as")
+    parser.add_argument("--as-group")
     return parser
 
 

@@ -38,9 +38,14 @@ class Block(NamedTuple):
 
 
 def pages() -> list[str]:
-    """Return all pages whose code is checked: the README and the documentation of users."""
+    """Return all pages whose code is checked: READMEs and the documentation of users."""
     found = [path.relative_to(PAGES) for path in PAGES.rglob("*.md")]
-    return ["../README.md", *sorted(str(path) for path in found if path.parts[0] != "decisions")]
+    examples = [path.relative_to(ROOT) for path in (ROOT / "examples").rglob("*.md")]
+    return [
+        "../README.md",
+        *sorted(str(path) for path in found if path.parts[0] != "decisions"),
+        *sorted(f"../{path}" for path in examples),
+    ]
 
 
 def blocks(page: str) -> Iterator[Block]:
