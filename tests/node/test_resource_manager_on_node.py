@@ -2,15 +2,17 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import Final
 
 import pytest
 
 from pergola.admission.configurations import MUTATING, configuration_keys
 from pergola.api import marks
-from pergola.api.kinds import CRD, LEASE, NAMESPACE, SECRET, SERVICE
-from pergola.api.objects import GroupVersionKind, Key, map_at, maps_at, name_of
+from pergola.api.kinds import CRD, DEPLOYMENT, LEASE, NAMESPACE, POD, SECRET, SERVICE
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, maps_at, name_of
 from pergola.kube.errors import ApiError
 from pergola.kube.kubeconfig import load
+from pergola.resource_manager.webhooks.projected_token_mount import MOUNT_PATH
 from pergola.sandbox import Sandbox
 from pergola.testing.deployed_manager import (
     MANAGER,
@@ -25,8 +27,12 @@ from pergola.testing.namespaces import create_namespace, delete_namespace
 from pergola.testing.node_connections import CONNECTED, REFUSED, connect
 from pergola.testing.objects import definition
 from pergola.testing.world import RecordingClient, World
+from pergola.why import Topic
+from pergola.why import explain as why
 
 pytestmark = pytest.mark.node
+
+WEB: Final[JsonObject] = {"apiVersion": DEPLOYMENT.api_version, "kind": DEPLOYMENT.kind}
 
 
 async def in_a_namespace(manager: Sandbox, test: str) -> AsyncIterator[World]:
@@ -65,6 +71,27 @@ async def test_pods_are_mutated_through_the_service(world: World) -> None:
     pod = await world.client.create(pod_with_account(world.namespace, "quiet"))
 
     assert mounts_token(pod)
+
+
+async def test_what_a_webhook_changed_in_a_managed_pod_is_explained_and_not_pending(
+    world: World,
+) -> None:
+    alone = pod_with_account(world.namespace, "quiet")
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": map_at(alone, "spec")}
+    spec = {"selector": {"matchLabels": {"app": "web"}}, "template": template}
+    await world.create("demo", alone, {**alone, **WEB, "spec": spec})
+    await world.healthy("demo")
+
+    (replica,) = await world.client.list(POD, world.namespace, labels="app=web")
+    found = await why(world.client, POD, Key.of(replica))
+    (change,) = (each for each in found.about(Topic.DECIDED) if "webhook" in each.subject)
+    assert (found.state, change.subject) == ("ok", "webhook projected-token-mount")
+    assert f'"mountPath":"{MOUNT_PATH}"' in change.below[0].text
+    assert f"ServiceAccount {world.namespace}/quiet" in change.below[0].because
+
+    found = await why(world.client, POD, Key.of(alone))
+    assert (found.state, found.about(Topic.WAITS)) == ("ok", ())
+    assert mounts_token(await world.client.get(POD, Key.of(alone)))
 
 
 async def test_the_deletion_of_a_protected_definition_is_denied(world: World) -> None:

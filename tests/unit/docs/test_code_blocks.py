@@ -98,7 +98,7 @@ ONLY_PARSED: Final = {
     "kubectl": "the sandbox has no kubectl; verbs, options, kinds and files are checked",
     "helm package": "archives are made by `make release`, whose tests read them",
     "helm push": "needs the registry of a user",
-    "helm uninstall": "run for the operator's chart, on a real node",
+    "helm uninstall": "run for the charts of all processes, on a real node",
     "make": "would run this test in itself, or take minutes",
     "axe": "downloads a package; CI runs it",
     "kill": "a builtin of the shell",

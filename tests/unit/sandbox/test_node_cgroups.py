@@ -19,6 +19,11 @@ def test_version_1_hierarchies_are_preferred() -> None:
     ]
 
 
+def test_a_hierarchy_that_is_mounted_twice_counts_once() -> None:
+    again = FIRST.replace("/sys/fs/cgroup", "/srv/chroot/sys/fs/cgroup")
+    assert hierarchies(FIRST + again) == hierarchies(FIRST)
+
+
 def test_version_2_is_used_if_it_is_the_only_one() -> None:
     assert hierarchies(SECOND) == [Hierarchy(Path("/sys/fs/cgroup"), "")]
 

@@ -43,9 +43,11 @@ class Hierarchy(NamedTuple):
 def hierarchies(mountinfo: str) -> list[Hierarchy]:
     """Return the hierarchies to use, from the content of `/proc/self/mountinfo`.
 
-    Return those of version 1 if any exist, because version 2 has no controllers then.
+    Return those of version 1 if any exist, because version 2 has no controllers then. One that is
+    mounted several times, such as for a chroot, counts where it was mounted first.
     """
-    first, second = [], []
+    first: dict[str, Hierarchy] = {}
+    second = []
     for line in mountinfo.splitlines():
         fields, _, rest = line.partition(" - ")
         kind, _, options = rest.split(" ", 2)
@@ -54,10 +56,11 @@ def hierarchies(mountinfo: str) -> list[Hierarchy]:
             names = [
                 o for o in options.split(",") if o not in ("rw", "ro", "xattr", "clone_children")
             ]
-            first.append(Hierarchy(mount_point, ",".join(names)))
+            found = Hierarchy(mount_point, ",".join(names))
+            first.setdefault(found.options, found)
         elif kind == "cgroup2":
             second.append(Hierarchy(mount_point, ""))
-    return first or second[:1]
+    return [*first.values()] or second[:1]
 
 
 def folders(directory: Path) -> list[str]:

@@ -1,0 +1,217 @@
+"""The charts of the other processes on a real node: Helm installs, upgrades and removes them.
+
+One test has them all, side by side: most of the time, they wait for probes.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import pytest
+
+from pergola.api.kinds import (
+    CONFIG_MAP,
+    LEASE,
+    NAMESPACE,
+    NETWORK_POLICY,
+    POD,
+    SECRET,
+    SERVICE,
+    SERVICE_ACCOUNT,
+)
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, name_of
+from pergola.kube.client import Client
+from pergola.kube.errors import ApiError
+from pergola.manifests import manifest
+from pergola.operator.extension.runtime import PRIORITY_CLASS
+from pergola.runtime.task_group import TaskGroup
+from pergola.sandbox import Sandbox
+from pergola.testing import cluster_api
+from pergola.testing.admission_site import write_pair
+from pergola.testing.charts import ALL_CHARTS, ChartCase
+from pergola.testing.crds import install_extension_crds, install_garden_extension_crds
+from pergola.testing.helm import helm, render
+from pergola.testing.namespaces import create_namespace, delete_namespace
+from pergola.testing.waiting import PATIENCE, until, until_gone
+
+pytestmark = [pytest.mark.node, pytest.mark.timeout(900)]  # Helm and the image may be built first
+
+PRIORITY: Final = "gardener-system-900"
+"""The priority of extensions, which each Seed has."""
+CERTIFICATE: Final = "pergola-dashboard-tls"
+VALUES: Final[JsonObject] = {"replicas": 1, "networkPolicy": {"enabled": True}}
+STAYS: Final = (CONFIG_MAP, LEASE, SECRET, SERVICE, SERVICE_ACCOUNT)
+"""Kinds of objects that could stay in a namespace."""
+
+
+class Case(NamedTuple):
+    """A chart.
+
+    Attributes:
+        change: Values of another configuration.
+        argument: What the process is given then.
+        lease: The Lease of the leader; empty if all replicas work.
+        left: What the process has created, which Helm does not know: the notes say so.
+    """
+
+    chart: ChartCase
+    change: JsonObject
+    argument: str
+    lease: str = ""
+    left: frozenset[tuple[str, str]] = frozenset()
+
+
+def process(chart: str, argument: str, change: JsonObject, *, lease: str = "") -> Case:
+    """Return a process that writes no more than the Lease of its leader."""
+    (found,) = (each for each in ALL_CHARTS if each.name == chart)
+    return Case(found, change, argument, lease, frozenset({("Lease", lease)} if lease else ()))
+
+
+def extension(chart: str, name: str, *secrets: str) -> Case:
+    """Return an extension: it has a heartbeat, and perhaps certificates, besides."""
+    argument = "--log-level=debug"
+    case = process(chart, argument, {"args": [argument]}, lease=f"{name}-leader-election")
+    more = {("Lease", "gardener-extension-heartbeat"), *(("Secret", each) for each in secrets)}
+    return case._replace(left=case.left | more)
+
+
+CASES: Final = (
+    process("dashboard", "--name=another", {"clusterName": "another"}),
+    process(
+        "infra-manager",
+        "--name=another",
+        {"managerName": "another"},
+        lease="pergola-infra-manager",
+    ),
+    extension("networking-calico", "networking-calico"),
+    extension(
+        "networking-cilium", "networking-cilium", "gardener-extension-networking-cilium-webhooks"
+    ),
+    extension("extension-aws", "provider-aws"),
+)
+
+
+@pytest.fixture
+async def cluster(node_client: Client) -> AsyncIterator[Client]:
+    """The node's cluster with the kinds that the processes read, and the priority of a Seed."""
+    await install_extension_crds(node_client)
+    await install_garden_extension_crds(node_client)
+    definitions = await cluster_api.aws_provider_crds()
+    await cluster_api.install(node_client, cluster_api.cluster_crd(), *definitions)
+    priority = manifest(PRIORITY_CLASS.api_version, PRIORITY_CLASS.kind, PRIORITY, value=900)
+    await node_client.create(priority)
+    yield node_client
+    await node_client.delete(PRIORITY_CLASS, Key("", PRIORITY))
+
+
+async def test_helm_installs_upgrades_and_removes_each_process(
+    cluster: Client, node_sandbox: Sandbox, tmp_path: Path
+) -> None:
+    async with TaskGroup() as group:
+        for case in CASES:
+            group.create_task(lives(cluster, node_sandbox, case, tmp_path), name=case.chart.name)
+
+
+async def lives(client: Client, sandbox: Sandbox, case: Case, folder: Path) -> None:
+    """Install a chart, change its configuration, and remove it."""
+    async with isolated(client, case.chart.name) as namespace:
+        await create_certificate(client, namespace, folder / case.chart.name)
+        release = Release(client, sandbox.kubeconfig, case, namespace)
+        before = await release.there()
+        await release.upgrade(VALUES)
+        old = await release.works()
+
+        await release.upgrade({**VALUES, **case.change})
+        await until_gone(client, POD, old)
+        new = await client.get(POD, await release.works())
+        assert case.argument in new["spec"]["containers"][0]["args"]
+
+        await release.remove()
+        assert await release.there() - before == case.left
+
+
+@asynccontextmanager
+async def isolated(client: Client, chart: str) -> AsyncGenerator[str]:
+    """Yield a namespace that admits only pods without privileges, and denies all traffic."""
+    name = await create_namespace(client, chart)
+    labels = {"pod-security.kubernetes.io/enforce": "restricted"}
+    await client.patch(NAMESPACE, Key("", name), {"metadata": {"labels": labels}})
+    spec = {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
+    await client.create(
+        manifest(
+            NETWORK_POLICY.api_version, NETWORK_POLICY.kind, "deny-all", namespace=name, spec=spec
+        )
+    )
+    yield name
+    await delete_namespace(client, name)
+
+
+async def create_certificate(client: Client, namespace: str, folder: Path) -> None:
+    """Create the Secret that an administrator gives the dashboard; the others ignore it."""
+    await asyncio.to_thread(folder.mkdir)
+    await asyncio.to_thread(write_pair, folder)
+    data = {name: (folder / name).read_text() for name in ("tls.crt", "tls.key")}
+    secret = manifest("v1", "Secret", CERTIFICATE, namespace=namespace, stringData=data)
+    await client.create(secret)
+
+
+class Release(NamedTuple):
+    """The installation of a chart in a namespace of its own."""
+
+    client: Client
+    kubeconfig: Path
+    case: Case
+    namespace: str
+
+    async def upgrade(self, values: JsonObject) -> None:
+        """Install it, or change its values, and return when its pod is ready."""
+        chart = str(self.case.chart.folder)
+        await self._helm("upgrade", "--install", "it", chart, "--timeout", "5m", values=values)
+
+    async def works(self) -> Key:
+        """Return its pod once it leads and has read all that it watches, as its roles allow."""
+        pods = await self.client.list(POD, self.namespace, metadata_only=True)
+        (pod,) = (Key.of(each) for each in pods if "deletionTimestamp" not in each["metadata"])
+        if self.case.lease:
+            lease = Key(self.namespace, self.case.lease)
+            await until(self.client, LEASE, lease, lambda obj: is_held_by(obj, pod.name))
+        path = f"/api/v1/namespaces/{self.namespace}/pods/{pod.name}"
+        async with asyncio.timeout(PATIENCE):
+            while b"controllers start" not in await self.client.get_raw(f"{path}/log"):
+                await self.client.get_raw("/version")
+            while not await self._is_ready(f"{path}:8081/proxy/readyz"):
+                await self.client.get_raw("/version")
+        assert b"orbidden" not in await self.client.get_raw(f"{path}/log")
+        return pod
+
+    async def remove(self) -> None:
+        """Uninstall it, and return when the objects of the chart are gone."""
+        await self._helm("uninstall", "it")
+        chart, namespace = self.case.chart.folder, self.namespace
+        for obj in await asyncio.to_thread(render, chart, VALUES, namespace=namespace):
+            await until_gone(self.client, GroupVersionKind.of(obj), Key.of(obj))
+
+    async def there(self) -> set[tuple[str, str]]:
+        """Return the kinds and names of what could stay in its namespace."""
+        return {
+            (gvk.kind, name_of(obj))
+            for gvk in STAYS
+            for obj in await self.client.list(gvk, self.namespace, metadata_only=True)
+        }
+
+    async def _helm(self, *arguments: str, values: JsonObject | None = None) -> None:
+        where = ("--namespace", self.namespace, "--kubeconfig", str(self.kubeconfig))
+        await asyncio.to_thread(helm, *arguments, "--wait", *where, values=values)
+
+    async def _is_ready(self, path: str) -> bool:
+        try:
+            await self.client.get_raw(path)
+        except ApiError:
+            return False
+        return True
+
+
+def is_held_by(lease: JsonObject, pod: str) -> bool:
+    return str(lease["spec"].get("holderIdentity")).startswith(f"{pod}_")
