@@ -13,6 +13,7 @@ from pergola.sandbox.components import APISERVER, CONTROLLER_MANAGER, ETCD
 from pergola.sandbox.images.catalogue import named, resolve
 from pergola.sandbox.images.installation import NAME as PERGOLA
 from pergola.sandbox.on_demand import (
+    ETCD_BACKUP_RESTORE,
     GARDENER_ADMISSION_CONTROLLER,
     GARDENER_APISERVER,
     GARDENER_CONTROLLER_MANAGER,
@@ -22,6 +23,7 @@ from pergola.sandbox.process_node.place import Place, local_port
 
 _MAIN: Final = "import sys; from pergola.cli import main; sys.exit(main())"
 _ADMISSION: Final = "pergola.sandbox.simulated.admission"
+_BACKUP_RESTORE: Final = "pergola.sandbox.simulated.backup_restore"
 _SECURE_PORT: Final = re.compile(r"--secure-port=(\d+)")
 _ETCD_SERVER: Final = re.compile(r"(?<=--etcd-servers=)https://([^:,]+):\d+")
 _ETCD_FILES: Final = ("--etcd-cafile=", "--etcd-certfile=", "--etcd-keyfile=")
@@ -98,6 +100,7 @@ def programs(binaries: Mapping[str, Path]) -> Programs:
     return {
         PERGOLA: Program((sys.executable, "-c", _MAIN), _unchanged),
         GARDENER_ADMISSION_CONTROLLER: Program((sys.executable, "-m", _ADMISSION), _unchanged),
+        ETCD_BACKUP_RESTORE: Program((sys.executable, "-m", _BACKUP_RESTORE), _at_own_address),
         **built,
     }
 
@@ -188,6 +191,11 @@ def _unchanged(args: Arguments, place: Place, shared: Surroundings) -> Arguments
     """Keep the arguments of a program that reads its addresses from a file."""
     del place, shared
     return args
+
+
+def _at_own_address(args: Arguments, place: Place, shared: Surroundings) -> Arguments:
+    del shared
+    return tuple(arg.replace(_ANYWHERE, place.address) for arg in args)
 
 
 def _unprivileged(args: Arguments) -> Arguments:

@@ -1,7 +1,7 @@
 """A stand-in for etcd-druid: it serves `Etcd` objects with real etcds, one member each.
 
 It keeps the contract that others rely on: its finalizer, the Service for clients, the claim of the
-data, the operation annotation and the status. It takes no backups.
+data, the operation annotation and the status. Nothing is backed up.
 """
 
 from contextlib import suppress
@@ -99,14 +99,15 @@ class Druid:
         await self._client.patch(ETCD, key, {"metadata": metadata})
 
     async def _report(self, key: Key, etcd: JsonObject) -> None:
-        status = _status(etcd, self._stateful_sets.get(key))
+        own = (Key.of(obj) for obj in objects(etcd) if obj["kind"] == STATEFUL_SET.kind)
+        status = _status(etcd, [self._stateful_sets.get(each) for each in own])
         if any(map_at(etcd, "status").get(name) != value for name, value in status.items()):
             await self._client.patch(ETCD, key, {"status": status}, subresource="status")
 
 
-def _status(etcd: JsonObject, stateful_set: JsonObject | None) -> JsonObject:
+def _status(etcd: JsonObject, stateful_sets: list[JsonObject | None]) -> JsonObject:
     replicas = map_at(etcd, "spec")["replicas"]
-    ready = stateful_set is not None and _is_rolled_out(stateful_set)
+    ready = all(each is not None and _is_rolled_out(each) for each in stateful_sets)
     return {
         "observedGeneration": generation_of(etcd),
         "ready": ready,
@@ -158,4 +159,6 @@ def druid_unit(client: Client, namespace: str) -> Unit:
 def _owner(change: Change[JsonObject]) -> list[Key]:
     obj = change.new or change.old or {}
     owners = maps_at(obj, "metadata", "ownerReferences")
-    return [change.key for owner in owners if owner["kind"] == ETCD.kind]
+    return [
+        Key(change.key.namespace, owner["name"]) for owner in owners if owner["kind"] == ETCD.kind
+    ]

@@ -6,20 +6,26 @@ from pergola.api.objects import JsonObject, labels_of, map_at, name_of, namespac
 from pergola.kube.quantities import parse_quantity
 from pergola.manifests import http_probe, manifest, mount, port, service, service_port
 from pergola.sandbox.images.catalogue import named
+from pergola.sandbox.simulated.etcd_backups import (
+    PORT,
+    PORT_NAME,
+    backup_stateful_set,
+    has_backups,
+)
+from pergola.sandbox.simulated.etcd_pods import TlsFiles, pod_labels
 
 CLIENT_PORT: Final = 2379
 
 _PEERS: Final = "http://localhost:2380"
 _METRICS_PORT: Final = 9095
 _DATA: Final = "/var/etcd/data"
-_TLS: Final = "/var/etcd/ssl/client"
 _STORAGE: Final = "16Gi"
 
 
-def objects(etcd: JsonObject) -> tuple[JsonObject, JsonObject]:
-    """Return the Service for clients and the StatefulSet.
+def objects(etcd: JsonObject) -> list[JsonObject]:
+    """Return the Service for clients, and the StatefulSets.
 
-    There is one member, whatever the number of replicas, and no backup.
+    There is one member, whatever the number of replicas.
     """
     owner = {
         "apiVersion": etcd["apiVersion"],
@@ -29,7 +35,9 @@ def objects(etcd: JsonObject) -> tuple[JsonObject, JsonObject]:
         "controller": True,
         "blockOwnerDeletion": True,
     }
-    made = (_service(etcd), _stateful_set(etcd))
+    made = [_service(etcd), _stateful_set(etcd)]
+    if has_backups(etcd):
+        made.append(backup_stateful_set(etcd))
     for obj in made:
         obj["metadata"]["ownerReferences"] = [owner]
     return made
@@ -39,8 +47,9 @@ def _service(etcd: JsonObject) -> JsonObject:
     return service(
         f"{name_of(etcd)}-client",
         namespace_of(etcd),
-        _pods(etcd),
-        service_port("client", CLIENT_PORT),
+        pod_labels(etcd),
+        service_port("client", CLIENT_PORT, "client"),
+        service_port(PORT_NAME, PORT, PORT_NAME),
         labels=labels_of(etcd),
         annotations=map_at(etcd, "spec", "etcd", "clientService", "annotations"),
     )
@@ -49,12 +58,10 @@ def _service(etcd: JsonObject) -> JsonObject:
 def _stateful_set(etcd: JsonObject) -> JsonObject:
     spec = map_at(etcd, "spec")
     claim = spec.get("volumeClaimTemplate") or name_of(etcd)
-    labels = {**map_at(spec, "labels"), **_pods(etcd)}
+    labels = {**map_at(spec, "labels"), **pod_labels(etcd)}
     pod = {
         "containers": [_container(etcd, claim)],
-        "volumes": [
-            {"name": name, "secret": {"secretName": s}} for name, s in _secrets(etcd).items()
-        ],
+        "volumes": _tls(etcd).volumes(),
         **({"priorityClassName": spec["priorityClassName"]} if "priorityClassName" in spec else {}),
     }
     storage = {
@@ -72,25 +79,11 @@ def _stateful_set(etcd: JsonObject) -> JsonObject:
         spec={
             "replicas": min(spec["replicas"], 1),
             "serviceName": f"{name_of(etcd)}-peer",
-            "selector": {"matchLabels": _pods(etcd)},
+            "selector": {"matchLabels": pod_labels(etcd)},
             "template": {"metadata": {"labels": labels}, "spec": pod},
             "volumeClaimTemplates": [{"metadata": {"name": claim}, "spec": storage}],
         },
     )
-
-
-def _pods(etcd: JsonObject) -> dict[str, str]:
-    return {
-        **map_at(etcd, "spec", "selector", "matchLabels"),
-        "app.kubernetes.io/part-of": name_of(etcd),
-    }
-
-
-def _secrets(etcd: JsonObject) -> dict[str, str]:
-    tls = map_at(etcd, "spec", "etcd", "clientUrlTls")
-    if not tls:
-        return {}
-    return {"server": tls["serverTLSSecretRef"]["name"], "ca": tls["tlsCASecretRef"]["name"]}
 
 
 def _container(etcd: JsonObject, claim: str) -> JsonObject:
@@ -108,7 +101,7 @@ def _container(etcd: JsonObject, claim: str) -> JsonObject:
         "readinessProbe": http_probe("/readyz", _METRICS_PORT, periodSeconds=5),
         "volumeMounts": [
             mount(claim, _DATA),
-            *(mount(name, f"{_TLS}/{name}") for name in _secrets(etcd)),
+            *_tls(etcd).mounts(),
         ],
     }
 
@@ -116,8 +109,8 @@ def _container(etcd: JsonObject, claim: str) -> JsonObject:
 def _flags(etcd: JsonObject) -> list[str]:
     name = name_of(etcd)
     quota = map_at(etcd, "spec", "etcd").get("quota")
-    tls = map_at(etcd, "spec", "etcd", "clientUrlTls")
-    scheme = "https" if tls else "http"
+    tls = _tls(etcd)
+    scheme = "https" if tls.settings else "http"
     flags = [
         f"--name={name}-0",
         f"--data-dir={_DATA}/new.etcd",
@@ -131,12 +124,15 @@ def _flags(etcd: JsonObject) -> list[str]:
     ]
     if quota:
         flags.append(f"--quota-backend-bytes={int(parse_quantity(quota))}")
-    if tls:
-        bundle = tls["tlsCASecretRef"].get("dataKey", "ca.crt")
+    if tls.settings:
         flags += [
             "--client-cert-auth",
-            f"--trusted-ca-file={_TLS}/ca/{bundle}",
-            f"--cert-file={_TLS}/server/tls.crt",
-            f"--key-file={_TLS}/server/tls.key",
+            f"--trusted-ca-file={tls.authority}",
+            f"--cert-file={tls.certificate}",
+            f"--key-file={tls.key}",
         ]
     return flags
+
+
+def _tls(etcd: JsonObject) -> TlsFiles:
+    return TlsFiles(map_at(etcd, "spec", "etcd", "clientUrlTls"))

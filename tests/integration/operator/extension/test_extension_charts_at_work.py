@@ -2,17 +2,16 @@
 
 import asyncio
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
 from pergola.api.kinds import DEPLOYMENT as WORKLOAD
 from pergola.api.kinds import NAMESPACE
-from pergola.api.objects import GroupVersionKind, JsonObject, Key, labels_of, map_at
+from pergola.api.objects import GroupVersionKind, Key, labels_of, map_at
 from pergola.api.operator_v1alpha1 import EXTENSION
 from pergola.charts import Blobs, ChartReference, Helm, Puller, Release
 from pergola.kube.kubeconfig import ClusterConfig
-from pergola.kube.yaml import parse
 from pergola.operator.garden.extension_resources.installed import wait_for_extensions
 from pergola.sandbox import binaries
 from pergola.sandbox.module import kubernetes_version
@@ -24,38 +23,12 @@ from pergola.testing.extension_garden import (
     bare_garden,
     extension_controllers,
 )
+from pergola.testing.own_extensions import ON_AWS, own_extension
 from pergola.testing.registry import TestRegistry
 from pergola.testing.waiting import until, until_gone
 
 ROOT: Final = Path(__file__).parents[4]
 ROLE: Final = GroupVersionKind("rbac.authorization.k8s.io", "v1", "Role")
-ON_AWS: Final[dict[str, Any]] = {
-    "spec.runtimeCluster.provider.region": "eu-west-1",
-    "spec.virtualCluster.etcd.main.backup": {
-        "provider": "aws",
-        "secretRef": {"name": "backup"},
-    },
-    "spec.dns": {
-        "providers": [{"name": "primary", "type": "aws-route53", "secretRef": {"name": "dns"}}]
-    },
-}
-
-
-def example(name: str, chart: ChartReference, values: JsonObject) -> JsonObject:
-    """Return an example without its admission, with the chart in another registry.
-
-    Args:
-        values: In addition to its own, in the runtime cluster.
-    """
-    parsed = parse((ROOT / "examples" / "extensions" / f"{name}.yaml").read_text())
-    assert isinstance(parsed, dict)
-    extension: JsonObject = parsed
-    deployment = map_at(extension, "spec", "deployment", "extension")
-    del extension["spec"]["deployment"]["admission"]
-    deployment["helm"] = {"ociRepository": {"ref": str(chart)}}
-    own = map_at(deployment, "runtimeClusterValues")
-    deployment["runtimeClusterValues"] = {**own, **values}
-    return extension
 
 
 async def test_the_aws_extension_serves_the_garden_before_its_resources_are_created(
@@ -67,7 +40,7 @@ async def test_the_aws_extension_serves_the_garden_before_its_resources_are_crea
     async with extension_controllers(operator, tmp_path / "cache"):
         await garden.create_garden(ON_AWS)
         # No node runs its pods.
-        await garden.runtime.create(example("provider-aws", chart, {"replicas": 0}))
+        await garden.runtime.create(own_extension("provider-aws", chart, {"replicas": 0}))
 
         found = template(bare_garden(ON_AWS))
         await wait_for_extensions(garden.runtime, found, 60)
@@ -99,7 +72,7 @@ async def test_the_admission_of_an_extension_is_in_both_clusters(
     garden: ExtensionGarden, operator: ClusterConfig, charts: TestRegistry, tmp_path: Path
 ) -> None:
     own = await charts.push(ROOT / "charts" / "networking-calico")
-    extension = example("networking-calico", own, {})
+    extension = own_extension("networking-calico", own, {})
     parts = {}
     for part, chart in (("runtimeCluster", "runtime"), ("virtualCluster", "virtual")):
         pushed = await charts.push(ROOT / "charts" / f"extension-admission-{chart}")
@@ -133,7 +106,7 @@ async def test_a_network_extension_is_registered_with_a_chart_that_gardenlets_ca
     async with extension_controllers(operator, tmp_path / "cache"):
         await garden.create_garden()
         await garden.reconciled()
-        await garden.runtime.create(example(name, chart, {}))
+        await garden.runtime.create(own_extension(name, chart, {}))
         await garden.condition(name, "Installed", "True", "ReconcileSuccessful")
         await garden.condition(name, "RequiredRuntime", "False", "ExtensionNotRequired")
         described = await until(garden.virtual, DEPLOYMENT, Key("", name), lambda _: True)

@@ -1,30 +1,47 @@
-"""An Extension through the whole life of a Garden, whose virtual cluster has a real Gardener API.
+"""Extensions through the whole life of a Garden, whose virtual cluster has a real Gardener API.
 
-The operator is the whole process, with the permissions of its chart.
+The operator is the whole process, with the permissions of its chart. One of the extensions is ours
+for AWS, with moto as AWS: the Garden has its DNS records and its backups there.
 """
 
 import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
-from pergola.api.kinds import CONFIG_MAP, NAMESPACE
-from pergola.api.objects import JsonObject, Key, map_at
+from pergola.api.kinds import CONFIG_MAP, NAMESPACE, SECRET
+from pergola.api.objects import JsonObject, Key, map_at, name_of
 from pergola.api.operator_v1alpha1 import EXTENSION, GARDEN
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
+from pergola.cloud.aws import AwsClient
+from pergola.cloud.errors import NotFound as NotInAws
+from pergola.extension_api.kinds import BACKUP_BUCKET, BACKUP_ENTRY, DNS_RECORD
 from pergola.extension_api.kinds import EXTENSION as USED
+from pergola.extensions.lifecycle import Settings, extension_controller
 from pergola.kube.client import Client
 from pergola.manifests import manifest
 from pergola.operator.extension.installations import REGISTRATION
 from pergola.operator.virtual_cluster import VirtualCluster
+from pergola.providers.aws.access import AwsAccess
+from pergola.providers.aws.actuator import AwsSettings
+from pergola.providers.aws.backup import AwsBackupBucket, AwsBackupEntry
+from pergola.providers.aws.dns import AwsDnsRecord
+from pergola.runtime.metrics import Metrics
 from pergola.sandbox import binaries
 from pergola.sandbox.on_demand import HELM
 from pergola.sandbox.simulated import Site
+from pergola.shipped import CHARTS
+from pergola.testing.aws.corrections import QUICK, CorrectedAws
+from pergola.testing.aws.moto import moto
 from pergola.testing.chart_files import write_chart
 from pergola.testing.extension_garden import ExtensionGarden
-from pergola.testing.garden_extensions import garden_actuator, garden_unit
+from pergola.testing.garden_extensions import garden_actuator, garden_unit, secret
 from pergola.testing.garden_world import CONFIRMED, example, install_operator, operator
+from pergola.testing.gardens import with_values
+from pergola.testing.own_extensions import ON_AWS, own_extension
 from pergola.testing.registry import TestRegistry
 from pergola.testing.shared import require_images
 from pergola.testing.waiting import running, until, until_gone
@@ -36,11 +53,59 @@ NAME: Final = Key("", "probe")
 SPACE: Final = Key("", "runtime-extension-probe")
 RESOURCE: Final = Key("garden", "extension-probe-garden")
 PATIENCE: Final = 600.0
+AWS: Final = "provider-aws"
+REGION: Final = "eu-west-1"
+ZONE: Final = "local.gardener.cloud"
+KEYS: Final = {"accessKeyID": "AKIATEST", "secretAccessKey": "secret"}
+NAMES: Final = {
+    f"api.virtual-garden.{ZONE}",
+    f"gardener.virtual-garden.{ZONE}",
+    f"*.ingress.runtime-garden.{ZONE}",
+}
+
+IN_AWS: Final[dict[str, Any]] = {
+    **ON_AWS,
+    "spec.runtimeCluster.ingress.domains": [
+        {"name": f"ingress.runtime-garden.{ZONE}", "provider": "primary"}
+    ],
+    "spec.virtualCluster.dns.domains": [{"name": f"virtual-garden.{ZONE}", "provider": "primary"}],
+}
 
 
 @pytest.fixture(autouse=True)
 def gardener() -> None:
     require_images("gardener-apiserver")
+
+
+@pytest.fixture(scope="module")
+def moto_server() -> Iterator[str]:
+    with moto() as server:
+        yield server
+
+
+@pytest.fixture
+async def aws(moto_server: str) -> AsyncIterator[CorrectedAws]:
+    """An AWS with a zone for the names of the Garden."""
+    async with CorrectedAws(moto_server) as double:
+        async with double.client(REGION, retry=QUICK) as account:
+            await account.call("route53", "CreateHostedZone", Name=ZONE, CallerReference="once")
+        yield double
+
+
+@asynccontextmanager
+async def aws_extension(client: Client, aws: CorrectedAws) -> AsyncGenerator[None]:
+    """Run the controllers of the extension for AWS, whose pods no node of the site runs."""
+    settings = AwsSettings(endpoint_url=aws.url, retry=QUICK)
+    kinds: tuple[type[AwsAccess], ...] = (AwsDnsRecord, AwsBackupBucket, AwsBackupEntry)
+    actuators = [kind(settings) for kind in kinds]
+    served = Settings(classes=("garden",))
+    units = [extension_controller(client, each, served, metrics=Metrics()) for each in actuators]
+    try:
+        async with running(*units):
+            yield
+    finally:
+        for actuator in actuators:
+            await actuator.close()
 
 
 def extension(chart: str) -> JsonObject:
@@ -56,11 +121,12 @@ def extension(chart: str) -> JsonObject:
     return manifest(EXTENSION.api_version, EXTENSION.kind, NAME.name, spec=spec)
 
 
-async def test_an_extension_is_there_as_long_as_the_garden_needs_it(
-    garden_world: Site, charts: TestRegistry, tmp_path: Path
+async def test_extensions_are_there_as_long_as_the_garden_needs_them(
+    garden_world: Site, charts: TestRegistry, aws: CorrectedAws, tmp_path: Path
 ) -> None:
     client = garden_world.client
     chart = await charts.push(write_chart(tmp_path))
+    for_aws = own_extension(AWS, await charts.push(CHARTS / "extension-aws"), {"replicas": 0})
     kubeconfig = await install_operator(garden_world)
     helm = await asyncio.to_thread(lambda: binaries.find((HELM,))[HELM])
     cache = {"PERGOLA_HELM": str(helm), "PERGOLA_CHART_CACHE": str(tmp_path / "cache")}
@@ -68,14 +134,20 @@ async def test_an_extension_is_there_as_long_as_the_garden_needs_it(
     actuator = garden_actuator(USED, "probe")
     async with operator(kubeconfig, environment, reach=garden_world.reach):
         await client.create(extension(str(chart)))
-        await client.create(example())
+        await client.create(for_aws)
+        for name in ("backup", "dns"):
+            await client.create(secret("garden", name, **KEYS))
+        await client.create(with_values(example(), IN_AWS))
         await until(client, MANAGED_RESOURCE, RESOURCE, any_state, patience=PATIENCE)
         # The kind of its resources is defined by now.
-        async with running(garden_unit(client, actuator)):
+        async with running(garden_unit(client, actuator)), aws_extension(client, aws):
             await until(client, GARDEN, LOCAL, has_succeeded, patience=PATIENCE)
             await _is_installed(ExtensionGarden(client, client))
             await _is_registered(garden_world, client)
+            bucket = await _is_in_aws(client, aws)
+            assert "snapshot requested" in backup_log(garden_world).read_text()
             await _goes(client)
+            await _is_no_longer_in_aws(aws, bucket)
 
 
 def any_state(_: JsonObject) -> bool:
@@ -105,13 +177,50 @@ async def _is_registered(site: Site, client: Client) -> None:
     assert not resource.get("autoEnable")
 
 
+def backup_log(site: Site) -> Path:
+    """Return the log of what stands in for the program that takes snapshots of the main etcd."""
+    name = "backup-restore"
+    return site.directory / "garden" / f"virtual-garden-etcd-main-{name}" / f"{name}.log"
+
+
+async def _is_in_aws(client: Client, aws: CorrectedAws) -> str:
+    """Check the names and the bucket of the Garden in AWS; return the name of the bucket."""
+    for kind, count in ((DNS_RECORD, len(NAMES)), (BACKUP_BUCKET, 1), (BACKUP_ENTRY, 1)):
+        found = await client.list(kind.gvk)
+        assert len(found) == count
+        assert all(map(has_succeeded, found))
+    assert await client.find(SECRET, Key("garden", "etcd-backup")) is not None
+    [bucket] = await client.list(BACKUP_BUCKET.gvk)
+    async with aws.client(REGION, retry=QUICK) as account:
+        await account.call("s3", "GetBucketLocation", Bucket=name_of(bucket))
+        assert await names_in(account) == NAMES
+    return name_of(bucket)
+
+
+async def _is_no_longer_in_aws(aws: CorrectedAws, bucket: str) -> None:
+    async with aws.client(REGION, retry=QUICK) as account:
+        with pytest.raises(NotInAws):
+            await account.call("s3", "GetBucketLocation", Bucket=bucket)
+        assert await names_in(account) == set()
+
+
+async def names_in(account: AwsClient) -> set[str]:
+    """Return the names with an address in the zone of the Garden."""
+    zones = await account.call("route53", "ListHostedZonesByName", DNSName=ZONE)
+    [zone] = [each["Id"] for each in zones["HostedZones"] if each["Name"] == f"{ZONE}."]
+    answer = await account.call("route53", "ListResourceRecordSets", HostedZoneId=zone)
+    records = [each for each in answer["ResourceRecordSets"] if each["Type"] == "A"]
+    return {each["Name"].rstrip(".").replace("\\052", "*") for each in records}
+
+
 async def _goes(client: Client) -> None:
     """The Extension goes after the last resource that it serves; the object itself stays."""
     await client.patch(GARDEN, LOCAL, CONFIRMED)
     await client.delete(GARDEN, LOCAL)
     await until_gone(client, GARDEN, LOCAL, patience=PATIENCE)
     garden = ExtensionGarden(client, client)
-    await garden.condition("probe", "Installed", "False", "DeleteSuccessful")
+    for each in ("probe", AWS):
+        await garden.condition(each, "Installed", "False", "DeleteSuccessful")
     await garden.condition("probe", "RequiredVirtual", "False", "GardenDeleted")
     await garden.condition("probe", "RequiredRuntime", "False", "ExtensionNotRequired")
     assert await client.find(NAMESPACE, SPACE) is None

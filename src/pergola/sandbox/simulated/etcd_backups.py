@@ -1,0 +1,58 @@
+"""The pods that answer requests for snapshots of one `Etcd`.
+
+They are not those of etcd, because a process node runs one container of a pod.
+"""
+
+from typing import Final
+
+from pergola.api.objects import JsonObject, labels_of, map_at, name_of, namespace_of
+from pergola.manifests import https_probe, manifest, port
+from pergola.sandbox.images.catalogue import named
+from pergola.sandbox.on_demand import ETCD_BACKUP_RESTORE
+from pergola.sandbox.simulated.etcd_pods import TlsFiles, pod_labels
+
+PORT: Final = 8080
+PORT_NAME: Final = "backup-restore"
+
+
+def has_backups(etcd: JsonObject) -> bool:
+    """Return whether an etcd is backed up."""
+    return "store" in map_at(etcd, "spec", "backup")
+
+
+def backup_stateful_set(etcd: JsonObject) -> JsonObject:
+    """Return the StatefulSet of the pods."""
+    labels = {**pod_labels(etcd), "app.kubernetes.io/component": PORT_NAME}
+    tls = TlsFiles(map_at(etcd, "spec", "backup", "tls"))
+    pod = {"containers": [_container(tls)], "volumes": tls.volumes()}
+    return manifest(
+        "apps/v1",
+        "StatefulSet",
+        f"{name_of(etcd)}-{PORT_NAME}",
+        namespace=namespace_of(etcd),
+        labels=labels_of(etcd),
+        spec={
+            "replicas": min(map_at(etcd, "spec")["replicas"], 1),
+            "serviceName": f"{name_of(etcd)}-peer",
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": pod},
+        },
+    )
+
+
+def _container(tls: TlsFiles) -> JsonObject:
+    image = named([ETCD_BACKUP_RESTORE])[0]
+    return {
+        "name": PORT_NAME,
+        "image": f"{image.repository}:{image.version}",
+        "args": [
+            "--address=0.0.0.0",
+            f"--port={PORT}",
+            f"--certificate={tls.certificate}",
+            f"--key={tls.key}",
+            f"--ca={tls.authority}",
+        ],
+        "ports": [port(PORT_NAME, PORT)],
+        "readinessProbe": https_probe("/healthz", PORT, periodSeconds=5),
+        "volumeMounts": tls.mounts(),
+    }
