@@ -25,6 +25,18 @@ from pergola.operator.webhooks.audit_policy.rules import KEY, policy_problems
 from pergola.operator.webhooks.lookups import Lookups
 from pergola.operator.webhooks.namespace import GARDEN_NAMESPACE, NAMESPACE_NAME
 
+
+def _policy(variable: str) -> str:
+    data = f"{variable}.data"
+    return f"(has({data}) && '{KEY}' in {data} ? {data}['{KEY}'] : '')"
+
+
+_OTHER_POLICY: Final[JsonObject] = {
+    "name": "other-policy",
+    "expression": "request.resource.resource != 'configmaps' || "
+    f"{_policy('object')} != {_policy('oldObject')}",
+}
+"""All other updates of ConfigMaps in the namespace go on while no operator answers."""
 REGISTRATION: Final = Registration(
     name="audit-policies.operator.gardener.cloud",
     path="/webhooks/audit-policies",
@@ -35,6 +47,7 @@ REGISTRATION: Final = Registration(
     ),
     namespace_selector={"matchLabels": {NAMESPACE_NAME: GARDEN_NAMESPACE}},
     match_policy="Exact",
+    match_conditions=(_OTHER_POLICY,),
 )
 _REFERENCE: Final = ("auditConfig", "auditPolicy", "configMapRef")
 _SERVERS: Final = (("kubernetes", "kubeAPIServer"), ("gardener", "gardenerAPIServer"))
