@@ -36,12 +36,10 @@ from pergola.operator.extension.runtime import RuntimePart
 from pergola.operator.extension.values import Resolved, resolve
 from pergola.operator.garden.errors import OperatorError
 from pergola.operator.garden.oldest import oldest
+from pergola.operator.time_limit import within_limit
 from pergola.operator.virtual_cluster import VirtualCluster
 from pergola.runtime.controlling.controller import DONE, Again, Outcome, ReconcileError
 from pergola.runtime.controlling.events import Recorder, Regarding
-
-LIMIT: Final = 170.0
-"""Seconds for all steps of a run; the rest of the three minutes is for the status."""
 
 _GARDEN_SECONDS: Final = 10.0
 _EXPECTED: Final = (OperatorError, ChartError, BundleError, KubeError)
@@ -116,21 +114,15 @@ class ExtensionReconciler:
     ) -> Outcome:
         """Return the outcome of the steps; report a failure in the Extension's condition."""
         try:
-            async with asyncio.timeout(LIMIT) as limit:
-                return await steps
+            return await within_limit(steps)
         except Conflict:
             raise  # lost to a concurrent writer; the next attempt starts at once
-        except TimeoutError:
-            if not limit.expired():
-                raise
-            error: Exception = ExtensionFailed(f"the steps did not end within {LIMIT:g} s")
-        except _EXPECTED as expected:
-            error = expected
-        await self._set(extension, FALSE, failure, str(error))
-        self._events.warning(Regarding.of(extension), failure, str(error))
-        if isinstance(error, NotYet):
-            return Again(error.seconds)
-        raise ReconcileError(str(error)) from error
+        except _EXPECTED as error:
+            await self._set(extension, FALSE, failure, str(error))
+            self._events.warning(Regarding.of(extension), failure, str(error))
+            if isinstance(error, NotYet):
+                return Again(error.seconds)
+            raise ReconcileError(str(error)) from error
 
     async def _without_garden(self, extension: JsonObject) -> Outcome:
         installed = condition_of(extension, INSTALLED)

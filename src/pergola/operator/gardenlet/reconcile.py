@@ -1,6 +1,5 @@
 """The steps of a Gardenlet (spec 21 §14)."""
 
-import asyncio
 import random
 from collections.abc import Awaitable
 from datetime import datetime
@@ -33,7 +32,6 @@ from pergola.operator.gardenlet.deploy import (
     delete_secret,
     render_chart,
 )
-from pergola.operator.gardenlet.errors import GardenletFailed
 from pergola.operator.gardenlet.names import (
     GARDENLET,
     REGISTERED,
@@ -49,12 +47,10 @@ from pergola.operator.gardenlet.target import (
     record,
 )
 from pergola.operator.gardenlet.values import Inherited, Situation, kubeconfig_key, render_values
+from pergola.operator.time_limit import within_limit
 from pergola.runtime.clock import Clock
 from pergola.runtime.controlling.controller import DONE, Again, Outcome, ReconcileError
 from pergola.runtime.controlling.events import Recorder, Regarding
-
-LIMIT: Final = 170.0
-"""Seconds for all steps of a run; the rest of the three minutes is for the status."""
 
 _AGAIN: Final = Again(600)
 """The interval until the Seed is registered: its gardenlet may need another bootstrap token."""
@@ -131,19 +127,13 @@ class GardenletReconciler:
     async def _report(self, gardenlet: JsonObject, steps: Awaitable[Outcome]) -> Outcome:
         """Return the outcome of the steps; report a failure in the Gardenlet's condition."""
         try:
-            async with asyncio.timeout(LIMIT) as limit:
-                return await steps
+            return await within_limit(steps)
         except Conflict:
             raise  # lost to a concurrent writer; the next attempt starts at once
-        except TimeoutError:
-            if not limit.expired():
-                raise
-            error: Exception = GardenletFailed(f"the steps did not end within {LIMIT:g} s")
-        except _EXPECTED as expected:
-            error = expected
-        await self._set(gardenlet, FALSE, _FAILED, str(error))
-        self._events.warning(Regarding.of(gardenlet), _FAILED, str(error))
-        raise ReconcileError(str(error)) from error
+        except _EXPECTED as error:
+            await self._set(gardenlet, FALSE, _FAILED, str(error))
+            self._events.warning(Regarding.of(gardenlet), _FAILED, str(error))
+            raise ReconcileError(str(error)) from error
 
     async def _hand_over(self, gardenlet: JsonObject) -> Outcome:
         """Remove the access to the cluster: gardenlet updates itself from now on."""
