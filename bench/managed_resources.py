@@ -29,6 +29,7 @@ from typing import NamedTuple
 import orjson
 from bench import restart
 from bench.tables import show
+from bench.watching import watches
 
 from pergola import sandbox
 from pergola.api.kinds import CONFIG_MAP
@@ -316,6 +317,7 @@ async def run(program: Program, count: int, *, quiet: float, edits: int, until: 
             await fill(client, count)
             with tempfile.TemporaryDirectory() as folder:
                 before, _ = await requests(client)
+                idle = await watches(client, restart.LAST_KIND)
                 began = time.monotonic()
                 with resource_manager(program, started.kubeconfig, Path(folder)) as process:
                     await measure(client, process, figures, began, before)
@@ -329,7 +331,7 @@ async def run(program: Program, count: int, *, quiet: float, edits: int, until: 
                 counted = await restart.counts(client)
                 began = time.monotonic()
                 with resource_manager(program, started.kubeconfig, Path(folder)) as process:
-                    figures.restarted = await restart.measure(client, process, began, counted)
+                    figures.restarted = await restart.measure(client, process, began, counted, idle)
     finally:
         await started.stop()
     return figures
@@ -369,10 +371,12 @@ async def measure(
 
 
 async def emptied(waiting: set[Key], changed: asyncio.Event, process: Process) -> None:
-    """Wait until nothing is pending."""
-    deadline = time.monotonic() + PATIENCE
+    """Wait until nothing is pending; give up after some minutes without progress."""
+    deadline, least = time.monotonic() + PATIENCE, len(waiting)
     while waiting:
         process.check()
+        if len(waiting) < least:
+            deadline, least = time.monotonic() + PATIENCE, len(waiting)
         if time.monotonic() > deadline:
             raise SystemExit(f"{len(waiting)} ManagedResources did not get there: {min(waiting)}")
         changed.clear()

@@ -28,6 +28,7 @@ import orjson
 import uvloop
 from bench.managed_resources import PATIENCE, Process
 from bench.tables import show
+from bench.watching import another_watch, watches
 
 from pergola import sandbox
 from pergola.api.kinds import NAMESPACE, NETWORK_POLICY, SERVICE
@@ -260,6 +261,7 @@ async def run(namespaces: int, quiet: float) -> None:
         await fill(client, namespaces)
         async with watched(client) as policies:
             meter = Meter(client, policies)
+            idle = await watches(client, "networkpolicies")
             await meter.begin()
             with controller(kubeconfig) as process:
                 await meter.settle("the first start", process, count)
@@ -269,6 +271,7 @@ async def run(namespaces: int, quiet: float) -> None:
                 peak = process.peak_megabytes
             await meter.begin()
             with controller(kubeconfig) as process:
+                await another_watch(client, "networkpolicies", idle, process)
                 await meter.settle("a restart", process, count)
         written = await client.list(NETWORK_POLICY)
     bare = await creates_alone(namespaces, written)

@@ -11,11 +11,15 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from bench.watching import another_watch
+
 from pergola.kube.client import Client
 
 _READS: Final = ("GET", "LIST", "WATCH")
 # The API server and its controllers renew their own.
 _OTHERS: Final = ("leases", "events", "endpointslices")
+LAST_KIND: Final = "poddisruptionbudgets"
+"""The kind of the bench's objects that a resource manager applies, and so watches, last."""
 _STEP: Final = 0.5
 _BUSY: Final = 0.1  # CPU seconds of a step
 _QUIET_STEPS: Final = 6
@@ -74,20 +78,22 @@ async def counts(client: Client) -> tuple[int, int]:
 
 
 async def measure(
-    client: Client, process: Measured, began: float, before: tuple[int, int]
+    client: Client, process: Measured, began: float, before: tuple[int, int], watches: int
 ) -> Restart:
     """Measure from the start of a process until it needs no CPU any more.
 
     Args:
         began: when it was started.
         before: the counts at that time.
+        watches: of `LAST_KIND` while no resource manager runs.
     """
-    quiet_at, quiet_cpu, used, still = began, 0.0, 0.0, 0
+    await another_watch(client, LAST_KIND, watches, process)
+    quiet_at, quiet_cpu, used, still = time.monotonic(), process.cpu, process.cpu, 0
     while still < _QUIET_STEPS and time.monotonic() - began < _PATIENCE:
         await asyncio.sleep(_STEP)
         process.check()
         cpu = process.cpu
-        still = still + 1 if cpu - used < _BUSY and cpu > 1.0 else 0
+        still = still + 1 if cpu - used < _BUSY else 0
         if not still:
             quiet_at, quiet_cpu = time.monotonic(), cpu
         used = cpu

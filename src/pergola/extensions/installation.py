@@ -183,7 +183,7 @@ def _cluster_permissions(on: Installation) -> list[JsonObject]:
 
 def _own_permissions(on: Installation) -> list[JsonObject]:
     """Return rules for leader election, heartbeat and certificates in the extension's namespace."""
-    leases = rule("coordination.k8s.io", ["leases"], ["get", "create", "patch", "update"])
+    leases = rule("coordination.k8s.io", ["leases"], ["get", "watch", "create", "patch", "update"])
     rules = [leases, *(namespace_rules(on.name) if on.has_webhooks else [])]
     return role(on.name, on.namespace, rules, account(on.name, on.namespace), labels=_labels(on))
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,9 +19,11 @@ from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import parse_documents
 from pergola.resource_manager.manager import Options, ResourceManager
 from pergola.runtime.process.leader_election import LeaderElection
+from pergola.runtime.process.lease_watch import follow
 from pergola.sandbox import Sandbox
 from pergola.testing.helm import render
 from pergola.testing.service_accounts import service_account_config, until_granted
+from pergola.testing.waiting import PATIENCE
 from pergola.testing.world import World, condition, has
 
 pytestmark = pytest.mark.timeout(600)  # Helm may have to be built
@@ -168,6 +170,37 @@ async def test_with_the_source_role_alone_the_lease_is_taken_and_released(
     await asyncio.gather(led, return_exceptions=True)
     released = await world.client.get(LEASE, world.key(NAME))
     assert released["spec"]["holderIdentity"] == ""
+    assert restricted.answers["403"] == 0
+
+
+async def test_with_the_source_role_alone_a_waiting_replica_follows_the_lease(
+    world: World, restricted: Restricted
+) -> None:
+    leader = LeaderElection(world.client, world.namespace, NAME, "leader")
+    await leader.acquire()
+    stands_by = asyncio.Event()
+
+    async def following(freed: Callable[[], None]) -> None:
+        stands_by.set()
+        await follow(restricted.client, world.key(NAME))(freed)
+
+    standby = LeaderElection(
+        restricted.client,
+        world.namespace,
+        NAME,
+        "standby",
+        lease_duration=3600,
+        renew_deadline=1800,
+        retry_period=900,
+        follow=following,
+    )
+
+    async with asyncio.timeout(PATIENCE):
+        waiting = asyncio.create_task(standby.acquire())
+        await stands_by.wait()
+        await leader.release()
+        await waiting
+
     assert restricted.answers["403"] == 0
 
 

@@ -200,6 +200,7 @@ def test_the_admission_charts_are_two_halves_of_one_component(reference: str) ->
     }
     assert granted(of_kind["ClusterRole"]["rules"]) == granted(cluster_rules(component)) | profiles
     leases = {
-        ("coordination.k8s.io", "leases", verb, "") for verb in ("get", "create", "patch", "update")
+        ("coordination.k8s.io", "leases", verb, "")
+        for verb in ("get", "watch", "create", "patch", "update")
     }
     assert granted(of_kind["Role"]["rules"]) == granted(namespace_rules(component)) | leases

@@ -219,7 +219,7 @@ def test_a_ring_comes_with_the_rights_of_the_sharder_and_of_the_shards() -> None
     assert role["rules"][1] == {
         "apiGroups": ["coordination.k8s.io"],
         "resources": ["leases"],
-        "verbs": ["get", "update"],
+        "verbs": ["get", "watch", "update"],
     }
 
 

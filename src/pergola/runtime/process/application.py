@@ -12,12 +12,14 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
+from pergola.api.objects import Key
 from pergola.kube.client import Client
 from pergola.runtime.controlling.unit import Part, Unsynced
 from pergola.runtime.logging import get_logger
 from pergola.runtime.metrics import Metrics
 from pergola.runtime.process.endpoints import Check, serve_metrics, serve_probes
 from pergola.runtime.process.leader_election import LeaderElection
+from pergola.runtime.process.lease_watch import follow
 from pergola.runtime.process.options import ProcessOptions, replica_identity
 from pergola.runtime.process.signals import work_until_signalled
 from pergola.runtime.sharding.shard import Shard
@@ -205,6 +207,7 @@ def _election(client: Client, options: ProcessOptions) -> LeaderElection | None:
         lease_duration=election.lease_duration,
         renew_deadline=election.renew_deadline,
         retry_period=election.retry_period,
+        follow=follow(client, Key(election.namespace, election.name)),
     )
 
 

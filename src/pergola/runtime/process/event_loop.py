@@ -45,6 +45,7 @@ class EventLoop(uvloop.Loop):
 
 def run(main: Callable[[], Coroutine[None, None, None]]) -> None:
     """Run the coroutine of a process until it ends."""
+    gc.freeze()  # modules stay as long as the process: no collection has to visit them
     gc.set_threshold(YOUNG_OBJECTS)
     with asyncio.Runner(loop_factory=EventLoop) as runner:
         runner.run(main())

@@ -9,6 +9,7 @@ import asyncio
 import math
 import random as system_random
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Final, NoReturn, Protocol, TypeVar
 
@@ -18,6 +19,7 @@ from pergola.kube.errors import Conflict, KubeError, NotFound
 from pergola.runtime.clock import Clock, SystemClock, monotonic
 from pergola.runtime.controlling.controller import MustStop
 from pergola.runtime.logging import get_logger
+from pergola.runtime.process.lease_watch import Follow, holder
 from pergola.runtime.task_group import TaskGroup
 
 T = TypeVar("T")
@@ -62,6 +64,8 @@ class LeaderElection:
         retry_period: seconds between two renewals, and between two attempts of other candidates.
         labels: of a lease that this candidate creates.
         role: of the holder, for the log.
+        follow: reports a lease without a holder to a waiting candidate; without it, the candidate
+            finds out at its next attempt.
         clock: for the timestamps in the lease.
         random: numbers from 0 to 1, so that candidates do not all try at once.
     """
@@ -78,6 +82,7 @@ class LeaderElection:
         retry_period: float = 2.0,
         labels: Mapping[str, str] | None = None,
         role: str = "leader",
+        follow: Follow | None = None,
         clock: Clock | None = None,
         random: Callable[[], float] = system_random.random,
     ) -> None:
@@ -91,6 +96,7 @@ class LeaderElection:
         self._retry_period = retry_period
         self._labels = dict(labels or {})
         self._role = role
+        self._follow = follow
         self._clock = clock or SystemClock()
         self._random = random
         self._lease: JsonObject = {}
@@ -142,8 +148,8 @@ class LeaderElection:
     async def acquire(self) -> None:
         """Wait until this replica leads."""
         log.info(f"waiting to be {self._role}", lease=str(self._key), identity=self._identity)
-        while not await self._try():  # noqa: ASYNC110 - an expiring lease sends no event
-            await asyncio.sleep(self._pause())
+        if not await self._try():
+            await self._stand_by()
         log.info(f"became {self._role}", lease=str(self._key), identity=self._identity)
 
     async def hold(self) -> NoReturn:
@@ -173,13 +179,28 @@ class LeaderElection:
             # It expires by itself.
             log.info("lease not released", lease=str(self._key), error=str(error))
 
+    async def _stand_by(self) -> None:
+        """Try again in periods, when the lease expires, and as soon as it has no holder."""
+        freed = asyncio.Event()
+        async with TaskGroup() as group:
+            following = group.create_task(self._follow(freed.set)) if self._follow else None
+            while True:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self._pause()):
+                        await freed.wait()
+                freed.clear()
+                if await self._try():
+                    break
+            if following is not None:
+                following.cancel()
+
     async def _renew(self, deadline: float) -> None:
         try:
             async with asyncio.timeout_at(deadline):
                 while not await self._try():
                     if self._is_held_by_another():
                         raise LostLeadership(
-                            f"the lease {self._key} is now held by {_holder(self._lease)}"
+                            f"the lease {self._key} is now held by {holder(self._lease)}"
                         )
                     await asyncio.sleep(self._retry_period)
         except TimeoutError:
@@ -230,7 +251,7 @@ class LeaderElection:
         except Conflict:
             # A cancelled renewal may have arrived nevertheless.
             self._saw(await self._client.get(LEASE, self._key))
-            if _holder(self._lease) == self._identity:
+            if holder(self._lease) == self._identity:
                 await self._client.update(self._released())
 
     def _saw(self, lease: JsonObject) -> None:
@@ -239,7 +260,7 @@ class LeaderElection:
         self._lease = lease
 
     def _is_held_by_another(self) -> bool:
-        return _holder(self._lease) not in ("", self._identity) and self._remaining() > 0
+        return holder(self._lease) not in ("", self._identity) and self._remaining() > 0
 
     def _remaining(self) -> float:
         """Return the seconds until the lease expires unless it is renewed."""
@@ -262,7 +283,7 @@ class LeaderElection:
             "leaseDurationSeconds": math.ceil(self._lease_duration),
             "renewTime": now,
         }
-        if _holder(self._lease) != self._identity:
+        if holder(self._lease) != self._identity:
             claim["acquireTime"] = now
             claim["leaseTransitions"] = spec.get("leaseTransitions", 0) + 1 if spec else 0
         return self._with(claim)
@@ -289,11 +310,6 @@ class LeaderElection:
             "kind": LEASE.kind,
             "spec": {**map_at(self._lease, "spec"), **changes},
         }
-
-
-def _holder(lease: JsonObject) -> str:
-    holder = map_at(lease, "spec").get("holderIdentity")
-    return holder if isinstance(holder, str) else ""
 
 
 def _micro_time(time: datetime) -> str:

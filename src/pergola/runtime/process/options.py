@@ -25,25 +25,28 @@ _METRICS: Final = Address("", 8080)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Election:
-    """The Lease of a leader election; times in seconds."""
+class LeaseTimes:
+    """How long a Lease lasts, and how often its holder renews it, in seconds."""
 
-    namespace: str
-    name: str
     lease_duration: float = 15.0
     renew_deadline: float = 10.0
     retry_period: float = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShardLease:
-    """The ring that a process is a shard of, and the Lease of the shard; times in seconds."""
+class Election(LeaseTimes):
+    """The Lease of a leader election."""
+
+    namespace: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardLease(LeaseTimes):
+    """The ring that a process is a shard of, and the Lease of the shard."""
 
     ring: str
     namespace: str
-    lease_duration: float = 15.0
-    renew_deadline: float = 10.0
-    retry_period: float = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

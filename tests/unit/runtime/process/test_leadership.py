@@ -1,5 +1,6 @@
 import asyncio
 import copy
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
@@ -37,6 +38,7 @@ class Leases:
         self.version = 0
         self.writes: list[tuple[float, str]] = []
         self.gets = 0
+        self.followers: list[Callable[[], None]] = []
 
     async def get(self, gvk: GroupVersionKind, key: Key) -> JsonObject:
         assert (gvk, key) == (LEASE, KEY)
@@ -45,6 +47,14 @@ class Leases:
         if self.lease is None:
             raise NotFound(404, {})
         return copy.deepcopy(self.lease)
+
+    async def follow(self, freed: Callable[[], None]) -> None:
+        """Call `freed` whenever nobody holds the lease, as a watch does."""
+        self.followers.append(freed)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.followers.remove(freed)
 
     async def create(self, obj: JsonObject) -> JsonObject:
         await asyncio.sleep(0.001)
@@ -66,11 +76,23 @@ class Leases:
         assert self.lease is not None
         self._store({**self.lease, "metadata": {**self.lease["metadata"], **metadata}})
 
+    def delete(self) -> None:
+        """Delete the lease as another client."""
+        self.lease = None
+        self.report()
+
+    def report(self) -> None:
+        """Tell the followers that nobody holds the lease, true or not."""
+        for freed in self.followers:
+            freed()
+
     def _store(self, obj: JsonObject) -> JsonObject:
         self.version += 1
         metadata = {**obj["metadata"], "resourceVersion": str(self.version)}
         self.lease = copy.deepcopy({**obj, "metadata": metadata})
         self.writes.append((monotonic(), self.spec["holderIdentity"]))
+        if not self.spec["holderIdentity"]:
+            self.report()
         return copy.deepcopy(self.lease)
 
     @property
@@ -224,6 +246,104 @@ async def test_when_the_leader_dies_another_takes_over_when_the_lease_is_over() 
     assert 15 <= taken - last_renewal <= 15 + 3.3
     assert server.spec["leaseTransitions"] == 1
     await stop(other)
+
+
+def follower(server: Leases, identity: str) -> LeaderElection:
+    """Return a candidate that follows the lease, and tries again only every minute otherwise."""
+    return LeaderElection(
+        server,
+        KEY.namespace,
+        KEY.name,
+        identity,
+        lease_duration=300,
+        renew_deadline=200,
+        retry_period=60,
+        follow=server.follow,
+    )
+
+
+async def test_a_candidate_that_follows_a_lease_leads_as_soon_as_it_is_released() -> None:
+    server = Leases()
+    first, other = candidate(server, "a"), follower(server, "b")
+    await first.acquire()
+    waiting = asyncio.create_task(other.acquire())
+    await asyncio.sleep(5)
+
+    await first.release()
+    released = monotonic()
+    await waiting
+
+    assert monotonic() - released < 0.1
+    assert (server.spec["holderIdentity"], server.spec["leaseTransitions"]) == ("b", 1)
+    assert server.followers == []
+
+
+async def test_a_candidate_that_follows_a_lease_creates_it_as_soon_as_it_is_deleted() -> None:
+    server = Leases()
+    await candidate(server, "a").acquire()
+    waiting = asyncio.create_task(follower(server, "b").acquire())
+    await asyncio.sleep(5)
+
+    server.delete()
+    deleted = monotonic()
+    await waiting
+
+    assert monotonic() - deleted < 0.1
+
+
+async def test_a_late_report_of_a_release_takes_no_lease_that_is_held_again() -> None:
+    server, led = Leases(), list[str]()
+    first = asyncio.create_task(lead(candidate(server, "a"), led, "a"))
+    await asyncio.sleep(1)
+    second = asyncio.create_task(lead(follower(server, "b"), led, "b"))
+    for _ in range(10):
+        await asyncio.sleep(5)
+        server.report()
+
+    await asyncio.sleep(1)
+
+    assert led == ["a began"]
+    await stop(first)
+    await stop(second)
+
+
+async def test_of_many_that_follow_a_lease_one_leads_after_its_release() -> None:
+    server, led = Leases(), list[str]()
+    first = candidate(server, "a")
+    await first.acquire()
+    others = [
+        asyncio.create_task(lead(follower(server, name), led, name)) for name in ("b", "c", "d")
+    ]
+    await asyncio.sleep(5)
+
+    await first.release()
+    await asyncio.sleep(600)
+
+    assert len(led) == 1
+    for task in others:
+        await stop(task)
+
+
+async def test_a_candidate_that_follows_the_lease_of_a_dead_leader_waits_until_it_expires() -> None:
+    server = Leases()
+    await candidate(server, "a").acquire()
+    began = monotonic()
+
+    await follower(server, "b").acquire()
+
+    assert 15 <= monotonic() - began < 15.1
+
+
+async def test_a_candidate_that_is_cancelled_follows_the_lease_no_more() -> None:
+    server = Leases()
+    await candidate(server, "a").acquire()
+    waiting = asyncio.create_task(follower(server, "b").acquire())
+    await asyncio.sleep(5)
+    assert len(server.followers) == 1
+
+    await stop(waiting)
+
+    assert server.followers == []
 
 
 @pytest.mark.parametrize("skew", [-3600, 3600])
