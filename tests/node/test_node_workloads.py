@@ -9,6 +9,7 @@ from pergola.api.kinds import EVENT, POD, SERVICE, STATEFUL_SET
 from pergola.api.objects import GroupVersionKind, Key, map_at, maps_at
 from pergola.kube.client import Client
 from pergola.sandbox import Sandbox
+from pergola.testing.node_connections import CONNECTED, connect
 from pergola.testing.node_workloads import etcd_call, etcd_pod, etcd_with_a_claim, is_ready, resolve
 from pergola.testing.waiting import PATIENCE, until
 
@@ -122,3 +123,22 @@ async def test_the_usage_of_the_node_is_measured(node_client: Client) -> None:
     found = await node_client.get_raw("/apis/metrics.k8s.io/v1beta1/nodes/node")
 
     assert set(json.loads(found)["usage"]) == {"cpu", "memory"}
+
+
+async def test_a_pod_reaches_a_port_of_this_machine_that_was_offered(
+    node_sandbox: Sandbox, node_client: Client, node_namespace: str
+) -> None:
+    reached = asyncio.Event()
+
+    def accept(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        reached.set()
+        writer.close()
+
+    async with await asyncio.start_server(accept, "127.0.0.1", 0) as server:
+        address = await node_sandbox.offer(server.sockets[0].getsockname()[1])
+        host, _, port = address.partition(":")
+
+        assert await connect(node_client, node_namespace, host, int(port)) == CONNECTED
+
+        async with asyncio.timeout(PATIENCE):
+            await reached.wait()

@@ -80,6 +80,16 @@ class Sandbox:
         answer = await control.command(self.directory, "forward", host=host, port=port)
         return int(answer["port"])
 
+    async def offer(self, port: int) -> str:
+        """Let pods of a sandbox with a node connect to a loopback port of this machine.
+
+        Returns:
+            The address for them, `host:port`, until the sandbox stops. NetworkPolicies see a public
+            network.
+        """
+        answer = await control.command(self.directory, "offer", port=port)
+        return f"{answer['host']}:{answer['port']}"
+
     async def reboot(self) -> None:
         """Kill everything on the node at once, containers included, and restart it."""
         from pergola.sandbox.node.bring_up import power_on

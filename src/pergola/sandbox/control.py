@@ -18,8 +18,8 @@ async def command(
 
     Args:
         directory: the sandbox's directory.
-        word: `status`, `ready`, `stop`, `forward`, `close` or `power-off`; or, with a component, a
-            command of `Child.obey`.
+        word: `status`, `ready`, `stop`, `forward`, `offer`, `close` or `power-off`; or, with a
+            component, a command of `Child.obey`.
         component: the component to act on.
         arguments: the command's other arguments.
 

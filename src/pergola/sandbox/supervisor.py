@@ -95,10 +95,12 @@ class Supervisor:
             self._become_ready()
         if command in ("status", "ready"):
             return self._state()
-        if command in ("forward", "close", "power-off") and self._plan["node"] is None:
+        if command in ("forward", "offer", "close", "power-off") and self._plan["node"] is None:
             return {"error": f"cannot {command}: this sandbox has no node"}
         if command == "forward":
             return await self._forward(request)
+        if command == "offer":
+            return (await self._outside.forwarder.offer(request["port"]))._asdict()
         if command == "close":
             self._outside.forwarder.close(request["host"])
             return self._state()

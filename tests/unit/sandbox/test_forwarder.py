@@ -105,3 +105,23 @@ async def test_a_target_that_refuses_ends_the_connection(forwarder: Forwarder) -
         at = await forwarder.forward(Address(*unheard.getsockname()))
 
         assert await ask(at, b"") == b""
+
+
+async def test_an_offered_port_is_reached_at_the_same_address_each_time(
+    forwarder: Forwarder, echo: Address
+) -> None:
+    at = await forwarder.offer(echo.port, "127.0.0.1")
+
+    assert at.port != echo.port
+    assert await forwarder.offer(echo.port, "127.0.0.1") == at
+    assert await ask(at, b"outward") == b"outward"
+
+
+async def test_an_offered_port_on_which_nothing_listens_ends_the_connection(
+    forwarder: Forwarder,
+) -> None:
+    with socket.socket() as unheard:
+        unheard.bind(("127.0.0.1", 0))
+        at = await forwarder.offer(unheard.getsockname()[1], "127.0.0.1")
+
+        assert await ask(at, b"") == b""

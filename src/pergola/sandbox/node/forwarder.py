@@ -1,14 +1,15 @@
-"""Forwarding of connections from the machine's loopback into a node's network, never outward.
+"""Forwarding of connections between the machine's loopback and a node's network.
 
-A listening socket belongs to the network namespace that it was created in, whichever process
-accepts from it: the supervisor accepts connections on the machine and forwards them to addresses
-inside.
+A socket belongs to the network namespace that it was created in, whichever process uses it: the
+supervisor accepts connections on the machine and forwards them to addresses inside, and the other
+way round. Only ports that were offered lead outward.
 """
 
 import asyncio
 import contextlib
 import socket
 import threading
+from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple
 
 from pergola.sandbox.errors import SandboxError
@@ -28,6 +29,8 @@ class Address(NamedTuple):
 
 
 ANY: Final = Address("127.0.0.1", 0)
+MACHINE: Final = "198.51.100.1"
+"""The machine's address inside; NetworkPolicies that allow public networks allow it."""
 
 
 class Forwarder:
@@ -42,6 +45,7 @@ class Forwarder:
         self._servers: dict[Address, asyncio.Server] = {}
         self._connections = Connections()
         self._targets: dict[Address, Address] = {}
+        self._offers: dict[int, Address] = {}
 
     async def forward(self, target: Address, at: Address = ANY) -> Address:
         """Forward an address of the machine's loopback to one inside.
@@ -64,14 +68,33 @@ class Forwarder:
 
     async def serve(self, listener: socket.socket, target: Address) -> Address:
         """Forward connections to `listener`, a socket of the machine's network."""
+        at = await self._serve(listener, lambda: _connect(target))
+        self._targets[at] = target
+        return at
 
+    async def offer(self, port: int, host: str = MACHINE) -> Address:
+        """Forward connections from inside to a port of the machine's loopback.
+
+        Args:
+            host: the address that they are made to.
+
+        Returns:
+            The address inside, which is the same for repeated calls.
+        """
+        if port not in self._offers:
+            listener = socket.create_server((host, 0))
+            self._offers[port] = await self._serve(listener, lambda: self._connect_outside(port))
+        return self._offers[port]
+
+    async def _serve(
+        self, listener: socket.socket, connect: Callable[[], Awaitable[Stream]]
+    ) -> Address:
         async def serve(connection: Stream) -> None:
-            await _join(connection, target)
+            await _join(connection, connect)
 
         accept = self._connections.served_by(serve)
         at = Address(*listener.getsockname())
         self._servers[at] = await asyncio.start_server(accept, sock=listener)
-        self._targets[at] = target
         return at
 
     def close(self, host: str) -> None:
@@ -87,37 +110,60 @@ class Forwarder:
 
     def _close(self, at: Address) -> None:
         self._servers.pop(at).close()
-        del self._targets[at]
+        self._targets.pop(at, None)
 
     def _listen(self, at: Address) -> socket.socket:
-        """Listen in the machine's network namespace, which a short-lived thread enters."""
+        """Listen in the machine's network namespace."""
+
+        def make(listener: socket.socket) -> None:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(at)
+            listener.listen()  # with SO_REUSEADDR a conflict shows only here
+
+        try:
+            return self._made_outside(make)
+        except OSError as error:
+            raise SandboxError(f"cannot listen on {at.host}:{at.port}: {error.strerror}") from error
+
+    async def _connect_outside(self, port: int) -> Stream:
+        def make(connection: socket.socket) -> None:
+            connection.connect((ANY.host, port))
+
+        made = await asyncio.to_thread(self._made_outside, make)
+        return Stream(*await asyncio.open_connection(sock=made))
+
+    def _made_outside(self, make: Callable[[socket.socket], None]) -> socket.socket:
+        """Return a socket of the machine's network namespace, which a short-lived thread enters.
+
+        Raises:
+            OSError: `make` could not bind or connect it.
+        """
         made: list[socket.socket | OSError] = []
 
-        def make() -> None:
+        def run() -> None:
             kernel.enter_network(self._outside)
-            listener = socket.socket()
+            found = socket.socket()
             try:
-                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                listener.bind(at)
-                listener.listen()  # with SO_REUSEADDR a conflict shows only here
+                make(found)
             except OSError as error:
-                listener.close()
+                found.close()
                 made.append(error)
             else:
-                made.append(listener)
+                made.append(found)
 
-        thread = threading.Thread(target=make)
+        thread = threading.Thread(target=run)
         thread.start()
         thread.join()
-        if isinstance(made[0], OSError):
-            raise SandboxError(f"cannot listen on {at.host}:{at.port}: {made[0].strerror}")
-        return made[0]
+        [outcome] = made
+        if isinstance(outcome, OSError):
+            raise outcome
+        return outcome
 
 
-async def _join(connection: Stream, target: Address) -> None:
+async def _join(connection: Stream, connect: Callable[[], Awaitable[Stream]]) -> None:
     try:
         with contextlib.suppress(OSError):
-            await join(connection, await _connect(target))
+            await join(connection, await connect())
     finally:
         connection.writer.close()
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from pergola.sandbox.errors import SandboxError
 from pergola.sandbox.node import cgroups, kernel
+from pergola.sandbox.node.forwarder import MACHINE
 from pergola.sandbox.node.kernel import BIND, PRIVATE, RECURSIVE, SHARED, mount
 from pergola.sandbox.plan import NodePlan
 
@@ -85,9 +86,10 @@ def _pin_settings(directory: Path) -> None:
 
 
 def _connect(plan: NodePlan) -> None:
-    """Set the node's address and a route to Services; no other route exists."""
+    """Set the addresses of node and machine, and a route to Services; no other route exists."""
     _ip("link", "set", "lo", "up")
-    _ip("address", "add", f"{plan['address']}/32", "dev", "lo")
+    for address in (plan["address"], MACHINE):
+        _ip("address", "add", f"{address}/32", "dev", "lo")
     # A connection to a Service needs a route before kube-proxy's rules can redirect it. A route by
     # `lo` does not work: the kernel sends no errors there, and the rules need them to refuse.
     _ip("link", "add", _SERVICES, "type", "veth", "peer", "name", f"{_SERVICES}1")
