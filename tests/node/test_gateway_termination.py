@@ -22,8 +22,10 @@ from pergola.api.kinds import (
 )
 from pergola.api.objects import JsonObject, Key
 from pergola.kube.client import Client
+from pergola.operator.components.service_mesh.filters import filters
 from pergola.pki import Authority, Pair
 from pergola.sandbox import Sandbox
+from pergola.testing.garden import landscape
 from pergola.testing.istio_gateway import (
     INGRESS,
     create_gateway,
@@ -81,7 +83,8 @@ async def test_a_gateway_decrypts_connections_and_routes_their_requests(
     authority = Authority.create("hosts", now, LIFETIME)
     trusted = await until(node_client, CONFIG_MAP, Key(istio, "kube-root-ca.crt"), lambda obj: True)
     cluster_ca = secret(istio, "kubernetes", {"cacert": trusted["data"]["ca.crt"]})
-    for obj in (*secrets(istio, authority, now), cluster_ca, *servers(istio), *routes(istio)):
+    objects = (*secrets(istio, authority, now), *servers(istio), *routes(istio), *patches(istio))
+    for obj in (*objects, cluster_ca):
         await node_client.create(obj)
     await create_gateway(node_client, istio)
     for name in ("plain", "secure", "gateway"):
@@ -112,6 +115,13 @@ async def test_a_gateway_decrypts_connections_and_routes_their_requests(
     assert "x-forwarded-client-cert" not in answer.echo["headers"]
     answer = await get(port, "api", "/version", known, claim)
     assert 'Subject="CN=alice"' in answer.echo["headers"]["x-forwarded-client-cert"]
+    # The same by the EnvoyFilters of a Garden.
+    claim = {"X-Remote-User": "admin"}
+    assert answer.echo["headers"]["x-remote-user"] == "alice"
+    answer = await get(port, "api", "/version", anonymous, claim)
+    assert "x-remote-user" not in answer.echo["headers"]
+    answer = await get(port, "api", "/", anonymous, {"Host": "dashboard.example.com"})
+    assert answer.status == HTTPStatus.MISDIRECTED_REQUEST
     with pytest.raises(aiohttp.ClientError):
         await get(port, "api", "/version", stranger)
     assert (await get(port, "closed", "/", known)).status == 200
@@ -186,6 +196,15 @@ def routes(namespace: str) -> Iterator[JsonObject]:
         policy = {"tls": settings, "connectionPool": pool}
         rule: JsonObject = {"host": destination, "trafficPolicy": policy}
         yield istio_object(DESTINATION_RULE, namespace, name, rule)
+
+
+def patches(namespace: str) -> Iterator[JsonObject]:
+    """Yield the EnvoyFilters of a Garden whose gateway decrypts connections."""
+    for found in filters(landscape()):
+        metadata = {**found["metadata"], "namespace": namespace}
+        # The gateway of this test has fewer labels.
+        spec = {**found["spec"], "workloadSelector": {"labels": INGRESS}}
+        yield {**found, "metadata": metadata, "spec": spec}
 
 
 def server(mode: str, *names: str) -> JsonObject:

@@ -1,11 +1,12 @@
 """Istio's kinds that route connections, without their schemas."""
 
-from pergola.api.kinds import DESTINATION_RULE, GATEWAY, VIRTUAL_SERVICE
+from pergola.api.kinds import DESTINATION_RULE, ENVOY_FILTER, GATEWAY, VIRTUAL_SERVICE
 from pergola.kube.client import Client
 from pergola.testing.crds import serve
 from pergola.testing.objects import definition
 
 
 async def install_istio_crds(client: Client) -> None:
-    """Return when Gateways, VirtualServices and DestinationRules are served."""
-    await serve(client, *map(definition, (GATEWAY, VIRTUAL_SERVICE, DESTINATION_RULE)))
+    """Return when all kinds are served that configure a gateway."""
+    kinds = (GATEWAY, VIRTUAL_SERVICE, DESTINATION_RULE, ENVOY_FILTER)
+    await serve(client, *map(definition, kinds))

@@ -29,7 +29,7 @@ _PROXY: Final = "gcr.io/istio-release/proxyv2:1.29.6-distroless"
 _RULES: Final = [
     {
         "apiGroups": ["networking.istio.io"],
-        "resources": ["gateways", "virtualservices", "destinationrules"],
+        "resources": ["gateways", "virtualservices", "destinationrules", "envoyfilters"],
         "verbs": ["list", "watch"],
     },
     {

@@ -37,6 +37,7 @@ def test_the_gateway_of_a_garden_serves_all_its_hosts(tmp_path: Path, terminates
         virtual_services=of_kind(objects, "VirtualService"),
         destination_rules=of_kind(objects, "DestinationRule"),
         services=of_kind(objects, "Service"),
+        envoy_filters=of_kind(objects, "EnvoyFilter"),
         secrets=certificates(of_kind(objects, "Secret")),
     )
 

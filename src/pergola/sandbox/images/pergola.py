@@ -180,7 +180,7 @@ REPLACEMENTS: Final[tuple[Offer, ...]] = (
         "gcr.io/istio-release/pilot",
         ("docker.io/istio/pilot",),
         ("/usr/local/bin/python", "-m", "pergola.sandbox.istiod"),
-        stand_in="configures gateways that route by server name and HTTP, without EnvoyFilters",
+        stand_in="configures gateways that route by server name and HTTP",
         programs=(),
     ),
     PergolaImage(

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Final
 
-from pergola.api.objects import JsonObject, map_at, metadata_of
+from pergola.api.objects import JsonObject, map_at, maps_at, metadata_of
 from pergola.pki import CertificateError
 from pergola.sandbox.istiod.requests import cluster_name, seconds
 from pergola.sandbox.istiod.selection import Objects, Proxy, full_host, is_exported
@@ -12,6 +12,10 @@ from pergola.sandbox.istiod.tls import upstream
 _TYPES: Final = "type.googleapis.com/envoy"
 CLUSTER: Final = f"{_TYPES}.config.cluster.v3.Cluster"
 _HTTP: Final = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
+_AS_THE_CLIENT: Final[JsonObject] = {
+    "use_downstream_protocol_config": {"http_protocol_options": {}, "http2_protocol_options": {}}
+}
+_HTTP2: Final[JsonObject] = {"explicit_http_config": {"http2_protocol_options": {}}}
 _CONNECT_TIMEOUT: Final = "10s"  # Istio's default
 _BALANCING: Final = {
     "LEAST_CONN": "LEAST_REQUEST",
@@ -49,7 +53,9 @@ def cluster(host: str, port: int, proxy: Proxy, objects: Objects) -> JsonObject 
     if socket is not None:
         found["transport_socket"] = socket
     if map_at(policy, "connectionPool", "http").get("useClientProtocol"):
-        found["typed_extension_protocol_options"] = {_HTTP: _as_the_client()}
+        found["typed_extension_protocol_options"] = {_HTTP: _versions(_AS_THE_CLIENT)}
+    elif _speaks_http2(host, port, objects.services):
+        found["typed_extension_protocol_options"] = {_HTTP: _versions(_HTTP2)}
     keepalive = _keepalive(map_at(pool, "tcpKeepalive"))
     if keepalive:
         found["upstream_connection_options"] = {"tcp_keepalive": keepalive}
@@ -81,10 +87,20 @@ def address(host: str, port: int) -> JsonObject:
     return {"socket_address": {"address": host, "port_value": port}}
 
 
-def _as_the_client() -> JsonObject:
-    """Return what passes requests on by the version of HTTP that they came in."""
-    versions: JsonObject = {"http_protocol_options": {}, "http2_protocol_options": {}}
-    return {"@type": f"type.googleapis.com/{_HTTP}", "use_downstream_protocol_config": versions}
+def _versions(chosen: JsonObject) -> JsonObject:
+    """Return the versions of HTTP of requests to a cluster."""
+    return {"@type": f"type.googleapis.com/{_HTTP}", **chosen}
+
+
+def _speaks_http2(host: str, port: int, services: Iterable[JsonObject]) -> bool:
+    """Return whether the name of a Service's port says HTTP/2, as Istio reads it."""
+    return any(
+        each.get("name", "").partition("-")[0] in ("grpc", "http2")
+        for service in services
+        if full_host(metadata_of(service)["name"], metadata_of(service)["namespace"]) == host
+        for each in maps_at(service, "spec", "ports")
+        if each.get("port") == port
+    )
 
 
 def _keepalive(settings: JsonObject) -> JsonObject:

@@ -8,7 +8,14 @@ from typing import Any, Final
 import orjson
 from aiohttp import web
 
-from pergola.api.kinds import DESTINATION_RULE, GATEWAY, SECRET, SERVICE, VIRTUAL_SERVICE
+from pergola.api.kinds import (
+    DESTINATION_RULE,
+    ENVOY_FILTER,
+    GATEWAY,
+    SECRET,
+    SERVICE,
+    VIRTUAL_SERVICE,
+)
 from pergola.api.objects import GroupVersionKind, JsonObject, map_at, maps_at, metadata_of
 from pergola.kube.client import Client
 from pergola.runtime.caching.cache import Cache, Change
@@ -17,6 +24,7 @@ from pergola.sandbox.istiod.callers import Callers
 from pergola.sandbox.istiod.clusters import CLUSTER
 from pergola.sandbox.istiod.credentials import entries_of
 from pergola.sandbox.istiod.envoy import LISTENER, problems, render
+from pergola.sandbox.istiod.patches import unsupported as unsupported_patches
 from pergola.sandbox.istiod.requests import unsupported
 from pergola.sandbox.istiod.selection import Objects, Proxy, passes_through
 from pergola.sandbox.istiod.termination import terminates
@@ -37,11 +45,12 @@ class Discovery:
         self._virtual_services = _cache(client, VIRTUAL_SERVICE)
         self._destination_rules = _cache(client, DESTINATION_RULE)
         self._services = _cache(client, SERVICE)
+        self._envoy_filters = _cache(client, ENVOY_FILTER)
         self._secrets: Cache[dict[str, str]] = Cache(client, SECRET, keep=entries_of)
         self._callers = Callers(client)
         self.caches = (
             *(self._gateways, self._virtual_services, self._destination_rules, self._services),
-            *(self._secrets, self._callers.pods),
+            *(self._envoy_filters, self._secrets, self._callers.pods),
         )
         self._reported: set[str] = set()
         self._changed = asyncio.Event()
@@ -49,6 +58,7 @@ class Discovery:
             cache.subscribe(self._notice)
         self._gateways.subscribe(_report_servers)
         self._virtual_services.subscribe(_report_rules)
+        self._envoy_filters.subscribe(_report_patches)
 
     def routes(self) -> list[web.RouteDef]:
         """Return the endpoints that gateways use."""
@@ -95,6 +105,7 @@ class Discovery:
             virtual_services=_values(self._virtual_services),
             destination_rules=_values(self._destination_rules),
             services=_values(self._services),
+            envoy_filters=_values(self._envoy_filters),
             secrets=dict(self._secrets.items()),
         )
 
@@ -149,3 +160,13 @@ def _report_rules(change: Change[JsonObject]) -> None:
                 virtual_service=str(change.key),
                 fields=sorted(fields),
             )
+
+
+def _report_patches(change: Change[JsonObject]) -> None:
+    kinds = unsupported_patches(change.new or {})
+    if kinds:
+        log.warning(
+            "patches ignored: this stand-in does not support them",
+            envoy_filter=str(change.key),
+            kinds=sorted(kinds),
+        )

@@ -6,6 +6,9 @@ from typing import Final
 from pergola.api.objects import JsonObject, map_at
 from pergola.sandbox.istiod import clusters, termination
 from pergola.sandbox.istiod.clusters import CLUSTER, address, cluster, policy_of
+from pergola.sandbox.istiod.patches import destinations as patches_to
+from pergola.sandbox.istiod.patches import patches
+from pergola.sandbox.istiod.patching import patched_cluster, patched_listener
 from pergola.sandbox.istiod.requests import routes as http_routes
 from pergola.sandbox.istiod.requests import seconds, target
 from pergola.sandbox.istiod.routes import Route, destinations, listeners
@@ -21,6 +24,7 @@ LISTENER: Final = f"{_TYPES}.config.listener.v3.Listener"
 def render(proxy: Proxy, objects: Objects) -> dict[str, list[JsonObject]]:
     """Return a gateway's listeners and clusters, each under its type."""
     passing, ending = listeners(proxy, objects), terminations(proxy, objects)
+    found = patches(proxy, objects)
     chains = {
         port: [
             *(_passage(route, proxy, objects) for route in passing.get(port, ())),
@@ -28,10 +32,11 @@ def render(proxy: Proxy, objects: Objects) -> dict[str, list[JsonObject]]:
         ]
         for port in sorted({*passing, *ending})
     }
-    rendered = (cluster(host, port, proxy, objects) for host, port in _targets(passing, ending))
+    targets = sorted({*_targets(passing, ending), *patches_to(found)})
+    rendered = (cluster(host, port, proxy, objects) for host, port in targets)
     return {
-        LISTENER: [_listener(port, chains[port]) for port in chains],
-        CLUSTER: [found for found in rendered if found is not None],
+        LISTENER: [patched_listener(_listener(port, chains[port]), found) for port in chains],
+        CLUSTER: [patched_cluster(each, found) for each in rendered if each is not None],
     }
 
 
@@ -39,7 +44,8 @@ def problems(proxy: Proxy, objects: Objects) -> Iterator[str]:
     """Yield a sentence for each certificate that a gateway lacks."""
     yield from termination.problems(proxy, objects)
     targets = _targets(listeners(proxy, objects), terminations(proxy, objects))
-    for host in dict.fromkeys(host for host, _ in targets):
+    patched = patches_to(patches(proxy, objects))
+    for host in dict.fromkeys(host for host, _ in (*targets, *patched)):
         found = clusters.problem(host, proxy, objects)
         if found:
             yield found

@@ -26,6 +26,7 @@ class Objects:
     virtual_services: Sequence[JsonObject] = ()
     destination_rules: Sequence[JsonObject] = ()
     services: Sequence[JsonObject] = ()
+    envoy_filters: Sequence[JsonObject] = ()
     secrets: Mapping[Key, Mapping[str, str]] = field(default_factory=dict)
 
 
