@@ -9,7 +9,7 @@ ANNOTATION = "example.org/keys"
 
 
 def keep(obj: JsonObject) -> tuple[str, str | None]:
-    """Return all that the cache keeps of a ConfigMap: the number of keys, and the annotation."""
+    """Return what the cache stores of a ConfigMap: the number of keys, and the annotation."""
     return str(len(map_at(obj, "data"))), annotations_of(obj).get(ANNOTATION)
 
 
@@ -28,7 +28,7 @@ def count_keys(client: Client, metrics: Metrics) -> Controller:
 
 
 async def main() -> None:
-    """Run it in a process that serves `/healthz`, `/readyz` and `/metrics`, until SIGTERM."""
+    """Run the controller, and serve `/healthz`, `/readyz` and `/metrics`, until SIGTERM."""
     async with Client.connect(load()) as client:
         app = Application(client)
         await app.serve(leading=[count_keys(app.guarded(client), app.metrics)])
