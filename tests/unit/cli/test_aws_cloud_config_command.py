@@ -9,7 +9,7 @@ import yaml
 from pergola.api.objects import JsonObject
 from pergola.cli import app
 from pergola.cli.aws.cloud_config import cloud_config
-from pergola.cli.aws.subject import AwsCheckError
+from pergola.cli.aws.subject import AwsCheckError, Source
 from pergola.extension_api.cluster import Cluster
 from pergola.extension_api.errors import ExtensionError
 from pergola.flow import State
@@ -52,7 +52,7 @@ def file(folder: Path, objects: list[JsonObject]) -> str:
 def test_people_read_what_is_given_and_why(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    cloud_config(file=file(tmp_path, reconciled(PRIVATE)))
+    cloud_config(source=Source(file=file(tmp_path, reconciled(PRIVATE))))
 
     printed = capsys.readouterr()
     assert printed.out.splitlines() == [
@@ -76,7 +76,7 @@ def test_people_read_what_is_given_and_why(
 def test_a_subnet_found_by_its_tags_switches_the_service_controller_on(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    cloud_config(file=file(tmp_path, reconciled(PRIVATE, BY_TAGS)), output="json")
+    cloud_config(source=Source(file=file(tmp_path, reconciled(PRIVATE, BY_TAGS))), output="json")
 
     found = orjson.loads(capsys.readouterr().out)
     assert found["cloudControllerManager"] == {
@@ -92,7 +92,7 @@ def test_yaml_can_be_applied_and_has_the_rest_in_comments(
     objects = reconciled("pattern-2-byo.yaml")
     objects[1]["spec"]["shoot"]["spec"]["provider"]["controlPlaneConfig"] = CONTROL_PLANE
 
-    cloud_config(file=file(tmp_path, objects), output="yaml")
+    cloud_config(source=Source(file=file(tmp_path, objects)), output="yaml")
 
     printed = capsys.readouterr().out
     applied = yaml.safe_load(printed)
@@ -107,7 +107,7 @@ def test_yaml_can_be_applied_and_has_the_rest_in_comments(
 def test_assumptions_without_a_cluster_are_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    cloud_config(file=file(tmp_path, reconciled(PRIVATE)[:1]))
+    cloud_config(source=Source(file=file(tmp_path, reconciled(PRIVATE)[:1])))
 
     assert capsys.readouterr().err == (
         "Infrastructure shoot--demo--private/private has no Cluster with a Shoot: assuming "
@@ -123,7 +123,7 @@ def test_without_a_status_the_command_asks_the_user_to_wait(tmp_path: Path) -> N
         ExtensionError,
         match=r"shoot--demo--private/private has no status\.providerStatus yet; wait",
     ):
-        cloud_config(file=file(tmp_path, objects))
+        cloud_config(source=Source(file=file(tmp_path, objects)))
 
 
 def test_a_status_without_subnets_is_reported(tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_a_status_without_subnets_is_reported(tmp_path: Path) -> None:
         ExtensionError,
         match=r"^Infrastructure shoot--demo--private/private: could not determine subnet",
     ):
-        cloud_config(file=file(tmp_path, objects))
+        cloud_config(source=Source(file=file(tmp_path, objects)))
 
 
 @pytest.mark.parametrize("arguments", [["infrastructure/web", "-f", "x"], ["web", "--name", "web"]])

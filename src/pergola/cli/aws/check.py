@@ -6,27 +6,29 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from pergola.cli.aws.subject import Subject, observed, read_subject, source_of
-from pergola.cli.cluster_options import DEFAULT_CLUSTER, ClusterOptions
+from pergola.cli.aws.subject import (
+    DEFAULT_ACCOUNT,
+    DEFAULT_SOURCE,
+    Account,
+    Source,
+    Subject,
+    observed,
+    read_subject,
+)
 
 if TYPE_CHECKING:
     from pergola.providers.aws.preflight import Finding
 
 Output = Annotated[Literal["text", "json"], Parameter(alias="-o")]
-Namespace = Annotated[str, Parameter(alias="-n")]
 
 
 def check(
     resource: str = "",
     /,
     *,
-    file: Annotated[str, Parameter(alias="-f", allow_leading_hyphen=True)] = "",
-    name: str = "",
-    namespace: Namespace = "default",
-    aws_credentials: str = "",
-    endpoint_url: str = "",
+    source: Source = DEFAULT_SOURCE,
     output: Output = "text",
-    cluster: ClusterOptions = DEFAULT_CLUSTER,
+    account: Account = DEFAULT_ACCOUNT,
 ) -> None:
     """Check the AWS account that an Infrastructure is for, and show how to fix it.
 
@@ -37,26 +39,13 @@ def check(
     ----------
     resource
         The name of an Infrastructure in a cluster, or infrastructure/NAME as kubectl writes it.
-    file
-        A manifest with an Infrastructure, or - for the standard input. IP families and ranges come
-        from a Cluster in the same file, credentials from a Secret in it.
-    name
-        The same as the positional argument.
-    namespace
-        Namespace of the Infrastructure.
-    aws_credentials
-        NAMESPACE/NAME of a Secret with accessKeyID and secretAccessKey, or `environment` for AWS's
-        default credential chain. The default is the Secret that the Infrastructure names, and the
-        credential chain if a file does not contain that Secret.
-    endpoint_url
-        URL of all services, instead of AWS's own.
     output
         `text` for people, `json` for programs.
     """
-    source = source_of(resource, file, name, namespace, aws_credentials, cluster)
 
     async def main() -> "list[Finding]":
-        return await _look(await read_subject(source), endpoint_url)
+        subject = await read_subject(resource, source, account.aws_credentials)
+        return await _look(subject, account.endpoint_url)
 
     found = asyncio.run(main())
     if output == "json":

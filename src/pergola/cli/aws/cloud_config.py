@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from pergola.cli.aws.subject import ENVIRONMENT, read_subject, source_of
-from pergola.cli.cluster_options import DEFAULT_CLUSTER, ClusterOptions
+from pergola.cli.aws.subject import DEFAULT_SOURCE, ENVIRONMENT, Source, read_subject
 from pergola.cli.manifest_files import named
 
 if TYPE_CHECKING:
@@ -22,11 +21,8 @@ def cloud_config(
     resource: str = "",
     /,
     *,
-    file: Annotated[str, Parameter(alias="-f", allow_leading_hyphen=True)] = "",
-    name: str = "",
-    namespace: Annotated[str, Parameter(alias="-n")] = "default",
+    source: Source = DEFAULT_SOURCE,
     output: Output = "text",
-    cluster: ClusterOptions = DEFAULT_CLUSTER,
 ) -> None:
     """Print the values for the control plane: cloud provider config, arguments, replicas, and why.
 
@@ -36,13 +32,6 @@ def cloud_config(
     ----------
     resource
         The name of an Infrastructure in a cluster, or infrastructure/NAME as kubectl writes it.
-    file
-        A manifest with an Infrastructure and its status, or - for the standard input. IP families,
-        overlay and controlPlaneConfig come from a Cluster in the same file.
-    name
-        The same as the positional argument.
-    namespace
-        Namespace of the Infrastructure.
     output
         `text` for people, `json` for programs, `yaml` for `kubectl apply`: the ConfigMap, with the
         rest as comments.
@@ -50,8 +39,7 @@ def cloud_config(
     from pergola.providers.aws.control_plane.values import given
 
     # No credentials are needed, nor permission to read the Secret with them.
-    source = source_of(resource, file, name, namespace, ENVIRONMENT, cluster)
-    subject = asyncio.run(read_subject(source))
+    subject = asyncio.run(read_subject(resource, source, ENVIRONMENT))
     found = given(subject.infrastructure, _shoot(subject))
     shown = {"text": _text, "json": _json, "yaml": _yaml}[output]
     print(shown(found), end="")

@@ -6,8 +6,16 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple
 
 from cyclopts import Parameter
 
-from pergola.cli.aws.subject import AwsCheckError, Subject, observed, read_subject, source_of
-from pergola.cli.cluster_options import DEFAULT_CLUSTER, ClusterOptions
+from pergola.cli.aws.subject import (
+    DEFAULT_ACCOUNT,
+    DEFAULT_SOURCE,
+    Account,
+    AwsCheckError,
+    Source,
+    Subject,
+    observed,
+    read_subject,
+)
 
 if TYPE_CHECKING:
     from pergola.api.objects import JsonObject
@@ -16,7 +24,6 @@ if TYPE_CHECKING:
     from pergola.providers.aws.preflight import Finding
 
 Output = Annotated[Literal["tree", "table", "json"], Parameter(alias="-o")]
-Namespace = Annotated[str, Parameter(alias="-n")]
 Flag = Annotated[bool, Parameter(negative="")]
 
 _CHANGES: Final = ("would create", "would change", "would delete")
@@ -38,16 +45,12 @@ def plan(
     resource: str = "",
     /,
     *,
-    file: Annotated[str, Parameter(alias="-f", allow_leading_hyphen=True)] = "",
-    name: str = "",
-    namespace: Namespace = "default",
+    source: Source = DEFAULT_SOURCE,
     delete: Flag = False,
     dot: Flag = False,
     mermaid: Flag = False,
     output: Output = "tree",
-    aws_credentials: str = "",
-    endpoint_url: str = "",
-    cluster: ClusterOptions = DEFAULT_CLUSTER,
+    account: Account = DEFAULT_ACCOUNT,
 ) -> None:
     """Show what a reconciliation or deletion would do in AWS, step by step; only reads.
 
@@ -57,13 +60,6 @@ def plan(
     ----------
     resource
         The name of an Infrastructure in a cluster, or infrastructure/NAME as kubectl writes it.
-    file
-        A manifest with an Infrastructure, or - for the standard input. IP families and ranges come
-        from a Cluster in the same file, credentials from a Secret in it.
-    name
-        The same as the positional argument.
-    namespace
-        Namespace of the Infrastructure.
     delete
         Plan the deletion.
     dot
@@ -72,19 +68,13 @@ def plan(
         Print the graph for Mermaid.
     output
         `tree` or `table` for people, `json` for programs.
-    aws_credentials
-        NAMESPACE/NAME of a Secret with accessKeyID and secretAccessKey, or `environment` for AWS's
-        default credential chain. The default is the Secret that the Infrastructure names, and the
-        credential chain if a file does not contain that Secret.
-    endpoint_url
-        URL of all services, instead of AWS's own.
     """
-    source = source_of(resource, file, name, namespace, aws_credentials, cluster)
     if dot and mermaid:
         raise AwsCheckError("give either --dot or --mermaid")
 
     async def main() -> Plan:
-        return await _foreseen(await read_subject(source), endpoint_url, delete=delete)
+        subject = await read_subject(resource, source, account.aws_credentials)
+        return await _foreseen(subject, account.endpoint_url, delete=delete)
 
     found = asyncio.run(main())
     print(_rendered(found, "dot" if dot else "mermaid" if mermaid else output), end="")

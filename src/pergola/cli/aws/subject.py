@@ -2,7 +2,10 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Final, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
+
+from cyclopts import Parameter
 
 from pergola.api.kinds import SECRET
 from pergola.cli.cluster_options import ClusterOptions
@@ -24,14 +27,60 @@ class AwsCheckError(Exception):
     """The command cannot run; the text says why and what to do."""
 
 
-class Source(NamedTuple):
-    """The place of the Infrastructure: a file or a cluster, according to the options."""
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Source(ClusterOptions):
+    """The place of an Infrastructure: a file or a cluster.
 
-    file: str
-    name: str
-    namespace: str
-    aws_credentials: str
-    cluster: ClusterOptions
+    Attributes:
+        file: A manifest with an Infrastructure, or - for the standard input. Its Cluster and the
+            Secret with credentials are read from the same file.
+        name: The same as the positional argument.
+        namespace: Namespace of the Infrastructure.
+    """
+
+    file: Annotated[str, Parameter(alias="-f", allow_leading_hyphen=True)] = ""
+    name: str = ""
+    namespace: Annotated[str, Parameter(alias="-n")] = "default"
+
+    def chosen(self, argument: str) -> str:
+        """Return the name of the Infrastructure in the cluster; empty if it is in the file.
+
+        Args:
+            argument: a name, or kind and name as kubectl writes them, such as `infrastructure/web`.
+
+        Raises:
+            AwsCheckError: the arguments name no Infrastructure, or several.
+        """
+        names = [each for each in (_name_in(argument), self.name) if each]
+        if bool(self.file) == bool(names) or len(names) > 1:
+            raise AwsCheckError(
+                "give either --file or the name of an Infrastructure, for example: "
+                "infrastructure/web -n shoot--dev--web"
+            )
+        return "".join(names)
+
+
+DEFAULT_SOURCE: Final = Source()
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Account:
+    """The AWS account of an Infrastructure.
+
+    Attributes:
+        aws_credentials: NAMESPACE/NAME of a Secret with accessKeyID and secretAccessKey, or
+            `environment` for AWS's default credential chain. The default is the Secret that the
+            Infrastructure names, and the credential chain if a file does not contain that Secret.
+        endpoint_url: URL of all services, instead of AWS's own.
+    """
+
+    aws_credentials: str = ""
+    endpoint_url: str = ""
+
+
+DEFAULT_ACCOUNT: Final = Account()
 
 
 class Subject(NamedTuple):
@@ -47,31 +96,6 @@ class Subject(NamedTuple):
     credentials: "Credentials | None"
 
 
-def source_of(
-    resource: str,
-    file: str,
-    name: str,
-    namespace: str,
-    aws_credentials: str,
-    cluster: ClusterOptions,
-) -> Source:
-    """Return the source that the arguments name.
-
-    Args:
-        resource: a name, or kind and name as kubectl writes them, such as `infrastructure/web`.
-
-    Raises:
-        AwsCheckError: the arguments name no source, or several.
-    """
-    names = [each for each in (_name_in(resource), name) if each]
-    if bool(file) == bool(names) or len(names) > 1:
-        raise AwsCheckError(
-            "give either --file or the name of an Infrastructure, for example: "
-            "infrastructure/web -n shoot--dev--web"
-        )
-    return Source(file, "".join(names), namespace, aws_credentials, cluster)
-
-
 def _name_in(resource: str) -> str:
     kind, separator, name = resource.rpartition("/")
     if separator and kind.lower().partition(".")[0] not in _KINDS:
@@ -79,16 +103,23 @@ def _name_in(resource: str) -> str:
     return name
 
 
-async def read_subject(source: Source) -> Subject:
+async def read_subject(argument: str, source: Source, aws_credentials: str) -> Subject:
     """Read the Infrastructure, its Cluster and its Secret.
+
+    Args:
+        argument: the positional argument of the command.
 
     Raises:
         ManifestFileError, AwsCheckError: something is missing, or there is too much.
         KubeError: it cannot be read.
     """
-    if source.file:
-        return _from_file(source.file, source.aws_credentials)
-    return await _from_cluster(source)
+    from pergola.api.objects import Key
+
+    name = source.chosen(argument)
+    if not name:
+        return _from_file(source.file, aws_credentials)
+    async with source.connect() as client:
+        return await subject_in(client, Key(source.namespace, name), aws_credentials)
 
 
 @asynccontextmanager
@@ -159,19 +190,6 @@ def _from_file(file: str, aws_credentials: str) -> Subject:
     return Subject(
         infrastructure, clusters[0] if clusters else None, _credentials(secret) if secret else None
     )
-
-
-async def _from_cluster(source: Source) -> Subject:
-    """Read an Infrastructure in a cluster.
-
-    Raises:
-        AwsCheckError: no Secret is named.
-        KubeError: it cannot be read.
-    """
-    from pergola.api.objects import Key
-
-    async with source.cluster.connect() as client:
-        return await subject_in(client, Key(source.namespace, source.name), source.aws_credentials)
 
 
 async def subject_in(client: "Client", key: "Key", aws_credentials: str = "") -> Subject:

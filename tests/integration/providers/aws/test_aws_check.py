@@ -2,7 +2,7 @@
 
 import asyncio
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import orjson
 import pytest
@@ -10,8 +10,7 @@ import yaml
 
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.cli.aws import check as aws_check
-from pergola.cli.aws.subject import AwsCheckError
-from pergola.cli.cluster_options import ClusterOptions
+from pergola.cli.aws.subject import Account, AwsCheckError, Source
 from pergola.cli.manifest_files import ManifestFileError
 from pergola.cloud.aws import AwsClient
 from pergola.cloud.errors import CredentialsInvalid
@@ -82,12 +81,20 @@ def written(path: Path, *objects: JsonObject) -> str:
     return str(file)
 
 
-async def checked(aws: CorrectedAws, **options: Any) -> int:
+async def checked(
+    aws: CorrectedAws,
+    resource: str = "",
+    *,
+    aws_credentials: str = "",
+    output: Literal["text", "json"] = "text",
+    **source: Any,
+) -> int:
     """Run the command in a thread with a loop of its own; return its exit code."""
+    account = Account(aws_credentials=aws_credentials, endpoint_url=aws.url)
 
     def run() -> int:
         try:
-            aws_check.check(options.pop("resource", ""), endpoint_url=aws.url, **options)
+            aws_check.check(resource, source=Source(**source), output=output, account=account)
         except SystemExit as error:
             return int(str(error.code))
         return 0
@@ -250,18 +257,10 @@ async def test_missing_permissions_are_not_findings_and_are_reported_together(
         await checked(aws, file=written(tmp_path, infrastructure(network.config())))
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({}, "either --file or the name"),
-        ({"file": "x", "name": "y"}, "either --file or the name"),
-    ],
-)
-async def test_a_file_or_a_name_is_needed(
-    aws: CorrectedAws, options: dict[str, str], said: str
-) -> None:
-    with pytest.raises(AwsCheckError, match=said):
-        await checked(aws, **options)
+@pytest.mark.parametrize(("file", "name"), [("", ""), ("x", "y")])
+async def test_a_file_or_a_name_is_needed(aws: CorrectedAws, file: str, name: str) -> None:
+    with pytest.raises(AwsCheckError, match="either --file or the name"):
+        await checked(aws, file=file, name=name)
 
 
 async def test_a_file_without_an_infrastructure_is_refused(
@@ -293,10 +292,8 @@ async def test_an_infrastructure_in_a_cluster_is_checked_with_its_own_secret(
         await cluster_client.create(obj)
 
     codes = [
-        await checked(
-            aws, namespace=namespace, cluster=ClusterOptions(kubeconfig=kubeconfig), **named
-        )
-        for named in ({"name": "s"}, {"resource": "infrastructure/s"}, {"resource": "s"})
+        await checked(aws, *named, namespace=namespace, kubeconfig=kubeconfig, name=name)
+        for named, name in (((), "s"), (("infrastructure/s",), ""), (("s",), ""))
     ]
 
     assert codes == [1, 1, 1]

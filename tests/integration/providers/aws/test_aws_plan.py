@@ -10,7 +10,7 @@ import yaml
 
 from pergola.api.objects import JsonObject
 from pergola.cli.aws import plan as aws_plan
-from pergola.cli.aws.subject import AwsCheckError
+from pergola.cli.aws.subject import Account, AwsCheckError, Source
 from pergola.cloud.aws import AwsClient
 from pergola.extension_api.cluster import Cluster
 from pergola.flow import Report
@@ -85,8 +85,8 @@ async def planned(
     capsys.readouterr()
     await asyncio.to_thread(
         aws_plan.plan,
-        file=str(file),
-        endpoint_url=aws.url,
+        source=Source(file=str(file)),
+        account=Account(endpoint_url=aws.url),
         **flags,  # type: ignore[arg-type]
     )
     assert aws.writes() == []
@@ -184,7 +184,12 @@ async def test_blocking_findings_are_printed_with_their_fix(
 
 
 @pytest.mark.parametrize(
-    "flags", [{}, {"file": "a", "name": "b"}, {"file": "a", "dot": True, "mermaid": True}]
+    "flags",
+    [
+        {},
+        {"source": Source(file="a", name="b")},
+        {"source": Source(file="a"), "dot": True, "mermaid": True},
+    ],
 )
 def test_options_that_contradict_each_other_are_refused(flags: dict[str, object]) -> None:
     with pytest.raises(AwsCheckError, match="give either"):

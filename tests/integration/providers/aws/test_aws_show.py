@@ -2,12 +2,14 @@
 
 import asyncio
 from pathlib import Path
+from typing import Literal
 
 import pytest
 import yaml
 
 from pergola.api.objects import JsonObject
 from pergola.cli.aws.show import show
+from pergola.cli.aws.subject import Account, Source
 from pergola.cloud.aws import AwsClient
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.resources import iam, key_pair
@@ -26,7 +28,7 @@ async def shown(
     cluster: StepsOf,
     path: Path,
     capsys: pytest.CaptureFixture[str],
-    output: str = "tree",
+    output: Literal["tree", "svg"] = "tree",
 ) -> str:
     """Return the output of the command, which writes nothing to AWS."""
     infrastructure: JsonObject = {
@@ -44,8 +46,8 @@ async def shown(
     file.write_text(yaml.safe_dump(infrastructure))
     aws.taken()
     capsys.readouterr()
-    arguments = {"file": str(file), "endpoint_url": aws.url, "output": output}
-    await asyncio.to_thread(show, **arguments)  # type: ignore[arg-type]
+    account = Account(endpoint_url=aws.url)
+    await asyncio.to_thread(show, source=Source(file=str(file)), account=account, output=output)
     assert aws.writes() == []
     return capsys.readouterr().out
 
