@@ -1,4 +1,4 @@
-"""`pergola garden compare`: a landscape of the original beside what ours renders."""
+"""`pergola garden compare`: an installation of the original, compared with Pergola's objects."""
 
 import asyncio
 import sys
@@ -31,32 +31,32 @@ def compare(
     output: Annotated[Literal["text", "json"], Parameter(alias="-o")] = "text",
     kubeconfig: Path | None = None,
 ) -> None:
-    """Compare a landscape of the original operator with what ours renders for the same Garden.
+    """Compare an installation of the original operator with what Pergola renders for its Garden.
 
-    Prints objects that only one side has, and the fields in which others differ. Generated values,
-    hashes in names, tags of images, status and defaults of servers are not compared; values of
-    Secrets are neither compared nor printed. A difference that is decided has its reason with it.
-    Only reads. Exits with 2 if there are differences to print.
+    Prints objects that exist only on one side, and each field that differs. Ignores generated
+    values, hashes in names, image tags, the status and defaults of API servers; neither compares
+    nor prints values of Secrets. Prints the reason for each deliberate difference. Only reads.
+    Exits with 2 if there are differences to print.
 
     Parameters
     ----------
     source
         A dump of the runtime cluster: the output of `kubectl get -o yaml` or `-o json` with
-        ManagedResources and their Secrets, or one JSON object a line with `where` each is kept;
-        - for the standard input. Anything else is the context of a live landscape.
+        ManagedResources and their Secrets, or one JSON object per line with the field `where`;
+        - for standard input. Anything else is the context of a live installation.
     garden
-        A manifest of the Garden, or the name of one of the landscape; by default its only one.
+        A manifest of the Garden, or the name of a Garden; by default the only one.
     only
         A ManagedResource or component to print; repeat for several.
     unexpected_only
-        Leave out the differences that are decided, which the documentation lists.
+        Omit deliberate differences, which the documentation lists.
     config
-        Configuration file of the operator, whose feature gates change what is rendered. By
-        default that of the operator in a live landscape; for a dump, the defaults.
+        Configuration file of the operator, whose feature gates change the rendered objects. By
+        default that of the operator in a live installation; for a dump, the defaults.
     output
         `text` for people, `json` for programs.
     kubeconfig
-        Kubeconfig with the context of a live landscape; found as kubectl finds it by default.
+        Kubeconfig with the context of a live installation; by default found as kubectl does.
     """
     from pergola.operator.compare import compare as compared
     from pergola.operator.compare import expected, unexpected
