@@ -13,7 +13,6 @@ from pergola.api.objects import GroupVersionKind, JsonObject, map_at
 from pergola.kube.client import Client
 from pergola.kube.kind_words import kind_called
 from pergola.kube.patches import apply_merge_patch
-from pergola.kube.yaml import parse_documents
 from pergola.testing import cluster_api
 from pergola.testing.crds import (
     install_definitions,
@@ -24,12 +23,14 @@ from pergola.testing.crds import (
 )
 from pergola.testing.documented import ROOT, blocks, commands_of, pages
 from pergola.testing.documented.kubectl import kinds, read
+from pergola.testing.documented.manifests import lost, objects
 from pergola.testing.documented.scripts import documents_of
 from pergola.testing.objects import definition
 
 PROVIDER: Final = ROOT / "examples" / "extensions" / "provider-aws.yaml"
 EXTENSION_FIELDS: Final = "how-to/extensions-of-a-garden.md: Values with credentials"
-NOT_SERVED: Final = {"Gardenlet": "only gardener-apiserver serves it, in a virtual cluster"}
+ELSEWHERE: Final = {"Gardenlet"}
+"""Kinds that gardener-apiserver serves: `test_garden_life` sends them to one."""
 ETCD: Final = "etcds.druid.gardener.cloud"
 
 
@@ -40,15 +41,11 @@ def manifests() -> Iterator[tuple[str, JsonObject]]:
             texts = {"sh": documents_of(block.text), "yaml": [block.text]}
             for text in texts.get(block.language, ()):
                 for obj in objects(text):
-                    if {"apiVersion", "kind"} <= obj.keys() and obj["kind"] not in NOT_SERVED:
+                    if {"apiVersion", "kind"} <= obj.keys() and obj["kind"] not in ELSEWHERE:
                         yield f"{page}:{block.line} {obj['kind']}", obj
                     if block.place == EXTENSION_FIELDS:
                         [provider] = objects(PROVIDER.read_text())
                         yield block.place, apply_merge_patch(provider, {"spec": obj})
-
-
-def objects(text: str) -> list[JsonObject]:
-    return [part.value for part in parse_documents(text) if isinstance(part.value, dict)]
 
 
 def words() -> list[str]:
@@ -82,20 +79,6 @@ async def test_the_api_server_accepts_each_manifest(served: Client, namespace: s
         sent = {**obj, "metadata": {**map_at(obj, "metadata"), **where}}
         kept = await served.create(sent, dry_run=True)
         assert [path for path in lost(sent, kept) if path != ".stringData"] == [], place
-
-
-def lost(sent: object, kept: object, path: str = "") -> Iterator[str]:
-    """Yield the fields that the API server does not know, and so drops."""
-    if isinstance(sent, dict):
-        for name, value in sent.items():
-            if not isinstance(kept, dict) or name not in kept:
-                yield f"{path}.{name}"
-            else:
-                yield from lost(value, kept[name], f"{path}.{name}")
-    elif isinstance(sent, list):
-        others = kept if isinstance(kept, list) else []
-        for each, other in zip(sent, others, strict=True):
-            yield from lost(each, other, f"{path}[]")
 
 
 async def test_the_api_server_has_each_kind_that_a_command_names(served: Client) -> None:

@@ -50,6 +50,7 @@ from pergola.runtime.metrics import Metrics
 from pergola.sandbox.directory import remove
 from pergola.sandbox.simulated import Site
 from pergola.testing.documented import Shell, blocks, commands
+from pergola.testing.documented.manifests import lost, objects
 from pergola.testing.garden_at_rest import referring, rests, webhooks
 from pergola.testing.garden_fixture import world_with
 from pergola.testing.garden_world import (
@@ -79,6 +80,7 @@ CONDITIONS = {
 }
 API = Key("garden", "virtual-garden-kube-apiserver")
 GUIDE = "how-to/operating-a-garden.md"
+GARDENLETS = "how-to/gardenlets.md"
 CONFIDENTIAL: JsonObject = {
     "apiVersion": "v1",
     "kind": "Secret",
@@ -243,7 +245,17 @@ async def _serves(site: Site) -> None:
     async with VirtualCluster(site.client, reach=site.reach) as access:
         virtual = await access.client()
         namespaces = {name_of(each) for each in await virtual.list(NAMESPACE)}
+        await _accepts_documented_gardenlets(virtual)
     assert not missing({"garden", "gardener-system-public"}, namespaces)
+
+
+async def _accepts_documented_gardenlets(virtual: Client) -> None:
+    """Gardener's API server knows each field of the Gardenlets that the guide has."""
+    found = [each for block in blocks(GARDENLETS) for each in objects(block.text)]
+    found = [each for each in found if each.get("kind") == "Gardenlet"]
+    assert found
+    for each in found:
+        assert [*lost(each, await virtual.create(each, dry_run=True))] == []
 
 
 async def _serves_programs(site: Site) -> None:
