@@ -5,7 +5,8 @@
     python -m bench admission --seconds 2      # a quick look
 
 A pod of 5 KB is sent through the webhook about pods that takes longest, over TLS, on 16 connections
-that stay. The server has one core for itself; the load generator, a Go program, has another.
+that stay. The server has one core for itself; the load generator, a Go program, has another, which
+it shares with the second process where there is one on both cores.
 
 Seconds depend on the machine and on what else it does, hence the best of three runs. CPU time does
 so least: `a core's` is how many reviews a core would answer that does nothing else, and `round` is
@@ -19,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -295,23 +296,23 @@ def pinned(core: int, line: list[str]) -> list[str]:
 
 @contextmanager
 def serving(
-    line: list[str], folder: Path, processes: int = 1
+    line: list[str], folder: Path, cores: Sequence[int]
 ) -> Iterator[tuple[list[Process], int]]:
-    """Run a server on one or more processes, and yield once all listen on the port."""
+    """Run a server as one process for each core given, and yield once all listen on the port."""
     (folder / "port").unlink(missing_ok=True)
     with ExitStack() as stack:
-        running = [stack.enter_context(_process(line))]
+        running = [stack.enter_context(_process(line, cores[0]))]
         _await_file(folder / "port", running[0])
         port = int((folder / "port").read_text())
-        for _ in range(1, processes):
-            running.append(stack.enter_context(_process([*line, str(port)])))
+        for core in cores[1:]:
+            running.append(stack.enter_context(_process([*line, str(port)], core)))
             _await_file(folder / str(running[-1].pid), running[-1])
         yield [Process(process) for process in running], port
 
 
 @contextmanager
-def _process(line: list[str]) -> Iterator[subprocess.Popen[bytes]]:
-    process = subprocess.Popen(pinned(0, line), env={**os.environ, "GOMAXPROCS": "1"})
+def _process(line: list[str], core: int) -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen(pinned(core, line), env={**os.environ, "GOMAXPROCS": "1"})
     try:
         yield process
     finally:
@@ -347,13 +348,13 @@ def measure(
     folder: Path,
     seconds: float,
     runs: int,
-    processes: int = 1,
+    cores: Sequence[int] = (0,),
 ) -> Figures:
     """Measure one server after a second of warm-up; return the best of several runs."""
     for file in folder.glob("*.json"):
         if file.stem.isdecimal():
             file.unlink()
-    with serving(line, folder, processes) as (running, port):
+    with serving(line, folder, cores) as (running, port):
         url = f"https://127.0.0.1:{port}{path}"
         load(folder, url, 1)
         found = []
@@ -388,8 +389,9 @@ def run(folder: Path, *, seconds: float, runs: int, everything: bool) -> list[Fi
         shown = name if to == path else f"{name}, {NOTHING} to decide"
         found.append(measure(shown, line, to, folder, seconds, runs))
     line = [sys.executable, "-m", "bench.admission_servers", "pergola", str(folder)]
-    two = "pergola, 2 processes on one core"
-    found.append(measure(two, line, path, folder, seconds, runs, processes=2))
+    for cores, shown in (((0, 0), "one core"), ((0, 1), "both cores")):
+        two = f"pergola, 2 processes on {shown}"
+        found.append(measure(two, line, path, folder, seconds, runs, cores))
     if everything:
         line = [str(folder / "webhook"), str(folder)]
         found.append(measure("Go, bare, encoding/json", line, "/", folder, seconds, runs))

@@ -1,7 +1,8 @@
 """Many Infrastructures of one account in one process, while AWS throttles.
 
 AWS's side has the token buckets of its documentation, less what others are said to use. The floor
-is how long the busiest bucket takes for so many requests: no client can be faster.
+is how long the busiest bucket takes for so many requests: no client can be faster. In the last row,
+every tenth Infrastructure is in another account, which should not wait for the large one.
 """
 
 import asyncio
@@ -41,8 +42,13 @@ HEADINGS: Final = (
     "floor",
     "ratio",
     "last user / median",
+    "median of other account / all",
 )
 LEFT: Final = 0.1
+_LARGE: Final = "test"
+_OTHER: Final = "other"
+"""The keys of two accounts; for moto it is the same one, so both find what was created."""
+_TENTH: Final = 10
 _WORKERS: Final = 5
 """How many Infrastructures are reconciled at once, as in the product."""
 
@@ -61,8 +67,8 @@ class SharedQuota(CorrectedAws):
         super().__init__(server)
         self.refused = 0
         self._was_empty = False
-        self.answered: Counter[str] = Counter()
-        self._tokens: dict[str, tuple[float, float]] = {}
+        self.answered: Counter[tuple[str, str]] = Counter()
+        self._tokens: dict[tuple[str, str], tuple[float, float]] = {}
 
     def begin(self, left: float | None, *, empty: bool = False) -> None:
         """Fill all buckets, or empty them, and count from zero."""
@@ -75,13 +81,14 @@ class SharedQuota(CorrectedAws):
         """Return the seconds that the busiest bucket needs for the requests that it granted."""
         if self.left is None:
             return 0.0
-        return max(self._seconds(name, number) for name, number in self.answered.items())
+        return max(self._seconds(name, number) for (_, name), number in self.answered.items())
 
     async def _pass(self, request: web.Request) -> web.Response:
         body = await request.read()
         service = service_of(request)
         call = call_of(service, request.method, request.path, request.query_string, body)
-        if self.left is not None and not self._grant(f"{call.service} {call.operation}"):
+        account = request.headers["Authorization"].partition("Credential=")[2].partition("/")[0]
+        if self.left is not None and not self._grant(account, f"{call.service} {call.operation}"):
             self.refused += 1
             text = "<Response><Errors><Error><Code>RequestLimitExceeded</Code></Error></Errors>"
             return web.Response(status=503, text=f"{text}</Response>", content_type="text/xml")
@@ -96,14 +103,14 @@ class SharedQuota(CorrectedAws):
         limit = slot_of(service, operation, {"Filters": True}).limit
         return limit.capacity * (self.left or 1), limit.refill * (self.left or 1)
 
-    def _grant(self, name: str) -> bool:
-        now = asyncio.get_running_loop().time()
+    def _grant(self, account: str, name: str) -> bool:
+        now, bucket = asyncio.get_running_loop().time(), (account, name)
         capacity, refill = self._limit(name)
-        tokens, at = self._tokens.get(name, (capacity, now))
+        tokens, at = self._tokens.get(bucket, (capacity, now))
         tokens = min(capacity, tokens + (now - at) * refill)
-        self._tokens[name] = (tokens - 1 if tokens >= 1 else tokens, now)
+        self._tokens[bucket] = (tokens - 1 if tokens >= 1 else tokens, now)
         if tokens >= 1:
-            self.answered[name] += 1
+            self.answered[bucket] += 1
         return tokens >= 1
 
 
@@ -116,13 +123,21 @@ class Member(NamedTuple):
 
 
 class Landscape:
-    """Infrastructures of one account, and the process that looks after them."""
+    """Infrastructures, and the process that looks after them.
+
+    Attributes:
+        is_split: whether every tenth of them is in another account.
+    """
+
+    is_split = False
 
     def __init__(self, aws: SharedQuota, members: list[Member]) -> None:
         self._aws = aws
         self._members = members
         self._random = random.Random(1)  # noqa: S311 - spreads runs
-        self._services = Services(REGION, Credentials("test", "test"), aws.url)
+        self._services = {
+            key: Services(REGION, Credentials(key, "test"), aws.url) for key in (_LARGE, _OTHER)
+        }
         self.restart()
 
     def restart(self) -> None:
@@ -131,7 +146,8 @@ class Landscape:
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._services.close()
+        for services in self._services.values():
+            await services.close()
 
     async def create(self) -> None:
         """Create all Infrastructures, without throttling."""
@@ -146,7 +162,8 @@ class Landscape:
         self._aws.taken()
         loop = asyncio.get_running_loop()
         began = loop.time()
-        ended = sorted(time - began for time in await self._each(self._observe))
+        times = [time - began for time in await self._each(self._observe)]
+        ended, other = sorted(times), sorted(times[::_TENTH]) if self.is_split else []
         answered, refused = len(self._aws.taken()), self._aws.refused
         requests, floor = answered + refused, self._aws.floor()
         return (
@@ -160,6 +177,7 @@ class Landscape:
             f"{max(0.0, floor):.1f}",
             f"{ended[-1] / floor:.2f}" if floor > 1 else "-",
             f"{ended[-1] / ended[len(ended) // 2]:.1f}",
+            f"{other[len(other) // 2] / ended[len(ended) // 2]:.2f}" if other else "",
         )
 
     async def _each(self, act: Callable[[AwsClient, Member], Awaitable[None]]) -> list[float]:
@@ -182,11 +200,13 @@ class Landscape:
         return await asyncio.gather(*map(one, self._members))
 
     def _client(self, member: Member) -> AwsClient:
+        is_other = self.is_split and int(member.name) % _TENTH == 0
+        account = _OTHER if is_other else _LARGE
         return AwsClient(
             REGION,
-            services=self._services,
+            services=self._services[account],
             quotas=self._quotas,
-            user=User("test", member.name),
+            user=User(account, member.name),
         )
 
     async def _observe(self, client: AwsClient, member: Member) -> None:
@@ -224,6 +244,10 @@ async def rows(server: str, wanted: list[Wanted]) -> list[tuple[str, ...]]:
             landscape.restart()
             name = f"{number}, restart, buckets empty"
             found.append(await landscape.look(name, LEFT, "≤ 14, few refused", empty=True))
+            landscape.restart()
+            landscape.is_split = True
+            name = f"{number}, a tenth in another account"
+            found.append(await landscape.look(name, LEFT, "≤ 14, few refused"))
         finally:
             await landscape.close()
     return found

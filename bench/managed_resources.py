@@ -151,14 +151,14 @@ def objects(number: int) -> list[JsonObject]:
     ]
 
 
-async def fill(client: Client, count: int) -> None:
-    """Create the namespace, the Secrets and the ManagedResources."""
+async def fill(client: Client, count: int, size: int = 10) -> None:
+    """Create the namespace, the Secrets and the ManagedResources with `size` objects each."""
     await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
     limit = asyncio.Semaphore(16)
 
     async def one(number: int) -> None:
         metadata = {"name": f"mr-{number:04}", "namespace": NAMESPACE}
-        text = "\n".join(orjson.dumps(obj).decode() for obj in objects(number))
+        text = "\n".join(orjson.dumps(obj).decode() for obj in objects(number)[:size])
         async with limit:
             await client.create(
                 {

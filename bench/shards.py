@@ -1,16 +1,21 @@
 """Shards on paper: what each of several resource managers would keep, send and receive.
 
+    python -m bench shards                      # 10,000 ManagedResources on paper
+    python -m bench shards --run 1000           # so many small ones, on 1, 2 and 4 real shards
+
 Only the memory of a live object is measured here, as own and as that of another shard; the rest are
 the figures that the page about performance has for one ManagedResource.
 """
 
 import argparse
+import asyncio
 import resource as system
 from collections.abc import Callable
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Final
 
+from bench import shards_run
 from bench.managed_resources import objects
 from bench.tables import Rows, show
 
@@ -19,6 +24,7 @@ from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.resource_manager.target.observed import Observed, keeper
 
 COUNTS: Final = (1, 2, 4)
+_HEADINGS: Final = ("1 shard", *(f"{n} shards" for n in COUNTS[1:]))
 OBJECTS: Final = 10  # of a ManagedResource
 _SAMPLE: Final = 2_000  # ManagedResources
 _BASE_MB: Final = 62.0
@@ -31,7 +37,14 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser()
     parser.add_argument("-n", type=int, default=10_000, help="ManagedResources")
-    count = parser.parse_args().n
+    parser.add_argument("--run", type=int, default=0, help="ManagedResources of a real run")
+    parser.add_argument("--objects", type=int, default=2, help="of each of them")
+    options = parser.parse_args()
+    if options.run:
+        found = asyncio.run(shards_run.rows(options.run, options.objects, COUNTS))
+        show(found, (f"{options.run:,} of {options.objects} objects", *_HEADINGS))
+        return
+    count = options.n
     # Each in a process of its own, so that none uses what another gave back.
     with get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
         own, others = pool.map(kilobytes, (True, False), chunksize=1)
@@ -46,8 +59,7 @@ def main() -> None:
         _row("ManagedResources moved by one more shard", lambda n: f"{count // (n + 1):,}"),
         _row("requests for that, all shards", lambda n: f"{count // (n + 1) * _PER_MOVE:,}"),
     ]
-    shards = ("1 shard", *(f"{n} shards" for n in COUNTS[1:]))
-    show(rows, (f"{count:,} ManagedResources, {OBJECTS} objects each", *shards))
+    show(rows, (f"{count:,} ManagedResources, {OBJECTS} objects each", *_HEADINGS))
 
 
 def kilobytes(is_here: bool) -> float:
