@@ -42,8 +42,8 @@ def compare(
     ----------
     source
         A dump of the runtime cluster: the output of `kubectl get -o yaml` or `-o json` with
-        ManagedResources and their Secrets, or one JSON object per line with the field `where`;
-        - for standard input. Anything else is the context of a live installation.
+        ManagedResources and their Secrets, or one JSON object per line with the field `where`.
+        Use `-` for standard input. Anything else is the context of a live installation.
     garden
         A manifest of the Garden, or the name of a Garden; by default the only one.
     only
