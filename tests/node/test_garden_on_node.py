@@ -30,6 +30,7 @@ from pergola.testing.garden_world import (
     managed_secrets,
     reconciled_after,
 )
+from pergola.testing.node_garden import is_healthy
 from pergola.testing.shared import require_images, require_node
 from pergola.testing.waiting import until, until_gone
 
@@ -130,10 +131,6 @@ async def goes(client: Client) -> None:
     assert deployments == {"gardener-operator"}
     definitions = {name_of(each) for each in await client.list(CRD)}
     assert "etcds.druid.gardener.cloud" not in definitions
-
-
-def is_healthy(garden: JsonObject) -> bool:
-    return all(each["status"] == "True" for each in garden["status"]["conditions"])
 
 
 def is_ready_instead_of(pod: JsonObject, old: JsonObject) -> bool:

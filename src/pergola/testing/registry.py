@@ -24,6 +24,7 @@ from pergola.kube.yaml import dump
 from pergola.pki import Authority
 from pergola.runtime.clock import SystemClock
 from pergola.sandbox import binaries
+from pergola.sandbox.node.forwarder import MACHINE
 from pergola.sandbox.on_demand import REGISTRY
 from pergola.testing.helm import helm, push
 
@@ -115,7 +116,7 @@ async def registry(
 
     Args:
         directory: An empty directory for its content.
-        tls: Whether it has a certificate, by an authority of its own.
+        tls: Whether it has a certificate, by an authority of its own; also for pods of a node.
         requires_password: Whether only `USER` with `PASSWORD` may pull and push.
     """
     program = await asyncio.to_thread(_program)
@@ -162,7 +163,7 @@ def _settings(directory: Path, *, tls: bool, requires_password: bool) -> tuple[J
     if tls:
         now = SystemClock().now()
         authority = Authority.create("registry", now, timedelta(days=1))
-        pair = authority.issue_server("registry", ["127.0.0.1"], now, timedelta(days=1))
+        pair = authority.issue_server("registry", ["127.0.0.1", MACHINE], now, timedelta(days=1))
         files = {"certificate": pair.public, "key": pair.private}
         for name, content in files.items():
             (directory / name).write_bytes(content)

@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 
 from pergola.api.kinds import SECRET
-from pergola.api.objects import JsonObject, Key
+from pergola.api.objects import Key
 from pergola.cloud.aws import AwsClient
 from pergola.cloud.errors import NotFound as NotInAws
 from pergola.extensions.lifecycle import Settings, extension_controller
@@ -24,39 +24,13 @@ from pergola.providers.aws.resources.record_sets import observe_record_sets
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 from pergola.testing.aws.corrections import QUICK, CorrectedAws
+from pergola.testing.aws.gardens import BUCKET, IN_AWS, KEYS, NAMES, REGION, ZONE
 from pergola.testing.aws.moto import moto
 from pergola.testing.garden import landscape
 from pergola.testing.garden_extensions import CLOCK, LATER, remove_resources, secret
 from pergola.testing.waiting import running
 
-REGION: Final = "eu-west-1"
-BUCKET: Final = "garden-backups"
 BALANCER: Final = "a1b2.elb.eu-west-1.amazonaws.com"
-API: Final = "api.virtual-garden.local.gardener.cloud"
-GATEWAY: Final = "gardener.virtual-garden.local.gardener.cloud"
-INGRESS: Final = "*.ingress.runtime-garden.local.gardener.cloud"
-KEYS: Final = {"accessKeyID": "AKIATEST", "secretAccessKey": "secret"}
-IN_AWS: Final[JsonObject] = {
-    "spec": {
-        "dns": {
-            "providers": [
-                {"name": "route53", "type": "aws-route53", "secretRef": {"name": "credentials"}}
-            ]
-        },
-        "virtualCluster": {
-            "etcd": {
-                "main": {
-                    "backup": {
-                        "provider": "aws",
-                        "region": REGION,
-                        "bucketName": BUCKET,
-                        "secretRef": {"name": "credentials"},
-                    }
-                }
-            }
-        },
-    }
-}
 
 
 @pytest.fixture(scope="module")
@@ -129,13 +103,11 @@ async def test_the_etcd_of_a_garden_gets_its_bucket_and_its_credentials(
 async def test_the_names_of_a_garden_lead_to_its_load_balancer_and_then_nowhere(
     runtime: Client, garden: Landscape, extension: list[Unit], account: AwsClient
 ) -> None:
-    created = await account.call(
-        "route53", "CreateHostedZone", Name="local.gardener.cloud", CallerReference="once"
-    )
+    created = await account.call("route53", "CreateHostedZone", Name=ZONE, CallerReference="once")
     zone = created["HostedZone"]["Id"].rpartition("/")[2]
 
     async def types() -> list[list[str]]:
-        names = [await observe_record_sets(account, zone, each) for each in (API, GATEWAY, INGRESS)]
+        names = [await observe_record_sets(account, zone, each) for each in NAMES]
         return [[records.type for records in found] for found in names]
 
     async with running(*extension):

@@ -30,6 +30,7 @@ from pergola.testing.aws.answers import signed_for
 ACCOUNT: Final = "123456789012"
 """The account to which everything belongs."""
 _LOCALHOST: Final = "127.0.0.1"
+_LARGEST: Final = 64 << 20  # bytes of a part of a backup
 _HOP_BY_HOP: Final = frozenset({"connection", "content-length", "transfer-encoding", "date"})
 
 
@@ -81,7 +82,7 @@ class AwsDouble:
 
     async def __aenter__(self) -> Self:
         self._http = aiohttp.ClientSession(auto_decompress=False)
-        app = web.Application()
+        app = web.Application(client_max_size=_LARGEST)
         app.router.add_route("*", "/{path:.*}", self._pass)
         self._runner = web.AppRunner(app)
         await self._runner.setup()
