@@ -1,9 +1,9 @@
-"""Manifests into ManagedResources: unique names, compression, splitting, references.
+"""Building ManagedResources from manifests: unique names, compression, splitting, references.
 
-Beside it, for the same producers: `image_vector` chooses images and lets operators override them,
+In addition, for the same producers: `image_vector` chooses images and lets operators override them,
 `lint` checks manifests against house rules.
 
-For producers: what the resource manager does with a ManagedResource is not here.
+For producers; the resource manager's side of a ManagedResource is not here.
 
     bundle = for_seed("garden", "greeter", Registry(config_map, deployment))
     await apply(client, bundle)

@@ -1,7 +1,7 @@
-"""Writes and deletions of ManagedResources and their Secrets (spec 10 §12).
+"""Writing and deleting ManagedResources and their Secrets (spec 10 §12).
 
-Nothing is written that would not change anything. Interrupted anywhere, every function
-here can be called again.
+Writes that would change nothing are not sent. Every function here can be called again after an
+interruption.
 """
 
 from collections.abc import Collection
@@ -34,14 +34,14 @@ _ATTEMPTS: Final = 10
 async def apply(client: Client, bundle: Bundle, *, clock: Clock | None = None) -> JsonObject:
     """Create or update the Secrets and then the ManagedResource.
 
-    Secrets that are not read any more stay, labelled for the garbage collector.
+    Secrets that are no longer read stay, labelled for the garbage collector.
 
     Returns:
         The ManagedResource as stored.
 
     Raises:
-        NameTaken: a Secret of a unique name holds other content.
-        AlreadyExists: another client created the ManagedResource at this moment.
+        NameTaken: a Secret with a unique name has other content.
+        AlreadyExists: another client created the ManagedResource concurrently.
         KubeError: the API server refused, or did not answer.
     """
     live = await client.find(MANAGED_RESOURCE, bundle.key)
@@ -52,7 +52,7 @@ async def apply(client: Client, bundle: Bundle, *, clock: Clock | None = None) -
 async def update(
     client: Client, bundle: Bundle, *, clock: Clock | None = None
 ) -> JsonObject | None:
-    """Like `apply`, but write nothing and return None if there is no ManagedResource."""
+    """Like `apply`, but return None without writing if the ManagedResource does not exist."""
     live = await client.find(MANAGED_RESOURCE, bundle.key)
     if live is None:
         return None
@@ -63,12 +63,12 @@ async def update(
 async def delete(client: Client, key: Key, *, secret_prefix: bool = True) -> None:
     """Delete the Secrets of a ManagedResource, and request its own deletion.
 
-    The Secrets can go first, because the resource manager deletes by what it recorded. The
-    ManagedResource stays until its objects are gone: see `wait_deleted`. A Secret that it reads
-    but that no bundle made stays.
+    The Secrets can be deleted first, because the resource manager deletes objects by its records.
+    The ManagedResource remains until its objects are gone: see `wait_deleted`. Secrets that it
+    reads but that no bundle created are kept.
 
     Raises:
-        Conflict: the ManagedResource, or a Secret, was replaced by another one at this moment.
+        Conflict: the ManagedResource, or a Secret, was concurrently replaced by another one.
     """
     live = await client.find(MANAGED_RESOURCE, key)
     base = secret_name(key.name, prefix=secret_prefix)
@@ -109,8 +109,8 @@ async def exists(
     """Return whether a ManagedResource of a class exists, apart from excluded ones.
 
     Args:
-        resource_class: exactly what the spec has; None for one without a class, which is not the
-            same as one whose class is empty.
+        resource_class: the exact class in the spec; None for an unset class, which differs from an
+            empty one.
         namespace: where to look; everywhere if None.
     """
     pages = client.pages(MANAGED_RESOURCE, namespace)
@@ -138,7 +138,7 @@ async def _apply_secrets(
         patch = immutability_patch(there, secret)
         if name_of(secret) not in read_now:
             # A garbage collector may be about to delete it as unused. It deletes only the state
-            # that it looked at, so a new state keeps the Secret until the ManagedResource names it.
+            # that it checked, so a new state keeps the Secret until the ManagedResource names it.
             touch = {"annotations": {marks.TIMESTAMP: timestamp(clock.now())}}
             patch["metadata"] = patch.get("metadata", {}) | touch
         if patch:
@@ -158,9 +158,9 @@ async def _read_or_create(client: Client, secret: JsonObject) -> JsonObject | No
 
 
 async def _replace(client: Client, bundle: Bundle, live: JsonObject | None) -> JsonObject | None:
-    """Update the ManagedResource to what the bundle describes; return None if there is none.
+    """Update the ManagedResource to match the bundle; return None if it does not exist.
 
-    Decide again after a conflict: the resource manager often writes in between.
+    Decide again after a conflict: the resource manager often writes concurrently.
     """
     for attempt in range(_ATTEMPTS):
         if live is None:
@@ -180,7 +180,7 @@ async def _replace(client: Client, bundle: Bundle, live: JsonObject | None) -> J
 
 
 def _is_bundled(secret: JsonObject, base: str) -> bool:
-    """Return whether a Secret was made for a ManagedResource: by its name, or by its label."""
+    """Return whether a Secret was created for a ManagedResource, by its name or its label."""
     return name_of(secret) == base or marks.is_truthy(
         labels_of(secret).get(marks.GARBAGE_COLLECTABLE)
     )

@@ -1,8 +1,8 @@
-"""The documents in the data of Secrets that others wrote (spec 10 §4.3).
+"""The documents in the data of Secrets written by others (spec 10 §4.3).
 
 A compressed value of a hundred bytes can hold gigabytes, and a few megabytes of text a million
-broken documents. Whatever reads such data spends one `Budget` on all of it, and stops when that is
-used up. Reading takes CPU time, so an event loop leaves it to a thread (`is_cheap`).
+broken documents. Readers of such data spend one `Budget` on all of it, and stop when that is used
+up. Reading takes CPU time, so an event loop delegates it to a thread (`is_cheap`).
 """
 
 import base64
@@ -28,19 +28,19 @@ MOST_ERRORS: Final = 100
 
 
 class DecompressionError(BundleError):
-    """A compressed value that cannot be read; the text says why."""
+    """A compressed value cannot be read; the text gives the reason."""
 
 
 class BudgetExceeded(BundleError):
-    """The data is larger than any sensible content; what was read of it is incomplete."""
+    """The data is larger than any sensible content; the part that was read is incomplete."""
 
 
 @dataclass(slots=True)
 class Budget:
-    """The remaining budget of reading, shared by all values that are read with it.
+    """The remaining budget for reading, shared by all values that are read with it.
 
     Attributes:
-        bytes: of content, decompressed.
+        bytes: the decompressed content.
         documents: with content or without.
         errors: broken documents.
         values: scalars and containers.
@@ -59,7 +59,7 @@ class Budget:
         """
         self.bytes -= count
         if self.bytes < 0:
-            raise BudgetExceeded(f"the Secrets hold more than {MOST_BYTES} bytes of content")
+            raise BudgetExceeded(f"the Secrets contain more than {MOST_BYTES} bytes of content")
 
     def spend(self, document: Document) -> None:
         """Count a document.
@@ -68,17 +68,17 @@ class Budget:
             BudgetExceeded: there are more than allowed, of documents, errors or values.
         """
         if self.values.is_exceeded:
-            raise BudgetExceeded(f"the Secrets hold more than {MOST_VALUES} values")
+            raise BudgetExceeded(f"the Secrets contain more than {MOST_VALUES} values")
         self.documents -= 1
         if self.documents < 0:
-            raise BudgetExceeded(f"the Secrets hold more than {MOST_DOCUMENTS} documents")
+            raise BudgetExceeded(f"the Secrets contain more than {MOST_DOCUMENTS} documents")
         self.errors -= document.error is not None
         if self.errors < 0:
-            raise BudgetExceeded(f"the Secrets hold more than {MOST_ERRORS} broken documents")
+            raise BudgetExceeded(f"the Secrets contain more than {MOST_ERRORS} broken documents")
 
 
 def decode_data(data: Mapping[str, object]) -> dict[str, bytes]:
-    """Decode the `data` of a Secret from base64; a value that is not base64 is empty."""
+    """Decode the `data` of a Secret from base64; values that are not base64 become empty."""
     return {key: _decoded(value) for key, value in data.items()}
 
 
@@ -91,7 +91,7 @@ def is_cheap(*secrets: Mapping[str, bytes]) -> bool:
 
 
 def read_documents(key: str, value: bytes, budget: Budget) -> Iterator[Document]:
-    """Yield the documents of one value; the suffix of its key names the compression.
+    """Yield the documents in one value; the suffix of its key names the compression.
 
     Raises:
         DecompressionError: the value cannot be decompressed.
@@ -114,8 +114,8 @@ def decompress(value: bytes, budget: Budget) -> bytes:
     """Return the content of a Brotli stream.
 
     Raises:
-        DecompressionError: it is corrupt or cut off.
-        BudgetExceeded: it is larger than the budget.
+        DecompressionError: it is corrupt or truncated.
+        BudgetExceeded: it exceeds the budget.
     """
     if not value:
         return b""
@@ -132,7 +132,7 @@ def decompress(value: bytes, budget: Budget) -> bytes:
     except brotli.error:
         raise DecompressionError("not a Brotli stream, or a corrupt one") from None
     if not stream.is_finished():
-        raise DecompressionError("the Brotli stream is cut off")
+        raise DecompressionError("the Brotli stream is truncated")
     return b"".join(parts)
 
 

@@ -10,7 +10,7 @@ BundleError                root: every failure of this room that is not the API 
 
 
 class BundleError(Exception):
-    """Root of all failures of this room."""
+    """Base class of all failures of this room."""
 
 
 class InvalidObject(BundleError):
@@ -26,7 +26,7 @@ class ObjectTooLarge(BundleError):
 
 
 class NameTaken(BundleError):
-    """The unique name of an object belongs to other content."""
+    """The unique name of an object belongs to different content."""
 
 
 class WaitTimeout(BundleError):

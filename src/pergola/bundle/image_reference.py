@@ -21,5 +21,5 @@ class ImageReference(NamedTuple):
 
     @property
     def is_pinned(self) -> bool:
-        """Whether it always refers to the same image, as far as a tag can promise that."""
+        """Whether it always refers to the same image, as far as a tag can guarantee that."""
         return bool(self.digest) or self.tag not in ("", "latest")

@@ -1,4 +1,4 @@
-"""The entries of an image vector file: reading, checking, and overriding them field by field."""
+"""The entries of an image vector file: parsing, validating, and overriding them by field."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -30,10 +30,10 @@ _RANGE_SIGNS: Final = frozenset("<>=!~^*|, ")
 
 
 class ImageVectorError(BundleError):
-    """An image vector file that cannot be used.
+    """An image vector file cannot be used.
 
     Attributes:
-        causes: everything that is wrong, with field paths such as `images[3].tag`.
+        causes: all problems, with field paths such as `images[3].tag`.
     """
 
     def __init__(self, origin: str, causes: Sequence[Cause]) -> None:
@@ -43,7 +43,7 @@ class ImageVectorError(BundleError):
 
 @dataclass(frozen=True, slots=True)
 class ImageSource:
-    """An entry: the location of an image, and the versions and architectures that it is for.
+    """An entry: the location of an image, and its versions and architectures.
 
     Attributes:
         fields: the known fields of the entry.
@@ -54,18 +54,18 @@ class ImageSource:
     place: str
 
     def text(self, field: str) -> str:
-        """Return the value of a field that holds a string; empty if it is absent."""
+        """Return the value of a string field; empty if it is absent."""
         value = self.fields.get(field)
         return value if isinstance(value, str) else ""
 
     @property
     def name(self) -> str:
-        """The name that components look it up by; several entries may share it."""
+        """The name for lookups by components; several entries may share it."""
         return self.text("name")
 
     @property
     def architectures(self) -> tuple[str, ...]:
-        """The named architectures; empty means all."""
+        """The specified architectures; empty means all."""
         return tuple(self.fields.get("architectures") or ())
 
     @property
@@ -81,7 +81,7 @@ class ImageSource:
     def with_fields_of(self, other: "ImageSource") -> "ImageSource":
         """Return this entry overridden by another; `ref` and `repository` replace each other.
 
-        Architectures stay: they are part of the entry's identity.
+        Architectures are kept: they are part of the entry's identity.
         """
         dropped: set[str] = set()
         if "ref" in other.fields:
@@ -109,12 +109,11 @@ def read_sources(text: str | bytes, origin: str, *, complete: bool = True) -> li
     """Return the entries of a file.
 
     Args:
-        origin: the name of the file in errors.
-        complete: whether each entry must have the location of its image; overriding ones need
-            not.
+        origin: the name of the file, for errors.
+        complete: whether each entry must have the location of its image; overriding ones need not.
 
     Raises:
-        ImageVectorError: the file is not an image vector; lists all findings.
+        ImageVectorError: the file is not an image vector; the text lists all findings.
     """
     try:
         content = parse(text)
@@ -122,7 +121,7 @@ def read_sources(text: str | bytes, origin: str, *, complete: bool = True) -> li
         raise ImageVectorError(origin, [Cause("FieldValueInvalid", str(error), "file")]) from None
     entries = content.get("images") if isinstance(content, dict) else None
     if not isinstance(entries, list):
-        raise ImageVectorError(origin, [required("images", "a list of images is expected here")])
+        raise ImageVectorError(origin, [required("images", "must be a list of images")])
     causes = [cause for i, entry in enumerate(entries) for cause in _check(entry, f"images[{i}]")]
     if causes:
         raise ImageVectorError(origin, causes)
@@ -143,7 +142,7 @@ def override_sources(
     """Return the entries overridden by those of another file; added entries come first.
 
     Raises:
-        ImageVectorError: an entry lacks the location of its image after being overridden.
+        ImageVectorError: an entry lacks the location of its image after the override.
     """
     merged = list(sources)
     added = []
@@ -166,7 +165,7 @@ def _known(entry: JsonObject) -> JsonObject:
     fields = {name: entry[name] for name in _FIELDS if entry.get(name) not in (None, "", [])}
     version = fields.get("version", "")
     if "targetVersion" not in fields and _is_range(version):
-        # The former name of the field, which overriding files still use.
+        # The previous name of the field, which overriding files still use.
         fields["targetVersion"] = fields.pop("version")
     return fields
 
@@ -181,7 +180,7 @@ def _is_range(version: str) -> bool:
 
 def _check(entry: JsonValue, path: str) -> Iterator[Cause]:
     if not isinstance(entry, dict):
-        yield invalid(path, entry, "a map is expected")
+        yield invalid(path, entry, "must be a map")
         return
     yield from _check_names(entry, path)
     yield from _check_strings(entry, path)
@@ -192,7 +191,7 @@ def _check(entry: JsonValue, path: str) -> Iterator[Cause]:
 
 
 def _check_names(entry: JsonObject, path: str) -> Iterator[Cause]:
-    """Ignore unknown fields, which a later version may define, unless one looks like a typo."""
+    """Ignore unknown fields, which a later version may define, except for likely typos."""
     for name in entry:
         if name not in _FIELDS and (meant := get_close_matches(name, _FIELDS, 1, 0.8)):
             yield forbidden(f"{path}.{name}", f"unknown field; did you mean {meant[0]}?")
@@ -202,7 +201,7 @@ def _check_strings(entry: JsonObject, path: str) -> Iterator[Cause]:
     for name in _STRINGS:
         value = entry.get(name)
         if value is not None and not isinstance(value, str):
-            yield invalid(f"{path}.{name}", value, "a string is expected; put it in quotes")
+            yield invalid(f"{path}.{name}", value, "must be a string; put it in quotes")
         elif value and (name in _RANGES or (name == "version" and _is_range(value))):
             yield from _check_range(value, f"{path}.{name}")
 
@@ -230,7 +229,7 @@ def _check_architectures(value: JsonValue, path: str) -> Iterator[Cause]:
     if value is None:
         return
     if not isinstance(value, list):
-        yield invalid(path, value, "a list is expected")
+        yield invalid(path, value, "must be a list")
         return
     for i, name in enumerate(value):
         if name not in ARCHITECTURES:

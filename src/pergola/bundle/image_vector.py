@@ -1,4 +1,4 @@
-"""The images of a component: a file lists them, and an installation may override it.
+"""The images of a component, listed in a file that an installation may override.
 
     images = ImageVector.from_environment(files(package) / "images.yaml")
     images.find("calico-node", version="1.31.2")
@@ -63,10 +63,10 @@ class ImageVector:
         """Read a file.
 
         Args:
-            origin: the name of the file in errors, for example its path.
+            origin: the name of the file for errors, for example its path.
 
         Raises:
-            ImageVectorError: the file is not an image vector; lists all findings.
+            ImageVectorError: the file is not an image vector; the text lists all findings.
         """
         return cls(tuple(read_sources(text, origin)), origin)
 
@@ -95,9 +95,8 @@ class ImageVector:
         """Return a vector in which the entries of a file replace those of this one.
 
         An entry replaces, field by field, those with the same name and versions (and the same
-        architectures, if it names any). Without such entries it is added, and takes precedence
-        over others that match as well. `ref` replaces repository and tag, `repository` replaces
-        `ref`.
+        architectures, if it specifies any). Without such entries it is added, and takes precedence
+        over other matches. `ref` replaces repository and tag, `repository` replaces `ref`.
 
         Raises:
             ImageVectorError: the file is not an image vector, or leaves an entry without an image.
@@ -118,15 +117,15 @@ class ImageVector:
     ) -> str:
         """Return the reference of the image, `repository:tag` or `repository@sha256:…`.
 
-        Among matching entries, those limited to versions take precedence, then those that name
-        their architectures, then earlier ones. An entry for certain versions matches only if the
-        version is known. An entry without a tag gets the version of the cluster as its tag, like
-        the images of Kubernetes itself.
+        Among matching entries, those limited to versions take precedence, then those with specific
+        architectures, then earlier ones. An entry for certain versions matches only if the version
+        is known. An entry without a tag uses the version of the cluster as its tag, like the images
+        of Kubernetes itself.
 
         Args:
             version: the Kubernetes version of the cluster that the image serves.
             runtime_version: the Kubernetes version of the cluster that it runs in, if different.
-            architecture: the architecture of the machines; empty if it does not matter.
+            architecture: the architecture of the machines; empty if irrelevant.
 
         Raises:
             ImageNotFound: no entry matches.
@@ -145,8 +144,8 @@ class ImageVector:
         else:
             there = _similar(desired.name, {source.name for source in self.sources})
         return (
-            f"no {desired} in {self.origin}: there is {there}; add an entry in the file that"
-            f" {OVERWRITE} names"
+            f"no {desired} in {self.origin}, which has {there}; add an entry in the file that "
+            f"{OVERWRITE} names"
         )
 
 
@@ -170,7 +169,7 @@ def _architectures(source: ImageSource) -> Sequence[str]:
 
 
 def _rank(source: ImageSource) -> tuple[int, bool, bool]:
-    """Return how specific an entry is; of equally specific ones, `max` takes the first."""
+    """Return how specific an entry is; among equally specific ones, `max` takes the first."""
     target, runtime = bool(source.text("targetVersion")), bool(source.text("runtimeVersion"))
     return target + runtime, target, bool(source.architectures)
 

@@ -28,16 +28,16 @@ _SHOOT_NAMESPACES: Final = "shoot-"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """The management of the objects (spec 10 §2.1); None leaves a setting to its default.
+    """How the objects are managed (spec 10 §2.1); None leaves a setting at its default.
 
     Attributes:
-        resource_class: which instance of the resource manager is responsible.
+        resource_class: the class of the responsible resource manager.
         inject_labels: labels for every object and its pod template.
-        keep_objects: whether the objects stay when the ManagedResource goes.
-        force_overwrite_labels: whether labels that the manifests do not have are removed.
+        keep_objects: whether the objects stay when the ManagedResource is deleted.
+        force_overwrite_labels: whether labels that are not in the manifests are removed.
         force_overwrite_annotations: the same for annotations.
         equivalences: sets of kinds under which the target serves the same objects.
-        delete_persistent_volume_claims: whether the claims of a StatefulSet go with it.
+        delete_persistent_volume_claims: whether the claims of a StatefulSet are deleted with it.
     """
 
     resource_class: str | None = None
@@ -87,9 +87,9 @@ def build(
     secret_prefix: bool = True,
     quality: int = QUALITY,
 ) -> Bundle:
-    """Return a bundle of the objects, in as many Secrets as they need.
+    """Return a bundle of the objects, in as many Secrets as necessary.
 
-    Large content takes seconds of CPU: where an event loop runs, call this through
+    Large content takes seconds of CPU time: in an event loop, call this through
     `asyncio.to_thread`.
 
     Args:
@@ -128,14 +128,14 @@ def for_shoot(
     settings: Settings = Settings(),
     labels: Mapping[str, str] | None = None,
 ) -> Bundle:
-    """Return a bundle for the cluster of a Shoot, which the default class serves.
+    """Return a bundle for the cluster of a Shoot, which the default class handles.
 
-    Its objects are labelled so that the cleaning of a Shoot passes them over.
+    Its objects are labelled so that the cleanup of a Shoot skips them.
 
     Args:
-        origin: who creates it, e.g. `gardener`; deleters select by it.
+        origin: its creator, e.g. `gardener`, by which it can be selected for deletion.
         keep_objects: written even if False.
-        settings: the rest; a class in it does not count.
+        settings: the other settings; its class is ignored.
     """
     inject = {**(settings.inject_labels or {}), marks.NO_CLEANUP: "true"}
     settings = replace(
@@ -154,13 +154,13 @@ def for_seed(
     settings: Settings = Settings(),
     labels: Mapping[str, str] | None = None,
 ) -> Bundle:
-    """Return a bundle for the Seed cluster, which the class `seed` serves.
+    """Return a bundle for the Seed cluster, which the class `seed` handles.
 
-    Outside the namespaces of Shoots it is labelled as a component of the Seed itself.
+    Outside the namespaces of Shoots, it is labelled as a component of the Seed itself.
 
     Args:
         keep_objects: written even if False.
-        settings: the rest; a class in it does not count.
+        settings: the other settings; its class is ignored.
     """
     settings = replace(settings, resource_class=SEED_CLASS, keep_objects=keep_objects)
     labels = dict(labels or {})
@@ -170,7 +170,7 @@ def for_seed(
 
 
 def secret_name(name: str, *, prefix: bool = True) -> str:
-    """Return the prefix of the names of a ManagedResource's Secrets."""
+    """Return the name prefix of a ManagedResource's Secrets."""
     return f"{marks.SECRET_NAME_PREFIX}{name}" if prefix else name
 
 
@@ -183,8 +183,8 @@ def secret_names(resource: JsonObject) -> set[str]:
 def merge_into(live: JsonObject, desired: JsonObject) -> JsonObject:
     """Return the desired state of a live ManagedResource; equal to it if nothing changes.
 
-    The desired spec replaces the live one, labels and annotations are added to those that are
-    there, and annotations for Secrets that are not read any more go.
+    The desired spec replaces the live one, labels and annotations are added to existing ones, and
+    annotations for Secrets that are no longer read are removed.
     """
     metadata = {**metadata_of(live)}
     for field, read in (("labels", labels_of), ("annotations", annotations_of)):

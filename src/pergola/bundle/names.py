@@ -1,7 +1,7 @@
 """Immutable Secrets and ConfigMaps whose names depend on their content (spec 10 §12).
 
-Changed content gets a new object. So a workload that names it is rolled out, and whatever still
-runs with the old content keeps it until no object names it any more.
+Changed content gets a new object. A workload that names it is therefore rolled out, and pods that
+still use the old content keep it until no object names it any longer.
 """
 
 import base64
@@ -31,16 +31,16 @@ _FIELDS: Final[Mapping[str, Mapping[str, bool]]] = {
 
 
 def make_unique(obj: JsonObject) -> JsonObject:
-    """Return a new Secret or ConfigMap: immutable, collectable, its name ending in its checksum.
+    """Return a new Secret or ConfigMap: immutable, collectable, with its checksum in the name.
 
-    Users of the old name have to be given the new one.
+    Users of the old name must be updated to the new one.
 
     Raises:
         InvalidObject: the object is of another kind, has no name, or has an invalid base64 value.
     """
     name, digits = name_of(obj), checksum(content(obj))[:_DIGITS]
     if not name:
-        raise InvalidObject(f"{obj.get('kind')} has no name; a unique name needs one to start with")
+        raise InvalidObject(f"{obj.get('kind')} has no name; a unique name needs one as its prefix")
     metadata = {
         **metadata_of(obj),
         "name": f"{name.removesuffix('-')}-{digits}",
@@ -50,17 +50,17 @@ def make_unique(obj: JsonObject) -> JsonObject:
 
 
 def checksum(data: Mapping[str, bytes]) -> str:
-    """Return 64 hex digits for the values in ascending order of their keys.
+    """Return 64 hex digits for the values, in ascending order of their keys.
 
-    The keys themselves do not count, which other implementations rely on: content whose keys were
-    renamed has the same checksum (`check_same_content` finds that out).
+    The keys themselves do not count, which other implementations rely on: content with renamed keys
+    has the same checksum (`check_same_content` detects that).
     """
     sums = (sha256(data[key]).hexdigest() for key in sorted(data))
     return sha256("".join(sums).encode()).hexdigest()
 
 
 def content(obj: JsonObject) -> dict[str, bytes]:
-    """Return the decoded content of a Secret or ConfigMap; `stringData` wins over `data`.
+    """Return the decoded content of a Secret or ConfigMap; `stringData` overrides `data`.
 
     Raises:
         InvalidObject: the object is of another kind, or a value is not base64 or not a string.
@@ -77,10 +77,10 @@ def content(obj: JsonObject) -> dict[str, bytes]:
 
 
 def check_same_content(existing: JsonObject, desired: JsonObject) -> None:
-    """Pass if an existing object has the content of the desired one of its name.
+    """Check that an existing object has the content of the desired one with the same name.
 
     Raises:
-        NameTaken: it holds something else and, being immutable, cannot be changed.
+        NameTaken: it has other content and, being immutable, cannot be changed.
     """
     there, here = content(existing), content(desired)
     if there == here:
@@ -99,7 +99,7 @@ def check_same_content(existing: JsonObject, desired: JsonObject) -> None:
 
 
 def immutability_patch(existing: JsonObject, desired: JsonObject) -> JsonObject:
-    """Return a merge patch that gives an existing object what `make_unique` gave the desired one.
+    """Return a merge patch that adds the properties set by `make_unique` to an existing object.
 
     Empty if it lacks neither a label nor its immutability.
     """

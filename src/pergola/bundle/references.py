@@ -1,8 +1,8 @@
 """The ConfigMaps and Secrets that an object uses, and annotations that name them (spec 10 §10).
 
-Immutable ConfigMaps and Secrets with unique names are collected once no annotation names them, so
-every user has to carry annotations for what it uses, and so has every template: a Deployment with
-0 replicas counts as well.
+Immutable ConfigMaps and Secrets with unique names are collected once no annotation names them.
+Every user must therefore have annotations for the objects it uses, and so must every template: a
+Deployment with 0 replicas counts as well.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -37,10 +37,10 @@ class Reference(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """The place of a kind's pod spec, and the other places that carry annotations.
+    """The location of a kind's pod spec, and the other locations with annotations.
 
     Attributes:
-        versions: those in which `annotate` knows the kind; none if it does not.
+        versions: the versions in which `annotate` supports the kind; none if it does not.
     """
 
     versions: tuple[str, ...]
@@ -63,7 +63,7 @@ _SHAPES: Final[Mapping[GroupKind, _Shape]] = {
     GroupKind("apps", "Deployment"): _workload("v1", "v1beta2", "v1beta1"),
     GroupKind("apps", "StatefulSet"): _workload("v1", "v1beta2", "v1beta1"),
     GroupKind("apps", "DaemonSet"): _workload("v1", "v1beta2"),
-    # ReplicaSets are read by the garbage collector, so that a rollback finds what it needs; their
+    # The garbage collector reads ReplicaSets, so that a rollback finds its objects; their
     # annotations come from their Deployment.
     GroupKind("apps", "ReplicaSet"): _workload(),
     GroupKind("batch", "Job"): _workload("v1"),
@@ -90,10 +90,11 @@ _SECRET_REFS: Final = (
 
 
 def references(obj: JsonObject) -> set[Reference]:
-    """Return what an object's spec uses; nothing for kinds that are known to use neither.
+    """Return the objects that an object's spec uses; none for kinds known to use none.
 
-    Read are all containers (also init and ephemeral ones), every kind of volume that names a
-    ConfigMap or Secret, and pull secrets; of a Prometheus also what its operator mounts.
+    This reads all containers (including init and ephemeral ones), every kind of volume that names a
+    ConfigMap or Secret, and pull secrets; for a Prometheus, also the objects that its operator
+    mounts.
     """
     kind = GroupVersionKind.of(obj).group_kind
     shape = _SHAPES.get(kind)
@@ -109,29 +110,29 @@ def references(obj: JsonObject) -> set[Reference]:
 
 
 def reference_key(kind: ReferenceKind, name: str) -> str:
-    """Return the key of the annotation for a used object, such as `…/secret-82a3537f`."""
+    """Return the annotation key for a used object, such as `…/secret-82a3537f`."""
     digest = sha256(name.encode()).hexdigest()[:8]
     return f"{marks.REFERENCE_PREFIX}{kind}-{digest}"
 
 
 def annotate(obj: JsonObject, *extra_keys: str) -> JsonObject:
-    """Return a copy that names, in annotations of it and its templates, all that it uses.
+    """Return a copy with annotations, in itself and its templates, that name the objects it uses.
 
-    It has to be called when the spec is final. Reference annotations of before are replaced, other
-    annotations stay.
+    Call it when the spec is final. Previous reference annotations are replaced, other annotations
+    stay.
 
     Args:
-        extra_keys: extra annotations, which get an empty value.
+        extra_keys: additional annotations, with an empty value.
 
     Raises:
-        InvalidObject: the kind is none of the table in spec 10 §10.
+        InvalidObject: the kind is not in the table in spec 10 §10.
     """
     gvk = GroupVersionKind.of(obj)
     shape = _SHAPES.get(gvk.group_kind)
     if shape is None or gvk.version not in shape.versions:
         raise InvalidObject(
-            f"{gvk} {Key.of(obj)}: it is not known where this kind has its references;"
-            " annotate its users by hand"
+            f"{gvk} {Key.of(obj)}: the locations of references in this kind are unknown; "
+            "annotate its users manually"
         )
     added = reference_annotations(references(obj)) | dict.fromkeys(extra_keys, "")
     for path in ((), *shape.templates):

@@ -1,7 +1,7 @@
 """Collection of objects into the content of a ManagedResource's Secret (spec 10 §12).
 
-The same objects give the same bytes, in whatever order they were added: only so can the name of
-the Secret show whether anything changed.
+The same objects yield the same bytes, in whatever order they were added: only then does the name of
+the Secret reveal whether anything changed.
 """
 
 from collections.abc import Iterable
@@ -16,11 +16,11 @@ from pergola.kube.yaml import dump
 
 DATA_KEY: Final = "data.yaml.br"
 QUALITY: Final = 9
-"""Brotli's best is 11; it takes eight times as long for a Secret that is 10 % smaller."""
+"""Brotli's maximum is 11, which takes eight times as long for a Secret that is 10 % smaller."""
 
 
 class Document(NamedTuple):
-    """One object as YAML, and its title in error messages."""
+    """One object as YAML, and its title for error messages."""
 
     title: str
     text: bytes
@@ -29,7 +29,7 @@ class Document(NamedTuple):
 class Registry:
     """The objects of one ManagedResource.
 
-    An object is taken as it is when it is added; what happens to it later makes no difference.
+    An object is captured when it is added; later modifications have no effect.
     """
 
     def __init__(self, *objects: JsonObject | None) -> None:
@@ -54,12 +54,13 @@ class Registry:
         """Return all objects under one data key, compressed; large content takes seconds of CPU.
 
         Args:
-            quality: of the compression, 0 to 11. The same for ever, or Secrets change their names.
+            quality: of the compression, 0 to 11. It must never change, or Secrets change their
+                names.
         """
         return {DATA_KEY: compress(self.documents(), quality=quality)}
 
     def documents(self) -> list[Document]:
-        """Return one document for each object, in the order of their file names."""
+        """Return one document for each object, ordered by file name."""
         return [
             Document(title, dump(orjson.loads(snapshot)).encode())
             for _, (title, snapshot) in sorted(self._objects.items())
@@ -73,7 +74,7 @@ class Registry:
                 f"object number {len(self) + 1} ({title.strip() or 'empty'}) needs apiVersion,"
                 " kind and metadata.name"
             )
-        # The name comes along, since ':' and '_' are the same in file names.
+        # The name is included, since ':' and '_' are the same in file names.
         identity = file_name(obj), key.name
         if identity in self._objects:
             raise DuplicateObject(f"{title} is described twice in one bundle; keep one of the two")
@@ -81,14 +82,14 @@ class Registry:
 
 
 def file_name(obj: JsonObject) -> str:
-    """Return the name that sorts an object: `/v1, kind=configmap__default__greeting.yaml`."""
+    """Return the name to sort an object by: `/v1, kind=configmap__default__greeting.yaml`."""
     gvk = GroupVersionKind.of(obj)
     kind = f"{gvk.group}/{gvk.version}, kind={gvk.kind}".lower()
     return f"{kind}__{namespace_of(obj)}__{name_of(obj).replace(':', '_')}.yaml"
 
 
 def compress(documents: Iterable[Document], *, quality: int = QUALITY) -> bytes:
-    """Return the documents as one compressed stream, the same bytes for the same documents."""
+    """Compress the documents into one stream; the same documents yield the same bytes."""
     stream = b"---\n".join(document.text for document in documents)
     compressed: bytes = brotli.compress(stream, quality=quality)
     return compressed
@@ -98,4 +99,4 @@ def _snapshot(obj: JsonObject, title: str) -> bytes:
     try:
         return orjson.dumps(obj)
     except TypeError as error:
-        raise InvalidObject(f"{title} has a value that JSON cannot say: {error}") from None
+        raise InvalidObject(f"{title} has a value that JSON cannot represent: {error}") from None

@@ -1,7 +1,7 @@
-"""Splitting of objects into several Secrets if one cannot hold them.
+"""Splitting of objects into several Secrets if they do not fit into one.
 
-The API server refuses Secrets of more than 1 MiB of data. That is found out here, before anything
-is written, and only a single object of that size is an error.
+The API server rejects Secrets with more than 1 MiB of data. That is detected here, before anything
+is written, and is an error only if a single object has that size.
 """
 
 from collections.abc import Sequence
@@ -12,9 +12,9 @@ from pergola.bundle.errors import ObjectTooLarge
 from pergola.bundle.registry import QUALITY, Document, compress
 
 SECRET_LIMIT: Final = 1_048_576
-"""The limit of the API server for a Secret, in bytes."""
+"""The API server's limit for a Secret, in bytes."""
 PART_LIMIT: Final = 750_000
-"""The limit above which to split: 1 MB as base64, which proxies allow by default."""
+"""The size above which to split: 1 MB as base64, which proxies allow by default."""
 
 
 class _Part(NamedTuple):
@@ -29,13 +29,13 @@ def split(
     secret_limit: int = SECRET_LIMIT,
     quality: int = QUALITY,
 ) -> list[bytes]:
-    """Return compressed streams of at most `part_limit` bytes; the documents keep their order.
+    """Return compressed streams of at most `part_limit` bytes, keeping the order of the documents.
 
-    Nothing is split that fits, and the same documents are always split at the same places. An
+    Content that fits is not split, and the same documents are always split at the same places. An
     object that exceeds `part_limit` gets a part of its own.
 
     Raises:
-        ObjectTooLarge: an object alone exceeds `secret_limit`; names the largest.
+        ObjectTooLarge: a single object exceeds `secret_limit`; the text names the largest.
     """
     if not documents:
         return []
@@ -67,6 +67,6 @@ def _middle(sizes: Sequence[int]) -> int:
 def _too_large(part: _Part, limit: int) -> ObjectTooLarge:
     document = part.documents[0]
     return ObjectTooLarge(
-        f"{document.title} has {len(document.text)} bytes, compressed {len(part.data)}, but a"
-        f" Secret holds at most {limit}; make this object smaller"
+        f"{document.title} has {len(document.text)} bytes, compressed {len(part.data)}, but a "
+        f"Secret can contain at most {limit}; make this object smaller"
     )

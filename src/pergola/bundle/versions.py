@@ -32,11 +32,11 @@ class VersionError(BundleError):
 
 
 class Version(NamedTuple):
-    """A version; versions compare as semantic versions do, without build metadata.
+    """A version; versions compare as semantic versions, without build metadata.
 
     Attributes:
         stage: 1 for a release, 0 for its prereleases.
-        identifiers: the parts of the prerelease, in a form that compares correctly.
+        identifiers: the parts of the prerelease, in a comparable form.
     """
 
     major: int
@@ -54,7 +54,7 @@ class Version(NamedTuple):
         """
         found = _VERSION.fullmatch(text.strip())
         if found is None:
-            raise VersionError(f'"{text}" is not a version; expected is one such as 1.30.2')
+            raise VersionError(f'"{text}" is not a version such as 1.30.2')
         return _version(found)
 
     @property
@@ -67,7 +67,7 @@ class Version(NamedTuple):
 class VersionRange:
     """A set of versions: all comparators of at least one group must hold.
 
-    A comparator with a partial version covers all versions that start with it: `<= 1.30` holds for
+    A comparator with a partial version covers all versions that start with it: `<= 1.30` includes
     1.30.9. One without a prerelease ignores prereleases: for `>= 1.30`, a vendor's version
     1.30.2-gke.5 counts as 1.30.2.
     """
@@ -80,7 +80,7 @@ class VersionRange:
         """Parse comparators separated by commas or spaces, and alternatives separated by `||`.
 
         Raises:
-            VersionError: the text is not a version range; the message says where.
+            VersionError: the text is not a version range; the message contains the position.
         """
         return _parse_range(text)
 
@@ -170,7 +170,7 @@ def _behind(low: Version, known: list[int]) -> Version:
     """Return the lowest version above all that begin with the known numbers."""
     if len(known) < 3:
         return _next(known)
-    # Nothing has this version; it only stands between a version and what follows.
+    # No real version equals it; it only separates a version from the following ones.
     return low._replace(identifiers=(*low.identifiers, (0, -1, "")))
 
 
@@ -184,7 +184,7 @@ def _of(numbers: list[int]) -> Version:
 
 
 def _compatible(known: list[int]) -> list[int]:
-    """Return the numbers that may not grow: up to the first that is not 0."""
+    """Return the numbers that must not change: up to the first that is not 0."""
     for count, number in enumerate(known, 1):
         if number:
             return known[:count]

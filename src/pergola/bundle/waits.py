@@ -1,6 +1,6 @@
 """Waiting until a ManagedResource is applied, healthy, rolled out or deleted (spec 10 §7).
 
-It is watched; only a client that may not watch ManagedResources reads it every two seconds.
+It is watched; only if a client may not watch ManagedResources, it is read every two seconds.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from pergola.kube.client import Client
 POLL_SECONDS: Final = 2.0
 
 Check: TypeAlias = Callable[[JsonObject], str | None]
-"""Returns None when a ManagedResource is in the desired state, otherwise why it is not."""
+"""Returns None if a ManagedResource is in the desired state, otherwise the problem."""
 States: TypeAlias = Callable[[Client, Key], AsyncGenerator[JsonObject | None]]
 """Yields the states of a ManagedResource: now, and after each change; None while there is none."""
 
@@ -31,13 +31,13 @@ States: TypeAlias = Callable[[Client, Key], AsyncGenerator[JsonObject | None]]
 async def wait_until(
     client: Client, key: Key, timeout: float, *checks: Check, states: States | None = None
 ) -> JsonObject:
-    """Return the ManagedResource once it passes all checks; wait for one that does not exist yet.
+    """Return the ManagedResource once it passes all checks; it need not exist yet.
 
     Args:
         timeout: in seconds.
 
     Raises:
-        WaitTimeout: with the last problem that the first failing check reported.
+        WaitTimeout: the last problem reported by the first failing check.
         KubeError: the ManagedResource cannot be read.
     """
     problem: str | None = "it was not read yet"
@@ -85,10 +85,10 @@ async def wait_not_progressing(
 async def wait_deleted(
     client: Client, key: Key, timeout: float, *, states: States | None = None
 ) -> None:
-    """Wait until the ManagedResource is gone; its objects are gone by then.
+    """Wait until the ManagedResource, and therefore its objects, are gone.
 
     Raises:
-        WaitTimeout: with what blocks the deletion, if that is known.
+        WaitTimeout: it still exists; the text says what blocks the deletion, if known.
         KubeError: the ManagedResource cannot be read.
     """
     problem: str | None = None
@@ -109,10 +109,10 @@ async def wait_deleted(
 
 
 def watched(client: Client, key: Key) -> AsyncGenerator[JsonObject | None]:
-    """Yield the states of a ManagedResource, forever; see `pergola.kube.states`."""
+    """Yield the states of a ManagedResource, without end; see `pergola.kube.states`."""
     return object_states.watched(client, MANAGED_RESOURCE, key, POLL_SECONDS)
 
 
 def polled(client: Client, key: Key) -> AsyncGenerator[JsonObject | None]:
-    """Yield like `watched`, but by polling every two seconds, which only needs `get`."""
+    """Like `watched`, but by polling every two seconds, which only needs `get`."""
     return object_states.polled(client, MANAGED_RESOURCE, key, POLL_SECONDS)

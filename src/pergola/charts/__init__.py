@@ -1,6 +1,6 @@
 """Helm charts: pulled from an OCI registry or embedded, checked, and rendered by Helm.
 
-What becomes of the rendered objects is not here: see `bundle`.
+Not for: processing the rendered objects, which is in `bundle`.
 
     puller = Puller(Blobs(directory))
     chart = await puller.pull(ChartReference.of(repository), Access(credentials=credentials))

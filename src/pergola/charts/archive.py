@@ -1,4 +1,4 @@
-"""Chart archives: checked before Helm reads them, since they come from elsewhere."""
+"""Chart archives, which are checked before Helm reads them, since they are untrusted."""
 
 import io
 import tarfile
@@ -26,7 +26,7 @@ class Chart:
         source: Where it comes from, for error messages.
         name, version: As its `Chart.yaml` says.
         content: The archive: a gzipped tar file.
-        digest: Of the archive.
+        digest: The digest of the archive.
     """
 
     source: str
@@ -40,8 +40,8 @@ def read_chart(content: bytes, source: str, limits: Limits = DEFAULT_LIMITS) -> 
     """Return the chart in an archive; large ones take a while.
 
     Raises:
-        NotAChart: It is not an archive of one chart, or has links, devices or paths outside.
-        TooLarge: It is beyond the limits.
+        NotAChart: It is not an archive of one chart, or contains links, devices or outside paths.
+        TooLarge: It exceeds the limits.
     """
     if len(content) > limits.archive_bytes:
         raise too_large(source, "the archive", limits.archive_bytes)
@@ -60,7 +60,7 @@ def read_chart(content: bytes, source: str, limits: Limits = DEFAULT_LIMITS) -> 
 
 
 def too_large(source: str, what: str, limit: int) -> TooLarge:
-    """Return the error of a chart with a part beyond its limit in bytes."""
+    """Return the error for a chart with a part that exceeds its limit in bytes."""
     return TooLarge(f"chart {source} is too large: {what} has more than {limit // MIB} MiB")
 
 
@@ -73,7 +73,7 @@ def _decompressed(content: bytes, source: str, limit: int) -> bytes:
     if len(unpacked) > limit:
         raise too_large(source, "its files together", limit)
     if not decompressor.eof:
-        raise _not_a_chart(source, "its archive is cut off")
+        raise _not_a_chart(source, "its archive is truncated")
     return unpacked
 
 

@@ -1,4 +1,4 @@
-"""Content on disk, named by its digest: what was pulled once is not pulled again."""
+"""Content on disk, named by its digest, so that nothing is pulled twice."""
 
 import hashlib
 import os
@@ -11,26 +11,26 @@ from typing import Final
 from pergola.charts.limits import MIB
 
 CACHE: Final = "PERGOLA_CHART_CACHE"
-"""The environment variable with the directory, if it is not in that for temporary files."""
+"""The environment variable with the directory, which defaults to one for temporary files."""
 DIRECTORY: Final = Path(tempfile.gettempdir()) / "pergola-charts"
 BYTES: Final = 256 * MIB
 _PREFIX: Final = "sha256:"
 
 
 def digest_of(content: bytes) -> str:
-    """Return the digest of content as registries write it."""
+    """Return the digest of content in the format of registries."""
     return _PREFIX + hashlib.sha256(content).hexdigest()
 
 
 class Blobs:
     """A directory of content by digest, bounded in size: what was used least recently goes first.
 
-    It is a cache: a full or read-only disk makes it forget, and never fails a pull. All methods do
-    I/O; where an event loop runs, call them through `asyncio.to_thread`.
+    It is a cache: a full or read-only disk makes it forget content, but never fails a pull. All
+    methods do blocking I/O; in an event loop, call them through `asyncio.to_thread`.
 
     Args:
-        directory: Is created when it is first written, for this user only.
-        limit: The bytes of all content together.
+        directory: Created at the first write, for this user only.
+        limit: The total number of bytes.
     """
 
     def __init__(self, directory: Path = DIRECTORY, limit: int = BYTES) -> None:
@@ -39,11 +39,11 @@ class Blobs:
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> "Blobs":
-        """Return the directory that an environment names."""
+        """Return the directory named in an environment."""
         return cls(Path(environment.get(CACHE) or DIRECTORY))
 
     def read(self, digest: str) -> bytes | None:
-        """Return the content, or None if it is not there, or not what its name promises."""
+        """Return the content, or None if it is missing or does not match its digest."""
         path = self._path(digest)
         try:
             content = path.read_bytes()
@@ -54,11 +54,11 @@ class Blobs:
                 path.unlink()
             return None
         with suppress(OSError):
-            os.utime(path)  # used just now
+            os.utime(path)  # mark it as used just now
         return content
 
     def write(self, content: bytes) -> None:
-        """Keep content, and forget what does not fit any more."""
+        """Store content, and evict what no longer fits."""
         with suppress(OSError):
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             with tempfile.NamedTemporaryFile(dir=self._directory, delete=False) as file:

@@ -16,14 +16,14 @@ _TOKEN_BYTES: Final = 256 * 1024
 
 
 class Challenge(NamedTuple):
-    """What a registry requires: a scheme in lower case, and its parameters."""
+    """The requirement of a registry: a scheme in lower case, and its parameters."""
 
     scheme: str
     parameters: Mapping[str, str]
 
     @classmethod
     def parse(cls, header: str) -> "Challenge":
-        """Parse the value of a header `WWW-Authenticate`."""
+        """Parse the value of a `WWW-Authenticate` header."""
         scheme, _, rest = header.partition(" ")
         return cls(scheme.lower(), dict(_PARAMETER.findall(rest)))
 
@@ -36,11 +36,11 @@ async def authorization(
     *,
     is_plain: bool,
 ) -> str:
-    """Return the value of the header `Authorization` that answers a challenge.
+    """Return the value of the `Authorization` header that answers a challenge.
 
     Args:
         source: The chart, for error messages.
-        is_plain: Whether the registry, and so its token service, may be reached without TLS.
+        is_plain: Whether the registry, and therefore its token service, may be used without TLS.
 
     Raises:
         RegistryRefused: There are no credentials, or the token service refuses them.
@@ -54,8 +54,8 @@ async def authorization(
         raise refused(source, credentials)
     if not (realm.startswith("https://") or is_plain):
         raise RegistryRefused(
-            f"chart {source}: the registry's token service {realm} does not use TLS, so it gets no "
-            "credentials"
+            f"chart {source}: the registry's token service {realm} does not use TLS, so "
+            "credentials are not sent to it"
         )
     token = await _token(session, challenge, credentials)
     if not token:
@@ -64,7 +64,7 @@ async def authorization(
 
 
 def refused(source: str, credentials: Credentials | None) -> RegistryRefused:
-    """Return the error of a registry that does not give a chart to this client."""
+    """Return the error for a registry that denies a chart to this client."""
     if credentials is None:
         return RegistryRefused(
             f"chart {source}: the registry requires credentials (401): name a Secret with them in "

@@ -14,8 +14,8 @@ def embedded_chart(text: str, source: str, limits: Limits = DEFAULT_LIMITS) -> C
         source: The object and field that contain it, for error messages.
 
     Raises:
-        NotAChart: It is not base64 of a chart's archive.
-        TooLarge: It is beyond the limits.
+        NotAChart: It is not a base64-encoded chart archive.
+        TooLarge: It exceeds the limits.
     """
     try:
         content = base64.b64decode(text, validate=True)

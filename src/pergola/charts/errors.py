@@ -14,11 +14,11 @@ ChartError                 root: every failure of this room
 
 
 class ChartError(Exception):
-    """Root of all failures of this room; the text is one sentence that names the chart."""
+    """Base class of all failures of this room; the text is one sentence that names the chart."""
 
 
 class InvalidReference(ChartError):
-    """A reference names no chart."""
+    """A reference that does not name a chart."""
 
 
 class PullSecretInvalid(ChartError):
@@ -38,7 +38,7 @@ class RegistryUnreachable(ChartError):
 
 
 class WrongDigest(ChartError):
-    """Content is not what its digest promises."""
+    """Content does not match its digest."""
 
 
 class NotAChart(ChartError):
@@ -46,7 +46,7 @@ class NotAChart(ChartError):
 
 
 class TooLarge(ChartError):
-    """Content is beyond the limits."""
+    """Content exceeds the limits."""
 
 
 class HelmFailed(ChartError):

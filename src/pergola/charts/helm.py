@@ -21,7 +21,7 @@ from pergola.charts.limits import DEFAULT_LIMITS, MIB, Limits
 from pergola.kube.yaml import parse_documents
 
 PROGRAM: Final = "PERGOLA_HELM"
-"""The environment variable with the path of Helm; it is searched in `PATH` if it is not set."""
+"""The environment variable with the path of Helm, which is searched for in `PATH` by default."""
 
 _AT_ONCE: Final = 2
 _KEPT_BYTES: Final = 32 * MIB
@@ -32,14 +32,14 @@ _HIDDEN: Final = "<hidden>"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
-    """What a chart is rendered for.
+    """The release to render a chart for.
 
     Attributes:
-        name: Of the release.
-        namespace: Of the release; objects may name others.
-        values: Take precedence over those of the chart.
-        kube_version: Of the cluster, such as `v1.33.2`.
-        api_versions: Of the cluster, in addition to those of Kubernetes itself.
+        name: The name of the release.
+        namespace: The namespace of the release; objects may set others.
+        values: Take precedence over the chart's values.
+        kube_version: The version of the cluster, such as `v1.33.2`.
+        api_versions: The API versions of the cluster, in addition to those of Kubernetes itself.
         hidden: Texts in the values that must not appear in errors.
     """
 
@@ -52,10 +52,10 @@ class Release:
 
 
 class Helm:
-    """Runs `helm template`; the same chart and release are rendered once.
+    """Runs `helm template`; a chart and release are rendered only once.
 
-    Hooks are left out, and so are definitions in a chart's folder `crds`: objects that Helm would
-    not update must be in its templates.
+    Hooks are omitted, as are definitions in a chart's folder `crds`: objects that Helm would not
+    update must be in its templates.
 
     Args:
         program: The path of Helm, or its name in `PATH`.
@@ -77,7 +77,7 @@ class Helm:
 
         Raises:
             HelmFailed: Helm is missing, took too long, or refused the chart or its values.
-            TooLarge: The objects are beyond the limit.
+            TooLarge: The objects exceed the limit.
         """
         key = _identity(chart, release)
         text = self._rendered.get(key)

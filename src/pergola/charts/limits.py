@@ -1,4 +1,4 @@
-"""Limits that keep a chart from filling disk or memory, or from keeping Helm busy."""
+"""Limits that prevent a chart from filling disk or memory, or from keeping Helm busy."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -11,13 +11,13 @@ class Limits:
     """Limits of one chart.
 
     Attributes:
-        manifest_bytes: Of the manifest in the registry.
-        archive_bytes: Of the chart as it is stored in the registry.
-        unpacked_bytes: Of all its files together.
+        manifest_bytes: The size of the manifest in the registry.
+        archive_bytes: The size of the chart as stored in the registry.
+        unpacked_bytes: The total size of all its files.
         files: The number of its files and folders.
-        rendered_bytes: Of the objects as Helm prints them.
-        pull_seconds: For all requests of one pull.
-        render_seconds: For one run of Helm.
+        rendered_bytes: The size of the objects as printed by Helm.
+        pull_seconds: The time limit for all requests of one pull.
+        render_seconds: The time limit for one run of Helm.
     """
 
     manifest_bytes: int = 4 * MIB

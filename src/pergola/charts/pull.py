@@ -1,7 +1,7 @@
 """Pulling charts from registries, with a cache by digest.
 
 A reference with a digest that was pulled before costs no request; one with a tag costs the request
-for its manifest, since a registry may move tags.
+for its manifest, since tags may move.
 """
 
 import asyncio
@@ -21,10 +21,10 @@ CHART_LAYER: Final = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 
 
 class Puller:
-    """Pulls charts, and keeps them on disk.
+    """Pulls charts, and caches them on disk.
 
     Args:
-        blobs: What was pulled before.
+        blobs: The cached content.
     """
 
     def __init__(self, blobs: Blobs | None = None, limits: Limits = DEFAULT_LIMITS) -> None:
@@ -35,12 +35,12 @@ class Puller:
         """Return a chart.
 
         Raises:
-            NotInRegistry: The registry does not have it.
+            NotInRegistry: The chart does not exist in the registry.
             RegistryRefused: The registry refused the client.
             RegistryUnreachable: The registry does not answer.
-            WrongDigest: The registry answered with other content.
+            WrongDigest: The registry answered with different content.
             NotAChart: It is not a Helm chart.
-            TooLarge: It is beyond the limits.
+            TooLarge: It exceeds the limits.
         """
         source, limits = str(reference), self._limits
         try:
@@ -76,7 +76,7 @@ class Puller:
     async def _blob(
         self, digest: str, fetch: Callable[[], Awaitable[bytes]], reference: ChartReference
     ) -> bytes:
-        """Return content by its digest from disk or, if that has none, from the registry."""
+        """Return content by its digest from disk or, if it is not there, from the registry."""
         if digest:
             kept = await asyncio.to_thread(self._blobs.read, digest)
             if kept is not None:
@@ -93,7 +93,7 @@ class Puller:
 
 
 def _chart_layer(manifest: bytes, source: str) -> tuple[str, int]:
-    """Return the digest and the size of the layer with the chart."""
+    """Return the digest and size of the chart's layer."""
     try:
         value = orjson.loads(manifest)
     except ValueError:

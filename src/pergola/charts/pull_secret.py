@@ -15,7 +15,7 @@ CONFIG_KEY: Final = ".dockerconfigjson"
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """A user name and password, or a token, for one registry; the secret parts are not shown."""
+    """A user name and password, or a token, for one registry; its repr omits the secret parts."""
 
     username: str = ""
     password: str = field(default="", repr=False)
@@ -23,18 +23,18 @@ class Credentials:
 
     @property
     def basic(self) -> str:
-        """The value of the header `Authorization` with user name and password."""
+        """The value of the `Authorization` header with user name and password."""
         pair = f"{self.username}:{self.password}".encode()
         return f"Basic {base64.b64encode(pair).decode()}"
 
 
 def credentials_in(secret: JsonObject, reference: ChartReference) -> Credentials | None:
-    """Return the credentials that a pull secret has for a chart's registry, or None.
+    """Return the pull secret's credentials for a chart's registry, or None.
 
     An entry for the repository takes precedence over one for the whole registry.
 
     Raises:
-        PullSecretInvalid: The Secret lacks its key, or the content is not as Docker writes it.
+        PullSecretInvalid: The Secret lacks its key, or the content is not in Docker's format.
     """
     entries = _entries(secret)
     for server in (f"{reference.registry}/{reference.repository}", reference.registry):
@@ -69,7 +69,7 @@ def _credentials(entry: JsonObject, secret: JsonObject) -> Credentials:
 
 
 def _host_and_path(server: str) -> str:
-    """Return the name of a server in a Docker configuration without scheme and API version."""
+    """Return the name of a server in a Docker configuration, without scheme and API version."""
     name = server.partition("://")[2] or server
     return name.rstrip("/").removesuffix("/v1").removesuffix("/v2")
 

@@ -1,4 +1,4 @@
-"""References to charts in OCI registries, as `ociRepository` of an Extension has them."""
+"""References to charts in OCI registries, as in the `ociRepository` of an Extension."""
 
 import re
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class ChartReference:
     Attributes:
         registry: The host, with its port if it has one.
         repository: The path of the chart in the registry.
-        tag: Its version; the registry may move it. Empty if the digest alone names the chart.
+        tag: Its version, which the registry may move. Empty if only the digest names the chart.
         digest: The digest of its manifest, which takes precedence over the tag.
     """
 
@@ -39,7 +39,7 @@ class ChartReference:
         """Parse `[oci://]host[:port]/path[:tag][@sha256:…]`.
 
         Raises:
-            InvalidReference: It is something else, or has neither tag nor digest.
+            InvalidReference: It has another format, or neither tag nor digest.
         """
         name, at, digest = text.removeprefix(SCHEME).partition("@")
         registry, slash, path = name.partition("/")
@@ -69,7 +69,7 @@ class ChartReference:
         """Return the reference of an `ociRepository`: its `ref`, or its parts.
 
         Raises:
-            InvalidReference: It names no chart.
+            InvalidReference: It does not name a chart.
         """
         repository, digest, tag = (
             str(source.get(name) or "") for name in ("repository", "digest", "tag")
@@ -79,12 +79,12 @@ class ChartReference:
 
     @property
     def version(self) -> str:
-        """The digest, or the tag if there is none: how the registry is asked."""
+        """The digest or, without one, the tag, as used in requests."""
         return self.digest or self.tag
 
     @property
     def is_local(self) -> bool:
-        """Whether the registry is on this machine, or in a local setup, which has no TLS."""
+        """Whether the registry is on this machine, or in a local setup without TLS."""
         host = self.registry.rpartition(":")[0] if ":" in self.registry else self.registry
         host = host.strip("[]")
         return host == "localhost" or host.endswith(_PLAIN_SUFFIXES) or _is_loopback(host)
@@ -96,7 +96,7 @@ class ChartReference:
 
 
 def is_digest(text: str) -> bool:
-    """Return whether a text is a digest of the only kind that is accepted, sha256."""
+    """Return whether a text is a digest of the only accepted kind, sha256."""
     return _DIGEST.fullmatch(text) is not None
 
 

@@ -25,12 +25,12 @@ _CONNECT_SECONDS: Final = 15.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """How a client reaches a registry.
+    """The settings for accessing a registry.
 
     Attributes:
         credentials: None for an anonymous client.
-        ca_bundle: Authorities that the registry's certificate may be signed by, as PEM, in addition
-            to those of the system.
+        ca_bundle: Certificate authorities for the registry, as PEM, in addition to those of the
+            system.
     """
 
     credentials: Credentials | None = None
@@ -45,7 +45,7 @@ class Repository:
 
     Args:
         session: Sends the requests; see `open_session`.
-        access: The credentials are sent only after the registry has required them.
+        access: The credentials are sent only if the registry requires them.
     """
 
     def __init__(
@@ -64,13 +64,13 @@ class Repository:
         return await self._read(path, headers, limit, "the manifest")
 
     async def blob(self, digest: str, limit: int) -> bytes:
-        """Return a blob; the caller compares it with its digest.
+        """Return a blob; the caller verifies its digest.
 
         Raises:
-            NotInRegistry: The registry does not have it.
+            NotInRegistry: The blob does not exist in the registry.
             RegistryRefused: The registry refused the request.
             RegistryUnreachable: The registry does not answer.
-            TooLarge: It has more bytes than the limit.
+            TooLarge: It exceeds the limit.
         """
         return await self._read(f"blobs/{digest}", {}, limit, "the archive")
 
@@ -93,7 +93,7 @@ class Repository:
     async def _request(
         self, path: str, headers: Mapping[str, str], limit: int, what: str
     ) -> bytes | None:
-        """Return the content, or None if the registry requires authentication, which is done."""
+        """Return the content, or None after authenticating, if the registry requires that."""
         given = {"Authorization": self._authorization} if self._authorization else {}
         async with self._session.get(self._url(path), headers={**headers, **given}) as answer:
             if answer.status == 401 and not self._authorization:
@@ -143,7 +143,7 @@ class Repository:
 
 
 def uses_plain_http(reference: ChartReference, access: Access) -> bool:
-    """Return whether a registry is reached without TLS: a local one without a CA bundle."""
+    """Return whether to access a registry without TLS: a local one without a CA bundle."""
     return reference.is_local and not access.ca_bundle
 
 

@@ -1,7 +1,7 @@
 """The `pergola` command.
 
-Each subcommand is a module of its own, and imports what it needs when it runs, so that `--help` is
-fast. Nothing outside this room prints.
+Each subcommand is a separate module, and imports its dependencies when it runs, so that `--help` is
+fast. Only this room prints.
 """
 
 import gc

@@ -15,7 +15,7 @@ def read_settings(path: Path) -> "ResourceManagerConfiguration":
     them.
 
     Raises:
-        StartError: The file cannot be read, is not valid YAML, or breaks rules.
+        StartError: The file cannot be read, is not valid YAML, or violates rules.
     """
     from pergola.resource_manager.configuration import read_configuration
 

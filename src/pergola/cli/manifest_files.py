@@ -16,11 +16,11 @@ class ManifestFileError(Exception):
 
 
 def read_objects(path: str, text: bytes | None = None) -> "list[JsonObject]":
-    """Return the objects of a file, those of a List one by one; `-` is the standard input.
+    """Return the objects of a file, splitting Lists; `-` is the standard input.
 
     Args:
-        path: Of the file, also for errors.
-        text: Its content, if it was read before.
+        path: The path of the file, also for errors.
+        text: Its content, if it was already read.
 
     Raises:
         ManifestFileError: the file cannot be read, or contains something that is not an object.

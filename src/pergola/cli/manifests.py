@@ -17,7 +17,7 @@ app = App(
 
 
 class ManifestsError(Exception):
-    """A file has unexpected content; the text says why."""
+    """A file has unexpected content; the text gives the reason."""
 
 
 @app.command

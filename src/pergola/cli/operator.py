@@ -4,7 +4,7 @@ from pathlib import Path
 
 
 class OperatorCommandError(Exception):
-    """The command line lacks something; the text says what, with an example."""
+    """The command line is incomplete; the text says what is missing, with an example."""
 
 
 def operator(*, config: Path | None = None) -> None:

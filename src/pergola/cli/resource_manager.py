@@ -7,7 +7,7 @@ from cyclopts import Parameter
 
 
 class ResourceManagerCommandError(Exception):
-    """The command line lacks something; the text says what, with an example."""
+    """The command line is incomplete; the text says what is missing, with an example."""
 
 
 def resource_manager(

@@ -32,7 +32,7 @@ class TokenRow:
 
     Attributes:
         account: The ServiceAccount in the target cluster.
-        target: The Secret there that holds the token; None if the Secret itself does.
+        target: The Secret there that contains the token; None if the Secret itself does.
         last_error: The last warning, unless the token was issued later; or why no instance of the
             token requestor serves the Secret.
     """
@@ -175,7 +175,7 @@ def _last(errors: Iterable[tuple[str, str]], issued: datetime | None) -> str:
 
 
 def _unserved(seen: "SeenSecret") -> str:
-    """Return why a Secret is probably not served; empty if an instance has served it."""
+    """Return why a Secret is probably not handled; empty if an instance has handled it."""
     from pergola.resource_manager.controllers.token_requestor import names
 
     if names.RENEW in seen.annotations:

@@ -6,7 +6,7 @@ from typing import Literal
 
 
 class UnpackError(Exception):
-    """A file cannot be written; the text says why."""
+    """A file cannot be written; the text gives the reason."""
 
 
 def unpack(

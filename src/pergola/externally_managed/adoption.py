@@ -1,4 +1,4 @@
-"""Taking an InfraCluster over from its provider, for good (spec 50 §6)."""
+"""Taking over an InfraCluster from its provider permanently (spec 50 §6)."""
 
 import asyncio
 from collections.abc import Iterator
@@ -29,14 +29,14 @@ _FRIENDS: Final = ("pergola", "kubectl")
 
 
 class AdoptionRefused(Exception):
-    """The InfraCluster cannot be adopted in its present state; the text says what to do."""
+    """The InfraCluster cannot be adopted in its current state; the text says what to do."""
 
 
 class Writers(NamedTuple):
     """The writers that changed the content of an InfraCluster after its adoption.
 
     Attributes:
-        early: those that may only have finished work from before the annotation was set.
+        early: those that may only have finished work begun before the annotation was set.
         late: those that wrote later.
     """
 
@@ -65,7 +65,7 @@ class Adoption:
     async def prepare(
         self, crd: JsonObject, key: Key, *, take_over: bool = False, force: bool = False
     ) -> Seen:
-        """Check whether the object may be adopted; only read.
+        """Check whether the object may be adopted, without writing anything.
 
         Args:
             take_over: allow adoption from another external manager.
@@ -78,10 +78,10 @@ class Adoption:
         of = f"{self._managed.gvk.kind} {key}"
         present = manager_of(obj)
         if present == self._manager:
-            raise AdoptionRefused(f"{of} is managed by {self._manager} already")
+            raise AdoptionRefused(f"{of} is already managed by {self._manager}")
         if present is not None and not take_over:
             raise AdoptionRefused(
-                f'{of} is managed by "{present}" already; add --take-over to take it from there'
+                f'{of} is already managed by "{present}"; add --take-over to take it over'
             )
         if deletion_timestamp_of(obj) is not None:
             raise AdoptionRefused(f"{of} is being deleted")
@@ -93,13 +93,13 @@ class Adoption:
         problems = errors(findings(seen))
         if problems and not force:
             raise AdoptionRefused(
-                f"{of} is not complete: {'; '.join(problems)}; add --force to adopt it all the same"
+                f"{of} is not complete: {'; '.join(problems)}; add --force to adopt it anyway"
             )
         return seen
 
     def consequences(self, seen: Seen) -> Iterator[str]:
-        """Yield what will change, in sentences."""
-        yield "its provider stops reconciling it, also when it is deleted"
+        """Yield the consequences, one sentence each."""
+        yield "its provider stops reconciling it, even when it is deleted"
         left = [name for name in finalizers_of(seen.obj) if name in self._managed.finalizers]
         if left:
             yield f"finalizer {', '.join(left)} stays and blocks deletion until it is released"
@@ -123,20 +123,20 @@ class Adoption:
         return await self._client.patch(self._managed.gvk, Key.of(seen.obj), {"metadata": metadata})
 
     async def writers_after(self, adopted: JsonObject, settle: float, seconds: float) -> Writers:
-        """Watch for changes of the content by others than Pergola and people with kubectl.
+        """Watch for content changes by anyone except Pergola and users of kubectl.
 
-        Core writes labels and owner references only, which are not content.
+        Core writes only labels and owner references, which are not content.
 
         Args:
-            settle: seconds within which a provider may finish a running reconciliation.
-            seconds: how long to watch in total.
+            settle: the seconds within which a provider may finish a running reconciliation.
+            seconds: the total watch time.
         """
         early, adopted = await self._writers(adopted, settle)
         late, _ = await self._writers(adopted, seconds - settle)
         return Writers(sorted(early - late), sorted(late))
 
     async def _writers(self, before: JsonObject, seconds: float) -> tuple[set[str], JsonObject]:
-        """Return who wrote within some seconds, and the object after them."""
+        """Return the writers within some seconds, and the resulting object."""
         key = Key.of(before)
         found: set[str] = set()
         events = watch(
@@ -166,7 +166,7 @@ class Adoption:
 
 
 class _Assumed:
-    """A source for an object that does not reference it yet."""
+    """A source for an object that does not reference one yet."""
 
     def __init__(self, source: Source, reference: str) -> None:
         self._source = source

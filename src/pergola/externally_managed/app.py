@@ -33,7 +33,7 @@ class Options:
 
     Attributes:
         kinds: the kinds of InfraClusters that it manages.
-        marks_ready: whether users may declare InfraClusters ready by an annotation.
+        marks_ready: whether users may declare InfraClusters ready with an annotation.
         webhook: the address of the webhook for the annotation; None to serve none.
         aws: the AWS credentials for the networks of AWSClusters.
     """
@@ -47,17 +47,17 @@ class Options:
 
 
 def run(config: ClusterConfig, options: Options) -> None:
-    """Run the process until it is asked to end.
+    """Run the process until it is told to stop.
 
     Raises:
-        Exception: it cannot start, or cannot go on.
+        Exception: it cannot start, or cannot continue.
     """
     log.info("starting", version=__version__, kinds=[str(kind) for kind in options.kinds])
     application.run(lambda: serve(config, options), "pergola-infra-manager")
 
 
 async def serve(config: ClusterConfig, options: Options) -> None:
-    """Serve the endpoints and, as the leader, manage all InfraClusters; until cancelled."""
+    """Serve the endpoints and, as the leader, manage all InfraClusters, until cancelled."""
     metrics = Metrics()
     async with AsyncExitStack() as stack:
         connect = Client.connect(config, observe=metrics.client_request)
@@ -85,7 +85,7 @@ async def assemble(
     """Return the controllers of all kinds.
 
     Args:
-        aws: if given, AWSClusters may name AWS as their source.
+        aws: if given, AWSClusters may use AWS as their source.
 
     Raises:
         ContractError: none of the kinds is served and follows a contract.

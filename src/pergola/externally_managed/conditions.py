@@ -1,4 +1,4 @@
-"""Conditions of an InfraCluster, in the shape of its contract (spec 50 §4.2)."""
+"""Conditions of an InfraCluster, in the format of its contract (spec 50 §4.2)."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -30,9 +30,9 @@ def with_condition(
     message: str,
     now: datetime,
 ) -> list[JsonObject]:
-    """Return a new list with a condition of this content; unchanged content keeps its time.
+    """Return a new list with this condition; unchanged content keeps its time.
 
-    In v1beta1 the CRDs of providers refuse an empty message, so the field is omitted.
+    In v1beta1, the providers' CRDs reject an empty message, so the field is omitted.
     """
     known = get_condition(conditions, kind) or {}
     value = "True" if status else "False"

@@ -1,7 +1,7 @@
 """The fields of an InfraCluster that core reads, in both generations of the contract (spec 50 §4).
 
-A CRD's labels name the contracts that it follows, and the API versions for each. Core uses the
-newest contract with a label, and only that one.
+A CRD's labels name the contracts that it follows, and the API versions for each. Core uses only the
+newest contract with a label.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,14 +18,14 @@ _LAST_PORT: Final = 65535
 
 
 class ContractError(Exception):
-    """An object or CRD does not follow the contract; the text is core's own if it has one."""
+    """An object or CRD violates the contract; the text is core's own if it has one."""
 
 
 class Contract(NamedTuple):
     """The contract of an InfraCluster kind.
 
     Attributes:
-        version: the contract version, which determines the shape of the status.
+        version: the contract version, which determines the format of the status.
         api_version: the version of the kind that core reads, watches and patches.
         versions: all contract versions that the CRD names, the effective one first.
     """
@@ -50,7 +50,7 @@ class Endpoint(NamedTuple):
 
     @property
     def problem(self) -> str | None:
-        """Why clients cannot connect to it, as the end of a sentence; None if they can."""
+        """Return why clients cannot connect to it, as the end of a sentence; None if they can."""
         problem = host_problem(self.host)
         if problem:
             return f'host "{self.host}" {problem}'
@@ -131,7 +131,7 @@ def done(version: ContractVersion) -> JsonObject:
 def render_failure_domains(
     domains: Sequence[FailureDomain], version: ContractVersion
 ) -> JsonObject | list[JsonObject]:
-    """Return failure domains in the shape of a contract: a map (v1beta1) or a sorted list."""
+    """Return failure domains in the format of a contract: a map (v1beta1) or a sorted list."""
     rendered = {
         domain.name: {
             "controlPlane": domain.control_plane,
@@ -148,7 +148,7 @@ def failure_domains_of(obj: Mapping[str, Any], version: ContractVersion) -> list
     """Return the failure domains of a status by name; an absent `controlPlane` is false.
 
     Raises:
-        ContractError: the domains have the shape of the other contract; the text is core's.
+        ContractError: the domains have the format of the other contract; the text is core's.
     """
     value = map_at(obj, "status").get("failureDomains")
     if value is None:

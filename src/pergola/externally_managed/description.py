@@ -48,7 +48,7 @@ class DomainValue(Value):
 
 
 class NetworkValue(Value):
-    """A network that exists."""
+    """An existing network."""
 
     endpoint: EndpointValue | None = None
     """The control plane endpoint; may be set on the InfraCluster instead."""
@@ -65,7 +65,7 @@ class Network:
     Attributes:
         spec: the fields of the InfraCluster's spec that the source knows, except the endpoint.
         status: extra fields of its status.
-        problems: a sentence for each missing part; with any, the network is not ready.
+        problems: one sentence for each missing part; with any, the network is not ready.
     """
 
     endpoint: Endpoint | None = None
@@ -82,7 +82,7 @@ class Network:
 
 
 def read_network(value: JsonValue, of: str) -> Network | list[str]:
-    """Return the described network, or all problems of the description, a sentence each.
+    """Return the described network, or all problems of the description, one sentence each.
 
     Args:
         of: the title of the description, such as `ConfigMap demo/net`.
@@ -103,13 +103,13 @@ def read_network(value: JsonValue, of: str) -> Network | list[str]:
 
 
 def _malformed(value: JsonValue) -> Iterator[Finding]:
-    """Find violations of the schema; a misspelt field is an error, because it would be lost."""
+    """Yield violations of the schema; a misspelled field is an error, because it would be lost."""
     for finding in validate(schema_of(NetworkValue), value):
         yield finding._replace(problem=finding.problem.replace(NO_EFFECT, ""))
 
 
 def _impossible(value: JsonValue) -> Iterator[Finding]:
-    """Find problems that the schema cannot express, in the well-formed parts."""
+    """Yield problems that the schema cannot express, in the well-formed parts."""
     endpoint = map_at(value, "endpoint") if isinstance(value, dict) else {}
     host = endpoint.get("host")
     if isinstance(host, str) and host and (problem := host_problem(host)):

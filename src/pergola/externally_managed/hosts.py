@@ -1,7 +1,7 @@
 """Validation of control plane hosts: DNS names and addresses that every client understands.
 
 An endpoint is written once: Cluster API copies it and never reads it again, and providers refuse to
-change it. So everything that is not certainly a valid host is refused before it is written.
+change it. Anything that is not certainly a valid host is therefore refused before it is written.
 """
 
 import re
@@ -15,7 +15,7 @@ _CHARACTERS: Final = 253
 
 
 def host_problem(host: str) -> str | None:
-    """Return the problem of a host, as the end of a sentence; None if it can be used."""
+    """Return the problem of a host, as the end of a sentence; None if it is usable."""
     if not host:
         return "must not be empty"
     if "://" in host:

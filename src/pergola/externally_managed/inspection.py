@@ -1,4 +1,4 @@
-"""Facts about one InfraCluster: its manager, and what keeps it from being ready.
+"""Facts about one InfraCluster: its manager, and what prevents it from being ready.
 
 `look` reads; everything else is pure. Nothing here writes.
 """
@@ -42,7 +42,7 @@ class Finding(NamedTuple):
     """A finding about an InfraCluster for users.
 
     Attributes:
-        severity: an error keeps the Cluster from becoming ready, or from being deleted.
+        severity: an error prevents the Cluster from becoming ready, or from being deleted.
     """
 
     severity: Severity
@@ -54,9 +54,9 @@ class Seen:
     """One InfraCluster and its dependencies.
 
     Attributes:
-        cluster_key: the Cluster that it belongs to, whether that exists or not.
+        cluster_key: the Cluster that it belongs to, whether or not that exists.
         network: the network that its source describes; None without a source.
-        source_problems: why the source is not usable.
+        source_problems: why the source is unusable.
     """
 
     managed: Managed
@@ -95,7 +95,7 @@ async def look(
 
 
 def findings(seen: Seen) -> list[Finding]:
-    """Return everything that breaks the contract or is worth knowing (spec 50 §4)."""
+    """Return all contract violations and other noteworthy facts (spec 50 §4)."""
     return [
         *_definition(seen),
         *_management(seen),
@@ -173,7 +173,7 @@ def _links(seen: Seen) -> Iterator[Finding]:
     if mine.is_valid and theirs.is_valid and mine != theirs:
         yield Finding(
             "warning",
-            f"its endpoint is {mine}, but the Cluster keeps {theirs}, which it took first",
+            f"its endpoint is {mine}, but the Cluster keeps {theirs}, which it adopted first",
         )
 
 
@@ -196,7 +196,7 @@ def _content(seen: Seen) -> Iterator[Finding]:
     elif not is_ready(seen):
         manager = manager_of(seen.obj)
         who = "its provider" if manager is None else manager or "its manager"
-        yield Finding("error", f"{who} has not said that it is ready")
+        yield Finding("error", f"{who} has not reported that it is ready")
 
 
 def _network(seen: Seen) -> Iterator[Finding]:
@@ -211,7 +211,7 @@ def _network(seen: Seen) -> Iterator[Finding]:
 
 
 def writers(obj: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the field managers that wrote to an object, each with the time of its last write."""
+    """Return the field managers of an object, each with the time of its last write."""
     found: dict[str, str] = {}
     for entry in maps_at(obj, "metadata", "managedFields"):
         part = "/status" if entry.get("subresource") == "status" else ""

@@ -15,7 +15,7 @@ class Managed:
     """A kind of InfraCluster.
 
     Attributes:
-        finalizers: the finalizers that the provider puts on its InfraClusters.
+        finalizers: the finalizers that the provider adds to its InfraClusters.
     """
 
     gvk: GroupVersionKind
@@ -73,5 +73,5 @@ def managed_by_crd(crd: JsonObject, kind: GroupKind) -> Managed:
 
 
 def provider_finalizer(kind: GroupKind) -> str:
-    """Return the finalizer that providers put on InfraClusters of a kind by convention."""
+    """Return the finalizer that providers conventionally add to InfraClusters of a kind."""
     return f"{kind.kind.lower()}.{kind.group}"

@@ -1,6 +1,6 @@
 """The external manager: fills InfraClusters from existing networks (spec 50 §5).
 
-It only handles InfraClusters whose annotation has its own name. It never creates, changes or
+It handles only InfraClusters whose annotation has its own name. It never creates, changes or
 deletes any part of a network; when an InfraCluster is deleted, there is nothing to clean up.
 """
 
@@ -56,8 +56,8 @@ def external_manager(
     """Return the external manager of one kind.
 
     Args:
-        sources: by the first part of the annotation `infrastructure.pergola.dev/source`; `plain`
-            is for networks that ConfigMaps and Secrets describe.
+        sources: by the first part of the annotation `infrastructure.pergola.dev/source`; `plain` is
+            for networks described in ConfigMaps and Secrets.
     """
     objects = Cache(client, managed.gvk, _whole, namespace=settings.namespace or None)
     clusters = Cache(client, CLUSTER, _whole, namespace=settings.namespace or None)

@@ -19,7 +19,7 @@ from pergola.kube.errors import KubeError
 from pergola.runtime.caching.cache import Change
 
 Read = Callable[[Key], Awaitable[JsonObject | None]]
-"""A reader of InfraClusters, which returns None or raises a KubeError if one cannot be read."""
+"""Reads an InfraCluster; returns None if it does not exist, or raises a KubeError."""
 
 _CLUSTER_KIND: Final = CLUSTER.kind
 
@@ -55,7 +55,7 @@ async def cluster_to_infra_cluster(
 
     Args:
         wanted: the provider's kind.
-        manages_external: for external managers, which handle exactly the external ones.
+        manages_external: for external managers, which handle only external ones.
     """
     if cluster.get("kind") != _CLUSTER_KIND:
         return []

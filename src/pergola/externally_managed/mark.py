@@ -1,4 +1,4 @@
-"""The effect of the annotation with which users mark infrastructure as ready: pure (spec 50 §7)."""
+"""The effect of the annotation that marks infrastructure as ready: pure (spec 50 §7)."""
 
 from typing import Final, NamedTuple
 
@@ -21,7 +21,7 @@ IGNORED: Final = "MarkIgnored"
 
 
 class Ignored(NamedTuple):
-    """A mark without effect: the text of an Event, and what to do."""
+    """A mark without effect: the text of an Event, and the remedy."""
 
     reason: str
     note: str
@@ -34,11 +34,11 @@ def decide_mark(
     finalizers: tuple[str, ...],
     name: str,
 ) -> Outcome | Ignored | None:
-    """Decide the effect of an InfraCluster's mark; None if it has none worth reporting.
+    """Decide the effect of an InfraCluster's mark; None if there is nothing to report.
 
     Args:
-        cluster: the Cluster that it belongs to, if any.
-        finalizers: the finalizers that the provider puts on InfraClusters of the kind.
+        cluster: its Cluster, if any.
+        finalizers: the finalizers that the provider adds to InfraClusters of the kind.
         name: the external manager of this process.
     """
     value = annotations_of(obj).get(READY_BY_HAND)
@@ -82,7 +82,7 @@ def _ignored(
 
 
 def _spoken_for(obj: JsonObject, contract: Contract, finalizers: tuple[str, ...]) -> Ignored | None:
-    """Respect the report of another manager, but not what a former one left behind.
+    """Respect the report of another manager, but not leftovers of a previous one.
 
     Once the infrastructure is provisioned, the mark changes nothing for the Cluster, so no manager
     is overridden twice.
@@ -122,7 +122,7 @@ def _condition_writers(obj: JsonObject) -> set[str]:
 
 
 def _provider(obj: JsonObject, finalizers: tuple[str, ...]) -> set[str]:
-    """Return the field managers that put the provider's finalizer on an object."""
+    """Return the field managers that added the provider's finalizer to an object."""
     left = {f'v:"{name}"' for name in finalizers_of(obj) if name in finalizers}
     return {
         str(entry.get("manager"))

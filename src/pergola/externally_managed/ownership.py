@@ -1,8 +1,8 @@
-"""Ownership of fields: the manager writes empty ones and its own (spec 50 §5, step 5).
+"""Ownership of fields: the manager writes only empty fields and its own (spec 50 §5, step 5).
 
 A user's value is never overwritten. The object's managed fields record who wrote what, so no other
-state is needed. A list counts as one value, owned by all who wrote any part of it. So does the
-control plane endpoint: half of one address and half of another would be a third.
+state is needed. A list counts as one value, owned by everyone who wrote a part of it. So does the
+control plane endpoint: mixing halves of two addresses would produce a third.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ ENDPOINT: Final = "controlPlaneEndpoint"
 
 Path: TypeAlias = tuple[str, ...]
 Fields: TypeAlias = dict[str, "Fields"]
-"""A tree of field names; a field without fields below it is a value or an empty map."""
+"""A tree of field names; a field without children is a value or an empty map."""
 
 
 class Owned(NamedTuple):
@@ -32,11 +32,11 @@ class Decision(NamedTuple):
     """The changes to make.
 
     Attributes:
-        fields: all fields to apply: those that are or become ours, and our maps in which others
-            have fields, because omitting a map would remove it with these fields.
+        fields: all fields to apply: those that are or become ours, and our maps with fields of
+            others, because omitting such a map would remove those fields.
         differs: whether applying them changes anything.
-        removed: a merge patch that removes our fields that are no longer desired.
-        conflicts: a sentence for each value that others set differently.
+        removed: a merge patch that removes those of our fields that are no longer desired.
+        conflicts: one sentence for each value that others set differently.
     """
 
     fields: JsonObject
@@ -48,11 +48,11 @@ class Decision(NamedTuple):
 def decide_fields(
     desired: JsonObject, live: JsonObject, owned: Owned, at: str = "spec"
 ) -> Decision:
-    """Decide which of the desired fields may be applied.
+    """Decide which desired fields may be applied.
 
     Args:
         live: the same part of the object in the cluster.
-        at: the path of that part, for sentences.
+        at: the path of that part, for messages.
     """
     walk = _Walk(at)
     fields = walk.map(without_nulls(desired), live, owned, ())
@@ -137,7 +137,7 @@ class _Walk:
     def _endpoint(self, field: "_Field") -> JsonValue:
         """Return the whole endpoint, or only our part if there is a conflict.
 
-        An endpoint stays when the network no longer has one, because machines use it.
+        An endpoint is kept when the network no longer has one, because machines use it.
         """
         walk = _Walk(self._at)
         value = walk._field(field)
@@ -163,8 +163,8 @@ class _Field(NamedTuple):
     def is_settled(self) -> bool:
         """Whether it has the desired value.
 
-        The API server drops a list whose last item an apply removed, and the maps around it;
-        writing it again would never end.
+        When an apply removes the last item of a list, the API server drops the list and the maps
+        around it; writing it again would never end.
         """
         return same(self.live, self.desired) or (is_void(self.live) and is_void(self.desired))
 
@@ -189,7 +189,8 @@ class _Field(NamedTuple):
     def is_empty(self) -> bool:
         """Whether it may be filled without overwriting a user's value.
 
-        false and 0 are values, except port 0: Go programs write the endpoint's port even if unset.
+        false and 0 are values, except for port 0: Go programs write the endpoint's port even if it
+        is unset.
         """
         if isinstance(self.live, bool | float):
             return False
@@ -199,7 +200,7 @@ class _Field(NamedTuple):
 
 
 def _tree(fields: JsonObject) -> Fields:
-    """Return the field names; fields below a list, whose items have keys, belong to the list."""
+    """Return the field names; fields below a keyed list belong to the list."""
     return {
         name.removeprefix("f:"): _tree(below) if isinstance(below, dict) else {}
         for name, below in fields.items()

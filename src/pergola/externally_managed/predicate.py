@@ -1,7 +1,7 @@
 """Predicates for objects that a provider must leave alone (spec 50 §1.2, §2).
 
-The event filter only considers the newest state, so that a controller does not see the event that
-hands an object over. It does not replace the check at the start of a reconciliation: keys that are
+The event filter considers only the newest state, so that a controller does not see the event that
+hands over an object. It does not replace the check at the start of a reconciliation: keys that are
 already queued still run (§2, rule 3).
 """
 
@@ -14,7 +14,7 @@ from pergola.runtime.caching.cache import Change
 
 
 def is_externally_managed(obj: Mapping[str, Any]) -> bool:
-    """Return whether the object has the annotation, whatever its value: `false` counts too."""
+    """Return whether the object has the annotation with any value, even `false`."""
     # Not annotations_of, which skips values that are not strings: the key counts, not the value.
     annotations = map_at(obj, "metadata").get("annotations")
     return isinstance(annotations, dict) and MANAGED_BY in annotations
@@ -32,7 +32,7 @@ def resource_is_not_externally_managed(event: Change[JsonObject]) -> bool:
 
 
 resource_externally_managed: Final = resource_is_not_externally_managed
-"""The name in the original proposal, for the same filter."""
+"""The name of the same filter in the original proposal."""
 
 
 def has_watch_label(obj: Mapping[str, Any], value: str) -> bool:

@@ -1,7 +1,7 @@
 """The controller for infrastructure that users mark as ready themselves (spec 50 §7).
 
 It is for InfraClusters whose network was created manually, or by a tool that does not write to the
-API server: with an annotation, users set the status, which otherwise only a controller writes.
+API server: with an annotation, users set the status, which normally only a controller writes.
 """
 
 from pergola.api.cluster_api import CLUSTER

@@ -33,7 +33,7 @@ from pergola.runtime.controlling import controller as runtime
 from pergola.runtime.controlling.controller import DONE, Again, ReconcileError
 
 PLAIN: Final = "plain"
-"""The source of networks that ConfigMaps and Secrets describe."""
+"""The source for networks described in ConfigMaps and Secrets."""
 
 
 class ExternalManager:
@@ -110,7 +110,7 @@ class ExternalManager:
         return self._sources.get(kind) or self._sources[PLAIN]
 
     def _left_behind(self, obj: JsonObject) -> Iterator[str]:
-        """Describe the finalizers of a former provider, which only block deletion."""
+        """Describe the finalizers of a previous provider, which would only block deletion."""
         if annotations_of(obj).get(RELEASE_FINALIZERS) == "true":
             return
         for name in finalizers_of(obj):
@@ -136,8 +136,8 @@ def _settled_endpoint(network: Network, obj: JsonObject, cluster: JsonObject) ->
     if found in (None, given) or not is_ours or not endpoint_of(cluster).is_valid:
         return network
     problem = (
-        f"the network is at {found} now, but the Cluster keeps {given}; let the old name lead to "
-        "the new one, or create another cluster"
+        f"the network is now at {found}, but the Cluster keeps {given}; make the old name point "
+        "to the new one, or create another cluster"
     )
     return replace(network, endpoint=given, problems=(*network.problems, problem))
 
@@ -146,7 +146,7 @@ def _endpoint_problems(obj: JsonObject) -> Iterator[str]:
     endpoint = endpoint_of(obj)
     if not endpoint.is_valid:
         yield (
-            "there is no control plane endpoint: neither the network nor "
+            "no control plane endpoint is known: neither the network nor "
             "spec.controlPlaneEndpoint has a host and a port"
         )
     elif endpoint.problem:

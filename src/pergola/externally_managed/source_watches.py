@@ -1,7 +1,7 @@
 """Watches on exactly the ConfigMaps and Secrets that describe networks.
 
-Each object has a watch of its own, by name, so that the manager needs no permission to list all
-Secrets of a cluster: a Role in the namespaces with such Secrets is enough.
+Each object has its own watch, by name, so that the manager needs no permission to list all Secrets
+of a cluster: a Role in the namespaces with these Secrets is enough.
 """
 
 import asyncio
@@ -78,5 +78,5 @@ class SourceWatches:
         async with TaskGroup() as group:
             group.create_task(versions.run())
             await versions.synced()
-            if versions.get(key) is None:  # it may have vanished after it was read
+            if versions.get(key) is None:  # it may have been deleted after it was read
                 notify()

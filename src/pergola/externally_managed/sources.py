@@ -29,11 +29,11 @@ _KINDS: Final = {"configmap": CONFIG_MAP, "secret": SECRET}
 
 
 class SourceProblem(Exception):
-    """The source is missing or not usable.
+    """The source is missing or unusable.
 
     Attributes:
         reason: the reason of the Ready condition.
-        problems: a sentence each.
+        problems: one sentence each.
     """
 
     def __init__(self, reason: str, *problems: str) -> None:
@@ -49,7 +49,7 @@ class Source(Protocol):
         """Return the network of an InfraCluster.
 
         Raises:
-            SourceProblem: the source is missing or not usable.
+            SourceProblem: the source is missing or unusable.
             KubeError: the source cannot be read now; retry.
         """
         ...
@@ -58,7 +58,7 @@ class Source(Protocol):
 def source_object(obj: Mapping[str, Any]) -> tuple[GroupVersionKind, Key] | None:
     """Return the ConfigMap or Secret that the annotation names; None if it names none.
 
-    The name becomes part of a URL and a selector, so only valid object names count.
+    The name becomes part of a URL and a selector, so only valid object names are accepted.
     """
     kind, _, name = annotations_of(obj).get(SOURCE, "").partition("/")
     gvk = _KINDS.get(kind.lower())
@@ -75,7 +75,7 @@ class PlainSource:
         """Return the network of an InfraCluster.
 
         Raises:
-            SourceProblem: the annotation names no readable source.
+            SourceProblem: the annotation does not name a readable source.
         """
         reference = source_object(obj)
         if reference is None:

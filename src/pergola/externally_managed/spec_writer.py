@@ -1,4 +1,4 @@
-"""Writes to the spec of InfraClusters, and the release of abandoned finalizers."""
+"""Writing the spec of InfraClusters, and releasing abandoned finalizers."""
 
 from typing import Final
 
@@ -23,7 +23,7 @@ _UNKNOWN_FIELD: Final = "failed to create typed patch object"
 
 
 class SpecRefused(Exception):
-    """The API server, or a webhook of the provider, does not accept the spec."""
+    """The API server, or a webhook of the provider, rejects the spec."""
 
 
 class SpecWriter:
@@ -38,10 +38,10 @@ class SpecWriter:
         """Write the fields that are empty or ours.
 
         Returns:
-            The updated object, and a sentence for each value that others set differently.
+            The updated object, and one sentence for each value that others set differently.
 
         Raises:
-            SpecRefused: the content is refused, regardless of who writes it.
+            SpecRefused: the content is refused, whoever writes it.
         """
         decision = decide_fields(spec, map_at(obj, "spec"), owned_fields(obj, "spec"))
         try:
@@ -66,7 +66,7 @@ class SpecWriter:
         log.info("finalizers released", object=f"{self._managed.gvk.kind} {Key.of(obj)}")
 
     async def _write(self, obj: JsonObject, decision: Decision) -> JsonObject:
-        # A decision is only valid for one state: concurrent writes of users must not be lost.
+        # A decision is valid for one state only: concurrent writes of users must not be lost.
         if decision.removed:
             change = {
                 "metadata": {"resourceVersion": resource_version_of(obj)},

@@ -46,11 +46,11 @@ class Outcome(NamedTuple):
     """The outcome of a reconciliation.
 
     Attributes:
-        reason: the reason of the Ready condition, which is True if there are no problems.
+        reason: the reason of the Ready condition, which is True without problems.
         problems: a sentence each.
         failure_domains: None keeps the current ones.
-        extra: fields of the status besides those of the contract.
-        notes: sentences for users that do not affect readiness.
+        extra: fields of the status in addition to those of the contract.
+        notes: messages for users that do not affect readiness.
     """
 
     reason: str = IS_READY
@@ -72,7 +72,7 @@ def status_patch(
 ) -> JsonObject:
     """Return a merge patch of the status; empty if nothing changes.
 
-    Infrastructure that was declared provisioned stays so.
+    Infrastructure that was once declared provisioned stays provisioned.
     """
     status = map_at(obj, "status")
     wanted: JsonObject = dict(outcome.extra or {})
@@ -135,7 +135,7 @@ def _domains_change(
 
 
 def _missing(status: JsonObject, wanted: JsonObject) -> JsonObject:
-    """Return the part of a patch that changes something."""
+    """Return the effective part of a patch."""
     target = {**status, **wanted}
     for name, value in wanted.items():
         if isinstance(value, dict) and isinstance(status.get(name), dict):

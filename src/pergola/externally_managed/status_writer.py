@@ -1,4 +1,4 @@
-"""Writes to the status of InfraClusters; users see an Event if the API server refuses one."""
+"""Writing the status of InfraClusters; users see an Event if the API server rejects it."""
 
 from typing import Final
 
@@ -19,7 +19,7 @@ STATUS_REFUSED: Final = "StatusRefused"
 
 
 class StatusWriter:
-    """The writer of the status of one kind of InfraClusters; it sends no needless writes."""
+    """Writes the status of one kind of InfraClusters, skipping writes without effect."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class StatusWriter:
         )
 
     async def patch_paused(self, obj: JsonObject) -> None:
-        """Write that the object is paused, if its contract has a condition for that.
+        """Record that the object is paused, if its contract has a condition for that.
 
         Raises:
             KubeError: it was not written.

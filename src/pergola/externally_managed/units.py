@@ -1,4 +1,4 @@
-"""The controllers of all kinds that a process serves, including those whose CRD appears later."""
+"""The controllers of all kinds that a process serves, including kinds installed later."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -25,10 +25,10 @@ log = get_logger("infra-manager")
 
 
 class KindUnits:
-    """A builder of the units of kinds.
+    """Builds the units of kinds.
 
     Args:
-        sources: extra sources of networks besides ConfigMaps and Secrets, by kind and name.
+        sources: sources of networks in addition to ConfigMaps and Secrets, by kind and name.
         marks_ready: whether users may mark InfraClusters as ready.
     """
 

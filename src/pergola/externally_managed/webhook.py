@@ -1,6 +1,6 @@
-"""The webhook that keeps the annotation of external infrastructure in place (spec 50 §3).
+"""The webhook that protects the annotation of external infrastructure (spec 50 §3).
 
-A provider's validating webhook adds `annotation_findings` to its other findings, so that one answer
+A provider's validating webhook adds `annotation_findings` to its own findings, so that one answer
 has all of them; a provider without a webhook serves `AnnotationGuard` alone.
 """
 
@@ -17,7 +17,7 @@ from pergola.externally_managed.predicate import is_externally_managed
 DETAIL: Final = "removal of externally managed annotation is not allowed"
 FIELD: Final = "metadata.annotations"
 PATH: Final = "/validate-externally-managed"
-"""The path at which `pergola infra-manager` serves the guard."""
+"""The path where `pergola infra-manager` serves the guard."""
 
 
 def annotation_findings(new: JsonObject, old: JsonObject | None) -> list[Cause]:
@@ -36,7 +36,7 @@ class AnnotationGuard:
             return allowed(because=f"{request.operation} cannot remove the annotation")
         causes = annotation_findings(request.object, request.old_object)
         if not causes:
-            return allowed(because="the annotation was not set, or still is")
+            return allowed(because="the annotation was not set, or is still set")
         kind = str(GroupKind(request.kind.group, request.kind.kind))
         return invalid(kind, request.name, tuple(causes))
 

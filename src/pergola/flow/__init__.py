@@ -12,7 +12,7 @@ await run(graph, saver=Saver(state, write), progress=Progress(graph, report))
 A flow that was killed anywhere starts from the beginning: tasks find what they created before in
 the `State`. `picture` draws a graph before or after its run; `metrics` counts runs and tasks.
 
-This room does not depend on what tasks do: no API server, no cloud.
+This room does not depend on the work of tasks: no API server, no cloud.
 """
 
 from pergola.flow.errors import (

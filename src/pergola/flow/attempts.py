@@ -42,13 +42,13 @@ class Attempts:
             with collect_failures() as self._retried:
                 async with asyncio.timeout(self._task.timeout) as limit:
                     await self._until_done(limit)
-        except TimeoutError:  # the limit's: what an action raises is in a TaskFailed
+        except TimeoutError:  # the limit's: errors of an action are in a TaskFailed
             raise self.cut_short(f"it took longer than {self._task.timeout:g} s") from None
 
     def cut_short(self, why: str) -> TaskFailed:
         """Return the failure of a task that ran out of time.
 
-        It includes the error that was being retried, or else the error of the last attempt.
+        It includes the error that was being retried, or else that of the last attempt.
         """
         self.last = self._retried.last or self.last
         if self.last is None:
@@ -91,7 +91,7 @@ class Attempts:
     def _means(self, error: Exception) -> Diagnosis:
         try:
             return diagnose_all(self._diagnose, error)
-        except Exception as bug:  # a wrong diagnosis must not take the other tasks down
+        except Exception as bug:  # a wrong diagnosis must not affect other tasks
             log.error("error not classified", task=self._task.name, exc_info=bug)
             return Diagnosis(may_pass=False)
 
@@ -114,7 +114,7 @@ class Attempts:
 
     def _log(self, error: Exception, wait: float) -> None:
         log.info(
-            "task failed, trying again",
+            "task failed, retrying",
             task=self._task.name,
             error=sentence_of(error),
             retry_seconds=round(wait, 3),

@@ -1,4 +1,4 @@
-"""Background work during a run of a flow."""
+"""Background work during a flow."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine
@@ -9,11 +9,11 @@ from contextlib import asynccontextmanager
 async def beside(
     work: Coroutine[None, None, None], *, stop: Callable[[], None], limit: float
 ) -> AsyncGenerator[None]:
-    """Run `work` in the background; when the block ends, in any way, `work` may finish.
+    """Run `work` in the background; when the block ends, for whatever reason, let `work` finish.
 
     Args:
-        stop: asks `work` to complete its current step and return.
-        limit: seconds after which it is cancelled.
+        stop: makes `work` complete its current step and return.
+        limit: the seconds after which it is cancelled.
     """
     task = asyncio.create_task(work)
     try:

@@ -16,13 +16,13 @@ from typing import Final
 from pergola.flow.outcome import Result
 
 FAILED_TO: Final = 'failed to "{task}": {cause}'
-"""The sentence about a failed task whose name says what it does: `ensure VPC`."""
+"""The message about a failed task with an imperative name: `ensure VPC`."""
 TASK_FAILED: Final = 'task "{task}" failed: {cause}'
-"""The sentence about a failed task whose name says what happens: `Deploying etcd`."""
+"""The message about a failed task with a descriptive name: `Deploying etcd`."""
 
 
 class FlowError(Exception):
-    """Root of all failures of this room."""
+    """Base class of all failures of this room."""
 
 
 class GraphError(FlowError):
@@ -50,14 +50,14 @@ class Cycle(GraphError):
 
 
 class TaskFailed(FlowError):
-    """One task failed for good.
+    """One task failed permanently.
 
     Attributes:
         task: its name.
-        reason: what went wrong, without the task's name.
-        cause: the last error, which is `__cause__` too; None if the task only took too long.
+        reason: the error, without the task's name.
+        cause: the last error, which is also `__cause__`; None if the task only took too long.
         codes: the error codes of the cause.
-        after: seconds after which to retry, as the other side asked; None if it did not.
+        after: the seconds after which to retry, as requested by the other side; None if it did not.
         attempts: the number of attempts.
     """
 
@@ -100,14 +100,14 @@ class StateNotSaved(FlowError):
 
 
 class FlowFailed(FlowError):
-    """Everything that went wrong in one run, a sentence each.
+    """All failures of one run, one sentence each.
 
     Attributes:
-        result: how each task ended, including those that succeeded.
-        failures: the tasks that failed, in the order of the graph.
+        result: the outcome of each task, including successful ones.
+        failures: the failed tasks, in the order of the graph.
         unsaved: why the state is not saved; None if it is.
-        codes: of all failures, each once, in the order of the graph.
-        after: seconds after which to retry, if all failures have such a time; None for the usual
+        codes: the distinct codes of all failures, in the order of the graph.
+        after: the seconds after which to retry, if all failures specify a time; None for the usual
             backoff.
     """
 
@@ -138,14 +138,14 @@ def sentence_of(error: Exception) -> str:
 
 
 def leaves(error: Exception) -> list[Exception]:
-    """Return the errors in a group, at any depth; or the error itself."""
+    """Return the errors in a group, at any depth, or the error itself."""
     if isinstance(error, ExceptionGroup):
         return [leaf for part in error.exceptions for leaf in leaves(part)]
     return [error]
 
 
 def is_unexpected(error: Exception) -> bool:
-    """Return whether an error is a built-in one: probably a bug, so log its traceback."""
+    """Return whether an error is a built-in one: it is probably a bug, so log its traceback."""
     return any(type(leaf).__module__ == "builtins" for leaf in leaves(error))
 
 

@@ -12,7 +12,7 @@ from pergola.flow.retry import ONCE, Retry
 Action = Callable[[], Awaitable[object]]
 """The work of a task. It is idempotent: it may run again at any time, even after a partial run."""
 Skip = str | Callable[[], str | None] | None
-"""Why a task has nothing to do, or a function that answers when the task's turn has come."""
+"""Why a task has nothing to do, or a function that answers this when its turn has come."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,7 +24,8 @@ class Task:
         after: names of the tasks that must finish first.
         after_if_present: names of tasks that must finish first if the graph contains them.
         skip: a skipped task counts as done once its dependencies are.
-        timeout: seconds for all attempts and the waits between them; None means no limit.
+        timeout: the time limit in seconds for all attempts and the waits between them; None for no
+            limit.
     """
 
     name: str
@@ -43,7 +44,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class CriticalPath:
-    """The slowest chain of tasks: no run can be faster, however parallel it is."""
+    """The slowest chain of tasks: a lower limit for the duration of a run, however parallel."""
 
     seconds: float
     tasks: tuple[str, ...]
@@ -55,7 +56,7 @@ class Graph:
     A task may depend on one that is added later; `order` reports missing tasks and cycles.
 
     Args:
-        name: what the flow does, as users see it.
+        name: the purpose of the flow, as shown to users.
     """
 
     def __init__(self, name: str) -> None:
@@ -66,7 +67,7 @@ class Graph:
         return len(self._tasks)
 
     def __iter__(self) -> Iterator[Task]:
-        """Iterate over the tasks as they were added."""
+        """Iterate over the tasks in the order in which they were added."""
         return iter(self._tasks.values())
 
     def __contains__(self, name: str) -> bool:
@@ -89,15 +90,15 @@ class Graph:
         """Add a task that starts as soon as its dependencies are done.
 
         Args:
-            after_if_present: dependencies that some variants of this flow do not have.
+            after_if_present: dependencies that some variants of this flow lack.
 
         Raises:
-            DuplicateTask: the name is taken.
+            DuplicateTask: the name is already used.
             UnknownDependency: a task in `after` belongs to another graph.
             GraphError: the task would be retried forever.
         """
         if name in self._tasks:
-            raise DuplicateTask(f'flow "{self.name}": there are two tasks "{name}"')
+            raise DuplicateTask(f'flow "{self.name}": the name of task "{name}" is not unique')
         if retry.attempts is None and timeout is None:
             raise GraphError(
                 f'flow "{self.name}": task "{name}" would be retried without end: '
@@ -110,10 +111,10 @@ class Graph:
         return task
 
     def dependencies(self) -> dict[str, tuple[Task, ...]]:
-        """Return the tasks on which each task directly depends, by the task's name.
+        """Return the direct dependencies of each task, by the task's name.
 
         Raises:
-            UnknownDependency: a task comes after something that is not in the graph.
+            UnknownDependency: a task depends on one that is not in the graph.
         """
         return {
             task.name: tuple(self._tasks[name] for name in self._names_before(task))
@@ -121,10 +122,10 @@ class Graph:
         }
 
     def dependants(self) -> dict[str, tuple[Task, ...]]:
-        """Return the tasks that directly depend on each task, by its name, as they were added.
+        """Return the tasks that directly depend on each task, by its name, in the order added.
 
         Raises:
-            UnknownDependency: a task comes after something that is not in the graph.
+            UnknownDependency: a task depends on one that is not in the graph.
         """
         found: dict[str, list[Task]] = {name: [] for name in self._tasks}
         for name, dependencies in self.dependencies().items():
@@ -133,10 +134,10 @@ class Graph:
         return {name: tuple(tasks) for name, tasks in found.items()}
 
     def sorter(self) -> TopologicalSorter[str]:
-        """Return a prepared sorter of the tasks' names; ready tasks come as they were added.
+        """Return a prepared sorter of the tasks' names; ready tasks come in the order added.
 
         Raises:
-            UnknownDependency: a task comes after something that is not in the graph.
+            UnknownDependency: a task depends on one that is not in the graph.
             Cycle: tasks wait for each other.
         """
         sorter: TopologicalSorter[str] = TopologicalSorter(dict.fromkeys(self._tasks, ()))
@@ -149,10 +150,10 @@ class Graph:
         return sorter
 
     def order(self) -> tuple[Task, ...]:
-        """Return the tasks, each after its dependencies and otherwise as they were added.
+        """Return the tasks, each after its dependencies, otherwise in the order added.
 
         Raises:
-            UnknownDependency: a task comes after something that is not in the graph.
+            UnknownDependency: a task depends on one that is not in the graph.
             Cycle: tasks wait for each other.
         """
         sorter = self.sorter()
@@ -169,7 +170,7 @@ class Graph:
         return tuple(ordered)
 
     def critical_path(self, seconds: Mapping[str, float]) -> CriticalPath:
-        """Return the slowest chain for these durations; a task without one takes no time.
+        """Return the slowest chain for these durations; missing durations count as 0.
 
         Args:
             seconds: by task name, such as `Result.durations`.
@@ -215,7 +216,7 @@ class Graph:
         return f'{text}; did you mean "{alike[0]}"?' if alike else text
 
     def _cycle(self, walk: list[str]) -> Cycle:
-        """Describe a closed walk that leads from each task to one that waits for it."""
+        """Describe a cycle in which each task leads to one that waits for it."""
         names = walk[:0:-1]
         first = min(range(len(names)), key=lambda index: list(self._tasks).index(names[index]))
         names = [*names[first:], *names[:first]]

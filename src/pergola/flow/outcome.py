@@ -23,10 +23,10 @@ class Ended:
     """The outcome of one task, with its times and attempts.
 
     Attributes:
-        started: seconds from the flow's start to its own; 0 if it did not start.
-        seconds: its duration, with all attempts and the waits between them.
+        started: seconds between the start of the flow and its own; 0 if it did not start.
+        seconds: its duration, including all attempts and the waits between them.
         attempts: the number of attempts.
-        why: why it was skipped, or why it failed.
+        why: why it was skipped or failed.
     """
 
     outcome: Outcome
@@ -51,7 +51,7 @@ class Result:
 
     @property
     def durations(self) -> dict[str, float]:
-        """The seconds that each task took, for `Graph.critical_path`."""
+        """The duration of each task in seconds, for `Graph.critical_path`."""
         return {name: ended.seconds for name, ended in self.tasks.items()}
 
     def named(self, outcome: Outcome) -> tuple[str, ...]:

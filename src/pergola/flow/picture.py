@@ -1,4 +1,4 @@
-"""Pictures of a graph with the fate of each task, planned or past: text, DOT and Mermaid.
+"""Drawings of a graph with the planned or actual fate of each task: text, DOT and Mermaid.
 
 Transitive edges are omitted: the order is the same, and a sync point of ten tasks does not draw ten
 lines to everything after it.
@@ -29,7 +29,7 @@ class Fate(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A picture's note about one task.
+    """A note about one task in a drawing.
 
     Attributes:
         why: what is created, why it is skipped, or what failed.
@@ -43,7 +43,7 @@ class Note:
 
 
 Notes = Mapping[str, Note]
-"""Notes by task name; not every task needs one."""
+"""Notes by task name; tasks may lack one."""
 
 _FATES: Final = {
     Outcome.DONE: Fate.DONE,
@@ -80,7 +80,7 @@ def ended(result: Result) -> dict[str, Note]:
 
 
 def tree(graph: Graph, notes: Notes | None = None) -> str:
-    """Return each task once, below its last dependency, with the names of the other ones.
+    """Return each task once, below its last dependency, with the names of its other dependencies.
 
     Raises:
         GraphError: the graph is invalid.
@@ -98,7 +98,7 @@ def table(graph: Graph, notes: Notes | None = None) -> str:
     """Return a line for each task, in a possible order of execution.
 
     Raises:
-        GraphError: the graph is wrong.
+        GraphError: the graph is invalid.
     """
     found = notes or {}
     rows = [("TASK", "WHAT", "WHY", "AFTER")]
@@ -143,7 +143,7 @@ def mermaid(graph: Graph, notes: Notes | None = None) -> str:
     """Return the graph in Mermaid's language, which code forges render in Markdown.
 
     Raises:
-        GraphError: the graph is wrong.
+        GraphError: the graph is invalid.
     """
     edges = _edges(graph)
     ids = {task.name: f"t{number}" for number, task in enumerate(edges)}

@@ -15,7 +15,7 @@ from pergola.runtime.logging import get_logger
 
 log = get_logger("flow")
 
-# Batches events that follow each other at once, such as the start of the next task.
+# Combines events in quick succession, such as the start of the next task.
 _SETTLED_SECONDS: Final = 0.05
 
 
@@ -33,20 +33,21 @@ class Report:
 
 
 Reporter = Callable[[Report], Awaitable[object]]
-"""A writer of reports; a failure is logged, and the next report makes up for it."""
+"""Writes a report; a failure is logged, and the next report makes up for it."""
 
 
 class Progress:
-    """Reports about one run of a graph: the first at once, then at most one per `interval`.
+    """Reports on one run of a graph: the first at once, then at most one per `interval`.
 
-    The last one is sent when the flow stops. Equal reports are not repeated.
+    The last one is sent when the flow stops. Identical reports are not repeated.
 
     Args:
         interval: the interval in seconds.
-        span: the percentages at the start and at the end of the flow, so that several flows can
-            share one status, or work can remain after them.
+        span: the percentages at the start and the end of the flow, so that several flows can share
+            one status, or work can remain after them.
         closing_seconds: the time limit of the last report.
-        is_followed: whether the caller reports what follows, so that a success needs no report.
+        is_followed: whether the caller reports on subsequent work, so that a success needs no
+            report.
     """
 
     def __init__(
@@ -88,11 +89,11 @@ class Progress:
         self._changed.set()
 
     def note(self, subject: str, problem: str) -> None:
-        """Record what the calling task waits for, which reports then mention.
+        """Record what the calling task waits for; reports include it.
 
         Args:
             subject: such as `Deployment garden/gardener-apiserver`.
-            problem: why it is not as it should be; empty once it is.
+            problem: why it is not ready; empty once it is.
         """
         waits = self._running.get(RUNNING_TASK.get() or "")
         if waits is None or waits.get(subject, "") == problem:
@@ -114,11 +115,11 @@ class Progress:
         self._changed.set()
 
     def finished(self, result: Result) -> None:
-        """Do nothing: the last report was sent before."""
+        """Do nothing: the last report was already sent."""
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
-        """Report while the block runs, and once more when it ends, in whatever way."""
+        """Report while the block runs, and once more when it ends, for whatever reason."""
         self._changed.set()
         async with beside(self._run(), stop=self._stop, limit=self._closing_seconds):
             yield
@@ -136,7 +137,7 @@ class Progress:
             return f"Starting {self._flow}"
         if self._running:
             return ", ".join(_noted(task, waits) for task, waits in self._running.items())
-        # Between two tasks there is nothing new to report.
+        # Between two tasks, there is nothing new to report.
         return self._told.description if self._told else f"Starting {self._flow}"
 
     def _stop(self) -> None:

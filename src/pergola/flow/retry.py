@@ -13,9 +13,9 @@ class Diagnosis:
     """The meaning of an error for the task that raised it.
 
     Attributes:
-        may_pass: whether a retry may succeed although nothing was changed.
-        after: seconds that the other side requires to wait, as when it throttles; the next attempt
-            is not earlier, and without one, the caller of the flow may wait as long.
+        may_pass: whether a retry may succeed without any change.
+        after: the wait in seconds that the other side requires, for example when it throttles; the
+            next attempt is not earlier, and without one, the caller of the flow may wait that long.
         codes: the error codes, such as `ERR_INFRA_QUOTA_EXCEEDED`.
     """
 
@@ -51,9 +51,9 @@ class Retry:
     Attributes:
         attempts: the total number; None for as many as the task's timeout allows.
         first_seconds: the wait after the first failure.
-        factor: the factor by which each wait exceeds the previous one.
-        longest_seconds: the longest wait, unless the other side requires more.
-        jitter: the largest share of a wait that is randomly subtracted.
+        factor: the factor between consecutive waits.
+        longest_seconds: the maximum wait, unless the other side requires more.
+        jitter: the maximum share of a wait that is randomly subtracted.
     """
 
     attempts: int | None = None
@@ -68,15 +68,15 @@ class Retry:
         return cls(attempts, seconds, factor=1.0, longest_seconds=seconds, jitter=0.0)
 
     def wait(self, failures: int, asked: float | None, source: random.Random) -> float | None:
-        """Return seconds until the next attempt; None if there is none.
+        """Return the seconds until the next attempt; None if there is none.
 
         Args:
             failures: the number of failed attempts, at least 1.
-            asked: seconds that the other side requires to wait.
+            asked: the wait in seconds that the other side requires.
         """
         if self.attempts is not None and failures >= self.attempts:
             return None
-        # The exponent is bounded, so that a task that fails for days causes no overflow.
+        # The exponent is bounded, so that a task that fails for days does not cause an overflow.
         own = self.first_seconds * self.factor ** min(failures - 1, 60)
         own = min(own, self.longest_seconds) * source.uniform(1.0 - self.jitter, 1.0)
         return max(own, asked or 0.0)

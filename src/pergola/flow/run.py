@@ -1,4 +1,4 @@
-"""Runs the tasks of a graph, each as soon as its dependencies are done, and retries them."""
+"""Running the tasks of a graph, each as soon as its dependencies are done, with retries."""
 
 import asyncio
 import random
@@ -38,11 +38,12 @@ class Settings:
     """Options of a run.
 
     Attributes:
-        parallel: the number of tasks that run at once, including those that wait to be retried;
+        parallel: the maximum number of concurrent tasks, including those that wait for a retry;
             None for no limit.
-        deadline: seconds for the whole run; then running tasks are cancelled and reported.
+        deadline: the time limit in seconds for the whole run, after which running tasks are
+            cancelled and reported.
         diagnose: classifies the errors of tasks.
-        sentence: describes a failed task, with `{task}` and `{cause}`.
+        sentence: the message about a failed task, with `{task}` and `{cause}`.
     """
 
     parallel: int | None = None
@@ -62,14 +63,14 @@ async def run(
 ) -> Result:
     """Run each task as soon as its dependencies are done (spec 30 §3.1).
 
-    When a task fails, the tasks that depend on it do not start, and all others do. Tasks that
+    When a task fails, the tasks that depend on it do not start, but all others do. Tasks that
     depend on one that created something start once the state is saved. Cancelling the run cancels
     the running tasks and saves the state.
 
     Args:
         saver: writes the state that the tasks share; None without one.
         progress: reports the progress of the run.
-        source: of the jitter between attempts.
+        source: the source of jitter between attempts.
 
     Raises:
         GraphError: the graph is invalid; nothing was started.
@@ -120,7 +121,7 @@ class _Execution:
         self._seconds = 0.0
 
     async def run(self) -> None:
-        """Run what can be run; return in any case, unless cancelled."""
+        """Run everything that can run; return in any case, unless cancelled."""
         self._began = monotonic()
         limit = asyncio.timeout(self._settings.deadline)
         try:
@@ -252,7 +253,7 @@ class _Execution:
             observer.ended(task.name, ended)
 
     async def _is_durable(self, task: Task) -> bool:
-        """Wait until what a task created is saved; return False if that fails."""
+        """Wait until everything that a task created is saved; return False if that fails."""
         try:
             if self._saver:
                 await self._saver.durable(task.name)

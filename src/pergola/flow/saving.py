@@ -1,4 +1,4 @@
-"""Writes of a flow's state: creations at once, the rest coalesced (spec 30 §13)."""
+"""Writes of a flow's state: creations at once, the rest batched (spec 30 §13)."""
 
 import asyncio
 import random
@@ -16,24 +16,25 @@ from pergola.runtime.task_group import is_being_cancelled
 log = get_logger("flow")
 
 Write = Callable[[dict[str, str]], Awaitable[object]]
-"""A function that stores the whole state before it returns."""
+"""Stores the whole state before it returns."""
 
 PATIENCE: Final = Retry(attempts=8, first_seconds=0.2, longest_seconds=10.0)
-"""About 15 to 25 seconds until tasks that wait for a write get its failure."""
+"""About 15 to 25 seconds until tasks that wait for a write are notified of its failure."""
 _WRITE_SECONDS: Final = 15.0
 
 
 class Saver:
-    """A writer of a state whenever it has changed; unchanged state is not written again.
+    """Writes a state whenever it has changed; unchanged state is not written again.
 
     Creations are written at once: one write covers everything that changed before it started. Other
-    changes wait for `interval`, so that they cost at most one write a second. A failed write fails
-    no task: it is logged and retried, at the latest when the flow ends.
+    changes wait for `interval`, so that they cost at most one write per second. A failed write does
+    not fail a task: it is logged and retried, at the latest when the flow ends.
 
     Args:
         write: stores the state.
         interval: the interval in seconds.
-        retry: the attempts after which waiting tasks get the failure; writing continues.
+        retry: the attempts after which waiting tasks are notified of the failure; writing
+            continues.
         closing_seconds: the time limit of the last write, including its retries.
     """
 
@@ -66,12 +67,12 @@ class Saver:
 
     @property
     def unsaved(self) -> StateNotSaved | None:
-        """The error if there are changes that are not stored; None if there are none."""
+        """The error if there are unsaved changes; None if there are none."""
         return None if self._is_clean else StateNotSaved(self._error)
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
-        """Write while the block runs, and the remainder when it ends, in whatever way."""
+        """Write while the block runs, and the rest when it ends, for whatever reason."""
         self._closing = False
         async with beside(self._run(), stop=self._close, limit=self._closing_seconds):
             yield
@@ -85,9 +86,10 @@ class Saver:
         await self._until(self.state.created_by(task))
 
     async def flush(self) -> None:
-        """Write all changes at once, and wait for that.
+        """Write all changes at once, and wait for completion.
 
-        For a task that must not continue before, such as one that chooses a name and then uses it.
+        For tasks that must not continue before that, such as one that chooses a name and then uses
+        it.
 
         Raises:
             StateNotSaved: several attempts failed.
@@ -109,7 +111,7 @@ class Saver:
 
     def _close(self) -> None:
         self._closing = True
-        self._retry_at = None  # one more attempt now, whatever the backoff
+        self._retry_at = None  # one more attempt now, regardless of the backoff
         self._wake.set()
 
     async def _run(self) -> None:
@@ -117,7 +119,7 @@ class Saver:
             await self._attempt()
 
     async def _due(self) -> bool:
-        """Wait until a write is due; return False if there will be none."""
+        """Wait until a write is due; return False if none will be."""
         loop = asyncio.get_running_loop()
         while not (self._closing and self._is_clean):
             when = self._when(loop.time())

@@ -1,8 +1,8 @@
-"""The state of a flow between its runs: ids of what it created, and values that it found.
+"""The state of a flow between its runs: ids of created resources, and discovered values.
 
 The state is part of an object's status: a flat map of strings, nested by `/` in the keys (spec 30
 §1.3). Creations are written at once, before anything that depends on them starts. Other changes are
-written within a second, because they can be found again.
+written within a second, because they can be rediscovered.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,16 +10,16 @@ from contextvars import ContextVar
 from typing import Final
 
 RUNNING_TASK: Final[ContextVar[str | None]] = ContextVar("running_task", default=None)
-"""The current task; code that it starts runs on its behalf, too."""
+"""The current task; code that it starts also runs on its behalf."""
 
 
 class State:
     """Strings by key; for one event loop.
 
-    An empty string counts as absent. Untouched keys stay as they were read.
+    An empty string counts as absent. Untouched keys keep their values.
 
     Args:
-        data: the state that was last saved.
+        data: the state as last saved.
     """
 
     def __init__(self, data: Mapping[str, str] | None = None) -> None:
@@ -30,7 +30,7 @@ class State:
         self._listeners: list[Callable[[], None]] = []
 
     def get(self, key: str) -> str | None:
-        """Return the value; None if there is none, or an empty one."""
+        """Return the value; None if it is missing or empty."""
         return self._data.get(key) or None
 
     def under(self, prefix: str) -> dict[str, str]:
@@ -52,7 +52,7 @@ class State:
             self._notify()
 
     def set(self, key: str, value: str) -> None:
-        """Record a value that could be found again; it is written within a second."""
+        """Record a value that can be rediscovered; it is written within a second."""
         if self._change(key, value):
             self._notify()
 
@@ -66,7 +66,7 @@ class State:
 
     @property
     def version(self) -> int:
-        """A number that grows with each change."""
+        """A number that increases with each change."""
         return self._version
 
     @property

@@ -1,6 +1,6 @@
 """Keys, certificates and authorities, and their rotation: EC and RSA, servers and clients.
 
-Not for: where credentials are stored; `pergola.secrets_manager` keeps them in Secrets.
+Not for: storing credentials; `pergola.secrets_manager` keeps them in Secrets.
 """
 
 from pergola.pki.authorities import BACKDATED, Authority, Template

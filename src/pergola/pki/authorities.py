@@ -1,6 +1,6 @@
 """Certificate authorities, and the certificates they issue.
 
-A certificate becomes valid a little in the past, because clocks of machines differ, and expires
+A certificate becomes valid slightly in the past, because clocks of machines differ, and expires
 with its authority at the latest.
 """
 
@@ -56,7 +56,7 @@ class Authority:
 
     Args:
         pair: Its certificate and key.
-        key: The key of the pair, if it need not be parsed, which takes long for RSA.
+        key: The pair's key, if already parsed, which takes long for RSA.
 
     Raises:
         CertificateError: The certificate or key cannot be read, or they do not belong together.
@@ -103,7 +103,7 @@ class Authority:
         """Issue a certificate with a new key.
 
         Raises:
-            CertificateError: The template has a name that no certificate can carry.
+            CertificateError: The template has a name that is not valid in a certificate.
         """
         key = generate_key(algorithm)
         builder = (

@@ -1,4 +1,4 @@
-"""Reading certificates: what they are for, who signed them, when to renew them."""
+"""Reading certificates: their purpose, their signer, and their renewal time."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -18,7 +18,7 @@ def read_certificate(pem: bytes) -> x509.Certificate:
     """Parse the first certificate of a PEM text.
 
     Raises:
-        CertificateError: The text holds no certificate.
+        CertificateError: The text contains no certificate.
     """
     try:
         return x509.load_pem_x509_certificate(pem)
@@ -27,7 +27,7 @@ def read_certificate(pem: bytes) -> x509.Certificate:
 
 
 def read_bundle(pem: bytes) -> list[x509.Certificate]:
-    """Parse all certificates of a PEM text, in its order; an empty text holds none.
+    """Parse all certificates in a PEM text, in order; an empty text contains none.
 
     Raises:
         CertificateError: One of them cannot be read.
@@ -48,7 +48,7 @@ def write_bundle(certificates: Iterable[x509.Certificate]) -> bytes:
 def renewal_of(certificate: x509.Certificate) -> datetime:
     """Return when to renew: after 80 % of the validity, or 10 days before expiry if that is first.
 
-    The ten days do not count where they would renew a certificate in the first half of its life.
+    The ten days do not apply if they would renew a certificate in the first half of its life.
     """
     begins, ends = certificate.not_valid_before_utc, certificate.not_valid_after_utc
     span = ends - begins

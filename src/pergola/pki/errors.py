@@ -2,4 +2,4 @@
 
 
 class CertificateError(Exception):
-    """A certificate or key cannot be used; the text says which and why."""
+    """A certificate or key cannot be used; the text says which one and why."""

@@ -1,4 +1,4 @@
-"""Public keys as OpenID clients read them: a JSON Web Key Set."""
+"""Public keys in the format of OpenID clients: a JSON Web Key Set."""
 
 import base64
 import hashlib
@@ -16,13 +16,13 @@ from pergola.api.objects import JsonObject
 from pergola.pki.errors import CertificateError
 
 ALGORITHM: Final = "RS256"
-"""The signatures that the keys of a set verify."""
+"""The algorithm of the signatures that the keys of a set verify."""
 
 _KEY: Final = re.compile(rb"-----BEGIN PUBLIC KEY-----.+?-----END PUBLIC KEY-----", re.DOTALL)
 
 
 def key_set(bundle: bytes) -> JsonObject:
-    """Return the set of the RSA keys in a PEM text, in its order.
+    """Return the set of the RSA keys in a PEM text, in order.
 
     Raises:
         CertificateError: One of them cannot be read or is of another type.
@@ -41,7 +41,7 @@ def _read(pem: bytes) -> RSAPublicKey:
 
 
 def _web_key(key: RSAPublicKey) -> JsonObject:
-    """Return a key under the name that tokens give it: the digest of its standard form."""
+    """Return a key under its name in tokens: the digest of its standard form."""
     numbers = key.public_numbers()
     encoded = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     return {

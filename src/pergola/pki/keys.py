@@ -1,4 +1,4 @@
-"""Private keys: elliptic curve and RSA, PEM on the outside."""
+"""Private keys: elliptic curve and RSA, in PEM."""
 
 from enum import Enum
 from functools import lru_cache
@@ -16,8 +16,8 @@ PublicKey: TypeAlias = ec.EllipticCurvePublicKey | rsa.RSAPublicKey
 class KeyAlgorithm(Enum):
     """The algorithm of a key.
 
-    An elliptic curve key takes less than a millisecond; RSA takes up to seconds of CPU, so generate
-    it outside the event loop.
+    An elliptic curve key takes less than a millisecond; RSA takes up to seconds of CPU time, so
+    generate it outside the event loop.
     """
 
     EC_P256 = "ec-p256"
@@ -44,7 +44,7 @@ def generate_key(algorithm: KeyAlgorithm = KeyAlgorithm.EC_P256) -> PrivateKey:
 
 
 def key_pair(algorithm: KeyAlgorithm = KeyAlgorithm.EC_P256) -> Pair:
-    """Generate a key pair that signs and verifies tokens."""
+    """Generate a key pair for signing and verifying tokens."""
     key = generate_key(algorithm)
     return Pair(public_pem(key.public_key()), private_pem(key))
 
@@ -53,7 +53,7 @@ def key_pair(algorithm: KeyAlgorithm = KeyAlgorithm.EC_P256) -> Pair:
 def read_private_key(pem: bytes) -> PrivateKey:
     """Parse an unencrypted PEM private key.
 
-    Checking an RSA key takes 0.05 to 0.3 s of CPU, so the last keys are kept.
+    Checking an RSA key takes 0.05 to 0.3 s of CPU time, so the most recent keys are cached.
 
     Raises:
         CertificateError: It is not PEM, is encrypted, or is neither RSA nor elliptic curve.

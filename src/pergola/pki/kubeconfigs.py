@@ -39,7 +39,7 @@ def kubeconfig(
     """Build a kubeconfig with one context.
 
     Args:
-        name: Of the context, the cluster and the user.
+        name: The name of the context, the cluster and the user.
         server: URL of the API server.
         ca_bundle: PEM; empty to trust the system's authorities.
         user: None for requests without a user.

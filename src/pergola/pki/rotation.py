@@ -1,4 +1,4 @@
-"""A server's certificate and the authorities behind it, renewed without a moment of distrust.
+"""A server's certificate and its authorities, renewed without an interruption of trust.
 
 A new authority is trusted before it signs anything, and an old one stays trusted until it expires,
 because readers of the bundle may lag. The certificates and the time alone determine what is due, so
@@ -25,7 +25,7 @@ from pergola.pki.errors import CertificateError
 from pergola.pki.keys import Pair
 
 SETTLE: Final = timedelta(minutes=5)
-"""The time for which a new authority is in the bundle before it signs."""
+"""How long a new authority is in the bundle before it signs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Plan:
     Attributes:
         name: The server's common name.
         hosts: The DNS names and addresses of the server.
-        lifetime: Of authorities and certificates.
+        lifetime: For authorities and certificates.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Plan:
 def advance(identity: Identity | None, plan: Plan, now: datetime) -> Identity:
     """Return the identity that is due now; the same object if nothing changes.
 
-    An identity that cannot be read is replaced as a whole.
+    An unreadable identity is replaced as a whole.
     """
     if identity is None:
         return _fresh(plan, now)
@@ -92,7 +92,7 @@ def _fresh(plan: Plan, now: datetime) -> Identity:
 
 
 def _authority_renewed(identity: Identity, plan: Plan, now: datetime) -> Identity:
-    """Put a new authority in front if the newest is due, and drop expired ones."""
+    """Put a new authority first if the newest is due for renewal, and drop expired ones."""
     kept = [old for old in read_bundle(identity.bundle) if now < old.not_valid_after_utc]
     if not kept:
         return _fresh(plan, now)

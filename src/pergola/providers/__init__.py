@@ -1,4 +1,4 @@
 """The extensions that Pergola ships: networking (calico, cilium) and AWS.
 
-Not for: the SDK that they are written with, which is `pergola.extensions`.
+Not for: the SDK that they are built with, which is `pergola.extensions`.
 """

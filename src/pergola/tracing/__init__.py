@@ -1,10 +1,10 @@
-"""Spans of work for OpenTelemetry; nothing is recorded unless the process exports them.
+"""Spans of work for OpenTelemetry; nothing is recorded unless the process exports spans.
 
     with reconciliation("garden", key):
         ...
 
-`pergola.tracing.export` switches spans on for a process. Until then each function here returns at
-once, and no attribute is computed.
+`pergola.tracing.export` enables spans for a process. Until then, each function here returns at once
+without computing any attributes.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ Attributes = Mapping[str, str | int]
 
 
 class Span(Protocol):
-    """The span of the work that runs in a block."""
+    """The span of the work in a block."""
 
     def set_attribute(self, key: str, value: str | int) -> None:
         """Add or replace an attribute."""
@@ -23,12 +23,12 @@ class Span(Protocol):
 
 
 class Tracer(Protocol):
-    """What records spans."""
+    """A recorder of spans."""
 
     def span(
         self, name: str, attributes: Attributes, *, is_request: bool
     ) -> AbstractContextManager[Span]:
-        """Record the block as a span; an exception of the block makes it one of an error.
+        """Record the block as a span; an exception in the block marks it as failed.
 
         Args:
             is_request: whether the block sends a request to another process and awaits its answer.
@@ -50,7 +50,7 @@ _tracer: Tracer | None = None
 
 
 def record_with(tracer: Tracer | None) -> None:
-    """Record the spans of this process with a tracer, or no longer if it is None."""
+    """Record the spans of this process with a tracer; None stops recording."""
     global _tracer  # noqa: PLW0603 - a process has one tracer, as it has one log
     _tracer = tracer
 
@@ -64,7 +64,7 @@ def reconciliation(controller: str, key: object) -> AbstractContextManager[Span]
 
 
 def task(flow: str, name: str) -> AbstractContextManager[Span]:
-    """Return the span of one task of a flow, with all its attempts."""
+    """Return the span of one task of a flow, including all its attempts."""
     if _tracer is None:
         return _OFF
     return _tracer.span(name, {"pergola.flow": flow}, is_request=False)
@@ -74,7 +74,7 @@ def api_request(method: str, path: str, host: str) -> AbstractContextManager[Spa
     """Return the span of one request to an API server.
 
     Args:
-        path: The path of the URL; spans are named by the resource in it.
+        path: The path of the URL; spans are named after the resource in it.
         host: The host and port of the server.
     """
     if _tracer is None:
@@ -105,12 +105,12 @@ def headers() -> dict[str, str]:
 def resource_of(path: str) -> str:
     """Return the resource that a path of the Kubernetes API addresses, or an empty text.
 
-    A subresource is part of it: `deployments/status`.
+    It includes a subresource: `deployments/status`.
     """
     parts = path.strip("/").split("/")
     # /api/VERSION/… or /apis/GROUP/VERSION/…
     rest = parts[2:] if parts[0] == "api" else parts[3:] if parts[0] == "apis" else []
-    # Two parts are the Namespace itself; a third belongs to a resource in it, or is a subresource.
+    # Two parts address the Namespace itself; a third is a resource in it, or a subresource.
     if len(rest) > 2 and rest[0] == "namespaces" and rest[2] not in ("status", "finalize"):
         rest = rest[2:]
     return "/".join([*rest[:1], *rest[2:]])

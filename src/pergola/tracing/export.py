@@ -1,6 +1,6 @@
 """Export of a process's spans with OpenTelemetry's protocol (OTLP over HTTP).
 
-The standard variables of OpenTelemetry configure it; an endpoint in one of them switches it on:
+It is configured with OpenTelemetry's standard variables; an endpoint in one of them enables it:
 
     OTEL_EXPORTER_OTLP_ENDPOINT=http://collector:4318 pergola operator --config FILE
 """
@@ -39,10 +39,10 @@ def is_requested(environment: Mapping[str, str]) -> bool:
 def exported(service: str) -> Iterator[None]:
     """Export the spans of this process while the block lasts, if its environment requests that.
 
-    Spans that are not exported yet have three seconds at the end.
+    Remaining spans have three seconds at the end.
 
     Args:
-        service: The name of the process, unless `OTEL_SERVICE_NAME` has another.
+        service: The name of the process, unless `OTEL_SERVICE_NAME` sets another one.
 
     Raises:
         TracingError: OpenTelemetry's library is not installed, or another protocol is requested.
@@ -52,7 +52,7 @@ def exported(service: str) -> Iterator[None]:
         return
     protocol = os.environ.get(_PROTOCOL, _HTTP)
     if protocol != _HTTP:
-        raise TracingError(f"{_PROTOCOL} is {protocol}, and spans are only sent with {_HTTP}")
+        raise TracingError(f"{_PROTOCOL} is {protocol}, but spans are sent only with {_HTTP}")
     provider = _provider(service)
     tracing.record_with(_Tracer(provider))
     try:
@@ -63,14 +63,14 @@ def exported(service: str) -> Iterator[None]:
 
 
 def _end(provider: "TracerProvider") -> None:
-    """Export what is left, in a thread: the limit of `force_flush` does not end a request."""
+    """Export the rest, in a thread: the limit of `force_flush` does not end a request."""
     last = Thread(target=provider.shutdown, name="last-export", daemon=True)
     last.start()
     last.join(LAST_EXPORT_SECONDS)
 
 
 def _provider(service: str) -> "TracerProvider":
-    """Return a provider that sends spans to the endpoint, in a thread of its own."""
+    """Return a provider that sends spans to the endpoint in its own thread."""
     try:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
         from opentelemetry.sdk.resources import SERVICE_NAME, Resource
@@ -79,7 +79,7 @@ def _provider(service: str) -> "TracerProvider":
     except ImportError as error:
         named = next(name for name in ENDPOINTS if os.environ.get(name))
         raise TracingError(
-            f"{named} is set, and spans need pergola[otel]: pip install 'pergola[otel]'"
+            f"{named} is set, but spans need pergola[otel]: pip install 'pergola[otel]'"
         ) from error
     named_by_user = os.environ.get("OTEL_SERVICE_NAME")
     resource = Resource.create({} if named_by_user else {SERVICE_NAME: service})

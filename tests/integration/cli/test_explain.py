@@ -129,7 +129,7 @@ async def test_all_objects_of_a_kind_are_explained(
     assert await names(namespace=namespace) == ["a", "b"]
     assert await names(namespace=namespace, selector=f"app=b-{namespace}") == ["b"]
     assert await names(all_namespaces=True, selector=f"app=a-{namespace}") == ["a"]
-    with pytest.raises(ExplainError, match="there are no pods in namespace"):
+    with pytest.raises(ExplainError, match="no pods in namespace"):
         await names(namespace=namespace, selector="app=c")
 
 

@@ -102,7 +102,7 @@ async def test_all_that_is_wrong_is_said_and_the_exit_code_tells(site: Site) -> 
     code, said = site.run("check")
     assert code == 1
     assert "names NewCluster.infrastructure.cluster.x-k8s.io x" in said
-    assert "its provider has not said that it is ready" in said
+    assert "its provider has not reported that it is ready" in said
     assert '"api.example.org", but the network has "other.example.org"' in said
 
 
@@ -197,7 +197,7 @@ async def test_adoption_is_refused_with_the_reason(site: Site) -> None:
     await site.create({MANAGED_BY: "terraform"}, controlPlaneEndpoint=ENDPOINT)
     code, said = site.run("adopt", "--yes")
     assert code == 1
-    assert 'is managed by "terraform" already; add --take-over' in said
+    assert 'is already managed by "terraform"; add --take-over' in said
     await site.client.delete(CLUSTER, site.key)
     code, said = site.run("adopt", "--yes", "--take-over")
     assert f"Cluster {site.key} does not exist" in said

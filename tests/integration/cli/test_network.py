@@ -107,7 +107,7 @@ async def test_a_network_is_reconciled_watched_and_deleted(
         assert deleted.code == 0
         assert deleted.out.endswith(f"Network {site.key} is deleted\n")
     assert actuator.calls == ["reconcile", "delete"]
-    assert (await caller.run("delete")).out == f"there is no Network {site.key}\n"
+    assert (await caller.run("delete")).out == f"Network {site.key} does not exist\n"
 
 
 async def test_progress_is_printed_in_plain_lines_without_a_terminal(
@@ -173,8 +173,8 @@ async def test_networks_are_named_as_with_kubectl(
         (("wait", "network/"), '"network/" has no name; write network/NAME'),
         (("status", "-w"), "-w watches one Network; name it: network/NAME"),
         (("status", "web", "-A"), "-A and -l list Networks"),
-        (("status", "web"), "there is no Network {namespace}/web"),
-        (("reconcile", "web"), "there is no Network {namespace}/web; name its manifest with -f"),
+        (("status", "web"), "Network {namespace}/web does not exist"),
+        (("reconcile", "web"), "Network {namespace}/web does not exist; name its manifest with -f"),
     ],
 )
 async def test_a_wrong_name_is_one_clear_sentence(
@@ -346,6 +346,6 @@ async def test_a_cluster_without_the_kind_says_how_to_install_it(
         said = await caller.run(command, *where)
         assert said.code == 1
         assert said.err == (
-            "pergola: the cluster does not know Network of extensions.gardener.cloud/v1alpha1: "
+            "pergola: the cluster does not serve Network of extensions.gardener.cloud/v1alpha1: "
             "`pergola crds --apply` installs it; or is this the wrong cluster?\n"
         )

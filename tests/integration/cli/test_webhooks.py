@@ -274,7 +274,7 @@ async def test_registering_twice_changes_nothing(site: Site, said: Said) -> None
     assert said() == [f"{name} is registered"]
     first = await site.client.get(MUTATING, site.key)
     await site.apply(HINTS)
-    assert said() == [f"{name} was registered already"]
+    assert said() == [f"{name} was already registered"]
     assert await site.client.get(MUTATING, site.key) == first
     await site.apply(BOTH)
     assert said() == [f"{name} is updated"]

@@ -493,7 +493,7 @@ async def test_every_gap_in_a_network_has_its_sentence(
     (route,) = (finding for finding in found if "no route out" in finding)
     assert route.startswith(f"subnet {cut_off} in eu-west-1a has no route out: its route table ")
     assert vpc.tables[cut_off] in route
-    assert found[-1].startswith("there is no control plane endpoint")
+    assert found[-1].startswith("no control plane endpoint is known")
     # Each has a second half that says what to do, but for the manager's own, the last.
     assert len(found) == 13
 

@@ -165,7 +165,7 @@ async def test_a_plan_has_the_settings_of_the_operator_that_runs(
     plan = (await planning.of(example(), "-o", "json")).json
     file = name_of(installed.named("gardener-operator-configmap-"))
     deployment = "Deployment garden/gardener-operator"
-    assert plan["configuration"] == f"ConfigMap garden/{file}, as {deployment} runs with it"
+    assert plan["configuration"] == f"ConfigMap garden/{file}, used by {deployment}"
     tasks = {task["name"]: task for task in plan["tasks"]}
     assert tasks["Deploying Vali"]["why"] == "the feature gate RemoveVali is on"
 

@@ -51,7 +51,6 @@ def test_commands_report_a_stopped_sandbox_in_one_sentence(
 ) -> None:
     assert run(command, "--name", name) == 1
 
-    expected = (
-        f'error: no sandbox "{name}" runs; start it with `pergola sandbox start --name {name}`'
-    )
+    start = f"pergola sandbox start --name {name}"
+    expected = f'error: no sandbox "{name}" is running; start it with `{start}`'
     assert capsys.readouterr().err == f"{expected}\n"

@@ -35,7 +35,7 @@ def test_a_chart_has_the_name_and_version_of_its_metadata() -> None:
     [
         (b"not an archive", "its content is not gzip"),
         (gzip.compress(b"not an archive" * 100, mtime=0), "its content is not a tar file"),
-        (chart_archive()[:-20], "its archive is cut off"),
+        (chart_archive()[:-20], "its archive is truncated"),
         (archive({"greeter/values.yaml": "a: 1"}), "it has no Chart.yaml"),
         (archive({"Chart.yaml": CHART_YAML}), "it has no Chart.yaml"),
         (archive({"a/Chart.yaml": CHART_YAML, "b/Chart.yaml": CHART_YAML}), "several Chart.yaml"),

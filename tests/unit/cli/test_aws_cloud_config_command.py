@@ -59,7 +59,7 @@ def test_people_read_what_is_given_and_why(
         "cloud-controller-manager --configure-cloud-routes=false --controllers=*,-service",
         f"  {PENDING}",
         "aws-custom-route-controller, replicas: 0",
-        "  pods talk through an overlay, and need no routes",
+        "  pods communicate through an overlay, and need no routes",
         "ConfigMap shoot--demo--private/cloud-provider-config, cloudprovider.conf",
         "  [Global]",
         '  VPC="vpc-0a1b2c3d4e5f60718"',

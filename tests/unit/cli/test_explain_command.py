@@ -81,7 +81,7 @@ def test_people_read_each_change_with_its_reason(capsys: pytest.CaptureFixture[s
     assert lines[0] == "Pod kube-system/dns, when it is created"
     assert "  projected-token-mount changes it" in lines
     assert "      because ServiceAccount kube-system/dns does not mount its token itself" in lines
-    at = lines.index("  seccomp-profile is not asked")
+    at = lines.index("  seccomp-profile is not called")
     assert lines[at + 1] == (
         "    the object's labels do not match: !seccompprofile.resources.gardener.cloud/skip"
     )

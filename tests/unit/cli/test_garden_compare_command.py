@@ -116,7 +116,7 @@ def test_no_value_of_a_secret_is_printed(
 def test_a_landscape_without_a_garden_needs_one(tmp_path: Path) -> None:
     dumped = listed(tmp_path, WILDCARD)
 
-    with pytest.raises(CompareError, match="one Garden is needed, and there is none"):
+    with pytest.raises(CompareError, match="one Garden is needed, but there is none"):
         compare(source=dumped)
 
     (tmp_path / "garden.yaml").write_text(dump(GARDEN))

@@ -44,8 +44,8 @@ def test_violations_are_printed_and_the_exit_code_is_1(
     with pytest.raises(SystemExit, match="1"):
         lint([file(tmp_path, GOOD), file(tmp_path, BINDING, "binding.yaml")])
     assert capsys.readouterr().out == (
-        "RoleBinding default/a roleRef.name: binds cluster-admin; bind a role with what is needed"
-        " (cluster-admin)\n"
+        "RoleBinding default/a roleRef.name: binds cluster-admin; bind a role with only the "
+        "necessary permissions (cluster-admin)\n"
     )
 
 

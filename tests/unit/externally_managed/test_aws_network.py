@@ -160,11 +160,11 @@ def test_a_load_balancer_is_named_or_has_an_arn(value: str, expected: LoadBalanc
 @pytest.mark.parametrize(
     ("said", "finding"),
     [
-        ({}, f"no annotation says which VPC it is; set {AWS_VPC} or {AWS_VPC_TAGS}"),
+        ({}, f"no annotation names the VPC; set {AWS_VPC} or {AWS_VPC_TAGS}"),
         ({AWS_VPC: "shop"}, f'annotation {AWS_VPC} is "shop"; it must be of the form vpc-'),
-        ({AWS_VPC: "vpc-1", AWS_VPC_TAGS: "a=b"}, "are both there; keep one"),
+        ({AWS_VPC: "vpc-1", AWS_VPC_TAGS: "a=b"}, "are both set; keep one"),
         ({AWS_VPC_TAGS: "a"}, f'annotation {AWS_VPC_TAGS}: "a" is not of the form key=value'),
-        ({AWS_VPC_TAGS: "a=1,a=2"}, f"annotation {AWS_VPC_TAGS}: a is there more than once"),
+        ({AWS_VPC_TAGS: "a=1,a=2"}, f"annotation {AWS_VPC_TAGS}: a is set more than once"),
         ({AWS_SECURITY_GROUPS: "nodes=sg-1"}, "the role must be one of bastion, node"),
         ({AWS_SECURITY_GROUPS: "node=default"}, "the id must be of the form sg-"),
         ({AWS_LOAD_BALANCER: "arn:aws:s3:::x"}, "which is not a load balancer"),
@@ -512,7 +512,7 @@ def test_an_endpoint_that_we_gave_stays_whatever_becomes_of_the_load_balancer() 
     moved = decide_network(obj, observed, replace(WANTED, load_balancer=LoadBalancer("api")))
     assert str(moved.endpoint) == "old.example.org:6443"
     (found,) = moved.problems
-    assert "at api.elb.example.org:6443 now, but spec.controlPlaneEndpoint is old.example" in found
+    assert "now at api.elb.example.org:6443, but spec.controlPlaneEndpoint is old.example" in found
 
 
 def test_a_users_endpoint_is_left_to_the_comparison_of_all_fields() -> None:

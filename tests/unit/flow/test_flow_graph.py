@@ -50,7 +50,9 @@ def test_a_task_can_come_after_a_task_or_its_name_and_twice_is_once() -> None:
 
 def test_two_tasks_of_one_name_are_refused() -> None:
     built = graph({"ensure VPC": []})
-    with pytest.raises(DuplicateTask, match=r'^flow "demo": there are two tasks "ensure VPC"$'):
+    with pytest.raises(
+        DuplicateTask, match=r'^flow "demo": the name of task "ensure VPC" is not unique$'
+    ):
         built.add("ensure VPC", nothing)
 
 

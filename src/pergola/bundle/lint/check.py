@@ -23,7 +23,7 @@ class Violation(NamedTuple):
     Attributes:
         rule: the id of the rule.
         object: kind, namespace and name, such as `Deployment kube-system/coredns`.
-        path: the path of the field; empty if the whole object is meant.
+        path: the path of the field; empty for the whole object.
         sentence: the problem and its remedy.
     """
 
@@ -54,8 +54,8 @@ def lint(
     """Return all violations of the house rules, in the order of the rules and of the objects.
 
     Args:
-        allow: exceptions: from rule and object, such as `host-root DaemonSet kube-system/node`,
-            to the reason. `*` in the object's name matches anything.
+        exceptions: maps a rule and object, such as `host-root DaemonSet kube-system/node`, to the
+            reason. `*` in the object's name matches anything.
         external: existing objects that are not among `objects`, such as `Secret kube-system/ca`;
             `*` matches anything.
 

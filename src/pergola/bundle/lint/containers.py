@@ -7,13 +7,13 @@ from pergola.api.objects import map_at
 from pergola.bundle.image_reference import ImageReference
 from pergola.bundle.lint.manifests import Container, Finding, Manifests, Workload
 
-# A process with one of these can gain privileges whatever the manifest says.
+# A process with one of these can gain privileges regardless of the manifest.
 _OWNS_THE_KERNEL: Final = frozenset({"SYS_ADMIN", "CAP_SYS_ADMIN", "ALL"})
 _PROBES: Final = ("livenessProbe", "readinessProbe")
 
 
 def memory_request(manifests: Manifests) -> Iterator[Finding]:
-    """Check that containers request memory, which the scheduler plans with."""
+    """Check that containers request memory, which the scheduler needs for planning."""
     for workload, container in _containers(manifests):
         if not map_at(container.spec, "resources", "requests").get("memory"):
             yield Finding(
@@ -35,7 +35,7 @@ def cpu_limit(manifests: Manifests) -> Iterator[Finding]:
 
 
 def privilege_escalation(manifests: Manifests) -> Iterator[Finding]:
-    """Check that no process can gain more privileges than its container has."""
+    """Check that no process can gain more privileges than its container."""
     for workload, container in _containers(manifests):
         if container.is_privileged or _owns_the_kernel(container):
             continue
@@ -48,7 +48,7 @@ def privilege_escalation(manifests: Manifests) -> Iterator[Finding]:
 
 
 def run_as_non_root(manifests: Manifests) -> Iterator[Finding]:
-    """Check that containers run as a user other than root; those that need it need an exception."""
+    """Check that containers do not run as root; those that need to require an exception."""
     for workload, container in _containers(manifests):
         if not _is_non_root(workload, container):
             yield Finding(
@@ -70,8 +70,8 @@ def seccomp_profile(manifests: Manifests) -> Iterator[Finding]:
             yield Finding(
                 workload.object,
                 f"{container.path}.securityContext.seccompProfile.type",
-                f"container {container.name} must use RuntimeDefault or a profile of its own;"
-                " the pod may set it for all containers",
+                f"container {container.name} must use RuntimeDefault or its own profile; the pod "
+                "may set it for all containers",
             )
 
 
@@ -89,7 +89,7 @@ def pinned_image(manifests: Manifests) -> Iterator[Finding]:
 
 
 def probes(manifests: Manifests) -> Iterator[Finding]:
-    """Check that a container has a probe, unless it is meant to end by itself."""
+    """Check that containers have a probe, unless they are meant to terminate."""
     for workload, container in _containers(manifests):
         if not container.ends and not any(container.spec.get(probe) for probe in _PROBES):
             yield Finding(

@@ -20,7 +20,7 @@ _CRD: Final = GroupKind("apiextensions.k8s.io", "CustomResourceDefinition")
 _LONGEST_NAME: Final = 253
 # Parts between dots may exceed the 63 characters of DNS labels.
 _NAME_PART: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?")
-# A Service's name is a part of a DNS name; the name of a CronJob's Job gets 11 characters more.
+# A Service's name is a part of a DNS name; a CronJob's Job has a name with 11 more characters.
 _LABELS: Final = {GroupKind("", "Service"): 63, GroupKind("", "Namespace"): 63}
 _SHORT: Final = {CRON_JOB: 52}
 _GROUPS: Final = frozenset(
@@ -78,7 +78,7 @@ _CLUSTER_SCOPED: Final = frozenset(
 
 
 def unique_object(manifests: Manifests) -> Iterator[Finding]:
-    """Check that no object is described twice, whatever its API version."""
+    """Check that no object is described twice, even in different API versions."""
     seen: set[tuple[GroupKind, Key]] = set()
     for obj in manifests.objects:
         identity = GroupVersionKind.of(obj).group_kind, Key.of(obj)
@@ -99,7 +99,7 @@ def valid_name(manifests: Manifests) -> Iterator[Finding]:
 
 
 def known_namespace(manifests: Manifests) -> Iterator[Finding]:
-    """Check that objects name a namespace if, and only if, their kind is namespaced."""
+    """Check that objects set a namespace if and only if their kind is namespaced."""
     scopes = _scopes(manifests)
     for obj in manifests.objects:
         namespaced = scopes.get(kind := GroupVersionKind.of(obj).group_kind, _is_namespaced(kind))

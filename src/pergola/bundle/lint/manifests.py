@@ -48,7 +48,7 @@ class Container(NamedTuple):
     """A container of a workload.
 
     Attributes:
-        ends: whether it is meant to end by itself, like an init container that is not a sidecar.
+        ends: whether it is meant to terminate, like an init container that is not a sidecar.
     """
 
     spec: JsonObject
@@ -57,7 +57,7 @@ class Container(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Its name in sentences."""
+        """Its description in messages."""
         return str(self.spec.get("name") or "without a name")
 
     @property
@@ -73,7 +73,7 @@ class Container(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """An object that has pods.
+    """An object with pods.
 
     Attributes:
         template: the labels and spec of its pods.

@@ -19,7 +19,7 @@ def cluster_admin(manifests: Manifests) -> Iterator[Finding]:
             yield Finding(
                 binding,
                 "roleRef.name",
-                "binds cluster-admin; bind a role with what is needed",
+                "binds cluster-admin; bind a role with only the necessary permissions",
             )
 
 
@@ -32,7 +32,7 @@ def wildcard_permission(manifests: Manifests) -> Iterator[Finding]:
                     yield Finding(
                         role,
                         f"rules[{i}]",
-                        f"allows all verbs on all {field}; name what is needed",
+                        f"allows all verbs on all {field}; list the necessary ones",
                     )
 
 

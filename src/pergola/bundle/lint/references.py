@@ -20,7 +20,7 @@ class _Use(NamedTuple):
 
 
 class _Source(NamedTuple):
-    """The place of a reference: the field with its map, and the field in it with the name."""
+    """The location of a reference: the field with its map, and the field in it with the name."""
 
     field: str
     kind: str

@@ -57,8 +57,8 @@ def host_root(manifests: Manifests) -> Iterator[Finding]:
                 yield Finding(
                     workload.object,
                     f"{workload.path}.volumes[{i}].hostPath.path",
-                    f"volume {volume.get('name')} is the root directory of the node; mount only"
-                    " the directories that are needed",
+                    f"volume {volume.get('name')} is the root directory of the node; mount only "
+                    "the necessary directories",
                 )
 
 
@@ -103,7 +103,7 @@ def _protects(budget: JsonObject, workload: Workload) -> bool:
 
 
 def _is_root(path: str) -> bool:
-    # Two slashes in front survive normpath, and are the root as well.
+    # Two leading slashes survive normpath, and also denote the root.
     return not normpath(path).strip("/")
 
 

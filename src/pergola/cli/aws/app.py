@@ -1,6 +1,6 @@
 """`pergola aws`: inspect, check and plan infrastructure in AWS.
 
-Each command is a module; what needs AWS is imported when it runs.
+Each command is a module; AWS dependencies are imported when it runs.
 """
 
 from typing import Final

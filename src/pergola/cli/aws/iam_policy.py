@@ -28,7 +28,7 @@ def iam_policy(
     security_group:
         Create the nodes' security group in user-provided networks.
     pod_routes:
-        Remove pod routes that deleted clusters left in user-provided route tables, as with
+        Remove dead pod routes of deleted clusters from user-provided route tables, as with
         PERGOLA_AWS_REMOVE_DEAD_POD_ROUTES=true.
     bastion:
         For Bastions.

@@ -33,7 +33,7 @@ class Plan(NamedTuple):
     """The plan of a flow.
 
     Attributes:
-        findings: of the preflight checks; none for a deletion.
+        findings: of the preflight checks; empty for a deletion.
     """
 
     graph: "Graph"
@@ -113,7 +113,7 @@ def _rendered(found: Plan, output: str) -> str:
         return picture.mermaid(found.graph, found.notes)
     drawn = picture.tree if output == "tree" else picture.table
     if not len(found.graph):
-        return f"{found.graph.name}: nothing was ever created, nothing to do\n"
+        return f"{found.graph.name}: nothing was ever created, so there is nothing to do\n"
     return f"{drawn(found.graph, found.notes)}{_findings(found)}\n{_summary(found)}\n"
 
 

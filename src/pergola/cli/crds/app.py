@@ -61,6 +61,6 @@ async def _apply(
         left = await install(client, own, foreign, timeout=timeout)
     for name in map(name_of, [*own, *foreign]):
         state = (
-            "is not ours and differs: left as it is" if name in left else "is installed and served"
+            "is not ours and differs: not changed" if name in left else "is installed and served"
         )
         print(f"{name} {state}")

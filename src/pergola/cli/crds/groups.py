@@ -12,7 +12,7 @@ ALL: Final = "all"
 
 
 class UnknownGroup(Exception):
-    """There is no group of this name; the text lists all."""
+    """No group has this name; the text lists all groups."""
 
 
 def definitions() -> list["JsonObject"]:
@@ -40,23 +40,23 @@ def names() -> list[str]:
 
 
 def chosen(groups: Sequence[str]) -> tuple[list["JsonObject"], list["JsonObject"]]:
-    """Return the definitions of Pergola and those of other projects that are in some groups.
+    """Return the definitions in some groups: Pergola's, and those of other projects.
 
     Raises:
-        UnknownGroup: There is no such group.
+        UnknownGroup: No group has the name.
     """
     from pergola.operator.components.definitions import load
 
     unknown = sorted(set(groups) - set(names()))
     if unknown:
-        raise UnknownGroup(f"there is no group {unknown[0]}: name {', '.join(names())}")
+        raise UnknownGroup(f"no group is called {unknown[0]}: name {', '.join(names())}")
     own = definitions() if not groups or {OWN, ALL} & set(groups) else []
     foreign = _selected(groups)
     return own, [definition for group in foreign for definition in load(group)]
 
 
 def rendered(objects: Iterable["JsonObject"]) -> str:
-    """Return one YAML document per object; equal objects give equal bytes."""
+    """Return one YAML document per object; equal objects yield equal bytes."""
     from pergola.kube.yaml import dump
 
     return "".join(f"---\n{dump(obj)}" for obj in objects)

@@ -37,7 +37,7 @@ async def install(
         timeout: In seconds, until all are served.
 
     Returns:
-        The names of those that were left to the program that installed them.
+        The names of the definitions left to the program that installed them.
 
     Raises:
         CrdsError: A kind is not served in time.

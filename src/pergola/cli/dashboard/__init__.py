@@ -1,1 +1,1 @@
-"""`pergola dashboard`: a live page over a cluster, and the answers of the products."""
+"""`pergola dashboard`: a live page over a cluster, and the products' answers."""

@@ -1,4 +1,4 @@
-"""The answers of the products to the page of the dashboard."""
+"""The products' answers for the page of the dashboard."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
@@ -26,7 +26,7 @@ async def _flow(
     """Yield the flow of a Garden or an Infrastructure as it runs.
 
     Raises:
-        Unanswered: The kind has no flow, or the tasks cannot be derived.
+        Unanswered: The kind has no flow, or the tasks cannot be determined.
     """
     from pergola.api.operator_v1alpha1 import GARDEN
     from pergola.cli.dashboard.garden_flow import garden_flow

@@ -44,7 +44,7 @@ async def _dashboard(port: int, cluster: ClusterOptions, *, open_browser: bool) 
     configure("error", "text")
     config = cluster.config()
     async with Client.connect(config) as client:
-        await client.get_raw("/version")  # a wrong kubeconfig is an error at once
+        await client.get_raw("/version")  # report a wrong kubeconfig at once
         listener = listen(LOOPBACK, port, "the dashboard")
         links = _Links(config.context, open_browser=open_browser)
         door = LocalDoor(client, listener.getsockname()[1], links.show)
@@ -55,7 +55,7 @@ async def _dashboard(port: int, cluster: ClusterOptions, *, open_browser: bool) 
 
 
 class _Links:
-    """The links on the console; the first one may be opened at once."""
+    """Prints links on the console; may open the first one at once."""
 
     def __init__(self, cluster: str, *, open_browser: bool) -> None:
         self._cluster = cluster

@@ -1,4 +1,4 @@
-"""The flow of a Garden, as the page draws it."""
+"""The flow of a Garden, as drawn by the page."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
@@ -17,7 +17,7 @@ async def garden_flow(client: "Client", name: str) -> "AsyncGenerator[AsyncItera
     """Yield the tasks of a Garden now and after each change, until the Garden is gone.
 
     Raises:
-        Unanswered: The tasks cannot be derived or followed.
+        Unanswered: The tasks cannot be determined or followed.
     """
     from pergola.cli.garden.runtime_cluster import runtime_template
     from pergola.dashboard.server.answers import Unanswered

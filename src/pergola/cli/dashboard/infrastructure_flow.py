@@ -1,7 +1,7 @@
-"""The flow of an Infrastructure in AWS, as the page draws it.
+"""The flow of an Infrastructure in AWS, as drawn by the page.
 
-The steps follow from the Infrastructure and its Cluster; which of them run is in its last
-operation. AWS is not asked.
+The steps are derived from the Infrastructure and its Cluster; its last operation tells which of
+them are running. AWS is not accessed.
 """
 
 import re
@@ -108,7 +108,7 @@ def _steps(
 
 
 def _ordered(steps: "list[Step]") -> "list[Step]":
-    """Return the steps, each after those that it comes after."""
+    """Return the steps in order of their dependencies."""
     from graphlib import TopologicalSorter
 
     known = {step.name: step for step in steps}

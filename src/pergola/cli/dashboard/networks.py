@@ -1,4 +1,4 @@
-"""The network of an Infrastructure as a picture, for the page."""
+"""The network of an Infrastructure as a drawing for the page."""
 
 from typing import TYPE_CHECKING
 
@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 
 async def draw_network(client: "Client", key: "Key", endpoint_url: str = "") -> str:
-    """Draw the network of an Infrastructure as AWS has it now, as SVG.
+    """Draw the current network of an Infrastructure in AWS, as SVG.
 
     Its Secret is read with the client, and AWS with the credentials in it.
 
@@ -16,7 +16,7 @@ async def draw_network(client: "Client", key: "Key", endpoint_url: str = "") -> 
         endpoint_url: Of AWS; that of the region by default.
 
     Raises:
-        Unanswered: The network cannot be observed; the text says why.
+        Unanswered: The network cannot be observed; the text gives the reason.
         KubeError: The API server refused, or did not answer.
     """
     from pergola.cli.aws.subject import AwsCheckError, observed, subject_in
@@ -28,7 +28,8 @@ async def draw_network(client: "Client", key: "Key", endpoint_url: str = "") -> 
     try:
         subject = await subject_in(client, key)
         if subject.credentials is None:
-            # Those of this process are for its operator, not for everyone who opens the page.
+            # This process's own credentials are for its operator, not for everyone who opens the
+            # page.
             raise Unanswered(f"Infrastructure {key} names no Secret with credentials")
         async with observed(subject, endpoint_url) as work:
             return svg(things(work.wanted, work.snapshot, work.state))

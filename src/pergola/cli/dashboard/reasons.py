@@ -9,12 +9,12 @@ if TYPE_CHECKING:
     from pergola.kube.client import Client
 
 _WIDE: Final = 100_000
-"""Characters: the page breaks lines where it needs to."""
+"""In characters: the page wraps lines as needed."""
 _GUIDES: Final = re.compile("^(?:[│├└ ][ ─]{2} )+", re.MULTILINE)
 
 
 async def why(client: "Client", gvk: "GroupVersionKind", key: "Key") -> str:
-    """Explain an object with what the client may read; each level is indented by two spaces.
+    """Explain an object, using what the client may read; each level is indented by two spaces.
 
     Raises:
         Unanswered: It does not exist, or may not be read.

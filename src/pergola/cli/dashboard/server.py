@@ -16,11 +16,11 @@ PORT = 8443
 
 
 class DashboardServerError(Exception):
-    """The command line lacks something; the text says what, with an example."""
+    """The command line is incomplete; the text says what is missing, with an example."""
 
 
 class _Page(NamedTuple):
-    """Where the page is served, and as what."""
+    """The address of the page, and how it is served."""
 
     bind: str
     port: int
@@ -102,7 +102,7 @@ async def _serve(config: "ClusterConfig", page: _Page, options: "ProcessOptions"
         server = Server(board=board, door=door, answers=answers(), cluster=page.name)
         listener = listen(page.bind, page.port, "the dashboard")
         bound: int = listener.getsockname()[1]
-        # Not the first lists: the page says itself what it cannot read.
+        # Not the first lists: the page itself reports what it cannot read.
         probes = Probes(readyz={"page": lambda: dials(page.bind or "localhost", bound)})
         parts = [board.unit(), Unit("certificates", tasks=[certificates.watch])]
         try:

@@ -1,4 +1,4 @@
-"""Tasks of a flow as the page draws them."""
+"""The tasks of a flow, as drawn by the page."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def flow_data(tasks: "Sequence[Task]", operation: "Operation", note: str) -> "JsonObject":
-    """Return a flow; each task comes after those that it names, transitive ones left out."""
+    """Return a flow; each task has its dependencies, without transitive ones."""
     before = _without_transitive(tasks)
     return {
         "note": note,
@@ -49,10 +49,10 @@ def _task(task: "Task", after: Sequence[str]) -> "JsonObject":
 
 
 def _without_transitive(tasks: "Sequence[Task]") -> dict[str, list[str]]:
-    """Return the dependencies of each task that no other dependency implies.
+    """Return the dependencies of each task that are not implied by others.
 
     Args:
-        tasks: Each after those that it comes after.
+        tasks: In order of their dependencies.
     """
     behind: dict[str, set[str]] = {}
     kept: dict[str, list[str]] = {}

@@ -35,7 +35,7 @@ _SHORT_NAMES: Final = {
 
 
 class ExplainError(Exception):
-    """There is nothing to explain, or it cannot be read; the text says why."""
+    """There is nothing to explain, or it cannot be read; the text gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ async def _explain(asked: _Asked) -> "list[Answer]":
 def _nothing(asked: _Asked) -> str:
     if asked.target:
         where = f"namespace {asked.namespace}" if asked.namespace else "the cluster"
-        return f"there are no {asked.target} in {where}"
+        return f"no {asked.target} in {where}"
     if not asked.files:
         return "nothing to explain: name an object such as pod/web, or a file with -f"
     return f"no webhook reviews any object in {', '.join(map(str, asked.files))}"
@@ -177,7 +177,7 @@ def _settings(asked: _Asked) -> "tuple[Webhooks, Installation]":
     if asked.config is None:
         return everything(), Installation(asked.installation or "runtime", hvpa=True)
     config = read_settings(asked.config)
-    # Assume that the cluster serves Hvpas, so that one can be explained.
+    # Assume that the cluster serves Hvpas, so that they can be explained.
     installation = replace(installation_of(config), hvpa=True)
     return config.webhooks, replace(installation, kind=asked.installation or installation.kind)
 
@@ -237,7 +237,7 @@ async def _question(
 async def _labels(
     namespace: str, lookups: "DocumentLookups", client: "Client | None"
 ) -> Mapping[str, str] | None:
-    """Return a namespace's labels from the files, else from the cluster; None if in neither."""
+    """Return a namespace's labels from the files, else from the cluster; None if neither has it."""
     from pergola.api.objects import Key, labels_of
     from pergola.kube.errors import NotFound
 

@@ -17,10 +17,10 @@ from pergola.resource_manager.webhooks.explanation import Explanation, Outcome, 
 _SUFFIX: Final = ".resources.gardener.cloud"
 _SAID: Final[dict[Outcome, tuple[str, str]]] = {
     "changed": ("bold green", "changes it"),
-    "unchanged": ("bold", "leaves it as it is"),
-    "allowed": ("bold", "lets it pass"),
+    "unchanged": ("bold", "leaves it unchanged"),
+    "allowed": ("bold", "allows it"),
     "refused": ("bold red", "refuses it"),
-    "not asked": ("dim", "is not asked"),
+    "not asked": ("dim", "is not called"),
     "unknown": ("bold yellow", "cannot say"),
 }
 
@@ -97,7 +97,7 @@ def _change(edit: Edit) -> str:
 
 
 def _line(console: Console, text: str, indent: int, style: str) -> None:
-    """Print a line, which a terminal wraps with indentation, and files and pipes get whole."""
+    """Print a line; terminals get it wrapped and indented, files and pipes in one piece."""
     if console.is_terminal:
         console.print(Padding(Text(text, style=style, overflow="fold"), (0, 0, 0, indent)))
     else:

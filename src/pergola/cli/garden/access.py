@@ -28,9 +28,9 @@ class Access:
     """A kubeconfig of the virtual cluster.
 
     Attributes:
-        secret: The Secret that has it.
+        secret: The Secret that contains it.
         document: The kubeconfig, with a token.
-        expires: When the token expires; None if that is unknown.
+        expires: When the token expires; None if unknown.
     """
 
     secret: "Key"
@@ -40,10 +40,10 @@ class Access:
 
 
 async def observe_access(cluster: ClusterOptions, *, internal: bool) -> Access:
-    """Return the access that a runtime cluster offers now.
+    """Return the access that a runtime cluster currently offers.
 
     Args:
-        internal: Whether the server is the Service in the runtime cluster, not the public address.
+        internal: Whether to use the Service in the runtime cluster rather than the public address.
 
     Raises:
         GardenAccessError: The cluster has no Garden, or its virtual cluster is not ready yet.
@@ -73,10 +73,10 @@ async def observe_access(cluster: ClusterOptions, *, internal: bool) -> Access:
 
 
 def access_of(key: "Key", secret: "JsonObject") -> Access:
-    """Return the kubeconfig in a Secret; without a token if it has none yet.
+    """Return the kubeconfig in a Secret, without a token if it has none yet.
 
     Raises:
-        GardenAccessError: The Secret has something else.
+        GardenAccessError: The Secret contains something else.
     """
     from pergola.api.objects import map_at
     from pergola.kube.yaml import parse
@@ -100,7 +100,7 @@ def access_of(key: "Key", secret: "JsonObject") -> Access:
 
 
 async def _refused(client: "Client", context: str, problem: str) -> GardenAccessError:
-    """Return the error about missing access, with what the Garden says about itself."""
+    """Return the error about missing access, including the Garden's status."""
     from pergola.api.objects import deletion_timestamp_of, map_at, name_of
     from pergola.api.operator_v1alpha1 import GARDEN
     from pergola.kube.errors import UnknownKind

@@ -1,6 +1,6 @@
 """`pergola garden`: the commands for a Garden, and access to its virtual cluster.
 
-Each command is a module; what needs the operator is imported when it runs.
+Each command is a module; operator dependencies are imported when it runs.
 """
 
 from typing import Final

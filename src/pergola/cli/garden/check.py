@@ -59,7 +59,7 @@ def check(
 
 
 async def _stored(objects: "list[JsonObject]", old: str, cluster: ClusterOptions) -> "Stored":
-    """Return the current objects: those of a file, else of a cluster if one is named."""
+    """Return the current objects: those of a file, or of a cluster if one is named."""
     from pergola.operator.webhooks.offline import Stored
 
     if old:
@@ -74,7 +74,7 @@ async def _stored(objects: "list[JsonObject]", old: str, cluster: ClusterOptions
 
 
 def _with_each(objects: "list[JsonObject]", before: "list[JsonObject]") -> "list[JsonObject]":
-    """Return the current objects, after a check that none of those to compare is missing."""
+    """Return the current objects, after checking that each object to compare has one."""
     names = set(map(named, before))
     for obj in objects:
         if obj.get("kind") in ("Garden", "Extension") and named(obj) not in names:

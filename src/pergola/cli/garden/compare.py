@@ -123,7 +123,7 @@ def _fields(each: "Differing") -> Iterator[str]:
 
 
 def _values(field: "Difference") -> Iterator[str]:
-    """Yield both values, or of long texts the lines that differ."""
+    """Yield both values or, for long texts, the lines that differ."""
     changed = text_difference(field.one, field.other)
     if changed is not None:
         yield from changed

@@ -1,4 +1,4 @@
-"""The console of commands that print trees: lines are only wrapped on a terminal."""
+"""The console of commands that print trees: lines are wrapped only on a terminal."""
 
 import sys
 from typing import IO, TYPE_CHECKING, Final

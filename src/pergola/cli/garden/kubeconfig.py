@@ -89,7 +89,7 @@ def with_user(document: "JsonObject", user: "JsonObject") -> str:
 
 
 def at_address(document: "JsonObject", address: str) -> "JsonObject":
-    """Return a kubeconfig that connects to another address, and still names the server in TLS."""
+    """Return a kubeconfig that connects to another address, with the original name in TLS."""
     from pergola.api.objects import map_at, maps_at
 
     def moved(cluster: "JsonObject") -> "JsonObject":

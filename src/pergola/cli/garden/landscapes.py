@@ -25,7 +25,7 @@ class Sides(NamedTuple):
     """The two sides of a comparison.
 
     Attributes:
-        notes: What could not be compared for lack of data.
+        notes: What could not be compared because of missing data.
     """
 
     there: "list[Placed]"
@@ -35,7 +35,7 @@ class Sides(NamedTuple):
 
 
 def is_file(source: str) -> bool:
-    """Return whether a source is a dump, not the context of a kubeconfig."""
+    """Return whether a source is a dump rather than a kubeconfig context."""
     return source == STDIN or os.sep in source or Path(source).exists()
 
 
@@ -54,7 +54,7 @@ def from_file(source: str, garden: str, config: Path | None) -> Sides:
 async def from_cluster(
     context: str, kubeconfig: Path | None, garden: str, config: Path | None
 ) -> Sides:
-    """Return the sides of a comparison with a live landscape, which is only read.
+    """Return the sides of a comparison with a live landscape, without writing to it.
 
     Raises:
         CompareError: There is not exactly one Garden to compare.
@@ -131,7 +131,7 @@ def _read(source: str) -> "Recorded":
 
 
 def _chosen(garden: str, recorded: "Recorded") -> "JsonObject":
-    """Return the Garden of a file, that of a name, or the only one."""
+    """Return the Garden in a file, the one with a name, or the only one."""
     from pergola.api.objects import name_of
     from pergola.cli.manifest_files import of_kind
 
@@ -143,8 +143,8 @@ def _chosen(garden: str, recorded: "Recorded") -> "JsonObject":
         return found[0]
     names = ", ".join(sorted(map(name_of, found))) or "none"
     raise CompareError(
-        f"one Garden is needed, and there is {names}: name its manifest, or one of the landscape, "
-        "with --garden"
+        f"one Garden is needed, but there is {names}: name its manifest, or one of the "
+        "landscape, with --garden"
     )
 
 

@@ -1,4 +1,4 @@
-"""The files and variables that a Deployment gives to the operator."""
+"""The files and variables that a Deployment passes to the operator."""
 
 from itertools import pairwise
 from pathlib import PurePosixPath
@@ -11,7 +11,7 @@ _OPTION: Final = "--config"
 
 
 class Mounted(NamedTuple):
-    """A file of a pod: a key of a ConfigMap."""
+    """A file in a pod: a key of a ConfigMap."""
 
     name: str
     key: str
@@ -49,7 +49,7 @@ def mounted(deployment: JsonObject, path: str) -> Mounted | None:
 
 
 def _file(mount: JsonObject, path: str) -> str:
-    """Return the path of a file inside of its volume; empty if the mount does not have it."""
+    """Return the path of a file in its volume; empty if the mount does not contain it."""
     at = PurePosixPath(str(mount.get("mountPath")))
     part = str(mount.get("subPath") or "")
     if not path or not PurePosixPath(path).is_relative_to(at):

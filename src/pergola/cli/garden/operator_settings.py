@@ -1,4 +1,4 @@
-"""The settings that the operator renders with: of a file, or of the operator that runs."""
+"""The settings for rendering: those in a file, or of the running operator."""
 
 import os
 from pathlib import Path
@@ -17,10 +17,10 @@ _NAME: Final = "gardener-operator"
 
 
 class OperatorSettings(NamedTuple):
-    """The settings of an operator that decide what it renders.
+    """The settings of an operator that affect rendering.
 
     Attributes:
-        source: Where the configuration comes from: a noun phrase.
+        source: The origin of the configuration, as a noun phrase.
     """
 
     config: "OperatorConfiguration"
@@ -54,9 +54,9 @@ def settings_of(config: Path | None) -> OperatorSettings:
 
 
 async def settings_in(client: "Client") -> OperatorSettings:
-    """Return the settings of the operator that a cluster runs; the defaults if it runs none.
+    """Return the settings of a cluster's operator; the defaults if it runs none.
 
-    Only this process's `IMAGEVECTOR_OVERWRITE` wins over the operator's.
+    This process's `IMAGEVECTOR_OVERWRITE` takes precedence over the operator's.
 
     Raises:
         SettingsError: The operator's configuration cannot be used.
@@ -74,7 +74,7 @@ async def settings_in(client: "Client") -> OperatorSettings:
 
 
 async def _running(client: "Client", deployment: "JsonObject") -> OperatorSettings:
-    """Return the settings that the files of a Deployment's pods contain."""
+    """Return the settings in the files of a Deployment's pods."""
     from pergola.api.component_config import ConfigurationInvalid
     from pergola.bundle import BundleError
     from pergola.bundle.image_vector import OVERWRITE
@@ -87,7 +87,7 @@ async def _running(client: "Client", deployment: "JsonObject") -> OperatorSettin
     if file is None:
         raise SettingsError(f"{where} does not mount a ConfigMap as --config: give --config")
     vector = mounted(deployment, variable(deployment, OVERWRITE))
-    source = f"ConfigMap {_NAMESPACE}/{file.name}, as {where} runs with it"
+    source = f"ConfigMap {_NAMESPACE}/{file.name}, used by {where}"
     try:
         config = _configuration(await _read(client, file.name, file.key), source)
         found = images(os.environ)

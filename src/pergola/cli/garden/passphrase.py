@@ -48,7 +48,7 @@ def new_passphrase(file: Path | None) -> str:
 
 
 def _given(file: Path | None) -> str | None:
-    """Return the passphrase of a file or of the environment; None if there is neither."""
+    """Return the passphrase in a file or in the environment; None if neither has one."""
     if file is None:
         return _from_environment()
     try:

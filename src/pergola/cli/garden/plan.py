@@ -119,7 +119,7 @@ def _print(
 
 
 async def _planned(source: Source, file: str) -> "tuple[Plan, str] | None":
-    """Return the plan, and the source of the operator's configuration with which it was made.
+    """Return the plan, and the source of the operator's configuration used for it.
 
     None if admission would refuse the Garden, whose findings are printed.
     """
@@ -138,7 +138,7 @@ async def _planned(source: Source, file: str) -> "tuple[Plan, str] | None":
 
 
 async def _live(client: "Client", name: str) -> "JsonObject":
-    """Return the Garden of a name, or the only one.
+    """Return the Garden with a name, or the only one.
 
     Raises:
         GardenNotFound: There is not exactly one.
@@ -155,7 +155,7 @@ async def _live(client: "Client", name: str) -> "JsonObject":
 
 
 async def _given(client: "Client", file: str, name: str) -> "JsonObject | None":
-    """Return the Garden of a manifest as it would be stored; None if admission would refuse it."""
+    """Return a manifest's Garden as it would be stored; None if admission would refuse it."""
     from datetime import UTC, datetime
 
     from pergola.api.objects import name_of

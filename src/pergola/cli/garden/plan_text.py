@@ -1,4 +1,4 @@
-"""A plan for people: the tasks that change something, and what they change."""
+"""A plan for people: the tasks with changes, and the changes."""
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
@@ -19,7 +19,7 @@ _DIM: Final = "dim"
 
 
 class Line(NamedTuple):
-    """A line, and the style of rich that it has."""
+    """A line, with its style in rich."""
 
     text: str
     style: str = ""
@@ -29,7 +29,7 @@ def lines(plan: Plan, *, everything: bool) -> Iterator[Line]:
     """Yield a plan line by line.
 
     Args:
-        everything: Whether to yield tasks that change nothing as well.
+        everything: Whether to include tasks without changes.
     """
     yield from _head(plan)
     for flow, group in groupby(plan.tasks, attrgetter("flow")):

@@ -26,7 +26,7 @@ Credential = Literal[
 
 
 class OneAction(Exception):
-    """A command line has both actions, or none where it needs one."""
+    """A command line contains both actions, or neither where one is needed."""
 
 
 def rotate(

@@ -1,4 +1,4 @@
-"""The steps of `pergola garden rotate`: it announces, requests and follows."""
+"""The steps of `pergola garden rotate`: announce, request and follow."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 class Options(NamedTuple):
-    """How a rotation is requested.
+    """How to request a rotation.
 
     Attributes:
         skipped: Names of Seeds that are not awaited.
-        dry_run: Whether nothing is requested.
-        waits: Whether the rotation is followed.
+        dry_run: Whether to skip the request.
+        waits: Whether to follow the rotation.
     """
 
     skipped: tuple[str, ...] = ()
@@ -30,10 +30,10 @@ class Options(NamedTuple):
 async def take_step(
     source: Source, kind: "Kind", action: "Action | None", options: Options
 ) -> bool:
-    """Request a step of a rotation; return whether it succeeded as far as it was followed.
+    """Request a step of a rotation; return whether it succeeded, as far as it was followed.
 
     Args:
-        action: None to print where the rotations are.
+        action: None to print the state of the rotations.
 
     Raises:
         GardenNotFound: The cluster does not have the Garden.
@@ -75,7 +75,7 @@ async def _request(
     Conditions change at any time, which is no reason to ask the user again.
 
     Raises:
-        Refused: The Garden has changed so much that the request means something else by now.
+        Refused: The Garden has changed so much that the request would mean something else.
     """
     from pergola.api.objects import Key, resource_version_of
     from pergola.api.operator_v1alpha1 import GARDEN
@@ -95,7 +95,7 @@ async def _request(
         else:
             return
         if request(garden, *step) != announced:
-            raise Refused("the Garden has changed meanwhile: look at the announcement again")
+            raise Refused("the Garden has changed: read the announcement again")
 
 
 def _annotations(garden: "JsonObject", operation: str, skipped: tuple[str, ...]) -> dict[str, str]:
@@ -130,7 +130,7 @@ async def _follow(client: "Client", key: "Key", config: Path | None) -> bool:
 async def _until_ended(
     pictures: "AsyncIterator[Picture]", client: "Client", key: "Key"
 ) -> "AsyncIterator[Picture]":
-    """Yield pictures until no rotation goes on by itself, or an operation has failed."""
+    """Yield pictures until no rotation continues by itself, or an operation has failed."""
     from pergola.api.operator_v1alpha1 import GARDEN, garden_from
     from pergola.operator.rotation.requested import is_under_way
 

@@ -1,4 +1,4 @@
-"""What `pergola garden rotate` prints: what will happen, and where the rotations are."""
+"""The output of `pergola garden rotate`: the announcement, and the state of the rotations."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -38,7 +38,7 @@ async def standings(client: "Client", garden: "JsonObject") -> "RenderableType":
 
 
 def table(garden: "JsonObject", ages: "list[Age]") -> "RenderableType":
-    """Return the same for known ages."""
+    """Return the table for known ages."""
     from rich.console import Group
     from rich.table import Table
 

@@ -1,4 +1,4 @@
-"""The Garden of a runtime cluster, and what its components are rendered with."""
+"""The Garden of a runtime cluster, and the settings that its components are rendered with."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 
 class Source(NamedTuple):
-    """The options by which a command finds a Garden.
+    """The options with which a command finds a Garden.
 
     Attributes:
         garden: The name of the Garden; empty for the only one.
-        config: The configuration file of the operator; None for that of the running one.
+        config: The configuration file of the operator; None for that of the running operator.
     """
 
     garden: str
@@ -29,7 +29,7 @@ class GardenNotFound(Exception):
 
 
 async def chosen(client: "Client", name: str) -> str:
-    """Return the name of the Garden that is meant: the one of this name, or the only one.
+    """Return the name of the requested Garden, or of the only one.
 
     Raises:
         GardenNotFound: There is not exactly one.
@@ -57,14 +57,14 @@ async def chosen(client: "Client", name: str) -> str:
 async def runtime_template(client: "Client", config: Path | None) -> "Template":
     """Return the template of landscapes in a runtime cluster.
 
-    Without a configuration file, it has the settings of the operator that runs there; raises as
+    Without a configuration file, it uses the settings of the running operator; raises as
     `settings_of` and `settings_in` do.
     """
     return await template_in(client, await runtime_settings(client, config))
 
 
 async def runtime_settings(client: "Client", config: Path | None) -> OperatorSettings:
-    """Return the settings of a file or, without one, of the operator in a runtime cluster."""
+    """Return the settings in a file or, without one, of the operator in a runtime cluster."""
     return await settings_in(client) if config is None else settings_of(config)
 
 

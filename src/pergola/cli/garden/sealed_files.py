@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def write_sealed(path: Path, export: "Export", passphrase: str) -> None:
-    """Write an export for the current user only; an older export is replaced at once or not at all.
+    """Write an export for the current user only, replacing an older export atomically.
 
     Raises:
         ManifestFileError: The file exists and is not an export, or it cannot be written.

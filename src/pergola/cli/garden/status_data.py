@@ -1,4 +1,4 @@
-"""Pictures of a Garden as JSON, one object a line."""
+"""Pictures of a Garden as JSON, one object per line."""
 
 from collections.abc import AsyncIterator
 from datetime import datetime

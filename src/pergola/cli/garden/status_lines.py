@@ -33,7 +33,7 @@ def _changes(before: "Picture", after: "Picture") -> Iterator[str]:
 
 
 def named(task: "Task") -> str:
-    """Return the state and the name of a task, with the reason or the first object it waits for."""
+    """Return a task's state and name, with the reason or the first object it waits for."""
     text = f"{task.state.value} {task.name}"
     if task.why:
         return f"{text}: {task.why}"
@@ -52,7 +52,7 @@ def operation(last: "Operation") -> str:
 
 
 def lasting(since: datetime | None, now: datetime) -> str:
-    """Return for how long something has lasted, such as `41 s`; empty if that is unknown."""
+    """Return how long something has lasted, such as `41 s`; empty if unknown."""
     if since is None:
         return ""
     seconds = max(int((now - since).total_seconds()), 0)

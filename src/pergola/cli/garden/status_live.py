@@ -1,4 +1,4 @@
-"""Pictures of a Garden on a console: a live tree on a terminal, else a line for each change."""
+"""Pictures of a Garden on a console: a live tree on a terminal, else one line per change."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
@@ -21,7 +21,7 @@ async def show(
 ) -> "Picture":
     """Show pictures until there are no more, and return the last one.
 
-    The last tree stays on the console.
+    The last tree remains on the console.
 
     Args:
         every: Whether to show every task.

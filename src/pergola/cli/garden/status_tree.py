@@ -33,12 +33,12 @@ _LABEL: Final = max(map(len, CARE_CONDITIONS))
 
 
 def tree(picture: "Picture", now: datetime, *, every: bool = False, rows: int = 0) -> Tree:
-    """Return the tasks as a tree: flows, their tasks, and the objects that these wait for.
+    """Return the tasks as a tree: flows, their tasks, and the objects that they wait for.
 
     Args:
-        every: Whether to show every task; by default tasks that are done, skipped or pending are
-            only counted.
-        rows: How many lines there may be; 0 for any number.
+        every: Whether to show every task; by default, finished, skipped and pending tasks are only
+            counted.
+        rows: The maximum number of lines; 0 for no limit.
     """
     root = Tree(_title(picture, now))
     shown = _EVERY if every else _ATTENTION
@@ -59,7 +59,7 @@ def tree(picture: "Picture", now: datetime, *, every: bool = False, rows: int = 
 
 
 def health(picture: "Picture") -> Text:
-    """Return the last operation, its errors and the conditions of a Garden, a line each."""
+    """Return the last operation, its errors and the conditions of a Garden, one per line."""
     if not picture.exists:
         return Text(f"Garden {picture.garden} is gone")
     last = picture.operation

@@ -109,7 +109,7 @@ async def _import(
     dry_run: bool,
     creates_garden: bool,
 ) -> "Missing":
-    """Create what is missing; return what that was, or would be."""
+    """Create the missing objects; return them, or those that would be created."""
     from pergola.operator import transfer
     from pergola.runtime.logging import configure
 
@@ -134,7 +134,7 @@ def _print_import(
         "the others exist"
     )
     for kept in missing.kept:
-        print(f"{kept} exists with other content than in the file, and stays", file=sys.stderr)
+        print(f"{kept} exists with other content than in the file, and is kept", file=sys.stderr)
     _warn_of_rotations(export)
     if not missing.garden:
         print("the Garden exists")

@@ -12,14 +12,14 @@ _LINES: Final = 20
 
 
 def text_difference(one: "JsonValue", other: "JsonValue") -> Iterator[str] | None:
-    """Return the lines that differ between two texts of several lines; None of other values."""
+    """Return the lines that differ between two multi-line texts; None for other values."""
     if isinstance(one, str) and isinstance(other, str) and ("\n" in one or "\n" in other):
         return _changed(one, other)
     return None
 
 
 def list_difference(one: "JsonValue", other: "JsonValue") -> Iterator[str] | None:
-    """Return the items that differ between two lists of plain values; None of other values."""
+    """Return the items that differ between two lists of plain values; None for other values."""
     if not isinstance(one, list) or not isinstance(other, list) or _has_maps([*one, *other]):
         return None
     from pergola.operator.compare import shown

@@ -76,7 +76,7 @@ async def _wait(
             name = await chosen(client, garden)
         except GardenNotFound:
             if list(targets) == [DELETE]:
-                return ""  # it is gone already
+                return ""  # it is already gone
             raise
         return await unmet(client, name, targets, seconds, skips=skips)
 
@@ -84,7 +84,7 @@ async def _wait(
 async def unmet(
     client: "Client", name: str, targets: Sequence[str], seconds: float, *, skips: bool = False
 ) -> str:
-    """Wait for a Garden; return what it lacks after some seconds, or an empty text."""
+    """Wait for a Garden; return the unmet targets after the time limit, or an empty text."""
     from pergola.api.objects import Key
     from pergola.api.operator_v1alpha1 import GARDEN
     from pergola.kube.states import watched
@@ -108,10 +108,10 @@ async def unmet(
 def problems_of(
     garden: "JsonObject | None", targets: Sequence[str], *, skips: bool = False
 ) -> Iterator[str]:
-    """Yield what a Garden lacks of its targets; nothing if it has reached all of them.
+    """Yield the unmet targets of a Garden.
 
     Args:
-        skips: Whether the last operation does not matter.
+        skips: Whether to ignore the last operation.
     """
     if DELETE in targets:
         if garden is not None:
@@ -138,7 +138,7 @@ def _conditions(targets: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _last_operation(garden: "JsonObject") -> Iterator[str]:
-    """Yield why a Garden is not reconciled as it is now (spec 21 §12.5)."""
+    """Yield why the current Garden is not reconciled (spec 21 §12.5)."""
     from pergola.api.objects import generation_of, map_at
 
     status = map_at(garden, "status")

@@ -54,8 +54,8 @@ async def answer_about(name: str, source: Source) -> "Answer":
     """Return why a component, task or object of a Garden is as it is.
 
     Raises:
-        GardenNotFound: There is not exactly one Garden that is meant.
-        Unknown: The name means nothing.
+        GardenNotFound: The target is not exactly one Garden.
+        Unknown: The name has no subject.
         KubeError: The API server refused, or did not answer.
     """
     from pergola.operator.garden.explain import answer

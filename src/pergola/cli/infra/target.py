@@ -68,7 +68,7 @@ def run(
     """Call `act` with the opened cluster and the name in `NAME` or `KIND/NAME`.
 
     Raises:
-        InfraError: the argument and --kind do not say which kind is meant.
+        InfraError: the argument and --kind do not determine the kind.
         KubeError, ContractError: the cluster cannot be read, or has no such kind.
     """
     kind, _, name = argument.rpartition("/")
@@ -97,7 +97,7 @@ def _kind(option: str, prefix: str) -> "GroupKind":
     from pergola.externally_managed.kinds import parse_kind
 
     if option and prefix:
-        raise InfraError(f"the kind is given twice: --kind {option} and {prefix}/; leave one out")
+        raise InfraError(f"the kind is given twice: --kind {option} and {prefix}/; omit one")
     if prefix:
         return parse_kind(prefix) if "." in prefix else GroupKind(INFRASTRUCTURE_GROUP, prefix)
     if not option:

@@ -56,7 +56,7 @@ class Work:
             NetworkError: there is none.
         """
         if self.network is None:
-            raise NetworkError(f"there is no Network {self.key}; name its manifest with -f")
+            raise NetworkError(f"Network {self.key} does not exist; name its manifest with -f")
         return self.network
 
 
@@ -178,13 +178,13 @@ def migrate(
 
         shoot_state = await leave(on.client, NETWORK, on.key, on.clock, on.waiting)
         if shoot_state is None:
-            raise NetworkError(f"there is no Network {on.key} to migrate")
+            raise NetworkError(f"Network {on.key} does not exist, so it cannot be migrated")
         if state is not None:
             write_secretly(state, shoot_state)
         elif delete and _remembers(shoot_state):
             raise NetworkError(
-                f"Network {on.key} has a state, which would be lost: say where to write it "
-                "with --state FILE"
+                f"Network {on.key} has a state, which would be lost: name a file for it with "
+                "--state FILE"
             )
         print(f"Network {on.key} is migrated{f', its state is in {state}' if state else ''}")
         if delete:
@@ -255,7 +255,7 @@ def delete(
         from pergola.extension_api.caller import NETWORK, destroy, wait_deleted
 
         if not await destroy(on.client, NETWORK, on.key, on.clock):
-            print(f"there is no Network {on.key}")
+            print(f"Network {on.key} does not exist")
             return
         if no_wait:
             print(f"deletion of Network {on.key} requested")
@@ -305,8 +305,8 @@ def _clear_errors() -> Iterator[None]:
         yield
     except UnknownKind as error:
         raise NetworkError(
-            f"the cluster does not know {error.kind.kind} of {error.kind.api_version}: "
-            "`pergola crds --apply` installs it; or is this the wrong cluster?"
+            f"the cluster does not serve {error.kind.kind} of {error.kind.api_version}: `pergola "
+            "crds --apply` installs it; or is this the wrong cluster?"
         ) from error
 
 

@@ -34,7 +34,7 @@ def read_one(path: str, gvk: "GroupVersionKind") -> "JsonObject":
 
 
 def write_secretly(path: Path, obj: "JsonObject") -> None:
-    """Write a manifest that only its owner can read; replace an older one as a whole."""
+    """Write a manifest that only its owner can read, replacing an older one atomically."""
     from pergola.kube.yaml import dump
 
     new = path.with_name(f".{path.name}.new")

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def shown(what: str) -> "Iterator[Callable[[Progress], None]]":
-    """Yield a function that shows the progress of `what`, while the block lasts."""
+    """Yield a function that shows the progress of `what`, for the duration of the block."""
     if sys.stdout.isatty():
         with _bar(what) as report:
             yield report
@@ -33,7 +33,7 @@ def _lines(what: str) -> "Callable[[Progress], None]":
 
 
 def text_of(progress: "Progress") -> str:
-    """Return one line: percent, what is done or wrong, and why."""
+    """Return one line: the percentage, what is done or wrong, and why."""
     why = f" ({progress.hint})" if progress.hint else ""
     return f"{progress.percent}% {progress.text}{why}"
 

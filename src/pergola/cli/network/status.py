@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 async def show_one(on: "Work", *, output: str, watch: bool) -> None:
-    """Print one Network; with `watch`, again whenever what is printed changes."""
+    """Print one Network; with `watch`, again whenever the output changes."""
     from contextlib import aclosing
 
     from pergola.extension_api.caller import NETWORK, readiness
@@ -22,7 +22,7 @@ async def show_one(on: "Work", *, output: str, watch: bool) -> None:
     ) as states:
         async for obj in states:
             if obj is None:
-                raise NetworkError(f"there is no Network {on.key}")
+                raise NetworkError(f"Network {on.key} does not exist")
             problem = readiness(obj).problem
             hint = await on.waiting.explain(obj) if problem else ""
             if (now := described(obj, problem, hint)) != shown:
@@ -33,7 +33,7 @@ async def show_one(on: "Work", *, output: str, watch: bool) -> None:
 
 
 async def show_list(target: Target, selector: str, output: str, *, all_namespaces: bool) -> None:
-    """Print all Networks of a namespace, or of all."""
+    """Print all Networks of a namespace, or of all namespaces."""
     from pergola.extension_api.caller import NETWORK, readiness
     from pergola.kube.client import Client
 

@@ -53,7 +53,7 @@ def name_of_argument(argument: str) -> str:
 
 
 def manifest_of(target: Target, argument: str) -> "JsonObject | None":
-    """Return the manifest of the Network that a command names; None if it only has a name.
+    """Return the manifest of the Network that a command names; None if it names only a name.
 
     Raises:
         NetworkError: no Network is named, or the name and the file contradict each other.
@@ -93,7 +93,7 @@ def key_of(
 
 
 async def stored(client: "Client", key: "Key") -> "JsonObject | None":
-    """Return the Network of the cluster; None if it has none."""
+    """Return the Network in the cluster; None if it does not exist."""
     from pergola.extension_api.caller import NETWORK
     from pergola.kube.errors import NotFound
 

@@ -63,7 +63,7 @@ def stop(*, name: Name = "default") -> None:
 
     with plain_errors():
         stopped = asyncio.run(sandbox.stop(name))
-    print(f'sandbox "{name}" is stopped' if stopped else f'no sandbox "{name}" runs')
+    print(f'sandbox "{name}" is stopped' if stopped else f'no sandbox "{name}" is running')
 
 
 @app.command
@@ -138,5 +138,5 @@ def _running(name: str) -> Sandbox:
     running = sandbox.find(name)
     if running is None:
         command = "pergola sandbox start" + (f" --name {name}" if name != "default" else "")
-        raise sandbox.SandboxError(f'no sandbox "{name}" runs; start it with `{command}`')
+        raise sandbox.SandboxError(f'no sandbox "{name}" is running; start it with `{command}`')
     return running

@@ -23,5 +23,5 @@ def plain_errors() -> Iterator[None]:
 
 
 def say(line: str) -> None:
-    """Print a line of progress to standard error, since scripts read standard output."""
+    """Print a progress line to standard error, since scripts read standard output."""
     print(line, file=sys.stderr, flush=True)

@@ -31,7 +31,7 @@ class Pattern(NamedTuple):
 
     Attributes:
         name: The name of the Infrastructure.
-        title: The parts that the user provides.
+        title: The parts provided by the user.
         config: The InfrastructureConfig.
     """
 
@@ -169,7 +169,7 @@ _KEYS: Final = {
 
 
 async def _until_created(client: "Client", pattern: Pattern) -> None:
-    """Wait until an Infrastructure was reconciled."""
+    """Wait until an Infrastructure is reconciled."""
     from pergola.api.infrastructure_v1alpha1 import INFRASTRUCTURE
     from pergola.api.objects import Key, map_at
 
@@ -184,7 +184,7 @@ async def _until_created(client: "Client", pattern: Pattern) -> None:
 
 
 async def _parts(client: "Client", aws: "AwsClient", pattern: Pattern) -> str:
-    """Return how many parts of each kind a network has in AWS."""
+    """Return the number of parts of each kind in a network in AWS."""
     from pergola.api.infrastructure_v1alpha1 import INFRASTRUCTURE
     from pergola.api.objects import Key
     from pergola.api.texts import counted

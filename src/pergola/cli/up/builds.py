@@ -13,10 +13,10 @@ _NAMED_AT_MOST: Final = 5
 
 
 def announce(story: "Story", missing: Sequence[str], about: str) -> None:
-    """Say that the missing programs are built first, and how long that takes.
+    """Report that the missing programs are built first, and how long that takes.
 
     Args:
-        about: The time where none has been built before.
+        about: The duration if none has been built before.
     """
     if not missing:
         return
@@ -32,9 +32,9 @@ def missing_programs(components: "Components") -> list[str]:
 
 
 def missing_for_a_node() -> list[str]:
-    """Return the programs and images of a Garden on a real node that have to be compiled first.
+    """Return the programs and images of a Garden on a real node that must be compiled first.
 
-    Images with Pergola itself are new after each change of it, and take a minute.
+    Images with Pergola itself are rebuilt after each change of it, which takes a minute.
     """
     from pergola.sandbox import WITH_NODE
     from pergola.sandbox.components import OWN_COMPONENTS

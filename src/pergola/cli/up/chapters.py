@@ -23,7 +23,7 @@ TITLES: Final = (CONTROL_PLANE, RESOURCES, EXTENSIONS, GARDEN, AROUND)
 
 
 async def tell(tour: "Tour", story: "Story") -> None:
-    """Show all chapters; with `--once` return then, otherwise when the resource manager ends.
+    """Show all chapters, then return with `--once`, or otherwise when the resource manager ends.
 
     Raises:
         UpError: A step failed, or took too long.
@@ -54,7 +54,7 @@ async def _resources(
     """Show the chapters about managed resources.
 
     Returns:
-        The kubeconfig, and the work of the resource manager, which goes on.
+        The kubeconfig, and the running resource manager.
     """
     from pergola.cli.crds.install import install
     from pergola.cli.up.extensions import show_extensions

@@ -82,7 +82,7 @@ class Tour:
 
     @property
     def has_garden(self) -> bool:
-        """Whether there is a chapter about a Garden."""
+        """The number of chapters."""
         return self.only != "resources" and self.has_sandbox and self.has_own_examples
 
     @property
@@ -93,7 +93,7 @@ class Tour:
 
 
 async def _up(tour: Tour) -> bool:
-    """Tell the story; return whether it was told to its end, or went on until it was stopped."""
+    """Tell the story; return whether it was completed, or continued until it was stopped."""
     from pergola.cli.up.chapters import tell
     from pergola.cli.up.journal import journal
     from pergola.cli.up.story import Story, UpError, console

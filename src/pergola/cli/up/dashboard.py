@@ -1,4 +1,4 @@
-"""The dashboard of `pergola up`, and the check that it answers."""
+"""The dashboard of `pergola up`, and a check of its response."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -42,10 +42,10 @@ async def dashboard(client: "Client", cluster: str, story: "Story") -> AsyncIter
 
 
 async def _check(link: str, cluster: str) -> None:
-    """Sign in with a link, which is used up by that, and ask for the cluster.
+    """Sign in with a link, which uses it up, and request the cluster.
 
     Raises:
-        UpError: The answer is another one.
+        UpError: The answer is different.
     """
     from aiohttp import ClientSession, CookieJar
     from yarl import URL
@@ -68,7 +68,7 @@ class _Links:
         self.newest = ""
 
     def show(self, link: str) -> None:
-        """Receive a link; print it if the one before it was used by somebody."""
+        """Receive a link; print it if the previous one was used."""
         self.newest = link
         if self._is_announced:
             self._story.say("The dashboard was opened. For another browser:")
@@ -81,5 +81,5 @@ class _Links:
         self._print()
 
     def _print(self) -> None:
-        # At the margin, so that it fits into a line.
+        # At the margin, so that it fits on a line.
         self._story.console.print(Text(self.newest, style="bold"), soft_wrap=True)

@@ -18,10 +18,10 @@ async def show_extensions(
     *,
     has_sandbox: bool,
 ) -> None:
-    """Show each of them, and leave the extension at work until the stack ends.
+    """Show each of them, and keep the extension running until the stack ends.
 
     Args:
-        has_sandbox: Whether the API server is a sandbox's, which reaches this process.
+        has_sandbox: Whether the API server is a sandbox's, which can reach this process.
 
     Raises:
         UpError: A step failed, or took too long.

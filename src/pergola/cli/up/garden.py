@@ -27,7 +27,7 @@ _EXAMPLE: Final = EXAMPLES / "garden" / "garden.yaml"
 
 
 async def show_garden(place: "Place", story: "Story") -> None:
-    """Bring a Garden up, use its virtual cluster, and delete an object that is then restored.
+    """Bring up a Garden, use its virtual cluster, and delete an object, which is then restored.
 
     Raises:
         UpError: Something did not happen in time.

@@ -1,7 +1,8 @@
 """Where `pergola up` runs its Garden: on a real node, or on simulated ones.
 
-On a real node the operator runs from its chart, and everything else as pods. On simulated nodes the
-operator is part of this process, and the virtual cluster is a second control plane of processes.
+On a real node, the operator runs from its chart, and everything else as pods. On simulated nodes,
+the operator is part of this process, and the virtual cluster is a second control plane of
+processes.
 """
 
 import asyncio
@@ -28,10 +29,10 @@ class Place:
     """A runtime cluster in which the operator runs.
 
     Attributes:
-        title: What runs there, for people.
-        client: The administrator's.
-        kubeconfig: The administrator's, too.
-        gates: The feature gates of the operator that are not as by default.
+        title: A description for people.
+        client: The client of the administrator.
+        kubeconfig: The kubeconfig of the administrator.
+        gates: The feature gates of the operator that differ from the defaults.
         virtual: Returns a kubeconfig of the virtual cluster that works on this machine.
     """
 
@@ -78,7 +79,7 @@ async def on_a_node(name: str, story: "Story") -> AsyncGenerator[Place]:
 
 @asynccontextmanager
 async def simulated(name: str, story: "Story") -> AsyncGenerator[Place]:
-    """Start simulated nodes, run the operator in this process, and end both with the block."""
+    """Start simulated nodes and run the operator in this process, until the end of the block."""
     from pergola.sandbox.simulated import garden_site
     from pergola.testing.garden_world import operating
     from pergola.testing.waiting import running

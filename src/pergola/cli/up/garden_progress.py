@@ -1,4 +1,4 @@
-"""The tasks of a Garden while it comes up: a live tree on a terminal, else a line now and then."""
+"""The tasks of a Garden while it comes up: a live tree on a terminal, else occasional lines."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""The log of `pergola up`: in a file, so that the screen has the story only."""
+"""The log of `pergola up`: in a file, so that the screen shows only the story."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ log = get_logger("up")
 
 @contextmanager
 def journal(name: str) -> Iterator[Path]:
-    """Send all log lines to a file in the cache, which stays only if the block fails.
+    """Send all log lines to a file in the cache, which is kept only if the block fails.
 
     Yields:
         The file.

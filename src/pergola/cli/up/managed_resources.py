@@ -34,7 +34,7 @@ async def show_resources(
 
     Args:
         running: The resource manager.
-        examples: A folder of manifests; None for Pergola's, of which objects are then repaired.
+        examples: A folder of manifests; None for Pergola's, whose objects are then repaired.
 
     Raises:
         UpError: A step failed, or took too long.
@@ -51,7 +51,7 @@ async def show_resources(
 async def resource_manager(
     client: "Client", *, webhooks: bool
 ) -> AsyncIterator[tuple["ResourceManager", asyncio.Task[None]]]:
-    """Run the resource manager in this process, with webhooks if the cluster reaches it."""
+    """Run the resource manager in this process, with webhooks if the cluster can reach it."""
     from pergola.cli.up.tour import configuration
     from pergola.resource_manager.assembly import Clusters, optional_controllers
     from pergola.resource_manager.configuration import options
@@ -151,7 +151,7 @@ async def until_ready(
 
 
 def _unready(objects: list[tuple["Key", "JsonObject | None"]]) -> str:
-    """Return which ManagedResources are not ready, with the reasons."""
+    """Return the ManagedResources that are not ready, with the reasons."""
     from pergola.cli.up.table import is_ready, reason
 
     unready = [(key, obj) for key, obj in objects if obj is None or not is_ready(obj)]

@@ -1,4 +1,4 @@
-"""Progress of long steps: one line that changes on a terminal, a line now and then in a log."""
+"""Progress of long steps: one changing line on a terminal, occasional lines in a log."""
 
 from time import monotonic
 from types import TracebackType
@@ -20,8 +20,7 @@ class Interrupted(Exception):
 class Lines:
     """A receiver of progress lines `STEP: STATE`, which may come from any thread.
 
-    Without a terminal, a line is printed when its step begins or is done, and then every half
-    minute.
+    Without a terminal, a line is printed when its step begins or ends, and every half minute.
     """
 
     def __init__(self, console: "Console", indent: int) -> None:
@@ -63,7 +62,7 @@ class Lines:
 
     def _is_due(self, line: str) -> bool:
         step, _, _ = line.partition(": ")
-        now = monotonic()  # there is no event loop in a thread
+        now = monotonic()  # a thread has no event loop
         is_news = step != self._step or _DONE in line or now - self._printed >= _EVERY_SECONDS
         if is_news:
             self._step, self._printed = step, now
@@ -73,7 +72,7 @@ class Lines:
         self._console.print(f"[dim]{self._cut(line)}[/]")
 
     def _cut(self, line: str) -> str:
-        """Return the line as it fits, with room for the spinner."""
+        """Return the line shortened to fit, with room for the spinner."""
         room = self._console.width - len(self._indent) - 2
         text = line if len(line) <= room else f"{line[: room - 1]}…"
         return self._indent + escape(text)

@@ -18,7 +18,7 @@ _SECONDS: Final = 180.0
 async def edit(
     client: "Client", gvk: "GroupVersionKind", key: "Key", change: "JsonObject"
 ) -> float:
-    """Edit the data of an object; return the seconds until it is as before."""
+    """Edit the data of an object; return the seconds until the edit is reverted."""
     before = await client.get(gvk, key)
     loop = asyncio.get_running_loop()
     edited = await client.patch(gvk, key, {"data": change})
@@ -28,7 +28,7 @@ async def edit(
 
 
 async def delete(client: "Client", gvk: "GroupVersionKind", key: "Key") -> float:
-    """Delete an object; return the seconds until another one is in its place."""
+    """Delete an object; return the seconds until it is replaced."""
     deleted = await client.get(gvk, key)
     loop = asyncio.get_running_loop()
     began = loop.time()

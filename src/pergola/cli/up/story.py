@@ -1,6 +1,6 @@
 """The output of `pergola up`: numbered chapters, each with its result and commands to repeat it.
 
-No line is longer than 80 columns, except for a command with a longer word.
+No line is longer than 80 columns, except for commands with a longer word.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ _COMMAND: Final = " " * 6
 
 
 class UpError(Exception):
-    """A step of the demonstration failed; the text says which, and why."""
+    """A step of the demonstration failed; the text says which one, and why."""
 
 
 def console() -> Console:
@@ -57,7 +57,7 @@ class Story:
         self._number = 0
 
     def chapter(self, title: str, about: str) -> None:
-        """Begin the next chapter with what happens in it."""
+        """Begin the next chapter with a description."""
         self._number += 1
         self.title = title
         head = f"{self._number}/{self._chapters} {escape(title)}"
@@ -69,7 +69,7 @@ class Story:
         self._print(Text.from_markup(text))
 
     def line(self, text: str) -> None:
-        """Print one line, and cut it if it is too long."""
+        """Print one line, truncated if it is too long."""
         room = self.console.width - _INDENT
         self._print(Text(text if len(text) <= room else f"{text[: room - 1]}…", style="dim"))
 
@@ -101,7 +101,7 @@ class Story:
 
 
 def path_of(path: Path) -> str:
-    """Return a path as `pergola unpack` writes it, if it is one of Pergola's own."""
+    """Return a path as written by `pergola unpack`, if it is one of Pergola's own."""
     is_own = path.is_relative_to(EXAMPLES.parent)
     return escape(str(path.relative_to(EXAMPLES.parent) if is_own else path))
 
@@ -119,7 +119,7 @@ def broken(command: str, width: int) -> list[str]:
 
 
 def _exports(kubeconfig: Path, commands: tuple[str, ...]) -> Iterator[str]:
-    """Yield what the shell of another terminal needs for the commands."""
+    """Yield the environment that the commands need in another terminal."""
     own = Path(sys.executable).with_name("pergola")
     found = shutil.which("pergola")
     is_found = found is not None and Path(found).resolve() == own.resolve()

@@ -22,7 +22,7 @@ def configuration(*, webhooks: bool) -> "ResourceManagerConfiguration":
     """Return a configuration that shows much and affects nothing else in the cluster.
 
     Args:
-        webhooks: Whether the cluster's API server reaches this process.
+        webhooks: Whether the cluster's API server can reach this process.
     """
     from pergola.api.resource_manager_config import API_VERSION, KIND, configuration_from
 
@@ -118,7 +118,7 @@ async def show_webhooks(client: "Client", story: "Story") -> None:
         "spec": {"containers": [{"name": "c", "image": "registry.example/c:1"}]},
     }
     async with within(_SECONDS, "a webhook to change a Pod"):
-        while True:  # the API server may not have seen the registration yet
+        while True:  # the API server may not know the registration yet
             created = await client.create(pod, dry_run=True)
             if profile := map_at(created, "spec", "securityContext", "seccompProfile"):
                 break

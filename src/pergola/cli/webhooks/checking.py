@@ -46,7 +46,7 @@ class Question(NamedTuple):
     """The inputs of a check.
 
     Attributes:
-        url: by which API servers reach the server; the configuration's if None.
+        url: used by API servers to reach the server; the configuration's if None.
         address: `host:port` of the server; the URL's if None.
     """
 
@@ -57,7 +57,7 @@ class Question(NamedTuple):
 
 
 async def findings(cluster: ClusterConfig, question: Question) -> list[Finding]:
-    """Return all findings, each once."""
+    """Return all findings without duplicates."""
     async with Client.connect(cluster) as client:
         place = await as_served(client, question.place)
         live = entries(await _registered(client, place))
@@ -97,7 +97,7 @@ def print_findings(found: Sequence[Finding], output: Literal["table", "json"]) -
 
 
 def _with_port(url: str, live: dict[str, JsonObject]) -> str:
-    """Complete a URL without a port, where the server chose one, by the registered URL."""
+    """Complete a URL without a port, where the server chose one, with the registered URL's."""
     wanted = urlsplit(url)
     if not url or wanted.port:
         return url
@@ -154,7 +154,7 @@ async def _asked(
 
 
 async def _close(writer: asyncio.StreamWriter) -> None:
-    """Close a connection that the server may have closed already."""
+    """Close a connection that the server may have already closed."""
     writer.close()
     with suppress(OSError):  # includes TLS errors
         await writer.wait_closed()

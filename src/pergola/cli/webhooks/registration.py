@@ -33,7 +33,7 @@ def installation_for(
     hvpa: bool = False,
     garden: bool = False,
 ) -> Installation:
-    """Return the installation that the configuration describes, with the command line's changes."""
+    """Return the installation in the configuration, with the command line's changes."""
     place = installation_of(config)
     return replace(
         place,
@@ -73,7 +73,7 @@ def read_ca(file: Path) -> bytes:
     """Return the content of a PEM file with certificates.
 
     Raises:
-        WebhooksError: It has no certificate, or one that cannot be read.
+        WebhooksError: It has no certificate, or an unreadable one.
     """
     bundle = file.read_bytes()
     try:
@@ -99,7 +99,7 @@ async def register(client: Client, obj: JsonObject) -> str:
         await client.create(obj)
         return f"{gvk.kind} {key.name} is registered"
     if is_registered(obj, live):
-        return f"{gvk.kind} {key.name} was registered already"
+        return f"{gvk.kind} {key.name} was already registered"
     await client.patch(
         gvk, key, {"metadata": {"labels": obj["metadata"]["labels"]}, "webhooks": obj["webhooks"]}
     )

@@ -1,4 +1,4 @@
-"""`pergola why`: who wants an object, what was decided about it, and what it waits for."""
+"""`pergola why`: who requires an object, what was decided about it, and what it waits for."""
 
 import asyncio
 import sys
@@ -73,7 +73,7 @@ def why(
 
 
 class _Others(NamedTuple):
-    """Kubeconfigs of the clusters that a resource manager connects with that of the object."""
+    """Kubeconfigs of the other clusters that a resource manager connects to the object's."""
 
     source: Path | None
     target: Path | None
@@ -116,7 +116,7 @@ async def _why(
 async def _of_manifest(
     client: "Client", given: "JsonObject", namespace: str, beside: "dict[str, Client | None]"
 ) -> "Answer":
-    """Explain the object of the cluster, or the manifest if there is none yet."""
+    """Explain the object in the cluster, or the manifest if it does not exist yet."""
     from pergola.api.objects import GroupVersionKind, metadata_of, name_of, namespace_of
     from pergola.cli.why.gardens import GARDEN_TASKS
     from pergola.why import explain_object

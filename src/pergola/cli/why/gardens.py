@@ -1,7 +1,6 @@
-"""The tasks of a Garden for answers: what it waits for, and which component wants an object.
+"""The tasks of a Garden for answers: what it waits for, and which component requires an object.
 
-The states of tasks depend on the configuration of the operator that runs in the cluster, which this
-room can find.
+The states of tasks depend on the configuration of the running operator, which this room can find.
 """
 
 from collections.abc import AsyncIterator
@@ -24,7 +23,7 @@ _SHOWN: Final = 3
 
 
 async def explain(asked: Asked, reader: Reader) -> Part:
-    """Return the tasks that hold a Garden up, or the component that an object belongs to."""
+    """Return the tasks that delay a Garden, or the component that an object belongs to."""
     gardens = [Key.of(each).name for each in await reader.listed(GARDEN)]
     name = asked.key.name if _is_garden(asked.obj) else gardens[0] if len(gardens) == 1 else ""
     if name not in gardens:
@@ -46,7 +45,7 @@ async def _picture(name: str, reader: Reader) -> Picture:
 
 
 async def _tasks(picture: Picture, reader: Reader) -> AsyncIterator[Statement]:
-    """Yield the tasks that failed, run or are not ready any more, with the causes."""
+    """Yield the tasks that failed, are running or are no longer ready, with the causes."""
     held = [*picture.of(State.FAILED), *picture.of(State.UNHEALTHY), *picture.of(State.RUNNING)]
     for task in held[:_SHOWN]:
         found = await answer(reader.client, task.name, picture)

@@ -38,7 +38,7 @@ _STEPS: Final = ("Next: ", "Then: ", "Then: ")
 
 
 def print_text(answer: "Answer", out: "Console | None" = None) -> None:
-    """Print for people: the answer, what is known as a tree, and what to do next."""
+    """Print for people: the answer, the known facts as a tree, and what to do next."""
     out = out or console()
     style = "bold" if answer.state in _CALM else "bold yellow"
     root = Tree(Text(f"{_capital(answer.sentence)}.", style=style))

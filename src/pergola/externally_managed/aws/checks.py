@@ -1,6 +1,6 @@
 """Hints about complete networks, for `pergola infra check`.
 
-They never keep a network from being ready.
+They never prevent a network from being ready.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,11 +18,11 @@ _ANY_PROTOCOL: Final = "-1"
 def open_rules(observed: Observed, wanted: Wanted) -> list[str]:
     """Return hints about rules that allow traffic from everywhere, in groups for this cluster.
 
-    Groups for load balancers are left out, because they are meant to be reachable.
+    Groups for load balancers are skipped, because they are meant to be reachable.
     """
     return [
-        f"security group {group['GroupId']} for {role} lets {_traffic(rule)} in from {everybody}; "
-        "restrict the rule unless it is meant"
+        f"security group {group['GroupId']} for {role} lets {_traffic(rule)} in from "
+        f"{everybody}; restrict the rule unless this is intended"
         for role, group in groups_by_role(observed, wanted).items()
         if role not in ("apiserver-lb", "lb")
         for rule in maps_at(group, "IpPermissions")
@@ -33,7 +33,7 @@ def open_rules(observed: Observed, wanted: Wanted) -> list[str]:
 def templates_without_groups(templates: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return hints about AWSMachines and templates that would get the VPC's default security group.
 
-    In external mode, machines only have the groups in `additionalSecurityGroups` (§8).
+    In external mode, machines have only the groups in `additionalSecurityGroups` (§8).
     """
     return [
         f"{template.get('kind', 'AWSMachineTemplate')} {Key.of(template)} names no security group: "

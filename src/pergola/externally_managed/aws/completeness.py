@@ -1,4 +1,4 @@
-"""Missing parts of a network in AWS: a sentence each, with the remedy (spec 50 §5, step 4)."""
+"""Missing parts of a network in AWS: one sentence each, with the remedy (spec 50 §5, step 4)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -20,11 +20,11 @@ _SERVES = ("network", "application", "classic")
 def problems_of(
     observed: Observed, wanted: Wanted, subnets: Sequence[Subnet], *, has_endpoint: bool
 ) -> Iterator[str]:
-    """Yield what keeps the network from being complete, in the order of repair.
+    """Yield the problems that make the network incomplete, in the order in which to fix them.
 
     Args:
-        observed: the observation of exactly one VPC.
-        has_endpoint: whether the AWSCluster has an endpoint already.
+        observed: an observation with exactly one VPC.
+        has_endpoint: whether the AWSCluster already has an endpoint.
     """
     vpc = observed.vpcs[0]
     if wanted.account and observed.account != wanted.account:
@@ -46,7 +46,7 @@ def problems_of(
 def used_zones(wanted: Wanted, subnets: Sequence[Subnet]) -> tuple[str, ...]:
     """Return the zones to use: the requested ones, else all that have subnets.
 
-    Edge zones are only used on request.
+    Edge zones are used only on request.
     """
     return wanted.zones or tuple(
         sorted({subnet.zone for subnet in subnets if subnet.zone_type == ZONE})

@@ -28,7 +28,7 @@ def decide_network(obj: Mapping[str, Any], observed: Observed, wanted: Wanted) -
     """Return the network that an AWSCluster should have.
 
     Raises:
-        SourceProblem: no VPC matches, several do, or the VPC is not the one from before.
+        SourceProblem: no VPC matches, several do, or the VPC is not the previous one.
     """
     _only_vpc(observed, wanted)
     _same_vpc(obj, observed)
@@ -105,8 +105,8 @@ def _endpoint(
 ) -> tuple[Endpoint | None, tuple[str, ...]]:
     """Return the endpoint, and its problems.
 
-    An endpoint that we set stays whatever happens to the load balancer, because the webhook and the
-    Cluster require it. One that a user set is compared together with all other fields
+    An endpoint that we set is kept whatever happens to the load balancer, because the webhook and
+    the Cluster require it. One that a user set is compared along with all other fields
     (`ownership`).
     """
     given = endpoint_of(obj)
@@ -118,8 +118,8 @@ def _endpoint(
     if "host" not in owned_fields(obj, "spec").ours.get(ENDPOINT, {}):
         return found, ()
     problem = (
-        f"the load balancer is at {found} now, but spec.controlPlaneEndpoint is {given} and cannot "
-        "change; let the old name lead to the load balancer, or create another cluster"
+        f"the load balancer is now at {found}, but spec.controlPlaneEndpoint is {given} and "
+        "cannot change; make the old name point to the load balancer, or create another cluster"
     )
     return given, (problem,)
 

@@ -1,4 +1,4 @@
-"""Observation of a network in AWS: only reads, and decides nothing."""
+"""Observation of a network in AWS, without any decisions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,11 +17,11 @@ class Observed:
 
     Attributes:
         account: the account of the credentials.
-        vpcs: all that match; unless there is exactly one, everything else is empty.
+        vpcs: all matches; unless there is exactly one, everything else is empty.
         groups: the security groups of the VPC.
         foreign_groups: requested security groups that are not in the VPC.
         zones: all zones of the region that the account may use.
-        load_balancers: those with the name or ARN, of both generations of the API.
+        load_balancers: those with the name or ARN, from both generations of the API.
         listeners: the listeners of the load balancer; a classic one contains its own.
     """
 
@@ -39,7 +39,7 @@ class Observed:
 
 
 async def observe(aws: AwsClient, wanted: Wanted) -> Observed:
-    """Return all descriptions of a network, with as few calls as possible.
+    """Return all descriptions of a network, using as few calls as possible.
 
     Raises:
         CloudError: AWS refused, or did not answer.
@@ -102,7 +102,7 @@ async def _groups(
     missing = set(wanted.groups.values()) - {group["GroupId"] for group in groups}
     if not missing:
         return groups, []
-    # By a filter, so that a missing group does not fail the whole request.
+    # With a filter, so that a missing group does not make the whole request fail.
     by_id = [{"Name": "group-id", "Values": sorted(missing)}]
     return groups, await aws.pages("ec2", "DescribeSecurityGroups", "SecurityGroups", Filters=by_id)
 

@@ -45,7 +45,7 @@ def iam_policy() -> JsonObject:
 def machine_policy() -> JsonObject:
     """Return the policy for the AWS provider if networks are managed externally.
 
-    Machines read their bootstrap data from Secrets Manager, and get roles whose names have the
+    Machines read their bootstrap data from Secrets Manager, and use roles whose names have the
     provider's usual suffix.
     """
     secrets = ("secretsmanager:CreateSecret", "secretsmanager:DeleteSecret")

@@ -48,7 +48,7 @@ class Route:
 
     @property
     def leaves(self) -> bool:
-        """Whether it leads out of the VPC, not just to private endpoints of AWS's services."""
+        """Whether it leaves the VPC, rather than leading to private endpoints of AWS's services."""
         return self.target != "local" and not self.target.startswith("vpce-")
 
 
@@ -151,8 +151,8 @@ def nat_states(observed: Observed) -> dict[str, str]:
 def tagged_groups(observed: Observed, wanted: Wanted) -> dict[str, list[str]]:
     """Return the ids of security groups by the role in their tags.
 
-    If several clusters share a VPC, groups of other clusters are left out, and groups that name
-    this cluster take precedence over those that name none.
+    If several clusters share a VPC, groups of other clusters are ignored, and groups tagged for
+    this cluster take precedence over untagged ones.
     """
     own: dict[str, list[str]] = {}
     shared: dict[str, list[str]] = {}

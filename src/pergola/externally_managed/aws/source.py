@@ -47,16 +47,16 @@ class AwsSettings:
 
 
 def asks_aws(obj: JsonObject) -> bool:
-    """Return whether an InfraCluster is to be filled from AWS."""
+    """Return whether AWS is the source of an InfraCluster."""
     source = annotations_of(obj).get(SOURCE, "").partition("/")[0]
     return source.lower() == AWS and GroupVersionKind.of(obj).group_kind == AWS_CLUSTER
 
 
 class AwsSource:
-    """A reader of AWSClusters' networks in AWS; close it after use.
+    """Reads the networks of AWSClusters from AWS; close it after use.
 
     Args:
-        observe: notified of every call to AWS.
+        observe: called for every request to AWS.
     """
 
     def __init__(
@@ -100,9 +100,9 @@ class AwsSource:
         return decide_network(obj, await self._look(wanted), wanted)
 
     async def warnings(self, obj: JsonObject) -> list[str]:
-        """Return hints that matter even if the network is complete.
+        """Return hints that apply even if the network is complete.
 
-        These are rules that allow traffic from everywhere, and machine templates without security
+        They are rules that allow traffic from everywhere, and machine templates without security
         groups.
 
         Raises:

@@ -1,4 +1,4 @@
-"""The network that an AWSCluster requests by its annotations (spec 50 §5, step 3)."""
+"""The network that an AWSCluster requests with its annotations (spec 50 §5, step 3)."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ from pergola.externally_managed.mapping import owner_cluster
 from pergola.externally_managed.sources import INVALID, SourceProblem
 
 ROLES: Final = ("bastion", "node", "controlplane", "apiserver-lb", "lb")
-"""The roles of security groups, in the AWS provider's words."""
+"""The roles of security groups, in the AWS provider's terms."""
 _VPC: Final = re.compile(r"vpc-[0-9a-f]+")
 _GROUP: Final = re.compile(r"sg-[0-9a-f]+")
 _ACCOUNT: Final = re.compile(r"\d{12}")
@@ -72,7 +72,8 @@ def wanted_of(obj: Mapping[str, Any]) -> Wanted:
     """Return the network that an AWSCluster requests.
 
     Raises:
-        SourceProblem: the request is not valid; lists all findings with their annotation or field.
+        SourceProblem: the request is not valid; the text lists all findings with their annotation
+            or field.
     """
     findings: list[str] = []
     said = annotations_of(obj)
@@ -92,9 +93,9 @@ def wanted_of(obj: Mapping[str, Any]) -> Wanted:
         account=_matching(said, AWS_ACCOUNT, _ACCOUNT, "123456789012", findings),
     )
     if AWS_VPC in said and AWS_VPC_TAGS in said:
-        findings.append(f"annotations {AWS_VPC} and {AWS_VPC_TAGS} are both there; keep one")
+        findings.append(f"annotations {AWS_VPC} and {AWS_VPC_TAGS} are both set; keep one")
     elif not said.get(AWS_VPC) and not said.get(AWS_VPC_TAGS):
-        findings.append(f"no annotation says which VPC it is; set {AWS_VPC} or {AWS_VPC_TAGS}")
+        findings.append(f"no annotation names the VPC; set {AWS_VPC} or {AWS_VPC_TAGS}")
     if findings:
         raise SourceProblem(INVALID, *findings)
     return wanted
@@ -121,7 +122,7 @@ def _pairs(said: Mapping[str, str], name: str, findings: list[str]) -> dict[str,
         if not key.strip() or not separator:
             findings.append(f'annotation {name}: "{item}" is not of the form key=value')
         elif key.strip() in pairs:
-            findings.append(f"annotation {name}: {key.strip()} is there more than once")
+            findings.append(f"annotation {name}: {key.strip()} is set more than once")
         else:
             pairs[key.strip()] = value.strip()
     return pairs

@@ -38,7 +38,8 @@ async def deploy(run: Run) -> None:
     """Deploy the resource manager, at first with a certificate if it has no working token.
 
     Raises:
-        It did not renew its token in time; it keeps running with its current credentials.
+        NotReady, WaitTimeout: It did not renew its token in time; it keeps running with its
+            current credentials.
         OperatorError: The renewal time of the token cannot be parsed.
         KubeError: The API server refused, or did not answer.
     """

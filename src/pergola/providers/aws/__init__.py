@@ -1,4 +1,4 @@
-"""Infrastructure in AWS, managed or user-provided (spec 30), and what a Garden needs there.
+"""Infrastructure in AWS, managed or user-provided (spec 30), and a Garden's resources there.
 
 actuator          the Infrastructure, on the SDK: `AwsInfrastructure`; `bastion/` has the Bastion
 config, wanted    the owner's configuration, and the desired state that follows from it

@@ -31,11 +31,11 @@ class AwsAccess(Actuator):
         self._clients.measure(metrics)
 
     async def force_delete(self, context: Context, obj: JsonObject) -> Status | None:
-        """Leave everything in AWS as it is."""
+        """Leave everything in AWS unchanged."""
         return None
 
     async def migrate(self, context: Context, obj: JsonObject) -> Status | None:
-        """Leave everything in AWS as it is; the state is in the status already."""
+        """Leave everything in AWS unchanged; the state is already in the status."""
         return None
 
     async def close(self) -> None:
@@ -48,7 +48,7 @@ class AwsAccess(Actuator):
 
         Raises:
             ExtensionError: the resource names no Secret.
-            CredentialsInvalid: the Secret does not exist, or is not usable.
+            CredentialsInvalid: the Secret does not exist, or is unusable.
         """
         place = Place(secret_of(obj), str(map_at(obj, "spec").get("region") or ""))
         async with self._clients.use(reader(context.client), place, context.clock.now()) as aws:

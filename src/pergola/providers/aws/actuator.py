@@ -3,7 +3,7 @@
     pergola extension run aws
 
 Spec, Cluster and Secret → `Wanted` and a client; one observation of AWS → preflight checks → the
-flow, which saves its state as it goes. A run that was interrupted is repeated from its start.
+flow, which saves its state as it goes. An interrupted run is repeated from its start.
 """
 
 import os
@@ -55,13 +55,13 @@ class AwsSettings:
     """Settings of the AWS extension.
 
     Attributes:
-        endpoint_url: of all services, in place of AWS's own; as the variable AWS_ENDPOINT_URL.
+        endpoint_url: for all services, instead of AWS's own; like the variable AWS_ENDPOINT_URL.
         tag_worker_subnets: whether user-provided worker subnets get the cluster's tag.
         remove_pod_routes: whether a deletion removes dead pod routes from user-provided route
             tables.
         backup_grace: how long backups outlive their BackupEntry.
         retry: how often and when requests are repeated; the client's default if None.
-        poll_seconds: the time between two polls of what AWS is creating or deleting.
+        poll_seconds: the time between two polls while AWS is creating or deleting something.
     """
 
     endpoint_url: str = ""
@@ -73,7 +73,7 @@ class AwsSettings:
 
 
 class AwsInfrastructure(Actuator):
-    """Create, keep and delete the network and identities of a Shoot's nodes in AWS.
+    """Creates, maintains and deletes the network and identities of a Shoot's nodes in AWS.
 
     Args:
         settings: read from the environment if None.
@@ -118,7 +118,7 @@ class AwsInfrastructure(Actuator):
     async def delete(self, context: Context, obj: JsonObject) -> Status | None:
         """Delete what was created, and remove our tags from user-provided resources.
 
-        If nothing was ever created, neither a valid config nor credentials are needed.
+        If nothing was ever created, this requires neither a valid config nor credentials.
         """
         with explained():
             state = _state(obj)
@@ -138,11 +138,11 @@ class AwsInfrastructure(Actuator):
         return None
 
     async def force_delete(self, context: Context, obj: JsonObject) -> Status | None:
-        """Leave everything in AWS as it is."""
+        """Leave everything in AWS unchanged."""
         return None
 
     async def migrate(self, context: Context, obj: JsonObject) -> Status | None:
-        """Leave everything in AWS as it is; the state is in the status already."""
+        """Leave everything in AWS unchanged; the state is already in the status."""
         return None
 
     def health_checks(self) -> Sequence[HealthCheck]:
@@ -164,7 +164,7 @@ class AwsInfrastructure(Actuator):
     async def _work(
         self, context: Context, obj: JsonObject, wanted: Wanted, state: State
     ) -> AsyncGenerator[Work]:
-        """Yield what the steps share, after everything was observed once."""
+        """Yield the shared inputs of the steps, after observing everything once."""
         place = Place(secret_of(obj), wanted.region)
         now = context.clock.now()
         async with self._clients.use(reader(context.client), place, now) as aws:
@@ -186,10 +186,10 @@ class AwsInfrastructure(Actuator):
 
 
 def settings_from(environment: Mapping[str, str]) -> AwsSettings:
-    """Return the settings that environment variables hold.
+    """Return the settings in environment variables.
 
     Raises:
-        ExtensionError: variables have invalid values; it names those that do.
+        ExtensionError: variables have invalid values; the text lists them.
     """
     said = {
         name: value

@@ -21,16 +21,16 @@ class RegionImage(Value):
     name: str
     """The region, such as `eu-west-1`."""
     ami: str
-    """Its id there."""
+    """The id of the image in that region."""
     architecture: str = AMD64
-    """For which processors it is."""
+    """The processor architecture of the image."""
 
 
 class ImageVersion(Value):
     """A version of a machine image."""
 
     version: str
-    """Such as `1592.3.0`."""
+    """The version, such as `1592.3.0`."""
     regions: list[RegionImage] = []
     """The image in each region."""
 
@@ -39,7 +39,7 @@ class MachineImage(Value):
     """A machine image."""
 
     name: str
-    """The name that the CloudProfile has for it."""
+    """The name of the image in the CloudProfile."""
     versions: list[ImageVersion] = []
     """Its versions."""
 

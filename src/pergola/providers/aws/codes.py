@@ -1,7 +1,7 @@
 """Error codes of AWS failures for `status.lastError.codes` (spec 30 §2 item 8).
 
-Our own errors know their codes, and those of the client their class. Texts are only searched for
-what neither knows: errors of AWS without a class, and what others pass on.
+Our own errors contain their codes, and the client's errors their class. Texts are searched only for
+other errors: errors of AWS without a class, and those passed on from elsewhere.
 """
 
 import re
@@ -22,7 +22,7 @@ from pergola.flow import Diagnosis, FlowFailed
 from pergola.flow.errors import leaves, sentence_of
 
 _BY_AWS_CODE: Final = {
-    # Unknown keys: callers have always seen these as a lack of permission.
+    # Unknown keys: callers have always treated these as a lack of permission.
     "InvalidClientTokenId": Code.UNAUTHORIZED,
     "SignatureDoesNotMatch": Code.UNAUTHORIZED,
     "Resource.AlreadyAssociated": Code.DEPENDENCIES,
@@ -86,7 +86,7 @@ _NEEDS_A_PERSON: Final = (CredentialsInvalid, Unauthorized, QuotaExceeded, Inval
 
 
 def codes_of_error(error: Exception) -> tuple[Code, ...]:
-    """Return the codes of an error, or of all errors in a group, each once."""
+    """Return the distinct codes of an error, or of all errors in a group."""
     found = (code for leaf in leaves(error) for code in _codes_of_one(leaf))
     return tuple(dict.fromkeys(found))
 
@@ -99,7 +99,7 @@ def codes_of_text(text: str) -> tuple[Code, ...]:
 def diagnose(error: Exception) -> Diagnosis:
     """Classify an error of a task.
 
-    A task is not tried again where only a person can change something.
+    A task is not retried if only a person can fix the problem.
     """
     codes = codes_of_error(error)
     is_ours = isinstance(error, ExtensionError) and Code.CONFIGURATION_PROBLEM in codes
@@ -114,7 +114,7 @@ def explained() -> Iterator[None]:
     """Turn errors of AWS, flows and configs into errors for the user, with codes.
 
     Raises:
-        ExtensionError: in place of these.
+        ExtensionError: replaces these errors.
     """
     try:
         yield

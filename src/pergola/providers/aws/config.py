@@ -26,7 +26,7 @@ class Vpc(Value):
     """The VPC: an existing one by `id`, or a managed one by `cidr`."""
 
     id: str | None = None
-    """A VPC that exists."""
+    """An existing VPC."""
     cidr: str | None = None
     """The range of a VPC to create."""
     gateway_endpoints: list[str] = []
@@ -47,13 +47,13 @@ class Zone(Value):
     public: str | None = None
     """The range of a subnet for public load balancers and the NAT gateway, to be created."""
     workers_subnet_id: str | None = field(name="workersSubnetID", default=None)
-    """A subnet for nodes that exists."""
+    """An existing subnet for nodes."""
     public_subnet_id: str | None = field(name="publicSubnetID", default=None)
-    """A subnet for public load balancers that exists."""
+    """An existing subnet for public load balancers."""
     internal_subnet_id: str | None = field(name="internalSubnetID", default=None)
-    """A subnet for internal load balancers that exists."""
+    """An existing subnet for internal load balancers."""
     elastic_ip_allocation_id: str | None = field(name="elasticIPAllocationID", default=None)
-    """An elastic IP that exists, for the NAT gateway."""
+    """An existing elastic IP for the NAT gateway."""
 
 
 class Networks(Value):
@@ -93,7 +93,7 @@ class ElasticFileSystem(Value):
     enabled: bool = False
     """Whether to use a file system."""
     id: str | None = None
-    """A file system that exists; created if absent."""
+    """An existing file system; created if absent."""
 
 
 class InfrastructureConfig(Value):
@@ -102,7 +102,7 @@ class InfrastructureConfig(Value):
     networks: Networks
     """The VPC and its zones."""
     enable_ecr_access: bool | None = field(name="enableECRAccess", default=None)
-    """Whether nodes may read from AWS's container registry; they may if absent."""
+    """Whether nodes may read from AWS's container registry; true if absent."""
     dual_stack: DualStack | None = None
     """The older switch for IPv4 and IPv6."""
     ignore_tags: IgnoreTags | None = None
@@ -114,7 +114,7 @@ class InfrastructureConfig(Value):
     elastic_file_system: ElasticFileSystem | None = None
     """A file system for volumes that many nodes mount."""
     enable_mtu_customizer: bool | None = field(name="enableMTUCustomizer", default=None)
-    """Whether nodes get an MTU of 1460; they do if absent."""
+    """Whether nodes get an MTU of 1460; true if absent."""
 
     @property
     def byo_subnets(self) -> bool:

@@ -1,7 +1,7 @@
 """The minimal permissions of the identities for DNS records and for backups.
 
-They are identities of their own: those of the Secrets that a Garden or a Seed names. Operations of
-S3 need actions of other names, so the tables have both.
+They are separate identities: those in the Secrets of a Garden or a Seed. S3's operations have
+different names than their actions, so the tables contain both.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ class Purpose(StrEnum):
     DNS = "dns"
     """DNSRecords in Route 53."""
     BACKUP = "backup"
-    """Backups in S3; also what the etcd itself needs with the same identity."""
+    """Backups in S3, including the etcd's own needs with the same identity."""
 
 
 _ACTIONS: Final[Mapping[Purpose, Mapping[str, str]]] = {
@@ -65,7 +65,7 @@ def operations(purpose: Purpose) -> frozenset[str]:
 
 
 def garden_iam_policy(purpose: Purpose, *, names: str = "*", partition: str = "aws") -> JsonObject:
-    """Return an IAM policy with exactly what a purpose needs.
+    """Return an IAM policy with exactly the permissions for a purpose.
 
     Args:
         names: of the hosted zones by id, or of the buckets, as IAM writes patterns.

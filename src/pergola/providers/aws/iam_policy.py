@@ -1,6 +1,6 @@
 """The minimal permissions of the extension's own identity in AWS (spec 30 §14).
 
-One table of the operations that the steps use; a test holds it against the code and against the
+One table of the operations that the steps use, which a test compares with the code and with the
 calls of whole flows.
 """
 
@@ -17,7 +17,7 @@ class Mode(StrEnum):
     MANAGED = "managed"
     """It creates networks, or parts of them."""
     BYO = "byo"
-    """It uses networks of users, and creates only what identifies nodes."""
+    """It uses networks of users, and creates only the identity of nodes."""
     CHECK = "check"
     """It only reads: `pergola aws check` and `plan`."""
 
@@ -32,9 +32,9 @@ class Feature(StrEnum):
     SECURITY_GROUP = "security-group"
     """A security group that is created in a network of a user; in managed networks it always is."""
     POD_ROUTES = "pod-routes"
-    """The removal of dead routes to pods from tables of a user, which operators may switch on."""
+    """The removal of dead pod routes from a user's tables, which operators may enable."""
     BASTION = "bastion"
-    """Hosts through which people get to nodes."""
+    """Hosts through which people reach nodes."""
 
 
 class _Row(NamedTuple):
@@ -111,7 +111,7 @@ _TABLE: Final = (
     ),
     _Row("ec2", "DeleteRoute", _BYO, Feature.POD_ROUTES),
     _Row("ec2", "DescribeEgressOnlyInternetGateways", _ALWAYS, Feature.IPV6),
-    # Managed networks whose IPv6 was switched off again are still observed.
+    # Managed networks whose IPv6 was disabled again are still observed.
     _Row("ec2", "DescribeEgressOnlyInternetGateways", _MANAGED),
     _Row(
         "ec2",
@@ -176,7 +176,7 @@ def iam_policy(
     names: str = "shoot--*",
     partition: str = "aws",
 ) -> JsonObject:
-    """Return an IAM policy with exactly what the extension needs in a mode.
+    """Return an IAM policy with exactly the permissions that the extension needs in a mode.
 
     Args:
         names: of the clusters, their technical ids, as IAM writes patterns.
@@ -209,7 +209,7 @@ def _writing(mode: Mode, writes: list[str], names: str, partition: str) -> Itera
     others = [action for action in writes if action not in identity and action not in tagging]
     yield _statement("Writes", others)
     if tagging:
-        # Tags of others in networks of users cannot be touched, even by mistake.
+        # Tags of others in users' networks cannot be touched, even by mistake.
         own = {"ForAllValues:StringLike": {"aws:TagKeys": list(_TAG_KEYS)}}
         yield {**_statement("WritesOwnTags", tagging), "Condition": own}
     nodes = [f"arn:{partition}:iam::*:{each.format(names=names)}" for each in _NODES]

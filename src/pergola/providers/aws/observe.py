@@ -1,7 +1,7 @@
-"""Observe everything in AWS that concerns a cluster (spec 30 §13).
+"""Observing everything in AWS that belongs to a cluster (spec 30 §13).
 
-All requests are made at the same time, and by the VPC or by tags, so that their number does not
-depend on the number of zones: at most 14 for a managed network, and 12 for a user-provided one.
+All requests are sent concurrently, and by VPC or tags, so that their number does not depend on the
+number of zones: at most 14 for a managed network, and 12 for a user-provided one.
 """
 
 import asyncio
@@ -38,8 +38,8 @@ Pending = Coroutine[object, object, None]
 async def observe(aws: AwsClient, wanted: Wanted, state: State) -> Snapshot:
     """Return AWS's descriptions of a cluster's infrastructure; only reads.
 
-    What does not exist is not in it. The VPC is that of the config or of the state; if neither has
-    one, it is found by its tags.
+    Missing resources are simply absent. The VPC is that of the config or of the state; if neither
+    has one, it is found by its tags.
 
     Raises:
         CloudError: a request failed; an ExceptionGroup if several failed for different reasons.
@@ -67,7 +67,7 @@ def named_subnets(wanted: Wanted) -> list[str]:
 
 
 def _of_account(seen: Observation) -> Iterable[Pending]:
-    """Read resources that names or tags identify, with or without a VPC."""
+    """Read resources that are identified by names or tags, with or without a VPC."""
     yield observe_key_pair(seen)
     yield observe_profile_and_role(seen)
     yield observe_role_policy(seen)
@@ -82,7 +82,7 @@ def _of_vpc(seen: Observation) -> Iterable[Pending]:
 
 
 def _elsewhere(seen: Observation) -> Iterable[Pending]:
-    """Read what the config names and the VPC does not have."""
+    """Read resources named in the config that are not in the VPC."""
     networks = seen.wanted.config.networks
     groups = [networks.nodes_security_group_id, *networks.additional_nodes_security_group_ids]
     for kind, named, known, by in (
@@ -91,11 +91,11 @@ def _elsewhere(seen: Observation) -> Iterable[Pending]:
     ):
         missing = [id_ for id_ in named if id_ and id_ not in known]
         if missing:
-            # A filter, because an unknown id is not an error then.
+            # A filter, because an unknown id is not an error in that case.
             yield describe(seen, kind, [{"Name": by, "Values": missing}])
 
 
-# When a request is needed, and what it returns
+# Conditions and results of requests
 
 
 def _needs_addresses(seen: Observation) -> bool:
@@ -135,7 +135,7 @@ def _by_attachment(seen: Observation) -> Mapping[str, str]:
 
 
 def _addresses(seen: Observation) -> Mapping[str, str]:
-    """Return all of the account if the config names some: no filter is for tags or ids."""
+    """Return all of the account if the config names some: no filter combines tags and ids."""
     return {} if any(_named_addresses(seen)) else _by_cluster_tag(seen)
 
 
@@ -162,7 +162,7 @@ _ACCOUNT: Final = (
     Query(kind=kinds.ADDRESS, needed=_needs_addresses, filters=_addresses, keep=_is_of_cluster),
     Query(kind=kinds.DHCP_OPTIONS, needed=_has_managed_vpc, filters=_by_cluster_tag),
     Query(kind=kinds.INTERNET_GATEWAY, needed=_needs_internet_gateways, filters=_by_attachment),
-    Query(  # there is no filter for the VPC; an account has few of them
+    Query(  # no filter exists for the VPC; an account has few of them
         kind=kinds.EGRESS_ONLY_GATEWAY,
         needed=_needs_egress_only_gateways,
         filters=_all,
@@ -181,7 +181,7 @@ _VPC: Final = (
 async def _together(*pending: Pending) -> None:
     """Await all; report every missing permission, and the first other failure of each kind.
 
-    Whatever one request suffers from, its neighbours do, too.
+    Requests sent together usually suffer from the same problem.
     """
     outcomes = await asyncio.gather(*pending, return_exceptions=True)
     failures: dict[object, CloudError] = {}

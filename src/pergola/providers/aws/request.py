@@ -63,15 +63,15 @@ def wanted_of(
 
 
 def _said(shoot: Shoot, of: str) -> tuple[str, ...]:
-    """Return a range of the Shoot's spec; that of its status derives from ours."""
+    """Return a range in the Shoot's spec; the one in its status is derived from ours."""
     value = map_at(shoot.raw, "spec", "networking").get(of)
     return (value,) if isinstance(value, str) and value else ()
 
 
 def _uses_efa(shoot: Shoot) -> bool:
-    """Return whether a pool of workers has EFA: `networkInterfaces[].type` of its `WorkerConfig`.
+    """Return whether a worker pool uses EFA: `networkInterfaces[].type` in its `WorkerConfig`.
 
-    The machine type does not matter: many can have such interfaces, but have none by default.
+    The machine type is irrelevant: many can have such interfaces, but have none by default.
     """
     pools = maps_at(shoot.raw, "spec", "provider", "workers")
     configs = [map_at(pool, "providerConfig") for pool in pools]

@@ -27,8 +27,8 @@ def check_shoot(
 
     Args:
         old: the Shoot as it is stored; None while it is created.
-        cloud_profile: its CloudProfile or NamespacedCloudProfile; None if that is not known, so
-            that zones are not looked up.
+        cloud_profile: its CloudProfile or NamespacedCloudProfile; None if unknown, in which case
+            zones are not checked.
     """
     if Shoot(shoot).is_workerless:
         return
@@ -36,7 +36,7 @@ def check_shoot(
     value = map_at(shoot, "spec", "provider").get("infrastructureConfig")
     before = map_at(old or {}, "spec", "provider").get("infrastructureConfig")
     if value is None:
-        yield required(INFRASTRUCTURE, "nodes on AWS need a network: say which")
+        yield required(INFRASTRUCTURE, "nodes on AWS need a network: set it")
     else:
         yield from check_written(value, facts, before, path=INFRASTRUCTURE)
     yield from _control_plane(shoot)

@@ -22,7 +22,7 @@ _LOAD_BALANCERS: Final[Path] = (*_CONTROL_PLANE, "loadBalancerController", "enab
 def mutate_shoot(draft: Draft, old: JsonObject | None) -> None:
     """Set the defaults of a new Shoot, and keep dependent fields consistent.
 
-    Shoots without workers, moving to another seed, or with the spec they had are left alone.
+    Shoots without workers, moving to another seed, or with an unchanged spec are not modified.
 
     Args:
         old: the Shoot as it is stored; None while it is created.
@@ -63,7 +63,7 @@ def _follow_overlay(draft: Draft, old: JsonObject | None) -> None:
             draft,
             _ROUTES,
             to=not enabled,
-            because="pods need routes exactly if they have no overlay",
+            because="pods need routes if and only if they have no overlay",
         )
 
 

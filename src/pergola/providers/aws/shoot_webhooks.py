@@ -44,9 +44,9 @@ def aws_shoot_mutator(component: str = COMPONENT, *, path: str = MUTATE_PATH) ->
 def aws_shoot_validator(
     cloud_profiles: CloudProfiles, component: str = COMPONENT, *, path: str = VALIDATE_PATH
 ) -> Webhook:
-    """Return the webhook that rejects Shoots that AWS could not serve.
+    """Return the webhook that rejects Shoots that AWS cannot support.
 
-    Findings that the stored Shoot has, too, are warnings: a new rule must not keep users from
+    Findings that the stored Shoot also has are warnings: a new rule must not prevent users from
     hibernating or repairing a cluster.
     """
     registration = Registration(
@@ -63,13 +63,13 @@ def _validating(cloud_profiles: CloudProfiles) -> Handler:
     def handle(request: Request) -> Verdict:
         shoot, old = request.object, request.old_object
         if shoot is None:
-            return errored(HTTPStatus.BAD_REQUEST, "the review has no Shoot to be validated")
+            return errored(HTTPStatus.BAD_REQUEST, "the review has no Shoot to validate")
         if cloud_of(shoot) != AWS:
             return allowed(because="the Shoot is not on AWS")
         if deletion_timestamp_of(shoot) is not None:
             return allowed(because="the Shoot is being deleted")
         if old is not None and same(map_at(shoot, "spec"), map_at(old, "spec")):
-            return allowed(because="the spec is what it was")
+            return allowed(because="the spec is unchanged")
         profile = cloud_profiles(shoot)
         known = set() if old is None else set(check_shoot(old, old, profile))
         causes = list(check_shoot(shoot, old, profile))

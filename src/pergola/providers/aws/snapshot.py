@@ -1,6 +1,6 @@
 """AWS's descriptions of a cluster's infrastructure, shared by checks, plans and flows (§13).
 
-Only describes; nothing here decides anything.
+Only descriptions; nothing here makes decisions.
 """
 
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from pergola.api.objects import JsonObject
 
 @dataclass(slots=True, kw_only=True)
 class Snapshot:
-    """AWS's descriptions, by the id of the resource; what was not requested is empty.
+    """AWS's descriptions, by the id of the resource; parts that were not requested are empty.
 
     Attributes:
         vpc: the cluster's VPC; None while there is none.

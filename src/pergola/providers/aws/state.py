@@ -1,6 +1,6 @@
 """`InfrastructureState`: the keys under which a flow remembers resources (spec 30 §1.3).
 
-The keys are those of clusters that exist already. A key that is not here stays as it is.
+The keys are those of existing clusters. Unlisted keys stay unchanged.
 """
 
 from collections.abc import Iterator, Mapping
@@ -105,7 +105,7 @@ def in_zones(state: State, key: str) -> Iterator[tuple[str, str]]:
 
 
 def suffix_of(state: State, zone: str) -> str:
-    """Return the `zN` of a zone, which it keeps for ever; a new zone gets the smallest free one."""
+    """Return the `zN` of a zone, which never changes; a new zone gets the smallest free one."""
     known = state.get(zone_key(zone, SUFFIX))
     if known:
         return known
@@ -119,14 +119,14 @@ def read_state(raw: JsonObject | None) -> State:
     """Return the state in `status.state`; an empty one if there is none.
 
     Raises:
-        ExtensionError: it is of an older tool, or not a state at all.
+        ExtensionError: it was written by an older tool, or is not a state at all.
     """
     if not raw:
         return State()
     if any(key in raw for key in _TERRAFORM) and raw.get("kind") != INFRASTRUCTURE_STATE.kind:
         raise ExtensionError(
-            "status.state is a state of Terraform: reconcile the Infrastructure once with a "
-            "release of the extension that converts it, then come back",
+            "status.state is a Terraform state: reconcile the Infrastructure once with a "
+            "release of the extension that converts it, then try again",
             Code.CONFIGURATION_PROBLEM,
         )
     if raw.get("kind") != INFRASTRUCTURE_STATE.kind:
@@ -148,7 +148,7 @@ def state_object(data: Mapping[str, str]) -> JsonObject:
 
 
 def is_empty(state: State) -> bool:
-    """Return whether nothing was ever created: then there is nothing to delete (§9.1)."""
+    """Return whether nothing was ever created, so that there is nothing to delete (§9.1)."""
     return not any(state.snapshot().values())
 
 

@@ -36,7 +36,7 @@ def provider_status(wanted: Wanted, state: State) -> JsonObject:
 def egress_cidrs(state: State) -> list[str]:
     """Return `status.egressCIDRs`: the sources of the cluster's traffic; empty if unknown.
 
-    NAT gateways' addresses, then the IPv6 block, if the range of Services is known as well.
+    NAT gateways' addresses come first, then the IPv6 block, if the range of Services is known.
     """
     cidrs = [cidr for cidr in (state.get(keys.EGRESS_CIDRS) or "").split(",") if cidr]
     block = _block(state)
@@ -56,7 +56,7 @@ def networking(wanted: Wanted, state: State) -> JsonObject:
 def full_status(wanted: Wanted, state: State) -> JsonObject:
     """Return all fields of `status` that a successful reconciliation writes.
 
-    An empty list of egress CIDRs is null: a merge patch then clears what was there before.
+    An empty list of egress CIDRs becomes null: a merge patch then clears the previous value.
     """
     return {
         "providerStatus": provider_status(wanted, state),
@@ -118,7 +118,7 @@ def _vpc(wanted: Wanted, state: State) -> JsonObject:
 
 
 def _groups(wanted: Wanted, state: State) -> list[str]:
-    """Return none before the nodes' own group is known: consumers take the first as that one."""
+    """Return none before the nodes' own group is known: consumers expect it to come first."""
     return nodes_security_groups(wanted, state) if nodes_security_group(wanted, state) else []
 
 
@@ -131,7 +131,7 @@ def _iam(state: State) -> JsonObject:
 
 
 def _block(state: State) -> str | None:
-    """Return the VPC's IPv6 block, if it counts: only together with a range of Services."""
+    """Return the VPC's IPv6 block, which counts only together with a range of Services."""
     return state.get(keys.VPC_IPV6_BLOCK) if state.get(keys.SERVICE_CIDR) else None
 
 

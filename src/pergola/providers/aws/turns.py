@@ -1,6 +1,6 @@
-"""Runs that come back later while their account is throttled.
+"""Runs that are postponed while their account is throttled.
 
-A run that waited for AWS would keep a worker from the clusters of other accounts.
+A run that waits for AWS would occupy a worker that clusters of other accounts need.
 """
 
 import random
@@ -11,15 +11,15 @@ from pergola.cloud.errors import Throttled
 from pergola.extension_api.errors import RequeueAfter
 
 PATIENCE: Final = 10.0
-"""Seconds for which a run may wait for its first answer."""
+"""How many seconds a run may wait for its first answer."""
 
 
 def check_turn(aws: AwsClient, source: random.Random) -> None:
-    """Check that a run can begin.
+    """Check that a run may begin.
 
     Raises:
-        RequeueAfter: the requests of others in the same account have to be answered first. The
-            times are spread, so that not all of them come back at once.
+        RequeueAfter: the requests of others in the same account must be answered first. The delays
+            are spread, so that not all runs come back at once.
     """
     backlog = aws.backlog
     if backlog > PATIENCE:

@@ -7,7 +7,7 @@ from pergola.providers.aws.config import InfrastructureConfig
 
 OWNED: Final = "owned"
 OWNED_BEFORE: Final = "1"
-"""The value that older clusters have instead of `owned`."""
+"""The value used by older clusters instead of `owned`."""
 SHARED: Final = "shared"
 ROLE_PUBLIC: Final = "kubernetes.io/role/elb"
 ROLE_INTERNAL: Final = "kubernetes.io/role/internal-elb"
@@ -16,7 +16,7 @@ MARKER: Final = "gardener.cloud/managed-tag"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """A cluster's infrastructure as its owner and its Shoot describe it.
+    """A cluster's infrastructure as described by its owner and its Shoot.
 
     Attributes:
         technical_id: the namespace on the seed, and the cluster's name in every tag.
@@ -25,7 +25,7 @@ class Wanted:
         pod_ranges, service_ranges: of the Shoot.
         shoot_uid: token for the creation of a file system.
         ssh_public_key: of `spec.sshPublicKey`; empty for none.
-        overlay: whether pods talk through an overlay, so that no routes are needed (§7.3).
+        overlay: whether pods communicate through an overlay, so that no routes are needed (§7.3).
         uses_efa: whether a pool of workers has an Elastic Fabric Adapter (§6.1).
         tag_worker_subnets: whether user-provided worker subnets get the cluster's tag (§4.3).
     """
@@ -61,7 +61,7 @@ class Wanted:
 
     @property
     def cluster_tag(self) -> str:
-        """Key of the tag that marks what belongs to the cluster."""
+        """The key of the tag that marks the cluster's resources."""
         return f"kubernetes.io/cluster/{self.technical_id}"
 
     @property
@@ -74,7 +74,7 @@ class Wanted:
         return f"{self.technical_id}-{suffix}" if suffix else self.technical_id
 
     def tags(self, suffix: str = "", **more: str) -> dict[str, str]:
-        """Return the tags of a resource that is created for this cluster."""
+        """Return the tags of a resource created for this cluster."""
         return {self.cluster_tag: OWNED, "Name": self.name(suffix), **more}
 
     def owns(self, tags: dict[str, str]) -> bool:

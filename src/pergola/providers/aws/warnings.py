@@ -19,7 +19,7 @@ _CLUSTER_SCOPED: Final = "default"
 
 
 async def warn(client: Client, obj: JsonObject, warnings: Iterable[str], clock: Clock) -> None:
-    """Create a Warning Event for each sentence, once. Failures are logged, never raised."""
+    """Create a Warning Event for each distinct sentence. Failures are logged, never raised."""
     for sentence in dict.fromkeys(warnings):
         try:
             await client.create(event(obj, sentence, clock))
@@ -30,7 +30,7 @@ async def warn(client: Client, obj: JsonObject, warnings: Iterable[str], clock: 
 
 
 def event(obj: JsonObject, sentence: str, clock: Clock) -> JsonObject:
-    """Return the Event about an object; the same sentence has the same name."""
+    """Return the Event about an object; the same sentence yields the same name."""
     key, gvk = Key.of(obj), GroupVersionKind.of(obj)
     reporter = f"{gvk.kind.lower()}-aws"
     digest = sha256(f"{uid_of(obj)} {sentence}".encode()).hexdigest()[:16]

@@ -1,1 +1,1 @@
-"""Networks of Shoots: what all plugins share, and the plugins calico and cilium."""
+"""Networks of Shoots: the common parts of all plugins, and the plugins calico and cilium."""

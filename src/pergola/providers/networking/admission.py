@@ -1,6 +1,6 @@
-"""The webhooks of a network plugin's admission component, which runs at the garden (spec 40 §7.3).
+"""The webhooks of a network plugin's admission component, which runs in the garden (spec 40 §7.3).
 
-`pergola extension admission` serves and registers them, as it does with what other actuators say.
+`pergola extension admission` serves and registers them, along with those of other actuators.
 """
 
 from collections.abc import Sequence

@@ -70,7 +70,7 @@ def _handler(plugin: NetworkPlugin[C]) -> Handler:
         if deletion_timestamp_of(shoot) is not None:
             return allowed(because="the Shoot is being deleted")
         if old is not None and same(map_at(shoot, "spec"), map_at(old, "spec")):
-            return allowed(because="the spec is what it was")
+            return allowed(because="the spec is unchanged")
         known = set() if old is None else set(check_shoot(plugin, old))
         causes = list(check_shoot(plugin, shoot))
         if new := tuple(cause for cause in causes if cause not in known):

@@ -174,7 +174,7 @@ async def test_a_bucket_that_existed_before_is_used_but_neither_changed_nor_dele
         await site.delete()
         await site.until_gone()
         await site.until_noted("default", "lacks a block of public access")
-        await site.until_noted("default", "was not created for this BackupBucket, and stays")
+        await site.until_noted("default", "was not created for this BackupBucket, and is kept")
 
     assert written <= {"sts GetCallerIdentity"}
     assert await exists(s3, name)

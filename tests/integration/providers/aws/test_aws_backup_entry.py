@@ -292,7 +292,7 @@ async def test_without_credentials_the_backups_stay_and_an_event_says_so(
         await site.client.delete(SECRET, site.secret_key)
         await site.delete()
         await site.until_gone()
-        await site.until_noted("default", "delete them by hand")
+        await site.until_noted("default", "delete them manually")
 
     assert (await listed(bucket))["Versions"] == [f"{own}/a"]
 

@@ -171,7 +171,7 @@ async def test_a_mount_target_of_the_user_is_left_alone_in_its_zone(
     assert aws.writes() == []
     assert remembered(cluster) == {}
     (warning,) = cluster.warnings
-    assert "let its security group allow tcp 2049" in warning
+    assert "make its security group allow tcp 2049" in warning
 
 
 async def test_where_subnets_are_user_provided_mount_targets_are_only_remembered(

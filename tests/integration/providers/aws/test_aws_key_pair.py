@@ -77,7 +77,7 @@ async def test_a_rotation_is_one_deletion_and_one_import(
 
     assert aws.writes() == REPLACED
     assert await fingerprint(client) != before
-    assert planned.why == f"{NAME}: the public key is another one"
+    assert planned.why == f"{NAME}: the public key has changed"
 
 
 async def test_a_key_that_was_changed_in_aws_is_replaced(

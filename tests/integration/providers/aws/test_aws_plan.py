@@ -143,7 +143,7 @@ async def test_where_nothing_was_created_nothing_would_go(
 
     printed = await planned(aws, tmp_path, capsys, *objects, delete=True)
 
-    assert "nothing was ever created, nothing to do" in printed
+    assert "nothing was ever created, so there is nothing to do" in printed
 
 
 @pytest.mark.parametrize(

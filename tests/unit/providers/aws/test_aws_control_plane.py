@@ -148,7 +148,7 @@ def shoot(
         (shoot(), 0, "through an overlay, and need no routes"),
         (shoot(overlay=False, switch=True), 1, "there is no overlay"),
         (shoot(overlay=False, switch=True, families=""), 1, "there is no overlay"),
-        (shoot(overlay=False, switch=True, asleep=True), 0, "the Shoot sleeps"),
+        (shoot(overlay=False, switch=True, asleep=True), 0, "the Shoot is hibernated"),
         (shoot(overlay=False, switch=True, families="IPv6"), 0, "only IPv6"),
         (shoot(overlay=False), 0, "no controller writes pod routes"),
         (shoot(overlay=False, switch=False), 0, "useCustomRouteController to true"),

@@ -212,7 +212,7 @@ def test_what_a_service_names_by_id_or_name_overrides_tags() -> None:
         (Role.PUBLIC, "subnet-closed", ["it has no route to an internet gateway"]),
         (Role.INTERNAL, "subnet-open", ["it has a route to an internet gateway"]),
         (Role.INTERNAL, "subnet-full", ["it has 7 free addresses, and 8 are needed"]),
-        (Role.INTERNAL, "subnet-other", ["it has the tag of another cluster only"]),
+        (Role.INTERNAL, "subnet-other", ["it has only the tag of another cluster"]),
     ],
 )
 def test_a_subnet_that_does_not_fit_says_why(role: Role, name: str, reasons: list[str]) -> None:

@@ -392,4 +392,4 @@ def test_a_shoot_being_deleted_is_never_held_up() -> None:
 def test_a_shoot_whose_spec_stays_is_not_looked_at() -> None:
     shoot = a_shoot(infrastructure={})
 
-    assert validated(shoot, shoot).because == "the spec is what it was"
+    assert validated(shoot, shoot).because == "the spec is unchanged"

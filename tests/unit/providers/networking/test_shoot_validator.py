@@ -208,7 +208,7 @@ def test_what_was_wrong_before_is_a_warning_and_blocks_nothing() -> None:
 def test_an_update_that_leaves_the_spec_alone_passes() -> None:
     old = shoot({"backend": "retired"})
     labelled = old | {"metadata": old["metadata"] | {"labels": {"a": "b"}}}
-    assert ask(labelled, old) == Verdict(because="the spec is what it was")
+    assert ask(labelled, old) == Verdict(because="the spec is unchanged")
 
 
 def test_the_admission_component_of_a_plugin_has_its_defaults_and_its_refusals() -> None:

@@ -2,8 +2,8 @@
 
     pergola extension run aws
 
-A bucket that this creates is kept as it should be, and deleted with its content when the
-BackupBucket is. A bucket that existed before is used, but neither changed nor deleted.
+A bucket that this actuator creates is kept in its desired state, and deleted with its content along
+with the BackupBucket. A bucket that existed before is used, but neither changed nor deleted.
 """
 
 from typing import Final
@@ -32,7 +32,7 @@ _HALF: Final = 50
 
 
 class AwsBackupBucket(AwsAccess):
-    """Create, keep and delete a bucket for backups; its name is that of the BackupBucket."""
+    """Creates, maintains and deletes a bucket for backups, with the name of the BackupBucket."""
 
     kind = "BackupBucket"
     type = "aws"
@@ -42,8 +42,8 @@ class AwsBackupBucket(AwsAccess):
         """Create the bucket if it does not exist, and correct settings that differ.
 
         Raises:
-            ExtensionError: the bucket is another account's, or in another region, or the config is
-                not valid.
+            ExtensionError: the bucket belongs to another account, is in another region, or the
+                config is not valid.
         """
         with explained():
             retention, is_ours = retention_of(obj), _is_ours(obj)
@@ -61,10 +61,10 @@ class AwsBackupBucket(AwsAccess):
         """Delete the bucket with all backups in it, if it was created for the BackupBucket.
 
         Raises:
-            ExtensionError: object lock keeps backups.
+            ExtensionError: object lock retains backups.
         """
         if not _is_ours(obj):
-            kept = f"bucket {name_of(obj)} was not created for this BackupBucket, and stays"
+            kept = f"bucket {name_of(obj)} was not created for this BackupBucket, and is kept"
             await warn(context.client, obj, [kept], context.clock)
             return None
 
@@ -83,7 +83,7 @@ class AwsBackupBucket(AwsAccess):
 
 
 async def _ensure(bucket: Bucket, retention: Retention | None, *, is_ours: bool) -> list[str]:
-    """Correct what differs, and return sentences about what may not be changed."""
+    """Correct differences, and return sentences about those that may not be corrected."""
     plans = await observe_settings(bucket)
     if is_ours or retention is not None:
         await apply_lock(bucket, await observe_lock(bucket), retention)
@@ -100,7 +100,7 @@ async def _ensure(bucket: Bucket, retention: Retention | None, *, is_ours: bool)
 def _is_ours(obj: JsonObject) -> bool:
     """Return whether the bucket was created for the BackupBucket.
 
-    Other implementations keep no state: what they reconciled successfully, they also delete.
+    Other implementations keep no state, and delete every bucket that they reconciled successfully.
     """
     state = map_at(obj, "status", "state")
     if state:

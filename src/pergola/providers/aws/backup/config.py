@@ -34,7 +34,7 @@ class BackupBucketConfig(Value):
 
 
 def retention_of(obj: JsonObject) -> Retention | None:
-    """Return the retention that a BackupBucket wants for its objects.
+    """Return the retention that a BackupBucket requests for its objects.
 
     Raises:
         Malformed: its `providerConfig` is not a `BackupBucketConfig`.

@@ -2,8 +2,8 @@
 
     pergola extension run aws
 
-Only objects below the entry's own prefix are ever deleted, `<technical id>--<uid>/`. Because of the
-slash, an entry whose name begins like it keeps its objects.
+Only objects below the entry's own prefix, `<technical id>--<uid>/`, are ever deleted. Because of
+the slash, an entry with a longer name keeps its objects.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ _HALF: Final = 50
 
 
 class AwsBackupEntry(BackupEntryActuator, AwsAccess):
-    """Give an etcd access to its backups in a bucket, and delete them in the end.
+    """Gives an etcd access to its backups in a bucket, and finally deletes them.
 
     Args:
         settings: read from the environment if None.
@@ -39,7 +39,7 @@ class AwsBackupEntry(BackupEntryActuator, AwsAccess):
         self.grace = self.settings.backup_grace
 
     async def reconcile(self, context: Context, obj: JsonObject) -> Status | None:
-        """Create and update the Secret of the etcd."""
+        """Create or update the Secret for the etcd."""
         with explained():
             return await super().reconcile(context, obj)
 
@@ -50,7 +50,7 @@ class AwsBackupEntry(BackupEntryActuator, AwsAccess):
     async def delete_backups(self, context: Context, obj: JsonObject, entry: Entry) -> None:
         """Delete everything below the entry's prefix; locked versions are hidden, and expire.
 
-        Without the Secret with the credentials the backups stay, and an Event says so.
+        Without the Secret with the credentials, the backups are kept, and an Event reports that.
         """
         bucket_name = str(map_at(obj, "spec").get("bucketName") or "")
         if not bucket_name:
@@ -58,8 +58,8 @@ class AwsBackupEntry(BackupEntryActuator, AwsAccess):
         secret: Key = secret_of(obj)
         if await context.client.find(SECRET, secret, metadata_only=True) is None:
             left = (
-                f"the backups below {entry.prefix} in bucket {bucket_name} stay, because Secret "
-                f"{secret} with the credentials does not exist: delete them by hand"
+                f"the backups below {entry.prefix} in bucket {bucket_name} are kept, because "
+                f"Secret {secret} with the credentials does not exist: delete them manually"
             )
             await warn(context.client, obj, [left], context.clock)
             return

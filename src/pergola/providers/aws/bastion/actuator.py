@@ -2,7 +2,7 @@
 
     pergola extension run aws
 
-Everything that may be wrong is found before anything is created.
+All possible errors are found before anything is created.
 """
 
 import os
@@ -32,7 +32,7 @@ _POLLS_UNTIL_TERMINATED: Final = 2
 
 
 class AwsBastion(Actuator):
-    """Let people in by SSH, through an instance in a public subnet.
+    """Gives people SSH access through an instance in a public subnet.
 
     Args:
         settings: those of the environment if None.
@@ -84,7 +84,7 @@ class AwsBastion(Actuator):
         return {"ingress": endpoint}
 
     async def delete(self, context: Context, obj: JsonObject) -> Status | None:
-        """Delete the bastion, whichever of its dependencies still exist.
+        """Delete the bastion, whichever of its parts still exist.
 
         Raises:
             RequeueAfter: its instance is not terminated yet.
@@ -101,11 +101,11 @@ class AwsBastion(Actuator):
         return None
 
     async def force_delete(self, context: Context, obj: JsonObject) -> Status | None:
-        """Leave everything in AWS as it is."""
+        """Leave everything in AWS unchanged."""
         return None
 
     async def migrate(self, context: Context, obj: JsonObject) -> Status | None:
-        """Leave everything in AWS as it is: the instance is found again by its name."""
+        """Leave everything in AWS unchanged: the instance is found again by its name."""
         return None
 
     async def close(self) -> None:

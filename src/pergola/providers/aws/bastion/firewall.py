@@ -95,7 +95,7 @@ async def delete_group(aws: AwsClient, group: JsonObject) -> None:
     """Delete the bastion's group.
 
     Raises:
-        ExtensionError: something of the user still refers to it.
+        ExtensionError: a resource of the user still refers to it.
     """
     name = str(group["GroupId"])
     try:
@@ -111,7 +111,7 @@ async def delete_group(aws: AwsClient, group: JsonObject) -> None:
 
 
 def _may_be_written(site: Site, group: JsonObject) -> bool:
-    """Return whether a group was created for the cluster; others may have its tag, too."""
+    """Return whether a group was created for the cluster; other groups may have its tag as well."""
     if site.is_users_group and group["GroupId"] == site.nodes_group:
         return False
     owner = tags_of(group).get(f"kubernetes.io/cluster/{site.technical_id}")
@@ -153,7 +153,7 @@ async def _write(
 
 
 def _allows(group: JsonObject, rule: Rule) -> bool:
-    """Return whether a rule lets SSH in from the bastion, be it wider than needed."""
+    """Return whether a rule allows SSH from the bastion, even if it is wider than necessary."""
     return any(
         present.direction == INGRESS
         and present.peer in (rule.peer, EVERYWHERE, EVERYWHERE_6)

@@ -14,11 +14,11 @@ _ALIVE: Final = ("pending", "running", "stopping", "stopped")
 _NOT_GONE: Final = (*_ALIVE, "shutting-down")
 _TERMINATED: Final = "IdempotentInstanceTerminated"
 _LIVES: Final = 10
-"""The number of times that a Bastion's instance is replaced after others terminated it."""
+"""How often a Bastion's instance is replaced after others terminated it."""
 
 
 async def ensure_instance(aws: AwsClient, site: Site, machine: Machine, group: str) -> JsonObject:
-    """Return the bastion's instance; start it if there is none."""
+    """Return the bastion's instance, starting it if there is none."""
     found = await instances_of(aws, site, _ALIVE)
     return found[0] if found else await _start(aws, site, machine, group)
 
@@ -37,7 +37,7 @@ async def instances_of(
 
 
 async def terminate(aws: AwsClient, instances: Iterable[JsonObject]) -> None:
-    """Terminate instances; they are gone some time later."""
+    """Request the termination of instances."""
     names = [
         str(instance["InstanceId"])
         for instance in instances

@@ -24,10 +24,10 @@ class Site:
 
     Attributes:
         technical_id: of the cluster.
-        name: of the Bastion.
+        name: the name of the Bastion.
         uid: of the Bastion, which makes repeated requests to AWS return the same instance.
-        subnet: public; empty if there is none.
-        nodes_group: the security group of the nodes; empty if it is not known.
+        subnet: a public subnet; empty if there is none.
+        nodes_group: the security group of the nodes; empty if unknown.
         is_users_group: whether that is user-provided, so that its rules are never written.
         sources: CIDRs from which it may be reached.
         ipv6: whether it gets an IPv6 address.
@@ -76,7 +76,7 @@ def site_of(bastion: JsonObject, infrastructure: JsonObject, families: Iterable[
 
 
 def usable(site: Site, bastion: JsonObject) -> tuple[tuple[str, ...], bytes]:
-    """Return the CIDRs that may reach it and its user data, if there is a place for it.
+    """Return the allowed CIDRs and the user data, if there is a place for the bastion.
 
     Raises:
         ExtensionError: there is no subnet, or the Bastion is invalid.
@@ -109,9 +109,9 @@ def _sources(bastion: JsonObject) -> tuple[str, ...]:
             raise configuration_problem(
                 f'Bastion {Key.of(bastion)}: {where}.cidr: "{cidr}" is not a valid CIDR'
             ) from None
-        if block.get("except"):  # ignoring it would let in those that it excludes
+        if block.get("except"):  # ignoring it would admit the addresses that it excludes
             raise configuration_problem(
-                f"Bastion {Key.of(bastion)}: {where}.except: security groups cannot leave out "
+                f"Bastion {Key.of(bastion)}: {where}.except: security groups cannot exclude "
                 "ranges: name the CIDRs that remain"
             )
     if not found:

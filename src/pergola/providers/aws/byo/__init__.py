@@ -10,7 +10,7 @@ load_balancers  which subnets tags offer, and which one controllers choose
 untagging       removes our tags again
 pod_routes      removes pod routes of nodes that are gone
 
-The order makes it safe to be killed anywhere: all checks, then the records, then the tags.
+This order makes interruptions safe: all checks, then the records, then the tags.
 """
 
 from dataclasses import replace
@@ -48,8 +48,8 @@ def byo_delete_steps(
     """Return the steps that leave user-provided subnets; none if subnets are managed.
 
     Args:
-        after: the steps that come before all of these.
-        remove_pod_routes: whether pod routes of nodes that are gone are deleted, too.
+        after: the steps that precede all of these.
+        remove_pod_routes: whether to delete pod routes of deleted nodes as well.
     """
     if not wanted.config.byo_subnets:
         return []

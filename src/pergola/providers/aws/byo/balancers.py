@@ -1,4 +1,4 @@
-"""Find the subnets for load balancers: named, or else discovered by tags (spec 30 §8.4)."""
+"""Finding the subnets for load balancers: named, or else discovered by tags (spec 30 §8.4)."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -15,7 +15,7 @@ Found = dict[Role, dict[str, str]]
 
 
 def warnings(wanted: Wanted, found: Found) -> Iterator[str]:
-    """Yield warnings that do not block reconciliation, a sentence each."""
+    """Yield warnings that do not block a reconciliation, one sentence each."""
     zones = [zone.name for zone in wanted.config.networks.zones]
     if not any(found.values()):
         yield (
@@ -49,7 +49,7 @@ def _plan(work: Work) -> Note:
 async def _ensure(work: Work) -> None:
     found = _found(work)
     for subnet_id in {each for by_zone in found.values() for each in by_zone.values()}:
-        records.record_as_users(work.state, subnet_id)  # those that the config names have records
+        records.record_as_users(work.state, subnet_id)  # those named in the config have records
     for zone in work.wanted.config.networks.zones:
         for role, by_zone in found.items():
             subnet = work.snapshot.subnets.get(by_zone.get(zone.name, ""))

@@ -1,8 +1,8 @@
 """Subnets of load balancers (spec 30 §8): tagged ones, and the controllers' choice.
 
-Two who choose must come to the same result: the cloud controller, which picks one subnet for each
-zone by tags while the cluster runs, and we, who report subnets in the status. Where tags leave a
-choice, the cloud controller takes the smallest id without a word; here that is an error.
+Two parties must choose the same subnets: the cloud controller, which picks one subnet per zone by
+tags while the cluster runs, and we, who report subnets in the status. If tags leave a choice, the
+cloud controller silently takes the smallest id; here that is an error.
 """
 
 from collections import defaultdict
@@ -19,7 +19,7 @@ from pergola.providers.aws.wanted import ROLE_INTERNAL, ROLE_PUBLIC, Wanted
 
 CLUSTER_PREFIX: Final = "kubernetes.io/cluster/"
 LEAST_FREE: Final = 8
-"""Free addresses that a load balancer needs in each of its subnets."""
+"""The number of free addresses that a load balancer needs in each of its subnets."""
 HAS_ROLE: Final = "1"
 
 
@@ -63,10 +63,10 @@ def tagged(wanted: Wanted, role: Role, subnets: Mapping[str, JsonObject]) -> dic
 
 
 def ambiguities(wanted: Wanted, subnets: Mapping[str, JsonObject]) -> Iterator[str]:
-    """Yield a sentence for each zone in which tags allow several subnets (§8.4).
+    """Yield a sentence for each zone where tags allow several subnets (§8.4).
 
     Args:
-        subnets: with the tags that they are to have; `steps.byo.tagging.with_tags` adds them.
+        subnets: with the tags that they will have; `steps.byo.tagging.with_tags` adds them.
     """
     for role in Role:
         named = {zone.name: role.named_by(zone) for zone in wanted.config.networks.zones}
@@ -117,7 +117,7 @@ def placements(
 
 
 def unfit(wanted: Wanted, role: Role, snapshot: Snapshot, name: str) -> Iterator[str]:
-    """Yield why load balancers in a subnet would fail, or not be created; a clause each."""
+    """Yield why load balancers in a subnet would fail, or not be created; one clause each."""
     subnet = snapshot.subnets[name]
     is_open = routing.reaches_internet(snapshot, name)
     if role is Role.PUBLIC and not is_open:
@@ -128,11 +128,11 @@ def unfit(wanted: Wanted, role: Role, snapshot: Snapshot, name: str) -> Iterator
     if isinstance(free, int) and free < LEAST_FREE:
         yield f"it has {free} free addresses, and {LEAST_FREE} are needed"
     if _is_of_others(wanted, subnet):
-        yield "it has the tag of another cluster only"
+        yield "it has only the tag of another cluster"
 
 
 def _candidates(wanted: Wanted, role: Role, snapshot: Snapshot) -> Iterator[str]:
-    """Yield what the internet reaches for public load balancers, and all for internal ones."""
+    """Yield internet-facing subnets for public load balancers, and all for internal ones."""
     for name, subnet in snapshot.subnets.items():
         if subnet.get("VpcId") != wanted.config.networks.vpc.id or _is_of_others(wanted, subnet):
             continue

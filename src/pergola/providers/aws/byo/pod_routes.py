@@ -1,6 +1,6 @@
-"""Delete pod routes of nodes that are gone from user-provided route tables (spec 30 §7.2).
+"""Deletion of pod routes of deleted nodes from user-provided route tables (spec 30 §7.2).
 
-Only if the operator allows it: routes in route tables of the user are left alone otherwise.
+Only if the operator allows it: otherwise, routes in the user's route tables are not touched.
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,12 +19,12 @@ DELETE: Final = "delete routes to pods that are gone"
 
 def delete_step(after: tuple[str, ...], *, allowed: bool) -> Step:
     """Return the step that deletes dead pod routes, skipped unless the operator allows it."""
-    kept = None if allowed else "routes in route tables of the user are left alone"
+    kept = None if allowed else "routes in the user's route tables are not touched"
     return Step(name=DELETE, plan=_plan, ensure=_delete, after=after, skip=kept)
 
 
 def _dead(work: Work) -> Iterator[tuple[str, str]]:
-    """Yield worker route tables with the destinations of routes to nodes that are gone."""
+    """Yield worker route tables with the destinations of routes to deleted nodes."""
     for name in dict.fromkeys(name for _, name in keys.in_zones(work.state, keys.ROUTE_TABLE)):
         table = work.snapshot.route_tables.get(name, {})
         for destination in dead_pod_routes(table, work.wanted.pod_ranges):
@@ -46,7 +46,7 @@ async def _delete(work: Work) -> None:
 
 
 def dead_pod_routes(table: JsonObject, pod_ranges: Iterable[str]) -> Iterator[str]:
-    """Yield the destinations of pod routes whose node is gone.
+    """Yield the destinations of pod routes to deleted nodes.
 
     Args:
         pod_ranges: the ranges of all pods of the cluster, as CIDRs.

@@ -1,11 +1,11 @@
 """Records of the tags that we added to user-provided resources, so that only those are removed.
 
-`TaggedByPergola/<id>` in the state holds the keys, separated by commas, or `-` if the user set all
-tags. It is saved before the tags are added: a flow that is killed in between recorded too much,
-never too little.
+`TaggedByPergola/<id>` in the state contains the keys, separated by commas, or `-` if the user set
+all tags. It is saved before the tags are added: a flow that is killed in between has recorded too
+much, never too little.
 
 Without a record, the owner of a tag is unknown: the cluster predates records, or its state was
-lost. The tags of resources that the config names then count as ours.
+lost. The tags of resources named in the config then count as ours.
 """
 
 from collections.abc import Collection, Mapping
@@ -22,7 +22,7 @@ NOTHING: Final = "-"
 
 
 def recorded(state: State, thing: str) -> frozenset[str] | None:
-    """Return the keys of our tags on a resource; None if that is unknown."""
+    """Return the keys of our tags on a resource; None if unknown."""
     text = state.get(keys.tagged_key(thing))
     if text is None:
         return None
@@ -52,7 +52,7 @@ def record(
 
 
 def record_as_users(state: State, thing: str) -> None:
-    """Record that the user set all tags of a resource, unless it has a record already."""
+    """Record that the user set all tags of a resource, unless it already has a record."""
     if recorded(state, thing) is None:
         _write(state, thing, ())
 
@@ -63,16 +63,16 @@ def withdraw(state: State, thing: str, unwritten: Collection[str]) -> None:
 
 
 def forget(state: State, thing: str) -> None:
-    """Drop the record of a resource without tags of ours, but not that it never had any.
+    """Drop the record of a resource without our tags, but not the fact that it never had any.
 
-    Otherwise a second run would take tags of the user for ours.
+    Otherwise, a second run would mistake the user's tags for ours.
     """
     if recorded(state, thing):
         state.forget(keys.tagged_key(thing))
 
 
 def present(wanted: Wanted, thing: JsonObject) -> frozenset[str]:
-    """Return the keys of tags that look like ours, except for role tags, which stay anyway."""
+    """Return the keys of tags that look like ours, except role tags, which stay anyway."""
     tags = tags_of(thing)
     ours = {wanted.cluster_tag} if tags.get(wanted.cluster_tag) == SHARED else set()
     return frozenset(ours | ({MARKER} & tags.keys()))
@@ -83,9 +83,9 @@ def _write(state: State, thing: str, ours: Collection[str]) -> None:
 
 
 class _Known:
-    """The part of the state that knew a network when the run began.
+    """What the state knew about a network when the run began.
 
-    Steps that run in parallel write to the state; what they found says nothing about the past.
+    Steps that run in parallel write to the state; their findings say nothing about the past.
     """
 
     def __init__(self, work: Work) -> None:

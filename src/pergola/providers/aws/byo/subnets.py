@@ -32,7 +32,7 @@ ROLE_KEYS: Final = {
 
 
 def remember(state: State, zone: str, at: tuple[str, str, str], subnet: JsonObject | None) -> None:
-    """Record a subnet of a zone with its real ranges; forget one that is gone.
+    """Record a subnet of a zone with its actual ranges; drop one that was deleted.
 
     Args:
         at: the keys of its id, its IPv4 range and its IPv6 range.
@@ -46,7 +46,7 @@ def remember(state: State, zone: str, at: tuple[str, str, str], subnet: JsonObje
 
 
 def problems(wanted: Wanted, snapshot: Snapshot) -> list[str]:
-    """Return why the subnets cannot be used, a sentence each."""
+    """Return why the subnets cannot be used, one sentence each."""
     found = [f"{each} (to repair: {each.fix})" for each in live.check(wanted, snapshot)]
     tagged = tagging.with_tags(wanted, snapshot.subnets)
     return [*found, *load_balancers.ambiguities(wanted, tagged)]
@@ -76,7 +76,7 @@ async def _ensure(work: Work) -> None:
 
 
 async def _look_again(work: Work) -> None:
-    """Describe once more the subnets that were not visible: they may be very new."""
+    """Describe subnets that were not visible once more: they may be very new."""
     unseen = sorted({each.id for each in live.named(work.wanted)} - work.snapshot.subnets.keys())
     if unseen:
         filters = [{"Name": "subnet-id", "Values": unseen}]

@@ -1,6 +1,6 @@
 """The route tables of worker subnets, into which pod routes are written (spec 30 §7.4).
 
-The route controller finds the tables by the cluster's tag. With an overlay, and with IPv6 alone,
+The route controller finds the tables by the cluster's tag. With an overlay, or with IPv6 alone,
 there are no pod routes.
 """
 
@@ -48,7 +48,7 @@ def remember(work: Work) -> None:
 
 
 def forget(state: State, table: str) -> None:
-    """Forget a route table in every zone."""
+    """Drop a route table from every zone."""
     for zone, known in list(keys.in_zones(state, keys.ROUTE_TABLE)):
         if known == table:
             state.forget(keys.zone_key(zone, keys.ROUTE_TABLE))

@@ -1,7 +1,7 @@
-"""Tags on user-provided resources: compared first, added only where they are missing (§8.2).
+"""Tags on user-provided resources: compared first, added only if missing (§8.2).
 
 A key that exists keeps its value: the tags are the user's. Without permission to create tags, the
-flow goes on, and a warning says which are missing and how to add them.
+flow continues, and a warning lists the missing ones with the command that adds them.
 """
 
 from collections import defaultdict
@@ -48,7 +48,7 @@ def advice(region: str, things: Iterable[str], tags: Mapping[str, str]) -> str:
 
 
 def user_provided(work: Work) -> dict[str, JsonObject]:
-    """Return the user-provided resources that are tagged: named subnets, and route tables."""
+    """Return the user-provided resources to tag: named subnets, and route tables."""
     subnets = {each.id: work.snapshot.subnets.get(each.id) for each in named(work.wanted)}
     known = {name: subnet for name, subnet in subnets.items() if subnet is not None}
     return known | tables.of_workers(work.wanted, work.snapshot)
@@ -80,7 +80,7 @@ def _lacking(tags: Tags, there: Tags) -> Tags:
 def _plan(work: Work) -> Note:
     lacking = missing(work.wanted, user_provided(work))
     if not lacking:
-        return Note(Fate.KEEP, "all tags are there")
+        return Note(Fate.KEEP, "all tags are already set")
     return Note(
         Fate.CHANGE, "; ".join(f"{name}: {', '.join(tags)}" for name, tags in lacking.items())
     )

@@ -1,7 +1,7 @@
-"""Remove our own tags from user-provided resources (spec 30 §9.3).
+"""Removing our own tags from user-provided resources (spec 30 §9.3).
 
-Subnets, route tables and the VPC stay, and so do role tags, which other clusters may use. Resources
-that the user has deleted meanwhile count as done.
+Subnets, route tables and the VPC stay, as do role tags, which other clusters may use. Resources
+that the user has deleted count as done.
 """
 
 from collections import defaultdict
@@ -24,7 +24,7 @@ from pergola.providers.aws.wanted import SHARED
 UNTAG: Final = "remove tags of subnets and route tables"
 _ROLES: Final = frozenset(role.tag for role in Role)
 Tags = tuple[tuple[str, str | None], ...]
-"""Tags to be removed: by key and value, or by key alone."""
+"""Tags to remove: by key and value, or by key alone."""
 
 
 def step(after: tuple[str, ...]) -> Step:
@@ -33,9 +33,9 @@ def step(after: tuple[str, ...]) -> Step:
 
 
 def _things(work: Work) -> list[str]:
-    """Return all resources that may have a tag of ours: by config, state and records.
+    """Return all resources that may have one of our tags: from config, state and records.
 
-    Subnets that only the state knows were found by the user's own tags: these stay.
+    Subnets that only the state knows were found by the user's own tags, which stay.
     """
     by_config = [each.id for each in named(work.wanted)]
     by_state = [
@@ -49,7 +49,7 @@ def _things(work: Work) -> list[str]:
 def _ours(work: Work, name: str) -> Tags:
     """Return the tags to remove from a resource.
 
-    Recorded ones are removed even if they are not to be seen: they may be very new.
+    Recorded ones are removed even if they are not visible: they may be very new.
     """
     known = records.recorded(work.state, name)
     if known is None:
@@ -85,7 +85,8 @@ async def _remove(work: Work, several: list[str], tags: Tags, *, must: bool) -> 
     """Remove tags from resources.
 
     Args:
-        must: whether the tags are certainly ours; otherwise failing to remove them is a warning.
+        must: whether the tags are certainly ours; otherwise, failing to remove them is only a
+            warning.
     """
     try:
         await _delete_tags(work, several, tags)
@@ -106,7 +107,7 @@ async def _remove(work: Work, several: list[str], tags: Tags, *, must: bool) -> 
 
 
 async def _delete_tags(work: Work, several: list[str], tags: Tags) -> None:
-    """Remove tags with one request; resource by resource if one of them is gone."""
+    """Delete tags with one request, or resource by resource if one was deleted."""
     call = partial(work.aws.call, "ec2", "DeleteTags", Tags=_as_aws(tags))
     try:
         await call(Resources=several)

@@ -1,4 +1,4 @@
-"""Checks of an existing VPC, of which nothing is changed (spec 30 §3.4)."""
+"""Checks of an existing VPC, in which nothing is changed (spec 30 §3.4)."""
 
 from pergola.api.objects import JsonObject
 from pergola.extension_api.errors import Code, ExtensionError
@@ -55,7 +55,7 @@ def _ipv6_faults(work: Work, vpc: JsonObject) -> list[str]:
 def _plan(work: Work) -> Note:
     found = faults(work)
     name = work.wanted.config.networks.vpc.id
-    return Note(Fate.KEEP, "; ".join(found) if found else f"{name}, which exists already")
+    return Note(Fate.KEEP, "; ".join(found) if found else f"{name}, which already exists")
 
 
 async def _ensure(work: Work) -> None:

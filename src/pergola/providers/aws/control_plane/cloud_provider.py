@@ -32,8 +32,8 @@ class Arguments(NamedTuple):
 def cloud_controller_arguments(status: JsonObject) -> list[str]:
     """Return the arguments of the cloud controller manager that depend on the network.
 
-    Routes to pods are never its business; without subnets for load balancers it leaves Services
-    alone, and looks after nodes all the same.
+    It never handles routes to pods; without subnets for load balancers, it ignores Services, but
+    still handles nodes.
     """
     controllers = "*" if places_load_balancers(status) else "*,-service"
     return ["--configure-cloud-routes=false", f"--controllers={controllers}"]
@@ -74,7 +74,7 @@ def cloud_provider_config_map(
     """Return the ConfigMap with `cloudprovider.conf`, in the cluster's namespace on the seed.
 
     Raises:
-        ExtensionError: the status names no VPC, or no subnet.
+        ExtensionError: the status contains no VPC, or no subnet.
     """
     return {
         "apiVersion": "v1",

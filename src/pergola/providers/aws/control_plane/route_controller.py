@@ -26,11 +26,11 @@ def route_controller_replicas(
 ) -> int:
     """Return the replicas of the controller that writes pod routes into route tables.
 
-    None with an overlay, and none for IPv6 alone.
+    There are none with an overlay or for IPv6 alone.
 
     Args:
         families: the Shoot's IP families; IPv4 if there are none.
-        awake: how many there are if it is needed; 0 while the Shoot sleeps.
+        awake: the number if it is needed; 0 while the Shoot is hibernated.
     """
     wanted = config is not None and config.uses_route_controller
     return awake if wanted and IPV4 in known_families(families) else 0
@@ -40,7 +40,7 @@ def route_controller(shoot: Shoot) -> Replicas:
     """Return the replicas of the route controller that a Shoot needs, and the reason.
 
     Raises:
-        ExtensionError: the Shoot's overlay is neither on nor off.
+        ExtensionError: the Shoot's overlay setting is neither true nor false.
         Malformed: its `controlPlaneConfig` has a value of a wrong type.
     """
     config = _control_plane_config(shoot)
@@ -55,15 +55,15 @@ def _why_routes(shoot: Shoot, config: ControlPlaneConfig | None) -> str:
     if IPV4 not in known_families(shoot.ip_families):
         return "the Shoot has only IPv6, whose pods need no routes"
     if not has_switch and overlay:
-        return "pods talk through an overlay, and need no routes"
+        return "pods communicate through an overlay, and need no routes"
     if not has_switch:
         return (
             f"no controller writes pod routes, although there is no overlay: set {_SWITCH} to true"
         )
     if shoot.hibernation_enabled:
-        return "the Shoot sleeps"
+        return "the Shoot is hibernated"
     if overlay:
-        return f"{_SWITCH} is true, though pods talk through an overlay and need no routes"
+        return f"{_SWITCH} is true, although pods communicate through an overlay and need no routes"
     return "there is no overlay: it writes a route for each node into the tagged route tables"
 
 

@@ -22,13 +22,13 @@ class Placed(NamedTuple):
 def cloud_subnet(status: JsonObject) -> Placed:
     """Return the subnet for the cloud controller manager, which runs outside of EC2.
 
-    The first for public load balancers, else for internal ones, else for nodes.
+    This is the first for public load balancers, else for internal ones, else for nodes.
 
     Args:
         status: an InfrastructureStatus.
 
     Raises:
-        ExtensionError: there is none at all.
+        ExtensionError: there is no subnet at all.
     """
     for purpose in (PUBLIC, INTERNAL, NODES):
         for subnet in subnets_for(status, purpose):
@@ -42,12 +42,12 @@ def places_load_balancers(status: JsonObject) -> bool:
 
 
 def problem(text: str) -> ExtensionError:
-    """Return an error that the user has to fix."""
+    """Return an error that the user must fix."""
     return ExtensionError(text, Code.CONFIGURATION_PROBLEM)
 
 
 def subnets_for(status: JsonObject, purpose: str) -> list[JsonObject]:
-    """Return the subnets of an InfrastructureStatus for a purpose, in its order."""
+    """Return the subnets of an InfrastructureStatus for a purpose, in order."""
     return [
         subnet
         for subnet in maps_at(status, "vpc", "subnets")

@@ -20,8 +20,8 @@ class Given(NamedTuple):
 
     Attributes:
         config_map: with the cloud provider's configuration, ready to be applied.
-        cloud_controller: the manager of nodes and Services.
-        route_controller: the one that writes routes to pods into route tables.
+        cloud_controller: the arguments of the manager of nodes and Services.
+        route_controller: the controller that writes routes to pods into route tables.
     """
 
     config_map: JsonObject
@@ -33,12 +33,12 @@ def given(infrastructure: JsonObject, shoot: Shoot) -> Given:
     """Return the values for the control plane of a cluster, once there is a network.
 
     Args:
-        shoot: for IP families, overlay and `controlPlaneConfig`; an empty one is as good as a
+        shoot: for IP families, overlay and `controlPlaneConfig`; an empty one is equivalent to a
             Shoot with IPv4 and an overlay.
 
     Raises:
         ExtensionError: the Infrastructure has no status yet, or one without VPC or subnets; or the
-            Shoot's overlay is neither on nor off.
+            Shoot's overlay setting is neither true nor false.
         Malformed: the Shoot's `controlPlaneConfig` has a value of a wrong type.
     """
     key, technical_id = Key.of(infrastructure), namespace_of(infrastructure)

@@ -2,8 +2,8 @@
 
     pergola extension run aws
 
-The record sets are recorded in the state, then created; obsolete ones go with the same request if
-they are in the same zone, and afterwards otherwise.
+The record sets are recorded in the state, then created; obsolete ones are deleted by the same
+request if they are in the same zone, and afterwards otherwise.
 """
 
 from collections.abc import Iterable, Iterator
@@ -31,12 +31,12 @@ from pergola.providers.aws.resources.record_sets import (
 from pergola.providers.aws.warnings import warn
 
 THROTTLED_SECONDS: Final = 30.0
-"""The time until the next run if Route 53, which allows five requests a second, is throttling."""
+"""The delay before the next run if Route 53, which allows five requests a second, throttles."""
 _GARDEN: Final = "garden"
 
 
 class AwsDnsRecord(AwsAccess):
-    """Create, change and delete DNS records in hosted zones that exist."""
+    """Creates, changes and deletes DNS records in existing hosted zones."""
 
     kind = "DNSRecord"
     type = "aws-route53"
@@ -47,11 +47,11 @@ class AwsDnsRecord(AwsAccess):
         return "" if key.namespace == _GARDEN else key.namespace
 
     async def reconcile(self, context: Context, obj: JsonObject) -> Status | None:
-        """Create the record sets that are missing, and change those that differ.
+        """Create missing record sets, and change those that differ.
 
         Raises:
             RequeueAfter: Route 53 is throttling.
-            ExtensionError: the spec is not valid, or there is no zone for the name.
+            ExtensionError: the spec is not valid, or no zone matches the name.
         """
         with explained(), _patient():
             desired, known = desired_record_sets(obj), read_record_sets(obj)
@@ -62,9 +62,9 @@ class AwsDnsRecord(AwsAccess):
                 except NotFound:
                     if map_at(obj, "spec").get("zone"):
                         raise
-                    zone = await _find_zone(aws, obj)  # the one of the status is gone
+                    zone = await _find_zone(aws, obj)  # the zone in the status was deleted
                     await _ensure(aws, context, zone, desired, known)
-                # Those of the same name and zone were replaced by the same request.
+                # Those with the same name and zone were replaced by the same request.
                 placed = (zone, desired[0].name)
                 moved = [each for each in known if (each.zone, each.records.name) != placed]
                 left = await _delete(aws, moved)
@@ -72,7 +72,7 @@ class AwsDnsRecord(AwsAccess):
         return {"zone": zone, "state": state_object(Placed(zone, each) for each in desired)}
 
     async def delete(self, context: Context, obj: JsonObject) -> Status | None:
-        """Delete the record sets that were created, unless another client has changed them since.
+        """Delete the record sets that were created, unless another client has since changed them.
 
         If none was ever created, no credentials are needed.
 
@@ -90,7 +90,7 @@ class AwsDnsRecord(AwsAccess):
 
 
 def _named_zone(obj: JsonObject) -> str:
-    """Return the zone in the spec, else the one in the status; empty if it is not known yet."""
+    """Return the zone in the spec, else the one in the status; empty if unknown."""
     named = map_at(obj, "spec").get("zone") or map_at(obj, "status").get("zone") or ""
     return zone_id(str(named))
 
@@ -118,13 +118,13 @@ async def _ensure(
 
 
 async def _delete(aws: AwsClient, placed: Iterable[Placed]) -> list[str]:
-    """Delete record sets that were created, and return sentences about those that stay."""
+    """Delete created record sets, and return sentences about those that stay."""
     by_name: dict[tuple[str, str], list[RecordSet]] = {}
     for zone, records in placed:
         by_name.setdefault((zone, records.name), []).append(records)
     return [
-        f"the {each} in zone {zone} stays, because it was changed after it was created for this "
-        "DNSRecord: delete it if it is not needed"
+        f"the {each} in zone {zone} is kept, because it was changed after it was created for "
+        "this DNSRecord: delete it if it is not needed"
         for (zone, name), ours in by_name.items()
         for each in await delete_record_sets(aws, zone, name, ours)
     ]
@@ -140,7 +140,7 @@ def _of_another_implementation(obj: JsonObject) -> tuple[Placed, ...]:
 
 @contextmanager
 def _patient() -> Iterator[None]:
-    """Come back later, without backoff, if Route 53 is throttling."""
+    """Requeue without backoff if Route 53 is throttling."""
     try:
         yield
     except Throttled as error:

@@ -1,7 +1,7 @@
 """The hosted zones of load balancers, to which alias records point.
 
-AWS publishes them with the endpoints of Elastic Load Balancing; they never change, and new regions
-add to them. A load balancer of a region that is not here gets a CNAME record.
+AWS publishes them with the endpoints of Elastic Load Balancing; they never change, but new regions
+add more. A load balancer in an unlisted region gets a CNAME record.
 """
 
 import re
@@ -55,7 +55,7 @@ _NETWORK: Final = re.compile(rf"[^.].*\.elb\.(?P<region>[a-z0-9-]+)\.{_DOMAIN}",
 
 
 def zone_of_load_balancer(host: str) -> str:
-    """Return the hosted zone of a load balancer's host name; empty if it is not a known one."""
+    """Return the hosted zone of a load balancer's host name; empty if it is unknown."""
     for position, pattern in enumerate((_APPLICATION, _NETWORK)):
         found = pattern.fullmatch(host.lower().rstrip("."))
         if found is not None and found["region"] in _ZONES:

@@ -16,7 +16,7 @@ _ALIAS_TYPES: Final = {"ipv4": ("A",), "ipv6": ("AAAA",), "dual-stack": ("A", "A
 def desired_record_sets(obj: JsonObject) -> tuple[RecordSet, ...]:
     """Return the record sets of a DNSRecord.
 
-    A CNAME record of a load balancer of AWS becomes alias records, one for each IP family of the
+    A CNAME record for an AWS load balancer becomes alias records, one for each IP family in the
     annotation `dns.gardener.cloud/ip-stack` (IPv4 without it).
 
     Raises:

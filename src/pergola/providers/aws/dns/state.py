@@ -1,7 +1,7 @@
 """`DNSRecordState`: the record sets that were created for a DNSRecord.
 
 It is written before anything is created, so that an interrupted run never leaves an unrecorded
-record set. Record sets that are not in it belong to others, and stay.
+record set. Record sets that are not in it belong to others, and are kept.
 """
 
 from collections.abc import Iterable

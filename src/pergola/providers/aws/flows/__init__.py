@@ -1,4 +1,4 @@
-"""The flows of an Infrastructure: their steps, the order of these, and their runs.
+"""The flows of an Infrastructure: their steps, the order of the steps, and runs.
 
 reconcile  the graph that creates a cluster's infrastructure and keeps it
 delete     the graph that deletes it

@@ -1,8 +1,9 @@
 """The graph that deletes a cluster's infrastructure (spec 30 §9.1, §9.2).
 
-Deleted is what the state knows, and what has this cluster's tags: a run that was killed may have
-created something that the state never learned of. With an empty state nothing is deleted, since the
-same tags may be those of a cluster of another landscape. So a run that creates saves a state first.
+It deletes resources that the state contains, and those with this cluster's tags: a run that was
+killed may have created a resource that is missing in the state. With an empty state nothing is
+deleted, since the same tags may belong to a cluster of another landscape. A run that creates
+therefore saves a state first.
 """
 
 from typing import Final
@@ -31,17 +32,17 @@ from pergola.providers.aws.resources.step import Step
 from pergola.providers.aws.resources.subnets import deletion as subnets
 from pergola.providers.aws.wanted import Wanted
 
-_BYO_VPC: Final = "the VPC is the user's"
+_BYO_VPC: Final = "the VPC is user-provided"
 
 
 def delete_steps(wanted: Wanted, state: State, *, remove_pod_routes: bool = False) -> list[Step]:
     """Return the steps that delete what was created, and our tags on the user's resources.
 
-    With an empty state none of them may run.
+    With an empty state, none of them may run.
 
     Args:
-        remove_pod_routes: whether pod routes of nodes that are gone are deleted from user-provided
-            route tables (§7.2).
+        remove_pod_routes: whether to delete pod routes of deleted nodes from user-provided route
+            tables (§7.2).
     """
     if wanted.config.byo_subnets:
         network = _leave_user_provided(wanted, remove_pod_routes=remove_pod_routes)
@@ -91,7 +92,7 @@ def _delete_managed(wanted: Wanted, state: State) -> list[Step]:
 
 
 def _zones(wanted: Wanted, state: State) -> list[str]:
-    """Return the zones of the config, and those that only the state knows."""
+    """Return the zones of the config, and those that only the state contains."""
     configured = [zone.name for zone in wanted.config.networks.zones]
     return list(dict.fromkeys([*configured, *keys.zones_of(state)]))
 
@@ -99,7 +100,8 @@ def _zones(wanted: Wanted, state: State) -> list[str]:
 def _zone_steps(zone: str, poll: nat_gateways.Watch, before_subnets: tuple[str, ...]) -> list[Step]:
     """Return the steps of a zone.
 
-    NAT gateway, then its elastic IP; subnets once the gateway is gone; then the route table.
+    The NAT gateway is deleted first, then its elastic IP; subnets once the gateway is gone; then
+    the route table.
     """
     gateway = nat_gateways.delete_name(zone)
     return [

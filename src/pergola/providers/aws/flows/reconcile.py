@@ -1,6 +1,6 @@
-"""The graph that creates a cluster's infrastructure and keeps it, in every mode (spec 30 §3.3).
+"""The graph that creates and maintains a cluster's infrastructure, in every mode (spec 30 §3.3).
 
-The longest chain is the wait for NAT gateways; only the default routes come after it. In a
+The longest chain is the wait for NAT gateways, followed only by the default routes. In a
 user-provided network most steps are skipped, and the rest only observe and tag.
 """
 
@@ -42,15 +42,15 @@ from pergola.providers.aws.wanted import Wanted
 _AFTER_READ: Final = (
     names.SERVICE_RANGE,
     names.EGRESS_RANGES,
-    # Nothing is created before the subnets are accepted. And a state that knows these while it has
-    # no records of tags would look like one that was never lost (`byo.records`).
+    # Nothing is created before the subnets are accepted. Also, a state that contains these but no
+    # records of tags would look like one that was never lost (`byo.records`).
     iam.ROLE,
     key_pair.NAME,
 )
 
 
 def reconcile_steps(wanted: Wanted) -> list[Step]:
-    """Return all steps that create a cluster's infrastructure and keep it, in every mode."""
+    """Return all steps that create and maintain a cluster's infrastructure, in every mode."""
     read = (byo.READ,) if wanted.config.byo_subnets else ()
     steps = [
         *network_steps(wanted),
@@ -92,5 +92,5 @@ def zone_steps(wanted: Wanted, zone: Zone) -> list[Step]:
 
 
 def _after(step: Step, read: tuple[str, ...]) -> Step:
-    """Return the step, which starts after the user's subnets were read if it has to."""
+    """Return the step, delayed until the user's subnets were read if necessary."""
     return replace(step, after=(*step.after, *read)) if step.name in _AFTER_READ else step

@@ -16,16 +16,16 @@ _SETTINGS: Final = Settings(diagnose=diagnose)
 
 
 def foresee(steps: list[Step], work: Work) -> dict[str, Note]:
-    """Return the plan of each step, by its name; sends no request."""
+    """Return the plan of each step, by its name, without sending requests."""
     return {
         step.name: Note(Fate.SKIP, step.skip) if step.skip else step.plan(work) for step in steps
     }
 
 
 def name_zones(wanted: Wanted, state: State) -> None:
-    """Give each zone its `zN`, so that the state of a new cluster is not empty.
+    """Assign each zone its `zN`, so that the state of a new cluster is not empty.
 
-    Only what has a state is ever deleted, so it is written before the first thing is created.
+    Only a cluster with a state is ever deleted, so it is written before anything is created.
     """
     for zone in wanted.config.networks.zones:
         keys.suffix_of(state, zone.name)
@@ -45,10 +45,10 @@ async def run_steps(
     Args:
         name: of the flow, as users see it.
         write: stores the state's data.
-        metrics: where the steps are counted; nowhere if None.
+        metrics: where to count the steps; nowhere if None.
 
     Raises:
-        FlowFailed: steps failed; it has all of their errors.
+        FlowFailed: steps failed; it contains all of their errors.
     """
     graph, saver = graph_of(name, steps, work), Saver(work.state, write)
     work.save = saver.flush

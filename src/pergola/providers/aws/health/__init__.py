@@ -4,8 +4,8 @@ security_group         whether the nodes' security group has the rules that node
 load_balancer_subnets  whether load balancers find subnets
 checks                 the health checks, which read little of AWS and rarely
 
-They report problems before nodes fail to join or Services stay without an address, and never
-block a reconciliation. Pure functions decide what a condition says.
+They report problems before nodes fail to join or Services remain without an address, and never
+block a reconciliation. Pure functions determine the content of a condition.
 """
 
 from pergola.providers.aws.health.checks import health_checks

@@ -1,4 +1,4 @@
-"""The health checks of an Infrastructure: they read little of AWS, and not every time."""
+"""The health checks of an Infrastructure: they read little of AWS, and not on every run."""
 
 import zlib
 from collections.abc import Awaitable, Callable
@@ -39,7 +39,7 @@ def health_checks(access: Access, *, period: float = PERIOD) -> list[HealthCheck
     """Return the checks of an Infrastructure.
 
     Args:
-        period: seconds for which a verdict is kept, unless there is a reconciliation.
+        period: how many seconds a verdict is kept, unless a reconciliation happens.
     """
     return [
         HealthCheck(
@@ -65,10 +65,10 @@ class _Result:
 
 
 class _Remembered:
-    """A check that is evaluated once in a period, and after every reconciliation.
+    """A check that is evaluated once per period, and after every reconciliation.
 
-    A process that starts repeats the conditions on record until their time in the period comes, so
-    that it does not read everything at once, and never again at the same time.
+    After its start, a process repeats the recorded conditions until their time in the period comes,
+    so that it never reads everything at once.
     """
 
     def __init__(self, condition: str, look: Evaluate, period: float) -> None:

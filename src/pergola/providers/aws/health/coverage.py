@@ -14,19 +14,19 @@ _Network = IPv4Network | IPv6Network
 
 
 def applies_to(needed: Rule, rule: Rule) -> bool:
-    """Return whether a rule is of the protocol that is needed."""
+    """Return whether a rule has the required protocol."""
     return rule.protocol in (ALL, needed.protocol)
 
 
 def overlaps(one: Ports | None, other: Ports | None) -> bool:
-    """Return whether two ranges of ports have one in common; None is all ports."""
+    """Return whether two port ranges overlap; None means all ports."""
     return one is None or other is None or (one[0] <= other[1] and other[0] <= one[1])
 
 
 def covers(rules: Iterable[Rule], peer: str, ports: Ports) -> bool:
     """Return whether rules together allow all addresses of a range to reach all ports."""
     several = [(rule.ports or ports, parse_network(rule.peer)) for rule in rules]
-    # Between these ports the answer does not change.
+    # Between these ports, the answer does not change.
     edges = {ports[0], *(edge for (low, high), _ in several for edge in (low, high + 1))}
     return all(
         _contains(parse_network(peer), [net for (low, high), net in several if low <= edge <= high])

@@ -28,7 +28,7 @@ RULES_MISSING: Final = "MissingRequiredRules"
 
 
 class _Need(NamedTuple):
-    """A rule that must exist: for each of the peers, by any rules together.
+    """A required rule: for each of the peers, by any rules together.
 
     Attributes:
         by_group: whether the rule must name the group, for traffic without IP addresses.
@@ -99,7 +99,7 @@ def _everywhere(wanted: Wanted) -> list[str]:
 
 def _is_met(need: _Need, rules: Iterable[Rule]) -> bool:
     of_direction = [rule for rule in rules if rule.direction == need.rule.direction]
-    if not need.peers:  # which destinations are enough, only the user knows
+    if not need.peers:  # only the user knows which destinations are sufficient
         return bool(of_direction)
     if "/" not in need.peers[0]:
         open_to = need.peers if need.by_group else (EVERYWHERE, EVERYWHERE_6, *need.peers)
@@ -145,8 +145,8 @@ def _notes(wanted: Wanted, rules: Iterable[Rule], zones: Sequence[Ranges]) -> It
     ]
     if wanted.config.wants_efs and not all(covers(nfs, peer, NFS) for peer in workers):
         yield (
-            "mount targets of the file system have to be in this security group too, or let "
-            f"tcp 2049 in from {', '.join(workers)}"
+            "mount targets of the file system must also be in this security group, or let tcp "
+            f"2049 in from {', '.join(workers)}"
         )
 
 

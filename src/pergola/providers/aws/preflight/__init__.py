@@ -10,8 +10,8 @@ ambiguity       subnets for load balancers that compete with each other
 hints           what may be wrong, but does not block: routes, endpoints, free addresses, tags
 security_group  `check_rules`: the same for rules, on request
 
-Two things are left to the user on purpose: wrong routes show as nodes that do not join, and rules
-of security groups have a condition of their own.
+Two things are deliberately left to the user: wrong routes show as nodes that do not join, and rules
+of security groups have their own condition.
 """
 
 from pergola.providers.aws.preflight.check import demand, findings

@@ -1,6 +1,6 @@
 """Check for zones with several candidate subnets for load balancers (spec 30 §8.4).
 
-Nothing is guessed, and nothing is created or tagged before it is clear.
+Nothing is guessed, and nothing is created or tagged before the ambiguity is resolved.
 """
 
 from collections.abc import Iterator

@@ -26,7 +26,8 @@ def demand(wanted: Wanted, snapshot: Snapshot) -> list[Finding]:
     """Return the findings that do not block, if no finding blocks.
 
     Raises:
-        ExtensionError: findings block; it has all of them, each with the command that fixes it.
+        ExtensionError: findings block; the error lists all of them, each with the command that
+            fixes it.
     """
     found = findings(wanted, snapshot)
     blocking = [finding for finding in found if finding.blocks]

@@ -12,9 +12,9 @@ class Finding(NamedTuple):
     """A problem, or a possible one.
 
     Attributes:
-        cause: where in the config, and what; paths begin at the `InfrastructureConfig`.
-        fix: one line for a shell with the AWS CLI; it shows the choice where there is one.
-        blocks: whether nothing may be created before it is repaired.
+        cause: the place in the config, and the problem; paths begin at the `InfrastructureConfig`.
+        fix: one shell command with the AWS CLI; it shows the options if there is a choice.
+        blocks: whether nothing may be created before it is fixed.
     """
 
     cause: Cause
@@ -31,7 +31,7 @@ def hint(field: str, text: str, fix: str) -> Finding:
 
 
 def not_found(field: str, value: str, detail: str) -> Cause:
-    """Return the cause for a resource that the config names and that does not exist."""
+    """Return the cause for a missing resource that the config names."""
     return Cause("FieldValueNotFound", f"Not found: {shown(value)}: {detail}", field)
 
 

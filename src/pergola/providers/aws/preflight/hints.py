@@ -21,7 +21,7 @@ from pergola.providers.aws.snapshot import Snapshot
 from pergola.providers.aws.wanted import ROLE_INTERNAL, SHARED, Wanted
 
 FREE_ADDRESSES: Final = 8
-"""Free addresses that a load balancer wants in each of its subnets."""
+"""The number of free addresses that a load balancer wants in each of its subnets."""
 _ZONES_FOR_ALB: Final = 2
 ROLES: Final = {PUBLIC: Role.PUBLIC, INTERNAL: Role.INTERNAL}
 
@@ -56,7 +56,7 @@ def balancer_subnets(wanted: Wanted, snapshot: Snapshot, field: str) -> dict[str
 
 
 def _way_out(wanted: Wanted, snapshot: Snapshot, each: Named) -> Iterator[Finding]:
-    """Check whether nodes reach more than the VPC."""
+    """Check whether nodes can reach more than the VPC."""
     table = table_of(snapshot, each.id)
     if table is None:
         return
@@ -107,7 +107,7 @@ def _replace(wanted: Wanted, table: JsonObject, route: JsonObject, snapshot: Sna
 
 
 def _nat(snapshot: Snapshot) -> str:
-    """Suggest a NAT gateway; the user may take another."""
+    """Suggest a NAT gateway; the user may choose another one."""
     usable = [k for k, nat in snapshot.nat_gateways.items() if nat.get("State") == "available"]
     return min(usable, default="NAT_GATEWAY")
 

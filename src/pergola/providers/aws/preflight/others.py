@@ -54,7 +54,7 @@ def _address(wanted: Wanted, snapshot: Snapshot, name: str, path: str) -> Iterat
     association = address.get("AssociationId")
     if association and not _is_of_our_nat(wanted, snapshot, name):
         text = (
-            f"elastic IP {name} is in use ({_user(address)}); it has to be free, or that of a NAT "
+            f"elastic IP {name} is in use ({_user(address)}); it must be free, or that of a NAT "
             "gateway of this cluster"
         )
         command = f"disassociate-address --association-id {association}"

@@ -43,7 +43,7 @@ def ipv4_blocks(vpc: JsonObject) -> list[str]:
 
 
 def is_inside(cidr: str, blocks: list[str]) -> bool:
-    """Return whether a range lies inside one of others. An invalid CIDR is never contained."""
+    """Return whether a range is contained in one of several others; an invalid CIDR never is."""
     inner = _network(cidr)
     return inner is not None and any(_contains(_network(block), inner) for block in blocks)
 

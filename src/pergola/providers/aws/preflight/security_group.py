@@ -1,6 +1,6 @@
 """Checks of a user-provided security group's rules, on request (spec 30 §6.3, Beyond 11).
 
-Not among the `findings`, for the Infrastructure has a condition that says the same all the time.
+Not among the `findings`, because the Infrastructure permanently has a condition about this.
 """
 
 from collections.abc import Iterator
@@ -24,10 +24,10 @@ from pergola.providers.aws.wanted import Wanted
 
 
 def check_rules(wanted: Wanted, snapshot: Snapshot) -> Iterator[Finding]:
-    """Yield a hint if rules are missing that nodes need, or if that is unknown."""
+    """Yield a hint if rules that nodes need are missing, or if that is unknown."""
     name = wanted.config.networks.nodes_security_group_id or ""
     group = snapshot.security_groups.get(name)
-    if group is None:  # that is a finding of its own
+    if group is None:  # that is reported as a separate finding
         return
     said = nodes_security_group_valid(wanted, group, _ranges(wanted, snapshot))
     if said.status != "True":
@@ -48,7 +48,7 @@ def _fix(wanted: Wanted, group: str, missing: frozenset[Rule]) -> str:
 
 
 def _ranges(wanted: Wanted, snapshot: Snapshot) -> list[Ranges]:
-    """Return the ranges of user-provided subnets, as they are in AWS."""
+    """Return the actual ranges of user-provided subnets."""
     return [
         Ranges(
             workers=_of(snapshot, zone.workers_subnet_id),

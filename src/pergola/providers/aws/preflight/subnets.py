@@ -24,7 +24,7 @@ class Named(NamedTuple):
     """A subnet that the config names.
 
     Attributes:
-        path: of the field.
+        path: the path of the field.
         field: `workersSubnetID`, `publicSubnetID` or `internalSubnetID`.
     """
 
@@ -93,7 +93,7 @@ def _ipv6(
 
 
 def _ipv6_fix(wanted: Wanted, subnet: JsonObject, free: Iterator[str]) -> str:
-    """Suggest to associate a range, or to remove one of several."""
+    """Suggest associating a range, or removing one of several."""
     associations = subnet.get("Ipv6CidrBlockAssociationSet") or []
     extra = [each for each in associations if each["Ipv6CidrBlock"] in ipv6_blocks(subnet)][1:]
     if extra:
@@ -106,7 +106,7 @@ def _ipv6_fix(wanted: Wanted, subnet: JsonObject, free: Iterator[str]) -> str:
 
 
 def _free_ranges(snapshot: Snapshot) -> Iterator[str]:
-    """Yield each /64 of the VPC's blocks that no subnet has, each once."""
+    """Yield each /64 of the VPC's blocks that no subnet uses."""
     taken = {block for subnet in snapshot.subnets.values() for block in ipv6_blocks(subnet)}
     for block in ipv6_blocks(snapshot.vpc or {}):
         network = IPv6Network(block)

@@ -53,7 +53,7 @@ def _dns(wanted: Wanted, snapshot: Snapshot, name: str) -> Iterator[Finding]:
 
 
 def _gateways(wanted: Wanted, snapshot: Snapshot, name: str) -> Iterator[Finding]:
-    """Check gateways for managed subnets only: routing of user-provided ones is the user's."""
+    """Check gateways for managed subnets only: routing of user-provided ones is up to the user."""
     if wanted.config.has_public_zone and not _attached(snapshot.internet_gateways, name):
         text = "no attached internet gateway found, which zones with a public range need"
         created = "aws ec2 create-internet-gateway --query InternetGateway.InternetGatewayId"

@@ -1,4 +1,4 @@
-"""Find what was created before: by the state, else by its tags (spec 30 §3.1).
+"""Finding previously created resources, by the state or else by their tags (spec 30 §3.1).
 
 Only resources in the cluster's own VPC are accepted, and only an unambiguous one is adopted.
 """
@@ -19,7 +19,7 @@ Accept = Callable[[JsonObject], bool]
 
 
 def in_vpc(work: Work) -> Accept:
-    """Accept what belongs to the cluster's VPC; nothing while there is none."""
+    """Accept resources in the cluster's VPC; nothing while there is none."""
     vpc = work.state.get(keys.VPC)
     return lambda thing: vpc is not None and thing.get("VpcId") == vpc
 
@@ -36,7 +36,7 @@ def attached_to_vpc(work: Work) -> Accept:
 
 
 def everything(thing: JsonObject) -> bool:
-    """Accept any resource, for kinds that belong to no VPC."""
+    """Accept any resource, for kinds without a VPC."""
     del thing
     return True
 
@@ -44,10 +44,10 @@ def everything(thing: JsonObject) -> bool:
 def known(
     work: Work, kind: Kind, key: str, accept: Accept, suffix: str = "", **more: str
 ) -> str | None:
-    """Return the id of what was created before, as far as the state and the snapshot say.
+    """Return the id of a previously created resource, according to the state and the snapshot.
 
     Args:
-        key: of the id in the state.
+        key: the key of the id in the state.
         suffix: of the resource's name.
         more: tags in addition to those of every resource of the cluster.
 
@@ -82,10 +82,10 @@ def foreseen(
 async def find(
     work: Work, kind: Kind, key: str, accept: Accept, suffix: str = "", **more: str
 ) -> JsonObject | None:
-    """Return what was created before, with its tags corrected and its id in the state.
+    """Return a previously created resource, with its tags corrected and its id in the state.
 
-    What the state has and the snapshot has not may be newer than the snapshot, or not visible
-    everywhere yet: it is described again before it counts as gone.
+    A resource that is in the state but not in the snapshot may be newer than the snapshot, or not
+    visible everywhere yet: it is described again before it counts as deleted.
 
     Raises:
         ExtensionError: the state has no id, and several resources have the tags.
@@ -103,7 +103,7 @@ async def find(
 
 
 async def refresh(work: Work, kind: Kind, key: str) -> None:
-    """Describe what the state has and the snapshot has not.
+    """Describe a resource that is in the state but not in the snapshot.
 
     Raises:
         CloudError: AWS refused.
@@ -119,7 +119,7 @@ async def refresh(work: Work, kind: Kind, key: str) -> None:
 
 
 async def described(work: Work, kind: Kind, id_: str) -> JsonObject | None:
-    """Describe one resource now, and update the snapshot; None if AWS does not see it.
+    """Describe one resource now, and update the snapshot; None if AWS does not find it.
 
     Raises:
         CloudError: AWS refused.
@@ -136,7 +136,7 @@ async def described(work: Work, kind: Kind, id_: str) -> JsonObject | None:
 
 
 def remember(work: Work, kind: Kind, key: str, thing: JsonObject) -> str:
-    """Record what was just created, at once; return its id."""
+    """Record a newly created resource at once; return its id."""
     id_: str = thing[kind.id]
     work.state.created(key, id_)
     kind.in_snapshot(work.snapshot)[id_] = thing

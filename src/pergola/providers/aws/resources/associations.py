@@ -1,6 +1,6 @@
 """Associations of a zone's subnets with their route tables (spec 30 §3.5).
 
-AWS removes an association with its subnet, so nothing here is deleted.
+AWS removes an association together with its subnet, so nothing is deleted here.
 """
 
 from typing import Final, NamedTuple
@@ -28,8 +28,8 @@ class _Pair(NamedTuple):
     """A subnet and its table, as far as both exist.
 
     Attributes:
-        key: where the association's id is in the state.
-        role: of the subnet, such as `SubnetWorkers`.
+        key: the key of the association's id in the state.
+        role: the role of the subnet, such as `SubnetWorkers`.
     """
 
     key: str
@@ -70,7 +70,7 @@ def _pairs(work: Work, zone: Zone) -> list[_Pair]:
 
 
 def _present(work: Work, subnet: str | None) -> JsonObject | None:
-    """Return the association that a subnet has of its own."""
+    """Return a subnet's own association."""
     for table in work.snapshot.route_tables.values():
         for each in table.get("Associations") or []:
             state = (each.get("AssociationState") or {}).get("State")
@@ -109,7 +109,7 @@ async def _associate(work: Work, pair: _Pair) -> None:
             answer = await once_visible(
                 work, "AssociateRouteTable", SubnetId=pair.subnet, RouteTableId=pair.table
             )
-        except AlreadyExists:  # done before, and not seen when the tables were described
+        except AlreadyExists:  # done before, but not visible when the tables were described
             await _look_again(work, pair)
             present = _present(work, pair.subnet)
             if present is None:

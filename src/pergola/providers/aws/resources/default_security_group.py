@@ -1,4 +1,4 @@
-"""The default security group of a managed VPC, without any rule (spec 30 §3.3)."""
+"""The default security group of a managed VPC, without any rules (spec 30 §3.3)."""
 
 from typing import Final
 
@@ -23,7 +23,7 @@ def steps(wanted: Wanted) -> list[Step]:
             plan=_plan,
             ensure=_ensure,
             after=(names.VPC,),
-            skip="the VPC exists already" if wanted.config.byo_vpc else None,
+            skip="the VPC is user-provided" if wanted.config.byo_vpc else None,
         )
     ]
 
@@ -31,7 +31,7 @@ def steps(wanted: Wanted) -> list[Step]:
 def _plan(work: Work) -> Note:
     group = _known(work)
     if group is None:
-        return Note(Fate.CHANGE, "AWS makes it with rules; all of them are revoked")
+        return Note(Fate.CHANGE, "AWS creates it with rules; all of them are revoked")
     if group.get("IpPermissions") or group.get("IpPermissionsEgress"):
         return Note(Fate.CHANGE, f"{group['GroupId']}: all its rules are revoked")
     return Note(Fate.KEEP, group["GroupId"])
@@ -70,7 +70,7 @@ def delete_step(after: tuple[str, ...], skip: str | None) -> Step:
     """Return the step that forgets the group, which AWS deletes with its VPC."""
     return Step(
         name=FORGET,
-        plan=lambda _: Note(Fate.KEEP, "it goes with its VPC"),
+        plan=lambda _: Note(Fate.KEEP, "it is deleted with its VPC"),
         ensure=_forget,
         after=after,
         skip=skip,

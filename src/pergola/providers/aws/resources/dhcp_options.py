@@ -18,7 +18,7 @@ DELETE: Final = "delete DHCP options"
 
 def steps(wanted: Wanted) -> list[Step]:
     """Return the step that creates the DHCP options; skipped for a user-provided VPC."""
-    given = "the VPC exists already" if wanted.config.byo_vpc else None
+    given = "the VPC is user-provided" if wanted.config.byo_vpc else None
     return [Step(name=names.DHCP_OPTIONS, plan=_plan, ensure=_ensure, skip=given)]
 
 

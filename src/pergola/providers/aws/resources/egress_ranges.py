@@ -1,4 +1,4 @@
-"""The addresses from which requests of nodes come: those of the NAT gateways (spec 30 §1.2)."""
+"""The source addresses of nodes' requests: those of the NAT gateways (spec 30 §1.2)."""
 
 from pergola.cloud.aws.network import tags_of
 from pergola.flow.picture import Fate, Note
@@ -10,7 +10,7 @@ from pergola.providers.aws.wanted import Wanted
 
 
 def steps(wanted: Wanted) -> list[Step]:
-    """Return the step that records them, of user-provided gateways with our tag, too."""
+    """Return the step that records them, including user-provided gateways with our tag."""
     del wanted
     return [
         Step(

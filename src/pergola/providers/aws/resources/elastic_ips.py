@@ -36,17 +36,17 @@ def steps(wanted: Wanted, zone: Zone) -> list[Step]:
 
 
 def wanted_address(work: Work, zone: Zone) -> str | None:
-    """Return the elastic IP that the NAT gateway needs; None if it is not allocated yet."""
+    """Return the elastic IP for the NAT gateway; None if it is not allocated yet."""
     return zone.elastic_ip_allocation_id or managed_address(work, zone.name)
 
 
 def managed_address(work: Work, zone: str) -> str | None:
     """Return the elastic IP that was allocated for a zone; never a user-provided one.
 
-    What the state knows counts even if the snapshot has not seen it yet.
+    The state counts even if the snapshot does not contain it yet.
 
     Raises:
-        ExtensionError: the state knows none, and several have its tags.
+        ExtensionError: the state contains none, and several have its tags.
     """
     recorded = work.state.get(_key(zone))
     if recorded and not _is_given(work, recorded):
@@ -113,7 +113,7 @@ def _plan_given(work: Work, zone: Zone) -> Note:
     ours = managed_address(work, zone.name)
     if ours:
         return Note(Fate.DELETE, f"{ours} is released; {zone.elastic_ip_allocation_id} is used")
-    return Note(Fate.KEEP, f"{zone.elastic_ip_allocation_id}, which the config names")
+    return Note(Fate.KEEP, f"{zone.elastic_ip_allocation_id}, named in the config")
 
 
 async def _ensure_given(work: Work, zone: Zone) -> None:

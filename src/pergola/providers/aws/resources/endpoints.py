@@ -94,7 +94,7 @@ def _plan_kept(work: Work, kept: list[str]) -> Note:
     changed = [name for name in kept if _new_address_type(work, work.snapshot.endpoints[name])]
     if changed:
         return Note(Fate.CHANGE, f"address type of {', '.join(changed)}")
-    return Note(Fate.KEEP, ", ".join(kept) or "none is wanted")
+    return Note(Fate.KEEP, ", ".join(kept) or "none is configured")
 
 
 async def _ensure(work: Work) -> None:
@@ -150,7 +150,7 @@ def _new_address_type(work: Work, endpoint: JsonObject) -> str | None:
 
 
 def _check_deleted(name: str, answer: JsonObject) -> None:
-    """AWS answers with success even if it deleted nothing."""
+    """Check the answer of a deletion, which reports success even if nothing was deleted."""
     for failure in answer.get("Unsuccessful") or []:
         error = failure.get("Error") or {}
         code = error.get("Code", "unknown")
@@ -179,7 +179,7 @@ async def _delete(work: Work) -> None:
 
 
 def _check_all_deleted(refused: list[JsonObject]) -> None:
-    """AWS answers with success even if an endpoint could not be deleted."""
+    """Check the answer of a deletion, which reports success even if an endpoint was not deleted."""
     reasons = [
         f"{each.get('ResourceId')}: {(each.get('Error') or {}).get('Message')}"
         for each in refused

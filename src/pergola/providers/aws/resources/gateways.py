@@ -16,7 +16,7 @@ class ExistingGateway(NamedTuple):
     """The gateway that a user-provided VPC must have.
 
     Attributes:
-        state_key: Where the state keeps its id.
+        state_key: The key of its id in the state.
         gateways: Returns all gateways of the kind, by id.
         problem: The text about a missing gateway; `{vpc}` is the id of the VPC.
     """
@@ -30,7 +30,7 @@ class ExistingGateway(NamedTuple):
         return Note(Fate.KEEP, self._find(work) or self._missing(work))
 
     async def ensure(self, work: Work) -> None:
-        """Remember the gateway.
+        """Record the gateway.
 
         Raises:
             ExtensionError: The VPC has none.

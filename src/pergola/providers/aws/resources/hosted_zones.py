@@ -10,7 +10,7 @@ from pergola.providers.aws.resources.record_sets import normal_name
 
 
 class HostedZone(NamedTuple):
-    """A hosted zone; a private one only answers in certain VPCs."""
+    """A hosted zone; a private one answers only in certain VPCs."""
 
     id: str
     name: str
@@ -34,7 +34,7 @@ async def observe_hosted_zones(aws: AwsClient) -> list[HostedZone]:
 
 
 def zone_for(name: str, zones: Iterable[HostedZone]) -> str:
-    """Return the id of the zone that a name belongs to: the one with the longest matching name.
+    """Return the id of the zone for a name: the one with the longest matching name.
 
     Private zones count only if no public one matches.
 

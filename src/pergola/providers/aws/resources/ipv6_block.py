@@ -1,4 +1,4 @@
-"""The VPC's IPv6 block: associated with a managed VPC that has none, and waited for (§10.5)."""
+"""The VPC's IPv6 block: associated with a managed VPC that has none, and awaited (§10.5)."""
 
 from typing import Final
 

@@ -24,18 +24,18 @@ DELETE: Final = "delete key pair"
 
 
 def steps(wanted: Wanted) -> list[Step]:
-    """Return the step of the key pair; without a public key it deletes the pair."""
+    """Return the step of the key pair, which deletes the pair without a public key."""
     del wanted
     return [Step(name=NAME, plan=_plan, ensure=_ensure)]
 
 
 def spec_fingerprint(public_key: bytes) -> str:
-    """Return the hexadecimal MD5 of a spec's public key, to notice a rotation."""
+    """Return the hexadecimal MD5 of a spec's public key, to detect a rotation."""
     return hashlib.md5(public_key, usedforsecurity=False).hexdigest()
 
 
 async def observe_key_pair(seen: Observation) -> None:
-    """Read the key pair, by the name that the state has, or the cluster's name.
+    """Read the key pair, by the name in the state, or the cluster's name.
 
     Raises:
         CloudError: AWS refused.
@@ -51,7 +51,7 @@ def _plan(work: Work) -> Note:
     name = _name(work)
     if not work.wanted.ssh_public_key:
         if _exists(work):
-            return Note(Fate.DELETE, f"{name}: there is no public key any more")
+            return Note(Fate.DELETE, f"{name}: there is no longer a public key")
         return Note(Fate.SKIP, "there is no public key")
     if not _exists(work):
         return Note(Fate.CREATE, f'key pair "{name}"')
@@ -73,10 +73,10 @@ async def _ensure(work: Work) -> None:
 
 
 def _why_replaced(work: Work) -> str:
-    """Return why the existing pair is wrong; empty if it is right."""
+    """Return why the existing pair must be replaced; empty if it is right."""
     pair = work.snapshot.key_pair or {}
     if work.state.get(KEY_PAIR_SPEC_FINGERPRINT) != spec_fingerprint(work.wanted.ssh_public_key):
-        return "the public key is another one"
+        return "the public key has changed"
     known = work.state.get(KEY_PAIR_FINGERPRINT)
     if known is None and work.wanted.owns(tags_of(pair)):
         return ""  # a run that was killed imported it

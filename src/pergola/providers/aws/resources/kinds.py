@@ -1,4 +1,4 @@
-"""The kinds of resources in EC2 that are listed: how they are described, and kept."""
+"""The kinds of EC2 resources that are listed: how they are described and stored."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -14,9 +14,9 @@ class Kind:
     Attributes:
         field: of a `Snapshot`.
         describe: the operation that describes them.
-        items: their name in its answer.
+        items: their name in the answer.
         id: the name of their id; with an `s`, the name of its parameter.
-        type: what their tags in a creating request are for.
+        type: their type in the tags of a creation request.
         filters: the name of the operation's parameter for filters.
     """
 
@@ -28,7 +28,7 @@ class Kind:
     filters: str = "Filters"
 
     def in_snapshot(self, snapshot: Snapshot) -> dict[str, JsonObject]:
-        """Return those that were described, by their ids."""
+        """Return the described ones, by id."""
         found: dict[str, JsonObject] = getattr(snapshot, self.field)
         return found
 
@@ -76,4 +76,4 @@ SECURITY_GROUP: Final = Kind(
 FOREIGN_GROUP: Final = Kind(
     "foreign_groups", "DescribeSecurityGroups", "SecurityGroups", "GroupId", "security-group"
 )
-"""Security groups that the config names and that are in another VPC."""
+"""Security groups that the config names but that are in another VPC."""

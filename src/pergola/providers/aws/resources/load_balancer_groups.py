@@ -1,7 +1,7 @@
-"""Security groups that Kubernetes made for load balancers (spec 30 §9.1).
+"""Security groups that Kubernetes created for load balancers (spec 30 §9.1).
 
-AWS deletes no group that is named by a rule of another one: those rules are revoked first, if they
-are in groups of this cluster. Rules in groups of the user stay, and are reported.
+AWS does not delete a group that a rule of another one names. Such rules are revoked first, if they
+are in groups of this cluster. Rules in the user's groups stay, and are reported.
 """
 
 from collections.abc import Collection, Iterator
@@ -20,7 +20,7 @@ from pergola.providers.aws.resources.waiting import all_done
 from pergola.providers.aws.wanted import OWNED
 
 _LOOKS: Final = 48
-"""Network interfaces of load balancers stay for minutes; this is 4 of the step's 5 minutes."""
+"""Network interfaces of load balancers stay for minutes; this covers 4 of the step's 5 minutes."""
 _DEFAULT: Final = "default"
 _RULES: Final = (
     ("IpPermissions", "RevokeSecurityGroupIngress", "revoke-security-group-ingress"),

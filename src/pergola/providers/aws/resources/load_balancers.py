@@ -1,7 +1,7 @@
 """Load balancers and target groups that Kubernetes left behind (spec 30 §9.1).
 
-Deleted is only what is in the cluster's VPC and has the cluster's tag with exactly the value
-`owned`: other clusters may share the VPC. Load balancers go before their security groups.
+Only resources in the cluster's VPC with the exact value `owned` of the cluster's tag are deleted:
+other clusters may share the VPC. Load balancers are deleted before their security groups.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
@@ -20,7 +20,7 @@ from pergola.providers.aws.wanted import OWNED
 
 DELETE: Final = "destroy load balancers and security groups of Kubernetes"
 _CHUNK: Final = 20
-"""Number of resources of which AWS describes the tags at once."""
+"""The number of resources whose tags AWS describes at once."""
 _Ask = Callable[[list[str]], Awaitable[list[JsonObject]]]
 
 
@@ -31,7 +31,7 @@ def delete_steps() -> list[Step]:
 
 def _plan(work: Work) -> Note:
     if work.state.get(keys.BALANCERS_DESTROYED):
-        return Note(Fate.SKIP, "it was done before")
+        return Note(Fate.SKIP, "it was already done")
     if not vpc_of(work):
         return Note(Fate.SKIP, "there is no VPC")
     return Note(
@@ -126,7 +126,7 @@ async def _marks(work: Work, names: Sequence[str], name: str, ask: _Ask) -> dict
 
 
 async def _described(ask: _Ask, chunk: list[str]) -> list[JsonObject]:
-    """Describe the tags of a chunk; if one of it is gone, those of the others."""
+    """Describe the tags of a chunk; if one resource was deleted, those of the others."""
     try:
         return await ask(chunk)
     except NotFound:

@@ -101,8 +101,8 @@ def table_deletion(
 ) -> Step:
     """Return the step that deletes one managed route table.
 
-    It comes after the subnets: AWS ends an association together with its subnet, so nothing has to
-    be disassociated.
+    It comes after the subnets: AWS removes an association together with its subnet, so nothing
+    needs to be disassociated.
 
     Args:
         name: of the step.
@@ -132,5 +132,5 @@ def _to_delete(work: Work, key: str, suffix: str) -> list[str]:
 
 
 def _is_main(table: JsonObject) -> bool:
-    """Return whether it is the main table of the VPC, which is deleted with it."""
+    """Return whether it is the main table of the VPC, which is deleted with the VPC."""
     return any(each.get("Main") for each in table.get("Associations") or ())

@@ -17,7 +17,7 @@ class Observation:
     """The inputs and results of queries.
 
     Attributes:
-        vpc: the id of the cluster's VPC; empty while it is unknown.
+        vpc: the id of the cluster's VPC; empty if unknown.
     """
 
     aws: AwsClient
@@ -43,13 +43,13 @@ def _any(seen: Observation, thing: JsonObject) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """One list request of EC2, whose answer goes into the snapshot.
+    """One list request of EC2, whose answer is added to the snapshot.
 
     Attributes:
         kind: of the resources.
-        needed: whether the request has to be made.
-        filters: which resources AWS returns, by name of the filter; all of the account if empty.
-        keep: which of these are kept.
+        needed: whether the request is necessary.
+        filters: selects resources, by name of the filter; all of the account if empty.
+        keep: selects those to keep.
     """
 
     kind: Kind

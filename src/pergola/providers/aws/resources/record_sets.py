@@ -20,7 +20,7 @@ _PAGE: Final = "100"
 
 
 class Alias(NamedTuple):
-    """The target of an alias record: a load balancer, and the hosted zone that it is in."""
+    """The target of an alias record: a load balancer, and its hosted zone."""
 
     zone: str
     name: str
@@ -32,9 +32,9 @@ class RecordSet(NamedTuple):
     Attributes:
         name: lower-case, without a dot at the end.
         ttl: in seconds; 0 for an alias.
-        values: as Route 53 stores them, sorted; none for an alias.
-        routing: what distinguishes several record sets of a name and a type; empty for simple ones,
-            the only ones that are ever written.
+        values: as stored by Route 53, sorted; empty for an alias.
+        routing: distinguishes several record sets with the same name and type; empty for simple
+            ones, the only ones that are ever written.
     """
 
     name: str
@@ -45,7 +45,7 @@ class RecordSet(NamedTuple):
     routing: str = ""
 
     def leads_like(self, other: "RecordSet") -> bool:
-        """Return whether both answer alike; for how long answers are kept does not matter."""
+        """Return whether both give the same answers; the time to live is irrelevant."""
         return self._replace(ttl=other.ttl) == other
 
     def __str__(self) -> str:
@@ -68,7 +68,7 @@ def record_set(
     *,
     alias: Alias | None = None,
 ) -> RecordSet:
-    """Return a record set with its name and values as Route 53 stores them."""
+    """Return a record set with its name and values as stored by Route 53."""
     stored = tuple(sorted({_value(of_type, value) for value in values}))
     return RecordSet(normal_name(name), of_type, ttl, stored, alias)
 
@@ -91,7 +91,7 @@ async def observe_record_sets(aws: AwsClient, zone: str, name: str) -> list[Reco
         answer = await aws.call(
             _SERVICE, "ListResourceRecordSets", HostedZoneId=zone, MaxItems=_PAGE, **start
         )
-        # Names are sorted; those after the wanted one come with it.
+        # Names are sorted; subsequent names are returned as well.
         found += map(_observed, maps_at(answer, "ResourceRecordSets"))
         follows = answer.get("NextRecordName")
         if not answer.get("IsTruncated") or normal_name(str(follows)) != name:
@@ -116,10 +116,10 @@ def plan_record_sets(
     They are carried out together: a type is replaced by another one without a gap.
 
     Args:
-        ours: those that were created before; others are never deleted.
+        ours: previously created ones; others are never deleted.
 
     Raises:
-        ExtensionError: a record that is not ours contradicts a desired one.
+        ExtensionError: a record that is not ours conflicts with a desired one.
     """
     types = {each.type for each in desired}
     obsolete = [each for each in live if each.type not in types and is_ours(each, ours)]
@@ -131,7 +131,7 @@ def plan_record_sets(
 
 
 async def apply_changes(aws: AwsClient, zone: str, changes: Sequence[JsonObject]) -> None:
-    """Carry changes out, all or none.
+    """Carry out changes, all or none.
 
     Raises:
         CloudError: AWS refused.
@@ -148,10 +148,10 @@ async def apply_changes(aws: AwsClient, zone: str, changes: Sequence[JsonObject]
 async def delete_record_sets(
     aws: AwsClient, zone: str, name: str, ours: Collection[RecordSet]
 ) -> list[RecordSet]:
-    """Delete the record sets of a name that still are as we made them.
+    """Delete the record sets of a name that are still as we created them.
 
     Returns:
-        Those of the same types that other clients changed or created, which stay.
+        Those of the same types that other clients changed or created, which are kept.
 
     Raises:
         CloudError: AWS refused.
@@ -160,14 +160,14 @@ async def delete_record_sets(
         live = await observe_record_sets(aws, zone, name)
         to_delete = [each for each in live if is_ours(each, ours)]
         await apply_changes(aws, zone, [_change(_DELETE, each) for each in to_delete])
-    except NotFound:  # the zone is gone, with everything in it
+    except NotFound:  # the zone was deleted, with everything in it
         return []
     types = {each.type for each in ours}
     return [each for each in live if each.type in types and each not in to_delete]
 
 
 def is_ours(live: RecordSet, ours: Collection[RecordSet]) -> bool:
-    """Return whether a record set answers like one that was created before."""
+    """Return whether a record set gives the same answers as a previously created one."""
     return any(live.leads_like(each) for each in ours)
 
 
@@ -217,7 +217,7 @@ def _observed(answer: JsonObject) -> RecordSet:
 
 
 def _value(of_type: str, value: str) -> str:
-    """Return a value as Route 53 stores it."""
+    """Return a value as stored by Route 53."""
     if of_type == "TXT":
         return _quoted(value)
     if of_type == CNAME:
@@ -226,7 +226,7 @@ def _value(of_type: str, value: str) -> str:
         try:
             return str(IPv6Address(value))
         except ValueError:
-            return value  # Route 53 says what is wrong with it
+            return value  # Route 53 reports what is wrong with it
     return value
 
 

@@ -35,9 +35,9 @@ def in_cluster_vpc(work: Work) -> Accept:
 def to_delete(
     work: Work, things: Mapping[str, JsonObject], known: Iterable[str | None], also: Accept
 ) -> list[str]:
-    """Return the ids to delete: those that the state has, and accepted ones with our tag.
+    """Return the ids to delete: those in the state, and accepted ones with our tag.
 
-    Never anything that is tagged as shared.
+    Resources tagged as shared are never included.
     """
     found = {name for name, thing in things.items() if is_ours(work, thing) and also(thing)}
     found |= {name for name in known if name}
@@ -55,7 +55,7 @@ def is_shared(work: Work, thing: JsonObject | None) -> bool:
 
 
 def named(work: Work, suffix: str = "") -> Accept:
-    """Accept resources with a name that this cluster gives."""
+    """Accept resources with a name given by this cluster."""
     return lambda thing: tags_of(thing).get("Name") == work.wanted.name(suffix)
 
 
@@ -68,10 +68,10 @@ def note(names: Iterable[str]) -> Note:
 async def remove(
     work: Work, operation: str, *, service: str = "ec2", looks: int = LOOKS, **parameters: Any
 ) -> None:
-    """Delete a resource; one that is gone counts as deleted, one in use is retried.
+    """Delete a resource; a missing one counts as deleted, one in use is retried.
 
     Raises:
-        CloudError: AWS refused, or it is still in use after several looks.
+        CloudError: AWS refused, or it is still in use after several attempts.
     """
     with retrying() as failed:
         for look in range(looks):

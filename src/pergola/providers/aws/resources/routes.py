@@ -1,4 +1,4 @@
-"""Routes in managed tables: compared by value, replaced only if they lead elsewhere (§3.5).
+"""Routes in managed tables: compared by value, replaced only if their targets differ (§3.5).
 
 Routes to other destinations are never touched: pod routes, those of endpoints, peerings.
 """
@@ -24,8 +24,8 @@ class Route(NamedTuple):
     """A route of a table.
 
     Attributes:
-        to: a range; of IPv6 if there is a colon in it.
-        target: the field of AWS that names the gateway.
+        to: a range; IPv6 if it contains a colon.
+        target: AWS's field that names the gateway.
         gateway: its id; None while there is none.
     """
 
@@ -35,13 +35,13 @@ class Route(NamedTuple):
 
     @property
     def destination(self) -> dict[str, str]:
-        """The destination, as AWS takes and shows it."""
+        """The destination in AWS's format."""
         field = "DestinationIpv6CidrBlock" if ":" in self.to else "DestinationCidrBlock"
         return {field: self.to}
 
 
 def changes(table: JsonObject | None, routes: Iterable[Route]) -> list[str]:
-    """Return what would be written, in words; nothing if the table is right."""
+    """Return the pending changes, in words; nothing if the table is right."""
     present = (table or {}).get("Routes") or []
     return [
         f"{route.to} to {route.gateway or 'what is created'}"
@@ -51,7 +51,7 @@ def changes(table: JsonObject | None, routes: Iterable[Route]) -> list[str]:
 
 
 async def ensure_routes(work: Work, table: JsonObject, routes: Iterable[Route]) -> None:
-    """Correct the routes of a table, with one request for each that is missing or wrong.
+    """Correct the routes of a table, with one request for each missing or wrong one.
 
     Raises:
         CloudError: AWS refused.
@@ -83,7 +83,7 @@ async def _write(work: Work, table: str, route: Route, *, replace: bool) -> None
     if not replace:
         try:
             await once_visible(work, "CreateRoute", **parameters)
-        except AlreadyExists:  # written before, and not seen when the table was described
+        except AlreadyExists:  # written before, but not visible when the table was described
             replace = True
     if replace:
         await once_visible(work, "ReplaceRoute", **parameters)

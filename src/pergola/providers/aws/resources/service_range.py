@@ -1,7 +1,7 @@
 """The IPv6 range of Services: reserved in a worker subnet, then never changed (spec 30 §10.5).
 
 Apart from tags, this is the only change to a user-provided subnet. Clusters that share a subnet
-share the reservation, too: addresses of Services never leave their cluster.
+also share the reservation: addresses of Services never leave their cluster.
 """
 
 from typing import Final
@@ -131,7 +131,7 @@ async def _delete_reservation(work: Work, reservation: str) -> None:
 def _is_unused(work: Work, subnet: str, reservation: JsonObject) -> bool:
     """Return whether no other cluster uses a reservation, which clusters in a subnet share.
 
-    If worker subnets have no tags, only the tags of the reservation show other clusters.
+    If worker subnets have no tags, only the tags of the reservation reveal other clusters.
     """
     if _others(work.wanted, work.snapshot.subnets.get(subnet, {})):
         return False

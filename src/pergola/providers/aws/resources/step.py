@@ -1,4 +1,4 @@
-"""Steps of the flows: each can plan what it would do, and do it."""
+"""Steps of the flows: each can plan its changes, and make them."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -16,21 +16,21 @@ CLEANUP_TIMEOUT: Final = 300.0
 
 
 async def _store_nowhere() -> None:
-    """Store nothing: for those who run steps without storing their state."""
+    """Store nothing, for callers that do not keep the state."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Work:
-    """The inputs that the steps of one flow share.
+    """The shared inputs of the steps of one flow.
 
     Attributes:
-        snapshot: AWS's descriptions from before the flow began; steps update it when they change
-            something, so that later steps need not describe it again.
-        state: identities, under the keys of spec 30 §1.3.
-        before: the state as it was when the run began, before any step wrote to it.
+        snapshot: AWS's descriptions from before the flow began; steps that change something update
+            it, so that later steps need not describe it again.
+        state: resource ids, under the keys of spec 30 §1.3.
+        before: the state when the run began, before any step wrote to it.
         warnings: for the user; they do not block.
-        save: saves the state now, for what must be recorded before it is done.
-        poll_seconds: the time between two polls of what AWS is creating or deleting.
+        save: saves the state now, for facts that must be recorded before an action.
+        poll_seconds: the time between two polls while AWS is creating or deleting something.
     """
 
     aws: AwsClient
@@ -51,8 +51,8 @@ class Step:
     """One idempotent step.
 
     Attributes:
-        plan: says what `ensure` would do, by the snapshot and the state alone.
-        ensure: does it; writes nothing if nothing differs.
+        plan: returns what `ensure` would do, judging by the snapshot and the state alone.
+        ensure: makes the changes; writes nothing if nothing differs.
         skip: why there is nothing to do, if that is known before the flow begins.
     """
 

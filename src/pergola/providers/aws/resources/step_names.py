@@ -1,4 +1,4 @@
-"""Names of the steps that create a network, for the steps that come after them (§3.3, §3.5)."""
+"""Names of the steps that create a network, for steps that depend on them (§3.3, §3.5)."""
 
 from typing import Final
 

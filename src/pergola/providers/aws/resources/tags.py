@@ -18,7 +18,7 @@ def specification(kind: str, tags: Mapping[str, str]) -> list[JsonObject]:
 
 
 def as_list(tags: Mapping[str, str]) -> list[JsonObject]:
-    """Return tags as AWS takes them."""
+    """Return tags in AWS's format."""
     return [{"Key": key, "Value": value} for key, value in tags.items()]
 
 
@@ -27,10 +27,10 @@ def only_one(
 ) -> str | None:
     """Return the id of the one resource with this cluster's tags and a name; None if none has.
 
-    A cluster tag of an older form counts.
+    An older form of the cluster tag also counts.
 
     Raises:
-        ExtensionError: there are several: nothing is guessed, and nothing deleted.
+        ExtensionError: there are several: nothing is guessed or deleted.
     """
     expected = work.wanted.tags(suffix, **tags)
     del expected[work.wanted.cluster_tag]
@@ -58,7 +58,7 @@ def differing(
 
 
 async def retag(work: Work, name: str, thing: JsonObject, tags: Mapping[str, str]) -> None:
-    """Give our resource exactly these tags, except for those that the config ignores."""
+    """Set exactly these tags on our resource, except for those that the config ignores."""
     present = tags_of(thing)
     changed, unknown = differing(work, thing, tags)
     if unknown:
@@ -78,7 +78,7 @@ async def add_tags(
     """Add missing tags to resources of others, with one request for each set of tags.
 
     Returns:
-        The keys that were added, by the id of the thing.
+        The added keys, by the id of the resource.
     """
     missing: dict[tuple[tuple[str, str], ...], list[tuple[str, JsonObject]]] = defaultdict(list)
     for name, thing, tags in things:
@@ -97,7 +97,7 @@ async def add_tags(
 
 
 async def remove_tag(work: Work, names: Iterable[str], key: str, value: str | None = None) -> None:
-    """Remove a tag from resources that may be gone; by key alone unless a value is given."""
+    """Remove a tag from resources that may be deleted; by key alone unless a value is given."""
     tag = {"Key": key} if value is None else {"Key": key, "Value": value}
     for name in names:
         try:

@@ -78,7 +78,7 @@ async def _find(work: Work) -> JsonObject | None:
 
 
 async def _refresh(work: Work) -> None:
-    """Describe a VPC that the state has and the snapshot has not."""
+    """Describe a VPC that is in the state but not in the snapshot."""
     name = work.state.get(keys.VPC)
     if name is None or (work.snapshot.vpc or {}).get("VpcId") == name:
         return
@@ -122,7 +122,7 @@ def ipv6_options(wanted: Wanted) -> JsonObject:
 
 
 async def described(work: Work, name: str) -> JsonObject | None:
-    """Describe the VPC now, and update the snapshot; None if AWS does not see it.
+    """Describe the VPC now, and update the snapshot; None if AWS does not find it.
 
     Raises:
         CloudError: AWS refused.
@@ -184,7 +184,7 @@ async def _delete(work: Work) -> None:
 
 
 def _to_delete(work: Work) -> list[str]:
-    """Return the VPC of the state, or one with this cluster's tags."""
+    """Return the VPC in the state, or one with this cluster's tags."""
     found = work.snapshot.vpc
     things = {} if found is None else {str(found["VpcId"]): found}
     return to_delete(work, things, (work.state.get(keys.VPC),), named(work))

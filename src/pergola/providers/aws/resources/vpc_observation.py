@@ -1,4 +1,4 @@
-"""Observe the VPC: that of the config or the state, else the one with the cluster's tags."""
+"""Observing the VPC: that of the config or the state, else the one with the cluster's tags."""
 
 from typing import Final
 
@@ -12,7 +12,7 @@ DNS: Final = ("enableDnsSupport", "enableDnsHostnames")
 
 
 async def observe_vpc(seen: Observation) -> None:
-    """Read the VPC, whose id is known; of a user's VPC, its DHCP options, too.
+    """Read the VPC, whose id is known; for a user's VPC, its DHCP options as well.
 
     Raises:
         CloudError: AWS refused.

@@ -1,4 +1,4 @@
-"""Wait for AWS: until something is ready, is gone, or is visible everywhere."""
+"""Waiting for AWS: until something is ready, deleted, or visible everywhere."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -11,7 +11,7 @@ from pergola.runtime.retrying import retrying
 
 T = TypeVar("T")
 LOOKS: Final = 3
-"""Attempts to describe a new resource before it counts as gone."""
+"""The number of attempts to describe a new resource before it counts as deleted."""
 
 
 async def wait_until(work: Work, look: Callable[[], Awaitable[T | None]]) -> T:
@@ -24,10 +24,10 @@ async def wait_until(work: Work, look: Callable[[], Awaitable[T | None]]) -> T:
 
 
 async def once_visible(work: Work, operation: str, **parameters: object) -> JsonObject:
-    """Call EC2 about something new, which AWS may not see everywhere yet.
+    """Call EC2 about something new, which may not be visible everywhere yet.
 
     Raises:
-        CloudError: AWS refused, or does not see it after several looks.
+        CloudError: AWS refused, or does not find it after several attempts.
     """
     with retrying() as failed:
         for _ in range(LOOKS - 1):
@@ -40,10 +40,10 @@ async def once_visible(work: Work, operation: str, **parameters: object) -> Json
 
 
 async def all_done(*doings: Awaitable[object]) -> None:
-    """Do several things at once; each is finished, even if another one fails.
+    """Run several actions concurrently; each is finished, even if another one fails.
 
     Raises:
-        ExceptionGroup: what failed; a single failure is raised as it is.
+        ExceptionGroup: the failures; a single failure is raised directly.
     """
     results = await asyncio.gather(*doings, return_exceptions=True)
     failures = [each for each in results if isinstance(each, Exception)]

@@ -22,7 +22,7 @@ from pergola.providers.aws.wanted import Wanted
 
 
 def steps(wanted: Wanted, zone: Zone) -> list[Step]:
-    """Return the step for the table, and the one for its routes, which have to wait for NAT."""
+    """Return the step for the table, and the one for its routes, which must wait for NAT."""
     table = Step(
         name=names.route_table(zone.name),
         plan=lambda work: _plan_table(work, zone),

@@ -1,4 +1,4 @@
-"""The network of a cluster as a picture: what is where, and who owns it.
+"""Drawings of a cluster's network: the location and the owner of each resource.
 
 things  what there is, as a tree of things, each with its owner
 tree    that tree as text for a terminal

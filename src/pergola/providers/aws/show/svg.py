@@ -36,7 +36,7 @@ class _Box:
 
 
 def svg(root: Thing) -> str:
-    """Return a complete SVG document; ids stay text, so that they can be searched and copied."""
+    """Return a complete SVG document; ids remain text, so that they can be searched and copied."""
     box = _laid_out(root, _GAP, _GAP + _LEGEND)
     width, height = box.width + 2 * _GAP, box.height + _LEGEND + 2 * _GAP
     return (

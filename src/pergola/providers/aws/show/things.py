@@ -1,6 +1,7 @@
 """A cluster's resources in AWS as a tree. Pure.
 
-Only what belongs to the cluster or is used by it; what else is in the VPC is counted.
+It contains only resources that belong to the cluster or are used by it; others in the VPC are
+counted.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -41,12 +42,12 @@ class Owner(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Thing:
-    """A resource in AWS, or a part of the picture such as a zone.
+    """A resource in AWS, or a part of the drawing such as a zone.
 
     Attributes:
-        kind: such as `subnet for nodes`.
-        name: its id; empty for what has none.
-        detail: what else there is to know, such as its range.
+        kind: its type, such as `subnet for nodes`.
+        name: its id; empty if it has none.
+        detail: additional information, such as its range.
         parts: its contents and parts.
     """
 
@@ -63,7 +64,7 @@ class Thing:
 
 
 def things(wanted: Wanted, snapshot: Snapshot, state: State) -> Thing:
-    """Return everything of a cluster, from the VPC down to routes."""
+    """Return all resources of a cluster, from the VPC down to routes."""
     parts = [
         *([_vpc(wanted, snapshot, state, snapshot.vpc)] if snapshot.vpc else []),
         *_identities(wanted, snapshot),

@@ -1,4 +1,4 @@
-"""The picture for a terminal. Pure."""
+"""The drawing for a terminal. Pure."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,7 @@ from pergola.providers.aws.show.things import Thing
 
 
 def tree(root: Thing) -> str:
-    """Return one line for each resource, below what contains it."""
+    """Return one line for each resource, below the one that contains it."""
     return "\n".join([_line(root), *_lines(root, "")]) + "\n"
 
 

@@ -18,8 +18,8 @@ def check_config(
     """Yield all findings about a config; paths are relative to it.
 
     Args:
-        old: what it was; a zone that it had already is not looked up in the CloudProfile again,
-            since AWS and operators retire zones under clusters that keep running.
+        old: the previous config; its zones are not looked up in the CloudProfile again, since AWS
+            and operators retire zones under running clusters.
     """
     yield from check_networks(config)
     yield from check_zones(config, facts, old)

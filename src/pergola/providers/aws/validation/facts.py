@@ -13,8 +13,8 @@ class ShootFacts:
     Attributes:
         families: the Shoot's IP families.
         nodes, pods, services: its ranges as `networking` says them; empty if it does not.
-        zones: the availability zones that the CloudProfile has in the Shoot's region; None if that
-            is not known, so that it is not checked.
+        zones: the availability zones of the Shoot's region in the CloudProfile; None if unknown, in
+            which case they are not checked.
     """
 
     families: tuple[str, ...] = ("IPv4",)
@@ -48,7 +48,7 @@ def facts_of(shoot: Shoot, cloud_profile: JsonObject | None = None) -> ShootFact
 def zones_of(cloud_profile: JsonObject, region: str) -> tuple[str, ...] | None:
     """Return the availability zones of a region; None if the profile lacks the region.
 
-    A NamespacedCloudProfile has what it became after all in its status.
+    A NamespacedCloudProfile contains the effective profile in its status.
     """
     merged = map_at(cloud_profile, "status", "cloudProfileSpec")
     for found in maps_at(merged or map_at(cloud_profile, "spec"), "regions"):

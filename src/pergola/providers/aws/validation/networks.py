@@ -19,7 +19,7 @@ _BLOCK_BITS: Final = 56
 
 
 def check_networks(config: InfrastructureConfig) -> Iterator[Cause]:
-    """Yield findings about what all zones share."""
+    """Yield findings about the settings shared by all zones."""
     networks = config.networks
     yield from _vpc(networks.vpc)
     byo_subnets = any(zone.workers_subnet_id is not None for zone in networks.zones)
@@ -32,7 +32,7 @@ def _vpc(vpc: Vpc) -> Iterator[Cause]:
         yield invalid(
             "networks.vpc",
             vpc.to_json(),
-            "must have either id, of a VPC that exists, or cidr, of one to create",
+            "must have either the id of an existing VPC, or the cidr of one to create",
         )
     yield from check_id("networks.vpc.id", vpc.id, identifiers.VPC)
     if vpc.ipv6_ipam_pool is not None:

@@ -34,7 +34,7 @@ class _Range(NamedTuple):
 def check_ranges(config: InfrastructureConfig, facts: ShootFacts) -> Iterator[Cause]:
     """Yield findings about the CIDRs of a managed VPC and of managed subnets.
 
-    The Shoot's own ranges are only compared with: whether they are right is not said here.
+    The Shoot's own ranges are only used for comparison; they are not validated here.
     """
     vpc = config.networks.vpc.cidr
     said = [("networks.vpc.cidr", vpc)] if vpc is not None else []

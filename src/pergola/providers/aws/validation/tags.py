@@ -1,4 +1,4 @@
-"""Tags to ignore must not be those by which clusters are found (spec 30 §1.4, V19)."""
+"""Tags to ignore must not be those by which clusters are identified (spec 30 §1.4, V19)."""
 
 import re
 from collections.abc import Iterator

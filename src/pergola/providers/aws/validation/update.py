@@ -14,7 +14,7 @@ Field = str | bool | Value | None
 def check_update(new: InfrastructureConfig, old: InfrastructureConfig) -> Iterator[Cause]:
     """Yield all findings about the change from one config to another.
 
-    What a new zone may be is a matter of the new config alone: `check_config` says that.
+    The validity of new zones depends on the new config alone, and is checked by `check_config`.
     """
     now, before = new.networks, old.networks
     yield from _fixed("networks.vpc.id", now.vpc.id, before.vpc.id)
@@ -33,7 +33,7 @@ def check_update(new: InfrastructureConfig, old: InfrastructureConfig) -> Iterat
     yield from _kept("elasticFileSystem", new.elastic_file_system, old.elastic_file_system)
     yield from _zones(now.zones, before.zones)
     if _is_on(old.dual_stack) and not _is_on(new.dual_stack):
-        yield forbidden("dualStack.enabled", "must not be switched off again")
+        yield forbidden("dualStack.enabled", "must not be disabled again")
 
 
 def _zones(now: list[Zone], before: list[Zone]) -> Iterator[Cause]:
@@ -57,7 +57,7 @@ def _zone(path: str, new: Zone, old: Zone) -> Iterator[Cause]:
 
 
 def _fixed(path: str, new: Field, old: Field) -> Iterator[Cause]:
-    """Forbid any change: the field is as it was at creation, set or not."""
+    """Forbid any change: the field must stay as it was at creation, set or unset."""
     if new != old:
         yield invalid(path, _json(new), IMMUTABLE)
 

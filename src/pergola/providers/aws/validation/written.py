@@ -18,11 +18,11 @@ def check_written(
 ) -> Iterator[Cause]:
     """Check a config as it is written, and the change from the old one.
 
-    Unknown fields do not keep the known ones from being checked.
+    Unknown fields do not prevent the known ones from being checked.
 
     Args:
-        old: what it was; None if there was none.
-        path: where the config is, for the findings.
+        old: the previous config; None if there was none.
+        path: the path of the config, for findings.
     """
     try:
         config = read_strict(
@@ -43,7 +43,7 @@ def check_written(
 
 
 def malformed(error: Malformed) -> Iterator[Cause]:
-    """Yield why a config could not be read, as findings."""
+    """Yield the reasons why a config could not be read, as findings."""
     for finding in error.findings:
         if finding.problem == REQUIRED:
             yield required(finding.path)
@@ -52,7 +52,7 @@ def malformed(error: Malformed) -> Iterator[Cause]:
 
 
 def _read(value: JsonValue) -> InfrastructureConfig | None:
-    """Return the fields that are known; None if there is no config, or one of a wrong shape."""
+    """Return the known fields; None if there is no config, or it has the wrong type."""
     if value is None:
         return None
     try:

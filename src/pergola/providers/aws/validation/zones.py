@@ -20,7 +20,7 @@ def check_zones(
     """Yield findings about the zones, apart from their CIDRs."""
     zones = config.networks.zones
     if not zones:
-        yield required(PATH, "at least one zone is needed")
+        yield required(PATH, "at least one zone is required")
         return
     yield from _names(zones, facts, old.networks.zones if old else [])
     yield from _kinds(zones, facts)
@@ -51,7 +51,7 @@ def _names(zones: list[Zone], facts: ShootFacts, old: list[Zone]) -> Iterator[Ca
 def _kinds(zones: list[Zone], facts: ShootFacts) -> Iterator[Cause]:
     """Yield findings about zones that mix managed and user-provided worker subnets.
 
-    A zone with both has a finding of its own, and counts as neither here.
+    A zone with both has a separate finding, and counts as neither here.
     """
     byo = [zone.workers_subnet_id is not None for zone in zones]
     ranged = [zone.workers is not None for zone in zones]
@@ -130,7 +130,7 @@ def _elastic_ip(path: str, zone: Zone, facts: ShootFacts) -> Iterator[Cause]:
 
 
 def _missing_load_balancer_subnets(zones: list[Zone]) -> Iterator[Cause]:
-    """Each role has a named subnet in every zone, or all are found by tags."""
+    """Check that each role has a named subnet in every zone, or in none, to be found by tags."""
     byo = [(i, zone) for i, zone in enumerate(zones) if zone.workers_subnet_id is not None]
     for name in ("publicSubnetID", "internalSubnetID"):
         missing = [i for i, zone in byo if dict(_load_balancer_subnets(zone))[name] is None]

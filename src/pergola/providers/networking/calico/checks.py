@@ -1,6 +1,7 @@
 """Checks of a config of Calico; each finding has its path in the config.
 
-Whatever passes here renders: what rendering could only refuse is found here already.
+A config that passes these checks can be rendered: everything that rendering would reject is found
+here.
 """
 
 import re

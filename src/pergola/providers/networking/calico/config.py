@@ -1,7 +1,7 @@
 """The config of Calico: `calico.networking.extensions.gardener.cloud/v1alpha1` (spec 40 §5.1).
 
-Enumerations are plain strings here, because their findings name the supported values (`checks`).
-Nothing is defaulted here: `values` has the defaults.
+Enumerations are plain strings here, because their findings list the supported values (`checks`).
+Nothing is defaulted here: `values` contains the defaults.
 """
 
 from msgspec import field

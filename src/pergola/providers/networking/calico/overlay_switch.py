@@ -46,7 +46,7 @@ async def wait_for_routes(
     """Return when an existing overlay may be removed.
 
     Args:
-        resource: the ManagedResource with the objects that run in the Shoot now.
+        resource: the ManagedResource with the objects that currently run in the Shoot.
         nodes: reads the nodes of the Shoot.
 
     Raises:

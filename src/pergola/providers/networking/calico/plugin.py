@@ -45,7 +45,7 @@ class Calico(NetworkPlugin[NetworkConfig]):
 
     Args:
         images: by default those of the package, overridden by `IMAGEVECTOR_OVERWRITE`.
-        gates: the feature gates that the operator switched on.
+        gates: the feature gates that the operator enabled.
         nodes: reads the nodes of a Shoot.
     """
 
@@ -65,7 +65,7 @@ class Calico(NetworkPlugin[NetworkConfig]):
         self._nodes = nodes
 
     def configure(self, gates: Mapping[str, bool]) -> None:
-        """Switch feature gates on; those of the constructor stay on."""
+        """Enable feature gates; those of the constructor stay enabled."""
         switched_on = {_GATES[gate]: True for gate, is_on in gates.items() if is_on}
         self._gates = replace(self._gates, **switched_on)
 

@@ -1,7 +1,7 @@
 """The config of Calico with every default and rule applied; pure (spec 40 §5.3, §5.4, §5.6).
 
-`overlay` wins over the backend and the mode. A user's auto-detection method wins over the nodes'
-CIDRs (Beyond 10).
+`overlay` takes precedence over the backend and the mode, and a user's auto-detection method over
+the nodes' CIDRs (Beyond 10).
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,7 +22,7 @@ POD_CIDR: Final = {"IPv4": "usePodCidr", "IPv6": "usePodCidrIPv6"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeatureGates:
-    """Features that an operator can switch on for all Shoots.
+    """Features that an operator can enable for all Shoots.
 
     Attributes:
         non_privileged_calico_node: run calico-node without privileges, except with eBPF.
@@ -41,7 +41,7 @@ class Pool:
         cidr: of all pods.
         encapsulation: `ipip` or `vxlan`.
         mode: `Always`, `Never`, `CrossSubnet` or `Off`.
-        auto_detection: how a node finds its address; None for the first one that it finds.
+        auto_detection: how a node finds its address; None for the first one it finds.
         nat_outgoing: whether packets that leave the cluster get the node's address.
     """
 
@@ -189,7 +189,7 @@ def ipv6_mode(plan: Plan[NetworkConfig]) -> str:
 
 
 def chosen_ipv4_mode(config: NetworkConfig) -> str | None:
-    """Return the mode that the user set, possibly in the deprecated field."""
+    """Return the mode set by the user, possibly in the deprecated field."""
     return config.ipv4.mode if config.ipv4 else config.ipip
 
 

@@ -1,1 +1,1 @@
-"""A bucket of S3: existence, settings, object lock and content; each module has one of them."""
+"""A bucket of S3: existence, settings, object lock and content, one module each."""

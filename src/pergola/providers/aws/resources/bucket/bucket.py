@@ -1,4 +1,4 @@
-"""The bucket itself: whether it exists, whose it is, and where."""
+"""The bucket itself: its existence, owner and location."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ _PARTITIONS: Final = {"cn-": "aws-cn", "us-gov-": "aws-us-gov"}
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """A bucket of one account; requests fail if the bucket of that name is another account's."""
+    """A bucket of one account; requests fail if it belongs to another account."""
 
     aws: AwsClient
     name: str
@@ -40,7 +40,7 @@ class Bucket:
         )
 
     async def find(self, operation: str, **parameters: Any) -> JsonObject | None:
-        """Send a request for a part of the bucket; return None if there is no such part.
+        """Send a request for a part of the bucket; return None if that does not exist.
 
         Raises:
             CloudError: AWS refused.
@@ -59,7 +59,7 @@ class Bucket:
 
 
 async def bucket_of(aws: AwsClient, name: str) -> Bucket:
-    """Return the bucket of a name in the account of the credentials; it may not exist.
+    """Return the bucket with a name in the account of the credentials; it may not exist.
 
     Raises:
         CloudError: AWS refused.
@@ -71,7 +71,7 @@ async def bucket_exists(bucket: Bucket) -> bool:
     """Return whether the bucket exists in its account.
 
     Raises:
-        ExtensionError: it is another account's, or in another region.
+        ExtensionError: it belongs to another account, or is in another region.
         CloudError: AWS refused.
     """
     try:
@@ -99,10 +99,10 @@ async def create_bucket(bucket: Bucket, *, with_lock: bool) -> None:
     """Create the bucket; one that an earlier run created counts as created.
 
     Args:
-        with_lock: whether objects can be locked, which also switches versioning on.
+        with_lock: whether objects can be locked, which also enables versioning.
 
     Raises:
-        ExtensionError: the name is another account's.
+        ExtensionError: the name belongs to another account.
         CloudError: AWS refused.
     """
     region = bucket.aws.region
@@ -126,7 +126,7 @@ async def create_bucket(bucket: Bucket, *, with_lock: bool) -> None:
 
 
 async def delete_bucket(bucket: Bucket) -> None:
-    """Delete the empty bucket; one that is gone counts as deleted.
+    """Delete the empty bucket; a missing one counts as deleted.
 
     Raises:
         CloudError: AWS refused.

@@ -23,8 +23,8 @@ class Lock(NamedTuple):
     """The object lock of a bucket.
 
     Attributes:
-        is_enabled: whether objects can be locked at all; it never ends once it began.
-        retention: of new objects; None if they are not locked.
+        is_enabled: whether objects can be locked at all; once enabled, it stays so.
+        retention: for new objects; None if they are not locked.
     """
 
     is_enabled: bool = False
@@ -46,7 +46,7 @@ async def observe_lock(bucket: Bucket) -> Lock:
 
 
 async def apply_lock(bucket: Bucket, current: Lock, desired: Retention | None) -> None:
-    """Change the retention of new objects; those that are locked stay locked.
+    """Change the retention of new objects; locked objects stay locked.
 
     Raises:
         CloudError: AWS refused.

@@ -9,10 +9,10 @@ from pergola.cloud.errors import CloudError, DependencyProblem, NotFound
 from pergola.providers.aws.resources.bucket.bucket import Bucket
 
 PAGE: Final = 1000
-"""The most that S3 lists, or deletes, with one request."""
+"""The maximum number of objects that S3 lists or deletes with one request."""
 _FORBIDDEN: Final = 403
 _LOCKED: Final = "object lock"
-"""In the message about an object whose retention has not ended."""
+"""Part of the message about an object whose retention has not ended."""
 
 Report = Callable[[int], Awaitable[None]]
 """Called with the number of deleted versions."""
@@ -34,7 +34,7 @@ async def delete_content(bucket: Bucket, prefix: str, report: Report, *, page: i
         prefix: of keys; empty for everything.
 
     Raises:
-        CloudError: AWS refused, also if only for some of them; the others are deleted.
+        CloudError: AWS refused, perhaps only for some of them; the others are deleted.
     """
     deleted, refused = 0, list[JsonObject]()
     async for versions in _pages(bucket, prefix, page):
@@ -47,9 +47,10 @@ async def delete_content(bucket: Bucket, prefix: str, report: Report, *, page: i
 
 
 async def hide_content(bucket: Bucket, prefix: str, report: Report, *, page: int = PAGE) -> None:
-    """Delete the current versions below a prefix of a bucket whose objects are locked.
+    """Delete the current versions below a prefix in a bucket with locked objects.
 
-    Each gets a delete marker. The versions themselves stay until their retention ends, and expire.
+    Each gets a delete marker. The versions themselves stay until their retention ends, and then
+    expire.
 
     Raises:
         CloudError: AWS refused.
@@ -66,7 +67,7 @@ async def hide_content(bucket: Bucket, prefix: str, report: Report, *, page: int
 async def _pages(bucket: Bucket, prefix: str, page: int) -> AsyncIterator[list[Version]]:
     """Yield pages of versions, each after the next one was listed.
 
-    So the entry that a listing continues after exists, whatever is done with what is yielded.
+    The entry where a listing continues therefore exists, even if yielded entries are deleted.
     """
     more: JsonObject = {"Prefix": prefix} if prefix else {}
     before: list[Version] = []
@@ -96,7 +97,7 @@ def _version(answer: JsonObject, *, is_marker: bool) -> Version:
 
 
 async def _delete(bucket: Bucket, objects: list[JsonObject]) -> list[JsonObject]:
-    """Delete objects with one request, and return S3's errors about single ones."""
+    """Delete objects with one request, and return S3's errors about individual ones."""
     if not objects:
         return []
     answer = await bucket.find("DeleteObjects", Delete={"Objects": objects, "Quiet": True})
@@ -123,7 +124,7 @@ async def _abort_uploads(bucket: Bucket, prefix: str) -> None:
 
 
 def _check(bucket: Bucket, errors: list[JsonObject]) -> None:
-    """Raise the error about the first object that S3 did not delete."""
+    """Raise an error about the first object that S3 did not delete."""
     if errors:
         first, code = errors[0], str(errors[0].get("Code"))
         text = (

@@ -1,6 +1,6 @@
-"""Settings of a bucket: encryption, no public access, TLS only, and the end of what is old.
+"""Settings of a bucket: encryption, no public access, TLS only, and expiry of old data.
 
-Of settings that are lists, ours have names, and others stay.
+In settings that are lists, our entries have names, and others are kept.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from pergola.api.objects import JsonObject, JsonValue, map_at, maps_at
 from pergola.providers.aws.resources.bucket.bucket import Bucket
 
 DAYS: Final = 7
-"""How long incomplete uploads, and versions that were replaced or deleted, are kept."""
+"""How long incomplete uploads, and replaced or deleted versions, are kept."""
 _PUBLIC_ACCESS: Final = {
     "BlockPublicAcls": True,
     "IgnorePublicAcls": True,
@@ -25,7 +25,7 @@ _TLS: Final = {
     "PergolaDenyInsecureTransport": {"Bool": {"aws:SecureTransport": "false"}},
     "PergolaDenyOldTls": {"NumericLessThan": {"s3:TlsVersion": "1.2"}},
 }
-"""One statement each: the conditions of one statement must all hold."""
+"""One statement each, because all conditions of a statement must hold."""
 _LIFECYCLE: Final[JsonObject] = {
     "pergola-incomplete-uploads": {
         "AbortIncompleteMultipartUpload": {"DaysAfterInitiation": DAYS},
@@ -42,8 +42,8 @@ class Setting:
     """One setting.
 
     Attributes:
-        title: what it is for, as a noun phrase.
-        desired: returns the parameters to write, by what AWS has; None if nothing differs.
+        title: its purpose, as a noun phrase.
+        desired: returns the parameters to write, given those in AWS; None if nothing differs.
     """
 
     title: str
@@ -77,7 +77,7 @@ async def apply_settings(bucket: Bucket, plans: Mapping[Setting, JsonObject]) ->
 
 
 def _encryption(bucket: Bucket, current: JsonObject) -> JsonObject | None:
-    """Encrypt with S3's keys, unless the bucket has a default encryption of any kind."""
+    """Encrypt with S3's keys, unless the bucket has any default encryption."""
     del bucket
     for rule in maps_at(current, "ServerSideEncryptionConfiguration", "Rules"):
         if map_at(rule, "ApplyServerSideEncryptionByDefault").get("SSEAlgorithm"):
@@ -153,7 +153,7 @@ def _as_list(value: JsonValue) -> list[JsonObject]:
 
 
 def _canonical(value: JsonValue) -> JsonValue:
-    """Return a part of a policy in one form: a list of one is the same as that one."""
+    """Return a part of a policy in canonical form: a single value equals a list of one."""
     match value:
         case dict():
             return {key: _canonical(each) for key, each in value.items()}

@@ -17,5 +17,5 @@ __all__ = ["FILE_SYSTEM", "MOUNT_TARGETS", "steps"]
 
 def steps(wanted: Wanted) -> list[Step]:
     """Return the steps of the file system and its mount targets."""
-    why = None if wanted.config.wants_efs else "there is no EFS in the configuration"
+    why = None if wanted.config.wants_efs else "EFS is not configured"
     return [file_system.step(wanted, why), mount_targets.step(wanted, why)]

@@ -1,7 +1,7 @@
-"""Delete mount targets and the file system that were created (spec 30 §10.2).
+"""Deletion of the mount targets and file system that were created (spec 30 §10.2).
 
 Mount targets are deleted only in subnets of this cluster: a user-provided file system may have
-others. With user-provided subnets nothing of EFS is touched.
+others. With user-provided subnets, EFS is not touched at all.
 """
 
 from typing import Final
@@ -27,7 +27,7 @@ def delete_step(wanted: Wanted, state: State) -> Step:
     is_known = state.get(keys.FILE_SYSTEM) or state.under(keys.MOUNT_TARGETS)
     skip = None if wanted.config.wants_efs or is_known else "there is no file system"
     if wanted.config.byo_subnets:
-        skip = "file system and mount targets are the user's"
+        skip = "file system and mount targets are user-provided"
     return Step(name=DELETE, plan=_plan, ensure=_ensure, skip=skip, timeout=LONG_TIMEOUT)
 
 
@@ -39,7 +39,7 @@ async def _ensure(work: Work) -> None:
     targets = _targets(work)
     await all_done(*(_remove_target(work, target) for target in targets))
     for system in _systems(work):
-        # In use until AWS has removed the mount targets, which is waited for by trying.
+        # In use until AWS has removed the mount targets, so retry.
         await remove(work, "DeleteFileSystem", service="efs", looks=LONG_LOOKS, FileSystemId=system)
         work.snapshot.file_system = None
     forget(work, keys.FILE_SYSTEM)

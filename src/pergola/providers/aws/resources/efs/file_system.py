@@ -64,7 +64,7 @@ async def _ensure(work: Work) -> None:
 
 
 async def _present(work: Work) -> JsonObject | None:
-    """Return the file system of the state, or with our creation token; None if there is none."""
+    """Return the file system in the state, or with our creation token; None if there is none."""
     system, known = work.snapshot.file_system, work.state.get(keys.FILE_SYSTEM)
     if system is None and known:
         system = await _look(work, LOOKS, FileSystemId=known)

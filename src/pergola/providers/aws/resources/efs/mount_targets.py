@@ -1,6 +1,6 @@
 """EFS mount targets: one in the worker subnet of each zone (spec 30 §10.2).
 
-In a user-provided network they are the user's; what exists is only remembered.
+In a user-provided network they are the user's, and existing ones are only recorded.
 """
 
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ from pergola.providers.aws.wanted import Wanted
 
 NAME: Final = "ensure EFS mount targets"
 _PARTS: Final = 3
-"""Parts of the key of a managed mount target: file system, subnet, security group."""
+"""The parts of the key of a managed mount target: file system, subnet, security group."""
 
 
 class _Target(NamedTuple):
@@ -45,7 +45,7 @@ class _Target(NamedTuple):
 
 
 def step(wanted: Wanted, skip: str | None) -> Step:
-    """Return the step that creates the mount targets, or remembers the user's."""
+    """Return the step that creates the mount targets, or records the user's."""
     zones = () if wanted.config.byo_subnets else wanted.config.networks.zones
     subnets = [names.subnets(zone.name) for zone in zones]
     return Step(
@@ -60,7 +60,7 @@ def step(wanted: Wanted, skip: str | None) -> Step:
 
 def _plan(work: Work) -> Note:
     if work.wanted.config.byo_subnets:
-        return Note(Fate.KEEP, "mount targets are the user's; they are only observed")
+        return Note(Fate.KEEP, "mount targets are user-provided, and only observed")
     missing = [t.zone for t in _desired(work) if _target_of(work, t) is None]
     if missing or not file_system_of(work.wanted, work.state):
         zones = missing or [zone.name for zone in work.wanted.config.networks.zones]
@@ -97,7 +97,7 @@ def _remember_users(work: Work) -> None:
 
 
 def _desired(work: Work) -> Iterator[_Target]:
-    """Yield one in the worker subnet of each zone, as far as all of its parts exist."""
+    """Yield one for the worker subnet of each zone, as far as all of its parts exist."""
     system = file_system_of(work.wanted, work.state)
     groups = nodes_security_groups(work.wanted, work.state)
     for zone in work.wanted.config.networks.zones:
@@ -117,7 +117,7 @@ def _target_of(work: Work, wanted: _Target) -> str | None:
     if known in present:
         return known
     here = (name for name, each in present.items() if each.get("SubnetId") == wanted.subnet)
-    # One of ours with another group is replaced; it is under a key of its own.
+    # One of ours with another group is replaced; it has its own key.
     others = set(_outdated(work).values())
     return next((name for name in here if name not in others), None)
 
@@ -138,12 +138,12 @@ async def _ensure_target(work: Work, wanted: _Target) -> None:
 
 
 def _users_in(work: Work, wanted: _Target) -> bool:
-    """Return whether the user has a mount target in the zone: AWS allows one in each."""
+    """Return whether the user has a mount target in the zone: AWS allows only one per zone."""
     for name, each in work.snapshot.mount_targets.items():
         if each.get("AvailabilityZoneName") == wanted.zone and user_provided(work):
             work.warnings.append(
-                f"file system {wanted.file_system} has mount target {name} in {wanted.zone} "
-                f"already; let its security group allow tcp 2049 from {wanted.group}"
+                f"file system {wanted.file_system} already has mount target {name} in "
+                f"{wanted.zone}; make its security group allow tcp 2049 from {wanted.group}"
             )
             return True
     return False

@@ -6,7 +6,7 @@ instance_profile  the profile around it
 role_policy       the policy in it
 
 All three have the cluster's name, which is unique in the account. They have no tags: a run that was
-killed may have left them unknown to the state, so they are found by their names, too.
+killed may not have recorded them in the state, so they are also found by their names.
 """
 
 from pergola.providers.aws.resources.iam import instance_profile, role, role_policy
@@ -21,7 +21,7 @@ __all__ = ["INSTANCE_PROFILE", "ROLE", "ROLE_POLICY", "delete_steps", "steps"]
 
 
 def steps(wanted: Wanted) -> list[Step]:
-    """Return the steps that create the identity and keep it; the same in every mode."""
+    """Return the steps that create and maintain the identity; the same in every mode."""
     del wanted
     return [
         role.step(),
@@ -31,7 +31,7 @@ def steps(wanted: Wanted) -> list[Step]:
 
 
 def delete_steps() -> list[Step]:
-    """Return the steps that delete the identity, one after the other."""
+    """Return the steps that delete the identity, one after another."""
     return [
         role_policy.delete_step(),
         instance_profile.delete_step(after=(role_policy.DELETE,)),

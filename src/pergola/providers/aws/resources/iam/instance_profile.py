@@ -60,7 +60,7 @@ async def _ensure(work: Work) -> None:
         await wait_until(work, lambda: _add_role(work, name, role))
         is_new = True
     if is_new:
-        # Instances cannot be started with a profile that is not seen everywhere yet.
+        # Instances cannot be started with a profile that is not visible everywhere yet.
         profile = await wait_until(work, lambda: _complete(work, name, role))
     work.snapshot.instance_profile = profile
 
@@ -80,14 +80,14 @@ async def _create(work: Work) -> JsonObject:
 
 
 async def _add_role(work: Work, profile: str, role: str) -> bool | None:
-    """Add the role; None as long as one of the two is too new to be visible."""
+    """Add the role; None while one of the two is too new to be visible."""
     try:
         await work.aws.call(
             "iam", "AddRoleToInstanceProfile", InstanceProfileName=profile, RoleName=role
         )
     except NotFound:
         return None
-    except QuotaExceeded:  # a profile has one role: is it ours, unseen so far?
+    except QuotaExceeded:  # a profile has one role: is it ours, but not visible before?
         if await _complete(work, profile, role) is None:
             raise
     return True
@@ -113,6 +113,6 @@ async def _delete(work: Work) -> None:
 
 
 def exists(work: Work) -> bool:
-    """Return whether there is a profile, as far as AWS or the state say."""
+    """Return whether the profile exists, according to AWS or the state."""
     known = work.state.get(keys.INSTANCE_PROFILE_NAME)
     return work.snapshot.instance_profile is not None or known is not None

@@ -1,4 +1,4 @@
-"""Names of the nodes' identity: as the state has them, or the cluster's name."""
+"""Names of the nodes' identity: those in the state, or the cluster's name."""
 
 from typing import Final
 
@@ -31,7 +31,7 @@ def roles_in(profile: JsonObject) -> list[str]:
 
 
 async def get_or_none(work: Work, operation: str, **parameters: str) -> JsonObject | None:
-    """Return what IAM answers; None if it does not exist."""
+    """Return IAM's answer, or None if the object does not exist."""
     try:
         return await work.aws.call("iam", operation, **parameters)
     except NotFound:

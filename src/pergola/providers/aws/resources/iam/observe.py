@@ -1,4 +1,4 @@
-"""Observe the identity of nodes: by the names that the state has, or the cluster's name."""
+"""Observing the identity of nodes, by the names in the state, or the cluster's name."""
 
 from pergola.api.objects import JsonObject
 from pergola.cloud.errors import NotFound
@@ -8,7 +8,7 @@ from pergola.providers.aws.resources.observation import Observation
 
 
 async def observe_profile_and_role(seen: Observation) -> None:
-    """Read the instance profile, and the role only if the profile does not describe it.
+    """Read the instance profile, and the role if the profile does not include it.
 
     Raises:
         CloudError: AWS refused.

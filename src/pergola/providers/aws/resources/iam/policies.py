@@ -1,4 +1,4 @@
-"""IAM policies of nodes, compared by meaning and not as text (spec 30 §10.3)."""
+"""IAM policies of nodes, compared by meaning rather than as text (spec 30 §10.3)."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -54,12 +54,12 @@ def role_policy(wanted: Wanted) -> JsonObject:
 
 
 def same_policy(one: JsonValue, other: JsonValue) -> bool:
-    """Return whether two policies mean the same, however they are grouped, ordered and spelled."""
+    """Return whether two policies are equivalent, regardless of grouping, order and spelling."""
     return _meaning(one) == _meaning(other)
 
 
 def _meaning(document: JsonValue) -> frozenset[bytes] | None:
-    """Return the single permissions of a policy; None if it is not a policy."""
+    """Return the individual permissions of a policy; None if it is not a policy."""
     if isinstance(document, str):
         try:
             document = orjson.loads(document)
@@ -102,5 +102,5 @@ def _listed(value: JsonValue) -> list[JsonValue]:
 
 
 def text_of(document: JsonObject) -> str:
-    """Return a document as IAM takes it."""
+    """Return a document in IAM's format."""
     return orjson.dumps(document).decode()

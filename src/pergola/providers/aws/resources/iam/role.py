@@ -21,7 +21,7 @@ DELETE: Final = "delete IAM role"
 
 
 def step() -> Step:
-    """Return the step that creates the role and keeps its trust."""
+    """Return the step that creates the role and maintains its trust policy."""
     return Step(name=NAME, plan=_plan, ensure=_ensure)
 
 

@@ -21,12 +21,12 @@ DELETE: Final = "delete IAM role policy"
 
 
 def step(after: tuple[str, ...]) -> Step:
-    """Return the step that writes the policy, unless it means the same already."""
+    """Return the step that writes the policy, unless an equivalent one exists."""
     return Step(name=NAME, plan=_plan, ensure=_ensure, after=after)
 
 
 def delete_step() -> Step:
-    """Return the step that takes the role out of its profile, and deletes the policy."""
+    """Return the step that removes the role from its profile, and deletes the policy."""
     return Step(name=DELETE, plan=_plan_deletion, ensure=_delete)
 
 
@@ -48,7 +48,7 @@ async def _ensure(work: Work) -> None:
 
 
 async def _put(work: Work, name: str, document: JsonObject) -> bool | None:
-    """Write the policy; None as long as the role is too new to be visible."""
+    """Write the policy; None while the role is too new to be visible."""
     try:
         await work.aws.call(
             "iam",
@@ -102,7 +102,7 @@ def _exists(work: Work) -> bool:
 
 
 def _holds_role(work: Work) -> bool:
-    """Return whether the profile has the role, as far as that is known."""
+    """Return whether the profile contains the role, as far as known."""
     profile = work.snapshot.instance_profile
     roles = [role["RoleName"] for role in (profile or {}).get("Roles") or ()]
     return profile is None or role_name(work) in roles

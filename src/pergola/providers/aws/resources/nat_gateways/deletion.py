@@ -29,7 +29,7 @@ def delete_name(zone: str) -> str:
 
 
 class Watch:
-    """Wait until NAT gateways are gone, with one request for all zones."""
+    """Waits until NAT gateways are gone, with one request for all zones."""
 
     def __init__(self) -> None:
         self._waiting: set[str] = set()
@@ -39,21 +39,21 @@ class Watch:
         """Wait for gateways.
 
         Raises:
-            ExtensionError: some are still there after nearly 3 minutes.
+            ExtensionError: some still exist after nearly 3 minutes.
         """
         mine = set(names)
         self._waiting |= mine
         for _ in range(LONG_LOOKS):
             async with self._one:
-                # While this one waited for its turn, another one may have seen what it waits for.
+                # While this one waited for its turn, another may have observed the awaited state.
                 if mine & self._waiting:
                     await asyncio.sleep(work.poll_seconds)
                     await self._look(work)
             if not mine & self._waiting:
                 return
         raise ExtensionError(
-            f"NAT gateway {', '.join(sorted(mine & self._waiting))} is still being deleted by AWS; "
-            "it is tried again",
+            f"NAT gateway {', '.join(sorted(mine & self._waiting))} is still being deleted by "
+            "AWS; it will be retried",
             Code.DEPENDENCIES,
         )
 

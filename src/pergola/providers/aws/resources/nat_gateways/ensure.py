@@ -37,7 +37,7 @@ def steps(wanted: Wanted, zone: Zone) -> list[Step]:
         skip=skip,
         timeout=LONG_TIMEOUT,
     )
-    # Zones may exchange their addresses: all must be free before any is used.
+    # Zones may swap their addresses: all must be free before any is used.
     zones = wanted.config.networks.zones
     others = (names.outdated_nat(each.name) for each in zones if not each.workers_subnet_id)
     gateway = Step(
@@ -53,7 +53,7 @@ def steps(wanted: Wanted, zone: Zone) -> list[Step]:
 async def delete_nats(work: Work, ids: list[str]) -> None:
     """Delete NAT gateways, and wait until they are gone and their addresses free.
 
-    Those that failed are deleted, too: AWS would keep them for an hour.
+    Failed ones are deleted as well: AWS would keep them for an hour.
 
     Raises:
         CloudError: AWS refused.

@@ -47,7 +47,7 @@ def _is_named(work: Work, gateway: JsonObject, name: str) -> bool:
 
 
 def suffix_of(work: Work, zone: str) -> str:
-    """Return the end of the name of a zone's gateway."""
+    """Return the suffix of the name of a zone's gateway."""
     return f"natgw-{zone_suffix(work, zone)}"
 
 

@@ -74,7 +74,7 @@ async def _all_available(work: Work, ids: list[str]) -> bool | None:
 
 
 def _check(work: Work, gateway: JsonObject) -> None:
-    """A failed gateway never becomes available: the next run creates another one.
+    """Check that a gateway has not failed: such a gateway never becomes available.
 
     Raises:
         ExtensionError: it failed, or was deleted.
@@ -85,6 +85,6 @@ def _check(work: Work, gateway: JsonObject) -> None:
     work.state.forget(_ids(work)[name])
     why = f"{gateway.get('FailureCode', '')}: {gateway.get('FailureMessage', '')}".strip(": ")
     raise ExtensionError(
-        f"NAT gateway {name} is {state_of(gateway)}{f' ({why})' if why else ''}; "
-        "another one is created at the next attempt"
+        f"NAT gateway {name} is {state_of(gateway)}{f' ({why})' if why else ''}; another one "
+        "will be created at the next attempt"
     )

@@ -1,4 +1,4 @@
-"""Delete the security group of the nodes; a user-provided one is only forgotten (spec 30 §9.3)."""
+"""Deletion of the nodes' security group; a user-provided one is only forgotten (spec 30 §9.3)."""
 
 from typing import Final
 
@@ -17,7 +17,7 @@ def delete_steps(after: tuple[str, ...]) -> list[Step]:
 
 
 def groups_of_nodes(work: Work) -> set[str]:
-    """Return all security groups that nodes have: the cluster's, and user-provided ones."""
+    """Return all security groups of nodes: the cluster's, and user-provided ones."""
     networks = work.wanted.config.networks
     names = [networks.nodes_security_group_id, *networks.additional_nodes_security_group_ids]
     return {name for name in names if name} | set(_to_delete(work))
@@ -25,7 +25,7 @@ def groups_of_nodes(work: Work) -> set[str]:
 
 def _plan(work: Work) -> Note:
     given = work.wanted.config.networks.nodes_security_group_id
-    return Note(Fate.KEEP, f"{given} is the user's") if given else note(_to_delete(work))
+    return Note(Fate.KEEP, f"{given} is user-provided") if given else note(_to_delete(work))
 
 
 async def _ensure(work: Work) -> None:

@@ -42,7 +42,7 @@ _SUBNETS_OF_A_ZONE: Final = 3
 
 
 class Ranges(NamedTuple):
-    """The CIDRs of a zone's subnets in both IP families, as far as they are known."""
+    """The CIDRs of a zone's subnets in both IP families, as far as known."""
 
     workers: tuple[str, ...] = ()
     internal: tuple[str, ...] = ()
@@ -67,8 +67,8 @@ def desired_rules(wanted: Wanted, group: str, zones: Iterable[Ranges]) -> frozen
 def zone_ranges(wanted: Wanted, state: State, snapshot: Snapshot) -> list[Ranges]:
     """Return the CIDRs of each zone of the config.
 
-    Those of subnets that are created come from the config, and for IPv6 from the subnets, or as
-    long as there are none from the VPC's block; those of user-provided subnets from the state.
+    For created subnets, they come from the config, and for IPv6 from the subnets or, before these
+    exist, from the VPC's block; for user-provided subnets, they come from the state.
     """
     return [
         _byo(state, zone)
@@ -87,7 +87,7 @@ def _is_bastions(wanted: Wanted, group: JsonObject) -> bool:
     name = str(group.get("GroupName"))
     if not (name.startswith(f"{wanted.technical_id}-") and name.endswith("-bsg")):
         return False
-    # The name of another cluster may begin as that of this one.
+    # The name of another cluster may start with that of this one.
     owners = {key for key in tags_of(group) if key.startswith(_CLUSTER_TAGS)}
     return owners <= {wanted.cluster_tag}
 
@@ -120,7 +120,7 @@ def _created(wanted: Wanted, state: State, snapshot: Snapshot, zone: Zone, index
         number = _SUBNETS_OF_A_ZONE * index + offset
         return _known(cidr, _range6(subnet) or _nth_64(block, number) if block else None)
 
-    # Nodes with IPv6 only have a subnet without IPv4, whatever the config says (V16).
+    # IPv6-only nodes have a subnet without IPv4, whatever the config says (V16).
     workers = zone.workers if wanted.ipv4 else None
     has_workers = bool(zone.workers) or not wanted.ipv4
     return Ranges(

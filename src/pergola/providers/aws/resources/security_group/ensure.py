@@ -1,4 +1,4 @@
-"""Create the security group of the nodes with its rules, and keep it so (spec 30 §6)."""
+"""Creating and maintaining the security group of the nodes with its rules (spec 30 §6)."""
 
 from typing import Final
 
@@ -50,7 +50,7 @@ def steps(wanted: Wanted, *, after: tuple[str, ...] = ()) -> list[Step]:
     """Return the step of the nodes' security group; skipped if it is user-provided (§6.2).
 
     Args:
-        after: extra steps that must be done before.
+        after: additional steps that must be done before.
     """
     own = wanted.config.networks.nodes_security_group_id
     return [
@@ -100,7 +100,7 @@ async def _ensure(work: Work) -> None:
 
 
 def _known(work: Work) -> JsonObject | None:
-    """Return the group of the state or, if that has none, the one with its tags."""
+    """Return the group in the state or, without one, the group with its tags."""
     groups = work.snapshot.security_groups
     name = work.state.get(NODES_SECURITY_GROUP)
     if name in groups and groups[name].get("VpcId") == vpc_id(work.wanted, work.state):
@@ -146,7 +146,7 @@ async def _created(work: Work) -> JsonObject:
         "VpcId": vpc,
         "Tags": specification("security-group", tags)[0]["Tags"],
         "IpPermissions": [],
-        # A new group allows this without being asked.
+        # A new group has this rule by default.
         "IpPermissionsEgress": permissions([Rule(EGRESS, ALL, None, EVERYWHERE)], EGRESS),
     }
     work.snapshot.security_groups[name] = group
@@ -181,7 +181,7 @@ def _changes(work: Work, group: JsonObject) -> Changes:
 
 
 async def _ensure_rules(work: Work, group: JsonObject) -> None:
-    """Authorize rules first and revoke then, so that no traffic is interrupted."""
+    """Authorize rules first, then revoke, so that no traffic is interrupted."""
     for left in reversed(range(_ROUNDS)):
         try:
             await _write_rules(work, group)
@@ -208,7 +208,7 @@ async def _write_rules(work: Work, group: JsonObject) -> None:
 
 
 def _remember(group: JsonObject, changes: Changes) -> None:
-    """Put the current rules into the snapshot."""
+    """Store the current rules in the snapshot."""
     now = (rules_of(group) | changes.authorize) - changes.revoke
     for direction in _DIRECTIONS:
         group[FIELDS[direction]] = permissions(now, direction)

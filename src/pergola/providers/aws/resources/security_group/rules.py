@@ -1,7 +1,7 @@
 """Rules of security groups as values (spec 30 §6). Pure.
 
-AWS describes rules in permissions of several peers each; here each rule has one peer, so that sets
-of them can be compared. A rule that this does not cover is kept as AWS's own JSON.
+AWS groups rules into permissions with several peers; here, each rule has one peer, so that sets of
+rules can be compared. A rule that cannot be represented is kept as AWS's own JSON.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -29,7 +29,7 @@ FIELDS: Final[Mapping[Direction, str]] = {
     INGRESS: "IpPermissions",
     EGRESS: "IpPermissionsEgress",
 }
-"""The fields of AWS that describe the rules of a direction."""
+"""AWS's fields for the rules of a direction."""
 _RANGES: Final = (("IpRanges", "CidrIp"), ("Ipv6Ranges", "CidrIpv6"))
 _GROUPS: Final = "UserIdGroupPairs"
 _KNOWN: Final = frozenset({"IpProtocol", "FromPort", "ToPort", "IpRanges", "Ipv6Ranges", _GROUPS})
@@ -41,7 +41,7 @@ class Rule(NamedTuple):
     Attributes:
         protocol: `tcp`, `udp`, … or `-1` for all.
         ports: the first and the last; None for all.
-        peer: a CIDR, or the id of a security group; AWS's JSON if it is neither.
+        peer: a CIDR, or the id of a security group; AWS's JSON otherwise.
     """
 
     direction: Direction
@@ -95,7 +95,7 @@ def compare(desired: frozenset[Rule], group: JsonObject, keep: Iterable[str] = (
     """Return the rules to authorize and to revoke.
 
     Args:
-        keep: security groups whose traffic stays allowed, such as those of bastions.
+        keep: security groups whose traffic remains allowed, such as those of bastions.
     """
     present, kept = rules_of(group), frozenset(keep)
     return Changes(
@@ -105,7 +105,7 @@ def compare(desired: frozenset[Rule], group: JsonObject, keep: Iterable[str] = (
 
 
 def permissions(rules: Iterable[Rule], direction: Direction) -> list[JsonObject]:
-    """Return the rules of a direction as AWS takes them, in a stable order."""
+    """Return the rules of a direction in AWS's format, in a stable order."""
     found: dict[tuple[str, Ports | None], JsonObject] = {}
     opaque: list[JsonObject] = []
     for rule in sorted(rules, key=_order):
@@ -162,7 +162,7 @@ def _opaque(permission: JsonObject, field: str, peer: object) -> str:
 
 
 def canonical(cidr: str) -> str:
-    """Return a CIDR as AWS writes it: without host bits, in its shortest form."""
+    """Return a CIDR in AWS's notation: without host bits, in its shortest form."""
     try:
         return str(parse_network(cidr))
     except ValueError:

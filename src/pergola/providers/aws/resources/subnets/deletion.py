@@ -1,4 +1,4 @@
-"""Delete the subnets of a zone, once nothing is in them any more (spec 30 §9.2)."""
+"""Deletion of a zone's subnets, once they are empty (spec 30 §9.2)."""
 
 from typing import Final
 

@@ -17,10 +17,10 @@ class Subnet:
     """A subnet that a zone should have.
 
     Attributes:
-        role: as in `SubnetWorkers`, the key of the state.
-        prefix: of its name, before the `zN` of the zone.
-        cidr: of IPv4; None if it has none.
-        place: which /64 of the VPC's IPv6 block it gets unless that is taken.
+        role: the role in the key of the state, as in `SubnetWorkers`.
+        prefix: the prefix of its name, before the `zN` of the zone.
+        cidr: the IPv4 range; None if it has none.
+        place: the /64 of the VPC's IPv6 block that it gets unless that is taken.
         tags: in addition to those of every resource of the cluster.
         ipv6: whether it has an IPv6 range.
         gives_ipv6: whether instances in it get an IPv6 address.
@@ -37,7 +37,7 @@ class Subnet:
 
     @property
     def native(self) -> bool:
-        """Whether it has IPv6 only."""
+        """Whether it is IPv6-only."""
         return self.cidr is None
 
     @property

@@ -1,4 +1,4 @@
-"""Create the subnets of a zone where their range is new, with all attributes at once."""
+"""Creation of a zone's subnets if their ranges are new, with all attributes at once."""
 
 from typing import Final
 
@@ -116,7 +116,7 @@ async def _create(work: Work, subnet: Subnet) -> None:
 
 
 async def _wait(work: Work, ids: list[str]) -> None:
-    """Wait until all are available; what is described again has all attributes."""
+    """Wait until all are available; those described again have all attributes."""
     waiting = [name for name in ids if work.snapshot.subnets[name].get("State") != _AVAILABLE]
     if waiting:
         await wait_until(work, lambda: _all_available(work, waiting))
@@ -134,7 +134,7 @@ async def _all_available(work: Work, ids: list[str]) -> bool | None:
 
 
 async def _put_right(work: Work, name: str, subnet: Subnet) -> None:
-    """Correct what differs from a subnet that was just created."""
+    """Correct the attributes of a newly created subnet."""
     thing = work.snapshot.subnets[name]
     await tags.retag(work, name, thing, _tags(work, subnet))
     if subnet.ipv6 and not ipv6_range_of(thing):
@@ -156,7 +156,7 @@ def _launch_options(thing: JsonObject) -> JsonObject:
 
 
 def _attributes(subnet: Subnet, thing: JsonObject) -> JsonObject:
-    """Return the attributes of a subnet for nodes that are not right yet.
+    """Return the attributes of a subnet for nodes that still have to be corrected.
 
     Without IPv4, names of instances resolve to IPv6 addresses, and DNS64 translates.
     """

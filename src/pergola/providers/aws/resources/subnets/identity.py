@@ -15,14 +15,14 @@ from pergola.providers.aws.wanted import Wanted
 
 
 def zone_suffix(work: Work, zone: str) -> str:
-    """Return the `zN` that a zone has, or would get; leaves the state as it is."""
+    """Return the `zN` that a zone has or would get, without changing the state."""
     state = State(work.state.snapshot())
     keep_suffixes(work.wanted, state)
     return keys.suffix_of(state, zone)
 
 
 def keep_suffixes(wanted: Wanted, state: State) -> None:
-    """Give all zones their `zN`, in the order of the config."""
+    """Assign all zones their `zN`, in the order of the config."""
     for zone in wanted.config.networks.zones:
         keys.suffix_of(state, zone.name)
 

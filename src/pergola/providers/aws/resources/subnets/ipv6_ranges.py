@@ -50,7 +50,7 @@ def places_taken(block: str, subnets: list[JsonObject]) -> set[int]:
 async def in_free_range(
     work: Work, subnet: Subnet, operation: str, parameters: JsonObject
 ) -> JsonObject:
-    """Repeat a request with the next free IPv6 range, beginning at the subnet's own place."""
+    """Repeat a request with the next free IPv6 range, starting with the subnet's own place."""
     for ipv6_range in _free_ranges(work, subnet):
         try:
             return await once_visible(work, operation, **parameters, Ipv6CidrBlock=ipv6_range)
@@ -66,7 +66,7 @@ async def in_free_range(
 
 
 def _free_ranges(work: Work, subnet: Subnet) -> Iterator[str]:
-    """Yield the subnet's own range, then unreserved ones, at last those of other subnets."""
+    """Yield the subnet's own range, then unreserved ones, finally those of other subnets."""
     block = work.state.get(keys.VPC_IPV6_BLOCK) or ""
     taken = places_taken(block, [*filter(in_vpc(work), work.snapshot.subnets.values())])
     others = range(places_of(work.wanted))

@@ -1,7 +1,8 @@
-"""Delete what was created for zones or subnets that the config has no longer (spec 30 §3.5).
+"""Deletion of resources for zones or subnets that the config no longer has (spec 30 §3.5).
 
-Validation lets no zone be removed and no range be changed, so there is rarely anything. A subnet
-counts as ours only if the state knows it, or if it has the cluster's tag and one of our names.
+Validation prevents the removal of zones and changes of ranges, so there is rarely anything to
+delete. A subnet counts as ours only if the state contains it, or if it has the cluster's tag and
+one of our names.
 """
 
 from typing import Final
@@ -40,7 +41,7 @@ def steps(wanted: Wanted) -> list[Step]:
 
 
 def _zones(work: Work) -> list[str]:
-    """Return the zones that the state has and the config has not."""
+    """Return the zones that the state has but the config does not."""
     wanted = {zone.name for zone in work.wanted.config.networks.zones}
     return [zone for zone in keys.zones_of(work.state) if zone not in wanted]
 
@@ -79,7 +80,7 @@ def _is_ours(work: Work, given: dict[str, str]) -> bool:
 
 
 def _tables(work: Work) -> list[str]:
-    """Return the private route tables of zones that are gone."""
+    """Return the private route tables of removed zones."""
     found = (
         known(
             work,
@@ -97,7 +98,7 @@ def _plan(work: Work) -> Note:
     nats = [name for zone in _zones_without_nat(work) for name in nats_of(work, zone)]
     found = [*nats, *_subnets(work), *_tables(work)]
     if found:
-        return Note(Fate.DELETE, f"{', '.join(found)}: no zone wants them")
+        return Note(Fate.DELETE, f"{', '.join(found)}: no longer needed by any zone")
     return Note(Fate.KEEP, "there is nothing to remove")
 
 

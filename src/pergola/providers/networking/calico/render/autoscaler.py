@@ -1,4 +1,4 @@
-"""A program that scales one workload by the number of nodes, with its rights and its settings."""
+"""A program that scales one workload by the number of nodes, with its permissions and settings."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
@@ -51,7 +51,7 @@ def config_map(name: str, data: Mapping[str, str]) -> JsonObject:
 
 
 def identity(name: str, rules: Sequence[JsonObject]) -> list[JsonObject]:
-    """Return an account that reads nodes, and does what the rules allow in kube-system."""
+    """Return an account that may read nodes, and use the given rules in kube-system."""
     nodes = [rule("", ["nodes"], ["get", "list", "watch"])]
     return [
         service_account(name, KUBE_SYSTEM),
@@ -63,7 +63,7 @@ def identity(name: str, rules: Sequence[JsonObject]) -> list[JsonObject]:
 def deployment(
     scaler: Autoscaler, container: JsonObject, config: JsonObject, **pod: object
 ) -> JsonObject:
-    """Return the Deployment; a change of its ConfigMap makes a new pod."""
+    """Return the Deployment; a change of its ConfigMap creates a new pod."""
     own = {"k8s-app": scaler.app}
     template: JsonObject = {
         "metadata": {

@@ -81,7 +81,7 @@ _CONFIG: Final = "/etc/config"
 
 
 def scaling_objects(values: Values, images: Images) -> list[JsonObject]:
-    """Return what scales Calico, in the mode that the Shoot allows."""
+    """Return the objects that scale Calico, in the mode that the Shoot allows."""
     objects = horizontal(images) if values.typha else []
     if values.auto_scaling == "cluster-proportional":
         if values.typha:
@@ -93,7 +93,7 @@ def scaling_objects(values: Values, images: Images) -> list[JsonObject]:
 
 
 def horizontal(images: Images) -> list[JsonObject]:
-    """Return what sets the replicas of Typha by the number of nodes."""
+    """Return the objects that set the replicas of Typha by the number of nodes."""
     ladder = json.dumps({"nodesToReplicas": REPLICAS_BY_NODES})
     arguments = [
         "/cluster-proportional-autoscaler",
@@ -122,7 +122,7 @@ def horizontal(images: Images) -> list[JsonObject]:
 
 
 def vertical(growth: Growth, images: Images) -> list[JsonObject]:
-    """Return what sets the requests of one container by the number of nodes."""
+    """Return the objects that set the requests of one container by the number of nodes."""
     scaler = growth.autoscaler
     arguments = [
         "/cpvpa",

@@ -16,7 +16,7 @@ EVERYWHERE: Final[Sequence[JsonObject]] = (
     {"effect": "NoSchedule", "operator": "Exists"},
     {"effect": "NoExecute", "operator": "Exists"},
 )
-"""Tolerations for every taint: a node without a network is of no use."""
+"""Tolerations for every taint: a node without a network is useless."""
 
 ENDPOINT_OVERRIDE: Final[Sequence[JsonObject]] = (
     {"configMapRef": {"name": "kubernetes-services-endpoint", "optional": True}},
@@ -25,5 +25,5 @@ ENDPOINT_OVERRIDE: Final[Sequence[JsonObject]] = (
 
 
 def preserved(auto_scaling: str) -> dict[str, str]:
-    """Return the annotation that keeps the requests which an autoscaler set."""
+    """Return the annotation that preserves the requests set by an autoscaler."""
     return {} if auto_scaling == "static" else {marks.PRESERVE_RESOURCES: "true"}

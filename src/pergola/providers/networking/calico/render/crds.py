@@ -1,7 +1,7 @@
 """The CustomResourceDefinitions of Calico (spec 40 §5.5).
 
-Their schemas are open: Calico validates what it reads, and a schema here would have to follow each
-of its versions. The API server only needs the names and the scope of the kinds.
+Their schemas are open: Calico validates its input, and a schema here would have to follow each of
+its versions. The API server needs only the names and the scope of the kinds.
 """
 
 from collections.abc import Iterator, Mapping

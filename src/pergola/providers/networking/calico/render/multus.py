@@ -35,7 +35,7 @@ _NET: Final = mount("cni", _CONF)
 
 
 def multus_objects(values: Values, images: Images) -> list[JsonObject]:
-    """Return its objects; none if it is off."""
+    """Return its objects; none if it is disabled."""
     if not values.multus:
         return []
     rules = [

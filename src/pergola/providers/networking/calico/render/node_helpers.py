@@ -52,7 +52,7 @@ def sidecars(values: Values, images: Images) -> list[JsonObject]:
 
 
 def exports_bird(values: Values) -> bool:
-    """Return whether BIRD has metrics; reading its socket takes privileges."""
+    """Return whether BIRD exports metrics; reading its socket requires privileges."""
     return values.bird_exporter and not values.non_privileged
 
 

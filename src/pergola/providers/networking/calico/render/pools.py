@@ -9,7 +9,7 @@ from pergola.providers.networking.calico.values import Pool, Values
 def ip_pools(values: Values) -> list[JsonObject]:
     """Return the pools, IPv4 first.
 
-    calico-node creates a missing pool and never changes one. If the config sets the overlay, the
+    calico-node creates a missing pool but never changes one. If the config sets the overlay, the
     pool is rendered, so that it follows the config.
     """
     return [
