@@ -144,7 +144,7 @@ class ImageVector:
         else:
             there = _similar(desired.name, {source.name for source in self.sources})
         return (
-            f"no {desired} in {self.origin}, which has {there}; add an entry in the file that "
+            f"no {desired} in {self.origin}: there is {there}; add an entry in the file that "
             f"{OVERWRITE} names"
         )
 

@@ -210,7 +210,7 @@ def test_what_is_missing_or_mistyped_is_not_used(spec: JsonObject) -> None:
 )
 def test_other_kinds_cannot_be_annotated(api_version: str, kind: str) -> None:
     obj = {"apiVersion": api_version, "kind": kind, "metadata": {"namespace": "ns", "name": "x"}}
-    with pytest.raises(InvalidObject, match=rf"{api_version}/{kind} ns/x: .* by hand"):
+    with pytest.raises(InvalidObject, match=rf"{api_version}/{kind} ns/x: .* manually"):
         annotate(obj)
 
 

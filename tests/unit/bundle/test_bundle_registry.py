@@ -134,7 +134,9 @@ def test_an_object_without_an_identity_is_refused(manifest: JsonObject) -> None:
 
 @pytest.mark.parametrize("value", [{1, 2}, object(), 2**70, {1: "one"}])
 def test_a_value_that_is_not_json_is_refused(value: object) -> None:
-    with pytest.raises(InvalidObject, match="ConfigMap ns/a has a value that JSON cannot say"):
+    with pytest.raises(
+        InvalidObject, match="ConfigMap ns/a has a value that JSON cannot represent"
+    ):
         Registry(obj("ConfigMap", "a", "ns", data=value))
 
 

@@ -57,7 +57,9 @@ def test_groups_are_printed_as_they_ship_each_once(capsys: pytest.CaptureFixture
 
 
 def test_an_unknown_group_is_an_error_that_lists_all() -> None:
-    with pytest.raises(UnknownGroup, match=r"no group knative: name pergola, .*istio.*, all$"):
+    with pytest.raises(
+        UnknownGroup, match=r"no group is called knative: name pergola, .*istio.*, all$"
+    ):
         chosen(["etcd", "knative"])
 
 

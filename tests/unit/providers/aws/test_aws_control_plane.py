@@ -152,7 +152,7 @@ def shoot(
         (shoot(overlay=False, switch=True, families="IPv6"), 0, "only IPv6"),
         (shoot(overlay=False), 0, "no controller writes pod routes"),
         (shoot(overlay=False, switch=False), 0, "useCustomRouteController to true"),
-        (shoot(overlay=True, switch=True), 1, "useCustomRouteController is true, though"),
+        (shoot(overlay=True, switch=True), 1, "useCustomRouteController is true, although"),
     ],
 )
 def test_the_replicas_of_the_route_controller_have_a_reason(
