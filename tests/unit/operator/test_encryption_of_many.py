@@ -52,8 +52,8 @@ class ManySecrets(Transport):
             return orjson.dumps({"resources": [SECRETS]})
         if method == "GET":
             return orjson.dumps(await self._page(query or {}))
-        if permission := more["permission"]:
-            permission()
+        if guard := more["guard"]:
+            guard.permit()
         return orjson.dumps(await self._patch(path.rpartition("/")[2], orjson.loads(more["body"])))
 
     async def _page(self, query: Mapping[str, str]) -> JsonObject:
