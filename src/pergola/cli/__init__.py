@@ -34,12 +34,12 @@ from pergola.cli.version import version
 from pergola.cli.webhooks.app import app as webhooks
 from pergola.cli.why.command import why
 
-# Modules are not garbage: looking for it while a command is imported takes a tenth of a start.
+# Modules are not garbage: collecting while importing a command takes a tenth of the start-up.
 _OBJECTS_OF_MODULES: Final = 200_000
 
 
 def _shown(default: object) -> object:
-    """Return how help shows the default of an option; None hides one that is empty."""
+    """Return the default of an option as help shows it; None hides an empty default."""
     if isinstance(default, tuple):
         default = ", ".join(map(str, default))
     return default or None
@@ -81,7 +81,7 @@ app.register_install_completion_command(name="completion", help="Install shell c
 
 
 def main() -> None:
-    """Run the command line; a mistake of the user ends in one sentence, never a traceback."""
+    """Run the command line; report a user's mistake in one sentence, never as a traceback."""
     gc.set_threshold(_OBJECTS_OF_MODULES)
     try:
         app()

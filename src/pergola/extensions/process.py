@@ -44,14 +44,15 @@ class Options:
 
     Attributes:
         webhooks: how to serve webhooks; None to serve none.
-        disable_webhooks: names, or first parts of names, of webhooks to disable.
+        disable_webhooks: names of webhooks to disable, or prefixes of names.
         leader_election_namespace: the namespace of the Lease; empty if there is only one replica.
         leader_election_id: the name of the Lease; `<extension>-leader-election` if empty.
         metrics_bind_address: `host:port` or `:port`; `0` for no endpoint.
         health_bind_address: the same for the probes.
-        controller_ring: of which every replica is a shard; empty if the leader works alone.
-        controllers: the names of those that run; all if empty.
-        disable_controllers: the names of those that do not.
+        controller_ring: the ring that every replica joins as a shard; empty if the leader works
+            alone.
+        controllers: the names of the controllers to run; all if empty.
+        disable_controllers: the names of controllers not to run.
         heartbeat_namespace: the namespace of the heartbeat's Lease; empty for no heartbeat.
         feature_gates: of actuators, as set by the operator of the process.
     """
@@ -182,11 +183,11 @@ def assemble(
     metrics: Metrics,
     sharing: Sharing | None = None,
 ) -> list[Unit]:
-    """Return everything that runs once for some actuators, or once for each resource of theirs.
+    """Return all units for some actuators: those that run once, and those of each resource.
 
     Args:
-        client: of what runs once.
-        sharing: what replicas share; None if the leader works on all resources.
+        client: for the units that run once.
+        sharing: the resources that replicas share; None if the leader works on all of them.
     """
     units: list[Unit] = []
     for actuator, name in zip(actuators, controller_names(actuators), strict=True):

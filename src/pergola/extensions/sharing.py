@@ -11,13 +11,13 @@ from pergola.runtime.sharding.shard import Shard
 
 
 class Sharing:
-    """What one replica works on as a shard.
+    """The work of one replica as a shard.
 
     Resources without a namespace stay with the leader: the sharder does not move them.
 
     Attributes:
         client: guarded by the Lease of the shard.
-        units: the controllers of shared kinds, whether they are switched on or not.
+        units: the controllers of shared kinds, enabled or not.
     """
 
     def __init__(self, client: Client, shard: Shard, metrics: Metrics) -> None:
@@ -34,6 +34,6 @@ class Sharing:
         return self._scopes[gvk]
 
     def chosen(self, on: Iterable[Unit]) -> list[Unit]:
-        """Return what the shard runs: the controllers that are on, and what gives resources up."""
+        """Return the units of the shard: enabled controllers, and those that give up resources."""
         shared = [unit for unit in on if unit in self.units]
         return [*(scope.unit for scope in self._scopes.values()), *shared]

@@ -1,4 +1,4 @@
-"""Guards of writes: they are asked when the bytes of a request are about to leave."""
+"""Guards of writes, which permit or refuse a request just before its bytes leave."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class GuardedBody(aiohttp.Payload):
 
     @property
     def is_limited(self) -> bool:
-        """Whether the server has to set its deadline before the body leaves."""
+        """Whether the server must set its deadline before the body leaves."""
         return self._guard.within is not None
 
     def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
@@ -49,7 +49,7 @@ class GuardedBody(aiohttp.Payload):
         return bytes(self._value).decode(encoding, errors)
 
     async def write(self, writer: AbstractStreamWriter) -> None:
-        """Ask the guard and pass the body to the socket, with nothing to wait for in between."""
+        """Ask the guard, and pass the body to the socket without awaiting anything in between."""
         try:
             self._guard.permit()
         except Exception as error:

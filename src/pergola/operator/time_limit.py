@@ -1,4 +1,4 @@
-"""The time limit of one reconciliation of an Extension or a Gardenlet."""
+"""Limit the time of one reconciliation of an Extension or a Gardenlet."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 async def within_limit(steps: Awaitable[T]) -> T:
-    """Return the result of the steps.
+    """Run the steps within the time limit, and return their result.
 
     Raises:
         OperatorError: They did not end in time, and were interrupted.

@@ -38,7 +38,7 @@ def cloud_config(
     """
     from pergola.providers.aws.control_plane.values import given
 
-    # No credentials are needed, nor permission to read the Secret with them.
+    # This needs neither credentials nor permission to read their Secret.
     subject = asyncio.run(read_subject(resource, source, ENVIRONMENT))
     found = given(subject.infrastructure, _shoot(subject))
     shown = {"text": _text, "json": _json, "yaml": _yaml}[output]

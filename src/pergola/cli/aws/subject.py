@@ -110,7 +110,7 @@ async def read_subject(argument: str, source: Source, aws_credentials: str) -> S
         argument: the positional argument of the command.
 
     Raises:
-        ManifestFileError, AwsCheckError: something is missing, or there is too much.
+        ManifestFileError, AwsCheckError: an object is missing, or there are too many.
         KubeError: it cannot be read.
     """
     from pergola.api.objects import Key
@@ -167,7 +167,7 @@ def _from_file(file: str, aws_credentials: str) -> Subject:
     """Read a file with one Infrastructure.
 
     Raises:
-        ManifestFileError, AwsCheckError: something is missing, or there is too much.
+        ManifestFileError, AwsCheckError: an object is missing, or there are too many.
     """
     from pergola.api.objects import Key, name_of, namespace_of
 

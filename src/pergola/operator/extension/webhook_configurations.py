@@ -1,7 +1,7 @@
-"""Webhook configurations that an Extension registers by itself in the runtime cluster.
+"""Delete the webhook configurations that an Extension itself registered in the runtime cluster.
 
-They belong to no ManagedResource, so nothing else deletes them. Without the Extension nothing
-answers their webhooks, and the API server refuses all requests that these match.
+They belong to no ManagedResource, so nothing else deletes them. Once the Extension is gone, their
+webhooks have no server, and the API server refuses all requests that they match.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ log = get_logger("extension")
 
 
 async def delete_configurations(client: Client, namespace: str) -> bool:
-    """Delete the configurations of a namespace's servers; return whether there were any.
+    """Delete the configurations of a namespace's servers; return whether any existed.
 
     Raises:
         KubeError: The API server refused, or did not answer.
@@ -46,7 +46,7 @@ def belongs_to(configuration: JsonObject, namespace: str) -> bool:
 
 
 def _namespaces(configuration: JsonObject) -> Iterator[str]:
-    """Yield where the server of each webhook is; an empty name if it is outside of the cluster."""
+    """Yield the namespace of each webhook's server; empty if it is outside the cluster."""
     for webhook in maps_at(configuration, "webhooks"):
         config = map_at(webhook, "clientConfig")
         if service := map_at(config, "service"):

@@ -1,4 +1,4 @@
-"""What gardenlets do on Seeds while the operator waits for them."""
+"""Operations that gardenlets perform on Seeds while the operator waits."""
 
 from typing import Final
 
@@ -18,7 +18,7 @@ _PERFORMED: Final[JsonObject] = {"metadata": {"annotations": {marks.OPERATION: N
 
 
 async def perform_all(virtual: Rehearsal) -> None:
-    """Assume that no Seed has an operation any more, so that the next one can be requested.
+    """Assume that gardenlets have completed all operations, so that the next can be requested.
 
     Raises:
         KubeError: The Seeds cannot be read.

@@ -1,8 +1,8 @@
-"""Emergencies: API servers do not call the operator's webhooks for objects with a label.
+"""Let administrators bypass the operator's webhooks in an emergency, by labelling an object.
 
-The API server decides it alone, by match conditions: the label works while no operator runs. A
-selector would not do, because an update is selected by its old state, too: the label could not be
-added.
+The API server evaluates the label itself, in match conditions, so that it works even while no
+operator runs. A selector would not do: it also matches the old state of an update, so that the
+webhook would still judge the update that adds the label.
 """
 
 from dataclasses import replace
@@ -16,14 +16,14 @@ _NAME: Final = "break-glass"
 
 
 def respecting(webhook: Webhook) -> Webhook:
-    """Return a webhook that is not called for objects with the label."""
+    """Return the webhook, with conditions that exclude objects with the label."""
     conditions = (*webhook.registration.match_conditions, *_conditions())
     registration = replace(webhook.registration, match_conditions=conditions)
     return replace(webhook, registration=registration)
 
 
 def _conditions() -> tuple[JsonObject, ...]:
-    """Return the conditions: of a deletion the old state counts, of everything else the new one."""
+    """Return conditions on the new state of the object; for a deletion, on the old one."""
     new, old = _without_label("object"), _without_label("oldObject")
     return (
         {"name": f"{_NAME}.write", "expression": f"request.operation == 'DELETE' || {new}"},

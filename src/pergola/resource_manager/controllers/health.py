@@ -1,9 +1,9 @@
 """ResourcesHealthy and ResourcesProgressing follow the live objects (spec 10 §8 and §9).
 
-Both conditions are worked out in one pass over the objects and written in one request, within a
-moment of the change that altered them; nothing is polled. Right after new content was applied a
-verdict that is not good yet is held back for a few seconds, so that a rollout that succeeds at once
-shows no failure. The first verdict is written together with the end of the run that applied it.
+One pass over the objects determines both conditions, and one request writes them, right after the
+change that altered them; nothing polls. For a few seconds after a run has applied new content, the
+controller holds back a bad verdict, so that a rollout that succeeds quickly shows no failure. It
+writes the first verdict together with the end of that run.
 """
 
 import asyncio
@@ -57,9 +57,9 @@ def health_unit(
     """Return the controller of ResourcesHealthy and ResourcesProgressing.
 
     Args:
-        tracked: wraps the reconciler, so that a shard knows what is under way.
+        tracked: wraps the reconciler, so that a shard can track its runs.
         completions: the runs to record together with the first check.
-        cluster_id: comes before the origins of objects.
+        cluster_id: the prefix of the origins of objects.
     """
     health = Health(source, target, completions, clock, sync_period=settings.sync_period)
 
@@ -144,7 +144,7 @@ class Health:
         return Again(LOST_SECONDS if lost else self._sync_period)
 
     def lost(self, key: Key, gvk: GroupVersionKind, name: Key) -> None:
-        """Note that an object was deleted, to report it even if it is back at the next check."""
+        """Remember a deleted object, to report it even if it exists again at the next check."""
         self._lost.setdefault(key, set()).add((gvk, name))
 
     def _checks(self, seen: SeenResource) -> bool:

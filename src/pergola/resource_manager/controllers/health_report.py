@@ -1,6 +1,7 @@
-"""Reports of verdicts: ResourcesHealthy and ResourcesProgressing, written in one request.
+"""Report verdicts: write ResourcesHealthy and ResourcesProgressing in one request.
 
-The first verdict about new content is written together with the end of the run that applied it.
+The same request records the end of the run that applied new content, if the verdict is the first
+about it.
 """
 
 import asyncio
@@ -43,7 +44,7 @@ class Reports:
         """Return how much longer a bad verdict about new content is held back.
 
         Args:
-            seconds: for which it is held back altogether.
+            seconds: how long a bad verdict is held back in total.
         """
         conditions = maps_at(resource, "status", "conditions")
         healthy = get_condition(conditions, HEALTHY) or {}
@@ -88,12 +89,12 @@ class Reports:
             self._completions.drop(key)
 
     def forget(self, key: Key) -> None:
-        """Forget a ManagedResource that is not checked any more."""
+        """Forget a ManagedResource that is no longer checked."""
         self._settling.pop(key, None)
 
 
 def _basis(resource: JsonObject) -> tuple[object, ...]:
-    """Return the subject of a verdict; a verdict about anything else must not be written."""
+    """Return the state that a verdict is about; once it changes, the verdict is obsolete."""
     status = map_at(resource, "status")
     applied = get_condition(maps_at(status, "conditions"), APPLIED) or {}
     references = [(reference_kind(r), reference_key(r)) for r in maps_at(status, "resources")]

@@ -1,4 +1,4 @@
-"""The verdict about the objects of a ManagedResource: are they healthy, and rolled out?"""
+"""Decide whether the objects of a ManagedResource are healthy and rolled out."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -49,7 +49,7 @@ class Judge:
         """Check all objects of a ManagedResource.
 
         Args:
-            lost: objects that count as missing, even if they are there again.
+            lost: objects that count as missing, even if they exist again.
         """
         unhealthy: list[tuple[str, str]] = []
         rolling: list[tuple[str, str]] = []
@@ -80,7 +80,7 @@ class Judge:
             problem, rollout = seen.problem, seen.rollout
             live = None
             if rollout is None and needs_pod_count(gvk):
-                live = seen.unpack() or await self._target.live(gvk, key)  # large ones are not kept
+                live = seen.unpack() or await self._target.live(gvk, key)  # large: not kept
         else:
             # Not labelled, not covered by a watch, or absent: only the server knows.
             live = await self._target.live(gvk, key)
@@ -103,13 +103,13 @@ class Judge:
         return self._counting.get(namespace, ())
 
     def forget(self, key: Key) -> None:
-        """Forget a ManagedResource that is not checked any more."""
+        """Forget a ManagedResource that is no longer checked."""
         for counting in self._counting.values():
             counting.discard(key)
 
 
 def verdict_changed(event: TargetChange) -> bool:
-    """Return whether an object appeared, vanished, or is healthier or sicker than before."""
+    """Return whether an object appeared or disappeared, or its health changed."""
     old, new = event.change.old, event.change.new
     return (
         old is None

@@ -2,8 +2,8 @@
 
 The order of a start (spec 10 §13.1): endpoints, so that the process can be watched while it starts;
 the parts of every replica; the webhooks; the first lists; leader election; and only then the parts
-of the leader. A part that fails ends the process, and so does a lost leadership. A process that is
-a shard works on its share of the objects beside that, while it holds the Lease of the shard.
+of the leader. If a part fails, or leadership is lost, the process ends. A process that is
+a shard also works on its share of the objects, while it holds the Lease of the shard.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ log = get_logger("process")
 
 
 class WebhookServer(Protocol):
-    """A webhook server as a process runs it; `pergola.admission` has them."""
+    """The interface of webhook servers, which `pergola.admission` implements."""
 
     @property
     def units(self) -> Sequence[Part]:
@@ -79,8 +79,8 @@ class Application:
     Attributes:
         metrics: what `/metrics` shows.
         shard: this process as a shard; None if the leader works on all objects.
-        running: the parts that run now: none of the leader's on a replica that waits for its turn,
-            so that such a replica is ready, too.
+        running: the parts that run now. A replica that waits for leadership runs none of the
+            leader's parts, so that it is ready, too.
     """
 
     def __init__(
@@ -218,7 +218,7 @@ def run(serve: Callable[[], Coroutine[None, None, None]], name: str = "pergola")
         name: of the process, as traces show it.
 
     Raises:
-        Exception: what ended the process; of several errors, the first.
+        Exception: the error that ended the process, the first one if several did.
     """
     from pergola.runtime.process import event_loop
     from pergola.tracing.export import exported

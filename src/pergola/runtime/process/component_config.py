@@ -1,4 +1,4 @@
-"""The configuration file of a component: how it is read, and the options of its process.
+"""Read the configuration file of a component, and derive the options of its process.
 
 The types that the files of all components share are in `pergola.api.component_config`.
 """

@@ -1,6 +1,6 @@
 """The HTTP endpoints of a process: liveness, readiness and metrics (spec 10 §13.3).
 
-Checks run on request, all at once, and none for longer than a kubelet waits.
+Each request runs all checks concurrently, none for longer than a kubelet waits.
 """
 
 import asyncio

@@ -21,8 +21,9 @@ class EventLoop(uvloop.Loop):
     """uvloop, without closing the socket of a failed connection twice.
 
     When a connection fails in its first moments, uvloop closes the descriptor and forgets that the
-    Python socket still owns it (https://github.com/MagicStack/uvloop/issues/653). Once that socket
-    is collected, its descriptor is closed again, although another connection may have it by then.
+    Python socket still owns it (https://github.com/MagicStack/uvloop/issues/653). When Python
+    collects that socket, it closes the descriptor again, although another connection may use it by
+    then.
     """
 
     async def create_connection(  # type: ignore[override] # of its many forms one is changed
@@ -45,7 +46,7 @@ class EventLoop(uvloop.Loop):
 
 def run(main: Callable[[], Coroutine[None, None, None]]) -> None:
     """Run the coroutine of a process until it ends."""
-    gc.freeze()  # modules stay as long as the process: no collection has to visit them
+    gc.freeze()  # modules live as long as the process: keep the collector from visiting them
     gc.set_threshold(YOUNG_OBJECTS)
     with asyncio.Runner(loop_factory=EventLoop) as runner:
         runner.run(main())

@@ -1,8 +1,8 @@
 """Leader election: of several replicas, the one that holds and renews a Lease leads.
 
 Compatible with client-go, so that replicas of either kind respect each other. No replica trusts
-the clock of another: a lease has expired if its record did not change for its duration, measured
-locally since the last change was seen.
+the clock of another: it considers a lease expired if the record has not changed for the lease's
+duration, measured by the local clock since it saw the last change.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ _SHORTEST_PAUSE_SECONDS: Final = 0.01
 
 
 class LostLeadership(MustStop):
-    """This replica is not the leader any more, so its leading work must stop."""
+    """This replica is no longer the leader, and must stop the work that only a leader does."""
 
 
 class LeaseClient(Protocol):
@@ -105,7 +105,7 @@ class LeaderElection:
 
     @property
     def is_leader(self) -> bool:
-        """Whether no other candidate can lead at this moment."""
+        """Whether this candidate holds an unexpired lease, so that no other one can lead."""
         return (
             self._renewed_at is not None and monotonic() < self._renewed_at + self._lease_duration
         )
@@ -113,11 +113,11 @@ class LeaderElection:
     def check(self) -> None:
         """Permit a write of the leader; use it as the permission of a guarded client.
 
-        A leader whose renewals fail, or which was suspended, stops writing at its renew deadline:
-        what it sent before arrives before another replica may lead.
+        A leader that was suspended, or cannot renew, stops writing at its renew deadline, so that
+        its last writes arrive before another replica may lead.
 
         Raises:
-            LostLeadership: this replica does not lead, or was not able to renew in time.
+            LostLeadership: this replica does not lead, or could not renew in time.
         """
         renewed_at = self._renewed_at
         if renewed_at is None or monotonic() >= renewed_at + self._renew_deadline:
@@ -153,7 +153,7 @@ class LeaderElection:
         log.info(f"became {self._role}", lease=str(self._key), identity=self._identity)
 
     async def hold(self) -> NoReturn:
-        """Renew the lease as long as that works.
+        """Renew the lease until a renewal fails for good.
 
         Raises:
             LostLeadership: another replica took the lease, or it could not be renewed in time.
@@ -180,7 +180,7 @@ class LeaderElection:
             log.info("lease not released", lease=str(self._key), error=str(error))
 
     async def _stand_by(self) -> None:
-        """Try again in periods, when the lease expires, and as soon as it has no holder."""
+        """Try to take the lease: periodically, when it expires, and as soon as it has no holder."""
         freed = asyncio.Event()
         async with TaskGroup() as group:
             following = group.create_task(self._follow(freed.set)) if self._follow else None

@@ -1,4 +1,4 @@
-"""A watch of one Lease: a candidate learns at once that nobody holds it."""
+"""Watch one Lease, so that a candidate learns at once when it becomes free."""
 
 from collections.abc import Callable, Coroutine
 from typing import TypeAlias
@@ -13,7 +13,7 @@ Follow: TypeAlias = Callable[[Callable[[], None]], Coroutine[None, None, None]]
 
 
 def follow(client: Client, key: Key) -> Follow:
-    """Return what follows a Lease by a watch; one that the server refuses is tried again."""
+    """Return a function that follows a Lease, and retries a watch that the server refuses."""
 
     async def run(freed: Callable[[], None]) -> None:
         def notice(change: Change[str]) -> None:
@@ -30,6 +30,6 @@ def follow(client: Client, key: Key) -> Follow:
 
 
 def holder(lease: JsonObject) -> str:
-    """Return the identity of the holder of a Lease; empty if nobody holds it."""
+    """Return the identity of the holder of a Lease; empty if it has none."""
     identity = map_at(lease, "spec").get("holderIdentity")
     return identity if isinstance(identity, str) else ""

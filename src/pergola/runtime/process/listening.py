@@ -1,4 +1,4 @@
-"""Listening sockets, and a sentence about why one cannot be opened."""
+"""Open listening sockets, and explain to users why one cannot be opened."""
 
 import errno
 import socket

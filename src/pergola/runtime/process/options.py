@@ -69,10 +69,10 @@ class ProcessOptions:
 
 
 def parse_address(text: str, option: str) -> Address | None:
-    """Return the address in `host:port`, `:port` or `[::1]:port`; None for `0`.
+    """Parse an address such as `host:port`, `:port` or `[::1]:port`; return None for `0`.
 
     Args:
-        option: what the text was given for, for the error.
+        option: the name of the option, for the error.
 
     Raises:
         StartError: it is none of these.

@@ -1,6 +1,6 @@
 """Debugging endpoints: the tasks of the running process, and a profile of it.
 
-The paths are those of Go's processes where there is a like; the answers are text.
+The paths match those of Go processes where Go has an equivalent; responses are plain text.
 """
 
 import asyncio

@@ -16,10 +16,10 @@ GRACE_SECONDS: Final = 5.0
 async def work_until_signalled(
     work: Coroutine[None, None, None], *, grace: float = GRACE_SECONDS
 ) -> None:
-    """Work until SIGTERM or SIGINT; then cancel the work, which has `grace` seconds to end.
+    """Run the work until SIGTERM or SIGINT; then cancel it, and give it `grace` seconds to end.
 
     Raises:
-        BaseException: what the work raised; of a group, the first error inside.
+        BaseException: the work raised it; of a group, only the first error.
     """
     with ended_by_signals() as ended:
         working = asyncio.create_task(work)

@@ -1,4 +1,4 @@
-"""Giving up an object: the shard removes both labels in one write when nothing is under way."""
+"""Give up an object: remove both labels in one write, once the shard no longer works on it."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final

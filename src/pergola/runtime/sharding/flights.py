@@ -1,4 +1,4 @@
-"""The objects that a shard works on at this moment, by all of its controllers."""
+"""Track the objects that the controllers of a shard are working on."""
 
 import asyncio
 from collections import Counter
@@ -32,7 +32,7 @@ class Flights(Generic[K]):
     def tracked(
         self, reconcile: Callable[[K], Awaitable[Outcome]]
     ) -> Callable[[K], Coroutine[Any, Any, Outcome]]:
-        """Return a reconciler that runs only for objects of the shard, and is counted."""
+        """Wrap a reconciler: run it only for objects of the shard, and count its runs."""
 
         async def run(key: K) -> Outcome:
             if self._closed or not self._is_here(key):
@@ -43,7 +43,7 @@ class Flights(Generic[K]):
             try:
                 return await reconcile(key)
             except BaseException:
-                # A write may be under way whose answer nobody waits for any more.
+                # The run may have abandoned a write that is still under way.
                 self._unclear[key] = monotonic() + SETTLE_SECONDS
                 raise
             finally:
@@ -52,16 +52,16 @@ class Flights(Generic[K]):
         return run
 
     async def landed(self, key: K) -> None:
-        """Return when no write to the object is under way; the caller lets none begin."""
+        """Wait until no write to the object is under way; the caller must prevent new ones."""
         while self._running[key]:
             await self._change()
         await asyncio.sleep(max(0.0, self._unclear.pop(key, 0.0) - monotonic()))
 
     async def close(self) -> bool:
-        """Let nothing begin any more, and return when nothing is under way.
+        """Let no further run begin, and wait for those under way.
 
         Returns:
-            Whether every write has its answer, so that another shard may begin at once.
+            Whether every write was answered, so that another shard may begin at once.
         """
         self._closed = True
         while self._running:

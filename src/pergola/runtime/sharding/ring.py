@@ -1,4 +1,4 @@
-"""The labels by which the sharder and the shards of a ring agree on who works on an object."""
+"""The labels by which the sharder and the shards of a ring agree which shard owns an object."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ RING_LABEL: Final = f"{_PREFIX}controllerring"
 
 
 class Assignment(Enum):
-    """Who works on an object.
+    """The owner of an object, as this shard sees it.
 
     Attributes:
         HERE: this shard.
@@ -38,12 +38,12 @@ class Share:
 
     @property
     def shard_label(self) -> str:
-        """The label of objects whose value is the shard that works on them."""
+        """The label that names the shard of an object."""
         return f"shard.{_PREFIX}{self.ring}"
 
     @property
     def drain_label(self) -> str:
-        """The label of objects that their shard has to give up; its value means nothing."""
+        """The label that tells a shard to give up an object; its value has no meaning."""
         return f"drain.{_PREFIX}{self.ring}"
 
     @property
@@ -52,7 +52,7 @@ class Share:
         return f"{self.shard_label}={self.shard}"
 
     def assignment(self, labels: Mapping[str, str]) -> Assignment:
-        """Return who works on an object with these labels."""
+        """Return the assignment of an object with these labels."""
         if labels.get(self.shard_label) != self.shard:
             return Assignment.ELSEWHERE
         return Assignment.DRAINING if self.drain_label in labels else Assignment.HERE

@@ -1,7 +1,7 @@
 """The objects of one kind that a process works on: all of them, or those of a shard.
 
-Controllers keep caches of their own, which may be ahead of the assignments that are watched here: a
-run that comes too early for that is repeated when the object has arrived.
+Controllers keep their own caches, which may be ahead of the assignments that this module watches. A
+run that comes too early is repeated once the assignment arrives.
 """
 
 from collections.abc import Awaitable, Callable
@@ -77,7 +77,7 @@ class ShardScope(Scope):
         )
 
     def tracked(self, reconcile: Reconcile) -> Reconcile:
-        """Return a reconciler that runs only for objects of the shard, and is waited for."""
+        """Wrap a reconciler: run it only for objects of the shard, which tracks its runs."""
         run = self._flights.tracked(reconcile)
 
         async def run_here(key: Key) -> Outcome:

@@ -1,4 +1,4 @@
-"""One replica as a shard: it works only while it holds a Lease of its own (decision 0440)."""
+"""One replica as a shard, which works only while it holds its own Lease (decision 0440)."""
 
 import asyncio
 import re
@@ -32,8 +32,8 @@ class Shard:
 
     Args:
         client: for the cluster that has the Lease.
-        name: of the shard and its Lease; unique to each process, because the sharder gives the
-            objects of a Lease that expired to others, and nobody may revive it then.
+        name: of the shard and its Lease; unique to each process, because the sharder reassigns the
+            objects of an expired Lease, and no other process may revive it.
 
     Attributes:
         share: the objects that are assigned to it.
@@ -64,13 +64,13 @@ class Shard:
         return client.guarded(self._lease.check, within=self._lease_duration)
 
     def flights(self, is_here: Callable[[K], bool]) -> Flights[K]:
-        """Return the record of what is worked on, which the end of the shard waits for."""
+        """Return a record of the work under way, which the shard waits for before it ends."""
         flights = Flights(is_here)
         self._flights.append(flights)
         return flights
 
     async def run(self, work: Callable[[], Awaitable[None]]) -> None:
-        """Take the Lease and work until cancelled; then finish what is under way and release it.
+        """Take the Lease and work until cancelled; then finish the work under way and release it.
 
         Raises:
             LostShard: the Lease was lost, and the work stopped at once.
@@ -95,7 +95,7 @@ class Shard:
         await working
 
     async def _landed(self) -> bool:
-        """Begin nothing any more; return whether every write has its answer in time."""
+        """Begin nothing new; return whether every write was answered in time."""
         try:
             async with asyncio.timeout(LANDING_SECONDS):
                 return all(await asyncio.gather(*(flights.close() for flights in self._flights)))
@@ -105,7 +105,7 @@ class Shard:
 
 
 def shard_name() -> str:
-    """Return a name for this process that is a label's value and no other process has."""
+    """Return a name that is unique to this process and valid as the value of a label."""
     host = re.sub(r"[^a-z0-9.-]+", "-", socket.gethostname().lower())
     host = host[: _LONGEST_LABEL - _UNIQUE - 1].strip("-.")
     return f"{host or 'shard'}-{uuid.uuid4().hex[:_UNIQUE]}"

@@ -50,7 +50,7 @@ def check(config: NetworkConfig, families: Sequence[str]) -> Iterator[Cause]:
 
 
 def check_shoot(config: NetworkConfig, shoot: Shoot) -> Iterator[Cause]:
-    """Yield why Services would not be routed: without kube-proxy, only eBPF does (§7.2)."""
+    """Yield a problem if nothing routes Services: without kube-proxy, only eBPF does (§7.2)."""
     if shoot.kube_proxy_enabled:
         return
     if not (config.ebpf_dataplane and config.ebpf_dataplane.enabled):
@@ -155,7 +155,7 @@ def _is_regex(text: str) -> bool:
         return False
     try:
         re.compile(text)
-    except (re.error, OverflowError, RecursionError):  # also of repetitions and nested groups
+    except (re.error, OverflowError, RecursionError):  # including repetitions and nested groups
         return False
     return True
 

@@ -1,7 +1,7 @@
-"""Removing an overlay only when every node has its routes (spec 40 §5.3 step 5).
+"""Remove an overlay only when every node has its routes (spec 40 §5.3 step 5).
 
-Without routes, packets between nodes would be lost. A policy of the Shoot's API server makes nodes
-report their routes, so this applies only to API servers that support such policies.
+Without routes, nodes would lose packets to each other. A policy in the Shoot's API server makes
+nodes report their routes, so this applies only to API servers that support such policies.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -43,7 +43,7 @@ async def nodes_of_shoot(context: Context) -> Sequence[JsonObject]:
 async def wait_for_routes(
     context: Context, resource: str, shoot: Shoot, nodes: Nodes = nodes_of_shoot
 ) -> None:
-    """Return when an existing overlay may be removed.
+    """Wait until an existing overlay may be removed.
 
     Args:
         resource: the ManagedResource with the objects that currently run in the Shoot.

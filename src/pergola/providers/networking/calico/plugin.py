@@ -74,7 +74,7 @@ class Calico(NetworkPlugin[NetworkConfig]):
         return checks.check(config, families)
 
     def check_shoot(self, config: NetworkConfig, shoot: Shoot) -> Iterator[Cause]:
-        """Yield why Services would not be routed without kube-proxy."""
+        """Yield a problem if nothing would route Services without kube-proxy."""
         return checks.check_shoot(config, shoot)
 
     async def observe(self, context: Context, plan: Plan[NetworkConfig]) -> Plan[NetworkConfig]:

@@ -54,7 +54,7 @@ class Pool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ipam:
-    """The CNI plugin's address assignment: from a subnet, or from several ranges in dual-stack."""
+    """How the CNI plugin assigns addresses: from one subnet, or from ranges for dual-stack."""
 
     type: str
     subnet: str | None = None
@@ -174,17 +174,17 @@ def backend_of(plan: Plan[NetworkConfig]) -> str:
 
 
 def ipv4_mode(plan: Plan[NetworkConfig]) -> str:
-    """Return when IPv4 packets are encapsulated."""
+    """Return the mode that says which IPv4 packets are encapsulated."""
     mode = overlay_mode(plan)
     if mode is not None and not plan.ipv6:
         return mode
-    if overlay_of(plan.config) is False:  # dual-stack: never an overlay for one family alone
+    if overlay_of(plan.config) is False:  # in dual-stack, never use an overlay for only one family
         return "Never"
     return chosen_ipv4_mode(plan.config) or ("Never" if _is_off(plan) else "Always")
 
 
 def ipv6_mode(plan: Plan[NetworkConfig]) -> str:
-    """Return when IPv6 packets are encapsulated; the overlay always decides."""
+    """Return the mode that says which IPv6 packets are encapsulated; the overlay always decides."""
     return overlay_mode(plan) or "Never"
 
 
@@ -194,7 +194,7 @@ def chosen_ipv4_mode(config: NetworkConfig) -> str | None:
 
 
 def auto_scaling_of(config: NetworkConfig, shoot: Shoot) -> str:
-    """Return how requests grow; `vpa` needs a vertical pod autoscaler in the Shoot."""
+    """Return the mode of scaling; `vpa` needs a vertical pod autoscaler in the Shoot."""
     mode = (config.auto_scaling and config.auto_scaling.mode) or "cluster-proportional"
     return "cluster-proportional" if mode == "vpa" and not vpa_enabled(shoot) else mode
 
@@ -274,7 +274,7 @@ def _ipam(plan: Plan[NetworkConfig]) -> Ipam:
 def _by_node_ranges(shoot: Shoot, family: str) -> str | None:
     """Return a detection method from the node ranges of a family.
 
-    The status reports ranges of all families; until it does, the spec gives one.
+    Use the ranges in the status, which has all families, or else the single range in the spec.
     """
     known = shoot.node_ranges or [shoot.node_range]
     ranges = [cidr for cidr in known if _family(cidr) == family]

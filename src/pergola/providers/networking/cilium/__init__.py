@@ -2,7 +2,7 @@
 
 `config` is the API; `checks` rejects a config and `advice` warns about one. `routing`, `ipam` and
 `values` compute what it means; `config_map`, `config_constants` and `label_filter` are the agents'
-settings; `render` makes the objects. `observe` reads what the Network does not say,
+settings; `render` makes the objects. `observe` reads the IPAM mode of a cluster,
 `node_local_dns` is a webhook in the Shoot, and `plugin` connects them.
 """
 

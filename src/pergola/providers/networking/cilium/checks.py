@@ -33,7 +33,7 @@ _PROVIDER_CONFIG: Final = "spec.networking.providerConfig"
 
 
 def check(config: NetworkConfig, families: Sequence[str]) -> Iterator[Cause]:
-    """Yield what no cluster of these IP families can run, with paths inside the config."""
+    """Yield settings that no cluster of these IP families can run, with paths in the config."""
     yield from _one_of("tunnel", config.tunnel, TUNNELS)
     yield from _one_of("store", config.store, STORES)
     yield from _one_of("loadBalancingMode", config.load_balancing_mode, LOAD_BALANCING_MODES)
@@ -51,10 +51,10 @@ def check(config: NetworkConfig, families: Sequence[str]) -> Iterator[Cause]:
 
 
 def check_shoot(config: NetworkConfig, shoot: Shoot) -> Iterator[Cause]:
-    """Yield what contradicts the Shoot, with paths in the Shoot.
+    """Yield contradictions to the Shoot, with paths in the Shoot.
 
-    Something missing in the Shoot's status is not an error here: it may come later, and rendering
-    reports it otherwise.
+    A field missing from the Shoot's status is no error here: it may appear later, and rendering
+    reports it if it does not.
     """
     proxied = shoot.kube_proxy_enabled
     if proxied and config.egress_gateway is not None and config.egress_gateway.enabled:

@@ -46,7 +46,7 @@ _POLICY: Final = {
     "policy-default-local-cluster": "true",
     "policy-deny-response": "none",
 }
-# A change of the size of a map discards its content, and with it connections and their backends.
+# Resizing a map discards its content, and with it connections and their backends.
 _MAPS: Final = {
     "bpf-ct-global-any-max": "262144",
     "bpf-ct-global-tcp-max": "524288",

@@ -78,8 +78,8 @@ def _masquerading(values: Values) -> dict[str, str]:
 
 def _services(values: Values) -> dict[str, str]:
     replaces_kube_proxy = values.kube_proxy_replacement
-    # Redirection to the node's own DNS needs load balancing at sockets. Agents that replace
-    # kube-proxy switch it on themselves.
+    # Redirecting queries to the node's own DNS requires socket load balancing. Agents that
+    # replace kube-proxy enable it themselves.
     socket_balancing = values.node_local_dns and not replaces_kube_proxy
     keys = {
         "bpf-lb-mode": values.config.load_balancing_mode or "snat",

@@ -1,7 +1,7 @@
 """The IPAM mode: chosen once, kept in `status.state`, never changed.
 
-A cluster whose agents change to another mode loses the addresses of its pods. So nothing may be
-rendered for an existing cluster whose mode is unknown.
+A cluster whose agents change to another mode loses the addresses of its pods. So never
+render anything for an existing cluster whose mode is unknown.
 """
 
 from dataclasses import dataclass, field

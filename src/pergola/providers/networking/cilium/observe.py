@@ -1,7 +1,7 @@
-"""Finding out the IPAM mode of a cluster, without which a Network cannot be rendered.
+"""Determine the IPAM mode of a cluster, which rendering a Network requires.
 
-The mode is in `status.state`. A Network without it may have been reconciled by the original
-extension; then the mode is read from the Shoot, or from the objects that it was last sent.
+The mode is in `status.state`. If it is missing, the original extension may have reconciled the
+Network; then read the mode from the Shoot, or from the objects last shipped to it.
 """
 
 import asyncio
@@ -77,7 +77,7 @@ async def observe_ipam(
     been lost, and agents that change their mode lose the addresses of their pods.
 
     Args:
-        is_new: whether there was no network before that could be broken.
+        is_new: whether the cluster has no network yet that a wrong mode could break.
         managed_resource: the one with what was last shipped to the Shoot.
 
     Raises:

@@ -32,7 +32,7 @@ ShootWebhooks = Callable[[], Awaitable[Sequence[JsonObject]]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CiliumPlan(Plan[NetworkConfig]):
-    """A plan with what was observed in the cluster.
+    """A plan, completed with observations of the cluster.
 
     Attributes:
         ipam: the mode in which pods get addresses.
@@ -46,7 +46,7 @@ class CiliumPlan(Plan[NetworkConfig]):
     def of(
         cls, plan: Plan[NetworkConfig], ipam: Ipam, webhooks: Sequence[JsonObject]
     ) -> "CiliumPlan":
-        """Return a plan completed with what was observed."""
+        """Return a plan completed with these observations."""
         known = {field.name: getattr(plan, field.name) for field in fields(Plan)}
         return cls(**known, ipam=ipam, webhooks=webhooks)
 
@@ -73,11 +73,11 @@ class Cilium(NetworkPlugin[NetworkConfig]):
         self._live = live
 
     def check(self, config: NetworkConfig, families: Sequence[str]) -> Iterator[Cause]:
-        """Yield what no cluster of these IP families can run."""
+        """Yield settings that no cluster of these IP families can run."""
         return checks.check(config, families)
 
     def check_shoot(self, config: NetworkConfig, shoot: Shoot) -> Iterator[Cause]:
-        """Yield what contradicts the Shoot's kube-proxy."""
+        """Yield contradictions to the Shoot's kube-proxy."""
         return checks.check_shoot(config, shoot)
 
     def webhooks(self) -> Sequence[Webhook]:
@@ -89,7 +89,7 @@ class Cilium(NetworkPlugin[NetworkConfig]):
         return [KUBE_PROXY_OFF]
 
     async def observe(self, context: Context, plan: Plan[NetworkConfig]) -> CiliumPlan:
-        """Find out the cluster's IPAM mode, unless it is known.
+        """Determine the cluster's IPAM mode, unless it is known.
 
         Raises:
             ExtensionError: the mode of an existing cluster cannot be read.

@@ -1,4 +1,4 @@
-"""Values computed from a plan, once for all renderers (spec 40 §6.3)."""
+"""Compute values from a plan, once for all renderers (spec 40 §6.3)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -156,7 +156,7 @@ def _strict_encryption(
 
 
 def _least_workers(shoot: Shoot) -> int:
-    """Return the least number of nodes."""
+    """Return the minimum number of nodes."""
     return sum(_minimum(worker) for worker in maps_at(shoot.raw, "spec", "provider", "workers"))
 
 

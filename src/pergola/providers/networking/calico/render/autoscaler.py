@@ -1,4 +1,4 @@
-"""A program that scales one workload by the number of nodes, with its permissions and settings."""
+"""Deploy a program that scales one workload by the number of nodes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple

@@ -47,7 +47,7 @@ def _deployment(images: Images) -> JsonObject:
     spec: JsonObject = {
         "replicas": 1,
         "revisionHistoryLimit": 2,
-        "strategy": {"type": "Recreate"},  # two of them would interfere with each other
+        "strategy": {"type": "Recreate"},  # two replicas would interfere with each other
         "selector": selector(_LABELS),
         "template": {
             "metadata": {"labels": {**labels, **GARDENER, **EGRESS}},

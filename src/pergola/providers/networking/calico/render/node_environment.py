@@ -99,7 +99,7 @@ def _encapsulation(values: Values) -> list[JsonObject]:
 
 def _felix(values: Values) -> list[JsonObject]:
     mtu = from_config_map(config_map.NAME, "veth_mtu")
-    encrypted = "true" if values.wireguard else None  # absent leaves it to a FelixConfiguration
+    encrypted = "true" if values.wireguard else None  # without it, a FelixConfiguration decides
     return env(
         **dict.fromkeys((*_MTUS, *(_IPV6_MTUS if values.ipv6 else ())), mtu),
         FELIX_HEALTHENABLED="true",

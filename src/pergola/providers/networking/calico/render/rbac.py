@@ -39,7 +39,7 @@ def _node() -> list[JsonObject]:
         rule("", ["serviceaccounts/token"], ["create"], [CNI_PLUGIN]),
         rule("", ["nodes/status"], ["patch", "update"]),
         rule("", ["pods/status"], ["patch"]),
-        rule("apps", ["daemonsets"], ["get"], [node.NAME]),  # to find out why it is stopping
+        rule("apps", ["daemonsets"], ["get"], [node.NAME]),  # to find out why the node is stopping
         rule(
             CALICO,
             ["bgpconfigurations", "bgppeers", "clusterinformations", "felixconfigurations"],
@@ -51,7 +51,7 @@ def _node() -> list[JsonObject]:
         rule(CALICO, _IPAM, ["create", "update", "delete"]),
         rule(CALICO, ["ipamconfigs"], ["create"]),
     ]
-    own = [  # whether kubeadm knows the range of pods
+    own = [  # to learn whether kubeadm knows the range of pods
         rule("", ["configmaps"], ["get"], ["kubeadm-config"])
     ]
     return [

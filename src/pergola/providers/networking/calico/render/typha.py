@@ -35,7 +35,7 @@ PORT: Final = 5473
 METRICS: Final = 9093
 HEALTH: Final = 9098
 _LABELS: Final = {"k8s-app": NAME}
-_GRACE: Final = 300  # meanwhile, connections move to other replicas
+_GRACE: Final = 300  # time for connections to move to other replicas
 _NOBODY: Final = 65534
 _REQUESTS: Final = {"cpu": "200m", "memory": "100Mi"}
 

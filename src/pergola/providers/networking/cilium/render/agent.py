@@ -93,7 +93,7 @@ def _pod(values: Values, image: Images) -> JsonObject:
         "terminationGracePeriodSeconds": 1,
         "nodeSelector": LINUX,
         "tolerations": list(TOLERATE_EVERYTHING),
-        # Two agents would fight for one node, as in an update from another DaemonSet.
+        # Otherwise two agents could fight over one node, as when replacing another DaemonSet.
         "affinity": at_most_one_per_node(SELECTOR),
         "securityContext": {
             "seccompProfile": RUNTIME_DEFAULT,

@@ -14,9 +14,9 @@ from pergola.providers.networking.cilium.values import Values
 
 _NSENTER: Final = "nsenter --cgroup=/hostproc/1/ns/cgroup --mount=/hostproc/1/ns/mnt"
 
-# Packets of pods come in where the node would not send answers to, which strict filtering drops.
-# In a file, because the node applies its own settings again whenever systemd-sysctl restarts, as
-# `apply-sysctl-overwrites` makes it do.
+# Strict filtering drops packets that arrive on another interface than replies would leave by, as
+# those of pods do. In a file, because the node applies its own settings again whenever
+# systemd-sysctl restarts, as `apply-sysctl-overwrites` makes it do.
 _DISABLE_RP_FILTER: Final = """\
 set -o errexit
 echo net.ipv4.conf.all.rp_filter=0 > /host/etc/sysctl.d/99-cilium-rp-filter.conf
@@ -35,7 +35,7 @@ if [ "$(stat -f -c %T /sys/fs/bpf)" != bpf_fs ]; then
   mount -t bpf bpf /sys/fs/bpf
 fi
 """
-# Rules that kube-proxy left behind would still match packets to Services.
+# Rules left behind by kube-proxy would still match packets to Services.
 _KUBE_PROXY_CLEAN_UP: Final = """\
 set -o nounset
 for family in iptables ip6tables; do

@@ -14,7 +14,7 @@ def cilium_config(values: Values) -> JsonObject:
 
 
 def label_prefixes() -> JsonObject:
-    """Return the rules for labels that make no identity; immutable."""
+    """Return the rules that exclude labels from identities; immutable."""
     text = orjson.dumps(label_filter.label_prefixes(), option=orjson.OPT_INDENT_2).decode()
     return in_kube_system(
         "v1", "ConfigMap", label_filter.NAME, immutable=True, data={label_filter.KEY: text}

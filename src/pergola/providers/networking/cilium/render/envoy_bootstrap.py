@@ -19,7 +19,7 @@ _MOST_CONNECTIONS: Final = "50000"
 
 
 def bootstrap(values: Values) -> JsonObject:
-    """Return what Envoy starts with; the agent sends everything else through a socket."""
+    """Return Envoy's initial configuration; the agent sends the rest through a socket."""
     return {
         "node": {"id": "host~127.0.0.1~no-id~localdomain", "cluster": "ingress-cluster"},
         "admin": {"address": _pipe("admin.sock", mode=0o660)},
@@ -120,7 +120,7 @@ def _destination(name: str, *, tls: bool) -> JsonObject:
 
 
 def _listener(name: str, address: str, number: int, path: str) -> JsonObject:
-    """Return a listener that serves one path of Envoy's administration, which is on a socket."""
+    """Return a listener that exposes one path of Envoy's admin socket."""
     prefix = "/stats/prometheus" if path == "/metrics" else "/ready"
     route = {"match": {"prefix": path}, "route": {"cluster": _ADMIN, "prefixRewrite": prefix}}
     router = {"@type": f"{_TYPES}.extensions.filters.http.router.v3.Router"}

@@ -102,7 +102,7 @@ def _ingress(values: Values) -> JsonObject:
         "Ingress",
         NAME,
         labels=app(NAME),
-        # Flows show who talks to whom, so they need a password.
+        # Flows reveal the communication of all workloads, so protect them by a password.
         annotations={
             "nginx.ingress.kubernetes.io/auth-type": "basic",
             "nginx.ingress.kubernetes.io/auth-secret": CREDENTIALS,

@@ -100,7 +100,7 @@ def _agent_in_namespace() -> list[JsonObject]:
 
 
 def _operator() -> list[JsonObject]:
-    """Clean up after nodes and pods that are gone, and install cilium's kinds."""
+    """Clean up after deleted nodes and pods, and install cilium's kinds."""
     return [
         rule("", ["pods"], ["get", "list", "watch", "delete"]),
         rule("", ["nodes", "namespaces", "services", "endpoints"], READ),

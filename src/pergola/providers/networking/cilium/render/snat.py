@@ -73,7 +73,7 @@ def _rules(
 def _chain(
     chain: str, inside: Sequence[Network], pods: Sequence[Network], matches: Sequence[str]
 ) -> Iterator[str]:
-    """Keep the source of packets that stay in the cluster, and rewrite that of pods' others."""
+    """Keep the source of packets inside the cluster; rewrite that of all others from pods."""
     for network in inside:
         yield f"-A {chain} -d {network} -j RETURN"
     for network in pods:
