@@ -107,7 +107,7 @@ def is_claimed(name: str) -> bool:
 
 
 def give_up(name: str, lock: int) -> None:
-    """Release the caller's claim; its directory must be removed before."""
+    """Release the caller's claim; remove the directory before."""
     _lock_path(name).unlink(missing_ok=True)
     os.close(lock)
 

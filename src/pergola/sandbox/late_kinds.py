@@ -32,5 +32,5 @@ def late_caches(
 
 
 def whole(obj: JsonObject) -> JsonObject:
-    """Keep all of an object."""
+    """Keep the whole object."""
     return obj

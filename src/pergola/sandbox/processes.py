@@ -66,7 +66,7 @@ class ProcessId(NamedTuple):
         except ProcessLookupError:
             return
         try:
-            # With the handle held, what the number is compared with cannot change any more.
+            # A handle keeps referring to the same process: compare only once it is held.
             if self.alive:
                 signal.pidfd_send_signal(handle, signal.SIGKILL)
         except ProcessLookupError:
@@ -83,7 +83,7 @@ class ProcessId(NamedTuple):
         loop, gone = asyncio.get_running_loop(), asyncio.Event()
         loop.add_reader(handle, gone.set)
         try:
-            # With the handle held, what the number is compared with cannot change any more.
+            # A handle keeps referring to the same process: compare only once it is held.
             if self.alive:
                 await gone.wait()
         finally:

@@ -1,4 +1,4 @@
-"""axe-core in a page: what keeps people from using it."""
+"""Check the accessibility of a page with axe-core."""
 
 import asyncio
 import os
@@ -41,7 +41,7 @@ async def load_axe(tab: Tab) -> None:
 
 
 async def violations(tab: Tab) -> list[Violation]:
-    """Return what axe-core finds in both themes."""
+    """Return the findings of axe-core in both themes."""
     found = []
     for theme in THEMES:
         await tab.prefer(theme)

@@ -1,4 +1,4 @@
-"""A runtime cluster whose Garden has components as a test wants them, without controllers."""
+"""A runtime cluster without controllers, whose Garden has the components that a test chooses."""
 
 import contextlib
 from collections.abc import Callable
@@ -52,7 +52,7 @@ _READ: Final = (
 
 
 def template(garden: Garden) -> Landscape:
-    """Return the landscape of a Garden without what is read from clusters."""
+    """Return the landscape of a Garden without values that are read from clusters."""
     return replace(landscape(), garden=garden, credentials=Credentials())
 
 
@@ -68,7 +68,7 @@ class SwitchedCluster:
 
     Attributes:
         answer: What its health endpoint answers.
-        probes: How often that was requested: once in each run of care.
+        probes: How many times it was requested: once in each run of care.
     """
 
     def __init__(self, answer: Probe | None = Probe(200, "ok")) -> None:  # noqa: B008

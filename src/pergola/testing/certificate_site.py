@@ -1,12 +1,11 @@
-"""A Node, its Machine and their users who request certificates, for tests of the CSR approver.
+"""A Node, its Machine, and users that request certificates, for tests of the CSR approver.
 
     async with certificate_site(load(kubeconfig), cluster_client, namespace) as site:
         async with running(site.unit()):
             key = await site.ask(dns_names=[site.name])
             assert "could not find node" in await site.denial(key)
 
-CertificateSigningRequests belong to no namespace, so that each site has an approver that sees only
-its own ones.
+CertificateSigningRequests are cluster-scoped, so each site has an approver that sees only its own.
 """
 
 import asyncio
@@ -43,7 +42,7 @@ class OwnRequests(RecordingClient):
     """A client that only sees the CertificateSigningRequests of one test, which are cluster-scoped.
 
     Attributes:
-        reads: how many objects and lists were asked for.
+        reads: the number of reads, of single objects and of lists.
     """
 
     label = ""
@@ -99,7 +98,7 @@ class OwnRequests(RecordingClient):
     def stream(
         self, path: str, query: dict[str, str], *, accept: str, silence: float
     ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
-        """Add the label of the test to what is watched."""
+        """Restrict the watch to the label of the test."""
         if path.endswith("/certificatesigningrequests"):
             query = query | {"labelSelector": self.label}
         return super().stream(path, query, accept=accept, silence=silence)
@@ -146,7 +145,7 @@ class Site:
         )
 
     async def add_node(self, *addresses: tuple[str, str], name: str = "") -> JsonObject:
-        """Create a ready Node to which nothing is scheduled."""
+        """Create a ready Node that gets no pods."""
         return await self.client.create(node(name or self.name, addresses))
 
     async def add_machine(self, name: str = "", node: str | None = None) -> JsonObject:

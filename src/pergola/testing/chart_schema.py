@@ -1,4 +1,4 @@
-"""The schema of a configuration in a chart, from the type that the process reads, and its page."""
+"""Derive the schema and the page of a configuration in a chart from its type."""
 
 import json
 from collections.abc import Iterator

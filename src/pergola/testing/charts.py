@@ -1,4 +1,4 @@
-"""The Helm charts of Pergola, as one table for the tests of what all of them have in common."""
+"""The Helm charts of Pergola, as a table for tests that apply to all of them."""
 
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -33,7 +33,7 @@ class ChartCase(NamedTuple):
         return render(self.folder, values, namespace=self.namespace)
 
     def linted(self) -> str:
-        """Return what Helm has to say about it; raises as `helm` does."""
+        """Return Helm's findings about it; raises as `helm` does."""
         return helm("lint", str(self.folder), "--namespace", self.namespace, "--strict")
 
 

@@ -33,7 +33,7 @@ _FLAGS: Final = (
 
 
 class ChromiumMissing(Exception):
-    """There is no Chromium; the text says what to install."""
+    """Chromium is not installed; the text says how to install it."""
 
 
 class PageError(AssertionError):
@@ -128,7 +128,7 @@ class Tab:
         await self.call("Emulation.setEmulatedMedia", features=features)
 
     async def screenshot(self) -> bytes:
-        """Return what the page looks like, as PNG."""
+        """Return a screenshot of the page as PNG."""
         answer = await self.call("Page.captureScreenshot", format="png")
         return base64.b64decode(answer["data"])
 
@@ -194,7 +194,7 @@ async def browser_tab() -> AsyncGenerator[Tab]:
 
 
 async def _address(process: asyncio.subprocess.Process) -> str:
-    """Return where the browser listens, which it says when it has started."""
+    """Return the address that the browser prints once it listens."""
     assert process.stderr is not None
     said = []
     async with asyncio.timeout(PATIENCE):

@@ -41,5 +41,5 @@ def open_crd(group: str, version: str, kind: str, plural: str, scope: str) -> Js
 
 
 async def install(client: Client, crds: list[JsonObject]) -> None:
-    """Return when the kinds are served."""
+    """Install the CRDs, and wait until the API server serves their kinds."""
     await serve(client, *crds)

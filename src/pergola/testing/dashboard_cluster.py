@@ -1,4 +1,4 @@
-"""The dashboard for several people: over TLS, with the rights of its chart and nothing else."""
+"""The dashboard for several people: over TLS, with only the permissions of its chart."""
 
 import asyncio
 import secrets
@@ -80,7 +80,7 @@ class ClusterSite:
         return objects
 
     def client(self, token: str) -> Client:
-        """Return the client of a person, who uses `kubectl`."""
+        """Return a client with a person's token, as for `kubectl`."""
         return Client.connect(replace(self.config, credentials=StaticToken(token)))
 
     @asynccontextmanager

@@ -1,4 +1,4 @@
-"""The dashboard over a test cluster, and one person who opens it."""
+"""The dashboard of a test cluster, and one person with a browser."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
@@ -51,14 +51,14 @@ class DashboardSite:
             return answer.status, await answer.text()
 
     async def json(self, path: str, **query: str) -> Any:
-        """Return the JSON of an answer, which has to succeed."""
+        """Return the JSON of an answer; fail unless the request succeeded."""
         status, text = await self.get(path, **query)
         assert status == 200, text
         return orjson.loads(text)
 
     @asynccontextmanager
     async def stream(self, last: str = "") -> AsyncGenerator[AsyncIterator[Message]]:
-        """Yield the messages of the stream; from a position on, if there is one."""
+        """Yield the messages of the stream, from a position on if one is given."""
         headers = {"Last-Event-ID": last} if last else {}
         limit = aiohttp.ClientTimeout(total=None)
         request = self.session.get(f"{self.url}/api/stream", headers=headers, timeout=limit)
@@ -67,13 +67,13 @@ class DashboardSite:
             yield _messages(answer.content)
 
     async def item(self, holds: Callable[[JsonObject], bool]) -> JsonObject:
-        """Return the first entry of a new stream that is as expected; wait for it."""
+        """Wait for the first entry of a new stream that is as expected."""
         async with self.stream() as messages:
             return await item(messages, holds)
 
 
 async def item(messages: AsyncIterator[Message], holds: Callable[[JsonObject], bool]) -> JsonObject:
-    """Return the next entry that is as expected."""
+    """Wait for the next entry that is as expected."""
     async for message in messages:
         found = [each for each in (message.data.get("items") or ()) if holds(each)]
         if found:

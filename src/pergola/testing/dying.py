@@ -1,4 +1,4 @@
-"""A process that dies between two of its writes, as far as an API server can tell."""
+"""Simulate, from an API server's point of view, a process that dies between two writes."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -19,9 +19,9 @@ class Died(Exception):
 async def killed_after(
     writes: int, client: Client, work: Callable[[Client], Awaitable[object]]
 ) -> bool:
-    """Do some work with a client that is dead after some writes; return whether it was killed.
+    """Run work with a client that dies after some writes; return whether it was killed.
 
-    The API server has carried out these writes then: no late one changes what a test looks at.
+    By then the API server has carried out these writes, so that none arrives during later checks.
     """
     left = writes
     is_dead = False
@@ -48,7 +48,7 @@ async def killed_after(
 
 
 class _Sent(Transport):
-    """The transport of a process that dies, whose requests are carried out nevertheless."""
+    """The transport of a dying process, which completes the requests that it has sent."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
@@ -85,7 +85,7 @@ Identify: TypeAlias = Callable[[Write], object]
 
 
 class Lives:
-    """One life of a process after the other; each ends with a write that none before it made.
+    """Successive lives of a process; each ends with a write that no earlier one made.
 
     Args:
         clients: Of the API servers that it writes to.
@@ -105,7 +105,7 @@ class Lives:
     async def live(self, work: Callable[..., Awaitable[object]], *, is_mortal: bool = True) -> bool:
         """Call `work` with a client of each API server; return whether it was killed.
 
-        Nothing runs after the kill but the cleanup of its tasks, whose writes are not sent.
+        After the kill, only the cleanup of its tasks runs, whose writes are not sent.
 
         Args:
             is_mortal: Whether a new write is the last one.
@@ -125,7 +125,7 @@ class Lives:
         return life.killed.is_set()
 
     def _record(self, write: Write) -> bool:
-        """Keep a write; return whether no life has made it before."""
+        """Record a write; return whether it is the first of its kind in all lives."""
         identity = self._identify(write)
         if identity is None:
             return False

@@ -1,4 +1,4 @@
-"""What the main etcd of a Garden has stored, read from etcd itself."""
+"""Read the content of a Garden's main etcd from etcd itself."""
 
 import base64
 from typing import Final
@@ -16,7 +16,7 @@ _ENCRYPTED: Final = b"k8s:enc:"
 
 
 async def encrypting_keys(garden: LivingGarden) -> set[str]:
-    """Return the names of the keys with which anything is encrypted."""
+    """Return the names of all keys that encrypt stored objects."""
     transport = Transport(garden.reach(await _access(garden)))
     body = orjson.dumps({"key": _EVERYTHING, "range_end": _EVERYTHING})
     try:

@@ -130,7 +130,7 @@ class ExtensionGarden:
         await self.runtime.apply(obj, manager="test", force=True)
 
     async def clean(self) -> None:
-        """Remove what tests leave behind."""
+        """Remove the objects that tests leave behind."""
         for gvk in _REMOVED:
             await _remove(self.runtime, gvk)
         for gvk in _GARDENER_KINDS:
@@ -216,7 +216,7 @@ async def connect_virtual(garden: ExtensionGarden, kubeconfig: Path) -> None:
 
 
 async def prepare(runtime: Client, virtual: Client) -> None:
-    """Create what a Garden has before its Extensions are installed."""
+    """Create the objects of a Garden that exist before its Extensions."""
     for client in (runtime, virtual):
         if await client.find(NAMESPACE, Key("", "garden")) is None:
             await client.create(manifest("v1", "Namespace", "garden"))

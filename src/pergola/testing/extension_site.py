@@ -40,8 +40,8 @@ class RecordingActuator(Actuator):
     Attributes:
         calls: the names of the methods, in order.
         called: is set with each call.
-        seen: what the objects were like.
-        acts: by the name of a method; nothing is done where there is none.
+        seen: the objects passed to the methods.
+        acts: the behaviour of each method by name; a method without one does nothing.
     """
 
     kind = "Network"
@@ -131,7 +131,7 @@ class ExtensionSite:
             await self.client.update({**live, "spec": spec})
 
     async def clean_up(self) -> None:
-        """Delete what does not vanish with the namespace."""
+        """Delete objects that outlive the namespace."""
         with suppress(NotFound):
             await self.client.delete(CLUSTER, Key("", self.namespace))
         with suppress(NotFound):
@@ -179,7 +179,7 @@ class ExtensionSite:
         """Return the resource as it is now."""
         return await self.client.get(self.gvk, self.key)
 
-    # Running an actuator, and waiting for what it does
+    # Running an actuator, and waiting for its effects
 
     def unit(
         self,
@@ -269,7 +269,7 @@ def operation(obj: JsonObject) -> tuple[str, str]:
 
 
 async def hang(_context: Context, _obj: JsonObject) -> None:
-    """Never return, as an actuator of a test may do."""
+    """Never return; for actuators in tests."""
     await asyncio.get_running_loop().create_future()
 
 

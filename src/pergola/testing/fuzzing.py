@@ -87,7 +87,7 @@ class Fuzzed:
     """Webhooks that are called as a server calls them, without a server.
 
     Attributes:
-        served: What answers at each path.
+        served: The endpoint of each path.
     """
 
     def __init__(self, served: Mapping[str, Reviewer], metrics: Metrics) -> None:

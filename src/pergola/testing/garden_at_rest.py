@@ -1,6 +1,6 @@
-"""What holds for a Garden at rest: it costs little, and notices what it depends on.
+"""Check a Garden at rest: it costs little, and reacts to changes of the objects that it names.
 
-Requests are those that the operator's own process counts, of all its controllers together.
+The requests are those of all controllers together, as the operator's own process counts them.
 """
 
 import asyncio
@@ -45,10 +45,10 @@ def webhooks(token: str) -> JsonObject:
 
 
 async def rests(client: Client, metrics: Metrics) -> None:
-    """Assert that a reconciled Garden, which refers to a Secret, behaves as one at rest.
+    """Assert that a reconciled Garden, which refers to a Secret, is at rest.
 
     Args:
-        metrics: What its operator counts.
+        metrics: The metrics of its operator.
     """
     costs = _Costs(metrics)
     await _has_ended(client, costs)
@@ -58,7 +58,7 @@ async def rests(client: Client, metrics: Metrics) -> None:
 
 
 class _Costs:
-    """What a process has requested so far, by its metrics."""
+    """The requests of a process so far, by its metrics."""
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
@@ -81,7 +81,7 @@ class _Costs:
 
     @property
     def seconds(self) -> float:
-        """The seconds that flows took."""
+        """The total duration of flows in seconds."""
         return sum(
             sample.value
             for family in self._metrics.registry.collect()
@@ -101,13 +101,13 @@ class _Costs:
 
 
 async def _costs_little(client: Client, costs: _Costs) -> None:
-    """Reconcile once more, and count."""
+    """Reconcile once more, and check the number of requests."""
     reads, writes, seconds = costs.reads, costs.writes, costs.seconds
     last = await client.patch(GARDEN, _LOCAL, RECONCILE)
     await until(client, GARDEN, _LOCAL, reconciled_after(last), patience=_PATIENCE)
     await _has_ended(client, costs)
     assert costs.reads - reads <= _READS
-    # On a slow machine there are more reports of progress.
+    # A slow machine reports progress more often.
     reports = (costs.seconds - seconds) // _REPORT_SECONDS
     # The last write takes the user's request off the Garden.
     assert costs.writes - writes <= _WRITES + 1 + reports
@@ -127,7 +127,7 @@ async def _ignores_what_it_does_not_name(client: Client, costs: _Costs) -> None:
     await client.create(other)
     await client.patch(SECRET, Key.of(other), {"data": None})
     await client.delete(SECRET, Key.of(other))
-    # A trigger that comes later, and is noticed by the same watch, has not run twice.
+    # A later trigger, seen by the same watch, has caused only one run.
     await client.patch(SECRET, _NAMED, {"metadata": {"labels": {"any": "label"}}})
     assert costs.reconciled == before
 

@@ -33,7 +33,7 @@ KINDS: Final = (DNS_RECORD, BACKUP_ENTRY, BACKUP_BUCKET, EXTENSION)
 
 
 class Later(SystemClock):
-    """A clock that is a minute ahead: what succeeded just now did so a while ago."""
+    """A clock that is a minute ahead, so that a recent success appears to be old."""
 
     def now(self) -> datetime:
         """Return the time in a minute."""
@@ -82,7 +82,7 @@ def backup_actuators() -> tuple[RecordingActuator, RecordingActuator]:
 
 
 def garden_unit(client: Client, actuator: RecordingActuator) -> Unit:
-    """Return what serves the resources of class `garden`."""
+    """Return the unit that serves the resources of class `garden`."""
     settings = Settings(classes=("garden",))
     return extension_controller(client, actuator, settings, metrics=Metrics())
 

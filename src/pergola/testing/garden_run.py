@@ -15,7 +15,7 @@ from pergola.secrets_manager import SecretsManager
 
 @dataclass
 class Notes:
-    """What tasks wait for, as they note it.
+    """The problems that tasks report while they wait.
 
     Attributes:
         all: Each problem, the latest one last.

@@ -146,10 +146,10 @@ def example() -> JsonObject:
 
 
 def reconciled_after(last: JsonObject) -> Callable[[JsonObject], bool]:
-    """Return whether a Garden was reconciled later than in a former state, as it is now.
+    """Return whether a Garden, in its current state, was reconciled after a former state.
 
-    That is seen however late one looks, other than an operation on its way. A run that had begun
-    before the last request or change does not count.
+    Unlike an operation in progress, this remains visible. A run that began before the last request
+    or change does not count.
     """
 
     def time(garden: JsonObject) -> object:
@@ -166,7 +166,7 @@ def reconciled_after(last: JsonObject) -> Callable[[JsonObject], bool]:
 
 
 async def contents(client: Client) -> dict[str, object]:
-    """Return what users care about of all objects of the garden: everything but their status."""
+    """Return all objects of the garden without their status."""
     found: dict[str, object] = {}
     for kind in _KINDS:
         for obj in await client.list(kind, "garden"):

@@ -1,4 +1,4 @@
-"""Gardens for tests: a minimal one, changes of it, and what is wrong with them."""
+"""Gardens for tests: a minimal one, variants of it, and the findings of validation."""
 
 import copy
 from typing import Any, Final

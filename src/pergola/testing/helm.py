@@ -25,7 +25,7 @@ _NAMESPACE: Final = "garden"
 
 
 class HelmError(Exception):
-    """Helm refused something; the text is what it printed."""
+    """Helm failed; the text is its output."""
 
 
 def render(
@@ -53,7 +53,7 @@ def template(chart: Path, values: JsonObject | None = None, *, namespace: str = 
 
 
 def helm(*arguments: str, values: JsonObject | None = None) -> str:
-    """Run Helm, and return what it prints.
+    """Run Helm, and return its output.
 
     Args:
         values: for the chart, in place of its own.

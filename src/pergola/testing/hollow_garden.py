@@ -1,7 +1,7 @@
 """A Garden whose credentials and rotations are real, and whose components are hollow.
 
-Its API servers have their objects, because rotations roll out keys to them. Everything that others
-would do, such as running pods, happens at once. So a whole rotation takes a second.
+Its API servers have their objects, because rotations roll out keys to them. The work of others,
+such as running pods, appears to be done at once, so that a whole rotation takes a second.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -101,11 +101,11 @@ def reconciler(runtime: Client, virtual: Client, clock: Clock) -> GardenReconcil
 
 
 async def install_runtime(client: Client) -> None:
-    """Create what a hollow Garden finds in its runtime cluster."""
+    """Create the objects that a hollow Garden expects in its runtime cluster."""
     await install_operator_crds(client)
     await install_definitions(client, *_USED)
     await client.create(_manifest("v1", "Namespace", "", NAMESPACE))
-    # These two are in ManagedResources, which nobody applies.
+    # These two are in ManagedResources, which no resource manager applies here.
     await client.create(_deployment("gardener-apiserver"))
     service = _manifest("v1", "Service", NAMESPACE, "gardener-apiserver")
     await client.create({**service, "spec": {"ports": [{"port": 443}]}})
@@ -117,7 +117,7 @@ async def install_runtime(client: Client) -> None:
 
 
 async def install_virtual(client: Client, seeds: int) -> None:
-    """Create what a hollow Garden finds in its virtual cluster."""
+    """Create the objects that a hollow Garden expects in its virtual cluster."""
     await serve(client, *map(_definition, _GARDENER))
     for name in (NAMESPACE, "gardener-system-public"):
         await client.apply(_manifest("v1", "Namespace", "", name), manager="test", force=True)
@@ -133,7 +133,7 @@ async def uninstall_virtual(client: Client) -> None:
 
 @asynccontextmanager
 async def everything_works(runtime: Client, virtual: Client) -> AsyncGenerator[None]:
-    """Report what components, resource managers and gardenlets would, at once."""
+    """Report success at once in place of components, resource managers and gardenlets."""
     async with gardenlets(virtual), TaskGroup() as group:
         tasks = [
             group.create_task(_follow(runtime, DEPLOYMENT, _rolled_out)),

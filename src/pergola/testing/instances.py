@@ -24,11 +24,11 @@ class Instance:
         await self.process.wait()
 
     def pause(self) -> None:
-        """Stop it where it is, as a machine without time for it would, unless it has ended."""
+        """Suspend it, as an overloaded machine would, unless it has ended."""
         self._signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Let it go on after a pause, unless it has ended."""
+        """Resume it after a pause, unless it has ended."""
         self._signal(signal.SIGCONT)
 
     async def end(self) -> int:

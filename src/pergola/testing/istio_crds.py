@@ -7,6 +7,6 @@ from pergola.testing.objects import definition
 
 
 async def install_istio_crds(client: Client) -> None:
-    """Return when all kinds are served that configure a gateway."""
+    """Install all kinds that configure a gateway, and wait until the API server serves them."""
     kinds = (GATEWAY, VIRTUAL_SERVICE, DESTINATION_RULE, ENVOY_FILTER)
     await serve(client, *map(definition, kinds))

@@ -71,7 +71,7 @@ async def create_gateway(client: Client, namespace: str) -> None:
     """Create istiod, and a gateway named `gateway` with a Service."""
     for obj in _control_plane(namespace):
         await client.create(obj)
-    # The kubelet looks for a missing ConfigMap more and more rarely.
+    # The kubelet looks for a missing ConfigMap at growing intervals.
     await until(client, CONFIG_MAP, Key(namespace, _ROOT), lambda found: True, patience=100)
     for obj in _ingress(namespace):
         await client.create(obj)
@@ -194,7 +194,7 @@ def _user() -> JsonObject:
 
 
 def restricted() -> JsonObject:
-    """Return the securityContext of a container that takes no privileges."""
+    """Return the securityContext of a container without privileges."""
     return {
         "allowPrivilegeEscalation": False,
         "capabilities": {"drop": ["ALL"]},

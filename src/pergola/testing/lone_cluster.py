@@ -1,7 +1,7 @@
-"""Fixtures for controllers that watch a whole cluster, which no other test uses at the same time.
+"""Fixtures for controllers that watch a whole cluster, which only one test uses at a time.
 
-It has only etcd and the API server, so that Pods are exactly as the tests make them. Every worker
-of pytest-xdist has one of its own, in which its tests run one after another.
+The cluster has only etcd and the API server, so that nothing else changes Pods. Every worker of
+pytest-xdist has its own cluster, in which its tests run one after another.
 """
 
 import secrets

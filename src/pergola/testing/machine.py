@@ -1,4 +1,4 @@
-"""Everything on this machine that a node could change or leave behind."""
+"""Capture all state of this machine that a node could change or leave behind."""
 
 import re
 import subprocess

@@ -1,13 +1,13 @@
 """The effect of NetworkPolicies: whether a pod can reach another one on a port.
 
-For tests that ask for the effect of policies and not for their text, without a network plugin:
+For tests of the effect of policies, rather than of their text, without a network plugin:
 
     network = Network(namespaces={"shop": {}, "pay": {"team": "b"}}, policies=policies)
     assert network.may_reach(Pod("pay", {"app": "till"}), Pod("shop", {"app": "web"}), "TCP", 8080)
 
 The rules are those of the API documentation of `networking.k8s.io/v1` NetworkPolicy. Where plugins
 differ, nothing is promised: `ipBlock` matches addresses outside the cluster only, and nodes and
-pods on the host's network are not looked at.
+pods on the host's network are ignored.
 """
 
 import ipaddress
@@ -100,7 +100,7 @@ class Network:
         """Return whether a connection from `source` to a port of `target` can be opened.
 
         It can if egress at the source and ingress at the target allow it, and always from a pod to
-        itself. Answers belong to their connection, so that only who opens it matters.
+        itself. Replies belong to their connection, so that only the opening side matters.
         """
         return all(
             self.verdict(direction, source, target, protocol, port).is_allowed

@@ -14,7 +14,7 @@ UNKNOWN_NAME: Final = "unknown name"
 
 _IMAGE: Final = "registry.example/pergola:v1"
 _PYTHON: Final = "/usr/local/bin/python3"
-_PATIENCE: Final = 200.0  # seconds; the first pod waits until its image is built
+_PATIENCE: Final = 200.0  # seconds; the first pod waits for the build of its image
 _PROGRAM: Final = f"""\
 import socket, sys
 outcome = "{CONNECTED}"

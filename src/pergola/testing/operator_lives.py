@@ -26,7 +26,7 @@ class OperatorLives:
         boundaries: the tasks, as `<flow>/<task>`, after whose end an operator was killed.
         failures: the tasks that failed, with the reason.
         lives: how many operators were started.
-        cpu_seconds: of all of them that are dead.
+        cpu_seconds: the CPU time of all dead operators.
     """
 
     def __init__(self, site: Site, kubeconfig: Path, process: asyncio.subprocess.Process) -> None:

@@ -67,7 +67,7 @@ class OperatorSite:
             await self._until_called(expected=False)
 
     async def unregister(self) -> None:
-        """Remove the registration that a process left; return when nothing is reviewed any more."""
+        """Remove the registration that a process left; wait until it has no effect."""
         for gvk, key in configuration_keys(CONFIGURATION_NAME):
             with suppress(NotFound):
                 await self.client.delete(gvk, key)

@@ -1,6 +1,6 @@
 """pytest fixtures over the sandbox.
 
-| fixture | scope | what |
+| fixture | scope | value |
 | --- | --- | --- |
 | `sandbox` | session | one control plane, shared by all workers of pytest-xdist |
 | `second_sandbox` | session | another one, etcd and API server only: a target cluster |

@@ -81,7 +81,7 @@ class PolicySite:
         await self._running.aclose()
 
     async def rest(self) -> list[str]:
-        """Wait until there is nothing to do, and return the writes since, without Events."""
+        """Wait until the controller is idle; return its writes since the last call."""
         assert self._working is not None
         await settled(self._working, self.client)
         return [w for w in self.recorder.taken() if not w.split()[1].startswith("Event")]
@@ -127,7 +127,7 @@ class PolicySite:
         return found()[0]
 
     async def reported(self) -> list[JsonObject]:
-        """Wait for Events of the controller in the namespace; return those that there are.
+        """Wait for Events of the controller in the namespace, and return them.
 
         The API server reports repairs of cluster IPs in the same namespace.
         """
@@ -308,7 +308,7 @@ async def until_served(unit: Unit) -> None:
         if isinstance(cache, Cache) and cache.gvk in (VIRTUAL_SERVICE, GATEWAY):
             while not cache.served:
                 cache.wake()
-                await asyncio.sleep(0.02)  # the discovery is asked again only after a while
+                await asyncio.sleep(0.02)  # the client repeats discovery only after a while
 
 
 def _istio_object(gvk: GroupVersionKind, namespace: str, spec: JsonObject) -> JsonObject:

@@ -13,10 +13,10 @@ _AUTOMATIC: Final = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 @contextmanager
 def held_port(host: str = "127.0.0.1") -> Iterator[int]:
-    """Yield a port that nobody else gets while the block lasts; servers may use it with pauses.
+    """Reserve a port while the block lasts; servers may stop and listen on it again.
 
-    The system gives it to no socket that takes any port. A UDP socket holds the number against
-    other callers, and does not disturb a TCP server.
+    The system does not assign it to sockets bound to port 0. A UDP socket keeps the number from
+    other callers, and does not interfere with a TCP server.
     """
     with _hold(host) as holder:
         port: int = holder.getsockname()[1]

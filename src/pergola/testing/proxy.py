@@ -132,7 +132,7 @@ class CuttableProxy:
         """Forward bytes both ways until one side ends or fails, or the connection is cut."""
         server = _socket()
         try:
-            # A failure here is a failure for the client, too: it sees a reset.
+            # The client must see this failure, too: as a reset.
             with suppress(OSError):
                 loop = asyncio.get_running_loop()
                 await loop.sock_connect(server, (self._host, self._port))

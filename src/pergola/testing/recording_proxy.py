@@ -1,4 +1,4 @@
-"""An API server seen through a proxy that records what one client writes."""
+"""A proxy in front of an API server that records the writes of each client."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""What holds before, during and after the rotation of all credentials of a living Garden.
+"""Check a living Garden before, during and after the rotation of all its credentials.
 
 old = await OldCredentials.of(garden)
 async with never_refused(garden):

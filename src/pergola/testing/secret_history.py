@@ -1,4 +1,4 @@
-"""The Secrets of a secrets manager over time: which were generated, how often, and which went."""
+"""Record the Secrets that a secrets manager generates, repeats and deletes over time."""
 
 import asyncio
 from collections import defaultdict
@@ -34,7 +34,7 @@ class SecretHistory:
         return sorted(self._gone)
 
     def record(self, change: Change[JsonObject]) -> None:
-        """Record a Secret that appeared or went."""
+        """Record the appearance or deletion of a Secret."""
         secret = change.new or change.old or {}
         self._generated[labels_of(secret)["name"]][uid_of(secret)] = secret
         if change.new is None:

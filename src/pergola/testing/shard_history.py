@@ -1,7 +1,7 @@
-"""Who wrote what while replicas shared ManagedResources, and whether they were allowed to.
+"""Check that replicas that share ManagedResources write only to objects assigned to them.
 
-The resource versions of one API server are in one order. So each write is compared with the shard
-that its ManagedResource was assigned to at the version that the write made, without any clock.
+The resource versions of one API server are totally ordered. So each write can be compared, without
+any clock, with the assignment of its ManagedResource at the version that the write created.
 """
 
 import asyncio
@@ -63,14 +63,14 @@ class History:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def until(self, holds: Callable[[], bool]) -> None:
-        """Wait until what was seen so far is as expected."""
+        """Wait until the recorded history is as expected."""
         async with asyncio.timeout(PATIENCE):
             while not holds():
                 self._seen.clear()
                 await self._seen.wait()
 
     async def complete(self, newest: JsonObject) -> None:
-        """Return when this state of an object was seen, and so all before it of its kind."""
+        """Wait until the history has this version of an object, and all before it."""
         version = int(resource_version_of(newest))
         await self.until(lambda: self.newest.get(newest["kind"], 0) >= version)
 

@@ -1,4 +1,4 @@
-"""A client that has objects checked by a real API server, and stores none."""
+"""A client that lets a real API server check objects, and stores none."""
 
 from typing import Final
 

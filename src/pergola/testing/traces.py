@@ -1,4 +1,4 @@
-"""A collector of traces: what OpenTelemetry's protocol delivers over HTTP, as plain values."""
+"""A collector of traces, which receives OpenTelemetry's protocol over HTTP."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

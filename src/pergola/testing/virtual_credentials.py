@@ -60,7 +60,7 @@ async def access_config(client: Client) -> ClusterConfig:
 
 
 async def is_refused(garden: LivingGarden, credentials: Credentials) -> bool:
-    """Return whether the virtual cluster refuses these credentials on a new connection."""
+    """Connect anew, and return whether the virtual cluster refuses these credentials."""
     config = replace(await access_config(garden.client), credentials=credentials)
     async with Client.connect(garden.reach(config)) as virtual:
         try:

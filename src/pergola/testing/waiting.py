@@ -77,12 +77,12 @@ async def settled(
     caches: Iterable[Watching] = (),
     patience: float = PATIENCE,
 ) -> None:
-    """Wait until there is nothing to do, and no cache is behind the server.
+    """Wait until the queues are empty and no cache lags behind the server.
 
     A server under load notifies its watches late.
 
     Args:
-        caches: these must not be behind, nor the caches of all units that are `running`.
+        caches: more caches to wait for, in addition to those of all units that are `running`.
     """
     followed = [cache for cache in caches if isinstance(cache, Cache)]
     async with asyncio.timeout(patience):
@@ -96,7 +96,7 @@ async def settled(
 
 
 async def noticed(*, patience: float = PATIENCE) -> None:
-    """Wait until all units that are `running` have noticed all changes so far, busy or not."""
+    """Wait until all units that are `running` have seen all changes so far, even if still busy."""
     async with asyncio.timeout(patience):
         while await _is_behind():
             pass
@@ -164,7 +164,7 @@ async def _states(
 
 
 async def _insist(cache: Cache[JsonObject]) -> None:
-    """Look often for a kind that is not served: alone, a cache pauses longer than tests wait."""
+    """Look for an unserved kind more often than caches do, which pause longer than tests wait."""
     while True:
         await asyncio.sleep(_UNSERVED_PAUSE)
         if cache.served is False:

@@ -119,14 +119,14 @@ class WebhookSite:
             yield serving
 
     async def unregister(self, kind: Where = "runtime") -> None:
-        """Delete the registration, if there is one."""
+        """Delete the registration, if it exists."""
         name = configuration_name(installation_of(self.configuration(kind)))
         for gvk, key in configuration_keys(name):
             with suppress(NotFound):
                 await self.client.delete(gvk, key)
 
     async def forgotten(self) -> None:
-        """Return when the API server calls no webhook any more: it learns that by watching."""
+        """Wait until the API server no longer calls webhooks: it learns this by watching."""
         async with asyncio.timeout(PATIENCE):
             while await self._is_called():
                 await self.client.get_raw("/version")
@@ -190,7 +190,7 @@ class WebhookSite:
         return answer
 
     async def effective(self, probe: Callable[[], Awaitable[bool]]) -> None:
-        """Return when the registration is effective: the API server learns of it by watching."""
+        """Wait until the registration is effective: the API server learns of it by watching."""
         async with asyncio.timeout(PATIENCE):
             while not await probe():
                 await self.client.get_raw("/version")

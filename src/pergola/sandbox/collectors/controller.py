@@ -44,7 +44,7 @@ class Collectors:
             "replicas": replicas_of(collector),
         }
         if map_at(collector, "status", "scale") != scale:
-            with suppress(NotFound):  # it was deleted meanwhile
+            with suppress(NotFound):  # it was deleted in between
                 status: JsonObject = {"status": {"scale": scale}}
                 await self._client.patch(COLLECTOR, key, status, subresource="status")
         return DONE

@@ -1,4 +1,4 @@
-"""Images whose programs a sandbox does not have: one small program answers their pods' probes."""
+"""Images of programs that a sandbox lacks: one small program answers their pods' probes."""
 
 import os
 from collections.abc import Mapping

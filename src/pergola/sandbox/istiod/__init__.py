@@ -6,8 +6,9 @@ gateways over TLS, with an authority of its own, whose certificate is in the Con
 `istio-ca-root-cert` of every namespace. Gateways use Envoy's REST protocol with long polling, not
 gRPC.
 
-`selection` finds what concerns a gateway, `routes` what it passes on encrypted, and `termination`
-what it decrypts, with `credentials`. `envoy` renders the listeners, `requests`, `tls` and
-`clusters` their parts; `patches` reads EnvoyFilters, and `patching` applies them. `discovery`
-answers gateways, and `trust` keeps the authority. Not for: plain HTTP, sidecars and injection.
+`selection` finds the objects of a gateway, `routes` the connections that it forwards encrypted, and
+`termination` those that it decrypts, with `credentials`. `envoy` renders the listeners, `requests`,
+`tls` and `clusters` their parts; `patches` reads EnvoyFilters, and `patching` applies them.
+`discovery` answers gateways, and `trust` keeps the authority. Not for: plain HTTP, sidecars and
+injection.
 """

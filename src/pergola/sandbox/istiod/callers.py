@@ -12,7 +12,7 @@ from pergola.kube.client import Client
 from pergola.runtime.caching.cache import Cache
 
 _MAPPED: Final = "::ffff:"  # an IPv4 address, as a socket for both families reports it
-_ENDED: Final = ("Failed", "Succeeded")  # their addresses may be those of others by now
+_ENDED: Final = ("Failed", "Succeeded")  # other pods may have their addresses by now
 
 
 class Callers:

@@ -1,4 +1,4 @@
-"""Certificates of gateways: what the Secrets in their namespace hold."""
+"""Read the certificates of gateways from the Secrets in their namespace."""
 
 from base64 import b64decode
 from binascii import Error

@@ -38,7 +38,7 @@ _HOLD_SECONDS: Final = 20.0  # below the 30 s after which gateways give up
 
 
 class Discovery:
-    """The configuration of all gateways, from caches of what configures them."""
+    """The configuration of all gateways, computed from caches of objects."""
 
     def __init__(self, client: Client) -> None:
         self._gateways = _cache(client, GATEWAY)
@@ -65,7 +65,7 @@ class Discovery:
         return [web.post("/v3/discovery:{kind}", self._answer)]
 
     async def _answer(self, request: web.Request) -> web.Response:
-        """Answer with what differs from the version in the request, as soon as it does.
+        """Wait until the configuration differs from the version in the request, and return it.
 
         A gateway that has just started waits until the address of its pod is known.
         """
@@ -116,7 +116,7 @@ class Discovery:
         self._reported |= present
 
     def _notice(self, change: Change[Any]) -> None:
-        if change.old != change.new:  # of most Secrets, nothing is kept
+        if change.old != change.new:  # keep nothing of most Secrets
             self._changed.set()
             self._changed = asyncio.Event()
 
@@ -126,7 +126,7 @@ def _cache(client: Client, kind: GroupVersionKind) -> Cache[JsonObject]:
 
 
 def _of_specification(obj: JsonObject) -> JsonObject:
-    """Return what gateways are configured by: a changed status changes nothing."""
+    """Return the fields that configure gateways, which exclude the status."""
     metadata = metadata_of(obj)
     kept = {name: metadata[name] for name in _METADATA if name in metadata}
     return {"metadata": kept, "spec": map_at(obj, "spec")}

@@ -54,7 +54,7 @@ def problems(proxy: Proxy, objects: Objects) -> Iterator[str]:
 def _targets(
     passing: Mapping[int, Sequence[Route]], ending: Mapping[int, Sequence[Termination]]
 ) -> list[tuple[str, int]]:
-    """Return the Services, with their ports, that anything is passed on to."""
+    """Return the Services, with their ports, that are the target of any traffic."""
     of_routes = (d for routes in passing.values() for route in routes for d in route.destinations)
     of_rules = (
         d

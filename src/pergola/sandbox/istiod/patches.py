@@ -1,4 +1,4 @@
-"""The patches of EnvoyFilters: which a gateway gets, and in which order. Pure."""
+"""Select and order the patches of EnvoyFilters for a gateway. Pure."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -33,7 +33,7 @@ class Patch(NamedTuple):
     """A change of the configuration that is otherwise rendered.
 
     Attributes:
-        kind: what it changes, as `applyTo` names it.
+        kind: the part to change, as `applyTo` names it.
         value: with Envoy's own names of fields.
     """
 
@@ -60,7 +60,7 @@ def patches(proxy: Proxy, objects: Objects) -> list[Patch]:
 
 
 def unsupported(envoy_filter: JsonObject) -> set[str]:
-    """Return what kinds of patches of an EnvoyFilter have no effect here."""
+    """Return the kinds of patches in an EnvoyFilter that have no effect here."""
     return {
         f"{map_at(patch, 'patch').get('operation')} of {patch.get('applyTo')}"
         for patch in maps_at(envoy_filter, "spec", "configPatches")
@@ -69,7 +69,7 @@ def unsupported(envoy_filter: JsonObject) -> set[str]:
 
 
 def destinations(found: Sequence[Patch]) -> Iterator[tuple[str, int]]:
-    """Yield the Services, with their ports, that patches pass anything on to."""
+    """Yield the Services, with their ports, to which patches send traffic."""
     for patch in found:
         for text in _texts(patch.value):
             name = _CLUSTER_NAME.fullmatch(text)
@@ -78,7 +78,7 @@ def destinations(found: Sequence[Patch]) -> Iterator[tuple[str, int]]:
 
 
 def merged(live: JsonObject, value: JsonObject) -> JsonObject:
-    """Return the sum of two messages: lists are joined, other fields of the second count."""
+    """Merge two messages: join lists, and otherwise prefer the fields of the second."""
     if "@type" in live and live["@type"] != value.get("@type", live["@type"]):
         return value
     return {**live, **{name: _sum(live.get(name), each) for name, each in value.items()}}

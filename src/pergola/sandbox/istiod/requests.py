@@ -25,7 +25,7 @@ _UNAVAILABLE: Final = 503
 
 
 def routes(host: Host, number: int) -> Iterator[JsonObject]:
-    """Yield the routes of a host; the first that matches a request counts.
+    """Yield the routes of a host; the first that matches a request wins.
 
     Args:
         number: the port of the gateway's Service.
@@ -46,7 +46,7 @@ def unsupported(rule: Mapping[str, Any]) -> set[str]:
 
 
 def target(found: Sequence[Destination]) -> JsonObject:
-    """Return where requests or connections go: to one cluster or, by weight, to several."""
+    """Return the target of requests or connections: one cluster or, by weight, several."""
     if len(found) == 1:
         return {"cluster": cluster_name(found[0].host, found[0].port)}
     weighted = [

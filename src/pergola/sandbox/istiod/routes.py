@@ -34,7 +34,7 @@ class Route(NamedTuple):
 def listeners(proxy: Proxy, objects: Objects) -> dict[int, list[Route]]:
     """Return the routes of a gateway by the port that its pods listen on.
 
-    Of two routes for the same name, the one of the older VirtualService counts, because Envoy
+    Of two routes for the same name, the one of the older VirtualService wins, because Envoy
     accepts a name only once.
     """
     found: dict[int, list[Route]] = {}

@@ -53,7 +53,7 @@ def terminates(server: JsonObject) -> bool:
 def terminations(proxy: Proxy, objects: Objects) -> dict[int, list[Termination]]:
     """Return the decrypting servers of a gateway by the port that its pods listen on.
 
-    A server whose credential cannot be used is left out; `problems` says why.
+    Leave out servers with an unusable credential; `problems` says why.
     """
     found: dict[int, list[Termination]] = {}
     for server in _terminating(proxy, objects):

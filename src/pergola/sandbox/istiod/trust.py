@@ -24,7 +24,7 @@ _SERVER_LIFETIME: Final = timedelta(days=365)
 
 
 async def apply_authority(client: Client, namespace: str, now: datetime) -> Authority:
-    """Return the authority of all replicas, creating its Secret if there is none."""
+    """Return the authority of all replicas, creating its Secret if it does not exist."""
     key = Key(namespace, _SECRET)
     try:
         return _read(await client.get(SECRET, key))
@@ -68,7 +68,7 @@ class RootCertificates:
         )
 
     def unit(self) -> Unit:
-        """Return the controller with what triggers it."""
+        """Return the controller with its triggers."""
         controller: Workers[str] = Workers(
             "root-certificates", self._reconcile, workers=2, metrics=Metrics()
         )

@@ -67,15 +67,15 @@ async def process_node(
     more: Components = (),
     volumes: Path | None = None,
 ) -> AsyncGenerator[ProcessNode]:
-    """Serve a node for one namespace until the block ends; then nothing of it runs any more.
+    """Serve a node for one namespace until the block ends, and stop all of its processes.
 
     Args:
         client: the administrator's.
         kubeconfig: of the administrator; processes reach the API server at its address.
         directory: of the files of its processes.
         more: programs to run in addition to those of every node.
-        volumes: of what claims hold, a folder for each; it stays when the node ends. By default it
-            is in the other directory.
+        volumes: the folder for the data of claims, which outlives the node; by default it is in
+            the other directory.
     """
     found = await asyncio.to_thread(_find_programs, more)
     await apply_selection(client, namespace, repositories(found))

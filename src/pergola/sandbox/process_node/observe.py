@@ -39,7 +39,7 @@ class Observed:
         return [self.pods, *networks, *self._objects.values()]
 
     def watches(self) -> list[Watch[Any, Key]]:
-        """Return what triggers workloads: their pods, and the objects that these mount."""
+        """Return the watches that trigger workloads: of their pods and of mounted objects."""
         mounted = (
             Watch(cache, to=partial(self._mounting, kind)) for kind, cache in self._objects.items()
         )

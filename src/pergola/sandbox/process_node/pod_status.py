@@ -60,7 +60,7 @@ def waiting(pod: JsonObject, problem: str) -> JsonObject:
 
 
 def differs(pod: JsonObject, status: JsonObject) -> bool:
-    """Return whether a pod's status lacks something of `status`."""
+    """Return whether a pod's status lacks any part of `status`."""
     current = pod.get("status", {})
     return any(not _includes(current.get(name), value) for name, value in status.items())
 

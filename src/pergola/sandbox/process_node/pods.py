@@ -26,7 +26,7 @@ _TOKEN_SECONDS: Final = 86_400
 
 
 class Setup(NamedTuple):
-    """The programs of a node, and the directories of its files and of what claims hold."""
+    """The programs of a node, and the directories of its files and of the data of claims."""
 
     directory: Path
     claims: Path

@@ -1,7 +1,7 @@
 """Resolution of the names and addresses of Services and pods, for a node's processes.
 
-There is no DNS and no kube-proxy: clients pass a host to the tunnel, which connects them to the
-process that runs a pod of that Service.
+Without DNS and kube-proxy, clients pass a host to the tunnel, which connects them to the process
+that runs a pod of that Service.
 """
 
 from collections.abc import Iterator, Mapping

@@ -24,7 +24,7 @@ Resolve = Callable[[str, int], Endpoint | None]
 
 
 class Tunnel:
-    """A proxy to what a resolver finds."""
+    """A proxy to the endpoints that a resolver finds."""
 
     def __init__(self, resolve: Resolve) -> None:
         self._resolve = resolve

@@ -1,7 +1,7 @@
-"""A stand-in for gardener-admission-controller: it admits everything, and has no say on rights.
+"""A stand-in for gardener-admission-controller: it admits everything, and authorizes nothing.
 
-Without any, the virtual API server refuses what its webhooks should see. The real one is an image
-for a real node (`pergola sandbox images`).
+Without one, the virtual API server refuses all requests that match its webhooks. The real one is an
+image for a real node (`pergola sandbox images`).
 Run as `python -m pergola.sandbox.simulated.admission --config=FILE`, with Gardener's file.
 """
 

@@ -19,7 +19,7 @@ log = get_logger("backup-restore")
 
 
 def application() -> web.Application:
-    """Return what it serves: clients need a certificate, probes do not."""
+    """Return the application: clients need a certificate, probes do not."""
     app = web.Application()
     app.add_routes([web.get("/snapshot/full", _snapshot), web.get("/healthz", _is_alive)])
     return app

@@ -1,6 +1,6 @@
 """Volumes for PersistentVolumeClaims, where no provisioner runs.
 
-A volume is a name only: a process node keeps what its processes write in a folder per claim.
+A volume is only a name: a process node keeps the data of its processes in a folder per claim.
 """
 
 from typing import Final

@@ -1,6 +1,6 @@
 """The pods that answer requests for snapshots of one `Etcd`.
 
-They are not those of etcd, because a process node runs one container of a pod.
+They are separate from the pods of etcd, because a process node runs only one container of a pod.
 """
 
 from typing import Final

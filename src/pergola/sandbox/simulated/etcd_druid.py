@@ -59,7 +59,7 @@ class Druid:
         if etcd is None:
             return DONE
         if "deletionTimestamp" in etcd["metadata"]:
-            with suppress(NotFound):  # it went meanwhile
+            with suppress(NotFound):  # it was deleted in between
                 await self._delete(key, etcd)
             return DONE
         if _FINALIZER not in etcd["metadata"].get("finalizers", ()):
@@ -77,7 +77,7 @@ class Druid:
                 await self._client.apply(obj, manager=_MANAGER, force=True)
 
     async def _delete(self, key: Key, etcd: JsonObject) -> None:
-        """Delete the objects; the finalizer goes when the etcd does not run any more."""
+        """Delete the objects; remove the finalizer once the etcd has stopped."""
         remaining = False
         for obj in objects(etcd):
             gvk = GroupVersionKind.of(obj)

@@ -25,7 +25,7 @@ _STORAGE: Final = "16Gi"
 def objects(etcd: JsonObject) -> list[JsonObject]:
     """Return the Service for clients, and the StatefulSets.
 
-    There is one member, whatever the number of replicas.
+    The etcd has one member, whatever the number of replicas.
     """
     owner = {
         "apiVersion": etcd["apiVersion"],

@@ -1,4 +1,4 @@
-"""What the pods of an etcd and of its backups have in common: labels and TLS files."""
+"""Labels and TLS files, which the pods of an etcd and of its backups have in common."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Final

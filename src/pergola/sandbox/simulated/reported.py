@@ -1,7 +1,7 @@
-"""Success of what other controllers would do: monitoring and extension resources.
+"""Report success for monitoring and extension resources in place of their controllers.
 
-A Prometheus or an Alertmanager gets no pods, and a DNSRecord no record: their status says otherwise
-like that of a pod that kwok simulates.
+A Prometheus or an Alertmanager gets no pods, and a DNSRecord no record: their status only pretends
+so, like that of a pod that kwok simulates.
 """
 
 from collections.abc import Callable

@@ -95,7 +95,7 @@ async def garden_site(
     Args:
         name: of the sandbox.
         more: programs that run as processes in addition to those of every site.
-        volumes: keeps what claims hold, for another site after this one; by default it goes.
+        volumes: keeps the data of claims for a later site; by default, the data is deleted.
 
     Raises:
         SandboxError: the sandbox cannot be started.

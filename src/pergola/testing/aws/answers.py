@@ -158,7 +158,7 @@ def child(element: Element, *path: str) -> Element | None:
 
 
 def children(element: Element, *path: str) -> list[Element]:
-    """Return the children of the first element at a path, if there is one."""
+    """Return the children of the first element at a path, if it exists."""
     found = child(element, *path)
     return [] if found is None else list(found)
 

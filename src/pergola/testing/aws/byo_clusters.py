@@ -24,6 +24,6 @@ async def tags_of_subnets(client: AwsClient) -> dict[str, dict[str, str]]:
 
 
 async def settle(client: AwsClient) -> dict[str, JsonObject]:
-    """Return the contents of the account once nothing is pending any more."""
+    """Return the contents of the account once nothing is pending."""
     await everything(client)
     return await everything(client)

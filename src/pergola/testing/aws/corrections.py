@@ -128,11 +128,11 @@ class CorrectedAws(AwsDouble):
         self.fail(operation, "RequestLimitExceeded", status=status, times=times)
 
     def exhaust(self, operation: str, times: int = 1) -> None:
-        """Exhaust the quota of what an operation creates, for its next calls."""
+        """Let the next calls of an operation fail because its quota is exhausted."""
         self.fail(operation, _QUOTAS.get(operation, _OTHER_QUOTA), times=times)
 
     def hide(self, reads: int) -> None:
-        """Hide what is created from now on from a number of reads (`newcomers`)."""
+        """Hide new resources from a number of reads (`newcomers`)."""
         self.gaps.newcomers.reads = reads
 
     def lose_answer(self, operation: str, times: int = 1) -> None:

@@ -1,7 +1,7 @@
 """Dependencies between AWS resources that moto does not enforce (spec 30 §12).
 
 Together with the corrections of `gaps`, they make a deletion in the wrong order fail, and keep
-what a flow forgot to delete, so that tests find it by its tags.
+resources that a flow forgot to delete, so that tests find them by their tags.
 """
 
 import re
@@ -94,7 +94,7 @@ class EndpointsInTables(Correction):
         ]
 
     def answered(self, call: Call, answer: Answer) -> None:
-        """Record which tables were added, and what was deleted."""
+        """Record added tables, and all deletions."""
         if call.operation == "ModifyVpcEndpoint":
             tables = self._tables.setdefault(call.parameters["VpcEndpointId"], set())
             tables.update(call.values("AddRouteTableId"))

@@ -1,4 +1,4 @@
-"""Flows in AWS that are killed, disturbed and resumed, and what they leave in the account.
+"""Flows in AWS that are killed, disturbed and resumed, and their remains in the account.
 
     async with MortalAws(server) as aws, aws.client("eu-west-1", retry=QUICK) as client:
         cluster = Flows(aws, client, wanted)
@@ -82,8 +82,8 @@ class MortalAws(CorrectedAws):
     async def quiet(self) -> None:
         """Wait until all calls are carried out, including those whose answers are not awaited.
 
-        What was sent just before may not have been read yet. A new connection is accepted after
-        all others, so that its request arrives last.
+        The server may not have read the last requests yet. It accepts a new connection after all
+        others, so that the request on it arrives last.
         """
         async with self._http.get(f"{self.url}{_ARRIVAL}", headers={"Connection": "close"}):
             pass
@@ -145,7 +145,7 @@ class Flows:
         """Observe AWS, then run a flow.
 
         Raises:
-            FlowFailed: steps failed; what was created is in `saved`.
+            FlowFailed: steps failed; `saved` has the resources that were created.
         """
         self._is_dead = False
         state = State(self.saved)
@@ -202,15 +202,15 @@ class Flows:
         return runs - 1
 
     async def picture(self) -> list[str]:
-        """Return the contents of the account and the state, without what differs in each run."""
+        """Return the contents of the account and the state, without details of this run."""
         return await picture(self.client, self.saved, self._before)
 
     async def lost(self) -> set[str]:
-        """Return what was in the account before the cluster and is gone now."""
+        """Return the contents of the account from before the cluster that have disappeared."""
         return set(self._before) - set(await everything(self.client))
 
     async def things(self) -> dict[str, JsonObject]:
-        """Return what the account contains for the cluster, as `everything` describes it."""
+        """Return the cluster's resources in the account, as `everything` describes them."""
         found = await everything(self.client)
         return {key: thing for key, thing in found.items() if key not in self._before}
 

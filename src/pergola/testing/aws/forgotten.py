@@ -30,7 +30,7 @@ class CreationTags(Correction):
         self._created = ""
 
     def answered(self, call: Call, answer: Answer) -> None:
-        """Record what was created."""
+        """Record the creation."""
         if call.operation == "CreateDhcpOptions":
             self._created = answer.text("dhcpOptionsId")
 
@@ -57,7 +57,7 @@ class SubnetAttributes(Correction):
         self._set: dict[str, dict[str, str]] = {}
 
     def answered(self, call: Call, answer: Answer) -> None:
-        """Record what was set, and show it."""
+        """Record the attributes that were set, and show them."""
         if call.operation == "ModifySubnetAttribute":
             given = {
                 name: call.parameters[key]

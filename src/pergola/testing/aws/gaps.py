@@ -256,7 +256,7 @@ class EgressOnlyGateways(Correction):
     """DescribeEgressOnlyInternetGateways filters by tags; moto ignores these filters."""
 
     def answered(self, call: Call, answer: Answer) -> None:
-        """Remove what the filters do not match."""
+        """Remove items that the filters do not match."""
         if call.operation != "DescribeEgressOnlyInternetGateways":
             return
         for parent, item in answer.items("egressOnlyInternetGatewaySet"):
@@ -334,7 +334,7 @@ class IpamPools(Correction):
 
 
 def is_left(left: dict[str, int], name: str) -> bool:
-    """Take one from a count, and return whether there was one left."""
+    """Decrement a count; return False if it was zero already."""
     reads = left.get(name, 0)
     if reads:
         left[name] = reads - 1

@@ -56,7 +56,7 @@ class HoldingAws(CorrectedAws):
         self._left = call
 
     def release(self) -> None:
-        """Hold nothing back any more."""
+        """Stop holding back answers."""
         self._left = 0
         self._release.set()
 
@@ -133,7 +133,7 @@ class GardenSite(ExtensionSite):
         return await self.until_answered()
 
     async def request(self, asked: str = "reconcile") -> None:
-        """Request an operation; the status shows that it is not carried out yet."""
+        """Request an operation, and mark it as pending in the status."""
         await self.edit_status({"lastOperation": {"description": _REQUESTED}})
         await self.annotate(asked)
 
@@ -158,7 +158,7 @@ class GardenSite(ExtensionSite):
     async def until_noted(self, namespace: str, text: str) -> None:
         """Wait until an Event about the resource contains a text.
 
-        The controller must still run: Events are written after what they are about.
+        The controller must still run: it writes an Event after the change that it reports.
 
         Args:
             namespace: of the Event.
@@ -195,7 +195,7 @@ class GardenSite(ExtensionSite):
         raise AssertionError("counting never ends")
 
     async def clean_up(self) -> None:
-        """Delete what does not vanish with the namespace, and close connections."""
+        """Delete objects that outlive the namespace, and close connections."""
         self.aws.release()
         for actuator in self._actuators:
             await actuator.close()

@@ -1,4 +1,4 @@
-"""A Garden with DNS records in Route 53 and backups in S3: what differs from the example."""
+"""A Garden with DNS records in Route 53 and backups in S3, as changes to the example."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Clusters with managed networks, and what they have in AWS.
+"""Clusters with managed networks, and their resources in AWS.
 
 cluster = await created(client, zones=("a", "b"))
 assert await count(client) == {"Vpcs": 1, ...}
@@ -38,7 +38,7 @@ def cluster(
     families: tuple[str, ...] = ("IPv4",),
     network: Network | None = None,
 ) -> StepsOf:
-    """Return a cluster of which nothing exists yet.
+    """Return a cluster without any resources yet.
 
     Args:
         network: the user-provided network of its config.

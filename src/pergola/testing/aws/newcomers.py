@@ -153,7 +153,7 @@ _KINDS: Final = (
         404,
     ),
 )
-# The answer has the id of what is created, except for things that the request names.
+# The answer has the id of the new resource, unless the request names it.
 _NAMED: Final = ("RoleName", "InstanceProfileName", "KeyName")
 _BY_CREATION: Final = {
     kind.creation: kind._replace(parameter=kind.parameter if kind.parameter in _NAMED else "")

@@ -54,7 +54,7 @@ async def picture(
     """Return the contents of an account and a flow's state, line by line.
 
     Args:
-        without: what to leave out, by kind and id as in `everything`.
+        without: the resources to leave out, by kind and id as in `everything`.
     """
     world = {key: each for key, each in (await everything(client)).items() if key not in without}
     world |= await _reservations(client, world)
@@ -99,7 +99,7 @@ def _line(kind: str, thing: JsonValue, names: Mapping[str, str]) -> str:
 
 
 def _plain(value: object, names: Mapping[str, str]) -> JsonValue:
-    """Return a value without what differs in each run."""
+    """Return a value without details that differ in each run."""
     match value:
         case dict():
             return {

@@ -1,7 +1,7 @@
 """Record sets of Route 53 as AWS treats them, where moto is more generous.
 
-moto deletes records by other values than they have, lets a CNAME stand beside other records, and
-carries out half a request that fails in the middle. And AWS escapes `*` in names.
+moto deletes records even if the request has wrong values, accepts a CNAME beside other records, and
+applies the first half of a request that fails in the middle. AWS also escapes `*` in names.
 """
 
 from typing import Final, NamedTuple

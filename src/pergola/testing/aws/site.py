@@ -107,7 +107,7 @@ class AwsSite(ExtensionSite):
         return AwsSettings(endpoint_url=self.aws.url, retry=QUICK, poll_seconds=0.01)
 
     async def clean_up(self) -> None:
-        """Delete what does not vanish with the namespace, and close connections."""
+        """Delete objects that outlive the namespace, and close connections."""
         for actuator in self._actuators:
             await actuator.close()
         await super().clean_up()

@@ -34,7 +34,7 @@ StepsOfKind = Callable[[Wanted], list[Step]]
 
 @dataclass(slots=True)
 class StepsOf:
-    """A cluster of which some steps are run; each run begins by observing AWS.
+    """A cluster whose steps can run singly; each run first observes AWS.
 
     Attributes:
         saved: the state that was written last.
@@ -81,7 +81,7 @@ class StepsOf:
 
     @classmethod
     def created(cls, client: AwsClient, config: JsonObject) -> Self:
-        """Return a cluster of which nothing exists and everything is to be created."""
+        """Return a cluster without any resources, which the steps are to create."""
         return cls(client, Network(client, "", ""), config, _wanted(client, config))
 
     def want(self, **changes: object) -> None:
@@ -102,10 +102,10 @@ class StepsOf:
         )
 
     async def ensure(self, *kinds: StepsOfKind) -> None:
-        """Run steps; what they depend on counts as done.
+        """Run steps, as if those that they depend on were done.
 
         Raises:
-            FlowFailed: a step failed; what was created before is in `saved`.
+            FlowFailed: a step failed; `saved` has the resources created before.
         """
         work = await self.work()
         self.warnings = work.warnings
@@ -114,7 +114,7 @@ class StepsOf:
         await run(graph_of("steps", self._alone(kinds), work), saver=saver)
 
     async def plan(self, *kinds: StepsOfKind) -> dict[str, Note]:
-        """Return what steps would do, by their names, without skipped steps."""
+        """Return the planned actions of steps by name, without skipped steps."""
         work = await self.work()
         return {step.name: step.plan(work) for step in self._alone(kinds) if not step.skip}
 

@@ -64,7 +64,7 @@ def foreign_writes(states: Sequence[JsonObject], ours: Collection[str]) -> list[
 
 
 def _content(obj: JsonObject) -> JsonObject:
-    """Return an object without what the API server and core write."""
+    """Return an object without the fields that the API server and core write."""
     metadata = {k: v for k, v in metadata_of(obj).items() if k not in _SERVERS_OWN}
     labels = {k: v for k, v in labels_of(obj).items() if k != CLUSTER_NAME}
     owners = [owner for owner in owner_references_of(obj) if not _is_cluster(owner)]

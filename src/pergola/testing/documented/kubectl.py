@@ -1,4 +1,4 @@
-"""The commands of kubectl that pages have, as far as they can be read without it."""
+"""Parse the kubectl commands on pages, as far as that is possible without kubectl."""
 
 import argparse
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Manifests as they stand on pages, and what an API server keeps of them."""
+"""Manifests on pages, and the fields that an API server would drop from them."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ def objects(text: str) -> list[JsonObject]:
 
 
 def lost(sent: object, kept: object, path: str = "") -> Iterator[str]:
-    """Yield the fields that the API server does not know, and so drops."""
+    """Yield the fields that the API server drops because it does not know them."""
     if isinstance(sent, dict):
         for name, value in sent.items():
             if not isinstance(kept, dict) or name not in kept:

@@ -21,8 +21,8 @@ class Block(NamedTuple):
         page: The path of its page below `docs`.
         heading: The heading above it.
         line: The line of its fence, from 1.
-        language: What follows the fence; empty if nothing does.
-        text: What is in it, without the indentation of the fence.
+        language: The word after the fence; empty if none follows.
+        text: Its content, without the indentation of the fence.
     """
 
     page: str

@@ -1,4 +1,4 @@
-"""Shell scripts as they stand on pages, taken apart into the commands that they call."""
+"""Split the shell scripts on pages into the commands that they call."""
 
 import re
 import shlex
@@ -27,7 +27,7 @@ class Command(NamedTuple):
     arguments: tuple[str, ...]
 
     def __str__(self) -> str:
-        """Return it as it is typed."""
+        """Return it as typed."""
         return shlex.join((self.program, *self.arguments))
 
 

@@ -1,7 +1,7 @@
 """A shell for the commands of a page.
 
-`pergola` runs as a process. kubectl is not part of the sandbox: the few of its commands that the
-pages have are requests of a client, and an unknown one is an error.
+`pergola` runs as a process. The sandbox has no kubectl: a client performs the few of its commands
+that the pages use, and any other one is an error.
 """
 
 import argparse
@@ -51,7 +51,7 @@ class Shell:
         }
 
     async def run(self, *lines: str) -> str:
-        """Run commands one after another, which all have to succeed; return what they print."""
+        """Run commands one after another, and return their output; fail if one of them fails."""
         printed = ""
         for line in lines:
             if line.startswith("kubectl "):
