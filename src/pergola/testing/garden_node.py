@@ -24,7 +24,7 @@ from pergola.testing.helm import helm
 
 CHART: Final = CHARTS / "operator"
 GATES: Final[JsonObject] = {"IstioTLSTermination": False}
-"""The feature gate that requires what the stand-in for istiod cannot: EnvoyFilters."""
+"""Gates that are not at their defaults: no whole Garden has run with this one on a node."""
 
 _RELEASE: Final = "gardener-operator"
 _NAMESPACE: Final = "garden"

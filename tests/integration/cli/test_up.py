@@ -78,7 +78,7 @@ async def test_once_shows_everything_and_leaves_nothing(start: Start) -> None:
         "2 NAT gateways",
         f"4/4 {AROUND}",
         "The dashboard answers",
-        "All of it happened.",
+        "All chapters succeeded.",
     ):
         assert text in printed
     assert [word for word in ("ERROR", "WARN", "Traceback", "\x1b") if word in printed] == []

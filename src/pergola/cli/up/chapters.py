@@ -42,7 +42,7 @@ async def tell(tour: "Tour", story: "Story") -> None:
         context = None if tour.has_garden else tour.context
         await _around(story, stack, kubeconfig, context, commands)
         if tour.once:
-            story.say("[green]All of it happened.[/]")
+            story.say("[green]All chapters succeeded.[/]")
             return
         story.say("Everything keeps running until Ctrl-C, which leaves nothing behind.")
         await running
