@@ -10,7 +10,9 @@ from typing import Final, NamedTuple
 _PR_SET_PDEATHSIG: Final = 1
 # Loaded before any fork: the child must not take the loader's locks.
 _LIBC: Final = ctypes.CDLL(None, use_errno=True)
-_START_TIME_FIELD: Final = 19  # of /proc/PID/stat, counted after the command's closing bracket
+# Fields of /proc/PID/stat, counted after the state.
+_THREADS_FIELD: Final = 16
+_START_TIME_FIELD: Final = 18
 
 
 class ProcessId(NamedTuple):
@@ -103,7 +105,10 @@ def die_with(parent: int) -> None:
 
 def _parse(pid: int, stat: str) -> ProcessId | None:
     state, *fields = stat.rpartition(")")[2].split()
-    return None if state in "ZX" else ProcessId(pid, int(fields[_START_TIME_FIELD - 1]))
+    # The first thread of a killed process can be a zombie while others still hold files and locks.
+    if state in "ZX" and int(fields[_THREADS_FIELD]) <= 1:
+        return None
+    return ProcessId(pid, int(fields[_START_TIME_FIELD]))
 
 
 def _read(folder: int, name: str) -> str:

@@ -39,7 +39,7 @@ async def test_a_person_who_may_list_nothing_reads_one_sentence_about_it(
     await browser.until("document.querySelector('#enter')?.disabled === false")
     await enter(browser, await shared.person("ann"))
 
-    await browser.until("document.querySelector('#problems')?.innerText.includes('may list')")
+    await browser.until("document.querySelector('#problems')?.innerText.includes('may not list')")
     assert await browser.run("document.querySelector('#problems').innerText") == (
         f"Permissions: {NOTHING}"
     )

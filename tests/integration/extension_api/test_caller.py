@@ -400,7 +400,7 @@ async def test_a_state_that_lacks_an_object_is_refused_before_anything_is_writte
     state = shoot_state(site, {"a": 1})
     named = {"name": "wireguard", "resourceRef": reference("keys")}
     state["spec"]["extensions"][0]["resources"] = [named]
-    with pytest.raises(CallerError, match="refers to Secret keys, of which"):
+    with pytest.raises(CallerError, match="refers to Secret keys, for which"):
         await restore(site.client, NETWORK, wanted(site), state, CLOCK)
     with pytest.raises(NotFound):
         await site.read()

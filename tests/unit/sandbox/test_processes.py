@@ -1,10 +1,17 @@
 import os
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 from pergola.sandbox.processes import ProcessId
 
 WAIT = [sys.executable, "-c", "input()"]
+MAIN_THREAD_ENDS = """
+import ctypes, threading
+threading.Thread(target=input).start()
+ctypes.CDLL(None).pthread_exit(None)
+"""
 
 
 def test_a_process_keeps_its_identity_while_it_lives() -> None:
@@ -33,3 +40,18 @@ def test_a_zombie_and_an_unused_pid_are_not_processes() -> None:
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         assert ProcessId.of(process.pid) is None
     assert ProcessId.of(2**22 + 1) is None
+
+
+def test_a_process_lives_as_long_as_its_last_thread() -> None:
+    command = [sys.executable, "-c", MAIN_THREAD_ENDS]
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
+        stat = Path(f"/proc/{process.pid}/stat")
+        while stat.read_text().rpartition(")")[2].split()[0] != "Z":
+            time.sleep(0.01)
+        found = ProcessId.of(process.pid)
+        assert found is not None
+
+        found.kill()
+
+        process.wait()
+        assert not found.alive

@@ -400,7 +400,9 @@ async def test_a_failed_nat_gateway_is_reported_and_replaced(
     found = cluster(client, managed_config(REGION))
     aws.fail_nats()
 
-    with pytest.raises(FlowFailed, match=r"NAT gateway nat-\w+ is failed.*another one is created"):
+    with pytest.raises(
+        FlowFailed, match=r"NAT gateway nat-\w+ is failed.*another one will be created"
+    ):
         await found.ensure(network_steps)
     failed = found.saved.get(in_zone(keys.NAT_GATEWAY))
     aws.taken()
