@@ -1,6 +1,6 @@
-"""Set up what all tests share: event loops, hypothesis, order, and the deployed resource manager.
+"""Setup of all tests: event loops, hypothesis, order, and the deployed resource manager.
 
-`--hypothesis-profile=nightly` gives every property 20,000 examples.
+`--hypothesis-profile=nightly` runs 20,000 examples of each property.
 """
 
 import asyncio
@@ -20,22 +20,22 @@ NIGHTLY_EXAMPLES = 20_000
 LONG = 900.0
 """The time limit in seconds from which on a test takes minutes."""
 
-# A slow machine is not a defect: no example has a deadline, the tests have their time limits.
+# A slow machine is not a defect: examples have no deadline, only tests have time limits.
 settings.register_profile("default", deadline=None)
 settings.register_profile("nightly", deadline=None, max_examples=NIGHTLY_EXAMPLES)
 settings.load_profile("default")
 
 
 def pytest_configure() -> None:
-    """Start without an event loop: a left-over one would end a later test as unclosed."""
+    """Start without an event loop: a leftover one would fail a later test as unclosed."""
     asyncio.set_event_loop(None)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """Collect no garbage while tests are collected, and never look at them again.
+    """Disable garbage collection while tests are collected, and exclude them from it afterwards.
 
-    They stay until the end; the collector spent a quarter of that time on them.
+    Tests live until the end, and scanning them again and again took a quarter of the collection.
     """
     gc.disable()
     try:
@@ -48,9 +48,9 @@ def pytest_collection() -> Iterator[None]:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run tests that take minutes first, in their order: other workers would wait for a last one.
+    """Run tests that take minutes first, so that no worker waits for a long one at the end.
 
-    They are together, too, so that one worker runs most of them: others steal from the end.
+    Keep them together, so that one worker runs most of them: other workers steal from the end.
     """
     items.sort(key=is_short)
 
@@ -63,7 +63,7 @@ def is_short(item: pytest.Item) -> bool:
 
 @pytest.fixture(scope="session")
 def deployed_manager(node_sandbox: Sandbox) -> Sandbox:
-    """A real node with the resource manager, deployed from its chart."""
+    """Yield a real node with the resource manager, deployed from its chart."""
 
     async def install_chart() -> None:
         async with Client.connect(load(node_sandbox.kubeconfig)) as client:
@@ -76,13 +76,13 @@ def deployed_manager(node_sandbox: Sandbox) -> Sandbox:
 
 @pytest.fixture
 def running_manager(deployed_manager: Sandbox) -> Iterator[Sandbox]:
-    """The node with the deployed resource manager, and no outage of it by other tests."""
+    """Yield the node with the resource manager, which other tests may use but not break."""
     with turn(deployed_manager, exclusive=False):
         yield deployed_manager
 
 
 @pytest.fixture
 def breakable_manager(deployed_manager: Sandbox) -> Iterator[Sandbox]:
-    """The node with the deployed resource manager, which no other test uses meanwhile."""
+    """Yield the node with the resource manager, which no other test uses."""
     with turn(deployed_manager, exclusive=True):
         yield deployed_manager

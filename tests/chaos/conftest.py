@@ -16,7 +16,7 @@ from pergola.testing.world import RecordingClient, World
 
 @pytest.fixture
 async def instances(private_sandbox: Sandbox, tmp_path: Path) -> AsyncIterator[Instances]:
-    """Yield processes on the private sandbox; none is left at the end."""
+    """Yield a starter of processes on the private sandbox, and kill all of them at the end."""
     instances = Instances(private_sandbox.kubeconfig, tmp_path)
     try:
         yield instances

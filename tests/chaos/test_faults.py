@@ -1,4 +1,4 @@
-"""Faults of all kinds: nothing is lost, nothing is deleted wrongly, and everything converges."""
+"""Faults of all kinds: nothing is lost or wrongly deleted, and everything converges."""
 
 import asyncio
 import random
@@ -37,7 +37,7 @@ async def converged(world: World, revision: int, count: int = COUNT) -> None:
         for number in range(count):
             group.create_task(world.until(f"mr-{number}", is_ready))
 
-    def wanted() -> dict[str, dict[str, str]]:
+    def desired() -> dict[str, dict[str, str]]:
         objects = [o for n in range(count) for o in content(world, n, revision)]
         return {name_of(o): o["data"] for o in objects} | {BYSTANDER: {"untouched": "yes"}}
 
@@ -48,7 +48,7 @@ async def converged(world: World, revision: int, count: int = COUNT) -> None:
                 for o in await world.client.list(CONFIG_MAP, world.namespace)
                 if name_of(o) != "kube-root-ca.crt"
             }
-            if found == wanted():
+            if found == desired():
                 return
 
 
@@ -69,7 +69,7 @@ async def change_all(world: World, revision: int, count: int = COUNT) -> None:
             group.create_task(one(number))
 
 
-async def test_killed_at_random_moments_during_fifty_changes(
+async def test_kills_at_random_moments_during_changes_lose_nothing(
     world: World, instances: Instances, chance: random.Random
 ) -> None:
     await fill(world)
@@ -83,7 +83,7 @@ async def test_killed_at_random_moments_during_fifty_changes(
     await converged(world, 4)
 
 
-async def test_the_api_server_restarts_under_load(
+async def test_an_api_server_restart_under_load_loses_nothing(
     world: World, instances: Instances, private_sandbox: Sandbox
 ) -> None:
     await fill(world)
@@ -95,7 +95,7 @@ async def test_the_api_server_restarts_under_load(
     await converged(world, 1)
 
 
-async def test_etcd_stands_still_for_twenty_seconds(
+async def test_etcd_may_freeze_for_twenty_seconds(
     world: World, instances: Instances, private_sandbox: Sandbox
 ) -> None:
     await fill(world)
@@ -110,7 +110,7 @@ async def test_etcd_stands_still_for_twenty_seconds(
     assert instance.process.returncode is None
 
 
-async def test_the_leader_is_killed_and_the_other_replica_goes_on(
+async def test_when_the_leader_is_killed_the_other_replica_takes_over(
     world: World, instances: Instances
 ) -> None:
     await fill(world)
@@ -126,7 +126,7 @@ async def test_the_leader_is_killed_and_the_other_replica_goes_on(
     assert second.process.returncode is None
 
 
-async def test_the_loss_of_the_lease_ends_the_process_with_an_error(
+async def test_losing_the_lease_ends_the_process_with_an_error(
     world: World, instances: Instances
 ) -> None:
     await fill(world, 1)
@@ -139,7 +139,7 @@ async def test_the_loss_of_the_lease_ends_the_process_with_an_error(
         assert await instance.process.wait() != 0
 
 
-async def test_a_graceful_end_releases_the_lease(world: World, instances: Instances) -> None:
+async def test_a_graceful_shutdown_releases_the_lease(world: World, instances: Instances) -> None:
     await fill(world, 1)
     instance = await instances.start(elect=True)
     await converged(world, 0, 1)

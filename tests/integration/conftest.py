@@ -15,7 +15,7 @@ from pergola.testing.token_clusters import Clusters, token_clusters
 
 @pytest.fixture(scope="session")
 def shoot_sandbox() -> Iterator[Sandbox]:
-    """Yield the Shoot's sandbox, one per test process, in which tests run one after another."""
+    """Yield the Shoot's sandbox, one per test process; tests in it run one after another."""
     with private() as own:
         yield own
 

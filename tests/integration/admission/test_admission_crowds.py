@@ -1,4 +1,4 @@
-"""The admission server under many connections, and with strangers."""
+"""The admission server under many connections, and with unauthenticated clients."""
 
 import asyncio
 import socket
@@ -60,12 +60,12 @@ async def test_idle_connections_do_not_lock_out_new_callers(tmp_path: Path) -> N
         held = await hold(served, 100)
         for _ in range(20):
             assert await served.works()
-        assert await is_closed(held[0][0]), "the longest idle connection made room"
+        assert await is_closed(held[0][0]), "the connection that was idle longest was not closed"
         for _, writer in held:
             writer.close()
 
 
-async def test_connections_that_carried_a_request_outlast_those_that_never_did(
+async def test_connections_that_sent_a_request_outlast_those_that_never_did(
     tmp_path: Path,
 ) -> None:
     write_pair(tmp_path)
@@ -81,12 +81,12 @@ async def test_connections_that_carried_a_request_outlast_those_that_never_did(
             idle.close()
 
 
-async def test_one_peer_cannot_have_all_connections(tmp_path: Path) -> None:
+async def test_one_peer_cannot_take_all_connections(tmp_path: Path) -> None:
     write_pair(tmp_path)
     async with serving(tmp_path, Limits(connections=100, connections_per_peer=40)) as served:
         other, others = await served.connect(source="127.0.0.2")
         held = await hold(served, 60)
-        assert await is_closed(held[0][0]), "a peer at its limit makes room itself"
+        assert await is_closed(held[0][0]), "a peer at its limit must lose a connection of its own"
         others.write(request(review()))
         assert b'"allowed":true' in await read_answer(other)
         others.close()
@@ -94,7 +94,7 @@ async def test_one_peer_cannot_have_all_connections(tmp_path: Path) -> None:
             writer.close()
 
 
-async def test_who_is_busy_is_not_evicted_and_further_callers_are_refused(tmp_path: Path) -> None:
+async def test_busy_connections_are_not_evicted_and_new_callers_are_refused(tmp_path: Path) -> None:
     write_pair(tmp_path)
     async with serving(tmp_path, Limits(connections=20, connections_per_peer=20)) as served:
         busy = await hold(served, 20)
@@ -111,10 +111,10 @@ async def test_who_is_busy_is_not_evicted_and_further_callers_are_refused(tmp_pa
         assert await served.works()
 
 
-async def test_a_peer_that_never_sends_a_request_is_closed_soon(tmp_path: Path) -> None:
+async def test_a_peer_that_never_sends_a_request_is_disconnected_soon(tmp_path: Path) -> None:
     assert Limits().first_request_seconds <= 10
     write_pair(tmp_path)
-    # Long enough for the one that speaks, on a busy machine.
+    # Long enough for the peer that does send a request, even on a busy machine.
     limits = Limits(first_request_seconds=5.0, idle_seconds=600)
     async with serving(tmp_path, limits) as served:
         silent, waiting = await served.connect()
@@ -128,7 +128,7 @@ async def test_a_peer_that_never_sends_a_request_is_closed_soon(tmp_path: Path) 
             writer.close()
 
 
-async def test_connections_without_a_handshake_are_counted(tmp_path: Path) -> None:
+async def test_connections_without_a_handshake_count(tmp_path: Path) -> None:
     write_pair(tmp_path)
     async with serving(tmp_path, Limits(connections=50, connections_per_peer=50)) as served:
         sockets = [socket.create_connection(("127.0.0.1", served.port)) for _ in range(60)]
@@ -168,12 +168,12 @@ async def test_an_upgrade_gets_one_answer(served: Served, head: bytes) -> None:
 
 
 def dense(values: int) -> bytes:
-    """Return a review whose object has very many values, in few bytes."""
+    """Return a small review whose object has very many values."""
     head, tail = review()[:-3], b"," + b'"x":[' + b"{}," * values + b"{}]}}}"
     return head + tail
 
 
-async def test_a_review_with_very_many_values_is_refused_before_it_is_decoded(
+async def test_a_review_with_too_many_values_is_refused_before_it_is_decoded(
     served: Served,
 ) -> None:
     response = (await served.post(dense(1_000_000)))["response"]
@@ -182,7 +182,7 @@ async def test_a_review_with_very_many_values_is_refused_before_it_is_decoded(
     assert (await served.post(dense(10_000)))["response"]["allowed"]
 
 
-async def test_requests_that_wait_for_their_handler_count_against_the_budget(
+async def test_requests_waiting_for_their_handler_count_against_the_budget(
     tmp_path: Path,
 ) -> None:
     write_pair(tmp_path)
@@ -201,7 +201,7 @@ async def test_requests_that_wait_for_their_handler_count_against_the_budget(
         assert await served.works()
 
 
-async def test_the_budget_is_whole_again_when_all_connections_are_gone(tmp_path: Path) -> None:
+async def test_the_memory_budget_is_restored_after_all_connections_close(tmp_path: Path) -> None:
     write_pair(tmp_path)
     # Enough for one large body with its buffers, and no more.
     async with serving(tmp_path, Limits(bodies=1_700_000, receive_seconds=1.0)) as served:
@@ -231,7 +231,7 @@ async def test_the_budget_is_whole_again_when_all_connections_are_gone(tmp_path:
 
 
 async def is_served(served: Served, client: Authority | None) -> bool:
-    """Return whether a client gets an answer; without an authority it presents no certificate."""
+    """Return whether a client gets an answer; without an authority, it presents no certificate."""
     answer = b""
     with suppress(ConnectionError, ssl.SSLError):
         reader, writer = await served.connect(client=client)
@@ -243,7 +243,7 @@ async def is_served(served: Served, client: Authority | None) -> bool:
     return b'"allowed":true' in answer
 
 
-async def test_with_a_client_ca_strangers_do_not_get_past_the_handshake(tmp_path: Path) -> None:
+async def test_with_a_client_ca_unauthenticated_clients_fail_the_handshake(tmp_path: Path) -> None:
     now = datetime.now(UTC)
     trusted, other = (Authority.create(name, now, DAY) for name in ("trusted", "other"))
     write_pair(tmp_path)
@@ -253,7 +253,7 @@ async def test_with_a_client_ca_strangers_do_not_get_past_the_handshake(tmp_path
         assert not await is_served(served, None)
         assert not await is_served(served, other)
         assert await is_served(served, trusted)
-        # The readiness check has no certificate, and does not need one.
+        # The readiness check needs no certificate.
         assert await dials("127.0.0.1", served.port) is None
 
 
@@ -270,7 +270,7 @@ async def test_a_new_client_ca_replaces_the_old_one(tmp_path: Path) -> None:
         assert not await is_served(served, old)
 
 
-def test_a_client_ca_without_a_certificate_is_named(tmp_path: Path) -> None:
+def test_a_client_ca_file_without_a_certificate_is_named(tmp_path: Path) -> None:
     write_pair(tmp_path)
     client_ca = tmp_path / "client-ca.crt"
     client_ca.write_text("nonsense")

@@ -1,4 +1,4 @@
-"""The admission server on real sockets: its answers, and that it keeps running."""
+"""The admission server on real sockets: its answers and its robustness."""
 
 import asyncio
 import ssl
@@ -38,7 +38,7 @@ async def served(tmp_path: Path) -> AsyncIterator[Served]:
         yield server
 
 
-async def test_a_connection_stays_and_answers_in_order(served: Served) -> None:
+async def test_a_connection_is_kept_alive_and_answered_in_order(served: Served) -> None:
     reader, writer = await served.connect()
     for name in ("a", "b", "c"):
         writer.write(request(review(name)))
@@ -51,7 +51,7 @@ async def test_a_connection_stays_and_answers_in_order(served: Served) -> None:
 
 
 @pytest.mark.parametrize("at_once", [True, False])
-async def test_who_does_not_wait_for_an_answer_gets_it_and_nothing_else(
+async def test_a_client_that_pipelines_gets_only_the_first_answer(
     served: Served, at_once: bool
 ) -> None:
     reader, writer = await served.connect()
@@ -73,7 +73,7 @@ async def test_who_does_not_wait_for_an_answer_gets_it_and_nothing_else(
     writer.close()
 
 
-async def test_a_body_may_come_in_pieces(served: Served) -> None:
+async def test_a_body_may_arrive_in_pieces(served: Served) -> None:
     reader, writer = await served.connect()
     raw = request(review())
     for start in range(0, len(raw), 40):
@@ -83,7 +83,7 @@ async def test_a_body_may_come_in_pieces(served: Served) -> None:
     writer.close()
 
 
-async def test_a_chunked_body_is_read(served: Served) -> None:
+async def test_a_chunked_body_is_accepted(served: Served) -> None:
     body = review()
     head = (
         f"POST {PATH} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
@@ -108,7 +108,7 @@ async def test_a_chunked_body_is_read(served: Served) -> None:
         (b"GET / HTTP/1.1\r\nX: " + b"y" * 100_000 + b"\r\n\r\n", b"HTTP/1.1 431"),
     ],
 )
-async def test_a_request_that_is_not_a_posted_review_has_a_defined_answer(
+async def test_anything_but_a_posted_review_has_a_defined_answer(
     served: Served, raw: bytes, starts: bytes
 ) -> None:
     assert (await served.send(raw)).startswith(starts)
@@ -123,7 +123,7 @@ async def test_a_bad_review_is_answered_with_a_review(served: Served) -> None:
 
 
 @pytest.mark.parametrize("announced", [True, False])
-async def test_an_oversized_body_is_refused_before_it_is_all_there(
+async def test_an_oversized_body_is_refused_before_it_has_arrived(
     served: Served, announced: bool
 ) -> None:
     if announced:
@@ -143,7 +143,7 @@ async def test_an_oversized_body_is_refused_before_it_is_all_there(
     assert await served.works()
 
 
-async def test_all_bodies_together_are_bounded(tmp_path: Path) -> None:
+async def test_the_memory_of_all_bodies_together_is_bounded(tmp_path: Path) -> None:
     write_pair(tmp_path)
     async with serving(tmp_path, Limits(bodies=700_000)) as served:
         head = request(b"", PATH).replace(b"Content-Length: 0", b"Content-Length: 80000")
@@ -160,7 +160,7 @@ async def test_all_bodies_together_are_bounded(tmp_path: Path) -> None:
         assert await served.works()
 
 
-async def test_a_connection_that_carried_a_large_body_does_not_stay(served: Served) -> None:
+async def test_a_connection_is_closed_after_a_large_body(served: Served) -> None:
     reader, writer = await served.connect()
     writer.write(request(review() + b" " * LARGE))
     answer = await read_answer(reader)
@@ -172,7 +172,9 @@ async def test_a_connection_that_carried_a_large_body_does_not_stay(served: Serv
 
 
 @pytest.mark.parametrize("endless", ["header", "trailer", "extension"])
-async def test_what_is_around_a_body_is_bounded_too(served: Served, endless: str) -> None:
+async def test_headers_trailers_and_chunk_extensions_are_bounded_too(
+    served: Served, endless: str
+) -> None:
     head = f"POST {PATH} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n"
     head += {
         "header": "X: ",
@@ -190,7 +192,7 @@ async def test_what_is_around_a_body_is_bounded_too(served: Served, endless: str
     assert await served.works()
 
 
-async def test_who_does_not_read_answers_is_not_listened_to(tmp_path: Path) -> None:
+async def test_the_server_stops_reading_from_a_client_that_reads_no_answers(tmp_path: Path) -> None:
     write_pair(tmp_path)
     limits = Limits(idle_seconds=2.0, receive_seconds=0.5)
     async with serving(tmp_path, limits) as served:
@@ -208,9 +210,9 @@ async def test_who_does_not_read_answers_is_not_listened_to(tmp_path: Path) -> N
         del reader
 
 
-async def test_a_slow_client_is_given_up_and_an_idle_one_is_closed(tmp_path: Path) -> None:
+async def test_a_slow_client_times_out_and_an_idle_one_is_disconnected(tmp_path: Path) -> None:
     write_pair(tmp_path)
-    # Whoever sends at once is not idle, on a busy machine either.
+    # A client that sends at once is never idle, even on a busy machine.
     limits = Limits(receive_seconds=0.3, idle_seconds=2.0)
     async with serving(tmp_path, limits) as served:
         slow, sending = await served.connect()
@@ -224,7 +226,7 @@ async def test_a_slow_client_is_given_up_and_an_idle_one_is_closed(tmp_path: Pat
         assert await served.works()
 
 
-async def test_a_thousand_connections_are_held_and_one_more_is_served(tmp_path: Path) -> None:
+async def test_one_more_client_is_served_beside_a_thousand_connections(tmp_path: Path) -> None:
     write_pair(tmp_path)
     async with serving(tmp_path, Limits(connections=1000)) as served:
         held: list[asyncio.StreamWriter] = []
@@ -238,7 +240,7 @@ async def test_a_thousand_connections_are_held_and_one_more_is_served(tmp_path: 
         assert await served.works()
 
 
-async def test_garbage_instead_of_a_handshake_does_no_harm(served: Served) -> None:
+async def test_garbage_instead_of_a_handshake_is_harmless(served: Served) -> None:
     for nonsense in (b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01" + b"\xff" * 200):
         reader, writer = await asyncio.open_connection("localhost", served.port)
         writer.write(nonsense)
@@ -249,7 +251,7 @@ async def test_garbage_instead_of_a_handshake_does_no_harm(served: Served) -> No
     assert await served.works()
 
 
-async def test_a_client_that_leaves_ends_its_review(served: Served) -> None:
+async def test_a_client_that_disconnects_cancels_its_review(served: Served) -> None:
     _, writer = await served.connect()
     writer.write(request(review("slow")))
     await served.entered.wait()
@@ -264,9 +266,7 @@ async def test_a_client_that_leaves_ends_its_review(served: Served) -> None:
 # Certificates
 
 
-async def test_a_new_certificate_is_shown_to_new_connections_only(
-    served: Served, tmp_path: Path
-) -> None:
+async def test_only_new_connections_get_a_new_certificate(served: Served, tmp_path: Path) -> None:
     old_reader, old_writer = await served.connect()
     authority = write_pair(tmp_path)
     served.certificates.look()
@@ -279,7 +279,7 @@ async def test_a_new_certificate_is_shown_to_new_connections_only(
     assert reads == 2
 
 
-async def test_a_secret_that_is_mounted_anew_is_noticed(
+async def test_a_remounted_secret_is_reloaded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert certificates.LOOK_SECONDS <= 10
@@ -294,7 +294,7 @@ async def test_a_secret_that_is_mounted_anew_is_noticed(
         _, writer = await served.connect(authorities[0])
         writer.close()
         (tmp_path / "next").symlink_to(tmp_path / "new")
-        (tmp_path / "next").rename(mounted)  # as kubelets exchange what is mounted
+        (tmp_path / "next").rename(mounted)  # as the kubelet swaps mounted content
         reads = "certwatcher_read_certificate_total"
         async with asyncio.timeout(PATIENCE):
             while (served.metrics.registry.get_sample_value(reads) or 0) < 2:
@@ -303,7 +303,7 @@ async def test_a_secret_that_is_mounted_anew_is_noticed(
         writer.close()
 
 
-async def test_a_broken_pair_leaves_the_old_one_in_use(tmp_path: Path) -> None:
+async def test_an_inconsistent_pair_leaves_the_old_one_in_use(tmp_path: Path) -> None:
     authority = write_pair(tmp_path)
     async with serving(tmp_path) as served:
         (tmp_path / "tls.crt").write_text("nonsense")
@@ -312,7 +312,7 @@ async def test_a_broken_pair_leaves_the_old_one_in_use(tmp_path: Path) -> None:
         writer.close()
         now = datetime.now(UTC)
         other = Authority.create("other", now, DAY).issue_server("x", ("localhost",), now, DAY)
-        (tmp_path / "tls.crt").write_bytes(other.public)  # its key is not there yet
+        (tmp_path / "tls.crt").write_bytes(other.public)  # its key has not been written yet
         served.certificates.look()
         _, writer = await served.connect(authority)
         writer.close()
@@ -345,13 +345,13 @@ async def test_readiness_is_a_handshake(served: Served) -> None:
     assert "127.0.0.1:1" in problem
 
 
-async def test_a_port_that_is_taken_is_reported(served: Served, tmp_path: Path) -> None:
+async def test_an_occupied_port_is_reported(served: Served, tmp_path: Path) -> None:
     with pytest.raises(ListenError, match="webhooks"):
         async with serve("127.0.0.1", served.port, {}, served.certificates):
             pass
 
 
-async def test_what_is_under_way_at_the_end_is_answered(tmp_path: Path) -> None:
+async def test_pending_reviews_are_answered_at_shutdown(tmp_path: Path) -> None:
     write_pair(tmp_path)
     server = serving(tmp_path)
     served = await server.__aenter__()
@@ -372,7 +372,7 @@ async def test_what_is_under_way_at_the_end_is_answered(tmp_path: Path) -> None:
     await ending
 
 
-async def test_a_shutdown_never_waits_longer_than_its_limit(tmp_path: Path) -> None:
+async def test_a_shutdown_never_exceeds_its_time_limit(tmp_path: Path) -> None:
     write_pair(tmp_path)
     async with serving(tmp_path, grace=0.1) as served:
         reader, writer = await served.connect()

@@ -1,4 +1,4 @@
-"""Webhooks on several processes: one port, one certificate, one page of metrics."""
+"""Webhooks in several processes: one port, one certificate, one page of metrics."""
 
 import asyncio
 import os
@@ -35,7 +35,7 @@ class Site:
         self._metrics = metrics
 
     async def pid(self, authority: bytes | None = None) -> int | None:
-        """Return who answers a new connection; None if nobody does."""
+        """Return the process that answers a new connection, or None if none does."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname = False
         context.verify_mode = ssl.CERT_REQUIRED if authority else ssl.CERT_NONE
@@ -60,7 +60,7 @@ class Site:
     async def pids(
         self, enough: Callable[[set[int]], bool], authority: bytes | None = None
     ) -> set[int]:
-        """Connect until `enough` accepts those who answered; returns them."""
+        """Connect until `enough` accepts the set of processes that answered, and return it."""
         found: set[int] = set()
         async with asyncio.timeout(PATIENCE):
             while not enough(found):
@@ -72,7 +72,7 @@ class Site:
         return found
 
     async def worker(self) -> int:
-        """Return the number of the worker's process."""
+        """Return the process id of the worker."""
         return workers_of(await self.pids(lambda pids: bool(workers_of(pids)))).pop()
 
     async def ready(self) -> None:
@@ -89,7 +89,7 @@ class Site:
         return sum(map(float, re.findall(rf"^{name}(?:{{.*}})? (\S+)$", text, re.MULTILINE)))
 
     async def reaches(self, name: str, value: float) -> None:
-        """Wait until a metric has a value: a busy worker may answer late."""
+        """Wait until a metric has a value, because a busy worker may answer late."""
         async with asyncio.timeout(PATIENCE):
             while True:
                 if await self.total(name) == value:
@@ -98,7 +98,7 @@ class Site:
 
 
 def workers_of(pids: set[int]) -> set[int]:
-    """Return the processes besides this one."""
+    """Return all processes except this one."""
     return pids - {os.getpid()}
 
 
@@ -144,7 +144,7 @@ async def test_a_new_certificate_is_served_by_all_processes(site: Site) -> None:
     await site.pids(lambda pids: len(pids) == 2, authority)
 
 
-async def test_a_worker_that_was_killed_is_started_again_and_totals_do_not_go_back(
+async def test_a_killed_worker_is_restarted_and_totals_do_not_decrease(
     site: Site,
 ) -> None:
     killed = await site.worker()
@@ -158,7 +158,7 @@ async def test_a_worker_that_was_killed_is_started_again_and_totals_do_not_go_ba
     await site.reaches(REQUESTS, site.requests)
 
 
-async def test_a_worker_that_crashes_again_and_again_ends_the_process(tmp_path: Path) -> None:
+async def test_a_worker_that_keeps_crashing_ends_the_process(tmp_path: Path) -> None:
     write_pair(tmp_path)
 
     async def crash() -> None:
@@ -173,7 +173,7 @@ async def test_a_worker_that_crashes_again_and_again_ends_the_process(tmp_path: 
         await crash()
 
 
-async def test_a_worker_that_cannot_serve_says_why(tmp_path: Path) -> None:
+async def test_a_worker_that_cannot_serve_reports_the_reason(tmp_path: Path) -> None:
     write_pair(tmp_path)
 
     with pytest.raises(WorkerError, match="webhook worker 1 did not start: the port is haunted"):
@@ -191,14 +191,14 @@ async def test_a_port_that_another_program_shares_is_refused(tmp_path: Path) -> 
             pass
 
 
-async def test_a_worker_ends_when_the_process_that_started_it_is_gone(tmp_path: Path) -> None:
+async def test_a_worker_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
     write_pair(tmp_path)
     with listen("localhost", 0, "a test", shared=True) as ours:
         at = Listening(host="localhost", port=ours.getsockname()[1], directory=tmp_path)
         worker = await WorkerProcess.start(WORKER, task_at(at))
         assert await worker.serves() is None
 
-        worker.dismiss()  # as the system does for a killed process
+        worker.dismiss()  # as the kernel does when a process is killed
 
         async with asyncio.timeout(PATIENCE):
             assert await worker.ended() == "it exited with 0"

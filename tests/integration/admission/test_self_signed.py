@@ -1,4 +1,4 @@
-"""A webhook server's own certificates and registration, on a real API server."""
+"""Self-signed certificates and registration of a webhook server, on a real API server."""
 
 import asyncio
 import base64
@@ -33,7 +33,7 @@ NOW = datetime.now(UTC).replace(microsecond=0)
 
 
 def registrations(namespace: str) -> list[Registration]:
-    """Return harmless registrations: no object of the kind is ever created in the namespace."""
+    """Return harmless registrations: no test creates an object of the kind in the namespace."""
     rule = Rule(("CREATE",), ("apps",), ("v1",), ("controllerrevisions",))
     selector = {"matchLabels": {"kubernetes.io/metadata.name": namespace}}
     return [
@@ -88,7 +88,7 @@ class Installed:
         )
 
     async def passes(self, time: timedelta) -> None:
-        """Advance the clock, and let the leader notice."""
+        """Advance the clock, and wait until the leader has noticed."""
         self.clock.set(NOW + time)
         annotations = {"example.org/looked-at": str(time)}
         await self.client.patch(SECRET, self.secret, {"metadata": {"annotations": annotations}})
@@ -111,7 +111,7 @@ async def installed(kubeconfig: Path, namespace: str, tmp_path: Path) -> AsyncIt
         await own.server().unregister()
 
 
-async def test_a_replica_that_starts_has_a_certificate_to_serve(installed: Installed) -> None:
+async def test_a_starting_replica_has_a_certificate(installed: Installed) -> None:
     await installed.server().prepare()
     identity = read_identity(await installed.client.get(SECRET, installed.secret))
     assert identity is not None
@@ -119,7 +119,9 @@ async def test_a_replica_that_starts_has_a_certificate_to_serve(installed: Insta
     assert (installed.directory / "tls.key").stat().st_mode & 0o777 == 0o600
 
 
-async def test_replicas_that_start_together_agree(installed: Installed, tmp_path: Path) -> None:
+async def test_replicas_that_start_together_agree_on_a_certificate(
+    installed: Installed, tmp_path: Path
+) -> None:
     directories = [tmp_path / str(number) for number in range(4)]
     servers = []
     for directory in directories:
@@ -130,7 +132,7 @@ async def test_replicas_that_start_together_agree(installed: Installed, tmp_path
     assert len({(directory / "tls.crt").read_bytes() for directory in directories}) == 1
 
 
-async def test_the_leader_registers_and_then_writes_nothing(installed: Installed) -> None:
+async def test_the_leader_registers_once_and_then_writes_nothing(installed: Installed) -> None:
     server = installed.server()
     await server.prepare()
     leading = server.leading(Metrics())
@@ -143,7 +145,7 @@ async def test_the_leader_registers_and_then_writes_nothing(installed: Installed
         assert installed.client.taken() == []
 
 
-async def test_an_edited_or_deleted_configuration_comes_back(
+async def test_an_edited_or_deleted_configuration_is_restored(
     installed: Installed, cluster_client: Client
 ) -> None:
     server = installed.server()
@@ -164,7 +166,7 @@ async def test_an_edited_or_deleted_configuration_comes_back(
         await until(installed.client, VALIDATING, key, lambda obj: obj["webhooks"] != [])
 
 
-async def test_a_configuration_with_the_break_glass_label_is_left_to_the_user(
+async def test_a_configuration_with_the_break_glass_label_is_left_alone(
     installed: Installed, cluster_client: Client
 ) -> None:
     server = installed.server()
@@ -178,7 +180,7 @@ async def test_a_configuration_with_the_break_glass_label_is_left_to_the_user(
         await cluster_client.patch(MUTATING, key, emergency)
         await settled(leading, installed.client)
         assert not (await installed.client.get(MUTATING, key)).get("webhooks")
-        # A process that starts meanwhile leaves it as it is, too.
+        # A process that starts now leaves it alone, too.
         await server.reconcile("")
         assert not (await installed.client.get(MUTATING, key)).get("webhooks")
 
@@ -189,7 +191,7 @@ async def test_a_configuration_with_the_break_glass_label_is_left_to_the_user(
         )
 
 
-async def test_a_new_authority_is_registered_before_anything_is_signed_by_it(
+async def test_a_new_authority_is_registered_before_it_signs_anything(
     installed: Installed,
 ) -> None:
     server = installed.server()
@@ -223,7 +225,7 @@ async def test_a_broken_secret_is_recreated(installed: Installed, cluster_client
     assert read_identity(await cluster_client.get(SECRET, installed.secret)) is not None
 
 
-async def test_unregistering_leaves_nothing_that_waits_for_the_server(
+async def test_nothing_waits_for_the_server_after_it_was_unregistered(
     installed: Installed,
 ) -> None:
     server = installed.server()
@@ -238,7 +240,7 @@ async def test_unregistering_leaves_nothing_that_waits_for_the_server(
         await installed.client.get(MUTATING, Key("", installed.name))
 
 
-async def test_the_url_form_names_the_path() -> None:
+async def test_a_registration_by_url_contains_the_path() -> None:
     (mutating, validating) = configurations(
         "x", {}, registrations("ns"), by_url("https://server.garden:443/"), b"CA"
     )

@@ -28,7 +28,7 @@ def parsed(path: Path) -> JsonObject:
 
 
 def promtool(*arguments: str | Path) -> str:
-    """Run promtool, and return what it prints; it must succeed."""
+    """Run promtool, which must succeed, and return its output."""
     program = binaries.find((PROMTOOL,))[PROMTOOL]
     answer = subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
     assert answer.returncode == 0, f"{answer.stdout}{answer.stderr}"
@@ -41,7 +41,7 @@ def test_the_rules_are_valid(family: str) -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_the_alerts_fire_when_they_should_and_not_otherwise(family: str) -> None:
+def test_the_alerts_fire_exactly_when_they_should(family: str) -> None:
     assert "SUCCESS" in promtool("test", "rules", CASES / family)
 
 
@@ -60,7 +60,7 @@ def test_every_alert_has_a_case_in_which_it_fires_and_one_in_which_it_does_not(f
     assert cases == {(rule, fires) for rule in rules for fires in (True, False)}
 
 
-def test_prometheus_can_read_each_query_of_the_dashboards_and_the_documentation(
+def test_prometheus_can_parse_each_query_of_the_dashboards_and_the_documentation(
     tmp_path: Path,
 ) -> None:
     queries = [panel.expr for panels in PANELS.values() for panel in panels]

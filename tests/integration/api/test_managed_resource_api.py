@@ -34,7 +34,7 @@ def managed_resource(namespace: str, spec: JsonObject) -> JsonObject:
     }
 
 
-async def test_the_api_server_finds_nothing_wrong_with_the_crd(cluster_client: Client) -> None:
+async def test_the_api_server_reports_no_problems_of_the_crd(cluster_client: Client) -> None:
     crd = await cluster_client.get(CRD, KEY)
 
     conditions = {c["type"]: c["status"] for c in maps_at(crd, "status", "conditions")}
@@ -73,7 +73,7 @@ SPECS: list[tuple[JsonObject, bool]] = [
 
 
 @pytest.mark.parametrize(("spec", "accepted"), SPECS)
-async def test_what_is_accepted_here_is_accepted_by_the_api_server(
+async def test_our_validation_agrees_with_the_api_server(
     cluster_client: Client, namespace: str, spec: JsonObject, accepted: bool
 ) -> None:
     obj = managed_resource(namespace, spec)
@@ -91,7 +91,7 @@ async def test_what_is_accepted_here_is_accepted_by_the_api_server(
     assert {finding.path.replace("[a]", ".a") for finding in errors} == reported
 
 
-async def test_a_secret_ref_without_a_name_is_stored_with_the_empty_one(
+async def test_a_secret_ref_without_a_name_is_stored_with_an_empty_name(
     cluster_client: Client, namespace: str
 ) -> None:
     stored = await cluster_client.create(managed_resource(namespace, {"secretRefs": [{}]}))
@@ -99,7 +99,9 @@ async def test_a_secret_ref_without_a_name_is_stored_with_the_empty_one(
     assert stored["spec"]["secretRefs"] == [{"name": ""}]
 
 
-async def test_the_columns_that_kubectl_prints(cluster_client: Client, namespace: str) -> None:
+async def test_kubectl_prints_the_documented_columns(
+    cluster_client: Client, namespace: str
+) -> None:
     created = await cluster_client.create(
         managed_resource(namespace, {"secretRefs": [], "class": "seed"})
     )
@@ -135,7 +137,9 @@ async def test_the_columns_that_kubectl_prints(cluster_client: Client, namespace
     assert table["rows"][0]["cells"][1:5] == ["seed", "True", "False", "Unknown"]
 
 
-def test_crds_apply_installs_them(kubeconfig: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_crds_apply_installs_the_definitions(
+    kubeconfig: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     crds(apply=True, cluster=ClusterOptions(kubeconfig=kubeconfig))
 
     assert capsys.readouterr().out.splitlines() == [

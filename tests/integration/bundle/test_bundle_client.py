@@ -1,4 +1,4 @@
-"""Producing ManagedResources on a real API server; the tests play the resource manager's part."""
+"""Producing ManagedResources on a real API server; the tests act as the resource manager."""
 
 import asyncio
 import random
@@ -56,7 +56,7 @@ NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
 
 @pytest.fixture
 async def client(kubeconfig: Path, cluster_client: Client) -> AsyncIterator[RecordingClient]:
-    """Remembers what was written."""
+    """Yield a client that records its writes."""
     await install_crds(cluster_client)
     async with RecordingClient.connect(load(kubeconfig)) as recorder:
         yield recorder
@@ -89,7 +89,7 @@ def only_secret(wanted: Bundle) -> str:
 
 
 async def set_status(client: Client, key: Key, **conditions: str) -> None:
-    """Write what the resource manager would: the conditions of the present generation."""
+    """Write the conditions of the current generation, as the resource manager would."""
     live = await client.get(MANAGED_RESOURCE, key)
     status = {
         "observedGeneration": generation_of(live),
@@ -128,7 +128,7 @@ async def test_the_secret_is_written_before_the_resource_that_reads_it(
     assert labels_of(secret) == {COLLECTABLE: "true"}
 
 
-async def test_nothing_is_written_if_nothing_changes(
+async def test_nothing_is_written_if_nothing_changed(
     client: RecordingClient, namespace: str
 ) -> None:
     first = await apply(client, bundle(namespace))
@@ -140,7 +140,7 @@ async def test_nothing_is_written_if_nothing_changes(
     assert resource_version_of(again) == resource_version_of(first)
 
 
-async def test_all_settings_can_be_applied_again_without_a_write(
+async def test_applying_all_settings_again_writes_nothing(
     client: RecordingClient, namespace: str
 ) -> None:
     wanted = for_shoot(
@@ -161,7 +161,7 @@ async def test_all_settings_can_be_applied_again_without_a_write(
     assert client.taken() == []
 
 
-async def test_changed_content_gets_a_new_secret_and_the_old_one_stays_collectable(
+async def test_changed_content_gets_a_new_secret_and_the_old_one_becomes_collectable(
     client: RecordingClient, namespace: str
 ) -> None:
     old, new = bundle(namespace, "hello"), bundle(namespace, "goodbye")
@@ -180,7 +180,7 @@ async def test_changed_content_gets_a_new_secret_and_the_old_one_stays_collectab
     assert labels_of((await secrets(client, namespace))[only_secret(old)]) == {COLLECTABLE: "true"}
 
 
-async def test_secrets_read_so_far_become_collectable_and_missing_ones_do_not_matter(
+async def test_replaced_secrets_become_collectable_even_if_some_are_missing(
     client: RecordingClient, namespace: str
 ) -> None:
     plain = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata("plain", namespace)}
@@ -201,7 +201,7 @@ async def test_secrets_read_so_far_become_collectable_and_missing_ones_do_not_ma
     assert stored["spec"] == bundle(namespace).managed_resource["spec"]
 
 
-async def test_labels_and_annotations_of_others_stay(
+async def test_labels_and_annotations_of_other_writers_are_kept(
     client: RecordingClient, namespace: str
 ) -> None:
     await apply(client, bundle(namespace))
@@ -214,7 +214,7 @@ async def test_labels_and_annotations_of_others_stay(
     assert annotations_of(stored)["own"] == "annotation"
 
 
-async def test_a_secret_that_is_read_again_is_new_to_a_garbage_collector(
+async def test_a_secret_that_is_used_again_gets_a_new_resource_version_for_the_garbage_collector(
     client: RecordingClient, namespace: str
 ) -> None:
     clock = FakeClock(NOW)
@@ -236,7 +236,7 @@ async def test_a_secret_that_is_read_again_is_new_to_a_garbage_collector(
     assert now["data"] == looked_at["data"]
 
 
-async def test_a_secret_that_lost_its_label_gets_it_back(
+async def test_a_removed_label_of_a_secret_is_restored(
     client: RecordingClient, namespace: str
 ) -> None:
     wanted = bundle(namespace)
@@ -251,7 +251,7 @@ async def test_a_secret_that_lost_its_label_gets_it_back(
     assert labels_of(await client.get(SECRET, key)) == {COLLECTABLE: "true"}
 
 
-async def test_a_name_that_holds_other_content_is_refused_before_anything_is_written(
+async def test_a_secret_name_with_different_content_is_refused_before_any_write(
     client: RecordingClient, namespace: str
 ) -> None:
     wanted = bundle(namespace)
@@ -265,7 +265,7 @@ async def test_a_name_that_holds_other_content_is_refused_before_anything_is_wri
     assert client.taken() == []
 
 
-async def test_writes_of_others_in_between_are_not_lost(
+async def test_concurrent_writes_are_not_lost(
     kubeconfig: Path, client: Client, namespace: str
 ) -> None:
     await apply(client, bundle(namespace))
@@ -278,7 +278,7 @@ async def test_writes_of_others_in_between_are_not_lost(
 
 
 class Interrupted(Client):
-    """A client that always loses the race for the first two updates."""
+    """A client that loses the race for its first two updates."""
 
     lost = 0
 
@@ -289,7 +289,7 @@ class Interrupted(Client):
         return await super().update(obj, subresource=subresource)
 
 
-async def test_update_does_nothing_without_a_resource(
+async def test_update_does_nothing_if_the_resource_does_not_exist(
     client: RecordingClient, namespace: str
 ) -> None:
     assert await update(client, bundle(namespace)) is None
@@ -301,7 +301,7 @@ async def test_update_does_nothing_without_a_resource(
     assert stored["spec"] == bundle(namespace, "goodbye").managed_resource["spec"]
 
 
-async def test_no_objects_are_an_empty_list_of_secrets(
+async def test_without_objects_the_list_of_secrets_is_empty(
     client: RecordingClient, namespace: str
 ) -> None:
     stored = await apply(client, build(namespace, "demo", Registry()))
@@ -309,7 +309,7 @@ async def test_no_objects_are_an_empty_list_of_secrets(
     assert client.taken() == [f"create ManagedResource {namespace}/demo"]
 
 
-async def test_megabytes_are_spread_over_secrets_that_the_server_takes(
+async def test_megabytes_are_split_into_secrets_that_the_server_accepts(
     client: RecordingClient, namespace: str
 ) -> None:
     source = random.Random(5)  # noqa: S311 - the same every time
@@ -322,7 +322,9 @@ async def test_megabytes_are_spread_over_secrets_that_the_server_takes(
     assert len(await secrets(client, namespace)) == 3
 
 
-async def test_deleting_takes_the_secrets_first(client: RecordingClient, namespace: str) -> None:
+async def test_secrets_are_deleted_before_the_resource(
+    client: RecordingClient, namespace: str
+) -> None:
     wanted = bundle(namespace)
     await apply(client, wanted)
     key = Key(namespace, "managedresource-demo")
@@ -341,7 +343,7 @@ async def test_deleting_takes_the_secrets_first(client: RecordingClient, namespa
     await delete(client, wanted.key)  # deleting it again is not an error
 
 
-async def test_a_secret_that_no_bundle_made_outlives_the_resource_that_reads_it(
+async def test_a_secret_that_no_bundle_created_outlives_its_resource(
     client: RecordingClient, namespace: str
 ) -> None:
     wanted = bundle(namespace)
@@ -383,7 +385,7 @@ async def test_objects_can_be_kept(client: RecordingClient, namespace: str) -> N
         ("seed", ["of-seed"], False),
     ],
 )
-async def test_whether_there_are_resources_of_a_class(
+async def test_resources_of_a_class_are_found(
     client: RecordingClient,
     namespace: str,
     resource_class: str | None,
@@ -401,7 +403,9 @@ async def test_whether_there_are_resources_of_a_class(
     )
 
 
-async def test_waiting_follows_the_conditions(client: RecordingClient, namespace: str) -> None:
+async def test_waiting_ends_as_soon_as_the_conditions_are_true(
+    client: RecordingClient, namespace: str
+) -> None:
     key = Key(namespace, "demo")
     async with asyncio.TaskGroup() as group:
         healthy = group.create_task(wait_healthy(client, key, timeout=20))
@@ -424,7 +428,7 @@ async def test_waiting_follows_the_conditions(client: RecordingClient, namespace
         await wait_healthy(client, key, timeout=0.3, states=states)
 
 
-async def test_waiting_survives_the_end_of_a_watch(
+async def test_waiting_survives_an_interrupted_watch(
     client: RecordingClient, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(states, "_WATCH_SECONDS", 1)
@@ -435,12 +439,12 @@ async def test_waiting_survives_the_end_of_a_watch(
         assert after_the_end == first
         await set_status(client, Key(namespace, "demo"), Applied="True")
         while (last := await anext(seen)) == first:
-            pass  # the end of another watch
+            pass  # the second watch ends, too
     assert last is not None
     assert last["status"]["observedGeneration"] == 1
 
 
-async def test_a_deletion_is_waited_for(client: RecordingClient, namespace: str) -> None:
+async def test_a_deletion_can_be_awaited(client: RecordingClient, namespace: str) -> None:
     key = Key(namespace, "demo")
     await apply(client, bundle(namespace))
     finalizer = {"metadata": {"finalizers": ["example.org/wait"]}}
@@ -453,7 +457,7 @@ async def test_a_deletion_is_waited_for(client: RecordingClient, namespace: str)
         await client.patch(MANAGED_RESOURCE, key, {"metadata": {"finalizers": []}})
 
 
-async def test_who_may_only_get_waits_by_asking(
+async def test_a_client_without_permission_to_watch_polls(
     client: RecordingClient, kubeconfig: Path, namespace: str
 ) -> None:
     rbac = "rbac.authorization.k8s.io"
@@ -469,7 +473,7 @@ async def test_who_may_only_get_waits_by_asking(
     async with Client.connect(replace(config, credentials=as_reader)) as reader:
         async with asyncio.timeout(PATIENCE):
             while not await may_get(reader, Key(namespace, "demo")):
-                pass  # until the API server knows of the binding
+                pass  # until the API server has seen the binding
         await wait_deleted(reader, Key(namespace, "demo"), timeout=PATIENCE)
 
 

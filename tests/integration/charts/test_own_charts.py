@@ -9,14 +9,14 @@ from pergola.kube.client import Client
 from pergola.testing.charts import ALL_CHARTS, OPERATOR, ChartCase
 from pergola.testing.helm import render
 
-CHARTS = [chart for chart in ALL_CHARTS if chart is not OPERATOR]  # the operator's is installed
+CHARTS = [chart for chart in ALL_CHARTS if chart is not OPERATOR]  # its objects are installed
 SWITCHED_ON: JsonObject = {
     "networkPolicy": {"enabled": True, "metricsFrom": [{"namespaceSelector": {}}]}
 }
 
 
 @pytest.mark.parametrize("chart", CHARTS, ids=lambda chart: chart.name)
-async def test_every_object_is_accepted(
+async def test_the_api_server_accepts_every_object_of_a_chart(
     chart: ChartCase, cluster_client: Client, namespace: str
 ) -> None:
     values = SWITCHED_ON if chart.has_pods else _of_account(namespace)

@@ -1,4 +1,4 @@
-"""Charts pulled from a real OCI registry, to which the real Helm pushed them."""
+"""Charts that the real Helm pushed to a real OCI registry are pulled."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -50,7 +50,7 @@ async def test_a_chart_is_pulled_by_tag_and_by_digest(
         assert chart.source == str(each)
 
 
-async def test_a_digest_is_requested_once_and_a_tag_each_time_without_its_content(
+async def test_a_digest_is_requested_once_and_a_tag_each_time_but_without_content(
     open_registry: TestRegistry, tmp_path: Path
 ) -> None:
     reference = await open_registry.push(write_chart(tmp_path))
@@ -67,7 +67,7 @@ async def test_a_digest_is_requested_once_and_a_tag_each_time_without_its_conten
     assert _blobs(open_registry) == blobs
 
 
-async def test_a_tag_that_moved_gives_the_new_chart(
+async def test_a_moved_tag_yields_the_new_chart(
     open_registry: TestRegistry, tmp_path: Path
 ) -> None:
     old = await open_registry.push(write_chart(tmp_path))
@@ -81,7 +81,7 @@ async def test_a_tag_that_moved_gives_the_new_chart(
     assert (await puller(tmp_path).pull(old)).digest == first.digest
 
 
-async def test_absent_charts_are_named(open_registry: TestRegistry, tmp_path: Path) -> None:
+async def test_missing_charts_are_named(open_registry: TestRegistry, tmp_path: Path) -> None:
     reference = await open_registry.push(write_chart(tmp_path))
     for absent in (
         ChartReference(reference.registry, reference.repository, "9.9.9"),
@@ -106,7 +106,7 @@ async def test_credentials_are_required_and_checked(tmp_path: Path) -> None:
         assert (await puller(tmp_path).pull(reference, ALLOWED)).name == "greeter"
 
 
-async def test_a_ca_bundle_makes_a_registry_trusted(tmp_path: Path) -> None:
+async def test_a_ca_bundle_makes_the_client_trust_a_registry(tmp_path: Path) -> None:
     async with registry(tmp_path, tls=True) as found:
         reference = await found.push(write_chart(tmp_path))
         access = Access(ca_bundle=found.ca_bundle)
@@ -122,7 +122,7 @@ async def test_a_ca_bundle_makes_a_registry_trusted(tmp_path: Path) -> None:
             await puller(tmp_path / "b").pull(reference, Access(ca_bundle="not PEM"))
 
 
-async def test_a_registry_that_is_away_is_named(tmp_path: Path) -> None:
+async def test_an_unreachable_registry_is_named(tmp_path: Path) -> None:
     async with registry(tmp_path) as found:
         reference = await found.push(write_chart(tmp_path))
 
@@ -130,7 +130,7 @@ async def test_a_registry_that_is_away_is_named(tmp_path: Path) -> None:
         await puller(tmp_path).pull(reference)
 
 
-async def test_a_chart_beyond_the_limits_is_not_downloaded(
+async def test_an_oversized_chart_is_not_downloaded(
     open_registry: TestRegistry, tmp_path: Path
 ) -> None:
     reference = await open_registry.push(write_chart(tmp_path))
@@ -142,7 +142,9 @@ async def test_a_chart_beyond_the_limits_is_not_downloaded(
         await puller(tmp_path / "other", Limits(manifest_bytes=10)).pull(reference)
 
 
-async def test_another_artifact_is_not_a_chart(open_registry: TestRegistry, tmp_path: Path) -> None:
+async def test_an_artifact_other_than_a_chart_is_refused(
+    open_registry: TestRegistry, tmp_path: Path
+) -> None:
     manifest = {"schemaVersion": 2, "layers": [{"mediaType": "text/plain", "size": 1}]}
     reference = await open_registry.push(write_chart(tmp_path))
     blobs = Blobs(tmp_path / "cache")

@@ -1,4 +1,4 @@
-"""`pergola explain` with a cluster: missing facts are read there, and nothing is written."""
+"""`pergola explain` with a cluster: it reads missing facts there, and writes nothing."""
 
 import asyncio
 from pathlib import Path
@@ -70,7 +70,7 @@ def given(tmp_path: Path, kubeconfig: Path) -> dict[str, Any]:
     return {"config": config, "cluster": ClusterOptions(kubeconfig=kubeconfig)}
 
 
-async def test_a_file_is_explained_with_what_the_cluster_has(
+async def test_a_file_is_explained_with_facts_from_the_cluster(
     cluster_client: Client,
     namespace: str,
     tmp_path: Path,
@@ -93,7 +93,7 @@ async def test_a_file_is_explained_with_what_the_cluster_has(
         await cluster_client.get(POD, Key(namespace, "web"))
 
 
-async def test_an_object_of_the_cluster_is_explained(
+async def test_a_live_object_is_explained(
     cluster_client: Client,
     namespace: str,
     given: dict[str, Any],
@@ -104,7 +104,7 @@ async def test_an_object_of_the_cluster_is_explained(
     await cluster_client.create(pod(namespace))
     answers = await said(capsys, "pod/web", namespace=namespace, **given)
     mounted = answers["projected-token-mount"]
-    assert mounted["outcome"] == "unchanged"  # the API server has mounted one: the pod wants it
+    assert mounted["outcome"] == "unchanged"  # the pod requires the mounted account
     assert mounted["because"].endswith("already contains a token")
     (change,) = answers["pod-scheduler-name"]["changes"]
     assert (change["path"], change["value"]) == ("/spec/schedulerName", "bin-packing-scheduler")
@@ -141,7 +141,7 @@ async def test_all_objects_of_a_kind_are_explained(
         ("banana/web", 'no webhook reviews the kind "banana"'),
     ],
 )
-async def test_an_object_that_is_not_named_well_is_one_sentence(
+async def test_a_malformed_name_is_reported_in_one_sentence(
     target: str, problem: str, kubeconfig: Path
 ) -> None:
     with pytest.raises(ExplainError) as error:

@@ -1,4 +1,4 @@
-"""`pergola garbage` prints what is unused and deletes nothing."""
+"""`pergola garbage` prints unused objects and deletes nothing."""
 
 import asyncio
 import json
@@ -15,7 +15,7 @@ PERGOLA = Path(sys.executable).parent / "pergola"
 
 
 async def run(*arguments: str) -> tuple[int, str]:
-    """Return exit code and output."""
+    """Return the exit code and the output."""
     process = await asyncio.create_subprocess_exec(
         PERGOLA,
         "garbage",
@@ -28,7 +28,7 @@ async def run(*arguments: str) -> tuple[int, str]:
     return process.returncode, output.decode()
 
 
-async def test_what_is_unused_is_printed_and_stays(
+async def test_unused_objects_are_printed_and_kept(
     cluster_client: Client, namespace: str, kubeconfig: Path
 ) -> None:
     labels = {marks.GARBAGE_COLLECTABLE: "true"}
@@ -44,7 +44,7 @@ async def test_what_is_unused_is_printed_and_stays(
     await cluster_client.get(CONFIG_MAP, Key(namespace, "unused"))
 
 
-async def test_a_bad_age_is_one_sentence(kubeconfig: Path) -> None:
+async def test_an_invalid_age_is_reported_in_one_sentence(kubeconfig: Path) -> None:
     code, said = await run("--kubeconfig", str(kubeconfig), "--minimum-age", "1d")
     assert code == 1
     assert "1d" in said

@@ -1,4 +1,4 @@
-"""`pergola infra`: the manager of cluster infrastructure, its completeness, and adoption."""
+"""`pergola infra`: who manages cluster infrastructure, whether it is complete, and adoption."""
 
 import subprocess
 import sys
@@ -65,7 +65,7 @@ class Site:
         return self.run_plain(command, "demo", *kind, *arguments, answer=answer)
 
     def run_plain(self, command: str, *arguments: str, answer: str = "") -> tuple[int, str]:
-        """Return the same, without an InfraCluster and its kind."""
+        """Run the command without the name and kind of the InfraCluster."""
         line = [str(PERGOLA), "infra", command]
         line += ["-n", self.namespace, "--kubeconfig", str(self.kubeconfig), *arguments]
         done = subprocess.run(line, capture_output=True, text=True, input=answer, check=False)
@@ -75,7 +75,7 @@ class Site:
         return annotations_of(await self.client.get(NEW, self.key)).get(MANAGED_BY)
 
     async def remove(self) -> None:
-        """Release the object; a namespace that cannot go would be deleted again and again."""
+        """Release the object: its namespace could not be deleted otherwise."""
         with suppress(NotFound):  # not all tests create it
             await self.client.patch(NEW, self.key, {"metadata": {"finalizers": None}})
 
@@ -95,7 +95,7 @@ async def test_a_complete_object_has_no_findings(site: Site) -> None:
     assert (code, said) == (0, f"NewCluster {site.key} and its network are complete\n")
 
 
-async def test_all_that_is_wrong_is_said_and_the_exit_code_tells(site: Site) -> None:
+async def test_all_problems_are_reported_and_set_the_exit_code(site: Site) -> None:
     await site.describe({"endpoint": {"host": "other.example.org", "port": 443}})
     await site.create({SOURCE: "configmap/net"}, done=False, controlPlaneEndpoint=ENDPOINT)
     await site.client.patch(CLUSTER, site.key, {"spec": {"infrastructureRef": {"name": "x"}}})
@@ -106,7 +106,7 @@ async def test_all_that_is_wrong_is_said_and_the_exit_code_tells(site: Site) -> 
     assert '"api.example.org", but the network has "other.example.org"' in said
 
 
-async def test_the_status_says_who_manages_and_why_it_is_not_ready(site: Site) -> None:
+async def test_the_status_names_the_manager_and_why_the_object_is_not_ready(site: Site) -> None:
     await site.create({MANAGED_BY: ""}, done=False)
     code, said = site.run("status")
     assert code == 0
@@ -119,7 +119,7 @@ async def test_the_status_says_who_manages_and_why_it_is_not_ready(site: Site) -
     assert {finding["severity"] for finding in reported["findings"]} == {"error", "warning"}
 
 
-async def test_adoption_asks_says_what_it_means_and_sets_the_annotation(site: Site) -> None:
+async def test_adoption_explains_itself_asks_and_sets_the_annotation(site: Site) -> None:
     await site.describe(NETWORK)
     await site.create(controlPlaneEndpoint=ENDPOINT)
     code, said = site.run("adopt", "--source", "configmap/net", answer="no\n")
@@ -134,7 +134,7 @@ async def test_adoption_asks_says_what_it_means_and_sets_the_annotation(site: Si
     assert annotations_of(await site.client.get(NEW, site.key))[SOURCE] == "configmap/net"
 
 
-async def test_adoption_without_an_answer_says_how_to_confirm(site: Site) -> None:
+async def test_adoption_without_confirmation_says_how_to_confirm(site: Site) -> None:
     await site.describe(NETWORK)
     await site.create(controlPlaneEndpoint=ENDPOINT)
     code, said = site.run("adopt", "--source", "configmap/net", answer="")
@@ -144,14 +144,14 @@ async def test_adoption_without_an_answer_says_how_to_confirm(site: Site) -> Non
     assert await site.manager() is None
 
 
-async def test_adoption_warns_that_it_will_not_be_ready(site: Site) -> None:
+async def test_adoption_warns_that_the_object_will_not_become_ready(site: Site) -> None:
     await site.create(controlPlaneEndpoint=ENDPOINT)
     _, said = site.run("adopt", answer="no\n")
     assert f"it will be False until annotation {SOURCE} names the network" in said
     assert "--yes skips this question" in said
 
 
-async def test_a_retry_of_the_provider_right_after_the_adoption_is_not_a_failure(
+async def test_a_retry_of_the_provider_right_after_the_adoption_is_not_an_error(
     site: Site,
 ) -> None:
     await site.describe(NETWORK)
@@ -163,12 +163,12 @@ async def test_a_retry_of_the_provider_right_after_the_adoption_is_not_a_failure
     late = {"apiVersion": NEW.api_version, "kind": NEW.kind, "spec": {"retried": True}}
     metadata = {"name": site.key.name, "namespace": site.key.namespace}
     await site.client.apply({**late, "metadata": metadata}, manager="foo-controller")
-    # The watch begins with the adoption: however late it is, it sees the write as an early one.
+    # The watch begins with the adoption: however late it is, it reports the write as an early one.
     writers = await adoption.writers_after(adopted, 20.0, 20.5)
     assert (writers.early, writers.late) == (["foo-controller"], [])
 
 
-async def test_aws_is_a_source_of_awsclusters_only_and_said_so(site: Site) -> None:
+async def test_aws_is_a_source_of_awsclusters_only_and_the_help_says_so(site: Site) -> None:
     await site.create(controlPlaneEndpoint=ENDPOINT)
     code, said = site.run("adopt", "--yes", "--source", "aws")
     assert code == 1
@@ -177,7 +177,7 @@ async def test_aws_is_a_source_of_awsclusters_only_and_said_so(site: Site) -> No
     assert "aws for AWSClusters" in " ".join(said.split())
 
 
-async def test_kubectls_habits_work(site: Site) -> None:
+async def test_the_names_and_options_of_kubectl_are_accepted(site: Site) -> None:
     await site.create({MANAGED_BY: "terraform"}, controlPlaneEndpoint=ENDPOINT)
     code, said = site.run_plain("status", "newcluster/demo", "-o", "json")
     assert code == 0, said
@@ -211,7 +211,7 @@ async def test_adoption_is_refused_with_the_reason(site: Site) -> None:
     assert await site.manager() == "terraform"
 
 
-async def test_mistakes_end_in_one_sentence(site: Site) -> None:
+async def test_mistakes_are_reported_in_one_sentence(site: Site) -> None:
     code, said = site.run("status", "--kind", "Nothing")
     assert code == 1
     assert said.startswith('pergola: "Nothing" is not a kind with its group')

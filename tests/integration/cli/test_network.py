@@ -110,7 +110,7 @@ async def test_a_network_is_reconciled_watched_and_deleted(
     assert (await caller.run("delete")).out == f"Network {site.key} does not exist\n"
 
 
-async def test_progress_is_printed_in_plain_lines_without_a_terminal(
+async def test_without_a_terminal_progress_is_printed_in_plain_lines(
     caller: Caller, actuator: RecordingActuator
 ) -> None:
     async def work(context: Context, _obj: JsonObject) -> Status | None:
@@ -128,7 +128,7 @@ async def test_progress_is_printed_in_plain_lines_without_a_terminal(
     assert rest.decode().endswith(f"{network} is ready\n")
 
 
-async def test_a_network_without_an_extension_exits_with_two_and_the_reason(caller: Caller) -> None:
+async def test_a_network_without_an_extension_exits_with_two_and_a_reason(caller: Caller) -> None:
     said = await caller.run(
         "reconcile", "--timeout", "20", "--extension-namespace", caller.site.namespace
     )
@@ -141,7 +141,7 @@ async def test_a_network_without_an_extension_exits_with_two_and_the_reason(call
     assert len(said.err.splitlines()) == 1
 
 
-async def test_networks_are_named_as_with_kubectl(
+async def test_networks_are_named_as_in_kubectl(
     caller: Caller, actuator: RecordingActuator
 ) -> None:
     site, name = caller.site, caller.site.key.name
@@ -177,7 +177,7 @@ async def test_networks_are_named_as_with_kubectl(
         (("reconcile", "web"), "Network {namespace}/web does not exist; name its manifest with -f"),
     ],
 )
-async def test_a_wrong_name_is_one_clear_sentence(
+async def test_a_wrong_name_is_reported_in_one_sentence(
     caller: Caller, arguments: tuple[str, ...], sentence: str
 ) -> None:
     said = await caller.run_named(*arguments)
@@ -187,7 +187,7 @@ async def test_a_wrong_name_is_one_clear_sentence(
     assert "Traceback" not in said.err
 
 
-async def test_a_watched_network_is_shown_whenever_it_changes(
+async def test_watch_prints_a_network_whenever_it_changes(
     caller: Caller, actuator: RecordingActuator
 ) -> None:
     site = caller.site
@@ -208,7 +208,7 @@ async def test_a_watched_network_is_shown_whenever_it_changes(
         await process.communicate()
 
 
-async def test_a_retrying_extension_does_not_repeat_its_lines(
+async def test_the_lines_of_a_retrying_extension_are_not_repeated(
     caller: Caller, actuator: RecordingActuator
 ) -> None:
     async def fail(_context: Context, _obj: JsonObject) -> Status | None:
@@ -217,7 +217,7 @@ async def test_a_retrying_extension_does_not_repeat_its_lines(
     actuator.acts["reconcile"] = fail
     command = await caller.start("reconcile", "-f", str(caller.manifest), "--timeout", "900")
     assert command.stdout is not None
-    lines = [await command.stdout.readline()]  # it follows the Network from its beginning
+    lines = [await command.stdout.readline()]  # it follows the Network from its creation
     async with running(caller.site.unit(actuator)):
         async with asyncio.timeout(PATIENCE):
             while len(actuator.calls) < 4 and command.returncode is None:
@@ -231,7 +231,7 @@ async def test_a_retrying_extension_does_not_repeat_its_lines(
     assert b"observed generation outdated" not in b"".join(lines)
 
 
-async def test_a_request_can_be_left_alone(caller: Caller) -> None:
+async def test_an_update_may_omit_the_request(caller: Caller) -> None:
     said = await caller.run("reconcile", "--no-wait")
     assert (said.code, said.out) == (0, f"reconciliation of Network {caller.site.key} requested\n")
     assert "gardener.cloud/timestamp" in annotations_of(await caller.site.read())
@@ -311,7 +311,7 @@ async def test_a_network_moves_with_its_state_in_a_file(
         ("kind: A\n---\nkind: B\nmetadata: {name: b}\n", "and contains A, B b"),
     ],
 )
-async def test_a_file_without_the_network_is_one_clear_sentence(
+async def test_a_state_file_without_the_network_is_reported_in_one_sentence(
     caller: Caller, text: str, sentence: str
 ) -> None:
     caller.manifest.write_text(text)
@@ -338,7 +338,7 @@ async def test_a_missing_file_is_named(caller: Caller) -> None:
     assert str(caller.manifest) in said.err
 
 
-async def test_a_cluster_without_the_kind_says_how_to_install_it(
+async def test_without_the_kind_the_command_says_how_to_install_it(
     caller: Caller, private_sandbox: Sandbox
 ) -> None:
     where = ("--kubeconfig", str(private_sandbox.kubeconfig), "-n", "default")

@@ -52,7 +52,7 @@ class Asking:
         )
 
     async def reconcile(self) -> None:
-        """Run the controller until there is nothing to do."""
+        """Run the controller until its queue is empty."""
         settings = Settings(namespace_selectors=(named(self.namespace),))
         unit = network_policy(self.client, settings, metrics=Metrics())
         async with running(unit):
@@ -63,7 +63,7 @@ class Asking:
         return answer
 
     async def table(self) -> list[list[str]]:
-        """Return the cells of each line; a gap between columns is at least three spaces."""
+        """Return the cells of each line, which are at least three spaces apart."""
         said = await self._said()
         return [[c.strip() for c in line.split("   ") if c.strip()] for line in said.splitlines()]
 
@@ -102,7 +102,7 @@ def states(answer: JsonObject) -> dict[str, str]:
     return {policy["name"]: policy["state"] for policy in answer["policies"]}
 
 
-async def test_each_caller_is_listed_with_its_reason_and_its_policies(
+async def test_each_caller_is_listed_with_its_reason_and_policies(
     asking: Asking, peer: str
 ) -> None:
     here, alias = asking.namespace, "from-scrapers-allowed-ports"
@@ -147,7 +147,7 @@ async def test_each_caller_is_listed_with_its_reason_and_its_policies(
     assert set(states(answer).values()) == {"present"}
 
 
-async def test_each_kind_of_wrong_policy_has_a_state_of_its_own(asking: Asking) -> None:
+async def test_each_kind_of_wrong_policy_has_its_own_state(asking: Asking) -> None:
     await asking.client.create(
         {
             "apiVersion": NETWORK_POLICY.api_version,
@@ -192,7 +192,7 @@ async def test_each_kind_of_wrong_policy_has_a_state_of_its_own(asking: Asking) 
     assert problem.startswith(f"annotation {L}from-old-allowed-ports: must be JSON")
 
 
-async def test_policies_of_others_for_the_same_pods_are_named(asking: Asking) -> None:
+async def test_foreign_policies_for_the_same_pods_are_named(asking: Asking) -> None:
     def theirs(name: str, selector: JsonObject, *rules: JsonObject) -> JsonObject:
         return {
             "apiVersion": NETWORK_POLICY.api_version,
@@ -208,7 +208,7 @@ async def test_policies_of_others_for_the_same_pods_are_named(asking: Asking) ->
     assert (await asking.json())["others"] == ["allow-all"]
 
 
-async def test_the_configuration_decides_as_for_the_controller(
+async def test_the_configuration_has_the_same_effect_as_in_the_controller(
     asking: Asking, tmp_path: Path
 ) -> None:
     await asking.client.create(
@@ -265,7 +265,7 @@ async def test_the_configuration_decides_as_for_the_controller(
     assert (door["selector"], door["ports"], door["label"]) == ("app=nginx", ["TCP 8080"], "")
 
 
-async def test_the_table_is_what_a_person_needs(asking: Asking) -> None:
+async def test_the_table_is_written_for_people(asking: Asking) -> None:
     await asking.serve(from_world_to_ports='[{"port": "http"}]', from_x_allowed_ports="1")
     await asking.reconcile()
     await asking.client.delete(NETWORK_POLICY, Key(asking.namespace, "egress-to-web-tcp-8080"))
@@ -287,7 +287,7 @@ async def test_the_table_is_what_a_person_needs(asking: Asking) -> None:
     ]
 
 
-async def test_what_cannot_be_explained_is_one_sentence(
+async def test_an_unexplainable_object_is_reported_in_one_sentence(
     cluster_client: Client, namespace: str
 ) -> None:
     with pytest.raises(ExplanationError, match=f"Service {namespace}/web does not exist"):

@@ -25,7 +25,7 @@ async def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return capsys.readouterr().out
 
 
-async def test_owner_age_renewal_and_last_error_are_printed_and_no_token(
+async def test_owner_age_renewal_and_last_error_are_printed_but_no_token(
     clusters: Clusters,
     kubeconfig: Path,
     second_sandbox: Sandbox,
@@ -73,10 +73,10 @@ async def test_owner_age_renewal_and_last_error_are_printed_and_no_token(
     assert 'invalid duration "1d"' in mistake
 
 
-async def test_an_error_older_than_the_token_is_not_printed(
+async def test_an_error_that_is_older_than_the_token_is_not_printed(
     clusters: Clusters, kubeconfig: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # The clock dates the Event before the token, which the API server dates.
+    # The clock gives the Event an earlier time than the API server gives the token.
     clusters.clock.set(clusters.clock.now() - timedelta(minutes=5))
     await clusters.put(annotations={names.EXPIRATION: "1d"})
     async with clusters.start():
@@ -88,7 +88,7 @@ async def test_an_error_older_than_the_token_is_not_printed(
     assert row["lastError"] is None
 
 
-async def test_a_namespace_without_requests_says_so(
+async def test_a_namespace_without_requests_is_reported(
     clusters: Clusters, kubeconfig: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     await clusters.put(labels={names.PURPOSE: None})
@@ -104,7 +104,7 @@ async def test_a_namespace_without_requests_says_so(
         ({names.CLASS: "other"}, 'no instance has served class "other"'),
     ],
 )
-async def test_a_secret_that_no_instance_serves_says_so(
+async def test_a_secret_that_no_instance_serves_is_reported(
     clusters: Clusters,
     kubeconfig: Path,
     capsys: pytest.CaptureFixture[str],

@@ -15,7 +15,7 @@ import pytest
 from pergola.cli.up.chapters import AROUND, CONTROL_PLANE, EXTENSIONS, RESOURCES
 from pergola.sandbox import binaries, find
 
-PATIENCE = 600.0  # seconds; everything starts, from the control plane on
+PATIENCE = 600.0  # seconds; everything starts from scratch, including the control plane
 PERGOLA = Path(sys.executable).parent / "pergola"
 COMMANDS = (
     (),
@@ -33,7 +33,7 @@ Start = Callable[..., Awaitable[asyncio.subprocess.Process]]
 
 @pytest.fixture
 async def start() -> AsyncIterator[Start]:
-    """Yield a function that starts the command; what still runs after a failed test is killed."""
+    """Yield a function that starts the command, and kill what a failed test left running."""
     processes = []
 
     async def begin(*arguments: str) -> asyncio.subprocess.Process:
@@ -54,7 +54,7 @@ async def start() -> AsyncIterator[Start]:
             await process.wait()
 
 
-async def test_once_shows_everything_and_leaves_nothing(start: Start) -> None:
+async def test_once_shows_everything_and_leaves_nothing_behind(start: Start) -> None:
     name = f"up-{uuid.uuid4().hex[:8]}"
     process = await start("up", "--once", "--only", "resources", "--name", name)
     async with asyncio.timeout(PATIENCE):
@@ -92,7 +92,7 @@ def log_of(name: str) -> Path:
     return binaries.cache().with_name(f"{name}.log")
 
 
-async def test_commands_of_each_chapter_work_in_another_terminal(start: Start) -> None:
+async def test_the_commands_of_each_chapter_work_in_another_terminal(start: Start) -> None:
     name = f"up-{uuid.uuid4().hex[:8]}"
     process = await start("up", "--only", "resources", "--name", name)
     assert process.stdout is not None
@@ -118,7 +118,7 @@ async def test_commands_of_each_chapter_work_in_another_terminal(start: Start) -
 
 
 def scripts(lines: list[str]) -> list[str]:
-    """Return what each chapter tells to try, without what goes on until it is ended."""
+    """Return the commands that each chapter suggests, without those that run until interrupted."""
     texts = "\n".join(lines).split("Try it, in another terminal:\n")[1:]
     commands = [
         list(takewhile(lambda line: line.startswith("      "), t.split("\n"))) for t in texts
@@ -135,7 +135,7 @@ def scripts(lines: list[str]) -> list[str]:
     ]
 
 
-async def test_once_is_not_a_success_if_it_is_interrupted(start: Start) -> None:
+async def test_an_interrupted_once_is_not_a_success(start: Start) -> None:
     name = f"up-{uuid.uuid4().hex[:8]}"
     process = await start("up", "--once", "--only", "resources", "--name", name)
     assert process.stdout is not None
@@ -148,7 +148,7 @@ async def test_once_is_not_a_success_if_it_is_interrupted(start: Start) -> None:
     assert not log_of(name).exists()
 
 
-async def test_it_stays_up_until_it_is_interrupted_and_leaves_nothing(start: Start) -> None:
+async def test_up_runs_until_it_is_interrupted_and_leaves_nothing_behind(start: Start) -> None:
     name = f"up-{uuid.uuid4().hex[:8]}"
     process = await start("up", "--only", "resources", "--name", name)
     assert process.stdout is not None
@@ -169,7 +169,9 @@ async def test_it_stays_up_until_it_is_interrupted_and_leaves_nothing(start: Sta
     assert find(name) is None
 
 
-async def test_a_folder_without_manifests_is_one_sentence(start: Start, tmp_path: Path) -> None:
+async def test_a_folder_without_manifests_is_reported_in_one_sentence(
+    start: Start, tmp_path: Path
+) -> None:
     process = await start("up", "--once", "--examples", str(tmp_path), "--name", "up-nothing")
     async with asyncio.timeout(PATIENCE):
         output, _ = await process.communicate()
@@ -191,7 +193,7 @@ async def test_every_command_has_help(start: Start, arguments: tuple[str, ...]) 
     assert "Usage: pergola" in output.decode()
 
 
-async def test_an_unknown_command_names_the_known_ones(start: Start) -> None:
+async def test_the_error_about_an_unknown_command_names_the_known_ones(start: Start) -> None:
     process = await start("nonsense")
     output, _ = await process.communicate()
     assert process.returncode != 0

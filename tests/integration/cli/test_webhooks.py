@@ -153,14 +153,14 @@ Said = Callable[[], list[str]]
 
 @pytest.fixture
 def said(capsys: pytest.CaptureFixture[str]) -> Iterator[Said]:
-    """The lines that were printed since the last call, without those of logs."""
+    """Return a function that yields the lines printed since its last call, without logs."""
     with structlog.testing.capture_logs():
         yield lambda: capsys.readouterr().out.splitlines()
 
 
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wait for the server as long as a busy machine needs: it runs in the test's loop."""
+    """Let the command wait for the server, which runs in the test's loop, on a busy machine."""
     checking = importlib.import_module("pergola.cli.webhooks.checking")
     monkeypatch.setattr(checking, "_SECONDS", PATIENCE)
 
@@ -208,9 +208,7 @@ def test_a_target_installation_has_no_validating_webhooks(tmp_path: Path, said: 
 
 
 @pytest.mark.parametrize("options", [[], ["--hvpa"]])
-def test_hvpas_are_rendered_only_if_that_is_asked_for(
-    tmp_path: Path, said: Said, options: list[str]
-) -> None:
+def test_hvpas_are_rendered_only_on_request(tmp_path: Path, said: Said, options: list[str]) -> None:
     site = Site(None, Path(), "home", tmp_path)  # type: ignore[arg-type] # no cluster is asked
     config = site.config({"highAvailabilityConfig": ON})
     app(["render", "--config", str(config), *options], result_action="return_value")
@@ -231,9 +229,7 @@ def test_a_configuration_that_registers_nothing_is_an_error(
     assert said() == []
 
 
-def test_a_target_is_not_registered_with_a_service_of_another_cluster(
-    tmp_path: Path, said: Said
-) -> None:
+def test_a_target_cannot_use_a_service_of_another_cluster(tmp_path: Path, said: Said) -> None:
     site = Site(None, Path(), "home", tmp_path, prefix="")  # type: ignore[arg-type] # no cluster is asked
     config = site.config(BOTH)
     with pytest.raises(WebhooksError) as error:
@@ -247,7 +243,7 @@ def test_a_target_is_not_registered_with_a_service_of_another_cluster(
     assert len(rendered(said)) == 1
 
 
-def test_the_runtime_of_a_garden_has_a_second_entry_for_its_own_api_server(
+def test_the_runtime_cluster_of_a_garden_has_a_second_entry_for_its_own_api_server(
     tmp_path: Path, said: Said
 ) -> None:
     site = Site(None, Path(), "garden", tmp_path, prefix="")  # type: ignore[arg-type] # no cluster is asked
@@ -285,7 +281,7 @@ async def test_registering_twice_changes_nothing(site: Site, said: Said) -> None
 # check
 
 
-async def test_what_is_as_it_should_be_has_no_findings(site: Site, said: Said) -> None:
+async def test_a_correct_installation_has_no_findings(site: Site, said: Said) -> None:
     async with site.served(BOTH):
         await site.apply(BOTH)
         said()
@@ -293,7 +289,7 @@ async def test_what_is_as_it_should_be_has_no_findings(site: Site, said: Said) -
     assert said() == [FINE]
 
 
-async def test_programs_read_findings_as_json(site: Site, said: Said) -> None:
+async def test_findings_can_be_printed_as_json(site: Site, said: Said) -> None:
     assert await site.check(HINTS, output="json") == 1
     findings = orjson.loads("\n".join(said()))
     text = "is served but not registered"
@@ -342,7 +338,7 @@ async def test_a_webhook_that_is_not_served_is_found(site: Site, said: Said) -> 
         assert unknown in said()
 
 
-async def test_a_certificate_that_ended_is_found(site: Site, said: Said) -> None:
+async def test_an_expired_certificate_is_found(site: Site, said: Said) -> None:
     async with site.served(HINTS, since=3 * DAY):
         await site.apply(HINTS)
         said()
@@ -369,7 +365,7 @@ async def test_a_certificate_for_another_host_is_found(site: Site, said: Said) -
     assert said() == [f"error: {HINTS_NAME} is served with a certificate that is not for 127.0.0.1"]
 
 
-async def test_authorities_that_ended_are_found(site: Site, said: Said) -> None:
+async def test_expired_authorities_are_found(site: Site, said: Said) -> None:
     site.authority = Authority.create("old", datetime.now(UTC) - 9 * DAY, DAY)
     await site.apply(HINTS)
     said()
@@ -379,7 +375,7 @@ async def test_authorities_that_ended_are_found(site: Site, said: Said) -> None:
     )
 
 
-async def test_another_address_is_one_finding_with_both_values(
+async def test_a_different_address_is_one_finding_with_both_values(
     site: Site, said: Said, capsys: pytest.CaptureFixture[str]
 ) -> None:
     await site.apply(BOTH, url="https://manager.example.org:9443")
@@ -411,13 +407,13 @@ async def test_an_unreachable_server_is_found(site: Site, said: Said) -> None:
     assert line.startswith(f"error: the server at 127.0.0.1:{site.port} cannot be reached: ")
 
 
-# Mistakes end in one sentence
+# Mistakes are reported in one sentence
 
 
 @pytest.mark.parametrize(
     "content", ["garbage", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"]
 )
-def test_a_broken_ca_file_is_named_without_the_texts_of_a_library(
+def test_a_broken_ca_file_is_named_without_error_texts_of_libraries(
     tmp_path: Path, content: str
 ) -> None:
     site = Site(None, Path(), "home", tmp_path)  # type: ignore[arg-type] # no cluster is asked

@@ -1,4 +1,4 @@
-"""The wheel alone, in an empty environment and folder: it does what a checkout does."""
+"""The wheel in an empty environment and folder does everything that a checkout does."""
 
 import os
 import re
@@ -31,7 +31,7 @@ PATTERN: Final = "examples/aws/pattern-2-byo.yaml"
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel of this checkout."""
+    """Build the wheel of this checkout."""
     folder = tmp_path_factory.mktemp("dist")
     line = ("build", "--wheel", "--no-build-isolation", "--python", sys.executable)
     _uv(*line, "--out-dir", str(folder), str(ROOT))
@@ -41,7 +41,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The variables of a shell that has the wheel, and what it requires without extras."""
+    """Return the variables of a shell with the wheel and its requirements, without extras."""
     folder = tmp_path_factory.mktemp("environment")
     _uv("venv", "--quiet", "--python", sys.executable, str(folder))
     _uv("sync", "--frozen", "--active", "--no-dev", "--no-install-project", venv=folder)
@@ -59,7 +59,7 @@ def _uv(*arguments: str, venv: Path | None = None) -> None:
 
 
 def ran(line: str, environment: dict[str, str], folder: Path) -> str:
-    """Run a line of a shell, and return what it prints."""
+    """Run a shell command line, and return its output."""
     answer = _answer(line, environment, folder)
     assert answer.returncode == 0, answer.stderr
     return answer.stdout
@@ -79,7 +79,7 @@ def _answer(
     )
 
 
-def test_the_wheel_has_each_example_and_each_file_of_a_chart(wheel: Path) -> None:
+def test_the_wheel_contains_each_example_and_each_file_of_the_charts(wheel: Path) -> None:
     listed = {
         str(path.relative_to(ROOT))
         for folder in ("charts", "examples")
@@ -94,9 +94,7 @@ def test_the_wheel_has_each_example_and_each_file_of_a_chart(wheel: Path) -> Non
     assert found == listed | {"__init__.py"}
 
 
-def test_commands_without_an_extra_say_which_one_they_need(
-    environment: dict[str, str], tmp_path: Path
-) -> None:
+def test_commands_that_need_an_extra_name_it(environment: dict[str, str], tmp_path: Path) -> None:
     ran("pergola unpack examples", environment, tmp_path)
 
     assert "is valid" in ran(f"pergola aws validate -f {PATTERN}", environment, tmp_path)
@@ -106,7 +104,9 @@ def test_commands_without_an_extra_say_which_one_they_need(
     assert refused.stderr == "pergola: this needs pergola[aws]: pip install 'pergola[aws]'\n"
 
 
-def test_unpacking_changes_no_file_of_the_user(environment: dict[str, str], tmp_path: Path) -> None:
+def test_unpacking_does_not_change_files_of_the_user(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
     assert ran("pergola unpack", environment, tmp_path).split() == ["examples", "charts"]
     assert ran("pergola unpack", environment, tmp_path).split() == ["examples", "charts"]
     first = tmp_path / "examples" / "first.yaml"
@@ -121,12 +121,12 @@ def test_unpacking_changes_no_file_of_the_user(environment: dict[str, str], tmp_
 
 @pytest.fixture
 def run_directory() -> Iterator[Path]:
-    """A folder whose path is short enough for sockets."""
+    """Yield a folder whose path is short enough for sockets."""
     with TemporaryDirectory() as folder:
         yield Path(folder)
 
 
-async def test_the_first_steps_of_the_readme(
+async def test_the_first_steps_of_the_readme_work(
     environment: dict[str, str], tmp_path: Path, run_directory: Path
 ) -> None:
     steps = commands("../README.md", "Your first ManagedResource")
@@ -154,13 +154,13 @@ async def test_the_first_steps_of_the_readme(
 
 
 def _use_any_ports(config: Path) -> None:
-    """Let the process choose its ports: those of the example may be taken on this machine."""
+    """Let the process choose its ports, because those of the example may be occupied."""
     config.write_text(re.sub(r"port: \d+", "port: 0", config.read_text()))
 
 
 @contextmanager
 def background(line: str, environment: dict[str, str], folder: Path) -> Iterator[None]:
-    """Run a line of a shell that ends with `&` while the block lasts."""
+    """Run a shell command line that ends with `&` while the block lasts."""
     process = subprocess.Popen(
         ["/bin/bash", "-c", f"exec {line.removesuffix('&')}"],
         env=environment,

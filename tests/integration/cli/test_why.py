@@ -65,7 +65,7 @@ class Asker:
         self._capsys = capsys
 
     async def text(self, *words: str, **options: Any) -> str:
-        """Return what the command prints for people."""
+        """Return the output for people."""
         options = {
             "namespace": self.namespace,
             "cluster": ClusterOptions(kubeconfig=self.kubeconfig),
@@ -77,7 +77,7 @@ class Asker:
         return self._capsys.readouterr().out
 
     async def line(self, line: str) -> str:
-        """Return what a command line of `pergola` prints."""
+        """Return the output of a `pergola` command line."""
         configure("error", "text")
         self._capsys.readouterr()
         words = shlex.split(line)[1:]
@@ -85,7 +85,7 @@ class Asker:
         return self._capsys.readouterr().out
 
     async def data(self, *words: str, **options: Any) -> JsonObject:
-        """Return what the command prints for programs."""
+        """Return the output for programs."""
         found: JsonObject = orjson.loads(await self.text(*words, output="json", **options))
         return found
 
@@ -140,7 +140,7 @@ async def test_a_managed_object_and_its_managed_resource_name_each_other(
     assert "of the resource manager, which removes it once no ManagedResource names" in secret
 
 
-async def test_an_edited_object_names_the_fields_that_will_be_written_and_what_holds_that_up(
+async def test_an_edited_object_names_the_fields_to_be_written_and_what_delays_the_write(
     world: World, asker: Asker
 ) -> None:
     await world.start(sync_period=3600.0)
@@ -159,14 +159,14 @@ async def test_an_edited_object_names_the_fields_that_will_be_written_and_what_h
     assert ignored["answer"].endswith("is ignored")
 
 
-async def test_what_a_webhook_changed_in_a_write_of_the_resource_manager_is_not_said_to_be_pending(
+async def test_a_change_that_a_webhook_made_to_a_write_of_the_resource_manager_is_not_pending(
     world: World, asker: Asker
 ) -> None:
     await world.start(sync_period=3600.0)
     await world.create("demo", world.config_map("greeting", text="hello"))
     await world.healthy("demo")
     await world.stop()
-    # The API server records what a webhook changes as written by the resource manager.
+    # The API server attributes changes of a webhook to the writer, the resource manager.
     await world.client.patch(CONFIG_MAP, world.key("greeting"), {"data": {"injected": "yes"}})
 
     found = await asker.data("configmap/greeting")
@@ -240,7 +240,7 @@ def _timeless(text: str) -> str:
     return re.sub(r"\(\d+ \w+ ago\)", "(some time ago)", text)
 
 
-async def test_what_a_managed_resource_waits_for_and_what_to_do_are_said(
+async def test_a_managed_resource_names_what_it_waits_for_and_the_next_steps(
     world: World, asker: Asker
 ) -> None:
     # No resource manager runs.
@@ -270,7 +270,7 @@ async def test_a_deletion_names_the_owner_of_each_finalizer(world: World, asker:
     await world.edit("demo", {"metadata": {"finalizers": None}})
 
 
-async def test_without_rights_the_answer_says_what_is_missing_and_never_shows_a_secret(
+async def test_missing_permissions_are_named_and_secrets_are_never_shown(
     world: World, asker: Asker, tmp_path: Path
 ) -> None:
     await world.start(sync_period=3600.0)
@@ -284,7 +284,7 @@ async def test_without_rights_the_answer_says_what_is_missing_and_never_shows_a_
         await asker.text("secret/demo", cluster=reader)
 
 
-async def test_a_mistake_ends_in_one_sentence(asker: Asker, world: World) -> None:
+async def test_a_mistake_is_reported_in_one_sentence(asker: Asker, world: World) -> None:
     with pytest.raises(NothingToExplain, match="ConfigMap lost does not exist in namespace"):
         await asker.text("configmap/lost")
     with pytest.raises(UnknownWord, match='the API server has no kind "nonsense"'):
@@ -301,7 +301,7 @@ async def test_a_mistake_ends_in_one_sentence(asker: Asker, world: World) -> Non
         await asker.text("configmap/lost")
 
 
-# Kinds that only wait, because nothing else runs.
+# Kinds whose objects only wait, because nothing else runs
 
 
 async def test_a_requested_token_is_explained_by_the_rules_of_the_requestor(
@@ -356,7 +356,7 @@ async def test_a_network_waits_for_its_extension_and_then_reports_its_error(
     assert found["next"] == "correct the field that the message names"
 
 
-async def test_a_newcomer_reads_why_an_infrastructure_failed_and_what_to_do(
+async def test_a_failed_infrastructure_names_the_reason_and_the_next_steps(
     cluster_client: Client, namespace: str, asker: Asker
 ) -> None:
     await install_extension_crds(cluster_client)
@@ -381,7 +381,7 @@ async def test_a_newcomer_reads_why_an_infrastructure_failed_and_what_to_do(
     assert any(line.startswith("Next: ") for line in lines)
 
 
-async def test_a_manifest_of_a_pod_shows_what_the_registered_webhooks_would_change(
+async def test_a_pod_manifest_shows_the_changes_that_registered_webhooks_would_make(
     cluster_client: Client, namespace: str, asker: Asker, tmp_path: Path
 ) -> None:
     manifest = tmp_path / "pod.yaml"
@@ -461,7 +461,7 @@ async def test_a_network_policy_names_its_service_its_callers_and_the_reason(
     assert caller["text"].endswith(f"in namespace {namespace} connect to TCP 8080")
 
 
-async def test_an_infra_cluster_names_its_manager_and_what_is_missing(
+async def test_an_infra_cluster_names_its_manager_and_missing_fields(
     cluster_client: Client, namespace: str, asker: Asker
 ) -> None:
     await install(cluster_client, cluster_crd(), infra_cluster_crd(NEW))
@@ -491,7 +491,7 @@ async def registered(
     webhook: str,
     client_config: JsonObject = {"url": "https://127.0.0.1:1/"},  # noqa: B006 - it is not changed
 ) -> AsyncGenerator[None]:
-    """Register a webhook for the pods of a namespace, which nothing serves."""
+    """Register a webhook, without a server, for the pods of a namespace."""
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}
     configuration: JsonObject = {
         "apiVersion": MUTATING.api_version,

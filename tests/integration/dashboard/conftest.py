@@ -34,7 +34,7 @@ __all__ = ["aws", "client", "lone_client", "lone_sandbox", "moto_server"]
 
 @pytest.fixture
 async def locked(cluster_client: Client) -> AsyncIterator[DashboardSite]:
-    """Yield a dashboard before anyone has signed in."""
+    """Yield a dashboard to which no one has signed in."""
     await install_crds(cluster_client)
     async with dashboard_site(cluster_client, answers()) as site:
         yield site
@@ -89,7 +89,7 @@ async def tab(browser: Tab, locked: DashboardSite) -> Tab:
 
 @pytest.fixture
 async def lone_tab(browser: Tab, lone_client: Client, aws: CorrectedAws) -> AsyncIterator[Tab]:
-    """Yield the page of a cluster that nobody else changes, with an AWS account."""
+    """Yield the page of a cluster that no other test changes, with an AWS account."""
     await install_operator_crds(lone_client)
     await install_extension_crds(lone_client)
     picture = partial(draw_network, endpoint_url=aws.url)
@@ -111,7 +111,7 @@ async def cluster(lone_client: Client, client: AwsClient) -> AsyncIterator[Steps
     await install_extension_crds(lone_client)
     await create_infrastructure(lone_client, managed)
     yield managed
-    for kind in (INFRASTRUCTURE, SECRET):  # the namespace stays: it would be deleted for long
+    for kind in (INFRASTRUCTURE, SECRET):  # keep the namespace, whose deletion would take long
         await lone_client.delete(kind, Key(TECHNICAL_ID, "web"))
 
 

@@ -1,4 +1,4 @@
-"""Who may open the dashboard on loopback."""
+"""Access to the dashboard on loopback."""
 
 import pytest
 
@@ -16,7 +16,7 @@ async def test_without_a_session_the_page_only_says_how_to_sign_in(locked: Dashb
         assert (status, text) == (401, "you are not signed in\n")
 
 
-async def test_a_link_opens_one_session_and_is_replaced(locked: DashboardSite) -> None:
+async def test_a_link_opens_one_session_and_is_then_replaced(locked: DashboardSite) -> None:
     [link] = locked.links
     await locked.sign_in()
     found = await locked.json("/api/cluster")
@@ -33,14 +33,14 @@ async def test_a_link_opens_one_session_and_is_replaced(locked: DashboardSite) -
     assert await locked.json("/api/cluster")
 
 
-async def test_a_wrong_token_opens_nothing(locked: DashboardSite) -> None:
+async def test_a_wrong_token_opens_no_session(locked: DashboardSite) -> None:
     for query in ({"token": "guessed"}, {"token": ""}, {}):
         status, _ = await locked.get("/sign-in", **query)
         assert status == 401
     assert len(locked.links) == 1
 
 
-async def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(
+async def test_scripts_and_other_sites_cannot_use_the_cookie(
     locked: DashboardSite,
 ) -> None:
     async with locked.session.get(locked.links[-1]) as answer:
@@ -57,7 +57,7 @@ async def test_requests_to_other_host_names_are_refused(site: DashboardSite, hos
             assert answer.status == 421
 
 
-async def test_requests_of_other_sites_are_refused(site: DashboardSite) -> None:
+async def test_requests_from_other_sites_are_refused(site: DashboardSite) -> None:
     for origin in ("cross-site", "same-site"):
         headers = {"Sec-Fetch-Site": origin}
         async with site.session.get(f"{site.url}/api/cluster", headers=headers) as answer:
@@ -75,7 +75,7 @@ async def test_every_answer_forbids_what_the_page_does_not_need(site: DashboardS
             assert answer.headers["Cross-Origin-Resource-Policy"] == "same-origin"
 
 
-async def test_a_file_that_the_browser_has_is_not_sent_again(site: DashboardSite) -> None:
+async def test_a_file_in_the_cache_of_the_browser_is_not_sent_again(site: DashboardSite) -> None:
     url = f"{site.url}/assets/css/tokens.css"
     async with site.session.get(url) as answer:
         tag = answer.headers["ETag"]

@@ -1,4 +1,4 @@
-"""axe-core finds nothing on any view, in light and dark."""
+"""axe-core finds no problems in any view, light or dark."""
 
 from collections.abc import AsyncIterator
 from contextlib import suppress
@@ -24,14 +24,14 @@ from pergola.testing.garden import GARDEN as WITH_UID
 
 pytestmark = [pytest.mark.timeout(900), needs_axe]
 
-PATIENCE: Final = 240.0  # the tasks of a Garden are derived, which takes seconds
+PATIENCE: Final = 240.0  # deriving the tasks of a Garden takes seconds
 RESOURCE: Final = Key("default", "accessible")
 LOCAL: Final = Key("", "accessible")
 
 
 @pytest.fixture
 async def filled(lone_client: Client, lone_tab: Tab) -> AsyncIterator[Tab]:
-    """Yield the page of a cluster with a ManagedResource in trouble and a Garden."""
+    """Yield the page of a cluster with a broken ManagedResource and a Garden."""
     await create_managed_resource(lone_client, RESOURCE, bad("Deployment web has no replicas"))
     await lone_client.create({**WITH_UID, "metadata": {"name": LOCAL.name}})
     for view in ("attention", "objects", "timeline"):
@@ -51,7 +51,7 @@ def of(kind_and_key: str, part: str = "") -> str:
     return f"#/objects/{kind_and_key.replace('/', '%2F')}{part}"
 
 
-async def test_axe_finds_nothing_in_the_lists_and_the_details(filled: Tab) -> None:
+async def test_axe_finds_no_problems_in_the_lists_and_the_details(filled: Tab) -> None:
     await load_axe(filled)
     for view in ("attention", "objects", "timeline"):
         await show(filled, f"#/{view}", "document.querySelector('.row')")
@@ -67,7 +67,7 @@ async def test_axe_finds_nothing_in_the_lists_and_the_details(filled: Tab) -> No
     assert await violations(filled) == []
 
 
-async def test_axe_finds_nothing_in_the_flow_of_a_garden(filled: Tab) -> None:
+async def test_axe_finds_no_problems_in_the_flow_of_a_garden(filled: Tab) -> None:
     flow = of(card_id(GARDEN, LOCAL), "/flow")
     await show(filled, flow, "document.querySelectorAll('.task').length > 50", PATIENCE)
     await load_axe(filled)
@@ -75,7 +75,7 @@ async def test_axe_finds_nothing_in_the_flow_of_a_garden(filled: Tab) -> None:
     assert await violations(filled) == []
 
 
-async def test_axe_finds_nothing_in_the_network_and_the_flow_of_an_infrastructure(
+async def test_axe_finds_no_problems_in_the_network_and_the_flow_of_an_infrastructure(
     lone_tab: Tab, cluster: StepsOf
 ) -> None:
     identity = card_id(INFRASTRUCTURE, Key(TECHNICAL_ID, "web"))
@@ -90,7 +90,7 @@ async def test_axe_finds_nothing_in_the_network_and_the_flow_of_an_infrastructur
     assert await violations(lone_tab) == []
 
 
-async def test_axe_finds_nothing_on_the_page_that_names_the_link(
+async def test_axe_finds_no_problems_on_the_page_that_asks_for_the_link(
     browser: Tab, locked: DashboardSite
 ) -> None:
     await browser.open(locked.url)
@@ -99,7 +99,7 @@ async def test_axe_finds_nothing_on_the_page_that_names_the_link(
     assert await violations(browser) == []
 
 
-async def test_axe_finds_nothing_on_the_page_to_sign_in(browser: Tab, shared: ClusterSite) -> None:
+async def test_axe_finds_no_problems_on_the_sign_in_page(browser: Tab, shared: ClusterSite) -> None:
     await browser.call("Security.setIgnoreCertificateErrors", ignore=True)
     await browser.open(shared.url)
     await browser.until("document.querySelector('#enter')?.disabled === false")

@@ -31,7 +31,7 @@ def row(key: Key) -> str:
     return f"document.querySelector('[data-id=\"{card_id(MANAGED_RESOURCE, key)}\"]')"
 
 
-async def test_a_person_finds_an_object_with_the_keyboard_and_sees_why_and_its_repair(
+async def test_the_keyboard_leads_to_an_object_its_problem_and_its_repair(
     tab: Tab, cluster_client: Client, namespace: str
 ) -> None:
     key = Key(namespace, "web")
@@ -74,7 +74,7 @@ async def test_a_phone_shows_every_view_without_scrolling_sideways(
     assert tab.complaints == []
 
 
-async def test_of_thousands_of_objects_only_the_visible_ones_are_elements(
+async def test_only_the_visible_of_thousands_of_objects_are_elements(
     tab: Tab, locked: DashboardSite
 ) -> None:
     for number in range(MANY):

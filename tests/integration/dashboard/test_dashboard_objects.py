@@ -1,4 +1,4 @@
-"""The details of an object, and what never leaves the process."""
+"""The details of an object, and the data that never leaves the process."""
 
 import base64
 
@@ -43,7 +43,7 @@ async def test_values_of_secrets_never_leave_the_process(
     assert "managedFields" not in shown["object"]["metadata"]
 
 
-async def test_a_managed_resource_has_its_objects_with_their_states(
+async def test_a_managed_resource_lists_its_objects_with_their_states(
     site: DashboardSite, cluster_client: Client, namespace: str
 ) -> None:
     labels = {"app": "web"}
@@ -83,7 +83,7 @@ async def test_a_managed_resource_has_its_objects_with_their_states(
     assert problem["message"] == "it is broken"
 
 
-async def test_the_page_explains_why_an_object_is_as_it_is(
+async def test_the_page_explains_the_state_of_an_object(
     site: DashboardSite, cluster_client: Client, namespace: str
 ) -> None:
     key = Key(namespace, "web")
@@ -98,7 +98,7 @@ async def test_the_page_explains_why_an_object_is_as_it_is(
     assert "Deployment web has no replicas" in answer["text"]
 
 
-async def test_an_object_that_does_not_exist_is_one_sentence(
+async def test_a_missing_object_is_reported_in_one_sentence(
     site: DashboardSite, namespace: str
 ) -> None:
     status, text = await site.get("/api/object", **reference("ConfigMap", namespace, "absent"))

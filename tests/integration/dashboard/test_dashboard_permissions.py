@@ -1,4 +1,4 @@
-"""What people see of a shared cluster: what `kubectl` would show them, and nothing else."""
+"""A shared cluster shows people what `kubectl` would show them, and nothing else."""
 
 import base64
 from collections import Counter
@@ -64,7 +64,7 @@ async def populate(site: ClusterSite, *namespaces: str) -> None:
 
 
 def _is(namespace: str, name: str, entry: JsonObject) -> bool:
-    """Return whether it is the card of a broken object, or the Event about one."""
+    """Return whether an entry is the card of a broken object, or an Event about one."""
     found = entry["title"] if "about" in entry else entry["name"]
     return bool(entry["namespace"] == namespace and found == name and entry["state"] == "trouble")
 
@@ -88,7 +88,7 @@ async def everything(messages: AsyncIterator[Message], *names: str) -> list[Json
     raise AssertionError("the stream ended")
 
 
-async def test_a_person_with_rights_in_one_namespace_sees_only_that(
+async def test_a_person_with_permissions_in_one_namespace_sees_only_that(
     shared: ClusterSite, namespace: str, other_namespace: str
 ) -> None:
     await populate(shared, namespace, other_namespace)
@@ -108,7 +108,7 @@ async def test_a_person_with_rights_in_one_namespace_sees_only_that(
 
 
 async def check_hidden(browser: DashboardSite, namespace: str) -> None:
-    """Check that no request shows anything of a namespace."""
+    """Check that no request reveals anything about a namespace."""
     status, text = await browser.get("/api/object", **subject(namespace))
     assert status == 403
     assert PROBLEM not in text
@@ -127,7 +127,9 @@ async def check_hidden(browser: DashboardSite, namespace: str) -> None:
     assert status in (403, 404)
 
 
-async def test_a_person_without_rights_sees_nothing(shared: ClusterSite, namespace: str) -> None:
+async def test_a_person_without_permissions_sees_nothing(
+    shared: ClusterSite, namespace: str
+) -> None:
     await populate(shared, namespace)
     token = await shared.person("ann")
     async with shared.signed_in(token) as browser, browser.stream() as messages:
@@ -135,7 +137,7 @@ async def test_a_person_without_rights_sees_nothing(shared: ClusterSite, namespa
         await check_hidden(browser, namespace)
 
 
-async def test_an_event_is_shown_to_those_who_may_list_events_only(
+async def test_an_event_is_shown_only_to_those_who_may_list_events(
     shared: ClusterSite, namespace: str
 ) -> None:
     await populate(shared, namespace)
@@ -175,7 +177,7 @@ async def test_why_reads_nothing_that_the_person_may_not_read(
             assert "a.yaml" not in text
 
 
-async def test_rights_that_are_given_and_taken_change_an_open_page(
+async def test_granted_and_revoked_permissions_change_an_open_page(
     shared: ClusterSite, namespace: str, other_namespace: str
 ) -> None:
     await populate(shared, namespace, other_namespace)

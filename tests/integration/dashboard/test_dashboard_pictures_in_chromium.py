@@ -20,7 +20,7 @@ from pergola.testing.garden import GARDEN as WITH_UID
 
 pytestmark = pytest.mark.timeout(900)
 
-PATIENCE: Final = 240.0  # the tasks of a Garden are derived, which takes seconds
+PATIENCE: Final = 240.0  # deriving the tasks of a Garden takes seconds
 LOCAL: Final = Key("", "drawn")
 TASK: Final = "Deploying custom resource definitions for VPA"
 
@@ -45,7 +45,7 @@ async def report(client: Client, state: str, description: str, **status: Any) ->
 
 @pytest.fixture
 async def garden(lone_client: Client, lone_tab: Tab) -> AsyncIterator[str]:
-    """Yield the identity of a Garden, whose flow the page shows."""
+    """Yield the reference of a Garden whose flow the page shows."""
     await lone_client.create({**WITH_UID, "metadata": {"name": LOCAL.name}})
     identity = card_id(GARDEN, LOCAL)
     await lone_tab.run(f"location.hash = {address(identity, 'flow')}")
@@ -76,7 +76,7 @@ async def test_the_flow_of_a_garden_is_drawn_while_it_runs(
     assert tab.complaints == []
 
 
-async def test_the_network_of_an_infrastructure_is_drawn_as_aws_has_it(
+async def test_the_network_of_an_infrastructure_is_drawn_as_it_is_in_aws(
     lone_tab: Tab, cluster: StepsOf
 ) -> None:
     tab = lone_tab

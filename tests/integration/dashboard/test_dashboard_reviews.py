@@ -1,4 +1,4 @@
-"""Questions about permissions: few, remembered, and refused without an answer."""
+"""Questions about permissions: few, cached, and denied without an answer."""
 
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -25,7 +25,7 @@ PLACES: Final = frozenset(Place(CONFIG_MAP, f"place-{number}") for number in ran
 
 
 class Counted:
-    """A client of an administrator, and its requests that were answered."""
+    """A client of an administrator that counts its answered requests."""
 
     def __init__(self, path: Path) -> None:
         self.requests: Counter[str] = Counter()
@@ -43,13 +43,13 @@ async def counted(kubeconfig: Path) -> AsyncIterator[Counted]:
         yield found
 
 
-async def test_who_may_list_a_kind_everywhere_costs_one_question(counted: Counted) -> None:
+async def test_permission_to_list_a_kind_everywhere_takes_one_request(counted: Counted) -> None:
     asked = Permissions(counted.client, ADMINISTRATOR, FOREVER)
     assert await asked.allowed(PLACES) == PLACES
     assert counted.requests["POST"] == 1
 
 
-async def test_an_answer_is_remembered_also_a_refusal(counted: Counted) -> None:
+async def test_answers_are_cached_including_refusals(counted: Counted) -> None:
     asked = Permissions(counted.client, NOBODY, FOREVER)
     assert await asked.allowed(PLACES) == set()
     assert counted.requests["POST"] == 1 + len(PLACES)
@@ -57,11 +57,11 @@ async def test_an_answer_is_remembered_also_a_refusal(counted: Counted) -> None:
     assert counted.requests["POST"] == 1 + len(PLACES)
 
 
-async def test_who_may_list_nothing_is_told_so_and_who_may_list_something_is_not(
+async def test_only_a_person_who_may_list_nothing_is_notified(
     counted: Counted,
 ) -> None:
     nobody = Permissions(counted.client, NOBODY, FOREVER)
-    assert nobody.problems() == []  # nothing was asked yet
+    assert nobody.problems() == []  # no request was sent yet
     await nobody.allowed(PLACES)
     assert nobody.problems() == [{"kind": "Permissions", "problem": NOTHING}]
 
@@ -70,7 +70,7 @@ async def test_who_may_list_nothing_is_told_so_and_who_may_list_something_is_not
     assert everybody.problems() == []
 
 
-async def test_an_old_answer_is_asked_again(counted: Counted) -> None:
+async def test_an_expired_answer_is_requested_again(counted: Counted) -> None:
     asked = Permissions(counted.client, ADMINISTRATOR, Lifetimes(0, 0, 0, 0))
     place = Place(SECRET, "")
     for count in (1, 2):
@@ -78,7 +78,7 @@ async def test_an_old_answer_is_asked_again(counted: Counted) -> None:
         assert counted.requests["POST"] == count
 
 
-async def test_places_beyond_the_limit_are_denied_and_named(
+async def test_places_beyond_the_limit_are_denied_and_reported(
     counted: Counted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(permissions, "MOST_DECISIONS", 5)
@@ -94,7 +94,7 @@ async def test_a_kind_that_is_not_served_is_denied(counted: Counted) -> None:
     assert await asked.allowed({Place(GroupVersionKind("none", "v1", "None"), "a")}) == set()
 
 
-async def test_without_an_answer_everything_is_denied_and_the_page_says_why(
+async def test_without_an_answer_everything_is_denied_and_the_page_gives_the_reason(
     kubeconfig: Path, namespace: str
 ) -> None:
     config = await service_account_config(load(kubeconfig), namespace)
@@ -105,7 +105,7 @@ async def test_without_an_answer_everything_is_denied_and_the_page_says_why(
     assert problem["problem"].startswith("the API server cannot be asked what you may see: ")
 
 
-async def test_a_token_has_a_user_with_groups(
+async def test_a_token_belongs_to_a_user_with_groups(
     counted: Counted, namespace: str, kubeconfig: Path
 ) -> None:
     token = await request_token(load(kubeconfig), namespace, "default")

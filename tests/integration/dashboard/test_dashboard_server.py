@@ -30,7 +30,7 @@ async def session(tmp_path: Path) -> AsyncIterator[aiohttp.ClientSession]:
         yield opened
 
 
-async def test_the_process_becomes_ready_lets_people_in_and_ends_when_told(
+async def test_the_process_becomes_ready_lets_people_sign_in_and_ends_on_a_signal(
     kubeconfig: Path, namespace: str, tmp_path: Path, session: aiohttp.ClientSession
 ) -> None:
     with held_port() as page, held_port() as health:

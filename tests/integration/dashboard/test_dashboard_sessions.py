@@ -1,4 +1,4 @@
-"""Who comes into a shared dashboard, and until when."""
+"""Who may sign in to a shared dashboard, and for how long."""
 
 import asyncio
 import base64
@@ -32,7 +32,7 @@ REFUSED = "the API server does not accept this token"
 
 
 async def until_out(browser: DashboardSite) -> None:
-    """Wait until a session has ended; the API server believes in a token for ten seconds."""
+    """Wait until a session has ended; the API server caches a token for ten seconds."""
     async with asyncio.timeout(PATIENCE):
         while (await browser.get("/api/cluster"))[0] != 401:  # noqa: ASYNC110 - it is elsewhere
             await asyncio.sleep(0.2)
@@ -63,7 +63,7 @@ async def test_a_token_is_exchanged_for_a_cookie_that_only_this_page_sends(
         }
 
 
-async def test_the_header_of_a_proxy_is_a_session_of_its_own(shared: ClusterSite) -> None:
+async def test_the_authorization_header_of_a_proxy_takes_precedence(shared: ClusterSite) -> None:
     ann, bob = await shared.person("ann"), await shared.person("bob")
     async with shared.browser({"Authorization": f"Bearer {ann}"}) as browser:
         assert await sign_in(browser, bob) == (204, "")
@@ -71,7 +71,7 @@ async def test_the_header_of_a_proxy_is_a_session_of_its_own(shared: ClusterSite
         assert (found["user"].rpartition(":")[2], found["session"]) == ("ann", False)
 
 
-async def test_a_session_ends_when_its_person_signs_out(shared: ClusterSite) -> None:
+async def test_signing_out_ends_a_session(shared: ClusterSite) -> None:
     token = await shared.person("ann")
     async with shared.signed_in(token) as browser:
         [stolen] = [f"{it.key}={it.value}" for it in browser.session.cookie_jar]
@@ -98,7 +98,7 @@ async def test_a_revoked_token_ends_the_session_and_the_stream(
         assert REFUSED in text
 
 
-async def test_an_expired_token_opens_nothing(shared: ClusterSite, kubeconfig: Path) -> None:
+async def test_an_expired_token_opens_no_session(shared: ClusterSite, kubeconfig: Path) -> None:
     key_file = kubeconfig.parent / "service-account.key"
     if not key_file.exists():
         pytest.skip("only the sandbox's key can sign tokens that have expired")
@@ -133,14 +133,14 @@ def _encoded(content: bytes) -> str:
 @pytest.mark.parametrize(
     "token", ["", "guessed", "two words", "a\r\nImpersonate-User: system:admin", "ü", "a" * 20_000]
 )
-async def test_other_text_than_a_token_opens_nothing(shared: ClusterSite, token: str) -> None:
+async def test_text_that_is_not_a_token_opens_no_session(shared: ClusterSite, token: str) -> None:
     async with shared.browser() as browser:
         status, text = await sign_in(browser, token)
     assert status == 401
     assert REFUSED in text
 
 
-async def test_headers_name_nobody(shared: ClusterSite) -> None:
+async def test_impersonation_and_proxy_headers_are_ignored(shared: ClusterSite) -> None:
     claims = {
         "Impersonate-User": "kubernetes-admin",
         "Impersonate-Group": "system:masters",
@@ -160,7 +160,7 @@ async def test_headers_name_nobody(shared: ClusterSite) -> None:
             assert (await browser.get("/api/cluster"))[0] == 401
 
 
-async def test_two_authorization_headers_are_nobody_s(shared: ClusterSite) -> None:
+async def test_two_authorization_headers_are_refused(shared: ClusterSite) -> None:
     ann, bob = await shared.person("ann"), await shared.person("bob")
     headers = [("Authorization", f"Bearer {ann}"), ("Authorization", f"Bearer {bob}")]
     async with shared.browser() as browser:
@@ -189,7 +189,7 @@ async def test_another_site_can_neither_open_nor_end_a_session(shared: ClusterSi
         assert (await browser.json("/api/cluster"))["user"].endswith(":ann")
 
 
-async def test_requests_to_other_names_are_refused_but_not_to_other_ports(
+async def test_requests_to_other_host_names_are_refused_but_other_ports_are_accepted(
     shared: ClusterSite,
 ) -> None:
     async with shared.browser() as browser:
@@ -200,12 +200,12 @@ async def test_requests_to_other_names_are_refused_but_not_to_other_ports(
 
 @pytest.fixture
 async def proxy(kubeconfig: Path) -> AsyncIterator[CuttableProxy]:
-    """Yield the way to the API server, which can be cut."""
+    """Yield a proxy to the API server that can be cut off."""
     async with CuttableProxy(load(kubeconfig)) as way:
         yield way
 
 
-async def test_while_the_api_server_is_away_everyone_is_refused_with_a_sentence(
+async def test_while_the_api_server_is_unreachable_everyone_is_refused_with_a_reason(
     cluster_client: Client,
     kubeconfig: Path,
     namespace: str,
@@ -223,7 +223,7 @@ async def test_while_the_api_server_is_away_everyone_is_refused_with_a_sentence(
                 await anext(messages)
                 proxy.refuse()
                 proxy.cut()
-                async for _ in messages:  # ends: nobody can tell who this is
+                async for _ in messages:  # the stream ends: the token cannot be checked
                     pass
             for path in ("/", "/api/cluster", "/api/stream"):
                 status, text = await browser.get(path)

@@ -1,4 +1,4 @@
-"""What the stream sends: what exists, what changes, and what a page missed."""
+"""The stream sends existing objects, changes, and whatever a page missed."""
 
 from datetime import UTC, datetime
 
@@ -18,7 +18,7 @@ from pergola.testing.dashboard_objects import (
 from pergola.testing.dashboard_site import DashboardSite, item
 
 
-async def test_an_object_in_trouble_is_listed_with_its_problem_and_since_when(
+async def test_a_broken_object_is_listed_with_its_problem_and_since_when(
     site: DashboardSite, cluster_client: Client, namespace: str
 ) -> None:
     key = Key(namespace, "web")
@@ -49,7 +49,7 @@ async def test_a_change_arrives_at_an_open_page(
     raise AssertionError("the stream ended")
 
 
-async def test_a_page_that_comes_back_gets_only_what_differs(
+async def test_a_page_that_reconnects_gets_only_the_differences(
     site: DashboardSite, cluster_client: Client, namespace: str
 ) -> None:
     await site.board.synced()
@@ -73,14 +73,14 @@ async def test_a_page_that_comes_back_gets_only_what_differs(
     raise AssertionError("the stream ended")
 
 
-async def test_a_page_of_another_process_starts_again(site: DashboardSite) -> None:
+async def test_a_page_from_another_process_starts_over(site: DashboardSite) -> None:
     await site.board.synced()
     async with site.stream("00000000.7") as messages:
         message = await anext(messages)
     assert message.name == "everything"
 
 
-async def test_events_and_changed_conditions_are_on_the_time_line(
+async def test_events_and_changed_conditions_are_on_the_timeline(
     site: DashboardSite, cluster_client: Client, namespace: str
 ) -> None:
     key = Key(namespace, "web")

@@ -1,4 +1,4 @@
-"""Whatever the roles: the page shows a subset of what the API server lists for the same user."""
+"""Whatever the roles, the page shows a subset of what the API server lists for the same user."""
 
 import random
 from collections.abc import AsyncIterator, Iterator
@@ -59,7 +59,7 @@ async def test_the_page_shows_a_subset_of_what_the_api_server_lists(
         browser.stream() as messages,
     ):
         async for shown in shown_in(messages, namespaces):
-            # The roles reach the authorizer one by one, and nothing is taken away again.
+            # The roles reach the authorizer one by one, and no role is removed.
             listed = await listed_by(client, namespaces)
             assert shown <= listed
             expected = await listed_by(shared.admin, namespaces, granted)
@@ -88,7 +88,7 @@ async def populate(client: Client, namespace: str) -> None:
 async def shown_in(
     messages: AsyncIterator[Message], namespaces: tuple[str, ...]
 ) -> AsyncIterator[set[str]]:
-    """Yield what a page shows of the namespaces, conditions aside, after each message."""
+    """Yield what a page shows of the namespaces, without conditions, after each message."""
     shown: set[str] = set()
     async for message in messages:
         if message.name == "everything":
@@ -143,6 +143,6 @@ def _id(kind: GroupVersionKind, namespace: str, obj: JsonObject) -> str:
 
 
 async def has_all(site: ClusterSite, namespaces: tuple[str, ...]) -> bool:
-    """Return whether the dashboard itself knows all objects of the namespaces."""
+    """Return whether the dashboard has all objects of the namespaces."""
     known = {each.id for each in site.board.feed.items()}
     return await listed_by(site.admin, namespaces) <= known

@@ -1,6 +1,6 @@
-"""The manifests and kinds in the documentation: an API server accepts them.
+"""An API server accepts the manifests and kinds in the documentation.
 
-Nothing is stored: each manifest is a dry run, in the namespace of the test.
+Nothing is stored: each manifest is a dry run in the namespace of the test.
 """
 
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ ETCD: Final = "etcds.druid.gardener.cloud"
 
 
 def manifests() -> Iterator[tuple[str, JsonObject]]:
-    """Yield each object of the documentation, with the place of its block."""
+    """Yield each object of the documentation, with the location of its block."""
     for page in pages():
         for block in blocks(page):
             texts = {"sh": documents_of(block.text), "yaml": [block.text]}
@@ -49,16 +49,16 @@ def manifests() -> Iterator[tuple[str, JsonObject]]:
 
 
 def words() -> list[str]:
-    """Return the words by which commands of kubectl name kinds."""
+    """Return the words for kinds in commands of kubectl."""
     scripts = [each for page in pages() for each in blocks(page) if each.language == "sh"]
     called = [each for script in scripts for each in commands_of(script.text)]
     found = {word for each in called if each.program == "kubectl" for word in kinds(read(each[1]))}
-    return sorted(found - {"token"})  # which is no kind
+    return sorted(found - {"token"})  # which is not a kind
 
 
 @pytest.fixture
 async def served(cluster_client: Client) -> Client:
-    """The shared API server, with all kinds that the documentation has."""
+    """Yield a client of the shared API server, which serves all documented kinds."""
     await install_operator_crds(cluster_client)
     await install_extension_crds(cluster_client)
     await install_garden_extension_crds(cluster_client)
@@ -81,7 +81,7 @@ async def test_the_api_server_accepts_each_manifest(served: Client, namespace: s
         assert [path for path in lost(sent, kept) if path != ".stringData"] == [], place
 
 
-async def test_the_api_server_has_each_kind_that_a_command_names(served: Client) -> None:
+async def test_the_api_server_serves_each_kind_that_a_command_names(served: Client) -> None:
     assert {"garden", "extop", "managedresources"} <= {*words()}
     for word in words():
         await kind_called(served, word)

@@ -1,7 +1,7 @@
 """NetworkPolicies of Services on a real API server: spec 11 §4.13, in its order.
 
-What the policies say is decided by pure functions, which the unit tests cover; here it is about
-which are there, when, and by which writes.
+Unit tests cover the content of the policies, which pure functions decide. These tests cover which
+policies exist, when, and by which writes.
 """
 
 import secrets
@@ -75,7 +75,7 @@ async def test_a_service_gets_a_pair_of_policies_for_each_port(site: PolicySite)
 # 2
 
 
-async def test_a_service_without_selector_gets_none(site: PolicySite) -> None:
+async def test_a_service_without_selector_has_no_policies(site: PolicySite) -> None:
     await site.start()
     await site.serve(selector=None)
     await site.serve("other", selector={})
@@ -83,7 +83,7 @@ async def test_a_service_without_selector_gets_none(site: PolicySite) -> None:
     await site.names()
 
 
-async def test_policies_come_and_go_with_the_label_of_the_namespace(site: PolicySite) -> None:
+async def test_policies_follow_the_label_of_the_namespace(site: PolicySite) -> None:
     await site.label(site.namespace, {SITE: None})
     await site.start()
     await site.serve()
@@ -97,7 +97,7 @@ async def test_policies_come_and_go_with_the_label_of_the_namespace(site: Policy
 # 3
 
 
-async def test_when_ports_change_only_what_they_concern_is_written(site: PolicySite) -> None:
+async def test_a_change_of_ports_writes_only_the_affected_policies(site: PolicySite) -> None:
     await site.start()
     await site.serve(ports=[port(80, 80), port(81, 81)])
     await site.names(*pair("web-tcp-80"), *pair("web-tcp-81"))
@@ -113,7 +113,7 @@ async def test_when_ports_change_only_what_they_concern_is_written(site: PolicyS
 
 
 @pytest.mark.parametrize("how", ["deleted", "without selector"])
-async def test_without_service_or_selector_all_policies_go(
+async def test_a_service_that_is_deleted_or_loses_its_selector_loses_all_policies(
     site: PolicySite, how: str, other: str
 ) -> None:
     await site.label(other, {PEER: other})
@@ -140,7 +140,7 @@ async def test_without_service_or_selector_all_policies_go(
     await site.names()
 
 
-async def test_a_service_that_is_being_deleted_has_no_policies_any_more(site: PolicySite) -> None:
+async def test_a_service_under_deletion_loses_its_policies(site: PolicySite) -> None:
     await site.start()
     await site.serve()
     await site.names(*pair())
@@ -155,7 +155,7 @@ async def test_a_service_that_is_being_deleted_has_no_policies_any_more(site: Po
 
 
 @pytest.mark.parametrize("namespace", ["", "no-such-namespace"])
-async def test_a_policy_of_a_service_that_is_not_there_goes(
+async def test_a_policy_whose_service_does_not_exist_is_deleted(
     site: PolicySite, namespace: str
 ) -> None:
     labels = {f"{L}service-name": "gone", f"{L}service-namespace": namespace or site.namespace}
@@ -169,7 +169,7 @@ async def test_a_policy_of_a_service_that_is_not_there_goes(
 # 6
 
 
-async def test_peers_come_and_go_with_labels_of_namespaces(site: PolicySite, other: str) -> None:
+async def test_peers_follow_the_labels_of_namespaces(site: PolicySite, other: str) -> None:
     await site.start()
     await site.serve(annotations={"namespace_selectors": chosen(team=other)})
     await site.names(*pair())
@@ -188,7 +188,7 @@ async def test_peers_come_and_go_with_labels_of_namespaces(site: PolicySite, oth
 # 7
 
 
-async def test_a_namespace_alias_is_in_labels_and_not_in_names(
+async def test_a_namespace_alias_is_in_labels_but_not_in_names(
     site: PolicySite, other: str
 ) -> None:
     await site.label(other, {PEER: other})
@@ -214,7 +214,7 @@ async def test_a_namespace_alias_is_in_labels_and_not_in_names(
 # 8
 
 
-async def test_aliases_have_policies_of_their_own_and_change_by_themselves(
+async def test_aliases_have_separate_policies_and_change_separately(
     site: PolicySite,
 ) -> None:
     def via(alias: str, *ports: int) -> list[str]:
@@ -257,7 +257,7 @@ async def test_from_world_is_one_policy_without_from(site: PolicySite) -> None:
 # 10
 
 
-async def test_ingresses_open_what_they_expose_to_the_ingress_controller(
+async def test_ingresses_open_the_ports_they_expose_to_the_ingress_controller(
     site: PolicySite, other: str
 ) -> None:
     def exposed(base: str) -> list[str]:
@@ -295,7 +295,7 @@ async def test_an_ingress_of_an_unknown_port_opens_nothing(site: PolicySite, oth
     assert await site.rest() == []
 
 
-async def test_an_ingress_controller_whose_namespace_comes_later_is_let_in_then(
+async def test_an_ingress_controller_is_admitted_once_its_namespace_exists(
     site: PolicySite,
 ) -> None:
     name = f"late-{secrets.token_hex(4)}"
@@ -315,7 +315,7 @@ async def test_an_ingress_controller_whose_namespace_comes_later_is_let_in_then(
 # 11
 
 
-async def test_in_a_namespace_that_is_going_nothing_is_created(site: PolicySite) -> None:
+async def test_nothing_is_created_in_a_terminating_namespace(site: PolicySite) -> None:
     await site.start()
     await site.serve(selector=None)
     await site.client.delete(NAMESPACE, Key("", site.namespace))
@@ -325,7 +325,7 @@ async def test_in_a_namespace_that_is_going_nothing_is_created(site: PolicySite)
     await site.names()
 
 
-async def test_in_a_namespace_that_is_going_the_policies_go(site: PolicySite) -> None:
+async def test_policies_in_a_terminating_namespace_are_deleted(site: PolicySite) -> None:
     await site.start()
     await site.serve()
     await site.names(*pair())
@@ -380,7 +380,7 @@ async def test_an_edited_or_deleted_policy_is_restored(site: PolicySite) -> None
     assert sorted(await site.rest()) == written(site, "create", names)
 
 
-async def test_without_a_change_nothing_is_written(site: PolicySite, other: str) -> None:
+async def test_nothing_is_written_without_a_change(site: PolicySite, other: str) -> None:
     await site.label(other, {PEER: other})
     await site.serve(
         annotations={
@@ -393,7 +393,7 @@ async def test_without_a_change_nothing_is_written(site: PolicySite, other: str)
         },
         ports=[port(53, 53), port(53, 53, "UDP")],
     )
-    # The first one writes, the second finds everything as it should be.
+    # The first one writes, and the second one finds nothing to change.
     await site.start()
     await site.rest()
     second = network_policy(
@@ -437,7 +437,7 @@ async def test_a_label_key_that_is_too_long_is_shortened_and_reported(site: Poli
 # 14
 
 
-async def test_only_for_matching_pods_policies_come_with_the_first_and_go_with_the_last(
+async def test_only_for_matching_pods_policies_exist_as_long_as_such_pods_do(
     site: PolicySite, other: str
 ) -> None:
     await site.label(other, {PEER: other})
@@ -473,7 +473,7 @@ async def test_only_for_matching_pods_the_world_needs_no_pod(site: PolicySite, o
     )
 
 
-async def test_only_for_matching_pods_a_pod_matters_to_those_whom_it_may_call(
+async def test_only_for_matching_pods_a_pod_triggers_only_the_services_it_may_call(
     site: PolicySite, other: str
 ) -> None:
     await site.start(only_for_matching_pods=True)
@@ -491,7 +491,7 @@ async def test_only_for_matching_pods_a_pod_matters_to_those_whom_it_may_call(
     assert site.reconciled > before
 
 
-async def test_switching_the_mode_converges_at_restart(site: PolicySite) -> None:
+async def test_a_change_of_the_mode_takes_effect_at_restart(site: PolicySite) -> None:
     await site.serve()
     await site.start()
     await site.names(*pair())
@@ -507,7 +507,7 @@ async def test_switching_the_mode_converges_at_restart(site: PolicySite) -> None
 async def test_a_virtual_service_opens_a_service_to_the_pods_of_its_gateways(
     site: PolicySite, other: str
 ) -> None:
-    # The controller is there before Istio is.
+    # The controller starts before Istio is installed.
     unit = await site.start()
     await site.serve()
     await site.names(*pair())
@@ -525,7 +525,7 @@ async def test_a_virtual_service_opens_a_service_to_the_pods_of_its_gateways(
     await site.names(*pair())
 
 
-async def test_a_missing_gateway_or_mesh_does_not_keep_others_from_being_let_in(
+async def test_a_missing_gateway_or_mesh_does_not_block_others(
     site: PolicySite, other: str
 ) -> None:
     await install_istio(site.client)
@@ -537,7 +537,9 @@ async def test_a_missing_gateway_or_mesh_does_not_keep_others_from_being_let_in(
     await site.names(*pair(), *gateway_pair(site, other))
 
 
-async def test_gateways_and_their_pods_are_followed(site: PolicySite, other: str) -> None:
+async def test_changes_of_gateways_and_their_pods_are_followed(
+    site: PolicySite, other: str
+) -> None:
     await install_istio(site.client)
     await site.start()
     await site.serve()

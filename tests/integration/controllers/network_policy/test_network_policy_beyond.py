@@ -45,7 +45,7 @@ QUOTA = GroupVersionKind("", "v1", "ResourceQuota")
 RBAC = "rbac.authorization.k8s.io"
 
 
-async def test_a_foreign_policy_is_reported_and_replaced_when_it_is_gone(
+async def test_a_foreign_policy_is_reported_and_replaced_once_it_is_deleted(
     site: PolicySite,
 ) -> None:
     await site.put_policy(f"ingress-to-{X}", {})
@@ -57,9 +57,11 @@ async def test_a_foreign_policy_is_reported_and_replaced_when_it_is_gone(
     await site.names(*pair())
 
 
-async def test_two_services_that_want_one_name_do_not_fight(site: PolicySite, other: str) -> None:
-    # `<a>-web` in `other`, and `web` in `<a>` with the peer `other`: both want a policy of one
-    # name in `other`.
+async def test_two_services_that_need_the_same_name_do_not_fight(
+    site: PolicySite, other: str
+) -> None:
+    # `<a>-web` in `other`, and `web` in `<a>` with the peer `other`: both need a policy of one name
+    # in `other`.
     await site.label(other, {PEER: other, **site.handled})
     await site.start()
     first = f"{site.namespace}-web"
@@ -74,12 +76,12 @@ async def test_two_services_that_want_one_name_do_not_fight(site: PolicySite, ot
     await site.names(*pair(), ingress)
     live = await site.client.get(NETWORK_POLICY, contested)
     assert labels_of(live)[f"{L}service-name"] == first
-    # The loser waits for the name, and takes it when it is free.
+    # The loser waits for the name, and takes it once it is free.
     await site.client.delete(SERVICE, Key(other, first))
     await site.names(*pair(), ingress, egress)
 
 
-async def test_a_mistake_in_an_annotation_is_reported_and_cuts_no_connection(
+async def test_an_invalid_annotation_is_reported_and_closes_no_connection(
     site: PolicySite, other: str
 ) -> None:
     await site.label(other, {PEER: other})
@@ -106,7 +108,7 @@ async def test_a_mistake_in_an_annotation_is_reported_and_cuts_no_connection(
     await site.names(*pair(), world, *via)
 
 
-async def test_an_event_of_a_namespace_wakes_only_the_services_that_it_concerns(
+async def test_an_event_of_a_namespace_triggers_only_the_affected_services(
     site: PolicySite, other: str
 ) -> None:
     await site.label(other, {PEER: "before"})
@@ -125,7 +127,7 @@ async def test_an_event_of_a_namespace_wakes_only_the_services_that_it_concerns(
     assert site.reconciled > before
 
 
-async def test_the_pods_of_policies_can_be_others_than_those_of_the_service(
+async def test_policies_may_select_other_pods_than_the_service(
     site: PolicySite,
 ) -> None:
     await site.start()
@@ -136,7 +138,7 @@ async def test_the_pods_of_policies_can_be_others_than_those_of_the_service(
     assert live["spec"]["podSelector"] == selector
 
 
-async def test_an_instance_for_some_namespaces_reports_those_it_does_not_reach(
+async def test_an_instance_for_some_namespaces_reports_those_out_of_its_reach(
     site: PolicySite, other: str
 ) -> None:
     await site.label(other, {PEER: other})
@@ -158,7 +160,8 @@ async def test_a_policy_that_the_api_server_refuses_is_reported_and_retried(
     metadata = {"name": "none", "namespace": site.namespace}
     quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata}
     await site.client.create({**quota, "spec": {"hard": hard}})
-    # There is no quota controller here; without a status, the quota rejects all without a reason.
+    # No quota controller runs here; without a status, the quota rejects everything without a
+    # reason.
     status = {"status": {"hard": hard, "used": hard}}
     await site.client.patch(QUOTA, site.key("none"), status, subresource="status")
     await until_refused(site)
@@ -185,7 +188,7 @@ async def until_refused(site: PolicySite) -> None:
         await asyncio.sleep(0.05)
 
 
-async def test_a_namespace_that_terminates_during_a_write_is_not_a_failure(
+async def test_a_namespace_that_terminates_during_a_write_is_not_an_error(
     site: PolicySite, other: str
 ) -> None:
     await site.serve()
@@ -198,7 +201,7 @@ async def test_a_namespace_that_terminates_during_a_write_is_not_a_failure(
     await site.names(*pair(), f"ingress-to-{X}-from-{other}", missing)
 
 
-async def test_a_policy_that_a_finalizer_holds_is_deleted_once(site: PolicySite) -> None:
+async def test_a_policy_with_a_finalizer_is_deleted_only_once(site: PolicySite) -> None:
     await site.start()
     await site.serve(ports=[port(443, 8443), port(80, 80)])
     await site.names(*pair(), *pair("web-tcp-80"))
@@ -217,7 +220,7 @@ async def test_a_policy_that_a_finalizer_holds_is_deleted_once(site: PolicySite)
     await site.names(*pair("web-tcp-80"), "ingress-to-web-from-world")
 
 
-# Rights, and the example
+# Permissions, and the example
 
 
 def documents(path: Path) -> list[JsonObject]:
@@ -226,7 +229,7 @@ def documents(path: Path) -> list[JsonObject]:
     return [document.value for document in found if isinstance(document.value, dict)]
 
 
-async def test_with_the_rights_of_the_manifest_everything_works(
+async def test_the_permissions_of_the_manifest_are_enough_for_everything(
     site: PolicySite, other: str, lone_sandbox: Sandbox
 ) -> None:
     (role,) = documents(ROLES)
@@ -285,7 +288,7 @@ async def test_with_the_rights_of_the_manifest_everything_works(
     assert answers["403"] == 1
 
 
-async def test_the_example_is_as_its_readme_says(
+async def test_the_example_does_what_its_readme_says(
     lone_client: Client, recorder: RecordingClient
 ) -> None:
     for obj in documents(EXAMPLE / "manifests.yaml"):
