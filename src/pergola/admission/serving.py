@@ -48,10 +48,11 @@ class Listening:
 class OwnIdentity:
     """Certificates that the server issues itself, and the registration that trusts them.
 
-    Attributes: client: for the cluster whose API server calls the webhooks.
+    Attributes:
+        client: for the cluster whose API server calls the webhooks.
         secret: holds the certificates.
         name: of the webhook configurations.
-        render: makes them.
+        render: returns them.
     """
 
     client: Client

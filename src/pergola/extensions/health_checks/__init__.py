@@ -1,8 +1,10 @@
 """Health checks of extensions, and the resulting conditions (spec 40 §2.6).
 
-checks       the interface of a check, and common checks execution    runs the checks of one
-resource aggregate    from the results of several checks to one condition; pure conditions   writes
-the conditions controller   watches the resources of a kind and type, and the inputs of their checks
+checks       the interface of a check, and common checks
+execution    runs the checks of one resource
+aggregate    from the results of several checks to one condition; pure
+conditions   writes the conditions
+controller   watches the resources of a kind and type, and the inputs of their checks
 """
 
 from pergola.extensions.health_checks.checks import (

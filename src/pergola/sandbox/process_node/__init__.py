@@ -8,10 +8,14 @@ is verified end to end with the certificates of the cluster.
 place       address, ports and folder of a process
 volumes     from a pod's volumes to files
 programs    what differs from running in a container
-process     one process;  probe: whether it is ready
-pods        the controller;  pod_status: what it reports
-selection   which pods it runs;  observe: what it reads
-tunnel      the way to Services;  routes: where they lead
+process     one process
+probe       whether a process is ready
+pods        the controller
+pod_status  the status that it reports
+selection   which pods it runs
+observe     what it reads
+tunnel      the connection to Services
+routes      the addresses behind Services
 """
 
 from pergola.sandbox.process_node.node import ProcessNode, api_server_flags, process_node

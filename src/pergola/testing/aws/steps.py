@@ -1,8 +1,8 @@
 """Single steps of an infrastructure, run against an existing network.
 
-cluster = await StepsOf.managed(client)
-await cluster.ensure(security_group.steps)
-assert aws.writes() == [...]
+    cluster = await StepsOf.managed(client)
+    await cluster.ensure(security_group.steps)
+    assert aws.writes() == [...]
 """
 
 from collections.abc import Callable, Iterable
