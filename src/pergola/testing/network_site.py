@@ -1,7 +1,9 @@
 """A seed's namespace with a Network, and another cluster that is its Shoot.
 
-    async with shoot_manager(client, namespace, shoot):
-        ...  # ManagedResources of the namespace are applied to `shoot`
+```python
+async with shoot_manager(client, namespace, shoot):
+    ...  # ManagedResources of the namespace are applied to `shoot`
+```
 """
 
 import asyncio

@@ -1,8 +1,10 @@
 """A real OCI registry on loopback, and charts that the real Helm pushes to it.
 
-    async with registry(tmp_path) as found:
-        reference = await found.push(CHARTS / "greeter")
-        chart = await Puller().pull(reference)
+```python
+async with registry(tmp_path) as found:
+    reference = await found.push(CHARTS / "greeter")
+    chart = await Puller().pull(reference)
+```
 """
 
 import asyncio

@@ -1,9 +1,11 @@
 """Two clusters for tests of the TokenRequestor: Secrets in one, ServiceAccounts in the other.
 
-    async with token_clusters(source_config, target_config, client, namespace) as clusters:
-        await clusters.put()
-        async with clusters.start():
-            secret = await clusters.issued()
+```python
+async with token_clusters(source_config, target_config, client, namespace) as clusters:
+    await clusters.put()
+    async with clusters.start():
+        secret = await clusters.issued()
+```
 """
 
 import asyncio

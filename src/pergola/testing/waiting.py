@@ -1,9 +1,11 @@
 """Waiting for the expected state of objects on a real API server: by watching, not by polling.
 
-    service = await until(client, SERVICE, Key("demo", "web"), lambda obj: "web" in labels_of(obj))
-    await until_gone(client, POLICY, Key("demo", "ingress-to-web-tcp-80"))
-    async with running(unit):
-        await settled(unit, client)
+```python
+service = await until(client, SERVICE, Key("demo", "web"), lambda obj: "web" in labels_of(obj))
+await until_gone(client, POLICY, Key("demo", "ingress-to-web-tcp-80"))
+async with running(unit):
+    await settled(unit, client)
+```
 """
 
 import asyncio

@@ -1,9 +1,11 @@
 """Extension resources of a garden that are for AWS: DNSRecords, BackupBuckets, BackupEntries.
 
-    site = await garden_site(client, namespace, aws, AwsDnsRecord)
-    async with running(site.controller()):
-        await site.ask({"name": "api.example.org", ...})
-        await site.until_operation("Create")
+```python
+site = await garden_site(client, namespace, aws, AwsDnsRecord)
+async with running(site.controller()):
+    await site.ask({"name": "api.example.org", ...})
+    await site.until_operation("Create")
+```
 """
 
 import asyncio

@@ -1,9 +1,11 @@
 """A control plane namespace with an Infrastructure, and an AWS for it.
 
-    site = await aws_site(client, namespace, aws)
-    async with running(site.controller()):
-        await site.ask(managed_config(site.region))
-        await site.until_operation("Create")
+```python
+site = await aws_site(client, namespace, aws)
+async with running(site.controller()):
+    await site.ask(managed_config(site.region))
+    await site.until_operation("Create")
+```
 """
 
 import base64

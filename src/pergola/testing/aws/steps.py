@@ -1,8 +1,10 @@
 """Single steps of an infrastructure, run against an existing network.
 
-    cluster = await StepsOf.managed(client)
-    await cluster.ensure(security_group.steps)
-    assert aws.writes() == [...]
+```python
+cluster = await StepsOf.managed(client)
+await cluster.ensure(security_group.steps)
+assert aws.writes() == [...]
+```
 """
 
 from collections.abc import Callable, Iterable
