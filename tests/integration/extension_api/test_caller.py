@@ -1,4 +1,4 @@
-"""The caller of extensions on a real API server, with an extension that runs (spec 40 §4)."""
+"""The caller of extensions, with a running extension, on a real API server (spec 40 §4)."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -87,7 +87,7 @@ def wanted(site: ExtensionSite, **spec: object) -> JsonObject:
 
 
 async def make_ready(site: ExtensionSite, **spec: object) -> JsonObject:
-    """Deploy a Network and wait for it, with the usual patience for an earlier error."""
+    """Deploy a Network and wait for it, with the usual patience for transient errors."""
     request = await deploy(site.client, NETWORK, wanted(site, **spec), CLOCK)
     return await wait_ready(site.client, NETWORK, site.key, expected=request.timestamp)
 
@@ -109,7 +109,7 @@ async def failing(_context: Context, _obj: JsonObject) -> Status | None:
 # Must hold
 
 
-async def test_deploying_the_same_again_changes_only_annotations(
+async def test_deploying_the_same_network_again_changes_only_annotations(
     site: ExtensionSite, actuator: RecordingActuator
 ) -> None:
     async with running(site.unit(actuator)):
@@ -122,7 +122,7 @@ async def test_deploying_the_same_again_changes_only_annotations(
     assert operation(second) == ("Reconcile", "Succeeded")
 
 
-async def test_an_error_that_lasts_fails_the_wait_and_a_later_one_succeeds(
+async def test_a_persistent_error_fails_the_wait_and_a_later_one_succeeds(
     site: ExtensionSite, actuator: RecordingActuator
 ) -> None:
     actuator.acts["reconcile"] = failing
@@ -158,7 +158,7 @@ async def test_a_second_restore_does_not_overwrite_the_state(
 
 
 @pytest.mark.parametrize("known", [True, False])
-async def test_without_an_entry_a_restore_has_an_empty_state(
+async def test_without_an_entry_a_restore_starts_with_an_empty_state(
     site: ExtensionSite, actuator: RecordingActuator, known: bool
 ) -> None:
     state = shoot_state(site) if known else None
@@ -170,7 +170,7 @@ async def test_without_an_entry_a_restore_has_an_empty_state(
     assert "state" not in ready["status"]
 
 
-# Asking
+# Requesting
 
 
 async def test_a_new_network_is_created_with_the_request(site: ExtensionSite) -> None:
@@ -182,7 +182,7 @@ async def test_a_new_network_is_created_with_the_request(site: ExtensionSite) ->
     assert live["spec"] == wanted(site)["spec"]
 
 
-async def test_the_spec_is_replaced_and_what_a_missing_field_means_stays(
+async def test_the_spec_is_replaced_as_a_whole(
     site: ExtensionSite,
 ) -> None:
     config = {"backend": "bird", "ipam": {"type": "host-local"}}
@@ -194,7 +194,7 @@ async def test_the_spec_is_replaced_and_what_a_missing_field_means_stays(
     assert "ipFamilies" not in spec
 
 
-async def test_a_deleting_network_gets_no_request(site: ExtensionSite) -> None:
+async def test_a_network_under_deletion_gets_no_request(site: ExtensionSite) -> None:
     await site.create(finalizers=("example.org/keep",))
     await site.delete()
     with pytest.raises(CallerError, match="is being deleted: wait until it is gone"):
@@ -204,7 +204,7 @@ async def test_a_deleting_network_gets_no_request(site: ExtensionSite) -> None:
 # Waiting
 
 
-async def test_progress_reaches_the_waiter(
+async def test_progress_is_reported_to_the_waiting_caller(
     site: ExtensionSite, actuator: RecordingActuator
 ) -> None:
     reported: list[Progress] = []
@@ -239,7 +239,7 @@ async def test_a_dead_extension_is_named_with_its_last_heartbeat(site: Extension
             "spec": {"holderIdentity": holder, "renewTime": renewed},
         }
     )
-    # As a person does it, who does not know where the extension runs.
+    # As a person does it who does not know where the extension runs.
     hint = await hint_of(site)
     assert hint == f"extension {holder} is not running since 2026-03-01T08:00:00Z"
 
@@ -250,7 +250,7 @@ async def test_a_missing_cluster_is_named(site: ExtensionSite) -> None:
 
 
 async def hint_of(site: ExtensionSite) -> str:
-    """Return the first reported reason why nothing happens."""
+    """Return the first reported reason for the lack of progress."""
     reported: asyncio.Queue[Progress] = asyncio.Queue()
     waiting = Waiting(report=reported.put_nowait, explain=explainer(site.client, CLOCK))
     await deploy(site.client, NETWORK, wanted(site), CLOCK)
@@ -276,7 +276,7 @@ async def test_a_caller_that_may_only_get_networks_can_wait(
         await wait_deleted(restricted, HASTY, site.key)
 
 
-async def test_an_api_server_that_is_away_for_a_while_does_not_end_a_wait(
+async def test_an_outage_of_the_api_server_does_not_end_a_wait(
     site: ExtensionSite, actuator: RecordingActuator, kubeconfig: Path
 ) -> None:
     seen = asyncio.Event()
@@ -306,7 +306,7 @@ async def test_an_unserved_kind_is_reported_at_once(site: ExtensionSite) -> None
     assert not await destroy(site.client, UNSERVED, site.key, CLOCK)
 
 
-# Letting go
+# Deleting
 
 
 async def test_a_network_is_destroyed_with_a_confirmation(
@@ -335,7 +335,7 @@ async def test_a_failed_deletion_is_explained(
     assert caught.value.codes == (Code.CONFIGURATION_PROBLEM,)
 
 
-async def test_nothing_is_written_for_a_migration_of_what_is_not_there(
+async def test_the_migration_of_a_missing_network_writes_nothing(
     site: ExtensionSite, kubeconfig: Path
 ) -> None:
     async with RecordingClient.connect(load(kubeconfig)) as recorder:
@@ -345,7 +345,7 @@ async def test_nothing_is_written_for_a_migration_of_what_is_not_there(
         assert recorder.taken() == [f"patch Network {site.key}"]
 
 
-async def test_what_was_not_migrated_is_not_abandoned(
+async def test_a_network_that_was_not_migrated_is_not_abandoned(
     site: ExtensionSite, actuator: RecordingActuator
 ) -> None:
     async with running(site.unit(actuator)):
@@ -358,7 +358,7 @@ async def test_what_was_not_migrated_is_not_abandoned(
 # Moving
 
 
-async def test_a_network_moves_to_another_seed_with_nothing_lost(
+async def test_a_network_moves_to_another_seed_without_losing_anything(
     site: ExtensionSite, actuator: RecordingActuator, second_sandbox: Sandbox
 ) -> None:
     state, keys = {"ipam": "cluster-pool"}, {"key": "czNjcjN0"}
@@ -406,7 +406,7 @@ async def test_a_state_that_lacks_an_object_is_refused_before_anything_is_writte
         await site.read()
 
 
-async def test_a_restore_that_was_cut_off_gives_the_objects_before_the_state(
+async def test_an_interrupted_restore_creates_the_objects_before_the_state(
     site: ExtensionSite, kubeconfig: Path
 ) -> None:
     state = shoot_state(site, {"a": 1})
@@ -474,7 +474,7 @@ async def allow_to_get_networks(site: ExtensionSite) -> None:
 
 
 async def until_it_may_get(client: Client, key: Key) -> None:
-    """Return when the Role is effective: the authorizer learns of it by watching."""
+    """Wait until the Role is effective: the authorizer learns of it by watching."""
     async with asyncio.timeout(PATIENCE):
         while True:
             try:

@@ -1,4 +1,4 @@
-"""Actuators and the effects of their results: spec 40 §3 and §10, on a real API server."""
+"""Actuators and the effects of their results on a real API server: spec 40 §3 and §10."""
 
 import asyncio
 from contextlib import AsyncExitStack
@@ -74,11 +74,11 @@ async def test_an_exception_of_any_type_is_reported_and_retried(
     assert "a task that was cancelled" in reported[3]["description"]
 
 
-async def test_an_unknown_field_of_the_config_is_named(
+async def test_an_unknown_config_field_is_named(
     site: ExtensionSite, actuator: RecordingActuator
 ) -> None:
     class NetworkConfig(Value):
-        """A config of a test."""
+        """The config of a test."""
 
         backend: str = ""
         """The obstacle to packets."""
@@ -110,7 +110,7 @@ async def test_resources_of_other_types_and_classes_are_left_alone(
     assert recorder.taken() == []
 
 
-async def test_other_classes_need_no_cluster(
+async def test_resources_of_other_classes_need_no_cluster(
     site: ExtensionSite, actuator: RecordingActuator
 ) -> None:
     await site.clean_up()
@@ -134,7 +134,7 @@ async def test_a_hanging_actuator_is_interrupted_and_reported(
         await site.until_operation("Create")
 
 
-async def test_a_run_that_is_interrupted_reports_what_it_was_retrying_with_its_code(
+async def test_an_interrupted_run_reports_the_retried_error_with_its_code(
     site: ExtensionSite, actuator: RecordingActuator
 ) -> None:
     async def retry_for_ever(*_: object) -> None:
@@ -155,7 +155,7 @@ async def test_a_run_that_is_interrupted_reports_what_it_was_retrying_with_its_c
     assert error["codes"] == ["ERR_INFRA_RATE_LIMITS_EXCEEDED"]
 
 
-async def test_a_killed_run_writes_nothing_more_and_is_taken_up_by_the_next(
+async def test_a_killed_run_writes_nothing_more_and_the_next_one_takes_over(
     site: ExtensionSite, actuator: RecordingActuator, recorder: WatchedClient
 ) -> None:
     actuator.acts["reconcile"] = hang
@@ -172,7 +172,7 @@ async def test_a_killed_run_writes_nothing_more_and_is_taken_up_by_the_next(
     assert actuator.calls == ["reconcile", "reconcile"]
 
 
-async def test_a_kill_between_the_request_and_the_beginning_loses_nothing(
+async def test_a_kill_between_the_request_and_the_start_loses_nothing(
     site: ExtensionSite, actuator: RecordingActuator
 ) -> None:
     async with running(site.unit(actuator)):
@@ -200,7 +200,7 @@ async def test_a_killed_move_is_resumed_by_its_annotation(
     assert actuator.calls == [asked, asked]
 
 
-async def test_a_request_during_a_run_leads_to_one_more_run(
+async def test_a_request_during_a_run_causes_exactly_one_more_run(
     site: ExtensionSite, actuator: RecordingActuator
 ) -> None:
     begun, go_on = asyncio.Event(), asyncio.Event()
@@ -237,7 +237,7 @@ async def test_only_the_leader_works(
                 site.namespace,
                 "extension",
                 name,
-                lease_duration=2 * PATIENCE,  # no lease ends on a busy machine
+                lease_duration=2 * PATIENCE,  # no lease expires, even on a busy machine
                 renew_deadline=PATIENCE,
                 retry_period=0.1,
             )
@@ -260,7 +260,7 @@ async def test_only_the_leader_works(
 # Progress of actuators
 
 
-async def test_the_fields_of_the_actuator_are_written_with_the_outcome(
+async def test_the_fields_returned_by_the_actuator_are_written_with_the_outcome(
     site: ExtensionSite, actuator: RecordingActuator, recorder: WatchedClient
 ) -> None:
     async def act(context: Context, obj: JsonObject) -> JsonObject:
@@ -276,7 +276,7 @@ async def test_the_fields_of_the_actuator_are_written_with_the_outcome(
     assert len(recorder.bodies) == 3
 
 
-async def test_state_is_saved_at_once_and_as_a_whole(
+async def test_state_is_saved_immediately_and_as_a_whole(
     site: ExtensionSite, actuator: RecordingActuator
 ) -> None:
     async def act(context: Context, obj: JsonObject) -> JsonObject:
@@ -294,7 +294,7 @@ async def test_state_is_saved_at_once_and_as_a_whole(
     assert map_at(failed, "status", "state") == {"created": ["a", "b"]}
 
 
-async def test_an_actuator_may_not_write_the_outcome_itself(
+async def test_an_actuator_must_not_write_the_outcome_itself(
     site: ExtensionSite, actuator: RecordingActuator
 ) -> None:
     async def act(context: Context, obj: JsonObject) -> JsonObject:
@@ -307,7 +307,7 @@ async def test_an_actuator_may_not_write_the_outcome_itself(
     assert "the actuator sets status.lastOperation, which the SDK writes" in str(last(failed))
 
 
-async def test_fields_that_the_api_server_refuses_are_an_error(
+async def test_fields_that_the_api_server_rejects_are_an_error(
     site: ExtensionSite, actuator: RecordingActuator
 ) -> None:
     async def act(context: Context, obj: JsonObject) -> JsonObject:
@@ -323,7 +323,7 @@ async def test_fields_that_the_api_server_refuses_are_an_error(
 async def test_progress_is_written_while_the_actuator_works(
     site: ExtensionSite, actuator: RecordingActuator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # However long the first write takes, another one is too soon.
+    # However long the first write takes, another one would come too soon.
     monkeypatch.setattr("pergola.extensions.lifecycle.report.PROGRESS_SECONDS", 3600.0)
     contexts: list[Context] = []
     go_on = asyncio.Event()
@@ -348,7 +348,7 @@ async def test_progress_is_written_while_the_actuator_works(
     assert await site.read() == done
 
 
-async def test_progress_never_decreases_nor_reaches_the_end(
+async def test_progress_never_decreases_and_stays_below_100(
     site: ExtensionSite, actuator: RecordingActuator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pergola.extensions.lifecycle.report.PROGRESS_SECONDS", 0.0)

@@ -38,7 +38,7 @@ from pergola.testing.world import RecordingClient
 NOW = datetime(2026, 5, 4, 3, 2, 1, tzinfo=UTC)
 RESOURCE = "extension-networking-config"
 HEALTHY = {"ResourcesApplied": "True", "ResourcesHealthy": "True", "ResourcesProgressing": "False"}
-# Requests of a run have twice this time on a busy machine, too.
+# The requests of a run may take twice as long, even on a busy machine.
 QUICK = Settings(sync_period=2.0)
 
 
@@ -126,7 +126,7 @@ def says(
     return holds
 
 
-async def test_a_healthy_managed_resource_makes_the_condition_true_and_then_all_is_quiet(
+async def test_a_healthy_managed_resource_makes_the_condition_true_with_one_write(
     site: ExtensionSite, recorder: RecordingClient
 ) -> None:
     await put_resource(site)
@@ -143,7 +143,7 @@ async def test_a_healthy_managed_resource_makes_the_condition_true_and_then_all_
     assert "lastOperation" not in found["status"]
 
 
-async def test_a_change_of_the_managed_resource_is_seen_at_once(site: ExtensionSite) -> None:
+async def test_a_change_of_the_managed_resource_is_noticed_at_once(site: ExtensionSite) -> None:
     await put_resource(site)
     await site.create()
     async with running(unit(site, managed_resource(RESOURCE), settings=Settings(sync_period=900))):
@@ -155,7 +155,7 @@ async def test_a_change_of_the_managed_resource_is_seen_at_once(site: ExtensionS
         await site.until(says("Progressing", "HealthCheckProgressing"))
 
 
-async def test_conditions_do_not_lag_behind_a_reconciliation_that_succeeded(
+async def test_conditions_are_up_to_date_after_a_successful_reconciliation(
     site: ExtensionSite,
 ) -> None:
     switch = Switch(Verdict("True"))
@@ -191,7 +191,7 @@ async def test_unwatched_changes_are_found_after_the_sync_period(site: Extension
     assert found["status"]["conditions"][0]["codes"] == ["ERR_INFRA_DEPENDENCIES"]
 
 
-async def test_a_check_that_raises_and_one_that_hangs_do_not_keep_the_others_from_running(
+async def test_checks_that_raise_or_hang_do_not_stop_the_others(
     site: ExtensionSite,
 ) -> None:
     async def hang(context: CheckContext, obj: JsonObject) -> Verdict:
@@ -218,7 +218,7 @@ async def test_a_check_that_raises_and_one_that_hangs_do_not_keep_the_others_fro
         await site.until(says("Unknown", "ConditionCheckError", text, "LoadBalancerReady"))
 
 
-async def test_a_check_with_nothing_to_look_at_counts_as_true(site: ExtensionSite) -> None:
+async def test_a_check_that_does_not_apply_counts_as_true(site: ExtensionSite) -> None:
     switch = Switch(Verdict("False"))
     await site.create()
     async with running(unit(site, switch.check(applies=False))):
@@ -238,7 +238,7 @@ async def test_a_hibernated_shoot_is_healthy_until_it_wakes_up(site: ExtensionSi
 
 
 @pytest.mark.parametrize("operation", ["migrate", "wait-for-state"])
-async def test_a_resource_that_moves_is_left_alone(
+async def test_a_resource_during_a_migration_is_left_alone(
     site: ExtensionSite, recorder: RecordingClient, operation: str
 ) -> None:
     await site.create(operation)
@@ -250,7 +250,7 @@ async def test_a_resource_that_moves_is_left_alone(
         await site.until(says("True", "HealthCheckSuccessful"))
 
 
-async def test_a_resource_that_was_migrated_or_is_being_deleted_is_left_alone(
+async def test_a_migrated_or_deleted_resource_is_left_alone(
     site: ExtensionSite, recorder: RecordingClient
 ) -> None:
     await site.create(finalizers=("example.org/held",))
@@ -281,7 +281,7 @@ async def test_obsolete_condition_types_are_removed(site: ExtensionSite) -> None
     assert kinds == ["OfOthers", SYSTEM_COMPONENTS_HEALTHY]
 
 
-async def test_what_progresses_for_too_long_is_unhealthy(site: ExtensionSite) -> None:
+async def test_progressing_for_too_long_is_unhealthy(site: ExtensionSite) -> None:
     clock = FakeClock(NOW)
     switch = Switch(Verdict("Progressing", "1 of 2", threshold=60.0))
     await site.create()
@@ -291,7 +291,7 @@ async def test_what_progresses_for_too_long_is_unhealthy(site: ExtensionSite) ->
         await site.until(says("False", "HealthCheckUnsuccessful", "1 of 2."))
 
 
-async def test_resources_of_another_type_or_class_are_not_looked_at(
+async def test_resources_of_another_type_or_class_are_ignored(
     site: ExtensionSite, recorder: RecordingClient
 ) -> None:
     switch = Switch(Verdict("True"))
@@ -302,7 +302,7 @@ async def test_resources_of_another_type_or_class_are_not_looked_at(
     assert (switch.calls, recorder.taken()) == (0, [])
 
 
-async def test_without_a_cluster_the_status_stays_as_it_is(
+async def test_without_a_cluster_the_status_is_not_changed(
     site: ExtensionSite, recorder: RecordingClient
 ) -> None:
     await site.client.delete(CLUSTER, Key("", site.namespace))
@@ -323,7 +323,7 @@ async def test_a_cluster_without_a_shoot_is_not_hibernated(site: ExtensionSite) 
         await site.until(says("True", "HealthCheckSuccessful", "All health checks successful"))
 
 
-async def test_the_permissions_of_an_extension_are_all_it_needs(
+async def test_an_extension_needs_no_other_permissions_than_its_own(
     site: ExtensionSite, kubeconfig: Path
 ) -> None:
     await put_resource(site)

@@ -1,4 +1,4 @@
-"""An extension's process with exactly the permissions of its installation (spec 40 §8)."""
+"""The process of an extension with exactly the permissions of its installation (spec 40 §8)."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -44,7 +44,7 @@ SHOOT: JsonObject = {
 
 @dataclass
 class Installed:
-    """Cilium with a type of its own, an extra webhook at the seed, and its identity."""
+    """Cilium with its own type, an extra webhook at the seed, and its identity."""
 
     site: ExtensionSite
     actuator: Cilium
@@ -81,7 +81,7 @@ async def installed(cluster_client: Client, namespace: str) -> AsyncIterator[Ins
     await site.clean_up()
 
 
-async def test_a_process_with_webhooks_works_with_just_what_its_roles_allow(
+async def test_a_process_with_webhooks_needs_no_other_permissions_than_its_roles(
     installed: Installed, kubeconfig: Path
 ) -> None:
     site, name = installed.site, installed.installation.name
@@ -105,7 +105,7 @@ async def test_a_process_with_webhooks_works_with_just_what_its_roles_allow(
 
 
 async def works(site: ExtensionSite, name: str) -> None:
-    """Check that the extension is alive, registered, and reconciles and deletes a Network."""
+    """Check that the extension is alive and registered, and reconciles and deletes a Network."""
     registered = Key("", f"gardener-extension-{name}")
     configuration = await until(site.client, MUTATING, registered, lambda _: True)
     [entry] = maps_at(configuration, "webhooks")
@@ -115,9 +115,9 @@ async def works(site: ExtensionSite, name: str) -> None:
     await site.create("reconcile")
     await site.until_operation("Create")
     resources = await site.client.list(MANAGED_RESOURCE, site.namespace)
-    assert len(resources) == 2  # the network, and the webhooks in the Shoot
+    assert len(resources) == 2  # for the Network, and for the webhooks in the Shoot
     await site.delete()
-    while resources:  # as a resource manager does for a Shoot that is not there
+    while resources:  # as a resource manager would for a Shoot that does not exist
         for resource in resources:
             patch: JsonObject = {"metadata": {"finalizers": []}}
             with suppress(NotFound, ApiError):

@@ -69,7 +69,7 @@ class Replica:
         self.lines: list[dict[str, object]] = []
 
     async def until_logged(self, message: str) -> dict[str, object]:
-        """Return the line with a message, when it comes."""
+        """Wait for a line with this message in the log, and return it."""
         assert self.process.stdout is not None
         async with asyncio.timeout(PATIENCE):
             async for line in self.process.stdout:
@@ -79,7 +79,7 @@ class Replica:
         raise AssertionError(f"it ended without {message!r}: {self.lines}")
 
     async def shard(self) -> str:
-        """Return the name of the shard that the process is, when it has its Lease."""
+        """Wait until the shard has its Lease, and return its name."""
         line = await self.until_logged("became shard")
         return str(line["lease"]).partition("/")[2]
 
@@ -108,7 +108,7 @@ async def replica(
         await process.wait()
 
 
-async def test_one_file_and_one_command_are_an_extension(
+async def test_one_file_and_one_command_make_an_extension(
     kubeconfig: Path, site: ExtensionSite, file: Path
 ) -> None:
     async with replica(kubeconfig, site, f"{file}:Gardenet", elected=False) as one:
@@ -204,7 +204,7 @@ async def test_the_webhooks_of_an_actuator_are_served_and_registered(
             async with aiohttp.ClientSession() as session, session.get(check) as answer:
                 assert answer.status == 200
             async with asyncio.timeout(PATIENCE):
-                # The API server learns of a registration a moment later.
+                # The API server learns of a registration with a delay.
                 while True:
                     created = await site.create("wait-for-state")
                     if "providerConfig" in created["spec"]:
@@ -214,10 +214,10 @@ async def test_the_webhooks_of_an_actuator_are_served_and_registered(
         await site.client.delete(CONFIGURATION, configuration)
 
 
-async def test_of_two_replicas_only_the_leader_reconciles_and_beats(
+async def test_of_two_replicas_only_the_leader_reconciles_and_renews_the_heartbeat(
     kubeconfig: Path, site: ExtensionSite, file: Path
 ) -> None:
-    # A machine so busy that the leader renews its heartbeat meanwhile proves nothing.
+    # If a busy machine delays the test until the leader renews its heartbeat, it proves nothing.
     seldom = ("--heartbeat-renew-interval-seconds", "3600")
     async with replica(kubeconfig, site, file, *seldom, elected=True) as first:
         await first.until_logged("controllers start")
@@ -261,7 +261,7 @@ async def test_of_two_replicas_only_the_leader_reconciles_and_beats(
         ),
     ],
 )
-async def test_a_mistake_is_one_sentence(
+async def test_a_mistake_is_reported_in_one_sentence(
     kubeconfig: Path,
     site: ExtensionSite,
     file: Path,

@@ -1,6 +1,6 @@
 """Webhooks of extensions, registered at a real API server and served by this process.
 
-The sandbox is shared: every test has a component, a cloud and a Shoot type of its own.
+The sandbox is shared, so every test has its own component, cloud and Shoot type.
 """
 
 import base64
@@ -67,7 +67,7 @@ class Config(Value):
 
 
 class Weft(NetworkPlugin[Config]):
-    """A plugin with a type that differs from test to test."""
+    """A plugin whose type differs from test to test."""
 
     type = "weft"
     name = "networking-weft"
@@ -85,7 +85,7 @@ class Weft(NetworkPlugin[Config]):
 
 
 class Site:
-    """A component in a namespace, and a cloud of its own."""
+    """A component in a namespace, with its own cloud."""
 
     def __init__(self, client: RecordingClient, namespace: str, port: int) -> None:
         self.client = client
@@ -125,7 +125,7 @@ class Site:
 
     @asynccontextmanager
     async def serving(self, found: ExtensionWebhooks) -> AsyncIterator[list[Unit]]:
-        """Serve and lead with the units; registrations stay afterwards."""
+        """Serve and lead with the units, and keep the registrations afterwards."""
         async with found.served():
             units = [*found.units, *found.leading()]
             async with running(*units):
@@ -133,7 +133,7 @@ class Site:
                 yield units
 
     async def settled(self, units: list[Unit]) -> None:
-        """Return when no unit has anything to do."""
+        """Wait until all queues of the units are empty."""
         for unit in units:
             await settled(unit, self.client)
 
@@ -152,7 +152,7 @@ class Site:
         return name
 
     async def effective(self, namespace: str) -> None:
-        """Return when the API server calls the webhook for Networks."""
+        """Wait until the API server calls the webhook for Networks."""
         probe = network(namespace, {"backend": "bird"}, name="probe")
         while True:
             with suppress(ApiError):
@@ -216,11 +216,11 @@ async def test_calicos_backend_is_none_on_azure_and_cilium_is_untouched(site: Si
         assert stored["spec"]["providerConfig"] == config
 
 
-async def test_a_network_in_deletion_is_neither_changed_nor_refused(site: Site) -> None:
+async def test_a_network_under_deletion_is_neither_changed_nor_refused(site: Site) -> None:
     calico = await site.control_plane("calico")
     held = network(calico, {"backend": "bird"})
     held["metadata"]["finalizers"] = ["example.org/held"]
-    await site.client.create(held)  # before the webhook is there, so that bird is stored
+    await site.client.create(held)  # before the webhook exists, so that bird is stored
     key = Key(calico, "net")
     confirmed = {"metadata": {"annotations": {marks.CONFIRMATION_DELETION: "true"}}}
     await site.client.patch(NETWORK, key, confirmed)
@@ -234,7 +234,7 @@ async def test_a_network_in_deletion_is_neither_changed_nor_refused(site: Site) 
     await until_gone(site.client, NETWORK, key)
 
 
-async def test_disabling_kube_proxy_is_refused_at_the_shoot_with_the_path(site: Site) -> None:
+async def test_a_shoot_that_disables_kube_proxy_is_refused_with_the_path(site: Site) -> None:
     await add_shoots(site.client)
     kind = f"weft-{site.token}"
     plugin = type("Own", (Weft,), {"type": kind})()
@@ -252,7 +252,7 @@ async def test_disabling_kube_proxy_is_refused_at_the_shoot_with_the_path(site: 
         await site.client.patch(SHOOT, key, {"spec": {**off, "networking": config}})
 
 
-async def test_while_the_server_is_down_networks_wait_and_their_status_does_not(
+async def test_while_the_server_is_down_networks_are_blocked_but_not_their_status(
     site: Site,
 ) -> None:
     calico = await site.control_plane("calico")
@@ -274,7 +274,7 @@ async def test_while_the_server_is_down_networks_wait_and_their_status_does_not(
 # Registration and certificates
 
 
-async def test_the_registration_has_the_names_the_contract_says_and_belongs_to_a_namespace(
+async def test_the_registration_follows_the_contract_and_is_owned_by_a_namespace(
     site: Site,
 ) -> None:
     found = site.webhooks(site.network_mutator, owner=site.namespace)
@@ -314,7 +314,7 @@ async def test_a_missing_owner_is_reported(site: Site) -> None:
             pass
 
 
-async def test_a_webhook_that_is_switched_off_is_taken_out_of_the_way(site: Site) -> None:
+async def test_a_disabled_webhook_is_unregistered(site: Site) -> None:
     calico = await site.control_plane("calico")
     async with site.serving(site.webhooks(site.network_mutator)):
         await site.effective(calico)
@@ -322,7 +322,7 @@ async def test_a_webhook_that_is_switched_off_is_taken_out_of_the_way(site: Site
         await until_gone(site.client, MUTATING, Key("", site.name))
 
 
-async def test_a_renewed_authority_is_trusted_beside_the_old_one_for_a_day_and_more(
+async def test_a_renewed_authority_and_the_old_one_are_both_trusted_for_at_least_a_day(
     site: Site,
 ) -> None:
     clock = FakeClock(NOW)
@@ -340,7 +340,9 @@ async def test_a_renewed_authority_is_trusted_beside_the_old_one_for_a_day_and_m
     assert new.not_valid_after_utc > old.not_valid_after_utc
 
 
-async def test_its_own_rules_are_all_that_registration_needs(site: Site, kubeconfig: Path) -> None:
+async def test_registration_needs_only_the_documented_permissions(
+    site: Site, kubeconfig: Path
+) -> None:
     calico = await site.control_plane("calico")
     async with restricted(site, load(kubeconfig)) as client:
         found = site.webhooks(site.network_mutator, owner=site.namespace, client=client)
@@ -354,7 +356,7 @@ async def test_its_own_rules_are_all_that_registration_needs(site: Site, kubecon
             await client.list(SECRET, site.namespace)
 
 
-# Inside of Shoots
+# Inside Shoots
 
 
 async def test_shoots_trust_a_renewed_authority_at_once(site: Site) -> None:
@@ -388,7 +390,7 @@ async def test_shoots_trust_a_renewed_authority_at_once(site: Site) -> None:
         await site.client.get(MUTATING, Key("", site.name))
 
 
-async def test_two_types_bring_their_own_webhooks_into_shoots(site: Site) -> None:
+async def test_two_types_have_separate_webhooks_in_shoots(site: Site) -> None:
     webhook = dns_webhook(site)
     registration = replace(webhook.registration, name=f"other.{site.token}.example.org", path="/b")
     groups = {"weft": webhook, "warp": replace(webhook, registration=registration)}
@@ -417,7 +419,7 @@ async def test_two_types_bring_their_own_webhooks_into_shoots(site: Site) -> Non
             assert live["spec"]["secretRefs"] == references
 
 
-async def test_a_webhook_for_shoots_changes_objects_there(
+async def test_a_webhook_for_shoots_changes_objects_in_a_shoot(
     site: Site, second_sandbox_client: Client
 ) -> None:
     webhook = dns_webhook(site)
@@ -432,7 +434,7 @@ async def test_a_webhook_for_shoots_changes_objects_there(
 
 @asynccontextmanager
 async def restricted(site: Site, admin: ClusterConfig) -> AsyncIterator[Client]:
-    """Yield a client with only the permissions of webhooks."""
+    """Yield a client with only the permissions that webhooks need."""
     name, group = site.name, "rbac.authorization.k8s.io"
     subject = {"kind": "ServiceAccount", "name": name, "namespace": site.namespace}
     for kind, namespace, rules in (
@@ -485,7 +487,7 @@ def dns_webhook(site: Site) -> Webhook:
 
 
 def created(client: Client, obj: JsonObject) -> AbstractAsyncContextManager[None]:
-    """Return a context in which an object exists."""
+    """Create an object, and delete it when the block ends."""
 
     @asynccontextmanager
     async def there() -> AsyncIterator[None]:
@@ -499,7 +501,7 @@ def created(client: Client, obj: JsonObject) -> AbstractAsyncContextManager[None
 
 
 async def until_changed(client: Client, token: str) -> JsonObject:
-    """Return the stored ConfigMap of a test, once the API server calls the webhook."""
+    """Wait until the API server calls the webhook for a ConfigMap, and return the stored object."""
     labels = {"k8s-app": f"node-local-dns-{token}"}
     obj: JsonObject = {
         "apiVersion": "v1",
@@ -524,7 +526,7 @@ def trusted(configuration: JsonObject) -> bytes:
 
 
 async def passes(site: Site, found: ExtensionWebhooks, clock: FakeClock, time: timedelta) -> None:
-    """Advance the clock, and let the leader notice."""
+    """Advance the clock, and wait until the leader has noticed."""
     clock.set(NOW + time)
     annotations = {"example.org/looked-at": str(time)}
     await site.client.patch(SECRET, found.secret, {"metadata": {"annotations": annotations}})
@@ -546,7 +548,7 @@ def shoot(namespace: str, kind: str, *, name: str = "web", proxy: bool | None = 
 
 
 async def refused(site: Site, obj: JsonObject) -> str:
-    """Return the webhook's refusal of an object, once the API server calls it."""
+    """Wait until the API server calls the webhook, and return its refusal of an object."""
     while True:
         try:
             await site.client.create(obj, dry_run=True)
@@ -557,7 +559,7 @@ async def refused(site: Site, obj: JsonObject) -> str:
 
 
 async def add_shoots(client: Client) -> None:
-    """Return when Shoots are served."""
+    """Wait until Shoots are served."""
     await serve(client, definition(SHOOT))
 
 

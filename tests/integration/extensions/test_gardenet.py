@@ -1,4 +1,4 @@
-"""The tutorial, executed: its code through the whole life of a Network, spec 40 §9."""
+"""The code of the tutorial, executed through the whole life of a Network (spec 40 §9)."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -50,7 +50,7 @@ CONFIG: Final = "extension-networking-{}-config"
 CLOCK: Final = SystemClock()
 FINALIZER: Final = "extensions.gardener.cloud/network"
 KIND: Final = caller.NETWORK
-# As callers wait for what fails, but ten times as fast.
+# Ten times as impatient with failures as callers are.
 HASTY: Final = replace(KIND, interval=0.5, severe=3.0)
 
 
@@ -92,7 +92,7 @@ class Gardenet:
 
     @property
     def resource(self) -> Key:
-        """The ManagedResource."""
+        """Return the key of the ManagedResource."""
         return Key(self.site.namespace, CONFIG.format(self.site.type))
 
     async def managed_resource(self) -> JsonObject:
@@ -123,11 +123,11 @@ def shoot_of_example() -> JsonObject:
 
 def test_the_example_is_the_code_of_the_tutorial() -> None:
     assert (EXAMPLE / "gardenet.py").read_text() == python_of(TUTORIAL), (
-        "examples/network/gardenet/gardenet.py is all blocks of the tutorial, one after the other"
+        "examples/network/gardenet/gardenet.py must be the code blocks of the tutorial, in order"
     )
 
 
-def test_the_network_of_the_tutorial_is_that_of_the_example() -> None:
+def test_the_tutorial_and_the_example_have_the_same_network() -> None:
     [block] = [
         block.removesuffix("```\n").partition("```")[0]
         for block in TUTORIAL.read_text().split("```yaml\n")[1:]
@@ -143,7 +143,7 @@ def test_the_network_of_the_tutorial_is_that_of_the_example() -> None:
 async def test_the_whole_life_of_a_network(gardenet: Gardenet) -> None:
     site = gardenet.site
     async with shoot_manager(site.client, site.namespace, gardenet.shoot):
-        # t0: no process serves it yet
+        # t0: no process serves it
         request = await caller.deploy(site.client, KIND, gardenet.network, CLOCK)
         assert "status" not in request.obj
         assert annotations_of(request.obj)[marks.OPERATION] == "reconcile"
@@ -197,7 +197,7 @@ async def test_the_whole_life_of_a_network(gardenet: Gardenet) -> None:
             )
             assert generation_of(rolled) == 2
 
-            # t6: a field that there is not
+            # t6: an unknown field
             before = await gardenet.managed_resource()
             with pytest.raises(caller.NotReady, match=r"spec\.providerConfig\.gardenetCustom\b"):
                 await gardenet.ask(kind=HASTY, gardenetCustom="x")
@@ -215,7 +215,7 @@ async def test_the_whole_life_of_a_network(gardenet: Gardenet) -> None:
             assert operation(ready) == ("Reconcile", "Succeeded")
             assert "lastError" not in ready["status"]
 
-            # t7: away …
+            # t7: move away …
             state = await caller.leave(site.client, KIND, gardenet.key, CLOCK)
             left = await site.until(lambda obj: not finalizers_of(obj))
             assert operation(left) == ("Migrate", "Succeeded")
@@ -243,13 +243,13 @@ async def test_the_whole_life_of_a_network(gardenet: Gardenet) -> None:
             await until_gone(gardenet.shoot, gvk, Key("kube-system", name))
         async with asyncio.timeout(PATIENCE):
             while await site.client.list(SECRET, site.namespace):
-                pass  # the resource manager releases them last
+                pass  # the resource manager removes their finalizers last
 
 
 # Must hold 2
 
 
-async def test_an_interrupted_operation_continues_with_the_same_type(
+async def test_an_interrupted_operation_is_continued_with_the_same_type(
     gardenet: Gardenet,
 ) -> None:
     site, begun = gardenet.site, asyncio.Event()
@@ -323,7 +323,7 @@ async def test_of_two_replicas_only_the_leader_works_and_renews_the_heartbeat(
         await asyncio.gather(*tasks.values(), return_exceptions=True)
 
 
-# Beside the table
+# Beyond the table
 
 
 async def test_a_run_that_changes_nothing_writes_only_the_status(
@@ -346,7 +346,7 @@ async def test_a_run_that_changes_nothing_writes_only_the_status(
             }
 
 
-async def test_without_kube_proxy_gardenet_refuses_and_the_shoot_keeps_what_it_has(
+async def test_without_kube_proxy_gardenet_refuses_and_changes_nothing_in_the_shoot(
     gardenet: Gardenet,
 ) -> None:
     site = gardenet.site
@@ -402,10 +402,10 @@ async def test_the_health_of_the_managed_resource_is_a_condition(gardenet: Garde
     )
     async with running(gardenet.unit(actuator), health):
         await gardenet.ask()
-        # It is Unknown before the ManagedResource exists.
+        # The condition is Unknown until the ManagedResource exists.
         await site.until(lambda obj: statuses(obj) == {"SystemComponentsHealthy": "False"})
 
 
 def statuses(obj: JsonObject) -> dict[str, str]:
-    """Return the statuses of an object's conditions, by their types."""
+    """Return the statuses of an object's conditions by type."""
     return {each["type"]: each["status"] for each in maps_at(obj, "status", "conditions")}

@@ -29,7 +29,7 @@ async def recorder(kubeconfig: Path) -> AsyncIterator[RecordingClient]:
 
 
 class Unsteady(Client):
-    """A client whose server does not answer the first writes."""
+    """A client whose first writes get no answer."""
 
     failures = 3
 
@@ -65,7 +65,7 @@ async def test_the_lease_is_created_and_then_renewed(
     assert recorder.taken() == [f"patch {lease}", f"create {lease}", f"patch {lease}"]
 
 
-async def test_what_others_wrote_into_the_lease_stays(
+async def test_fields_of_other_writers_in_the_lease_are_kept(
     cluster_client: Client, namespace: str
 ) -> None:
     metadata = {"name": NAME, "namespace": namespace, "labels": {"watched": "yes"}}
@@ -76,7 +76,9 @@ async def test_what_others_wrote_into_the_lease_stays(
     assert is_alive(written, datetime.now(UTC)) is None
 
 
-async def test_it_renews_at_each_interval(cluster_client: Client, namespace: str) -> None:
+async def test_the_lease_is_renewed_at_each_interval(
+    cluster_client: Client, namespace: str
+) -> None:
     heart = Heartbeat(cluster_client, "networking-calico", namespace, seconds=1)
     async with running(Unit(tasks=[heart.run])):
         first = await until(cluster_client, LEASE, Key(namespace, NAME), lambda _: True)
@@ -89,7 +91,7 @@ async def test_it_renews_at_each_interval(cluster_client: Client, namespace: str
         )
 
 
-async def test_a_failure_is_tried_again_before_the_interval_is_over(
+async def test_a_failure_is_retried_before_the_interval_is_over(
     kubeconfig: Path, cluster_client: Client, namespace: str
 ) -> None:
     loop = asyncio.get_running_loop()
@@ -102,7 +104,9 @@ async def test_a_failure_is_tried_again_before_the_interval_is_over(
     assert loop.time() - began < 300
 
 
-async def test_a_stale_lease_shows_since_when(cluster_client: Client, namespace: str) -> None:
+async def test_a_stale_lease_shows_when_the_extension_stopped(
+    cluster_client: Client, namespace: str
+) -> None:
     heart = Heartbeat(cluster_client, "networking-calico", namespace, clock=FakeClock(NOW))
     await heart.beat()
     lease = await cluster_client.get(LEASE, Key(namespace, NAME))

@@ -1,4 +1,4 @@
-"""Installations of extensions on a real API server: accepted, with minimal permissions (§8)."""
+"""Installations of extensions on a real API server: valid, with minimal permissions (§8)."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -30,7 +30,7 @@ RBAC_KINDS = ("ServiceAccount", "Role", "RoleBinding", *CLUSTER_SCOPED)
 
 
 class Installed:
-    """A site, and an extension that is installed beside it."""
+    """A site with an installed extension."""
 
     def __init__(self, site: ExtensionSite) -> None:
         self.site = site
@@ -38,7 +38,7 @@ class Installed:
         of_all = installation_of(
             [self.actuator], ["recording.py:Recording"], "registry.example/x:1"
         )
-        # The names of ClusterRoles are shared by all tests.
+        # All tests share the names of ClusterRoles.
         self.installation: Installation = replace(
             of_all, name=f"networking-{site.type}"[-60:].strip("-"), namespace=site.namespace
         )
@@ -62,7 +62,7 @@ async def installed(cluster_client: Client, namespace: str) -> AsyncIterator[Ins
     await installed.site.clean_up()
 
 
-async def test_an_extension_works_with_just_what_its_role_allows(
+async def test_an_extension_needs_no_other_permissions_than_its_role(
     installed: Installed, kubeconfig: Path
 ) -> None:
     site = installed.site
@@ -85,7 +85,7 @@ async def test_an_extension_works_with_just_what_its_role_allows(
     assert lease["spec"]["holderIdentity"] == installed.installation.name
 
 
-async def test_an_extension_reads_secrets_but_cannot_collect_them(
+async def test_an_extension_may_read_secrets_but_not_list_them(
     installed: Installed, kubeconfig: Path
 ) -> None:
     namespace = installed.site.namespace

@@ -57,7 +57,7 @@ async def created(site: ExtensionSite, actuator: RecordingActuator) -> None:
 # §2
 
 
-async def test_only_the_annotation_starts_a_reconciliation_and_is_gone_before_processing(
+async def test_only_the_annotation_starts_a_reconciliation_and_is_removed_first(
     site: ExtensionSite, actuator: RecordingActuator, recorder: WatchedClient
 ) -> None:
     unit = site.unit(actuator, client=recorder)
@@ -81,7 +81,7 @@ async def test_only_the_annotation_starts_a_reconciliation_and_is_gone_before_pr
     assert last(done)["progress"] == 100
 
 
-async def test_a_first_run_takes_three_writes_and_a_later_one_as_many(
+async def test_every_run_takes_three_writes(
     site: ExtensionSite, actuator: RecordingActuator, recorder: WatchedClient
 ) -> None:
     status, metadata = f"patch/status Network {site.key}", f"patch Network {site.key}"
@@ -89,7 +89,7 @@ async def test_a_first_run_takes_three_writes_and_a_later_one_as_many(
     async with running(unit):
         await created(site, actuator)
         await settled(unit, site.client)
-        # Annotation and finalizer in one.
+        # Remove the annotation and add the finalizer in one write.
         assert recorder.taken() == [metadata, status, status]
         await site.annotate("reconcile")
         await site.until_operation("Reconcile")
@@ -97,7 +97,7 @@ async def test_a_first_run_takes_three_writes_and_a_later_one_as_many(
         assert recorder.taken() == [metadata, status, status]
 
 
-async def test_the_finalizer_is_there_before_the_actuator_is_called(
+async def test_the_finalizer_is_added_before_the_actuator_is_called(
     site: ExtensionSite, actuator: RecordingActuator
 ) -> None:
     async with running(site.unit(actuator)):
@@ -143,7 +143,7 @@ async def test_an_error_has_codes_and_success_removes_it(
     assert "lastError" not in map_at(done, "status")
 
 
-async def test_codes_of_an_earlier_error_do_not_stay_with_a_later_one(
+async def test_a_later_error_does_not_keep_the_codes_of_an_earlier_one(
     site: ExtensionSite, actuator: RecordingActuator
 ) -> None:
     async def act(context: Context, obj: JsonObject) -> None:
@@ -160,7 +160,7 @@ async def test_codes_of_an_earlier_error_do_not_stay_with_a_later_one(
     assert "codes" not in map_at(failed, "status", "lastError")
 
 
-async def test_the_type_is_create_until_it_succeeded_once(
+async def test_the_operation_type_is_create_until_the_first_success(
     site: ExtensionSite, actuator: RecordingActuator
 ) -> None:
     async def act(context: Context, obj: JsonObject) -> None:
@@ -177,7 +177,7 @@ async def test_the_type_is_create_until_it_succeeded_once(
         await site.until_operation("Reconcile")
 
 
-async def test_after_a_restart_only_what_is_unfinished_is_touched(
+async def test_only_unfinished_resources_are_processed_after_a_restart(
     site: ExtensionSite, actuator: RecordingActuator, recorder: WatchedClient
 ) -> None:
     others = [
@@ -202,7 +202,7 @@ async def test_after_a_restart_only_what_is_unfinished_is_touched(
     assert not [write for write in recorder.taken() if str(site.key) in write]
 
 
-async def test_after_a_migration_no_finalizer_and_no_annotation_is_left(
+async def test_a_migration_leaves_no_finalizer_and_no_annotation(
     site: ExtensionSite, actuator: RecordingActuator, recorder: WatchedClient
 ) -> None:
     async def migrate(context: Context, obj: JsonObject) -> JsonObject:
@@ -240,7 +240,7 @@ async def test_a_migration_adds_no_finalizer(
     assert finalizers_of(actuator.seen[0]) == []
 
 
-async def test_nothing_is_written_until_the_state_is_there(
+async def test_nothing_is_written_until_the_state_is_restored(
     site: ExtensionSite, actuator: RecordingActuator, recorder: WatchedClient
 ) -> None:
     async def restore(context: Context, obj: JsonObject) -> JsonObject:
@@ -257,7 +257,7 @@ async def test_nothing_is_written_until_the_state_is_there(
         await site.annotate("restore")
         restored = await site.until(lambda obj: marks.OPERATION not in annotations_of(obj))
         await settled(unit, site.client)
-    # Once: what the controller writes itself does not start it again.
+    # Once: the controller is not triggered by its own writes.
     assert actuator.calls == ["restore"]
     assert operation(restored) == ("Restore", "Succeeded")
     assert finalizers_of(restored) == [FINALIZER]
@@ -265,7 +265,7 @@ async def test_nothing_is_written_until_the_state_is_there(
 
 
 @pytest.mark.parametrize("asked", ["reconcile", "migrate", "restore"])
-async def test_nothing_is_done_for_a_failed_shoot_and_the_request_is_kept(
+async def test_nothing_happens_for_a_failed_shoot_and_the_request_is_kept(
     site: ExtensionSite, actuator: RecordingActuator, recorder: WatchedClient, asked: str
 ) -> None:
     await site.put_cluster(FAILED)
@@ -276,12 +276,12 @@ async def test_nothing_is_done_for_a_failed_shoot_and_the_request_is_kept(
         assert actuator.calls == []
         assert recorder.taken() == []
 
-        await site.put_cluster()  # the Shoot is tried again
+        await site.put_cluster()  # the Shoot is retried
         await site.until(lambda obj: operation(obj)[1] == "Succeeded")
     assert actuator.calls == [asked]
 
 
-async def test_without_a_cluster_it_waits_until_there_is_one(
+async def test_without_a_cluster_a_resource_waits_for_one(
     cluster_client: Client, namespace: str, recorder: WatchedClient
 ) -> None:
     site = await extension_site(cluster_client, namespace)
@@ -289,7 +289,7 @@ async def test_without_a_cluster_it_waits_until_there_is_one(
     await site.clean_up()
     async with running(site.unit(actuator, client=recorder)):
         await site.create("reconcile")
-        # Tried and failed at least once.
+        # It has failed at least once.
         async with asyncio.timeout(PATIENCE):
             while not recorder.reads(namespace):
                 await site.client.get_raw("/version")
@@ -299,7 +299,7 @@ async def test_without_a_cluster_it_waits_until_there_is_one(
     await site.clean_up()
 
 
-async def test_an_untouched_resource_is_deleted_without_the_extension(
+async def test_a_resource_without_our_finalizer_is_deleted_without_the_extension(
     site: ExtensionSite, actuator: RecordingActuator, recorder: WatchedClient
 ) -> None:
     await site.create(finalizers=("example.org/other",))
@@ -323,7 +323,7 @@ async def test_a_confirmed_force_deletion_does_not_wait(
     assert actuator.taken() == ["force_delete"]
 
 
-async def test_requeue_after_comes_back_then_and_not_earlier(
+async def test_requeue_after_runs_again_at_that_time_and_no_earlier(
     site: ExtensionSite, actuator: RecordingActuator
 ) -> None:
     loop = asyncio.get_running_loop()
@@ -345,7 +345,7 @@ async def test_requeue_after_comes_back_then_and_not_earlier(
     assert times[2] - times[1] >= 0.3
 
 
-async def test_a_deletion_ends_when_the_actuator_is_done(
+async def test_a_deletion_is_complete_when_the_actuator_is_done(
     site: ExtensionSite, actuator: RecordingActuator
 ) -> None:
     gone = asyncio.Event()
@@ -365,7 +365,7 @@ async def test_a_deletion_ends_when_the_actuator_is_done(
     assert actuator.taken() == ["delete"]
 
 
-async def test_finalizers_of_others_stay_after_a_deletion(
+async def test_foreign_finalizers_outlast_a_deletion(
     site: ExtensionSite, actuator: RecordingActuator
 ) -> None:
     async with running(site.unit(actuator)):
@@ -376,7 +376,7 @@ async def test_finalizers_of_others_stay_after_a_deletion(
     assert operation(left) == ("Delete", "Succeeded")
 
 
-async def test_what_ignores_annotations_works_on_generations_and_cluster_events(
+async def test_without_annotations_changes_of_the_generation_and_the_cluster_trigger_runs(
     site: ExtensionSite, actuator: RecordingActuator
 ) -> None:
     unit = site.unit(actuator, Settings(ignore_operation_annotation=True))

@@ -1,4 +1,4 @@
-"""Secrets with the credentials of extension resources: finalizers, and changes of their content."""
+"""Secrets with the credentials of extension resources: finalizers and changes of content."""
 
 from collections.abc import AsyncIterator
 
@@ -77,7 +77,7 @@ def secret_key(site: ExtensionSite) -> Key:
     return Key(site.namespace, "credentials")
 
 
-async def test_a_secret_is_kept_until_the_last_resource_that_needs_it_is_gone(
+async def test_a_secret_is_protected_until_the_last_resource_that_needs_it_is_deleted(
     site: ExtensionSite,
 ) -> None:
     other = another(site)
@@ -96,7 +96,7 @@ async def test_a_secret_is_kept_until_the_last_resource_that_needs_it_is_gone(
     assert between == ["extensions.gardener.cloud/dnsrecord"]
 
 
-async def test_a_secret_is_released_when_its_resource_moves(site: ExtensionSite) -> None:
+async def test_a_secret_is_released_when_its_resource_is_migrated(site: ExtensionSite) -> None:
     async with running(controller(site, recording(site))):
         await ask(site)
         await site.until_operation("Create")
@@ -107,7 +107,7 @@ async def test_a_secret_is_released_when_its_resource_moves(site: ExtensionSite)
     assert protected == ["extensions.gardener.cloud/dnsrecord"]
 
 
-async def test_a_finalizer_of_others_stays(site: ExtensionSite) -> None:
+async def test_a_foreign_finalizer_is_kept(site: ExtensionSite) -> None:
     foreign = {"metadata": {"finalizers": ["example.org/theirs"]}}
     await site.client.patch(SECRET, secret_key(site), foreign)
     async with running(controller(site, recording(site))):
@@ -140,7 +140,9 @@ async def test_without_callers_a_changed_secret_triggers_the_resources_that_need
     assert actuator.taken() == ["reconcile"]
 
 
-async def test_with_callers_a_changed_secret_waits_for_their_request(site: ExtensionSite) -> None:
+async def test_with_callers_a_changed_secret_takes_effect_at_their_next_request(
+    site: ExtensionSite,
+) -> None:
     actuator = recording(site)
     async with running(controller(site, actuator)):
         await ask(site)

@@ -1,4 +1,4 @@
-"""Clients for Shoots, and ManagedResources for them: spec 40 §3.3. The sandbox is the Shoot."""
+"""Clients for Shoots, and ManagedResources for them (spec 40 §3.3). The sandbox is the Shoot."""
 
 import base64
 from collections.abc import AsyncIterator
@@ -54,7 +54,7 @@ def secret(key: Key, **data: str) -> JsonObject:
 
 
 def generic_kubeconfig(server: str, ca: bytes | None) -> str:
-    """Return a kubeconfig for pods: its token is in a file that only they have."""
+    """Return a kubeconfig for pods, whose token is in a file that only pods have."""
     cluster: JsonObject = {"server": server}
     if ca:
         cluster["certificate-authority-data"] = base64.b64encode(ca).decode()
@@ -71,7 +71,7 @@ def generic_kubeconfig(server: str, ca: bytes | None) -> str:
 
 
 async def put_access(client: Client, namespace: str, server: str) -> Cluster:
-    """Return a control plane whose Shoot is at that server."""
+    """Return a control plane whose Shoot is at this server."""
     name = "generic-token-kubeconfig-1"
     text = generic_kubeconfig(server, None)
     await client.create(secret(Key(namespace, name), kubeconfig=text))
@@ -105,7 +105,7 @@ async def test_a_shoot_is_reached_with_the_token_of_the_access_secret(
 
 
 def kubeconfig_of(server: str, **user: JsonValue) -> str:
-    """Return a kubeconfig with its credentials, as Gardener stores it beside the control plane."""
+    """Return a kubeconfig with credentials, as Gardener stores it in the control plane."""
     return dump(
         {
             "apiVersion": "v1",
@@ -127,7 +127,7 @@ def kubeconfig_of(server: str, **user: JsonValue) -> str:
         ([INTERNAL, EXTERNAL], {WHICH: "external"}, EXTERNAL),
     ],
 )
-async def test_gardeners_kubeconfig_is_used_the_one_inside_the_seed_first(
+async def test_gardeners_kubeconfigs_are_used_in_order_of_preference(
     cluster_client: Client,
     namespace: str,
     stored: list[str],
@@ -146,7 +146,7 @@ async def test_gardeners_kubeconfig_is_used_the_one_inside_the_seed_first(
     assert headers["Authorization"] == f"Bearer token of {expected}"
 
 
-async def test_without_gardeners_kubeconfig_both_secrets_are_named(
+async def test_without_gardeners_kubeconfigs_both_secrets_are_named(
     cluster_client: Client, namespace: str
 ) -> None:
     missing = f"there is no Secret {namespace}/gardener-internal or Secret {namespace}/gardener:"
@@ -157,7 +157,7 @@ async def test_without_gardeners_kubeconfig_both_secrets_are_named(
 @pytest.mark.parametrize(
     "user", [{"tokenFile": "/etc/passwd"}, {"client-certificate": "/x", "client-key": "/y"}]
 )
-async def test_a_kubeconfig_out_of_a_secret_cannot_name_files_of_this_process(
+async def test_a_kubeconfig_from_a_secret_must_not_name_files_of_this_process(
     cluster_client: Client, namespace: str, user: dict[str, str]
 ) -> None:
     text = kubeconfig_of("https://api.example.org", **user)
@@ -185,7 +185,7 @@ async def test_a_hibernated_or_missing_shoot_has_no_client(
         ("kube-apiserver:443", "https://kube-apiserver.{ns}.svc:443", "kube-apiserver"),
     ],
 )
-async def test_a_mere_service_name_is_reached_from_other_namespaces(
+async def test_a_bare_service_name_can_be_reached_from_other_namespaces(
     cluster_client: Client, namespace: str, server: str, expected: str, name: str | None
 ) -> None:
     cluster = await put_access(cluster_client, namespace, server)
@@ -195,7 +195,7 @@ async def test_a_mere_service_name_is_reached_from_other_namespaces(
     assert config.tls_server_name == name
 
 
-async def test_a_missing_secret_is_reported_with_what_to_wait_for(
+async def test_a_missing_secret_is_reported_with_the_component_that_creates_it(
     cluster_client: Client, namespace: str
 ) -> None:
     cluster = Cluster(namespace, SHOOT)
@@ -215,7 +215,7 @@ async def test_a_missing_secret_is_reported_with_what_to_wait_for(
     assert "very-secret" not in str(raised.value)
 
 
-async def test_access_is_requested_once(cluster_client: Client, namespace: str) -> None:
+async def test_access_is_requested_only_once(cluster_client: Client, namespace: str) -> None:
     secret_name = {"token_secret": ACCESS_SECRET}
     await request_access(cluster_client, namespace, account="extension-gardenet", **secret_name)
     await request_access(cluster_client, namespace, account="another", **secret_name)
@@ -262,7 +262,7 @@ def context(recorder: RecordingClient, namespace: str, reported: list[tuple[int,
     )
 
 
-async def test_objects_become_a_managed_resource_and_are_not_written_again(
+async def test_objects_are_shipped_in_a_managed_resource_only_once(
     context: Context, recorder: RecordingClient
 ) -> None:
     objects = [config_map("gardenet-config", "kube-system", podCIDR="10.0.0.0/8"), None]
@@ -281,7 +281,7 @@ async def test_objects_become_a_managed_resource_and_are_not_written_again(
     assert recorder.taken() == []
 
 
-async def test_leaving_keeps_the_objects_before_anything_is_deleted(
+async def test_leaving_a_shoot_keeps_its_objects_before_anything_is_deleted(
     context: Context, recorder: RecordingClient, namespace: str
 ) -> None:
     await create_for_shoot(context, NAME, ORIGIN, [config_map("a", "kube-system")])
@@ -291,12 +291,12 @@ async def test_leaving_keeps_the_objects_before_anything_is_deleted(
     assert verbs[0] == ["patch", "ManagedResource"]
     assert verbs[-1] == ["delete", "ManagedResource"]
     assert not await recorder.list(MANAGED_RESOURCE, namespace)
-    # Interrupted anywhere, it can be called again.
+    # It may be interrupted anywhere and called again.
     await leave(context, NAME)
     await set_keep(context, NAME, keep=True)
 
 
-async def test_a_blocked_deletion_names_the_blocker(context: Context) -> None:
+async def test_a_blocked_deletion_names_the_cause(context: Context) -> None:
     await create_for_shoot(context, NAME, ORIGIN, [config_map("a", "kube-system")])
     key = Key(context.namespace, NAME)
     held = {"metadata": {"finalizers": [marks.FINALIZER]}}
@@ -308,7 +308,7 @@ async def test_a_blocked_deletion_names_the_blocker(context: Context) -> None:
     await wait_deleted(context, NAME)
 
 
-async def test_waiting_until_it_is_applied_is_reported_as_progress(
+async def test_waiting_for_the_managed_resource_is_reported_as_progress(
     context: Context, reported: list[tuple[int, str]]
 ) -> None:
     stored = await create_for_shoot(context, NAME, ORIGIN, [config_map("a", "kube-system")])

@@ -24,7 +24,7 @@ async def infra_client(kubeconfig: Path) -> AsyncIterator[RecordingClient]:
         yield client
 
 
-# Cluster API's real core manager, on a control plane of its own
+# Cluster API's real core manager, with a separate control plane
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
@@ -38,11 +38,11 @@ async def core_sandbox() -> AsyncIterator[Sandbox]:
 async def core(
     core_sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> AsyncIterator[CoreManager]:
-    """Yield the core manager, in a cluster with both kinds of InfraClusters."""
+    """Yield the core manager in a cluster with both kinds of InfraClusters."""
     async with RecordingClient.connect(load(core_sandbox.kubeconfig)) as client:
         await install(client, infra_cluster_crd(OLD), infra_cluster_crd(NEW))
     directory = tmp_path_factory.mktemp("core")
-    # By default it looks at each object once a second at most; nothing else depends on that.
+    # By default it reconciles each object at most once a second; nothing else depends on that.
     quick = ("--feature-gates=ReconcilerRateLimiting=false",)
     async with core_manager(core_sandbox.kubeconfig, directory, flags=quick) as manager:
         request.config.stash[_CORE] = manager

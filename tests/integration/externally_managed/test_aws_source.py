@@ -48,7 +48,7 @@ REGION = "eu-west-1"
 QUICK = Retry(attempts=4, first_seconds=0.001)
 
 
-# AWS's part
+# AWS
 
 
 class Vpc:
@@ -186,7 +186,7 @@ async def double(moto_server: str) -> AsyncIterator[AwsDouble]:
 
 @pytest.fixture
 async def aws(double: AwsDouble) -> AsyncIterator[AwsClient]:
-    """Yield a client of the network's owner."""
+    """Yield a client with the credentials of the network's owner."""
     async with double.client(REGION) as client:
         yield client
 
@@ -200,7 +200,7 @@ async def vpc(aws: AwsClient) -> Vpc:
     return vpc
 
 
-# The cluster's part
+# The cluster
 
 
 class Site:
@@ -311,7 +311,7 @@ async def test_a_complete_network_takes_one_apply_and_one_status_write_and_then_
     assert site.written() == [
         f"apply AWSCluster {site.key}",
         f"patch/status AWSCluster {site.key}",
-        f"patch AWSCluster {site.key}",  # the test's own
+        f"patch AWSCluster {site.key}",  # the test's own request
     ]
     network = obj["spec"]["network"]
     assert network["vpc"] == {
@@ -319,7 +319,7 @@ async def test_a_complete_network_takes_one_apply_and_one_status_write_and_then_
         "cidrBlock": "10.0.0.0/16",
         "internetGatewayId": vpc.internet,
         "tags": {"Name": "shop", "stage": "test"},
-        "availabilityZoneSelection": "Ordered",  # these three are the CRD's own defaults
+        "availabilityZoneSelection": "Ordered",  # the CRD's own defaults
         "availabilityZoneUsageLimit": 3,
         "subnetSchema": "PreferPrivate",
     }
@@ -352,7 +352,7 @@ async def test_a_complete_network_takes_one_apply_and_one_status_write_and_then_
     )
 
 
-async def test_a_users_endpoint_stays_and_the_finding_names_both(site: Site, vpc: Vpc) -> None:
+async def test_a_users_endpoint_is_kept_and_the_finding_names_both(site: Site, vpc: Vpc) -> None:
     balancer = await vpc.balancer("api", 6443)
     mine = {"host": "mine.example.org", "port": 443}
     await site.create({AWS_VPC: vpc.id, AWS_LOAD_BALANCER: "api"}, controlPlaneEndpoint=mine)
@@ -363,7 +363,7 @@ async def test_a_users_endpoint_stays_and_the_finding_names_both(site: Site, vpc
     assert balancer["DNSName"] in ready(obj)[2]
 
 
-async def test_nothing_but_describe_is_called_and_the_policy_permits_all_of_it(
+async def test_only_describe_calls_are_made_and_the_policy_allows_exactly_these(
     site: Site, vpc: Vpc, aws: AwsClient
 ) -> None:
     await vpc.balancer("api", 6443)
@@ -375,7 +375,7 @@ async def test_nothing_but_describe_is_called_and_the_policy_permits_all_of_it(
         {
             AWS_VPC: vpc.id,
             AWS_LOAD_BALANCER: "api",
-            # Makes it ask for groups of other VPCs too.
+            # This also makes it ask for groups of other VPCs.
             AWS_SECURITY_GROUPS: f"node={group}",
         }
     )
@@ -406,7 +406,7 @@ async def limited(site: Site, aws: AwsClient) -> Key:
 # Which network (step 3)
 
 
-async def test_a_vpc_is_found_by_its_tags(site: Site, vpc: Vpc, aws: AwsClient) -> None:
+async def test_a_vpc_can_be_found_by_its_tags(site: Site, vpc: Vpc, aws: AwsClient) -> None:
     await Vpc.create(aws, Name="shop", stage="live")
     given = {"host": "api.example.org", "port": 6443}
     await site.create({AWS_VPC_TAGS: "Name=shop,stage=test"}, controlPlaneEndpoint=given)
@@ -416,7 +416,7 @@ async def test_a_vpc_is_found_by_its_tags(site: Site, vpc: Vpc, aws: AwsClient) 
     assert obj["spec"]["controlPlaneEndpoint"] == given
 
 
-async def test_no_vpc_and_several_are_reported_and_nothing_is_written_but_that(
+async def test_no_vpc_and_several_are_reported_and_nothing_else_is_written(
     site: Site, vpc: Vpc, aws: AwsClient
 ) -> None:
     other = await Vpc.create(aws, Name="shop")
@@ -435,7 +435,7 @@ async def test_no_vpc_and_several_are_reported_and_nothing_is_written_but_that(
     assert "network" not in obj["spec"]
 
 
-async def test_all_mistakes_of_the_annotations_are_named_together(site: Site) -> None:
+async def test_all_invalid_annotations_are_reported_together(site: Site) -> None:
     await site.create({AWS_VPC: "shop", AWS_SECURITY_GROUPS: "nodes=sg-1"}, region="")
     async with site.managing():
         obj = await site.until_ready("False", "SourceInvalid")
@@ -446,7 +446,7 @@ async def test_all_mistakes_of_the_annotations_are_named_together(site: Site) ->
     assert site.double.taken() == []
 
 
-async def test_a_vpc_cannot_be_exchanged(site: Site, vpc: Vpc, aws: AwsClient) -> None:
+async def test_the_vpc_cannot_be_changed(site: Site, vpc: Vpc, aws: AwsClient) -> None:
     other = await Vpc.create(aws)
     await vpc.balancer("api", 6443)
     await site.create({AWS_VPC: vpc.id, AWS_LOAD_BALANCER: "api"})
@@ -462,7 +462,7 @@ async def test_a_vpc_cannot_be_exchanged(site: Site, vpc: Vpc, aws: AwsClient) -
 # What is missing (step 4)
 
 
-async def test_every_gap_in_a_network_has_its_sentence(
+async def test_every_gap_in_a_network_is_reported_in_its_own_sentence(
     site: Site, vpc: Vpc, aws: AwsClient
 ) -> None:
     cut_off = await vpc.subnet("a", 7)
@@ -494,11 +494,11 @@ async def test_every_gap_in_a_network_has_its_sentence(
     assert route.startswith(f"subnet {cut_off} in eu-west-1a has no route out: its route table ")
     assert vpc.tables[cut_off] in route
     assert found[-1].startswith("no control plane endpoint is known")
-    # Each has a second half that says what to do, but for the manager's own, the last.
+    # The second half of each sentence says what to do, except for the last one, of the manager.
     assert len(found) == 13
 
 
-async def test_what_is_repaired_becomes_ready(site: Site, vpc: Vpc) -> None:
+async def test_a_repaired_network_becomes_ready(site: Site, vpc: Vpc) -> None:
     cut_off = await vpc.subnet("c", 7)
     balancer = await vpc.balancer("api", 443)
     await site.create({AWS_VPC: vpc.id, AWS_LOAD_BALANCER: balancer["LoadBalancerArn"]})
@@ -511,7 +511,7 @@ async def test_what_is_repaired_becomes_ready(site: Site, vpc: Vpc) -> None:
     assert obj["spec"]["controlPlaneEndpoint"]["port"] == 443
 
 
-async def test_a_classic_load_balancer_serves_as_well(site: Site, vpc: Vpc, aws: AwsClient) -> None:
+async def test_a_classic_load_balancer_works_too(site: Site, vpc: Vpc, aws: AwsClient) -> None:
     listener = {"Protocol": "TCP", "LoadBalancerPort": 8443, "InstancePort": 6443}
     answer = await aws.call(
         "elb",
@@ -545,8 +545,8 @@ async def test_failure_domains_follow_the_network_at_the_next_resync(site: Site,
     assert vpc.private["b"] not in [subnet["id"] for subnet in obj["spec"]["network"]["subnets"]]
 
 
-async def test_wanted_zones_are_used_and_no_others(site: Site, vpc: Vpc) -> None:
-    await vpc.subnet("c", 8)  # without a route out, which does not matter here
+async def test_only_the_requested_zones_are_used(site: Site, vpc: Vpc) -> None:
+    await vpc.subnet("c", 8)  # without a route out, which is irrelevant here
     await vpc.balancer("api", 6443)
     await site.create({AWS_VPC: vpc.id, AWS_LOAD_BALANCER: "api", AWS_ZONES: "eu-west-1b"})
     async with site.managing():
@@ -554,7 +554,7 @@ async def test_wanted_zones_are_used_and_no_others(site: Site, vpc: Vpc) -> None
     assert domains(obj) == {"eu-west-1b": True}
 
 
-async def test_a_load_balancer_that_vanishes_is_reported_and_the_endpoint_stays(
+async def test_a_missing_load_balancer_is_reported_and_the_endpoint_is_kept(
     site: Site, vpc: Vpc, aws: AwsClient
 ) -> None:
     balancer = await vpc.balancer("api", 6443)
@@ -565,7 +565,7 @@ async def test_a_load_balancer_that_vanishes_is_reported_and_the_endpoint_stays(
         await site.annotate(touch="1")
         obj = await site.until_ready("False", "NetworkIncomplete", said="does not exist")
         assert "apiServerElb" not in obj["status"]["networkStatus"]
-        await vpc.balancer("api", 443)  # at the same name: moto has no other
+        await vpc.balancer("api", 443)  # with the same name: moto has no other
         await site.annotate(touch="2")
         obj = await site.until_ready("False", "NetworkIncomplete", said="cannot change")
     assert obj["spec"]["controlPlaneEndpoint"] == before["spec"]["controlPlaneEndpoint"]
@@ -575,7 +575,7 @@ async def test_a_load_balancer_that_vanishes_is_reported_and_the_endpoint_stays(
 # Taken over from the AWS provider
 
 
-async def test_the_status_of_a_cluster_that_the_provider_left_is_kept_up(
+async def test_the_status_of_a_cluster_that_the_provider_released_is_maintained(
     site: Site, vpc: Vpc
 ) -> None:
     await vpc.balancer("api", 6443)
@@ -603,7 +603,7 @@ async def test_the_status_of_a_cluster_that_the_provider_left_is_kept_up(
 # Rejections by the provider's CRD
 
 
-async def test_a_network_that_the_crd_refuses_is_explained(site: Site) -> None:
+async def test_a_network_that_the_crd_rejects_is_explained(site: Site) -> None:
     described: JsonObject = {"endpoint": {"host": "api.example.org", "port": 6443}}
     wrong = dump({**described, "spec": {"network": {"vpc": {"idd": "vpc-1"}}}})
     await site.client.create({**config_map("net", site.namespace), "data": {"network.yaml": wrong}})
@@ -616,7 +616,7 @@ async def test_a_network_that_the_crd_refuses_is_explained(site: Site) -> None:
         await site.until_ready("True", "NetworkReady")
 
 
-async def test_a_status_that_the_crd_refuses_is_an_event(site: Site, vpc: Vpc) -> None:
+async def test_a_status_that_the_crd_rejects_is_an_event(site: Site, vpc: Vpc) -> None:
     await vpc.balancer("api", 6443)
     await site.create({AWS_VPC: vpc.id, AWS_LOAD_BALANCER: "api"})
     site.managed = replace(site.managed, contract=site.managed.contract._replace(version="v1beta2"))
@@ -635,7 +635,7 @@ async def test_a_status_that_the_crd_refuses_is_an_event(site: Site, vpc: Vpc) -
 @pytest.mark.parametrize(
     ("code", "status"), [("RequestLimitExceeded", 503), ("InternalError", 500)]
 )
-async def test_throttling_and_faults_of_aws_are_tried_again(
+async def test_throttling_and_errors_of_aws_are_retried(
     site: Site, vpc: Vpc, code: str, status: int
 ) -> None:
     await vpc.balancer("api", 6443)
@@ -647,7 +647,7 @@ async def test_throttling_and_faults_of_aws_are_tried_again(
     assert site.double.taken().count("ec2 DescribeSubnets") >= 3
 
 
-async def test_an_outage_of_aws_changes_nothing_until_it_is_over(site: Site, vpc: Vpc) -> None:
+async def test_an_outage_of_aws_changes_nothing_until_it_ends(site: Site, vpc: Vpc) -> None:
     await vpc.balancer("api", 6443)
     await site.create({AWS_VPC: vpc.id, AWS_LOAD_BALANCER: "api"})
     async with site.managing():
@@ -666,7 +666,7 @@ async def test_an_outage_of_aws_changes_nothing_until_it_is_over(site: Site, vpc
         await until(site.client, AWS_CLUSTER, site.key, lambda obj: len(domains(obj)) == 3)
 
 
-async def test_credentials_that_aws_does_not_accept_are_reported_and_nothing_is_lost(
+async def test_rejected_credentials_are_reported_and_nothing_is_lost(
     site: Site, vpc: Vpc, aws: AwsClient
 ) -> None:
     await vpc.balancer("api", 6443)
@@ -691,9 +691,7 @@ async def test_credentials_that_aws_does_not_accept_are_reported_and_nothing_is_
         await site.until_ready("True", "NetworkReady")
 
 
-async def test_credentials_without_a_permission_are_reported_with_the_missing_one(
-    site: Site, vpc: Vpc
-) -> None:
+async def test_missing_permissions_of_the_credentials_are_named(site: Site, vpc: Vpc) -> None:
     site.double.fail(
         "DescribeVpcs",
         "UnauthorizedOperation",
@@ -707,9 +705,7 @@ async def test_credentials_without_a_permission_are_reported_with_the_missing_on
     assert "abcdef" not in ready(obj)[2]
 
 
-async def test_a_secret_that_is_missing_is_named_and_used_when_it_is_there(
-    site: Site, vpc: Vpc
-) -> None:
+async def test_a_missing_secret_is_named_and_used_once_it_exists(site: Site, vpc: Vpc) -> None:
     await vpc.balancer("api", 6443)
     await site.client.delete(SECRET, site.credentials)
     await site.create({AWS_VPC: vpc.id, AWS_LOAD_BALANCER: "api"})
@@ -724,7 +720,7 @@ async def test_a_secret_that_is_missing_is_named_and_used_when_it_is_there(
 # Checks for people
 
 
-async def test_open_rules_and_templates_without_groups_are_warnings_only(
+async def test_open_rules_and_templates_without_groups_are_only_warnings(
     site: Site, vpc: Vpc, aws: AwsClient
 ) -> None:
     node = await vpc.group("node", "node")
@@ -752,7 +748,7 @@ async def test_open_rules_and_templates_without_groups_are_warnings_only(
     ]
 
 
-async def test_the_command_checks_a_network_with_the_keys_of_its_environment(
+async def test_the_command_checks_a_network_with_the_keys_in_its_environment(
     site: Site, vpc: Vpc, kubeconfig: Path
 ) -> None:
     given = {"host": "api.example.org", "port": 6443}
@@ -770,7 +766,7 @@ async def test_the_command_checks_a_network_with_the_keys_of_its_environment(
 
 
 async def check(site: Site, kubeconfig: Path) -> tuple[int, str]:
-    """Return exit code and output of `pergola infra check`."""
+    """Return the exit code and the output of `pergola infra check`."""
     kind = f"{AWS_CLUSTER.kind}.{AWS_CLUSTER.group}"
     keys = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}
     process = await asyncio.create_subprocess_exec(

@@ -1,4 +1,4 @@
-"""The contract suite, run against providers that behave and providers that do not: spec 50 §10."""
+"""The contract suite, run against compliant and faulty providers: spec 50 §10."""
 
 import asyncio
 import os
@@ -62,7 +62,7 @@ PATH = "/webhooks/externally-managed"
 RESYNC = 0.2
 # Seconds to settle: without an active subject, and with one on a busy machine.
 QUICK, PATIENT = 0.2, 5.0
-# A kind of contract v1beta1 that core reads as v1beta2, as some providers' kinds are.
+# A kind of contract v1beta1 that core reads as v1beta2, as it does the kinds of some providers.
 LABELLED = GroupVersionKind(INFRASTRUCTURE_GROUP, "v1beta2", "LabelledCluster")
 MACHINE = GroupVersionKind(INFRASTRUCTURE_GROUP, "v1beta2", "LabelledMachine")
 
@@ -187,7 +187,7 @@ def machine_controller(client: Client, namespace: str) -> Unit:
 async def guarded(
     client: Client, managed: Managed, versions: list[str], namespace: str | None, directory: Path
 ) -> AsyncGenerator[None]:
-    """Serve the webhook for a namespace, or for all."""
+    """Serve the webhook for one namespace or for all."""
     now, day = datetime.now(UTC), timedelta(days=1)
     authority = Authority.create("provider", now, day)
     pair = authority.issue_server("provider", ["127.0.0.1"], now, day)
@@ -285,11 +285,11 @@ async def stack() -> AsyncIterator[AsyncExitStack]:
         yield stack
 
 
-# Those that behave
+# Compliant providers
 
 
 @pytest.mark.parametrize("gvk", [OLD, NEW, LABELLED], ids=["v1beta1", "v1beta2", "both"])
-async def test_a_provider_that_behaves_passes(
+async def test_a_compliant_provider_passes(
     gvk: GroupVersionKind,
     contract_client: Client,
     namespace: str,
@@ -314,7 +314,7 @@ async def test_a_provider_that_behaves_passes(
     assert f"contract of externally managed infrastructure: {gvk.kind}." in result.output
 
 
-async def test_the_optional_cases_run_where_they_are_asked_for(
+async def test_the_optional_cases_run_on_request(
     contract_client: Client,
     namespace: str,
     kubeconfig: Path,
@@ -348,7 +348,7 @@ async def test_the_optional_cases_run_where_they_are_asked_for(
     assert "2 passed" in result.output
 
 
-# Those that do not: each is caught by its cases
+# Faulty providers: the cases about a fault detect it
 
 ALIVE = {
     "nothing_is_written_after_creation[empty]",
@@ -383,7 +383,7 @@ UNGUARDED = {
     ],
     ids=["finalizer", "status", "delete", "mapper"],
 )
-async def test_a_provider_that_does_not_care_in_one_place_is_caught(
+async def test_a_provider_that_ignores_the_annotation_somewhere_is_detected(
     fault: str,
     caught: set[str],
     contract_client: Client,
@@ -396,14 +396,14 @@ async def test_a_provider_that_does_not_care_in_one_place_is_caught(
     managed = await managed_kind(client, NEW.group_kind)
     await stack.enter_async_context(guarded(client, managed, ["v1beta2"], namespace, tmp_path))
     await stack.enter_async_context(running(Provider(client, managed, namespace, fault).unit()))
-    # Cases that pass would each wait for `PATIENT` seconds; how they pass is tested above.
+    # Passing cases would each wait for `PATIENT` seconds; the test above covers them.
     options = ("-k", " or ".join(caught))
     result = await run_suite(kubeconfig, managed, namespace, tmp_path, *options, settle=PATIENT)
     assert set(result.failed) == caught, result.output
     assert result.code == 1
 
 
-async def test_a_provider_without_a_webhook_is_caught(
+async def test_a_provider_without_a_webhook_is_detected(
     contract_client: Client,
     namespace: str,
     kubeconfig: Path,
@@ -418,7 +418,7 @@ async def test_a_provider_without_a_webhook_is_caught(
     assert "FAILED   It cannot be removed, whichever way (merge patch)" in result.output
 
 
-async def test_a_provider_that_does_not_run_is_caught(
+async def test_a_provider_that_does_not_run_is_detected(
     contract_client: Client, namespace: str, kubeconfig: Path, tmp_path: Path
 ) -> None:
     managed = await managed_kind(contract_client, NEW.group_kind)
@@ -433,10 +433,13 @@ async def test_a_provider_that_does_not_run_is_caught(
 
 
 @pytest.mark.usefixtures("core")
-async def test_what_core_writes_is_not_held_against_a_provider(
+async def test_a_provider_is_not_blamed_for_writes_of_core(
     core_sandbox: Sandbox, tmp_path: Path, stack: AsyncExitStack
 ) -> None:
-    kubeconfig, namespace = core_sandbox.kubeconfig, None  # all, and the suite makes its own
+    kubeconfig, namespace = (
+        core_sandbox.kubeconfig,
+        None,
+    )  # all: the suite creates namespaces
     client = await stack.enter_async_context(Client.connect(load(kubeconfig)))
     managed = await managed_kind(client, NEW.group_kind)
     await stack.enter_async_context(guarded(client, managed, ["v1beta2"], namespace, tmp_path))

@@ -60,7 +60,7 @@ from pergola.testing.waiting import running, settled, until, until_gone
 from pergola.testing.world import RecordingClient, config_map
 
 pytestmark = [
-    pytest.mark.timeout(900),  # the first of them may have to build the core manager
+    pytest.mark.timeout(900),  # the first test may have to build the core manager
     pytest.mark.usefixtures("core"),
 ]
 
@@ -74,7 +74,7 @@ DOMAINS = [{"name": "a", "controlPlane": True}, {"name": "b", "controlPlane": Fa
 
 
 class Site:
-    """A namespace with one Cluster; Pergola's writes are distinguished from those of the test."""
+    """A namespace with one Cluster, in which Pergola's writes differ from those of the test."""
 
     def __init__(
         self, client: Client, pergola: RecordingClient, namespace: str, managed: Managed
@@ -121,7 +121,7 @@ class Site:
         await self.create({MANAGED_BY: "pergola", SOURCE: "configmap/net"})
 
     async def provisioning(self) -> JsonObject:
-        """Return the Cluster when core has seen infrastructure that is not ready."""
+        """Wait until core has seen infrastructure that is not ready, and return the Cluster."""
         return await self.until_cluster(
             lambda obj: (phase(obj), infrastructure(obj)[1]) == ("Provisioning", "NotReady")
         )
@@ -198,7 +198,7 @@ async def test_a_cluster_with_external_infrastructure_becomes_provisioned(site: 
     assert finalizers_of(infra) == []
 
 
-async def test_pergola_writes_no_more_than_it_has_to_beside_core(site: Site) -> None:
+async def test_pergola_writes_only_what_is_necessary_beside_core(site: Site) -> None:
     await site.create_external()
     await site.until_infra(lambda obj: bool(owner_references_of(obj)))
     units = site.units()
@@ -210,7 +210,7 @@ async def test_pergola_writes_no_more_than_it_has_to_beside_core(site: Site) -> 
     assert site.pergola.taken() == [f"apply {kind} {site.key}", f"patch/status {kind} {site.key}"]
 
 
-async def test_without_the_done_field_a_cluster_stays_provisioning(site: Site) -> None:
+async def test_without_the_readiness_field_a_cluster_stays_provisioning(site: Site) -> None:
     await site.create({MANAGED_BY: "terraform"}, controlPlaneEndpoint=ENDPOINT)
     async with running(*site.units()):
         obj = await site.provisioning()
@@ -224,7 +224,9 @@ async def test_without_the_done_field_a_cluster_stays_provisioning(site: Site) -
     assert site.pergola.taken() == []
 
 
-async def test_infrastructure_that_is_declared_ready_by_hand_is_as_good(site: Site) -> None:
+async def test_infrastructure_that_is_marked_ready_by_hand_provisions_the_cluster(
+    site: Site,
+) -> None:
     await site.create({MANAGED_BY: "terraform"}, controlPlaneEndpoint=ENDPOINT)
     async with running(*site.units()):
         await site.provisioning()
@@ -235,18 +237,18 @@ async def test_infrastructure_that_is_declared_ready_by_hand_is_as_good(site: Si
     assert infrastructure(obj)[:2] == ("True", "MarkedReadyByUser")
 
 
-async def test_a_deleted_cluster_leaves_nothing(site: Site) -> None:
+async def test_deleting_a_cluster_leaves_only_the_description_of_the_network(site: Site) -> None:
     await site.create_external()
     async with running(*site.units()):
         await site.provisioned()
         await site.client.delete(CLUSTER, site.key)
         await until_gone(site.client, CLUSTER, site.key)
         assert await site.client.list(site.gvk, site.namespace) == []
-    # What describes the network is the user's, as is the network.
+    # The ConfigMap belongs to the user, as does the network that it describes.
     assert await site.client.get(CONFIG_MAP, Key(site.namespace, "net"))
 
 
-async def test_an_endpoint_is_kept_when_that_of_the_network_changes(
+async def test_an_endpoint_is_kept_when_the_network_gets_another_one(
     site: Site,
 ) -> None:
     await site.create_external()
@@ -254,7 +256,7 @@ async def test_an_endpoint_is_kept_when_that_of_the_network_changes(
         await site.provisioned()
         other = {"host": "other.example.org", "port": 443}
         await site.describe({**NETWORK, "endpoint": other, "failureDomains": [{"name": "c"}]})
-        # Pergola writes the spec before the status: it had decided on the endpoint by then.
+        # Pergola writes the spec before the status, so it has decided on the endpoint by now.
         obj = await site.until_cluster(lambda obj: [d["name"] for d in domains(obj)] == ["c"])
         infra = await site.client.get(site.gvk, site.key)
     assert infra["spec"]["controlPlaneEndpoint"] == ENDPOINT
@@ -262,7 +264,7 @@ async def test_an_endpoint_is_kept_when_that_of_the_network_changes(
     assert phase(obj) == "Provisioned"
 
 
-async def test_failure_domains_that_are_gone_are_gone_from_the_cluster(site: Site) -> None:
+async def test_removed_failure_domains_are_removed_from_the_cluster(site: Site) -> None:
     await site.create_external()
     async with running(*site.units()):
         await site.until_cluster(lambda obj: len(domains(obj)) == 2)
@@ -274,7 +276,7 @@ async def test_failure_domains_that_are_gone_are_gone_from_the_cluster(site: Sit
 # Other actions of core (§4.4)
 
 
-async def test_a_network_that_vanishes_is_reported_by_the_cluster_which_stays_provisioned(
+async def test_a_cluster_reports_a_missing_network_and_stays_provisioned(
     site: Site,
 ) -> None:
     await site.create_external()
@@ -329,7 +331,7 @@ async def check_wrong_types(site: Site, core: CoreManager) -> None:
 
 
 @pytest.mark.parametrize("how", ["Cluster", "annotation"])
-async def test_what_is_paused_waits_and_goes_on_when_unpaused(site: Site, how: str) -> None:
+async def test_a_paused_cluster_waits_and_continues_when_unpaused(site: Site, how: str) -> None:
     await site.create_external()
     units = site.units()
     async with running(*units):
@@ -337,7 +339,7 @@ async def test_what_is_paused_waits_and_goes_on_when_unpaused(site: Site, how: s
         await pause(site, how, paused=True)
         if site.contract.version == "v1beta2":
             await site.until_infra(lambda obj: condition(obj, "Paused") == "True")
-        for unit in units:  # Pergola has to have seen it before the network changes
+        for unit in units:  # Pergola has to observe this before the network changes
             await settled(unit, site.client)
         await site.describe({**NETWORK, "failureDomains": [{"name": "c"}]})
         for unit in units:
@@ -365,7 +367,7 @@ async def test_a_managed_infra_cluster_is_untouched_by_pergola(site: Site) -> No
     await site.describe(NETWORK)
     units = site.units()
     async with running(*units):
-        # Its provider is the test.
+        # The test acts as its provider.
         await site.create({SOURCE: "configmap/net"}, controlPlaneEndpoint=ENDPOINT)
         await site.until_infra(lambda obj: bool(owner_references_of(obj)))
         shape = render_failure_domains([FailureDomain("z")], site.contract.version)
@@ -381,7 +383,7 @@ async def test_a_managed_infra_cluster_is_untouched_by_pergola(site: Site) -> No
     assert site.pergola.taken() == []
 
 
-async def test_what_happens_while_core_is_away_is_made_up_for(
+async def test_events_during_an_outage_of_core_are_caught_up_with(
     site: Site, core: CoreManager
 ) -> None:
     await site.create_external()

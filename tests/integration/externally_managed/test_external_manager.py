@@ -139,7 +139,7 @@ async def test_a_complete_network_takes_one_apply_and_one_status_write_and_then_
     assert written(site) == [f"apply {kind} {site.key}", f"patch/status {kind} {site.key}"]
 
 
-async def test_a_users_endpoint_stays_and_the_finding_names_both(site: Site) -> None:
+async def test_a_users_endpoint_is_kept_and_the_finding_names_both(site: Site) -> None:
     await site.describe()
     await site.create(controlPlaneEndpoint={"host": "mine.example.org", "port": 443})
     async with running(site.manager()):
@@ -149,7 +149,7 @@ async def test_a_users_endpoint_stays_and_the_finding_names_both(site: Site) -> 
     assert "api.example.org" in site.message(obj)
 
 
-async def test_a_paused_cluster_gets_no_write_but_the_paused_condition(site: Site) -> None:
+async def test_a_paused_cluster_gets_only_the_paused_condition(site: Site) -> None:
     await site.describe()
     await site.create()
     await site.client.patch(CLUSTER, site.key, {"spec": {"paused": True}})
@@ -170,7 +170,7 @@ async def test_a_paused_cluster_gets_no_write_but_the_paused_condition(site: Sit
         await site.until_ready("True", "NetworkReady")
 
 
-async def test_the_annotation_of_the_object_pauses_too(site: Site) -> None:
+async def test_the_annotation_on_the_object_pauses_it_too(site: Site) -> None:
     await site.describe()
     await site.create()
     paused: JsonObject = {"metadata": {"annotations": {PAUSED: ""}}}
@@ -210,10 +210,10 @@ async def test_a_manager_that_was_killed_between_its_two_writes_completes_them(
         await site.until_ready("True", "NetworkReady")
 
 
-# The steps before and around them
+# The steps before, between and after them
 
 
-async def test_objects_of_others_are_left_alone(site: Site) -> None:
+async def test_objects_of_other_managers_are_left_alone(site: Site) -> None:
     await site.describe()
     await site.create(managed_by="terraform")
     site.client.taken()
@@ -224,7 +224,7 @@ async def test_objects_of_others_are_left_alone(site: Site) -> None:
     assert "status" not in await site.client.get(site.gvk, site.key)
 
 
-async def test_without_a_cluster_it_waits_and_says_so(site: Site) -> None:
+async def test_an_object_without_a_cluster_waits_and_reports_that(site: Site) -> None:
     await site.describe()
     await site.create(owned=False)
     async with running(site.manager()):
@@ -241,7 +241,7 @@ async def test_without_a_cluster_it_waits_and_says_so(site: Site) -> None:
         await site.until_ready("True", "NetworkReady")
 
 
-async def test_a_source_that_is_missing_or_wrong_is_explained_and_followed(site: Site) -> None:
+async def test_a_missing_or_invalid_source_is_explained_and_watched(site: Site) -> None:
     await site.create()
     async with running(site.manager()):
         obj = await site.until_ready("False", "SourceNotFound")
@@ -259,14 +259,16 @@ async def test_a_source_that_is_missing_or_wrong_is_explained_and_followed(site:
     "source",
     ["", "net", "deployment/net", "configmap/", "secret/=", "secret/a,b", "configmap/../x"],
 )
-async def test_an_annotation_that_names_no_source_is_explained(site: Site, source: str) -> None:
+async def test_an_annotation_that_does_not_name_a_source_is_explained(
+    site: Site, source: str
+) -> None:
     await site.create(source=source)
     async with running(site.manager()):
         obj = await site.until_ready("False", "SourceInvalid")
     assert "configmap/<name>" in site.message(obj)
 
 
-async def test_a_secret_serves_as_well_and_its_content_is_never_shown(site: Site) -> None:
+async def test_a_secret_can_be_the_source_and_its_content_is_never_shown(site: Site) -> None:
     secret: JsonObject = {
         "apiVersion": "v1",
         "kind": "Secret",
@@ -283,7 +285,7 @@ async def test_a_secret_serves_as_well_and_its_content_is_never_shown(site: Site
         await site.until_ready("True", "NetworkReady")
 
 
-async def test_a_changed_network_changes_the_failure_domains_and_what_is_ours(
+async def test_a_changed_network_changes_the_failure_domains_and_our_fields(
     site: Site,
 ) -> None:
     await site.describe()
@@ -302,7 +304,7 @@ async def test_a_changed_network_changes_the_failure_domains_and_what_is_ours(
     assert is_provisioned(obj, site.contract.version)
 
 
-async def test_a_network_that_vanishes_is_reported_but_readiness_stays(site: Site) -> None:
+async def test_a_missing_network_is_reported_but_readiness_is_kept(site: Site) -> None:
     await site.describe()
     await site.create()
     async with running(site.manager()):
@@ -313,7 +315,7 @@ async def test_a_network_that_vanishes_is_reported_but_readiness_stays(site: Sit
     assert failure_domains_of(obj, site.contract.version)
 
 
-async def test_a_network_that_vanished_before_its_watch_began_is_noticed(site: Site) -> None:
+async def test_a_network_that_was_deleted_before_its_watch_began_is_noticed(site: Site) -> None:
     await site.create()
     objects: Cache[JsonObject] = Cache(
         site.client, site.gvk, lambda obj: obj, namespace=site.namespace
@@ -324,7 +326,7 @@ async def test_a_network_that_vanished_before_its_watch_began_is_noticed(site: S
         assert await noticed.get() == site.key
 
 
-async def test_an_endpoint_that_the_cluster_has_taken_stays_and_the_finding_names_both(
+async def test_an_endpoint_that_the_cluster_has_copied_is_kept_and_the_finding_names_both(
     site: Site,
 ) -> None:
     await site.describe()
@@ -333,7 +335,7 @@ async def test_an_endpoint_that_the_cluster_has_taken_stays_and_the_finding_name
         await site.until_ready("True", "NetworkReady")
         taken = {"spec": {"controlPlaneEndpoint": {"host": "api.example.org", "port": 6443}}}
         await site.client.patch(CLUSTER, site.key, taken)
-        await noticed()  # watches of two kinds do not wait for each other
+        await noticed()  # watches of two kinds are not synchronized
         await site.change({**NETWORK, "endpoint": {"host": "new.example.org", "port": 443}})
         obj = await site.until_ready("False", "NetworkIncomplete")
         assert "new.example.org:443" in site.message(obj)
@@ -343,7 +345,7 @@ async def test_an_endpoint_that_the_cluster_has_taken_stays_and_the_finding_name
         assert str(endpoint_of(obj)) == "api.example.org:6443"
 
 
-async def test_an_endpoint_is_corrected_before_the_cluster_takes_it(site: Site) -> None:
+async def test_an_endpoint_is_corrected_until_the_cluster_has_copied_it(site: Site) -> None:
     await site.describe()
     await site.create()
     async with running(site.manager()):
@@ -357,7 +359,7 @@ async def test_an_endpoint_is_corrected_before_the_cluster_takes_it(site: Site) 
         )
 
 
-async def test_a_users_endpoint_that_is_not_a_host_is_never_declared_ready(site: Site) -> None:
+async def test_an_object_with_an_invalid_host_of_a_user_never_becomes_ready(site: Site) -> None:
     await site.describe({"failureDomains": [{"name": "a"}]})
     await site.create(controlPlaneEndpoint={"host": "https://api.example.org", "port": 443})
     async with running(site.manager()):
@@ -366,7 +368,7 @@ async def test_a_users_endpoint_that_is_not_a_host_is_never_declared_ready(site:
         assert not is_provisioned(obj, site.contract.version)
 
 
-async def test_an_empty_host_of_another_writer_is_filled(site: Site) -> None:
+async def test_an_empty_host_is_filled_even_if_it_has_another_owner(site: Site) -> None:
     await site.describe()
     empty = {"host": "", "port": 0} if site.gvk == OLD else None
     await site.create(controlPlaneEndpoint=empty)
@@ -375,7 +377,7 @@ async def test_an_empty_host_of_another_writer_is_filled(site: Site) -> None:
     assert str(endpoint_of(obj)) == "api.example.org:6443"
 
 
-async def test_without_an_endpoint_it_is_not_ready(site: Site) -> None:
+async def test_an_object_without_an_endpoint_is_not_ready(site: Site) -> None:
     await site.describe({"failureDomains": [{"name": "a"}]})
     await site.create()
     async with running(site.manager()):
@@ -387,7 +389,7 @@ async def test_without_an_endpoint_it_is_not_ready(site: Site) -> None:
         await site.until_ready("True", "NetworkReady")
 
 
-async def test_a_deleted_object_goes_without_our_help(site: Site) -> None:
+async def test_an_object_can_be_deleted_without_the_manager(site: Site) -> None:
     await site.describe()
     await site.create()
     async with running(site.manager()):
@@ -396,7 +398,7 @@ async def test_a_deleted_object_goes_without_our_help(site: Site) -> None:
         await until_gone(site.client, site.gvk, site.key)
 
 
-async def test_a_finalizer_that_the_provider_left_is_reported_and_released_on_request(
+async def test_a_finalizer_that_the_provider_left_is_reported_and_removed_on_request(
     site: Site,
 ) -> None:
     await site.describe()

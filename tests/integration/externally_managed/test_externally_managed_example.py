@@ -7,7 +7,7 @@ from pathlib import Path
 EXAMPLE = Path(__file__).parents[3] / "examples" / "externally-managed"
 
 
-async def test_the_example_shows_all_four_things(kubeconfig: Path) -> None:
+async def test_the_example_demonstrates_all_four_features(kubeconfig: Path) -> None:
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         EXAMPLE / "demo.py",

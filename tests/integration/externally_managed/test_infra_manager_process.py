@@ -63,7 +63,7 @@ async def restricted(
 
 
 async def bind(client: RecordingClient, role: str, name: str, namespace: str, binding: str) -> None:
-    """Grant a role of the chart, under another name, to the namespace's default account."""
+    """Bind a role of the chart, under another name, to the default account of the namespace."""
     documents = [document.value for document in parse_documents(ROLE.read_bytes())]
     (found,) = (value for value in documents if isinstance(value, dict) and name_of(value) == role)
     await client.create({**found, "metadata": {"name": name}})
@@ -128,7 +128,7 @@ async def health_port(process: asyncio.subprocess.Process) -> int:
 
 
 async def until_ready(port: int) -> None:
-    """Return when the process reports that it is ready."""
+    """Wait until the process reports that it is ready."""
     async with asyncio.timeout(PATIENCE), aiohttp.ClientSession() as session:
         while True:
             async with session.get(f"http://127.0.0.1:{port}/readyz") as answer:
@@ -136,7 +136,7 @@ async def until_ready(port: int) -> None:
                     return
 
 
-async def test_it_fills_objects_answers_probes_and_ends_gracefully(
+async def test_the_process_fills_objects_answers_probes_and_ends_gracefully(
     restricted: Path, infra_client: RecordingClient, namespace: str
 ) -> None:
     described = config_map("net", namespace)
@@ -159,7 +159,7 @@ async def test_it_fills_objects_answers_probes_and_ends_gracefully(
         (("--kind", "FooCluster.example.org"), "fooclusters.example.org does not exist"),
     ],
 )
-async def test_a_mistake_is_one_sentence(
+async def test_a_mistake_is_reported_in_one_sentence(
     kubeconfig: Path, arguments: tuple[str, ...], sentence: str
 ) -> None:
     async with running(kubeconfig, *arguments) as process:
@@ -195,7 +195,7 @@ async def test_secrets_are_read_only_where_a_role_allows_it(
     await infra_client.delete(GroupVersionKind(RBAC, "v1", "ClusterRole"), Key("", name))
 
 
-async def test_a_kind_whose_crd_is_missing_does_not_stop_the_others_and_starts_later(
+async def test_a_kind_without_a_crd_starts_later_and_does_not_stop_the_others(
     restricted: Path, infra_client: RecordingClient, namespace: str
 ) -> None:
     suffix = secrets.token_hex(3)
@@ -235,7 +235,7 @@ def port() -> Iterator[int]:
 
 
 @pytest.mark.timeout(600)  # Helm may have to be built
-async def test_it_serves_the_webhook_that_keeps_the_annotation(
+async def test_the_process_serves_the_webhook_that_protects_the_annotation(
     kubeconfig: Path,
     infra_client: RecordingClient,
     namespace: str,
@@ -275,7 +275,7 @@ WEBHOOKS = GroupVersionKind("admissionregistration.k8s.io", "v1", "ValidatingWeb
 
 
 async def until_refused(client: RecordingClient, key: Key, removal: JsonObject) -> None:
-    """Remove the annotation until the registration is effective, and put it back meanwhile."""
+    """Remove the annotation until the webhook refuses that, restoring it in between."""
     async with asyncio.timeout(PATIENCE):
         while True:
             await client.patch(NEW, key, {"metadata": {"annotations": {MANAGED_BY: "terraform"}}})

@@ -95,7 +95,7 @@ steps = st.lists(
 
 
 class Site:
-    """One InfraCluster, a user and a network that both change."""
+    """One InfraCluster, with a user and a network that both change."""
 
     def __init__(self, client: RecordingClient, gvk: GroupVersionKind, namespace: str) -> None:
         self.client = client
@@ -110,7 +110,7 @@ class Site:
         if how == "network":
             await self.follow(spec)
             return
-        with suppress(Invalid):  # half an endpoint, or nothing at all
+        with suppress(Invalid):  # half an endpoint, or none at all
             if how == "apply":
                 await self.client.apply(self._with(spec), manager=USER, force=True)
             else:
@@ -141,7 +141,7 @@ class Site:
 
 
 def set_by_hand(obj: JsonObject) -> list[tuple[Path, JsonValue]]:
-    """Return the values in a spec that the server attributes to the user; of lists, all of it."""
+    """Return the values in a spec that the server attributes to the user, with whole lists."""
     found: dict[Path, JsonValue] = {}
     for entry in maps_at(obj, "metadata", "managedFields"):
         if entry["manager"] != MANAGER:
@@ -149,7 +149,7 @@ def set_by_hand(obj: JsonObject) -> list[tuple[Path, JsonValue]]:
                 value = at(map_at(obj, "spec"), path)
                 is_atomic = obj["kind"] == TYPED.kind and path == ("network", "fixed")
                 if isinstance(value, dict) and not is_atomic:
-                    continue  # a map that the user made: what is in it has owners of its own
+                    continue  # a map that the user created: its entries have their own owners
                 if value not in (None, "", [], {}) or isinstance(value, bool | int):
                     found[path] = value
     return list(found.items())
@@ -183,7 +183,7 @@ async def new_site(
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-async def test_what_a_user_set_survives_whatever_the_network_becomes(
+async def test_fields_set_by_a_user_survive_every_change_of_the_network(
     new_site: Any, taken: list[Step]
 ) -> None:
     site = new_site()
@@ -192,7 +192,7 @@ async def test_what_a_user_set_survives_whatever_the_network_becomes(
         await site.take(step)
 
 
-async def test_a_value_that_a_user_changed_is_not_undone_when_the_network_changes(
+async def test_a_value_changed_by_a_user_is_kept_when_the_network_changes(
     new_site: Any,
 ) -> None:
     site = new_site()
@@ -206,7 +206,7 @@ async def test_a_value_that_a_user_changed_is_not_undone_when_the_network_change
     assert obj["spec"]["network"] == {"id": "b", "tags": {"y": "b"}}
 
 
-async def test_a_list_that_the_network_empties_is_not_written_again(new_site: Any) -> None:
+async def test_a_list_that_becomes_empty_is_written_once(new_site: Any) -> None:
     site = new_site()
     await site.create()
     endpoint = {"host": "a", "port": 6443}
@@ -217,7 +217,7 @@ async def test_a_list_that_the_network_empties_is_not_written_again(new_site: An
 
 
 @pytest.mark.parametrize("empty", [{"groups": []}, {"tags": {}}, {"tags": {"x": None}}])
-async def test_an_empty_value_alone_is_not_worth_a_write(new_site: Any, empty: JsonObject) -> None:
+async def test_an_empty_value_alone_causes_no_write(new_site: Any, empty: JsonObject) -> None:
     site = new_site()
     await site.create()
     obj = await site.client.get(site.gvk, site.key)

@@ -24,7 +24,7 @@ FINALIZER = "infrastructure.example.org/cluster"
 
 
 class Site:
-    """One InfraCluster with another manager."""
+    """One InfraCluster that has another manager."""
 
     def __init__(self, client: RecordingClient, namespace: str, gvk: GroupVersionKind) -> None:
         self.client = client
@@ -93,7 +93,7 @@ def site(request: pytest.FixtureRequest, infra_client: RecordingClient, namespac
 # Must hold
 
 
-async def test_with_annotation_and_endpoint_it_is_ready(site: Site) -> None:
+async def test_an_object_with_annotation_and_endpoint_becomes_ready(site: Site) -> None:
     await site.create(
         {MANAGED_BY: "terraform", READY_BY_HAND: "true"}, controlPlaneEndpoint=ENDPOINT
     )
@@ -108,7 +108,7 @@ async def test_with_annotation_and_endpoint_it_is_ready(site: Site) -> None:
         assert not [write for write in site.client.taken() if "/status" in write]
 
 
-async def test_without_an_endpoint_it_is_not_and_the_message_says_what_to_set(site: Site) -> None:
+async def test_an_object_without_an_endpoint_is_not_ready_and_says_what_to_set(site: Site) -> None:
     await site.create({MANAGED_BY: "terraform", READY_BY_HAND: "true"})
     async with running(site.controller()):
         obj = await site.until("False", "EndpointMissing")
@@ -118,7 +118,7 @@ async def test_without_an_endpoint_it_is_not_and_the_message_says_what_to_set(si
         await site.until("True", "MarkedReadyByUser")
 
 
-async def test_without_managed_by_nothing_happens_but_a_warning(site: Site) -> None:
+async def test_without_a_manager_the_mark_only_causes_a_warning(site: Site) -> None:
     await site.create({READY_BY_HAND: "true"}, controlPlaneEndpoint=ENDPOINT)
     async with running(site.controller()):
         while not (events := await site.client.list(EVENT, site.namespace)):
@@ -129,10 +129,10 @@ async def test_without_managed_by_nothing_happens_but_a_warning(site: Site) -> N
     assert "the provider is in charge" in event["note"]
 
 
-# The safeguards
+# Safeguards
 
 
-async def test_only_true_marks(site: Site) -> None:
+async def test_only_the_value_true_is_a_mark(site: Site) -> None:
     await site.create(
         {MANAGED_BY: "terraform", READY_BY_HAND: "yes"}, controlPlaneEndpoint=ENDPOINT
     )
@@ -142,7 +142,7 @@ async def test_only_true_marks(site: Site) -> None:
         assert not is_provisioned(obj, site.contract.version)
 
 
-async def test_taking_the_mark_away_changes_the_reason_only(site: Site) -> None:
+async def test_removing_the_mark_changes_only_the_reason(site: Site) -> None:
     await site.create(
         {MANAGED_BY: "terraform", READY_BY_HAND: "true"}, controlPlaneEndpoint=ENDPOINT
     )
@@ -164,7 +164,9 @@ async def test_taking_the_mark_away_changes_the_reason_only(site: Site) -> None:
     ],
     ids=["our own", "paused", "unmarked"],
 )
-async def test_what_is_not_for_us_is_left_alone(site: Site, annotations: JsonObject) -> None:
+async def test_objects_of_pergola_and_paused_or_unmarked_ones_are_left_alone(
+    site: Site, annotations: JsonObject
+) -> None:
     await site.create(annotations, controlPlaneEndpoint=ENDPOINT)
     controller = site.controller()
     async with running(controller):
@@ -172,7 +174,7 @@ async def test_what_is_not_for_us_is_left_alone(site: Site, annotations: JsonObj
         assert "status" not in await site.present()
 
 
-async def test_what_another_manager_said_is_left_alone(site: Site) -> None:
+async def test_the_condition_of_another_manager_is_left_alone(site: Site) -> None:
     await site.create({MANAGED_BY: "terraform"}, controlPlaneEndpoint=ENDPOINT)
     await site.report("Broken")
     controller = site.controller()
@@ -187,7 +189,7 @@ async def test_what_another_manager_said_is_left_alone(site: Site) -> None:
     assert not is_provisioned(obj, site.contract.version)
 
 
-async def test_what_the_provider_left_behind_does_not_stop_a_user(site: Site) -> None:
+async def test_a_condition_that_the_provider_left_does_not_block_a_user(site: Site) -> None:
     await site.create({}, controlPlaneEndpoint=ENDPOINT)
     finalizers = {"metadata": {"finalizers": [FINALIZER]}}
     await site.client.patch(site.gvk, site.key, finalizers)
@@ -200,7 +202,7 @@ async def test_what_the_provider_left_behind_does_not_stop_a_user(site: Site) ->
 
 
 @pytest.mark.parametrize("reason", ["NetworkIncomplete", "SourceNotFound"])
-async def test_what_pergola_left_behind_does_not_stop_a_user(site: Site, reason: str) -> None:
+async def test_a_condition_that_pergola_left_does_not_block_a_user(site: Site, reason: str) -> None:
     await site.create({MANAGED_BY: "terraform"}, controlPlaneEndpoint=ENDPOINT)
     await site.report(reason)
     async with running(site.controller()):
@@ -208,7 +210,7 @@ async def test_what_pergola_left_behind_does_not_stop_a_user(site: Site, reason:
         await site.until("True", "MarkedReadyByUser")
 
 
-async def test_what_another_pergola_fills_is_left_alone_and_says_why(site: Site) -> None:
+async def test_an_object_that_another_pergola_fills_is_left_alone_with_a_reason(site: Site) -> None:
     await site.create(
         {MANAGED_BY: "pergola-east", SOURCE: "configmap/net", READY_BY_HAND: "true"},
         controlPlaneEndpoint=ENDPOINT,
@@ -222,7 +224,7 @@ async def test_what_another_pergola_fills_is_left_alone_and_says_why(site: Site)
     assert f"remove annotation {SOURCE}" in event["note"]
 
 
-async def test_no_manager_is_overruled_twice(site: Site) -> None:
+async def test_another_manager_is_overruled_only_once(site: Site) -> None:
     await site.create(
         {MANAGED_BY: "terraform", READY_BY_HAND: "true"}, controlPlaneEndpoint=ENDPOINT
     )

@@ -1,4 +1,4 @@
-"""Deciding whether an apply changes anything agrees with what the API server does."""
+"""Predictions of whether an apply changes anything agree with the API server."""
 
 import copy
 from typing import Any, Final
@@ -21,7 +21,7 @@ def config_map(namespace: str, **data: str) -> JsonObject:
 
 
 def pod_template(namespace: str) -> JsonObject:
-    """Return a workload that no controller touches."""
+    """Return a workload that no controller modifies."""
     container = {
         "name": "a",
         "image": "i",
@@ -41,12 +41,12 @@ def pod_template(namespace: str) -> JsonObject:
 
 
 async def agrees(client: Client, desired: JsonObject) -> bool:
-    """Apply an object; return whether it changed, after checking that this was foreseen."""
+    """Apply an object, check that the prediction was right, and return whether it changed."""
     gvk, key = GroupVersionKind.of(desired), Key.of(desired)
     before = await client.find(gvk, key)
     foreseen = before is not None and is_applied(desired, before, MANAGER)
     after = await client.apply(desired, manager=MANAGER, force=True)
-    # Owning an empty list that the server does not store is no change of the object.
+    # Owning an empty list that the server does not store does not change the object.
     assert not foreseen or content(before) == content(after), (desired, before, after)
     changed = before is None or resource_version_of(before) != resource_version_of(after)
     assert is_applied(desired, after, MANAGER), (desired, after)
@@ -54,7 +54,7 @@ async def agrees(client: Client, desired: JsonObject) -> bool:
 
 
 def content(obj: JsonObject | None) -> JsonObject | None:
-    """Return everything but who owns which fields since when."""
+    """Return everything except the ownership of fields."""
     if obj is None:
         return None
     ownership = {"managedFields", "resourceVersion"}
@@ -62,7 +62,7 @@ def content(obj: JsonObject | None) -> JsonObject | None:
     return {**obj, "metadata": metadata}
 
 
-async def test_what_was_applied_is_not_applied_again(
+async def test_an_applied_object_is_not_applied_again(
     cluster_client: Client, namespace: str
 ) -> None:
     for desired in (config_map(namespace, a="1"), pod_template(namespace)):
@@ -73,7 +73,7 @@ async def test_what_was_applied_is_not_applied_again(
         )
 
 
-async def test_a_field_that_is_no_longer_desired_has_to_be_removed(
+async def test_a_field_that_is_no_longer_desired_is_removed(
     cluster_client: Client, namespace: str
 ) -> None:
     await agrees(cluster_client, config_map(namespace, a="1", b="2"))
@@ -82,7 +82,7 @@ async def test_a_field_that_is_no_longer_desired_has_to_be_removed(
     assert live["data"] == {"a": "1"}
 
 
-async def test_what_others_added_is_none_of_our_business(
+async def test_fields_added_by_other_writers_do_not_count(
     cluster_client: Client, namespace: str
 ) -> None:
     desired = config_map(namespace, a="1")
@@ -94,7 +94,7 @@ async def test_what_others_added_is_none_of_our_business(
     assert not is_applied(desired, live, MANAGER)
 
 
-async def test_an_object_that_another_manager_made_has_to_be_applied_once(
+async def test_an_object_that_another_manager_created_is_applied_once(
     cluster_client: Client, namespace: str
 ) -> None:
     desired = config_map(namespace, a="1")
@@ -137,7 +137,7 @@ containers = st.lists(
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-async def test_every_change_of_a_workload_is_foreseen(
+async def test_every_change_of_a_workload_is_predicted(
     cluster_client: Client, namespace: str, versions: list[list[dict[str, Any]]]
 ) -> None:
     for version in versions:
@@ -148,11 +148,11 @@ async def test_every_change_of_a_workload_is_foreseen(
 
 
 @pytest.mark.parametrize("live", [{}, {"metadata": {"managedFields": [{"manager": MANAGER}]}}])
-def test_an_object_without_managed_fields_has_to_be_applied(live: JsonObject) -> None:
+def test_an_object_without_managed_fields_is_applied(live: JsonObject) -> None:
     assert not is_applied({}, live, MANAGER)
 
 
-async def test_an_item_that_left_an_atomic_list_has_to_be_removed(
+async def test_an_item_removed_from_an_atomic_list_is_removed(
     cluster_client: Client, namespace: str
 ) -> None:
     """Rules of roles and peers of policies must not outlive the manifest."""
@@ -187,7 +187,7 @@ def policy(namespace: str, peers: list[JsonObject]) -> JsonObject:
     }
 
 
-async def test_a_rule_that_left_a_role_has_to_be_removed(
+async def test_a_rule_removed_from_a_role_is_removed(
     cluster_client: Client, namespace: str
 ) -> None:
     def role(*verbs: list[str]) -> JsonObject:

@@ -1,4 +1,4 @@
-"""Waiting for objects of kinds that come late."""
+"""Waiting for objects of kinds that are not served yet."""
 
 import asyncio
 
@@ -15,7 +15,7 @@ from pergola.testing.waiting import until
 async def test_an_object_is_seen_as_soon_as_its_kind_is_served(
     cluster_client: Client, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The pause of a cache whose kind is not served is longer than the wait.
+    # The cache would retry an unserved kind only after the end of the wait.
     monkeypatch.setattr("pergola.runtime.caching.cache._UNSERVED_RETRY_SECONDS", 3600.0)
     gadget = GroupVersionKind(f"{namespace}.example.org", "v1", "Gadget")
     key = Key(namespace, "gadget")
