@@ -1,6 +1,6 @@
-"""Fixtures: the shared cluster for components, and one per test worker for Gardens.
+"""Fixtures: the shared cluster for components, and one cluster per test worker for Gardens.
 
-A Garden and its webhooks are for a whole cluster: tests in one cluster run one after another.
+A Garden and its webhooks affect a whole cluster, so tests in one cluster run one after another.
 """
 
 from collections.abc import AsyncIterator, Iterator
@@ -36,10 +36,10 @@ GRANTS = ("ServiceAccount", "ClusterRole", "Role", "ClusterRoleBinding", "RoleBi
 
 @pytest.fixture(scope="session", autouse=True)
 def small_keys() -> Iterator[None]:
-    """Generate RSA keys of 2048 bits only.
+    """Generate RSA keys of at most 2048 bits.
 
-    A Garden has about fifty RSA keys. With their real sizes they took a fifth of the CPU time of a
-    Garden's creation, and nothing in these tests depends on it.
+    A Garden has about fifty RSA keys. At their real sizes, they took a fifth of the CPU time of
+    creating a Garden, and nothing in these tests depends on it.
     """
     generate = rsa.generate_private_key
 
@@ -53,14 +53,14 @@ def small_keys() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def garden_sandbox() -> Iterator[Sandbox]:
-    """etcd and an API server with the operator's kinds and the namespace `garden`."""
+    """Yield etcd and an API server with the operator's kinds and the namespace `garden`."""
     with private(API_ONLY, prepare=_prepare) as own:
         yield own
 
 
 @pytest.fixture
 async def runtime(garden_sandbox: Sandbox) -> AsyncIterator[Client]:
-    """The administrator of the cluster; Gardens and Extensions go with the test."""
+    """Yield an administrator's client, and delete Gardens and Extensions after the test."""
     async with Client.connect(load(garden_sandbox.kubeconfig)) as client:
         yield client
         for gvk in (GARDEN, EXTENSION):
@@ -70,7 +70,7 @@ async def runtime(garden_sandbox: Sandbox) -> AsyncIterator[Client]:
 
 @pytest.fixture
 async def site(runtime: Client) -> AsyncIterator[OperatorSite]:
-    """The cluster while the operator's webhooks are registered and served."""
+    """Yield the cluster while the operator's webhooks are registered and served."""
     found = OperatorSite(runtime)
     async with found.serving():
         yield found
@@ -78,7 +78,7 @@ async def site(runtime: Client) -> AsyncIterator[OperatorSite]:
 
 @pytest.fixture
 async def recorder(sandbox: Sandbox, cluster_client: Client) -> AsyncIterator[RecordingClient]:
-    """A client that records its writes, in the shared cluster, which serves ManagedResources."""
+    """Yield a client of the shared cluster with ManagedResources; it records its writes."""
     await install_crds(cluster_client)
     async with RecordingClient.connect(load(sandbox.kubeconfig)) as client:
         yield client
@@ -88,7 +88,7 @@ async def recorder(sandbox: Sandbox, cluster_client: Client) -> AsyncIterator[Re
 async def world(
     cluster_client: Client, recorder: RecordingClient, namespace: str
 ) -> AsyncIterator[World]:
-    """A namespace with the resource manager of the runtime cluster."""
+    """Yield a namespace with the resource manager of the runtime cluster."""
     found = World(cluster_client, cluster_client, namespace)  # type: ignore[arg-type] # no record
     yield found
     await found.stop()
@@ -107,10 +107,10 @@ async def _prepare(client: Client) -> None:
 
 @pytest.fixture
 async def granted(runtime: Client, garden_sandbox: Sandbox) -> ClusterConfig:
-    """How the operator reaches the cluster, with the permissions of its chart and no others.
+    """Return the operator's access to the cluster, with exactly the permissions of its chart.
 
-    They stay for the next test: an authorizer that has not seen yet that they went would take them
-    away while that runs.
+    Keep the permissions for the next test: an authorizer that notices their deletion late would
+    revoke them during that test.
     """
     objects = OperatorChart.rendered(CHART)
     grants = [obj for kind in GRANTS for obj in objects.of(kind)]
@@ -123,7 +123,7 @@ async def granted(runtime: Client, garden_sandbox: Sandbox) -> ClusterConfig:
 
 @pytest.fixture
 async def client(runtime: Client, granted: ClusterConfig) -> AsyncIterator[RecordingClient]:
-    """The operator, with the permissions of its chart; extension resources go with the test."""
+    """Yield a client with the permissions of the chart, and delete extension resources."""
     async with RecordingClient.connect(granted) as client:
         yield client
     await remove_resources(runtime)

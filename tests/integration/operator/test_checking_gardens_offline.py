@@ -1,4 +1,4 @@
-"""`pergola garden check` says what a real API server with the webhooks says."""
+"""`pergola garden check` reports what a real API server with the webhooks reports."""
 
 import asyncio
 import sys
@@ -56,7 +56,7 @@ async def refusal(site: OperatorSite, garden: JsonObject) -> list[str]:
     return [f"{cause['field']}: {cause['message']}" for cause in refused.value.causes]
 
 
-async def test_a_broken_garden_has_the_findings_of_the_api_server(
+async def test_a_broken_garden_has_the_same_findings_as_on_the_api_server(
     site: OperatorSite, checking: Checking
 ) -> None:
     garden = with_values(MINIMAL, BROKEN)
@@ -67,7 +67,7 @@ async def test_a_broken_garden_has_the_findings_of_the_api_server(
     assert found == await refusal(site, garden)
 
 
-async def test_a_change_is_checked_against_the_garden_of_the_cluster(
+async def test_a_change_is_compared_with_the_garden_of_the_cluster(
     site: OperatorSite, checking: Checking
 ) -> None:
     await site.client.create(MINIMAL)
@@ -78,7 +78,7 @@ async def test_a_change_is_checked_against_the_garden_of_the_cluster(
     assert found.startswith(f"{VIRTUAL}.gardener.clusterIdentity: ")
 
 
-async def test_a_garden_may_not_join_another_or_name_what_the_cluster_lacks(
+async def test_a_second_garden_and_missing_references_are_found(
     site: OperatorSite, checking: Checking
 ) -> None:
     await site.client.create(MINIMAL)

@@ -1,4 +1,4 @@
-"""`pergola garden compare` with a live landscape: additions of a real API server do not count."""
+"""`pergola garden compare` with a live landscape: additions of a real API server do not matter."""
 
 import asyncio
 import os
@@ -37,14 +37,14 @@ WILDCARD = {
 
 
 class Live:
-    """A landscape in a real API server, with the kinds that it uses but without programs."""
+    """A landscape in a real API server, with the required kinds but without programs."""
 
     def __init__(self, client: Client, sandbox: Sandbox) -> None:
         self.client = client
         self._kubeconfig = sandbox.kubeconfig
 
     async def build(self) -> None:
-        """Create what ours applies to the runtime cluster."""
+        """Create the objects that our operator applies to the runtime cluster."""
         garden = await self.client.create({**GARDEN, "metadata": {"name": "garden"}})
         first = from_objects([garden, WILDCARD])
         of = template(OperatorConfiguration(), images({}), "1.36.0", garden_webhooks)
@@ -64,7 +64,7 @@ class Live:
         await self._create(*webhooks)  # without a server
 
     async def compared(self) -> tuple[int, dict[str, Any]]:
-        """Return the exit code of the command, and what it prints for programs."""
+        """Return the exit code of the command, and its output for programs."""
         config = load(self._kubeconfig)
         process = await asyncio.create_subprocess_exec(
             PERGOLA,
@@ -81,7 +81,7 @@ class Live:
 
 @pytest.fixture
 async def live() -> AsyncIterator[Live]:
-    """A landscape in a control plane of its own, because it has so many kinds."""
+    """Yield a landscape in a separate control plane, because it has so many kinds."""
     name = f"landscape-{os.getpid()}-{secrets.token_hex(3)}"
     sandbox = await start(name, components=API_ONLY)
     try:
@@ -94,7 +94,7 @@ async def live() -> AsyncIterator[Live]:
         await stop(name)
 
 
-async def test_a_landscape_with_our_objects_is_equal_and_a_change_by_hand_is_found(
+async def test_a_landscape_with_our_objects_is_equal_and_a_manual_change_is_found(
     live: Live,
 ) -> None:
     _, found = await live.compared()

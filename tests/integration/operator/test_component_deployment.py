@@ -43,7 +43,7 @@ def deployment(namespace: str, replicas: int) -> JsonObject:
 
 
 def definition_of(plural: str) -> JsonObject:
-    """Return the definition of a kind of its own group."""
+    """Return the definition of a kind in its own group."""
     group = f"{plural}.example.org"
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     version = {"name": "v1", "served": True, "storage": True, "schema": schema}
@@ -86,7 +86,7 @@ async def test_objects_are_applied_once_and_again_when_they_change(
     assert not any("Deployment" in write for write in recorder.taken())
 
 
-async def test_a_direct_object_that_was_changed_is_repaired(
+async def test_a_directly_applied_object_that_was_changed_is_restored(
     recorder: RecordingClient, namespace: str
 ) -> None:
     deployer, key = Deployer(recorder), Key(namespace, "direct")
@@ -96,7 +96,7 @@ async def test_a_direct_object_that_was_changed_is_repaired(
     assert map_at(await recorder.get(DEPLOYMENT, key), "spec")["replicas"] == 0
 
 
-async def test_neighbours_of_one_kind_are_applied_before_the_next_kind(
+async def test_objects_of_one_kind_are_all_applied_before_the_next_kind(
     recorder: RecordingClient, namespace: str
 ) -> None:
     maps = [config_map(f"map-{number}", namespace) for number in range(9)]
@@ -106,7 +106,7 @@ async def test_neighbours_of_one_kind_are_applied_before_the_next_kind(
     assert kinds == ["ConfigMap"] * 9 + ["Secret", "ConfigMap"]
 
 
-async def test_what_comes_after_a_refused_object_is_not_applied(
+async def test_objects_after_a_refused_one_are_not_applied(
     recorder: RecordingClient, namespace: str
 ) -> None:
     refused = {**config_map("refused", namespace), "data": {"not a key": ""}}
@@ -118,14 +118,14 @@ async def test_what_comes_after_a_refused_object_is_not_applied(
     assert await recorder.find(SECRET, Key(namespace, "secret")) is None
 
 
-async def test_an_object_whose_kind_has_no_rule_is_not_awaited(
+async def test_an_object_of_a_kind_without_a_readiness_rule_is_not_awaited(
     recorder: RecordingClient, namespace: str
 ) -> None:
     absent = Rendered(direct=(config_map("absent", namespace),))
     await Deployer(recorder).wait(absent, 0.0)
 
 
-async def test_a_wait_without_an_apply_before_it_reads_the_object(
+async def test_a_wait_without_an_earlier_apply_reads_the_object(
     recorder: RecordingClient, namespace: str
 ) -> None:
     deployer = Deployer(recorder)
@@ -142,7 +142,7 @@ async def test_a_wait_without_an_apply_before_it_reads_the_object(
     assert "it was not read yet" in str(error)
 
 
-async def test_a_component_is_ready_when_the_resource_manager_says_so(
+async def test_a_component_is_ready_when_its_managed_resource_is(
     world: World, recorder: RecordingClient, namespace: str
 ) -> None:
     await world.start(resource_class="seed")
@@ -163,7 +163,7 @@ async def test_a_deployment_that_the_resource_manager_applies_is_awaited(
     assert await recorder.get(DEPLOYMENT, Key(namespace, "direct"))
 
 
-async def test_a_managed_resource_that_follows_is_applied_when_the_one_before_is_ready(
+async def test_a_dependent_managed_resource_is_applied_once_the_one_before_is_ready(
     world: World, recorder: RecordingClient, namespace: str
 ) -> None:
     deployer = Deployer(recorder)
@@ -185,7 +185,7 @@ async def test_a_managed_resource_that_follows_is_applied_when_the_one_before_is
     assert await recorder.find(MANAGED_RESOURCE, Key(namespace, "last"))
 
 
-async def test_a_kind_that_comes_with_other_objects_can_be_used_afterwards(
+async def test_a_kind_that_is_applied_with_other_objects_can_be_used_at_once(
     recorder: RecordingClient, namespace: str
 ) -> None:
     definition = definition_of(f"x{uuid.uuid4().hex[:8]}")
@@ -197,7 +197,7 @@ async def test_a_kind_that_comes_with_other_objects_can_be_used_afterwards(
         await recorder.delete(CRD, Key.of(definition))
 
 
-async def test_a_kind_is_awaited_until_clients_can_find_it(recorder: RecordingClient) -> None:
+async def test_a_kind_is_awaited_until_discovery_lists_it(recorder: RecordingClient) -> None:
     definition = definition_of(f"x{uuid.uuid4().hex[:8]}")
     with pytest.raises(NotReady, match="the API server does not list its kind"):
         await until_listed(recorder, definition, 0.0)
@@ -211,7 +211,7 @@ async def test_a_kind_is_awaited_until_clients_can_find_it(recorder: RecordingCl
         await recorder.delete(CRD, Key.of(definition))
 
 
-async def test_waiting_in_vain_names_the_object_and_what_is_wrong(
+async def test_the_error_of_a_timed_out_wait_names_the_object_and_the_problem(
     recorder: RecordingClient, namespace: str
 ) -> None:
     deployer = Deployer(recorder)
@@ -234,7 +234,7 @@ async def test_waiting_in_vain_names_the_object_and_what_is_wrong(
     assert f"ManagedResource {namespace}/demo is not ready after {ENOUGH_TO_READ:g} s" in str(error)
 
 
-async def test_what_an_absent_component_left_is_removed(
+async def test_objects_of_a_removed_component_are_deleted(
     world: World, recorder: RecordingClient, namespace: str
 ) -> None:
     await world.start(resource_class="seed")

@@ -1,4 +1,4 @@
-"""Tasks of components on a real API server: order, waiting, removal, and one task that fails."""
+"""Tasks of components on a real API server: order, waits, removal, and one failing task."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ from pergola.testing.world import RecordingClient, World, config_map
 
 
 class Parts:
-    """Components of one ConfigMap each, in a namespace."""
+    """Components with one ConfigMap each, in a namespace."""
 
     def __init__(self, namespace: str) -> None:
         self.namespace = namespace
@@ -51,7 +51,7 @@ async def flow(components: Sequence[Component], client: Client) -> None:
     await run(graph)
 
 
-async def test_a_component_starts_when_what_it_needs_is_ready(
+async def test_a_component_starts_when_its_dependencies_are_ready(
     world: World, recorder: RecordingClient, namespace: str
 ) -> None:
     await world.start(resource_class="seed")
@@ -70,7 +70,7 @@ async def test_a_component_starts_when_what_it_needs_is_ready(
     assert recorder.taken() == []
 
 
-async def test_a_component_that_fails_stops_only_what_needs_it(
+async def test_a_failing_component_stops_only_its_dependents(
     world: World, recorder: RecordingClient, namespace: str
 ) -> None:
     await world.start(resource_class="seed")
@@ -87,7 +87,7 @@ async def test_a_component_that_fails_stops_only_what_needs_it(
     assert await recorder.find(CONFIG_MAP, Key(namespace, "dependent")) is None
 
 
-async def test_a_task_that_applies_and_waits_renders_once(
+async def test_a_task_renders_once_to_apply_and_wait(
     recorder: RecordingClient, namespace: str
 ) -> None:
     renders = 0

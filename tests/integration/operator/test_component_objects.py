@@ -1,4 +1,4 @@
-"""A real API server accepts what components render, without a field that it does not know."""
+"""A real API server accepts the objects of all components, and knows each of their fields."""
 
 from collections.abc import AsyncIterator
 
@@ -46,7 +46,7 @@ async def strict(garden_sandbox: Sandbox) -> AsyncIterator[StrictClient]:
 
 
 def rendered(component: Component) -> list[JsonObject]:
-    """Return the objects of built-in kinds, those with a namespace in that of the garden."""
+    """Return the objects of built-in kinds; those with a namespace are moved to the garden's."""
     built = landscape(HIGHLY_AVAILABLE, EVERYTHING, feature_gates=GATES)
     if component.absent(built) is not None:
         return []
@@ -63,7 +63,7 @@ def moved(obj: JsonObject) -> JsonObject:
 
 
 @pytest.mark.parametrize("component", CATALOG, ids=lambda each: each.name)
-async def test_an_api_server_accepts_all_objects(
+async def test_the_api_server_accepts_all_objects_of_a_component(
     strict: StrictClient, component: Component
 ) -> None:
     refused = {}
@@ -71,7 +71,7 @@ async def test_an_api_server_accepts_all_objects(
         try:
             await strict.create(obj)
         except AlreadyExists:
-            continue  # such as the namespace of the garden: checked before it was looked up
+            continue  # such as the namespace of the garden: validation comes before the lookup
         except ApiError as error:
             refused[f"{obj['kind']} {name_of(obj)}"] = str(error)
     assert refused == {}

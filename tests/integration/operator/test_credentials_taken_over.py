@@ -48,7 +48,7 @@ OTHERS: Final = {
 
 
 def existing() -> dict[str, SecretData]:
-    """Return the data of another landscape, by the names of the credentials."""
+    """Return the data of another landscape, by names of credentials."""
     found: dict[str, SecretData] = {}
     for name in ADOPTED_AUTHORITIES:
         pair = Authority.create(f"old {name}", NOW, timedelta(days=3650)).pair
@@ -72,7 +72,7 @@ def cheap(config: SecretConfig, inputs: Inputs) -> SecretData:
     return config.generate(inputs)
 
 
-async def test_what_a_landscape_had_is_adopted_and_durable(
+async def test_the_credentials_of_an_existing_landscape_are_adopted_and_durable(
     cluster_client: Client, namespace: str
 ) -> None:
     client, old = cluster_client, existing()
@@ -98,6 +98,6 @@ async def test_what_a_landscape_had_is_adopted_and_durable(
     assert adopted == old
     managed = await observe_managed(client, namespace, IDENTITY)
     assert {secret.name for secret in durable(managed)} == {*old} | OTHERS
-    for name in old:  # the user's own Secrets stay as they are
+    for name in old:  # the user's own Secrets are not changed
         secret = await client.get(SECRET, Key(namespace, f"old-{name}"))
         assert labels_of(secret) == {LABEL: name}

@@ -30,14 +30,14 @@ DNS_RECORDS = Key("", "dnsrecords.extensions.gardener.cloud")
 
 @pytest.fixture
 async def bare() -> AsyncIterator[Sandbox]:
-    """An API server without anything: these definitions would disturb tests that share one."""
+    """Yield an empty API server: these definitions would disturb tests that share one."""
     name = f"bare-{os.getpid()}-{secrets.token_hex(3)}"
     yield await start(name, components=API_ONLY)
     await stop(name)
 
 
 class Requests:
-    """Counts the requests of a client by their method."""
+    """A counter of a client's requests by method."""
 
     def __init__(self) -> None:
         self._sent: list[str] = []
@@ -69,7 +69,7 @@ async def set_up(deployer: Deployer, *groups: str) -> None:
     await run(graph)
 
 
-async def test_all_definitions_are_served_and_then_left_alone(
+async def test_all_definitions_are_served_and_not_written_again(
     recorder: RecordingClient, requests: Requests
 ) -> None:
     await set_up(Deployer(recorder))
@@ -88,7 +88,7 @@ async def test_all_definitions_are_served_and_then_left_alone(
     assert len(requests.taken()) <= 2 * len(GROUPS)
 
 
-async def test_a_definition_that_another_program_changed_is_put_back(
+async def test_a_definition_that_another_program_changed_is_restored(
     recorder: RecordingClient,
 ) -> None:
     deployer = Deployer(recorder)
@@ -114,7 +114,7 @@ async def test_a_definition_that_was_deleted_is_applied_again(recorder: Recordin
     assert is_established(await recorder.get(CRD, DNS_RECORDS))
 
 
-async def test_crds_leaves_what_another_program_installed_with_other_content(
+async def test_crds_keeps_definitions_of_other_programs_with_different_content(
     recorder: RecordingClient,
 ) -> None:
     own, [first, *others] = chosen(["pergola", "extensions"])

@@ -1,7 +1,7 @@
-"""Rewriting encrypted resources on a real API server, whose etcd shows what is stored.
+"""Rewriting encrypted resources on a real API server, whose etcd shows how they are stored.
 
-The API server runs with the encryption configurations that the operator renders. It serves as the
-runtime cluster as well: its Deployment carries the marks.
+The API server runs with encryption configurations that the operator rendered. It is the runtime
+cluster, too: its Deployment carries the marks.
 """
 
 import asyncio
@@ -67,7 +67,7 @@ ALL_MAPS = Situation(frozenset({"configmaps"}), frozenset({"configmaps"}))
 
 
 class Cluster:
-    """An API server with an encryption configuration that can be exchanged."""
+    """An API server whose encryption configuration can be changed."""
 
     def __init__(self, sandbox: Sandbox, file: Path) -> None:
         self.sandbox = sandbox
@@ -79,7 +79,7 @@ class Cluster:
         await self.sandbox.restart_apiserver()
 
     async def stored(self, resource: str, namespace: str) -> dict[str, str]:
-        """Return with which keys the objects of a namespace are stored, by name; empty if plain."""
+        """Return the names of the keys that encrypt stored objects by name; empty for plain."""
         prefix = f"/registry/{resource}/{namespace}/".encode()
         end = prefix[:-1] + b"0"
         body = {
@@ -106,7 +106,7 @@ def _key(value: bytes) -> str:
 
 
 def served(of: Landscape) -> str:
-    """Return the configuration of a landscape; Gardener's resources are not served here."""
+    """Return the configuration of a landscape, without Gardener's resources."""
     return dump(configuration(of, api_server(of)))
 
 
@@ -129,7 +129,7 @@ def with_keys(
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """etcd and an API server for the tests of this module."""
+    """Yield etcd and an API server for the tests of this module."""
     file = tmp_path_factory.mktemp("encryption") / "configuration.yaml"
     file.write_text(served(with_keys()))
     flags = (f"--encryption-provider-config={file}",)
@@ -139,7 +139,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture
 async def client(cluster: Cluster) -> AsyncIterator[RecordingClient]:
-    """A client of the cluster, which has a Garden, and a Deployment for the marks."""
+    """Yield a client of the cluster, which has a Garden, and a Deployment for the marks."""
     async with RecordingClient.connect(load(cluster.sandbox.kubeconfig)) as client:
         await cluster.encrypt(with_keys())
         await install_operator_crds(client)
@@ -180,7 +180,7 @@ async def a_run(client: Client, of: Landscape) -> Run:
 
 
 async def writes(client: RecordingClient) -> list[str]:
-    """Return the objects of users that were written since the last call."""
+    """Return the writes of users' objects since the last call."""
     return [write for write in client.taken() if DEPLOYMENT.kind not in write]
 
 
@@ -190,7 +190,7 @@ async def test_a_new_key_replaces_the_old_one_in_etcd(
     await create(client, SECRET, "a", "b")
     assert await cluster.stored("secrets", "garden") == {"a": "old", "b": "old"}
 
-    # Every replica learns the new key before one of them encrypts with it.
+    # Every replica knows the new key before any replica encrypts with it.
     keys = {"current": "new", "old": "old"}
     await cluster.encrypt(with_keys(**keys, phase="Preparing"))
     await create(client, SECRET, "c")
@@ -215,7 +215,7 @@ async def test_a_new_key_replaces_the_old_one_in_etcd(
     assert {name_of(each) for each in await client.list(SECRET, "garden")} == set("abcd")
 
 
-async def test_an_added_resource_is_encrypted_and_a_removed_one_is_plain_again(
+async def test_added_resources_become_encrypted_and_removed_ones_plain(
     client: RecordingClient, cluster: Cluster
 ) -> None:
     await create(client, CONFIG_MAP, "a", "b")
@@ -243,7 +243,7 @@ async def test_an_added_resource_is_encrypted_and_a_removed_one_is_plain_again(
     assert "encryptedResources" not in map_at(await client.get(GARDEN, LOCAL), "status")
 
 
-async def test_an_operator_that_was_killed_labels_no_object_again(client: RecordingClient) -> None:
+async def test_a_restarted_operator_labels_no_object_again(client: RecordingClient) -> None:
     await create(client, SECRET, *(f"s{number}" for number in range(40)))
 
     async def work(mortal: Client) -> None:
@@ -258,12 +258,12 @@ async def test_an_operator_that_was_killed_labels_no_object_again(client: Record
     assert not again & done
     assert len(again | done) == 40
 
-    # The mark says that all is done, without a look at the objects.
+    # The mark says that everything is done, so no object is read.
     await label(await a_run(client, with_keys()), ALL_SECRETS)
     assert client.taken() == []
 
 
-async def test_marks_of_another_change_do_not_count_but_those_of_the_original_do(
+async def test_marks_of_another_change_are_ignored_but_those_of_the_original_count(
     client: RecordingClient,
 ) -> None:
     await create(client, SECRET, "a")
@@ -280,13 +280,13 @@ async def test_marks_of_another_change_do_not_count_but_those_of_the_original_do
     assert client.taken() == []
 
 
-async def test_objects_that_are_deleted_meanwhile_do_not_matter(
+async def test_objects_deleted_during_the_rewrite_do_not_matter(
     client: RecordingClient, cluster: Cluster
 ) -> None:
     await create(client, SECRET, "a", "b")
 
     class Late(Client):
-        """A client whose pages have an object that is deleted before they are used."""
+        """A client whose pages contain an object that is deleted before they are used."""
 
         async def pages(
             self,
@@ -309,7 +309,7 @@ async def test_objects_that_are_deleted_meanwhile_do_not_matter(
     assert labels_of(left) == {KEY_NAME: "x"}
 
 
-async def test_a_snapshot_is_taken_once(client: RecordingClient) -> None:
+async def test_a_snapshot_is_taken_only_once(client: RecordingClient) -> None:
     taken = []
 
     async def take(*of: object) -> None:
@@ -322,7 +322,7 @@ async def test_a_snapshot_is_taken_once(client: RecordingClient) -> None:
     assert len(taken) == 1
 
 
-async def test_only_served_resources_are_rewritten_and_gardeners_have_to_be(
+async def test_only_served_resources_are_rewritten_but_gardeners_must_be_served(
     client: RecordingClient,
 ) -> None:
     resources = ("secrets", "deployments.apps", "bindings", "unknown.example.org")
@@ -332,7 +332,7 @@ async def test_only_served_resources_are_rewritten_and_gardeners_have_to_be(
 
 
 class Recorded(Deployer):
-    """A deployer that notes the order of keys that it applies and awaits."""
+    """A deployer that records in which order it applies and awaits keys."""
 
     def __init__(self, client: Client) -> None:
         super().__init__(client)
@@ -343,7 +343,7 @@ class Recorded(Deployer):
 
 
 async def roll_out_key(client: Client, of: Landscape) -> list[str]:
-    """Deploy kube-apiserver; return the steps, an apply with the order of its keys."""
+    """Deploy kube-apiserver; return the steps, each apply with the order of its keys."""
     run = await a_run(client, of)
     run.deployer = deployer = Recorded(client)
 
@@ -356,12 +356,12 @@ async def roll_out_key(client: Client, of: Landscape) -> list[str]:
     return deployer.steps
 
 
-async def test_a_new_key_encrypts_after_every_replica_knows_it(client: RecordingClient) -> None:
+async def test_a_new_key_encrypts_only_once_every_replica_knows_it(client: RecordingClient) -> None:
     preparing = with_keys(current="new", old="old", phase="Preparing")
     assert await roll_out_key(client, preparing) == ["old,new", "wait", "new,old"]
     assert POPULATED in annotations_of(await client.get(DEPLOYMENT, SERVER))
 
-    # The next run knows that from the mark.
+    # The next run concludes that from the mark.
     known = frozenset({SERVER.name})
     again = with_keys(current="new", old="old", phase="Preparing", new_key_known_by=known)
     assert await roll_out_key(client, again) == ["new,old"]
@@ -374,7 +374,7 @@ async def test_a_new_key_encrypts_after_every_replica_knows_it(client: Recording
     assert POPULATED not in annotations_of(await client.get(DEPLOYMENT, SERVER))
 
 
-async def test_an_operator_that_is_killed_before_the_mark_begins_with_the_first_step_again(
+async def test_an_operator_that_is_killed_before_the_mark_starts_over_with_the_first_step(
     client: RecordingClient,
 ) -> None:
     class Killed(RecordingClient):
@@ -418,7 +418,7 @@ async def test_a_rewrite_that_is_killed_between_any_two_writes_is_completed(
         client.taken()
         await work(client)
 
-        # In a second life, an object that has the label already only loses it.
+        # In the second life, an object that already has the label only loses it.
         touched = [write.rpartition("/")[2] for write in await writes_of(client, SECRET)]
         assert {name: touched.count(name) for name in before} == dict.fromkeys(before, 1)
         assert not is_labelled or {*touched} == before

@@ -1,4 +1,4 @@
-"""The snapshot of etcd, requested from a server that requires a client certificate."""
+"""Snapshots of etcd, requested from a server that requires a client certificate."""
 
 import asyncio
 import ssl
@@ -27,10 +27,10 @@ DAY = timedelta(days=1)
 
 
 class BackupRestore:
-    """A stand-in for etcd-backup-restore: it notes who requests what.
+    """A stand-in for etcd-backup-restore that records who requests what.
 
     Attributes:
-        requests: The user and the path with its query of each request.
+        requests: the user, and the path with its query, of each request.
     """
 
     def __init__(self, authority: Authority, directory: Path) -> None:
@@ -74,7 +74,7 @@ def authority() -> Authority:
 
 
 def of(authority: Authority) -> Landscape:
-    """Return a landscape with a client certificate of an authority."""
+    """Return a landscape whose client certificate an authority has signed."""
     template = Template(common_name=access.CLIENT, lifetime=DAY, for_client=True)
     pair = authority.issue(template, NOW)
     client = ManagedSecret({}, {"tls.crt": pair.public, "tls.key": pair.private})
@@ -89,7 +89,7 @@ def of(authority: Authority) -> Landscape:
 
 
 def to(port: int) -> Reach:
-    """Lead to a port of this machine."""
+    """Return a function that leads to a port of this machine."""
 
     def reach(config: ClusterConfig) -> ClusterConfig:
         return replace(config, server=f"https://127.0.0.1:{port}", tls_server_name=HOST)
@@ -97,7 +97,7 @@ def to(port: int) -> Reach:
     return reach
 
 
-async def test_it_is_requested_with_the_certificate_of_clients(
+async def test_a_snapshot_is_requested_with_the_client_certificate(
     authority: Authority, tmp_path: Path
 ) -> None:
     server = BackupRestore(authority, tmp_path)
@@ -125,5 +125,5 @@ async def test_a_server_that_does_not_answer_is_an_error(authority: Authority) -
         await take(of(authority), to(port))
 
 
-def test_the_address_is_that_of_the_main_etcd(authority: Authority) -> None:
+def test_the_request_goes_to_the_main_etcd(authority: Authority) -> None:
     assert server_of(of(authority)).server == f"https://{HOST}:8080"

@@ -1,4 +1,4 @@
-"""From an object that is not ready down to the reason, with a real API server and controllers."""
+"""From an unready object down to the cause, with a real API server and controllers."""
 
 from dataclasses import replace
 from typing import Any
@@ -52,7 +52,7 @@ def container_status(state: JsonObject, **rest: Any) -> JsonObject:
 
 
 async def with_status(client: Client, namespace: str, status: JsonObject) -> None:
-    """Create a StatefulSet whose only pod is in a state that no kubelet changes."""
+    """Create a StatefulSet whose only pod has a status that no kubelet changes."""
     await client.create(workload("StatefulSet", namespace, UNSCHEDULED))
     await until(client, POD, Key(namespace, "web-0"), bool)
     patch = {"status": {"phase": "Pending", "containerStatuses": [{"restartCount": 0} | status]}}
@@ -81,7 +81,7 @@ async def test_pods_that_cannot_be_created_are_named_first(
     assert "create the ServiceAccount" in found.next_step
 
 
-async def test_an_unschedulable_pod_says_what_the_scheduler_says(
+async def test_an_unschedulable_pod_quotes_the_scheduler(
     cluster_client: Client, namespace: str
 ) -> None:
     await cluster_client.create(workload("Deployment", namespace, NOWHERE))
@@ -128,7 +128,7 @@ async def test_a_pod_that_crashes_names_the_exit_code_and_how_to_read_its_log(
     assert found.next_step.endswith(f"kubectl -n {namespace} logs web-0 -c app --previous")
 
 
-async def test_a_claim_that_is_not_bound_is_behind_a_pod_that_fits_no_node(
+async def test_an_unbound_claim_explains_a_pod_that_fits_no_node(
     cluster_client: Client, namespace: str
 ) -> None:
     claim = {
@@ -161,7 +161,7 @@ async def test_a_managed_resource_without_its_secret_names_the_secret(
     assert "gardener.cloud/operation=reconcile" in found.next_step
 
 
-async def test_a_virtual_managed_resource_names_its_resource_manager_if_that_does_not_run(
+async def test_a_virtual_managed_resource_names_its_resource_manager_if_that_is_not_running(
     cluster_client: Client, namespace: str
 ) -> None:
     await install_crds(cluster_client)
@@ -172,10 +172,10 @@ async def test_a_virtual_managed_resource_names_its_resource_manager_if_that_doe
     assert (cause.subject, cause.problem) == (manager, "it does not exist")
 
 
-async def test_a_virtual_resource_manager_that_crashes_is_followed_to_its_container(
+async def test_a_crashing_virtual_resource_manager_is_followed_to_its_container(
     runtime: Client,
 ) -> None:
-    """In a cluster without controllers, so that the pods are as the test says."""
+    """The cluster has no controllers that would change the pods."""
     await install_crds(runtime)
     account = manifest("v1", "ServiceAccount", "default", namespace="garden")
     await runtime.apply(account, manager="test", force=True)
@@ -239,7 +239,7 @@ async def test_an_unhealthy_object_of_a_managed_resource_is_followed_to_its_pods
     assert workloads[0].causes[0].problem.endswith("InvalidImageName: bad")
 
 
-async def test_an_etcd_is_followed_to_its_stateful_set_and_a_missing_one_to_etcd_druid(
+async def test_an_etcd_leads_to_its_stateful_set_and_without_one_to_etcd_druid(
     cluster_client: Client, namespace: str
 ) -> None:
     await install_definitions(cluster_client, "etcds.druid.gardener.cloud")
@@ -269,7 +269,7 @@ async def test_an_etcd_is_followed_to_its_stateful_set_and_a_missing_one_to_etcd
     assert "cannot pull image" in cause.causes[0].problem
 
 
-async def test_nothing_is_wrong_with_a_workload_whose_pods_are_ready(
+async def test_a_workload_with_ready_pods_has_no_problem(
     cluster_client: Client, namespace: str
 ) -> None:
     await cluster_client.create(workload("Deployment", namespace, {}))
@@ -319,7 +319,7 @@ def picture_in(namespace: str) -> Picture:
     )
 
 
-async def test_a_skipped_component_says_why(cluster_client: Client, namespace: str) -> None:
+async def test_a_skipped_component_gives_the_reason(cluster_client: Client, namespace: str) -> None:
     found = await answer(cluster_client, "off", picture_in(namespace))
     assert (found.state, found.sentence) == (State.SKIPPED, "component off is skipped: spec.off")
 
@@ -336,7 +336,7 @@ async def test_a_running_component_is_explained_by_any_of_its_names(
     assert "check that the image exists" in found.next_step
 
 
-async def test_a_component_that_has_not_started_is_explained_by_what_it_waits_for(
+async def test_a_pending_component_is_explained_by_what_it_waits_for(
     cluster_client: Client, namespace: str
 ) -> None:
     found = await answer(cluster_client, "last", picture_in(namespace))
@@ -346,7 +346,9 @@ async def test_a_component_that_has_not_started_is_explained_by_what_it_waits_fo
     assert found.findings[0].subject == f"StatefulSet {namespace}/web"
 
 
-async def test_what_is_done_is_there_or_gone(cluster_client: Client, namespace: str) -> None:
+async def test_a_finished_component_exists_or_is_deleted(
+    cluster_client: Client, namespace: str
+) -> None:
     web = Identity(STATEFUL_SET, Key(namespace, "web"))
     task = Task(name="a", flow="Main", state=State.DONE, component="web", objects=(web,))
     there = replace(picture_in(namespace), tasks=(task,))

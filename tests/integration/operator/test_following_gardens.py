@@ -1,4 +1,4 @@
-"""Pictures of a Garden on a real API server: what the operator reports, and what exists."""
+"""Pictures of a Garden on a real API server: reports of the operator, and existing objects."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
@@ -59,12 +59,12 @@ def states(picture: Picture) -> dict[str, State]:
 
 @pytest.fixture(autouse=True)
 async def without_operator(runtime: Client) -> None:
-    """Remove the Lease that an operator of another test may have left in the cluster."""
+    """Delete the Lease that an operator of another test may have left in the cluster."""
     with suppress(NotFound):
         await runtime.delete(LEASE, ELECTION)
 
 
-async def test_a_garden_is_followed_from_its_first_report_to_its_end(runtime: Client) -> None:
+async def test_a_garden_is_followed_from_its_first_report_to_its_deletion(runtime: Client) -> None:
     await runtime.create(garden())
     async with followed(runtime) as pictures:
         first = await anext(pictures)
@@ -92,7 +92,7 @@ async def test_a_garden_is_followed_from_its_first_report_to_its_end(runtime: Cl
             await anext(pictures)
 
 
-async def test_an_operator_that_has_stopped_is_noted(runtime: Client) -> None:
+async def test_a_stopped_operator_is_reported(runtime: Client) -> None:
     await runtime.create(garden())
     await report(runtime, "Processing", f"Starting {SETUP}")
     spec = {"holderIdentity": "operator-0", "renewTime": "2026-01-01T00:00:00.000000Z"}
@@ -107,7 +107,7 @@ async def test_an_operator_that_has_stopped_is_noted(runtime: Client) -> None:
         await runtime.delete(LEASE, ELECTION)
 
 
-async def test_the_only_garden_is_chosen_and_a_wrong_name_is_an_error(runtime: Client) -> None:
+async def test_the_only_garden_is_the_default_and_a_wrong_name_is_an_error(runtime: Client) -> None:
     with pytest.raises(GardenNotFound, match="it has none"):
         await chosen(runtime, "")
     await runtime.create(garden())

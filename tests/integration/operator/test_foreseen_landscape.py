@@ -1,4 +1,4 @@
-"""The landscape that a reconciliation would build is known without writing anything."""
+"""The landscape of the next reconciliation can be predicted without writing anything."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -26,7 +26,7 @@ COMPONENTS: Final = (ETCDS, GENERIC_KUBECONFIG)
 
 
 class Requests:
-    """The methods of all requests that a client sent."""
+    """The methods of all requests of a client."""
 
     def __init__(self) -> None:
         self.methods: set[str] = set()
@@ -42,7 +42,7 @@ def requests() -> Requests:
 
 @pytest.fixture
 async def client(garden_sandbox: Sandbox, requests: Requests) -> AsyncIterator[Client]:
-    """A cluster with an empty namespace `garden`; its requests are observed."""
+    """Yield a client of a cluster with an empty namespace `garden`, whose requests are counted."""
     config = load(garden_sandbox.kubeconfig)
     async with Client.connect(config) as admin, Client.connect(config, observe=requests) as client:
         await empty(admin)
@@ -67,7 +67,7 @@ def names(found: Landscape) -> dict[str, str]:
     return {name: each.current.object_name for name, each in found.credentials.generated.items()}
 
 
-async def test_missing_credentials_are_foreseen_and_not_generated(
+async def test_missing_credentials_are_predicted_but_not_generated(
     client: Client, requests: Requests
 ) -> None:
     found = await foreseen(client)
@@ -91,7 +91,7 @@ async def test_existing_credentials_are_those_of_the_next_run(
     assert ETCDS.objects(found.built.landscape) == ETCDS.objects(built.landscape)
 
 
-async def test_a_lost_credential_is_foreseen_with_its_name(client: Client) -> None:
+async def test_a_deleted_credential_is_predicted_under_its_name(client: Client) -> None:
     built = await build(client, GARDEN, template, COMPONENTS, SystemClock())
     lost = names(built.landscape)["generic-token-kubeconfig"]
     await client.delete(SECRET, Key("garden", lost))

@@ -85,7 +85,7 @@ def example(name: str) -> JsonObject:
 @pytest.mark.parametrize(
     "declared", [garden_crd(), extension_crd()], ids=lambda crd: crd["metadata"]["name"]
 )
-async def test_the_api_server_finds_nothing_wrong_with_a_crd(
+async def test_the_api_server_reports_no_problems_of_a_crd(
     runtime: Client, declared: JsonObject
 ) -> None:
     crd = await runtime.get(CRD, Key("", declared["metadata"]["name"]))
@@ -96,7 +96,7 @@ async def test_the_api_server_finds_nothing_wrong_with_a_crd(
     assert version["schema"] == declared["spec"]["versions"][0]["schema"]
 
 
-async def test_a_garden_with_every_field_is_stored_as_it_was_written(runtime: Client) -> None:
+async def test_a_garden_with_every_field_is_stored_as_written(runtime: Client) -> None:
     garden = example("every-field.yaml")
 
     stored = await runtime.create(garden)
@@ -105,7 +105,7 @@ async def test_a_garden_with_every_field_is_stored_as_it_was_written(runtime: Cl
     assert garden_from(stored).spec == garden_from(garden).spec
 
 
-async def test_a_status_with_every_field_is_stored_as_it_was_written(runtime: Client) -> None:
+async def test_a_status_with_every_field_is_stored_as_written(runtime: Client) -> None:
     await runtime.create(MINIMAL)
 
     stored = await runtime.patch(
@@ -118,7 +118,7 @@ async def test_a_status_with_every_field_is_stored_as_it_was_written(runtime: Cl
     assert status.credentials is not None
 
 
-async def test_a_minimal_garden_gets_the_defaults_of_the_schema(runtime: Client) -> None:
+async def test_the_schema_adds_defaults_to_a_minimal_garden(runtime: Client) -> None:
     objects = with_values(
         MINIMAL,
         {
@@ -170,7 +170,7 @@ async def test_a_minimal_garden_gets_the_defaults_of_the_schema(runtime: Client)
         ({"backup": BACKUP | {"region": "x"}}, "backup.region", "Region is immutable"),
     ],
 )
-async def test_the_place_of_a_backup_stays(
+async def test_the_location_of_a_backup_is_immutable(
     runtime: Client, change: dict[str, Any], field: str, message: str
 ) -> None:
     await runtime.create(with_values(MINIMAL, {f"{VIRTUAL}.etcd.main.backup": BACKUP}))
@@ -187,7 +187,7 @@ async def test_the_place_of_a_backup_stays(
     assert message in cause["message"]
 
 
-async def test_the_identity_of_a_garden_stays(runtime: Client) -> None:
+async def test_the_identity_of_a_garden_is_immutable(runtime: Client) -> None:
     await runtime.create(MINIMAL)
 
     with pytest.raises(Invalid) as raised:
@@ -239,7 +239,7 @@ SCHEMA: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("values", "field"), SCHEMA, ids=[row[1] for row in SCHEMA])
-async def test_the_schema_refuses_what_is_simply_wrong(
+async def test_the_schema_rejects_invalid_values(
     runtime: Client, values: dict[str, Any], field: str
 ) -> None:
     with pytest.raises(Invalid) as raised:
@@ -248,7 +248,7 @@ async def test_the_schema_refuses_what_is_simply_wrong(
     assert field in {cause["field"] for cause in raised.value.causes}
 
 
-async def test_spec_and_status_are_written_apart(runtime: Client) -> None:
+async def test_spec_and_status_are_written_separately(runtime: Client) -> None:
     await runtime.create(MINIMAL | {"status": STATUS})
 
     created = await runtime.get(GARDEN, Key("", "minimal"))
@@ -298,7 +298,7 @@ async def test_the_columns_show_version_operation_and_health(runtime: Client) ->
 
 
 def contains(stored: Any, written: Any) -> bool:
-    """Return whether a stored value has all of what was written, defaults beside it."""
+    """Return whether a stored value contains the written one, perhaps with defaults."""
     if isinstance(written, dict):
         return all(
             name in stored and contains(stored[name], value) for name, value in written.items()

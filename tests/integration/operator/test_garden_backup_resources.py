@@ -1,4 +1,4 @@
-"""BackupBucket and BackupEntry on a real API server, with extensions that run (spec 20 §15.1)."""
+"""BackupBucket and BackupEntry on a real API server, with running extensions (spec 20 §15.1)."""
 
 import asyncio
 from typing import Final
@@ -42,7 +42,7 @@ BUCKET: Final = Key("", "bucket")
 ENTRY: Final = Key("", f"garden--{GARDEN['metadata']['uid']}")
 
 
-async def test_a_bucket_that_is_not_ready_in_time_is_an_error_that_names_it(
+async def test_a_bucket_that_is_not_ready_in_time_is_an_error_with_its_name(
     client: RecordingClient, runtime: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert BACKUP_BUCKET.timeout == 60
@@ -57,7 +57,7 @@ async def test_a_bucket_that_is_not_ready_in_time_is_an_error_that_names_it(
     assert "observed generation outdated (0/1)" in text
 
 
-async def test_an_error_that_lasts_ends_the_wait_before_its_time_with_text_and_codes(
+async def test_a_persistent_error_ends_the_wait_early_with_text_and_codes(
     client: RecordingClient, runtime: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     caller, actuator = Caller(client, CLOCK), garden_actuator(BACKUP_BUCKET, "local")
@@ -74,7 +74,7 @@ async def test_an_error_that_lasts_ends_the_wait_before_its_time_with_text_and_c
         assert await backup_tasks.reconcile_bucket(caller, landscape(BACKED_UP)) == ""
 
 
-async def test_an_error_that_passes_soon_does_not_end_the_wait(
+async def test_a_transient_error_does_not_end_the_wait(
     client: RecordingClient, runtime: Client
 ) -> None:
     actuator = garden_actuator(BACKUP_BUCKET, "local")
@@ -103,7 +103,7 @@ async def test_a_run_after_an_interrupted_one_waits_for_the_same_request(
     assert client.taken() == ["create BackupBucket bucket"]
 
 
-async def test_the_etcd_uses_the_secret_that_the_extension_keeps_for_the_entry(
+async def test_the_etcd_uses_the_secret_that_the_extension_maintains_for_the_entry(
     client: RecordingClient, runtime: Client
 ) -> None:
     site, (buckets, entries) = landscape(BACKED_UP), backup_actuators()
@@ -115,7 +115,7 @@ async def test_the_etcd_uses_the_secret_that_the_extension_keeps_for_the_entry(
     assert client.taken() == ["create BackupBucket bucket", f"create BackupEntry {ENTRY}"]
 
 
-async def test_changed_credentials_are_requested_to_be_used(
+async def test_changed_credentials_cause_a_request_to_use_them(
     client: RecordingClient, runtime: Client
 ) -> None:
     buckets, entries = backup_actuators()
@@ -128,7 +128,7 @@ async def test_changed_credentials_are_requested_to_be_used(
     assert buckets.calls == entries.calls == ["reconcile", "reconcile"]
 
 
-async def test_an_entry_whose_extension_keeps_no_secret_is_an_error(
+async def test_an_entry_without_a_secret_of_the_extension_is_an_error(
     client: RecordingClient, runtime: Client
 ) -> None:
     site, caller, (buckets, entries) = (
@@ -143,7 +143,7 @@ async def test_an_entry_whose_extension_keeps_no_secret_is_an_error(
             await backup_tasks.reconcile_entry(caller, site)
 
 
-async def test_entry_and_bucket_are_deleted_and_what_is_gone_is_fine(
+async def test_entry_and_bucket_are_deleted_and_may_already_be_gone(
     client: RecordingClient, runtime: Client
 ) -> None:
     site, caller, (buckets, entries) = (
@@ -161,7 +161,7 @@ async def test_entry_and_bucket_are_deleted_and_what_is_gone_is_fine(
     assert await client.find(BACKUP_ENTRY.gvk, ENTRY) is None
 
 
-async def test_a_bucket_of_a_seed_that_has_the_name_is_not_taken_over_and_not_deleted(
+async def test_a_bucket_of_a_seed_with_the_same_name_is_neither_adopted_nor_deleted(
     client: RecordingClient, runtime: Client
 ) -> None:
     spec = {"type": "local", "region": "r", "class": "seed", "secretRef": {"name": "s"}}
@@ -173,7 +173,7 @@ async def test_a_bucket_of_a_seed_that_has_the_name_is_not_taken_over_and_not_de
     assert client.taken() == []
 
 
-async def test_without_the_kinds_deletion_is_done(
+async def test_without_the_kinds_the_deletion_is_complete(
     client: RecordingClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     unserved = ExtensionKind(kind="Unheardof", plural="unheardofs")

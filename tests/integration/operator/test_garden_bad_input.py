@@ -1,7 +1,7 @@
-"""A Garden with bad input says so in one sentence, loses nothing, and recovers without a restart.
+"""A Garden with bad input reports it in one sentence, loses nothing, and recovers by itself.
 
-The cluster has no controllers: a Garden comes as far as its resource manager, which is not rolled
-out. That is far enough to see that it was accepted.
+The cluster has no controllers, so a Garden only gets as far as its resource manager, which is never
+rolled out. That is far enough to see that the input was accepted.
 """
 
 import asyncio
@@ -89,14 +89,14 @@ SEED_CRD: JsonObject = {
 
 @pytest.fixture(scope="module")
 def own_sandbox() -> Iterator[Sandbox]:
-    """etcd and an API server for the tests of this module."""
+    """Yield etcd and an API server for the tests of this module."""
     with private(API_ONLY) as own:
         yield own
 
 
 @pytest.fixture
 async def client(own_sandbox: Sandbox) -> AsyncIterator[Client]:
-    """The administrator of the cluster, whose webhooks are down; Gardens go with the test."""
+    """Yield an administrator's client of the cluster, whose webhooks are down; delete Gardens."""
     async with Client.connect(load(own_sandbox.kubeconfig)) as client:
         await install_operator_crds(client)
         namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "garden"}}
@@ -106,13 +106,13 @@ async def client(own_sandbox: Sandbox) -> AsyncIterator[Client]:
         await OperatorSite(client).unregister()
         for garden in await client.list(GARDEN):
             await client.patch(GARDEN, Key.of(garden), {"metadata": {"finalizers": None}})
-            with suppress(NotFound):  # its deletion was requested before
+            with suppress(NotFound):  # its deletion may have been requested
                 await client.delete(GARDEN, Key.of(garden))
 
 
 @pytest.fixture
 async def virtual(client: Client, own_sandbox: Sandbox) -> AsyncIterator[VirtualCluster]:
-    """The same cluster as if it were the virtual one, too."""
+    """Yield the connection to the virtual cluster, which is the same cluster."""
 
     await apply_kubeconfig(client, INTERNAL, kubeconfig=KUBECONFIG)
     config = load(own_sandbox.kubeconfig)
@@ -140,7 +140,7 @@ async def reconciling(
 
 
 async def says(client: Client, sentence: str, key: Key = LOCAL) -> JsonObject:
-    """Wait until the status of a Garden has an error, which is exactly this sentence."""
+    """Wait until the status of a Garden has exactly this sentence as its error."""
     description = f"{sentence} Operation will be retried."
 
     def holds(garden: JsonObject) -> bool:
@@ -150,7 +150,7 @@ async def says(client: Client, sentence: str, key: Key = LOCAL) -> JsonObject:
     return await until(client, GARDEN, key, holds, patience=PATIENCE)
 
 
-async def goes_on(client: Client, key: Key = LOCAL) -> JsonObject:
+async def makes_progress(client: Client, key: Key = LOCAL) -> JsonObject:
     """Wait until tasks of a Garden have succeeded."""
 
     def holds(garden: JsonObject) -> bool:
@@ -162,7 +162,7 @@ async def goes_on(client: Client, key: Key = LOCAL) -> JsonObject:
 
 
 def waits_for_its_resource_manager(garden: JsonObject) -> bool:
-    """Return whether the first task that needs another program runs."""
+    """Return whether the first task that needs another program is running."""
     operation = map_at(garden, "status", "lastOperation")
     return "Deployment garden/gardener-resource-manager" in str(operation.get("description"))
 
@@ -184,7 +184,9 @@ async def apply_kubeconfig(client: Client, name: str = "webhook", **values: byte
     await client.apply(secret, manager="test", force=True)
 
 
-async def test_a_garden_that_admission_would_refuse(client: Client, own_sandbox: Sandbox) -> None:
+async def test_a_garden_that_admission_would_refuse_is_explained(
+    client: Client, own_sandbox: Sandbox
+) -> None:
     wrong = {
         f"{RUNTIME}.networking.pods": ["10.64.0.0/33"],
         f"{GARDENER}.gardenerDashboard": {"enableTokenLogin": False},
@@ -205,10 +207,12 @@ async def test_a_garden_that_admission_would_refuse(client: Client, own_sandbox:
             "virtualCluster": {"gardener": {"gardenerDashboard": None}},
         }
         await client.patch(GARDEN, LOCAL, {"spec": right})
-        await goes_on(client)
+        await makes_progress(client)
 
 
-async def test_a_kubernetes_version_out_of_range(client: Client, own_sandbox: Sandbox) -> None:
+async def test_a_kubernetes_version_out_of_range_is_explained(
+    client: Client, own_sandbox: Sandbox
+) -> None:
     await client.create(with_values(example(), {f"{VIRTUAL}.kubernetes.version": "1.99.0"}))
     async with operator(own_sandbox.kubeconfig, ENVIRONMENT):
         await says(
@@ -218,10 +222,10 @@ async def test_a_kubernetes_version_out_of_range(client: Client, own_sandbox: Sa
         )
         version = {"virtualCluster": {"kubernetes": {"version": "1.36.0"}}}
         await client.patch(GARDEN, LOCAL, {"spec": version})
-        await goes_on(client)
+        await makes_progress(client)
 
 
-async def test_a_secret_that_is_missing_then_empty_then_malformed(
+async def test_a_missing_empty_or_malformed_secret_is_explained(
     client: Client, own_sandbox: Sandbox
 ) -> None:
     field = f"{SERVER}.authentication.webhook"
@@ -244,11 +248,11 @@ async def test_a_secret_that_is_missing_then_empty_then_malformed(
             client, unusable % 'has a key "kubeconfig" that is not a kubeconfig with a cluster'
         )
         await apply_kubeconfig(client, kubeconfig=KUBECONFIG)
-        await goes_on(client)
+        await makes_progress(client)
     await client.delete(SECRET, Key("garden", "webhook"))
 
 
-async def test_of_two_gardens_the_older_one_is_reconciled(
+async def test_only_the_older_of_two_gardens_is_reconciled(
     client: Client, virtual: VirtualCluster, own_sandbox: Sandbox
 ) -> None:
     older, younger = await two_gardens(client)
@@ -258,14 +262,14 @@ async def test_of_two_gardens_the_older_one_is_reconciled(
             f"there can be only one Garden, and {name_of(older)} is older: delete one of them.",
             Key.of(younger),
         )
-        await goes_on(client, Key.of(older))
+        await makes_progress(client, Key.of(older))
         await client.patch(GARDEN, Key.of(older), {"metadata": {"annotations": {IGNORE: "true"}}})
         await client.delete(GARDEN, Key.of(older))
         await client.patch(GARDEN, Key.of(older), {"metadata": {"finalizers": None}})
-        await goes_on(client, Key.of(younger))
+        await makes_progress(client, Key.of(younger))
 
 
-async def test_an_operator_that_starts_with_two_gardens_reconciles_the_older_one(
+async def test_an_operator_that_finds_two_gardens_at_its_start_reconciles_the_older_one(
     client: Client, own_sandbox: Sandbox
 ) -> None:
     older, younger = await two_gardens(client)
@@ -278,7 +282,7 @@ async def test_an_operator_that_starts_with_two_gardens_reconciles_the_older_one
             f"there can be only one Garden, and {name_of(older)} is older: delete one of them.",
             Key.of(younger),
         )
-        await goes_on(client, Key.of(older))
+        await makes_progress(client, Key.of(older))
 
 
 async def test_the_deletion_of_a_garden_interrupts_its_reconciliation(
@@ -296,11 +300,11 @@ async def test_the_deletion_of_a_garden_interrupts_its_reconciliation(
         await until(client, GARDEN, LOCAL, waits_for_its_resource_manager, patience=PATIENCE)
         await client.delete(GARDEN, LOCAL)
         await until(client, GARDEN, LOCAL, is_being_deleted, patience=PATIENCE)
-    # The wait for the resource manager did not have to end before.
+    # The wait for the resource manager was interrupted, not ended.
     assert ("Reconcile", "Error") not in operations
 
 
-async def test_a_garden_is_left_alone_while_it_is_ignored(
+async def test_an_ignored_garden_is_left_alone(
     client: Client, virtual: VirtualCluster, own_sandbox: Sandbox
 ) -> None:
     garden = example()
@@ -316,7 +320,7 @@ async def test_a_garden_is_left_alone_while_it_is_ignored(
         assert await client.get(GARDEN, LOCAL) == changed
 
         await client.patch(GARDEN, LOCAL, {"metadata": {"annotations": {IGNORE: None}}})
-        await goes_on(client)
+        await makes_progress(client)
 
 
 async def test_a_garden_with_seeds_is_not_deleted(
@@ -346,14 +350,14 @@ async def test_a_garden_with_seeds_is_not_deleted(
     await client.delete(CRD, Key("", name_of(SEED_CRD)))
 
 
-async def test_a_garden_whose_seeds_cannot_be_listed_is_not_deleted_while_gardener_is_deployed(
+async def test_a_garden_is_not_deleted_while_its_seeds_cannot_be_listed(
     client: Client,
 ) -> None:
     await install_crds(client)
     await apply_kubeconfig(client, INTERNAL, kubeconfig=KUBECONFIG)
     garden, [key, *_] = example(), GARDENER_APISERVER.leftovers.managed
     async with VirtualCluster(client, reach=lambda _: cluster_config()) as unreachable:
-        await ensure_unused(client, unreachable, garden)  # nothing was deployed yet
+        await ensure_unused(client, unreachable, garden)  # nothing is deployed yet
 
         await client.create(
             {
@@ -371,11 +375,11 @@ async def test_a_garden_whose_seeds_cannot_be_listed_is_not_deleted_while_garden
         del garden["metadata"]["annotations"]
         await client.patch(MANAGED_RESOURCE, key, {"metadata": {"finalizers": ["test/stays"]}})
         await client.delete(MANAGED_RESOURCE, key)
-        await ensure_unused(client, unreachable, garden)  # the deletion has begun
+        await ensure_unused(client, unreachable, garden)  # the deletion has started
     await client.patch(MANAGED_RESOURCE, key, {"metadata": {"finalizers": None}})
 
 
-async def test_a_broken_image_vector_ends_the_process_with_a_sentence(
+async def test_a_broken_image_vector_ends_the_process_with_one_sentence(
     client: Client, own_sandbox: Sandbox, tmp_path: Path
 ) -> None:
     vector, config = tmp_path / "images.yaml", tmp_path / "operator.json"

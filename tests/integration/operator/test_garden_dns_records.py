@@ -1,4 +1,4 @@
-"""DNSRecords of a garden on a real API server, with extensions that run (spec 20 §15.3)."""
+"""DNSRecords of a garden on a real API server, with running extensions (spec 20 §15.3)."""
 
 import asyncio
 from contextlib import suppress
@@ -85,7 +85,7 @@ async def test_records_are_created_and_a_second_run_writes_nothing(
     assert client.taken() == []
 
 
-async def test_another_address_is_requested_of_each_record_and_another_type_makes_a_new_one(
+async def test_a_new_address_updates_each_record_and_a_new_record_type_recreates_it(
     client: RecordingClient, runtime: Client
 ) -> None:
     site, actuator = landscape(dns("one")), garden_actuator(DNS_RECORD, "one")
@@ -123,9 +123,7 @@ async def test_old_records_are_deleted_only_once_those_of_another_provider_are_r
         assert await names(runtime, DNS_RECORD) == {name.replace("-one", "-two") for name in old}
 
 
-async def test_records_of_others_are_never_touched(
-    client: RecordingClient, runtime: Client
-) -> None:
+async def test_foreign_records_are_never_touched(client: RecordingClient, runtime: Client) -> None:
     caller, actuator = Caller(client, CLOCK), garden_actuator(DNS_RECORD, "one")
     foreign = [
         record("without-class", labels=ORIGIN, spec={}),
@@ -141,7 +139,7 @@ async def test_records_of_others_are_never_touched(
     assert not any("garden/without" in write for write in client.taken())
 
 
-async def test_a_record_of_another_that_has_the_name_is_an_error(
+async def test_a_foreign_record_with_the_same_name_is_an_error(
     client: RecordingClient, runtime: Client
 ) -> None:
     await runtime.create(record(API.name, labels={}, spec={}))
@@ -154,7 +152,7 @@ async def test_a_record_of_another_that_has_the_name_is_an_error(
     assert not any(str(API) in write for write in client.taken())
 
 
-async def test_a_status_that_is_older_than_the_request_does_not_count(
+async def test_a_status_that_is_older_than_the_request_is_ignored(
     client: RecordingClient, runtime: Client
 ) -> None:
     noted: asyncio.Queue[tuple[str, str]] = asyncio.Queue()

@@ -30,7 +30,7 @@ UNREAD: Final = "generation 1 was not applied yet; the last one was 0"
 
 @pytest.fixture(autouse=True)
 async def _cleaned(runtime: Client) -> AsyncIterator[None]:
-    """Leave no ManagedResources behind."""
+    """Delete all ManagedResources after the test."""
     yield
     for obj in await runtime.list(MANAGED_RESOURCE, "garden"):
         await runtime.delete(MANAGED_RESOURCE, Key.of(obj))
@@ -87,7 +87,7 @@ class Notes:
         self._noted.put_nowait(problem)
 
     async def until(self, *parts: str) -> None:
-        """Return when a problem has all of these parts."""
+        """Wait until a problem contains all of these parts."""
         async with asyncio.timeout(PATIENCE):
             problem = await self._noted.get()
             while not all(part in problem for part in parts):
@@ -110,7 +110,7 @@ async def test_ready_extensions_end_the_wait_at_once(client: Client, runtime: Cl
     await wait_for_extensions(client, site(ONE, TWO), 30)
 
 
-async def test_what_is_missing_or_unready_is_listed_with_the_reason(
+async def test_missing_and_unready_extensions_are_listed_with_the_reason(
     client: Client, runtime: Client
 ) -> None:
     assert LIMIT == 60
@@ -136,7 +136,7 @@ async def test_an_extension_that_becomes_ready_is_noticed(client: Client, runtim
         await report(runtime, "two")
 
 
-async def test_an_extension_that_is_created_meanwhile_is_noticed(
+async def test_an_extension_created_during_the_wait_is_noticed(
     client: Client, runtime: Client
 ) -> None:
     await runtime.create(ONE)

@@ -60,7 +60,7 @@ async def test_extensions_are_deployed_and_awaited_before_or_after_the_api_serve
     assert before.calls == after.calls == ["reconcile"]
 
 
-async def test_stale_extensions_are_deleted_and_those_of_others_are_not(
+async def test_stale_extensions_are_deleted_and_foreign_ones_are_not(
     client: RecordingClient, runtime: Client
 ) -> None:
     for name, extension_class in (("garden-gone", "garden"), ("other", "shoot"), ("none", None)):
@@ -77,7 +77,7 @@ async def test_stale_extensions_are_deleted_and_those_of_others_are_not(
     assert await names(runtime, EXTENSION) == {"garden-usual", "other", "none"}
 
 
-async def test_the_flow_hands_the_secret_to_the_etcd_and_the_deletion_leaves_nothing(
+async def test_the_flow_gives_the_secret_to_the_etcd_and_the_deletion_leaves_nothing(
     client: RecordingClient, runtime: Client
 ) -> None:
     site = GardenRun(client, landscape(BACKED_UP, uses("usual"), extensions=SERVED))
@@ -100,7 +100,7 @@ async def test_the_flow_hands_the_secret_to_the_etcd_and_the_deletion_leaves_not
         assert await names(runtime, kind) == set()
 
 
-async def test_without_the_gate_the_flow_hands_the_generated_secret_to_the_etcd(
+async def test_without_the_gate_the_flow_gives_the_generated_secret_to_the_etcd(
     client: RecordingClient, runtime: Client
 ) -> None:
     gates = {"BackupEntryForGarden": False}
@@ -133,7 +133,7 @@ def uses(*types: str) -> JsonObject:
 
 
 def flow(name: str, *others: str) -> Graph:
-    """Return a graph with tasks that are not about extension resources."""
+    """Return a graph with all other tasks."""
     graph = Graph(name)
     for other in others:
         graph.add(other, nothing)

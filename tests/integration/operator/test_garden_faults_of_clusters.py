@@ -1,4 +1,4 @@
-"""A Garden comes up although its clusters cannot be reached for a while."""
+"""A Garden is created although its clusters are unreachable for a while."""
 
 import asyncio
 from dataclasses import replace
@@ -35,7 +35,7 @@ def last_operation(garden: JsonObject) -> JsonObject:
 
 
 async def unreached(client: Client) -> JsonObject:
-    """Return a Garden whose only problem is that the virtual cluster cannot be reached."""
+    """Return a Garden whose only problem is that the virtual cluster is unreachable."""
 
     def holds(garden: JsonObject) -> bool:
         failed = [error.get("taskID") for error in garden.get("status", {}).get("lastErrors", [])]
@@ -44,7 +44,7 @@ async def unreached(client: Client) -> JsonObject:
     return await until(client, GARDEN, LOCAL, holds, patience=PATIENCE)
 
 
-async def test_a_garden_comes_up_after_outages(garden_world: Site) -> None:
+async def test_a_garden_is_created_despite_outages(garden_world: Site) -> None:
     client, sandbox = garden_world.client, garden_world.sandbox
     own = replace(load(sandbox.kubeconfig), server=garden_world.node.proxy)
     async with (

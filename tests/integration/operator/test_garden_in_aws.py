@@ -79,7 +79,7 @@ async def extension(runtime: Client, aws: CorrectedAws) -> AsyncIterator[list[Un
         await actuator.close()
 
 
-async def test_the_etcd_of_a_garden_gets_its_bucket_and_its_credentials(
+async def test_the_etcd_of_a_garden_gets_a_bucket_and_credentials(
     runtime: Client, garden: Landscape, extension: list[Unit], aws: CorrectedAws, account: AwsClient
 ) -> None:
     async with running(*extension):
@@ -100,7 +100,7 @@ async def test_the_etcd_of_a_garden_gets_its_bucket_and_its_credentials(
         await account.call("s3", "GetBucketLocation", Bucket=BUCKET)
 
 
-async def test_the_names_of_a_garden_lead_to_its_load_balancer_and_then_nowhere(
+async def test_the_names_of_a_garden_lead_to_its_load_balancer_until_it_is_deleted(
     runtime: Client, garden: Landscape, extension: list[Unit], account: AwsClient
 ) -> None:
     created = await account.call("route53", "CreateHostedZone", Name=ZONE, CallerReference="once")

@@ -1,4 +1,4 @@
-"""`pergola garden kubeconfig` against Secrets as the operator applies them: spec 20 §15.5.
+"""`pergola garden kubeconfig` with Secrets as the operator applies them: spec 20 §15.5.
 
 The runtime cluster is its own virtual cluster here: the kubeconfigs lead back to it.
 """
@@ -36,7 +36,7 @@ HOURS = 12
 
 @dataclass
 class Answer:
-    """What the command printed, and its exit code."""
+    """The output and the exit code of the command."""
 
     code: int
     out: str
@@ -93,7 +93,7 @@ class Access:
         return Answer(process.returncode or 0, out.decode(), err.decode())
 
     async def namespaces(self, kubeconfig: str) -> set[str]:
-        """Return what a client with a kubeconfig lists."""
+        """Return the namespaces that a client with a kubeconfig lists."""
         self.file.write_text(kubeconfig)
         async with Client.connect(load(self.file)) as client:
             return {name_of(each) for each in await client.list(NAMESPACE)}
@@ -121,7 +121,7 @@ def jwt(expires: datetime) -> str:
     return ".".join(base64.urlsafe_b64encode(orjson.dumps(each)).decode() for each in parts)
 
 
-async def test_the_kubeconfig_works_and_its_end_is_reported(access: Access) -> None:
+async def test_the_kubeconfig_works_and_its_expiry_is_reported(access: Access) -> None:
     await access.apply(await access.account())
 
     answer = await access.run("kubeconfig")
@@ -146,7 +146,7 @@ async def test_a_kubeconfig_with_a_plugin_has_no_token_and_works(
     assert "garden" in await access.namespaces(answer.out)
 
 
-async def test_the_plugin_prints_a_credential_with_the_end_of_the_token(access: Access) -> None:
+async def test_the_plugin_prints_a_credential_with_the_expiry_of_the_token(access: Access) -> None:
     token = await access.account()
     await access.apply(token)
 
@@ -159,7 +159,7 @@ async def test_the_plugin_prints_a_credential_with_the_end_of_the_token(access: 
     assert timedelta(hours=HOURS - 1) < left <= timedelta(hours=HOURS)
 
 
-async def test_clients_in_the_runtime_cluster_get_the_other_secret(access: Access) -> None:
+async def test_clients_in_the_runtime_cluster_get_the_internal_secret(access: Access) -> None:
     await access.apply(await access.account())
     await access.client.delete(SECRET, Key("garden", EXTERNAL))
 
@@ -168,7 +168,7 @@ async def test_clients_in_the_runtime_cluster_get_the_other_secret(access: Acces
     assert "garden" in await access.namespaces(plugin.out)
 
 
-async def test_a_cluster_without_a_garden_is_named(access: Access) -> None:
+async def test_a_cluster_without_a_garden_is_reported(access: Access) -> None:
     answer = await access.run("kubeconfig")
 
     assert answer.code == 1
@@ -177,7 +177,7 @@ async def test_a_cluster_without_a_garden_is_named(access: Access) -> None:
     assert answer.err.count("\n") == 1
 
 
-async def test_a_garden_that_is_not_ready_says_how_far_it_is(access: Access) -> None:
+async def test_the_progress_of_an_unready_garden_is_reported(access: Access) -> None:
     await access.client.create(MINIMAL)
     last = {
         "type": "Reconcile",
@@ -199,7 +199,7 @@ async def test_a_garden_that_is_not_ready_says_how_far_it_is(access: Access) -> 
     assert after.err == f"{not_ready} has no token yet {progress}\n"
 
 
-async def test_a_garden_that_goes_away_is_not_waited_for(access: Access) -> None:
+async def test_the_command_does_not_wait_for_a_garden_under_deletion(access: Access) -> None:
     held = {**MINIMAL, "metadata": {"name": "minimal", "finalizers": ["example.org/test"]}}
     await access.client.create(held)
     await access.client.delete(GARDEN, Key("", "minimal"))
@@ -211,7 +211,7 @@ async def test_a_garden_that_goes_away_is_not_waited_for(access: Access) -> None
     assert answer.err.startswith("pergola: Garden minimal is being deleted: ")
 
 
-async def test_an_expired_token_is_not_handed_out(access: Access) -> None:
+async def test_an_expired_token_is_not_returned(access: Access) -> None:
     await access.apply(jwt(datetime(2026, 1, 1, tzinfo=UTC)))
 
     answer = await access.run("kubeconfig")

@@ -28,7 +28,7 @@ KINDS = (CONFIG_MAP, CRD, DEPLOYMENT, SECRET)
 
 @dataclass
 class Answer:
-    """What the command printed, and its exit code."""
+    """The output and the exit code of the command."""
 
     code: int
     out: str
@@ -71,7 +71,7 @@ async def objects(client: Client) -> set[str]:
     return {f"{kind.kind} {name_of(obj)}" for kind in KINDS for obj in await client.list(kind)}
 
 
-async def test_a_new_garden_is_planned_from_its_manifest_and_nothing_is_created(
+async def test_a_new_garden_is_planned_from_its_manifest_without_creating_anything(
     planning: Planning, runtime: Client
 ) -> None:
     before = await objects(runtime)
@@ -96,7 +96,7 @@ async def test_a_new_garden_is_planned_from_its_manifest_and_nothing_is_created(
     assert "ca-*" in credentials
 
 
-async def test_the_live_garden_is_planned_by_default_and_stays_as_it_is(
+async def test_the_live_garden_is_planned_by_default_and_not_changed(
     planning: Planning, runtime: Client
 ) -> None:
     await runtime.create(example())
@@ -142,7 +142,7 @@ async def test_a_manifest_that_admission_would_refuse_is_not_planned(planning: P
 
 @pytest.fixture
 async def installed(runtime: Client) -> AsyncIterator[OperatorChart]:
-    """The Deployment of an operator without logs and with another registry, and its files."""
+    """Create the Deployment and files of an operator without logs and with another registry."""
     vector = "images: [{name: gardener-scheduler, repository: registry.test/scheduler, tag: v1}]"
     config = {
         "apiVersion": API_VERSION,
@@ -159,7 +159,7 @@ async def installed(runtime: Client) -> AsyncIterator[OperatorChart]:
         await runtime.delete(GroupVersionKind.of(obj), Key.of(obj))
 
 
-async def test_a_plan_has_the_settings_of_the_operator_that_runs(
+async def test_a_plan_uses_the_settings_of_the_running_operator(
     planning: Planning, installed: OperatorChart
 ) -> None:
     plan = (await planning.of(example(), "-o", "json")).json
@@ -170,7 +170,7 @@ async def test_a_plan_has_the_settings_of_the_operator_that_runs(
     assert tasks["Deploying Vali"]["why"] == "the feature gate RemoveVali is on"
 
 
-async def test_a_configuration_that_this_version_does_not_know_is_reported(
+async def test_an_unknown_configuration_of_the_operator_is_reported(
     planning: Planning, runtime: Client, installed: OperatorChart
 ) -> None:
     key = Key.of(installed.named("gardener-operator-configmap-"))

@@ -1,7 +1,7 @@
-"""The rotation of all credentials of a Garden, from its start to its completion.
+"""A rotation of all credentials of a Garden, from start to completion.
 
-Its virtual cluster is a second control plane. What a client uses is checked against that, and what
-is encrypted against the bytes in its etcd.
+The virtual cluster is a second control plane. Clients are checked against it, and encryption is
+checked against the bytes in its etcd.
 """
 
 import asyncio
@@ -72,7 +72,7 @@ def gardener() -> None:
     require_images("gardener-apiserver")
 
 
-async def test_all_credentials_of_a_garden_are_rotated_by_operators_that_are_killed(
+async def test_all_credentials_of_a_garden_are_rotated_although_operators_are_killed(
     garden_world: Site, capsys: pytest.CaptureFixture[str]
 ) -> None:
     client = garden_world.client
@@ -88,9 +88,9 @@ async def test_all_credentials_of_a_garden_are_rotated_by_operators_that_are_kil
             await stack.enter_async_context(never_refused(garden_world))
             both = await stack.enter_async_context(AsyncExitStack())
             await both.enter_async_context(never_refused(garden_world, old.certificate, old.token))
-            await is_foreseen(garden_world)
+            await is_predicted(garden_world)
             following = asyncio.create_task(taken(garden_world, START))
-            # It goes on until a user decides about the Seed that is gone.
+            # It runs until a user decides about the Seed without a gardenlet.
             await until_rendered(
                 client, metrics, 'phase="Preparing",rotation="certificateAuthorities"'
             )
@@ -119,21 +119,21 @@ async def all_ages_are_known(client: Client, metrics: Metrics) -> None:
 
 
 async def taken(site: Site, number: int) -> bool:
-    """Take a step of the guide, and follow it."""
+    """Take a step of the guide, and follow its progress."""
     source = Source("", None, ClusterOptions(kubeconfig=site.sandbox.kubeconfig))
     command = commands("how-to/operating-a-garden.md", "Rotating credentials")[number]
     return await take_step(source, *step(command), Options())
 
 
 def step(command: str) -> tuple[Kind, Action]:
-    """Return what a command of the guide requests."""
+    """Return the request of a command in the guide."""
     _, _, *arguments = shlex.split(command, comments=True)
     given = app.parse_args(arguments, print_error=False, exit_on_error=False)[1].arguments
     return given.get("kind", "all"), "start" if given.get("start") else "complete"
 
 
-async def is_foreseen(site: Site) -> None:
-    """A plan of the start says which tasks run, and writes nothing."""
+async def is_predicted(site: Site) -> None:
+    """Check that a plan of the start names the tasks that run, and writes nothing."""
     before = {*await managed_secrets(site.client)}
     version = await runtime_version(site.client, any_version=True)
     vector = images(site.operator_environment)
@@ -148,14 +148,14 @@ async def is_foreseen(site: Site) -> None:
         Fate.RUN
     }
     assert {fates[name] for name in (UNLABEL, SNAPSHOT)} == {Fate.SKIP}
-    # The operator may remove one meanwhile: the first kubeconfig of the virtual resource manager.
+    # The operator may remove the first kubeconfig of the virtual resource manager in between.
     assert {*await managed_secrets(site.client)} <= before
     for secret in await site.client.list(SECRET, "garden", metadata_only=True):
         assert not any("rotation" in name for name in annotations_of(secret))
 
 
 async def until_rendered(client: Client, metrics: Metrics, text: str) -> None:
-    """Return when metrics have a text: they read the operator's copies, which may be late."""
+    """Wait until the metrics contain a text: they read the operator's caches, which may be late."""
     async with asyncio.timeout(PATIENCE):
         while text not in rendered(metrics):
             await client.get_raw("/version")
@@ -170,7 +170,7 @@ def rendered(metrics: Metrics) -> str:
 
 @asynccontextmanager
 async def seeds(site: Site) -> AsyncGenerator[Client]:
-    """Create Seeds, and run their gardenlets but one; yield a client of the virtual cluster."""
+    """Create Seeds, and run all their gardenlets but one; yield a client of the virtual cluster."""
     async with VirtualCluster(site.client, reach=site.reach) as access:
         virtual = await access.client()
         await register_provider(virtual)
@@ -181,14 +181,14 @@ async def seeds(site: Site) -> AsyncGenerator[Client]:
 
 
 async def decide_to_skip(client: Client) -> None:
-    """Go on without the Seed whose gardenlet is gone, once the Garden says that it waits for it."""
+    """Skip the Seed without a gardenlet, once the Garden reports that it waits for it."""
     waiting = f"{len(SEEDS) - 1} of {len(SEEDS)} Seeds done, waiting for {GONE}"
     await until(client, GARDEN, LOCAL, lambda it: waiting in progress(it), patience=PATIENCE)
     await patched(client, {"metadata": {"annotations": {SKIPPED_SEEDS: GONE}}})
 
 
 async def patched(client: Client, patch: JsonObject) -> None:
-    """Patch the Garden once an operator lives whose webhooks admit that."""
+    """Patch the Garden once the webhooks of a running operator admit that."""
     async with asyncio.timeout(PATIENCE):
         while True:
             try:
@@ -202,7 +202,7 @@ async def patched(client: Client, patch: JsonObject) -> None:
 
 
 async def all_seeds_but_one_are_renewed(virtual: Client) -> None:
-    """The one that is gone still has its first operation; the others have performed them all."""
+    """Check that each Seed has performed all operations, but the one without a gardenlet none."""
     found = {name_of(seed): annotations_of(seed) for seed in await virtual.list(SEED)}
     requests = [f"{RECORD}/{each}" for each in RENEWALS]
     assert found[GONE]["gardener.cloud/operation"] == RENEWALS[0]

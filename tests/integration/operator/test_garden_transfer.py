@@ -56,7 +56,7 @@ GARDEN_WITH_POLICY = with_values(
 
 
 class Moving:
-    """A runtime cluster which is the old one first, and then the new one."""
+    """A runtime cluster that is the old one first, and then the new one."""
 
     def __init__(self, client: Client, sandbox: Sandbox, folder: Path) -> None:
         self.client = client
@@ -68,7 +68,7 @@ class Moving:
         self._import = partial(import_, file=self.file, passphrase_file=secret, cluster=cluster)
 
     async def generate(self, **rotation_times: datetime) -> SecretsManager:
-        """Generate credentials as the operator does; a rotation of all begins at a time."""
+        """Generate credentials as the operator does, in a rotation of all if `at` is given."""
         manager = await SecretsManager.open(
             self.client,
             "garden",
@@ -106,7 +106,7 @@ class Moving:
         return await self.client.list(SECRET, "garden", labels=f"name in ({names})")
 
     async def move(self) -> None:
-        """Make the cluster the new one: it has nothing of the old one."""
+        """Turn the cluster into the new one by deleting everything of the old one."""
         for kind in (SECRET, CONFIG_MAP):
             for obj in await self.client.list(kind, "garden", metadata_only=True):
                 await self.client.delete(kind, Key.of(obj))
@@ -124,7 +124,7 @@ async def moving(runtime: Client, garden_sandbox: Sandbox, tmp_path: Path) -> As
     await found.move()
 
 
-async def test_the_new_cluster_has_the_same_credentials_and_generates_the_others(
+async def test_the_new_cluster_gets_the_durable_credentials_and_generates_the_others(
     moving: Moving,
 ) -> None:
     old = await moving.generate()
@@ -145,7 +145,7 @@ async def test_the_new_cluster_has_the_same_credentials_and_generates_the_others
     assert await new.cleanup() == []
 
 
-async def test_a_rotation_goes_on_with_old_and_new_credentials(
+async def test_a_rotation_continues_with_old_and_new_credentials(
     moving: Moving, capsys: pytest.CaptureFixture[str]
 ) -> None:
     await moving.generate()
@@ -173,7 +173,7 @@ async def test_a_rotation_goes_on_with_old_and_new_credentials(
     assert new.get("ca").data == old.get("ca").data
 
 
-async def test_users_objects_move_and_those_of_the_new_cluster_stay(
+async def test_objects_of_users_are_moved_and_those_of_the_new_cluster_are_kept(
     moving: Moving, capsys: pytest.CaptureFixture[str]
 ) -> None:
     await moving.generate()
@@ -195,7 +195,7 @@ async def test_users_objects_move_and_those_of_the_new_cluster_stay(
     assert "ConfigMap garden/audit-policy exists with other content" in printed.err
 
 
-async def test_the_garden_is_created_on_request_only(
+async def test_the_garden_is_only_created_on_request(
     moving: Moving, capsys: pytest.CaptureFixture[str]
 ) -> None:
     await moving.generate()
@@ -221,7 +221,7 @@ async def test_the_garden_is_created_on_request_only(
     assert capsys.readouterr().out.startswith("apiVersion: operator.gardener.cloud/v1alpha1\n")
 
 
-async def test_an_import_that_was_interrupted_goes_on(
+async def test_an_interrupted_import_can_be_continued(
     moving: Moving, capsys: pytest.CaptureFixture[str]
 ) -> None:
     await moving.generate()
@@ -237,7 +237,7 @@ async def test_an_import_that_was_interrupted_goes_on(
     assert {name_of(each) for each in await moving.secrets()} == exported.keys()
 
 
-async def test_a_cluster_with_other_credentials_is_refused_before_anything_is_written(
+async def test_a_cluster_with_other_credentials_is_refused_before_any_write(
     moving: Moving,
 ) -> None:
     await moving.generate()

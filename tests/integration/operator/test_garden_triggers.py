@@ -1,4 +1,4 @@
-"""What a Garden depends on reconciles it when it changes (spec 20 'Beyond' 16)."""
+"""Changes of objects that a Garden depends on reconcile it (spec 20 'Beyond' 16)."""
 
 import asyncio
 import base64
@@ -59,7 +59,7 @@ class Triggers:
         self._unit = Controller("triggers", self._reconcile, watches=watches, metrics=Metrics())
 
     async def taken(self) -> list[Key]:
-        """Return the keys since the last call, after everything has been noticed."""
+        """Return the keys since the last call, after all changes were noticed."""
         await settled(self._unit, self.client)
         found, self._reconciled = self._reconciled, []
         return found
@@ -91,56 +91,60 @@ async def triggers(runtime: Client) -> AsyncIterator[Triggers]:
             await runtime.delete(gvk, key)
 
 
-async def test_what_exists_at_the_start_is_no_change(triggers: Triggers) -> None:
+async def test_objects_that_exist_at_the_start_do_not_trigger_the_garden(
+    triggers: Triggers,
+) -> None:
     assert await triggers.taken() == []
 
 
-async def test_the_content_of_a_named_secret_reconciles_the_garden(triggers: Triggers) -> None:
+async def test_the_content_of_a_named_secret_triggers_the_garden(triggers: Triggers) -> None:
     await triggers.client.patch(SECRET, NAMED, data("new"))
     assert await triggers.taken() == [GARDEN_KEY]
 
 
-async def test_the_content_of_a_named_config_map_reconciles_the_garden(triggers: Triggers) -> None:
+async def test_the_content_of_a_named_config_map_triggers_the_garden(triggers: Triggers) -> None:
     await triggers.client.patch(CONFIG_MAP, POLICY, {"data": {"policy": "new"}})
     assert await triggers.taken() == [GARDEN_KEY]
 
 
-async def test_a_named_secret_that_goes_or_comes_reconciles_the_garden(triggers: Triggers) -> None:
+async def test_deleting_and_creating_a_named_secret_triggers_the_garden(triggers: Triggers) -> None:
     await triggers.client.delete(SECRET, NAMED)
     assert await triggers.taken() == [GARDEN_KEY]
     await triggers.client.create(manifest(SECRET, NAMED))
     assert await triggers.taken() == [GARDEN_KEY]
 
 
-async def test_metadata_of_a_named_secret_do_not(triggers: Triggers) -> None:
+async def test_metadata_of_a_named_secret_do_not_trigger_the_garden(triggers: Triggers) -> None:
     marked = {"metadata": {"labels": {"any": "label"}, "annotations": {"any": "thing"}}}
     await triggers.client.patch(SECRET, NAMED, marked)
     assert await triggers.taken() == []
 
 
-async def test_a_secret_that_no_garden_names_does_not(triggers: Triggers) -> None:
+async def test_a_secret_that_no_garden_names_does_not_trigger_it(triggers: Triggers) -> None:
     await triggers.client.patch(SECRET, OTHER, data("new"))
     assert await triggers.taken() == []
 
 
-async def test_a_secret_of_the_same_name_as_a_config_map_does_not(triggers: Triggers) -> None:
+async def test_a_secret_with_the_name_of_a_config_map_does_not_trigger_the_garden(
+    triggers: Triggers,
+) -> None:
     await triggers.client.create(manifest(SECRET, POLICY))
     assert await triggers.taken() == []
     await triggers.client.delete(SECRET, POLICY)
 
 
-async def test_a_secret_matters_from_the_moment_it_is_named(triggers: Triggers) -> None:
+async def test_a_secret_triggers_the_garden_once_it_is_named(triggers: Triggers) -> None:
     sni: JsonObject = {"sni": {"secretName": OTHER.name}}
     named = {"spec": {"virtualCluster": {"kubernetes": {"kubeAPIServer": sni}}}}
     await triggers.client.patch(GARDEN, GARDEN_KEY, named)
-    assert await triggers.taken() == []  # its own trigger notices that
+    assert await triggers.taken() == []  # another trigger handles this change
     await triggers.client.patch(SECRET, OTHER, data("new"))
     assert await triggers.taken() == [GARDEN_KEY]
     await triggers.client.patch(SECRET, NAMED, data("unused by now"))
     assert await triggers.taken() == []
 
 
-async def test_the_wildcard_certificate_reconciles_the_garden(triggers: Triggers) -> None:
+async def test_the_wildcard_certificate_triggers_the_garden(triggers: Triggers) -> None:
     label = {"labels": {"gardener.cloud/role": "garden-cert"}}
     await triggers.client.patch(SECRET, OTHER, {"metadata": label})
     assert await triggers.taken() == [GARDEN_KEY]
@@ -150,7 +154,7 @@ async def test_the_wildcard_certificate_reconciles_the_garden(triggers: Triggers
     assert await triggers.taken() == [GARDEN_KEY]
 
 
-async def test_a_garden_that_is_ignored_is_left_alone(triggers: Triggers) -> None:
+async def test_an_ignored_garden_is_not_triggered(triggers: Triggers) -> None:
     pause = {"metadata": {"annotations": {"operator.gardener.cloud/ignore": "true"}}}
     await triggers.client.patch(GARDEN, GARDEN_KEY, pause)
     assert await triggers.taken() == []
@@ -158,7 +162,7 @@ async def test_a_garden_that_is_ignored_is_left_alone(triggers: Triggers) -> Non
     assert await triggers.taken() == []
 
 
-# Seeds, in a cluster that plays the virtual one, too
+# Seeds, in a cluster that is the virtual one, too
 
 
 def seed(name: str, domain: str, **labels: str) -> JsonObject:
@@ -171,7 +175,7 @@ def seed(name: str, domain: str, **labels: str) -> JsonObject:
 
 
 class Seeds:
-    """A watch of Seeds, and how often it reported a change."""
+    """A watch of Seeds, and the number of its reports."""
 
     def __init__(self, client: Client, watch: SeedWatch, unit: Unit) -> None:
         self.client = client
@@ -181,7 +185,7 @@ class Seeds:
         watch.changed.subscribe(self._count)
 
     async def reported(self, reports: int) -> None:
-        """Wait until so many changes were reported."""
+        """Wait until there were this many reports."""
         while self.reports < reports:
             await self.client.get_raw("/version")
 
@@ -217,14 +221,14 @@ async def test_a_new_seed_is_reported_once(seeds: Seeds) -> None:
     seeds.watch.use(Used((), ""))
     await seeds.client.create(seed("one", "one.example.org"))
     await seeds.reported(1)
-    # Nothing more before the components use something else.
+    # Nothing more is reported until the components use something else.
     await seeds.client.create(seed("two", "two.example.org"))
     seeds.watch.use(Used(("one.example.org",), ""))
     await seeds.reported(2)
     assert seeds.reports == 2
 
 
-async def test_what_components_do_not_use_of_a_seed_is_not_reported(seeds: Seeds) -> None:
+async def test_unused_parts_of_a_seed_are_not_reported(seeds: Seeds) -> None:
     seeds.watch.use(Used((), ""))
     private = {"seed.gardener.cloud/network": "private"}
     await seeds.client.create(seed("hidden", "hidden.example.org", **private))
@@ -244,7 +248,7 @@ async def test_a_seed_that_becomes_managed_is_reported(seeds: Seeds) -> None:
     await seeds.reported(2)
 
 
-async def test_before_a_reconciliation_nothing_is_reported(seeds: Seeds) -> None:
+async def test_nothing_is_reported_before_the_first_reconciliation(seeds: Seeds) -> None:
     await seeds.client.create(seed("one", "one.example.org"))
     await seeds.client.create(seed("two", "two.example.org"))
     seeds.watch.use(Used((), ""))

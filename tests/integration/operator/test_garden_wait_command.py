@@ -1,4 +1,4 @@
-"""`pergola garden wait` beside a Garden that changes (spec 21 §12.4)."""
+"""`pergola garden wait` with a changing Garden (spec 21 §12.4)."""
 
 import asyncio
 import sys
@@ -20,12 +20,12 @@ TIME: Final = "2026-01-01T00:00:00Z"
 
 @dataclass
 class Waiting:
-    """A command that runs."""
+    """A running command."""
 
     process: asyncio.subprocess.Process
 
     async def ended(self) -> tuple[int, str]:
-        """Return its exit code and what it said."""
+        """Return the exit code and the output."""
         _, said = await self.process.communicate()
         return self.process.returncode or 0, said.decode()
 
@@ -61,7 +61,9 @@ async def report(client: Client, *, state: str = "Succeeded", healthy: str = "Tr
     await client.patch(GARDEN, MINE, {"status": status}, subresource="status")
 
 
-async def test_it_ends_when_the_garden_is_ready(runtime: Client, garden_sandbox: Sandbox) -> None:
+async def test_the_command_ends_when_the_garden_is_ready(
+    runtime: Client, garden_sandbox: Sandbox
+) -> None:
     await runtime.create(MINIMAL)
     waiting = await wait(garden_sandbox)
     await report(runtime, state="Processing")
@@ -80,7 +82,9 @@ async def test_a_broken_garden_fails_after_the_timeout(
     assert await waiting.ended() == (1, said)
 
 
-async def test_it_ends_when_the_garden_is_gone(runtime: Client, garden_sandbox: Sandbox) -> None:
+async def test_the_command_ends_when_the_garden_is_deleted(
+    runtime: Client, garden_sandbox: Sandbox
+) -> None:
     await runtime.create(MINIMAL)
     waiting = await wait(garden_sandbox, "--for", "delete")
     await runtime.delete(GARDEN, MINE)
@@ -88,9 +92,7 @@ async def test_it_ends_when_the_garden_is_gone(runtime: Client, garden_sandbox: 
     assert await (await wait(garden_sandbox, "--for", "delete")).ended() == (0, "")
 
 
-async def test_what_cannot_be_waited_for_is_an_error(
-    runtime: Client, garden_sandbox: Sandbox
-) -> None:
+async def test_an_impossible_wait_is_an_error(runtime: Client, garden_sandbox: Sandbox) -> None:
     code, said = await (await wait(garden_sandbox)).ended()
     assert (code, "there is not one Garden in the cluster" in said) == (1, True)
     await runtime.create(MINIMAL)

@@ -70,7 +70,7 @@ async def registered(client: Client, gvk: Any) -> list[JsonObject]:
 
 
 @pytest.mark.parametrize(("gvk", "expected"), [(VALIDATING, VALIDATIONS), (MUTATING, DEFAULTS)])
-async def test_all_webhooks_are_registered_as_the_originals(
+async def test_all_webhooks_are_registered_as_in_the_original(
     site: OperatorSite, gvk: Any, expected: list[Any]
 ) -> None:
     webhooks = await registered(site.client, gvk)
@@ -93,7 +93,9 @@ async def test_all_webhooks_are_registered_as_the_originals(
         assert conditions[-2:] == ["break-glass.write", "break-glass.deletion"]
 
 
-async def test_inside_the_cluster_webhooks_are_reached_by_the_service(runtime: Client) -> None:
+async def test_in_a_cluster_the_api_server_calls_webhooks_through_the_service(
+    runtime: Client,
+) -> None:
     for configuration in OperatorSite(runtime).webhooks(url="").configurations(b"authority"):
         for webhook in configuration["webhooks"]:
             service = webhook["clientConfig"]["service"]
@@ -113,7 +115,7 @@ async def test_a_minimal_garden_is_stored_with_all_defaults(site: OperatorSite) 
     assert stored["spec"] == expected
 
 
-async def test_domains_of_an_earlier_version_become_objects(site: OperatorSite) -> None:
+async def test_domains_in_the_form_of_an_earlier_version_become_objects(site: OperatorSite) -> None:
     older = with_values(
         MINIMAL,
         {
@@ -165,7 +167,7 @@ async def test_a_finalizer_of_the_operator_is_refused_on_creation(
     assert raised.value.code == 400
 
 
-async def test_one_refusal_lists_every_violation_and_stores_nothing(site: OperatorSite) -> None:
+async def test_one_refusal_lists_all_violations_and_stores_nothing(site: OperatorSite) -> None:
     broken = with_values(
         MINIMAL,
         {
@@ -187,7 +189,7 @@ async def test_one_refusal_lists_every_violation_and_stores_nothing(site: Operat
         await site.client.get(GARDEN, KEY)
 
 
-async def test_a_dry_run_gives_the_whole_verdict(site: OperatorSite) -> None:
+async def test_a_dry_run_gets_the_whole_verdict(site: OperatorSite) -> None:
     with pytest.raises(Invalid):
         await site.client.create(with_values(MINIMAL, {f"{SERVER}.eventTTL": "25h"}), dry_run=True)
 
@@ -222,7 +224,9 @@ async def test_a_deletion_has_to_be_confirmed(site: OperatorSite) -> None:
         ),
     ],
 )
-async def test_what_cannot_change_stays(site: OperatorSite, change: JsonObject, field: str) -> None:
+async def test_immutable_fields_cannot_be_changed(
+    site: OperatorSite, change: JsonObject, field: str
+) -> None:
     await site.client.create(MINIMAL)
 
     with pytest.raises(Invalid) as raised:
@@ -231,7 +235,7 @@ async def test_what_cannot_change_stays(site: OperatorSite, change: JsonObject, 
     assert [cause["field"] for cause in raised.value.causes] == [field]
 
 
-async def test_ranges_are_appended(site: OperatorSite) -> None:
+async def test_ranges_can_be_appended(site: OperatorSite) -> None:
     await site.client.create(MINIMAL)
     pods = ["10.1.0.0/16", "10.4.0.0/16"]
 
@@ -258,7 +262,7 @@ async def test_an_operation_is_refused_in_the_wrong_phase(site: OperatorSite) ->
 
 @asynccontextmanager
 async def unanswered(runtime: Client) -> AsyncGenerator[None]:
-    """Leave the registration of a process that has ended; there is a Garden."""
+    """Leave the registration of a process that has ended, with a Garden in the cluster."""
     site = OperatorSite(runtime)
     async with site.serving():
         await runtime.create(MINIMAL)
@@ -297,7 +301,7 @@ async def test_status_and_labelled_objects_can_be_written_while_no_webhook_answe
         await runtime.create(apply_merge_patch(MINIMAL, break_glass("true")))
 
 
-async def test_config_maps_can_be_updated_while_no_webhook_answers_but_for_their_policies(
+async def test_config_maps_can_be_updated_while_no_webhook_answers_except_for_their_policies(
     runtime: Client,
 ) -> None:
     key = Key("garden", "emergency")
@@ -310,7 +314,7 @@ async def test_config_maps_can_be_updated_while_no_webhook_answers_but_for_their
 
 
 async def until_policy_is_refused(client: Client, key: Key) -> None:
-    """Return when the API server has the policies of ConfigMaps reviewed, in vain."""
+    """Wait until the API server sends policies to the webhook, which does not answer."""
     for number in count():
         try:
             await change_policy(client, key.name, f"another-{number}")
@@ -322,7 +326,7 @@ def break_glass(value: str | None) -> JsonObject:
     return {"metadata": {"labels": {marks.BREAK_GLASS: value}}}
 
 
-async def test_the_namespace_stays_while_there_is_a_garden(site: OperatorSite) -> None:
+async def test_the_namespace_cannot_be_deleted_while_a_garden_exists(site: OperatorSite) -> None:
     await site.client.create(MINIMAL)
     other: JsonObject = {
         "apiVersion": "v1",
@@ -337,7 +341,7 @@ async def test_the_namespace_stays_while_there_is_a_garden(site: OperatorSite) -
     await site.client.delete(NAMESPACE, Key.of(created))
 
 
-async def test_a_policy_of_a_garden_exists_and_stays_valid(site: OperatorSite) -> None:
+async def test_the_policy_of_a_garden_has_to_exist_and_to_be_valid(site: OperatorSite) -> None:
     audited = with_values(MINIMAL, {f"{SERVER}.{REFERENCE}": {"name": "audit"}})
     with pytest.raises(Invalid, match="ConfigMap garden/audit does not exist") as raised:
         await site.client.create(audited)
@@ -352,7 +356,7 @@ async def test_a_policy_of_a_garden_exists_and_stays_valid(site: OperatorSite) -
     await change_policy(site.client, "other", "nonsense")
 
 
-async def test_a_required_extension_stays(site: OperatorSite) -> None:
+async def test_a_required_extension_cannot_be_deleted(site: OperatorSite) -> None:
     await site.client.create(extension("tools"))
     key = Key("", "tools")
     await set_required(site.client, key, "True")
@@ -363,7 +367,7 @@ async def test_a_required_extension_stays(site: OperatorSite) -> None:
     assert await site.client.delete(EXTENSION, key)
 
 
-async def test_an_extension_gets_its_defaults_and_is_checked_on_creation(
+async def test_an_extension_is_defaulted_and_validated_on_creation(
     site: OperatorSite,
 ) -> None:
     stored = await site.client.create(extension("tools"))
@@ -382,7 +386,7 @@ async def request(client: Client, operation: str) -> JsonObject:
 
 
 async def until_refused(client: Client) -> None:
-    """Return when the API server calls the webhooks, which do not answer."""
+    """Wait until the API server calls the webhooks, which do not answer."""
     while True:
         try:
             await request(client, "reconcile")

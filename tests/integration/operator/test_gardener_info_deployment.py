@@ -37,7 +37,7 @@ async def version_in(client: Client) -> str:
     return str(data).splitlines()[0]
 
 
-async def test_it_is_written_when_it_changes_and_not_otherwise(virtual: RecordingClient) -> None:
+async def test_the_config_map_is_written_only_when_it_changes(virtual: RecordingClient) -> None:
     said = "v1.130.0"
 
     async def ask(_: Landscape) -> str:
@@ -52,7 +52,7 @@ async def test_it_is_written_when_it_changes_and_not_otherwise(virtual: Recordin
     assert await version_in(virtual) == "version: v1.131.0"
 
 
-async def test_a_server_that_cannot_be_reached_leaves_the_version_of_the_images(
+async def test_if_the_server_is_unreachable_the_version_comes_from_the_images(
     virtual: RecordingClient,
 ) -> None:
     site = landscape(gardener_version="v1.129.0")

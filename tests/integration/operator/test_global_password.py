@@ -37,14 +37,14 @@ def provided(name: str) -> JsonObject:
 
 
 class Clusters:
-    """A runtime cluster and a virtual one; both clients record their writes."""
+    """A runtime cluster and a virtual one, with clients that record their writes."""
 
     def __init__(self, runtime: RecordingClient, virtual: RecordingClient) -> None:
         self.runtime = runtime
         self.virtual = virtual
 
     async def replicate(self, version: str = "v1.150.0") -> str:
-        """Run the task, and return the name that the landscape has afterwards."""
+        """Run the task, and return the name of the Secret that the landscape has afterwards."""
         clock = SystemClock()
         secrets = await SecretsManager.open(self.runtime, GARDEN, "gardener-operator", clock=clock)
         built = Built(landscape(gardener_version=version), secrets)
@@ -65,20 +65,19 @@ class Clusters:
 
 
 class _Connected(VirtualCluster):
-    """A virtual cluster whose client is given."""
+    """A virtual cluster with a given client."""
 
     def __init__(self, given: Client) -> None:
         super().__init__(given)
         self._given = given
 
     async def client(self) -> Client:
-        """Return the given client."""
         return self._given
 
 
 @pytest.fixture
 def sole_user(second_sandbox: Sandbox) -> Iterator[None]:
-    """Keep other workers from the namespace `garden` of the shared cluster meanwhile."""
+    """Keep other workers from using the namespace `garden` of the shared cluster."""
     with (second_sandbox.directory / "global-password.turn").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
@@ -103,7 +102,9 @@ async def clusters(
                 await client.delete(SECRET, Key.of(each))
 
 
-async def test_it_is_generated_once_and_replicated_without_its_prefix(clusters: Clusters) -> None:
+async def test_the_password_is_generated_once_and_replicated_without_its_prefix(
+    clusters: Clusters,
+) -> None:
     name = await clusters.replicate()
     [generated] = await clusters.passwords(clusters.runtime)
     [replica] = await clusters.passwords(clusters.virtual)
@@ -121,7 +122,7 @@ async def test_it_is_generated_once_and_replicated_without_its_prefix(clusters: 
     assert (clusters.runtime.taken(), clusters.virtual.taken()) == ([], [])
 
 
-async def test_the_secret_of_a_user_is_used_as_it_is(clusters: Clusters) -> None:
+async def test_the_secret_of_a_user_is_used_unchanged(clusters: Clusters) -> None:
     await clusters.replicate()
     await clusters.runtime.create(provided("our-observability"))
 
@@ -133,7 +134,7 @@ async def test_the_secret_of_a_user_is_used_as_it_is(clusters: Clusters) -> None
     assert labels_of(replica) == REPLICA | ROLE
 
 
-async def test_several_secrets_of_users_are_an_error_that_names_them(clusters: Clusters) -> None:
+async def test_several_secrets_of_users_are_an_error_with_their_names(clusters: Clusters) -> None:
     for name in ("observability-a", "observability-b"):
         await clusters.runtime.create(provided(name))
 
@@ -142,7 +143,9 @@ async def test_several_secrets_of_users_are_an_error_that_names_them(clusters: C
     assert await clusters.passwords(clusters.virtual) == []
 
 
-async def test_up_to_gardener_1_149_it_comes_from_the_virtual_cluster(clusters: Clusters) -> None:
+async def test_up_to_gardener_1_149_the_password_comes_from_the_virtual_cluster(
+    clusters: Clusters,
+) -> None:
     await clusters.virtual.create(provided("observability-ingress-1"))
 
     assert await clusters.replicate("v1.149.2") == "global-observability-ingress-1"

@@ -34,7 +34,7 @@ async def test_every_feature_gate_of_the_api_server_is_known(runtime: Client) ->
     assert [name for name, gate in gates.items() if not gate or not is_known(gate, version)] == []
 
 
-async def test_every_api_of_the_api_server_is_known(runtime: Client) -> None:
+async def test_every_api_group_version_of_the_api_server_is_known(runtime: Client) -> None:
     version = await version_of(runtime)
     served = ["v1"]
     for group in orjson.loads(await runtime.get_raw("/apis"))["groups"]:

@@ -1,4 +1,4 @@
-"""A landscape is built from what a real API server holds (spec 20 §8, §10)."""
+"""A landscape is built from objects in a real API server (spec 20 §8, §10)."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -37,7 +37,7 @@ def template(garden: Garden) -> Landscape:
 
 @pytest.fixture
 async def client(garden_sandbox: Sandbox) -> AsyncIterator[RecordingClient]:
-    """A cluster with an empty namespace `garden`."""
+    """Yield a client of a cluster with an empty namespace `garden`."""
     async with RecordingClient.connect(load(garden_sandbox.kubeconfig)) as client:
         await _empty(client)
         client.taken()
@@ -59,7 +59,9 @@ def names(found: Built) -> dict[str, str]:
     return {name: each.current.object_name for name, each in generated.items()}
 
 
-async def test_the_second_run_generates_and_changes_nothing(client: RecordingClient) -> None:
+async def test_the_second_run_neither_generates_nor_changes_anything(
+    client: RecordingClient,
+) -> None:
     first = await built(client)
     assert {name for name in names(first) if name.startswith("ca")} == {
         authorities.RUNTIME,
@@ -77,7 +79,7 @@ async def test_the_second_run_generates_and_changes_nothing(client: RecordingCli
     assert await second.secrets.cleanup() == []
 
 
-async def test_credentials_of_the_second_flow_are_added_to_those_of_the_first(
+async def test_the_second_flow_adds_its_credentials_to_those_of_the_first(
     client: RecordingClient,
 ) -> None:
     first = await build(client, GARDEN, template, (ETCDS,), SystemClock())
@@ -97,7 +99,7 @@ async def test_credentials_of_the_second_flow_are_added_to_those_of_the_first(
     assert await run.built.secrets.cleanup() == []
 
 
-async def test_a_month_later_only_the_monthly_authorities_are_new(
+async def test_after_a_month_only_the_monthly_authorities_are_new(
     client: RecordingClient,
 ) -> None:
     class Later(SystemClock):
@@ -111,7 +113,9 @@ async def test_a_month_later_only_the_monthly_authorities_are_new(
     assert bundle.count(b"BEGIN CERTIFICATE") == 2
 
 
-async def test_the_data_of_an_existing_landscape_is_adopted(client: RecordingClient) -> None:
+async def test_the_credentials_of_an_existing_landscape_are_adopted(
+    client: RecordingClient,
+) -> None:
     first = await built(client)
     old = first.landscape.credentials.current("ca")
     await _empty(client)
@@ -156,7 +160,7 @@ async def test_all_missing_references_are_reported_together(client: RecordingCli
     assert client.taken() == []
 
 
-async def test_several_wildcard_certificates_are_an_error_that_names_them(
+async def test_several_wildcard_certificates_are_an_error_with_their_names(
     client: RecordingClient,
 ) -> None:
     for name in ("a", "b"):

@@ -1,4 +1,4 @@
-"""The operator does its work with exactly the permissions that its chart ships."""
+"""The operator works with exactly the permissions of its chart."""
 
 from collections.abc import AsyncIterator
 from typing import Final
@@ -55,7 +55,9 @@ def given(garden: object) -> Landscape:
     return landscape()
 
 
-async def test_the_api_server_lets_it_apply_what_it_grants(granted: ClusterConfig) -> None:
+async def test_the_operator_may_apply_roles_with_the_permissions_that_it_grants(
+    granted: ClusterConfig,
+) -> None:
     built = landscape(HIGHLY_AVAILABLE)
     objects = [
         obj
@@ -72,7 +74,7 @@ async def test_the_api_server_lets_it_apply_what_it_grants(granted: ClusterConfi
             await client.apply(obj, manager="test", force=True)
 
 
-async def test_the_api_server_does_not_let_it_grant_the_same_by_another_name(
+async def test_the_operator_must_not_grant_everything_under_another_name(
     granted: ClusterConfig,
 ) -> None:
     everything = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}
@@ -88,7 +90,9 @@ async def test_the_api_server_does_not_let_it_grant_the_same_by_another_name(
             await client.apply(role, manager="test", force=True)
 
 
-async def test_it_generates_and_cleans_up_credentials(runtime: Client, operator: Client) -> None:
+async def test_the_operator_generates_and_cleans_up_credentials(
+    runtime: Client, operator: Client
+) -> None:
     await build(operator, GARDEN, given, (ETCDS,), SystemClock())
     first = await runtime.list(SECRET, LOCK.namespace, labels=GENERATED)
 
@@ -101,7 +105,7 @@ async def test_it_generates_and_cleans_up_credentials(runtime: Client, operator:
         await runtime.delete(SECRET, Key.of(secret))
 
 
-async def test_it_keeps_managed_resources_in_a_namespace_of_a_component(
+async def test_the_operator_maintains_managed_resources_in_the_namespace_of_a_component(
     runtime: Client, operator: Client
 ) -> None:
     namespace = "component"
@@ -122,7 +126,9 @@ async def test_it_keeps_managed_resources_in_a_namespace_of_a_component(
     await deployer.wait_removed(removable, 30)
 
 
-async def test_it_serves_and_registers_its_webhooks(runtime: Client, operator: Client) -> None:
+async def test_the_operator_serves_and_registers_its_webhooks(
+    runtime: Client, operator: Client
+) -> None:
     site = OperatorSite(runtime, operator)
 
     async with site.serving():
@@ -130,7 +136,9 @@ async def test_it_serves_and_registers_its_webhooks(runtime: Client, operator: C
             await until(runtime, gvk, key, lambda obj: bool(obj["webhooks"]))
 
 
-async def test_it_leads_and_releases_its_lock(runtime: Client, operator: Client) -> None:
+async def test_the_operator_acquires_and_releases_its_lease(
+    runtime: Client, operator: Client
+) -> None:
     election = LeaderElection(operator, LOCK.namespace, LOCK.name, "me")
 
     async def lead() -> str:

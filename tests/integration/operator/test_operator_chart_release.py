@@ -48,11 +48,11 @@ Upgrade: TypeAlias = Callable[[JsonObject], Coroutine[None, None, None]]
 
 @pytest.fixture
 async def upgrade(runtime: Client, garden_sandbox: Sandbox) -> AsyncIterator[Upgrade]:
-    """Install the chart, or upgrade it, with values; it goes with the test."""
+    """Install the chart with values, or upgrade it; it is removed after the test."""
     common = ("--namespace", "garden", "--kubeconfig", str(garden_sandbox.kubeconfig))
 
     async def run(values: JsonObject) -> None:
-        # The definitions of the sandbox are there already.
+        # The sandbox already has the definitions.
         command = ("upgrade", "--install", "--take-ownership", RELEASE, str(CHART))
         await asyncio.to_thread(helm, *command, *common, values=values)
 
@@ -66,7 +66,7 @@ async def live(client: Client, objects: list[JsonObject]) -> list[JsonObject | N
 
 
 @pytest.mark.parametrize("values", [{}, EVERYTHING], ids=["default", "everything"])
-async def test_the_api_server_knows_every_field(
+async def test_the_api_server_knows_every_field_of_the_chart(
     garden_sandbox: Sandbox, values: JsonObject
 ) -> None:
     async with StrictClient.connect(load(garden_sandbox.kubeconfig)) as client:
@@ -85,7 +85,7 @@ async def test_an_installation_has_the_objects_of_the_chart(
     assert {labels_of(obj)["app.kubernetes.io/managed-by"] for obj in found if obj} == {"Helm"}
 
 
-async def test_an_upgrade_without_a_change_writes_none_of_them(
+async def test_an_upgrade_without_a_change_writes_nothing(
     runtime: Client, upgrade: Upgrade
 ) -> None:
     objects = render(CHART)
@@ -119,7 +119,7 @@ async def test_a_changed_configuration_replaces_its_config_map(
     assert names[1] in [volume.get("configMap", {}).get("name") for volume in volumes]
 
 
-async def test_removal_keeps_the_definitions_and_the_garden(
+async def test_uninstalling_keeps_the_definitions_and_the_garden(
     runtime: Client, garden_sandbox: Sandbox, upgrade: Upgrade
 ) -> None:
     await upgrade({})
@@ -144,7 +144,7 @@ async def test_the_commands_of_the_guide_install_upgrade_and_remove_the_operator
         where = ("--kubeconfig", str(garden_sandbox.kubeconfig))
         await asyncio.to_thread(helm, *words, *options, *where)
 
-    # The definitions of the sandbox are there already.
+    # The sandbox already has the definitions.
     for line in commands(GUIDE, "Install"):
         await run(line, "--take-ownership")
     installed = await runtime.get(DEPLOYMENT, deployed)

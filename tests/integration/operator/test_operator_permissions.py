@@ -1,4 +1,4 @@
-"""The permissions that the operator's chart ships are enough, and no more than that."""
+"""The permissions in the operator's chart are sufficient and minimal."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
@@ -36,7 +36,7 @@ class Access(NamedTuple):
 
 
 async def denied(admin: Client, accesses: Iterable[Access]) -> list[Access]:
-    """Return the accesses that the API server does not allow the operator."""
+    """Return the accesses that the API server denies the operator."""
     return [access for access in accesses if not await is_allowed(admin, access)]
 
 
@@ -61,7 +61,7 @@ def accesses(identity: Identity, verbs: Iterable[str]) -> Iterator[Access]:
 
 
 def direct(component: Component) -> set[Identity]:
-    """Return the objects that the operator applies or removes itself."""
+    """Return the objects that the operator itself applies or deletes."""
     found = set(component.leftovers.direct)
     for built in LANDSCAPES:
         if component.absent(built) is None:
@@ -71,7 +71,7 @@ def direct(component: Component) -> set[Identity]:
 
 
 @pytest.mark.parametrize("component", CATALOG, ids=lambda each: each.name)
-async def test_the_direct_objects_of_a_component_can_be_kept(
+async def test_the_direct_objects_of_a_component_can_be_maintained(
     runtime: Client, granted: ClusterConfig, component: Component
 ) -> None:
     needed = [
@@ -81,7 +81,7 @@ async def test_the_direct_objects_of_a_component_can_be_kept(
     assert await denied(runtime, needed) == []
 
 
-async def test_managed_resources_and_their_secrets_can_be_kept_in_all_namespaces(
+async def test_managed_resources_and_their_secrets_can_be_maintained_in_all_namespaces(
     runtime: Client, granted: ClusterConfig
 ) -> None:
     namespaces = {
@@ -107,7 +107,7 @@ async def test_managed_resources_and_their_secrets_can_be_kept_in_all_namespaces
     assert await denied(runtime, needed) == []
 
 
-async def test_what_the_flows_and_controllers_touch_is_allowed(
+async def test_all_accesses_of_flows_and_controllers_are_allowed(
     runtime: Client, granted: ClusterConfig
 ) -> None:
     extensions, own = "extensions.gardener.cloud", "operator.gardener.cloud"
@@ -177,7 +177,7 @@ async def test_what_the_flows_and_controllers_touch_is_allowed(
     ],
     ids=lambda access: f"{access.verb} {access.resource}",
 )
-async def test_nothing_else_is_allowed(
+async def test_no_other_access_is_allowed(
     runtime: Client, granted: ClusterConfig, access: Access
 ) -> None:
     assert not await is_allowed(runtime, access)

@@ -1,6 +1,6 @@
 """Waiting until the namespaces of a cluster publish a certificate authority.
 
-The cluster has no kube-controller-manager, so the tests write what that would write.
+The cluster has no kube-controller-manager, so the tests write its ConfigMaps.
 """
 
 import asyncio
@@ -55,14 +55,14 @@ async def test_the_wait_ends_when_the_last_namespace_has_the_authority(cluster: 
         assert await notes.get() == ""
 
 
-async def test_a_namespace_that_goes_is_not_waited_for(cluster: Client) -> None:
+async def test_the_wait_ignores_a_deleted_namespace(cluster: Client) -> None:
     await write(cluster, FIRST, NEW)
     async with asyncio.TaskGroup() as group:
         group.create_task(published(cluster, NEW))
         await cluster.delete(CONFIG_MAP, SECOND)
 
 
-async def test_a_deadline_names_the_namespaces_that_are_late(cluster: Client) -> None:
+async def test_the_error_after_the_deadline_names_the_missing_namespaces(cluster: Client) -> None:
     await write(cluster, FIRST, NEW)
     noted = asyncio.Event()
     with collect_failures() as failures:

@@ -1,4 +1,4 @@
-"""What a Garden or an Extension names stays as long as it is in use (spec 21 §4)."""
+"""Objects that a Garden or an Extension names are protected while they are in use (spec 21 §4)."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
@@ -86,7 +86,7 @@ def is_released(obj: JsonObject) -> bool:
 
 
 class Site:
-    """A cluster with the controllers, and their writes."""
+    """A cluster with the controllers, whose writes are recorded."""
 
     def __init__(self, client: Client, recorder: RecordingClient) -> None:
         self.client = client
@@ -109,7 +109,7 @@ class Site:
             yield
 
     async def writes(self) -> set[str]:
-        """Return the writes since the last call, once there is nothing to do; no Events."""
+        """Wait until the queues are empty; return the writes since the last call, no Events."""
         assert self._unit is not None
         await settled(self._unit, self.client)
         return {write for write in self._recorder.taken() if " Event " not in write}
@@ -132,7 +132,7 @@ class Site:
             await until(self.client, SECRET, secret(name), is_released)
 
     def counted(self, kind: str) -> float | None:
-        """Return the number of protected objects of a kind, as the metric has it."""
+        """Return the number of protected objects of a kind from the metric."""
         labels = {"kind": kind}
         return self.metrics.registry.get_sample_value("pergola_protected_objects", labels)
 
@@ -229,10 +229,10 @@ def everything() -> tuple[JsonObject, list[tuple[GroupVersionKind, Key]]]:
     return with_values(MINIMAL, values), found
 
 
-async def test_everything_that_a_garden_names_is_protected_and_nothing_else(
+async def test_all_objects_that_a_garden_names_are_protected_and_no_others(
     site: Site, namespace: str
 ) -> None:
-    # The namespace of the fixture is in another cluster; here it is only a free name.
+    # The namespace of the fixture is in another cluster; here it is only an unused name.
     elsewhere = Key(f"{namespace}-elsewhere", "sni")
     await site.create(manifest(NAMESPACE, Key("", elsewhere.namespace)))
     await site.create(manifest(SECRET, elsewhere))
@@ -251,7 +251,7 @@ async def test_everything_that_a_garden_names_is_protected_and_nothing_else(
     await site.client.delete(NAMESPACE, Key("", elsewhere.namespace))
 
 
-async def test_a_second_start_writes_nothing(site: Site) -> None:
+async def test_a_restart_writes_nothing(site: Site) -> None:
     await site.secrets("a", "b")
     await site.create(garden(HANDLED, sni="a", backup="b"))
     async with site.running():
@@ -265,7 +265,7 @@ async def test_a_second_start_writes_nothing(site: Site) -> None:
         assert await site.writes() == set()
 
 
-async def test_what_is_no_longer_named_is_released_and_may_vanish(site: Site) -> None:
+async def test_an_object_that_is_no_longer_named_is_released_and_may_be_deleted(site: Site) -> None:
     await site.secrets("a", "b")
     await site.create(garden(HANDLED, sni="a", backup="b"))
     async with site.running():
@@ -288,7 +288,7 @@ async def test_what_is_no_longer_named_is_released_and_may_vanish(site: Site) ->
         assert site.counted("Secret") == 0
 
 
-async def test_a_secret_that_two_fields_name_stays_protected_by_one(site: Site) -> None:
+async def test_a_secret_named_by_two_fields_is_protected_by_either(site: Site) -> None:
     await site.secrets("a")
     await site.create(garden(HANDLED, sni="a", backup="a"))
     async with site.running():
@@ -300,7 +300,7 @@ async def test_a_secret_that_two_fields_name_stays_protected_by_one(site: Site) 
 
 
 @pytest.mark.parametrize("first", ["garden", "extension"])
-async def test_a_secret_stays_protected_until_the_last_referrer_leaves(
+async def test_a_secret_is_protected_until_its_last_referrer_is_deleted(
     site: Site, first: str
 ) -> None:
     await site.secrets("a")
@@ -326,7 +326,7 @@ async def test_a_secret_stays_protected_until_the_last_referrer_leaves(
         await site.released("a")
 
 
-async def test_a_missing_object_is_reported_and_protected_when_it_appears(site: Site) -> None:
+async def test_a_missing_object_is_reported_and_protected_once_it_exists(site: Site) -> None:
     await site.secrets("a")
     await site.create(garden(HANDLED, sni="a", backup="missing"))
     async with site.running():
@@ -339,13 +339,13 @@ async def test_a_missing_object_is_reported_and_protected_when_it_appears(site: 
         await site.protected("missing")
 
 
-async def test_a_garden_with_nothing_but_missing_objects_is_not_protected(site: Site) -> None:
+async def test_a_garden_that_names_only_missing_objects_is_not_protected(site: Site) -> None:
     await site.create(garden(HANDLED, sni="missing"))
     async with site.running():
         assert await site.writes() == set()
 
 
-async def test_references_are_kept_until_the_deletion_flow_has_ended(site: Site) -> None:
+async def test_references_are_protected_until_the_deletion_flow_has_ended(site: Site) -> None:
     """The flow may need credentials for backups and DNS records until its end."""
     await site.secrets("a")
     await site.create(garden(HANDLED, sni="a"))
@@ -361,7 +361,9 @@ async def test_references_are_kept_until_the_deletion_flow_has_ended(site: Site)
         await site.released("a")
 
 
-async def test_a_garden_that_was_deleted_meanwhile_is_released_at_the_start(site: Site) -> None:
+async def test_a_garden_that_was_deleted_during_an_outage_is_released_at_the_start(
+    site: Site,
+) -> None:
     await site.create(manifest(SECRET, secret("a"), finalizers=[FOREIGN, PROTECTION]))
     await site.create(garden(HANDLED, PROTECTION, FOREIGN, sni="a"))
     await site.client.delete(GARDEN, MINE)
@@ -373,8 +375,8 @@ async def test_a_garden_that_was_deleted_meanwhile_is_released_at_the_start(site
     assert await site.finalizers(GARDEN, MINE) == [FOREIGN]
 
 
-async def test_what_a_garden_left_protected_is_released_at_the_start(site: Site) -> None:
-    """A user removed the finalizers of its Garden by hand."""
+async def test_protection_that_a_deleted_garden_left_is_removed_at_the_start(site: Site) -> None:
+    """A user may have removed the finalizers of the Garden by hand."""
     await site.create(manifest(SECRET, secret("a"), finalizers=[PROTECTION]))
     await site.create(manifest(CONFIG_MAP, secret("b"), finalizers=[PROTECTION]))
     async with site.running():
@@ -382,7 +384,7 @@ async def test_what_a_garden_left_protected_is_released_at_the_start(site: Site)
         await until(site.client, CONFIG_MAP, secret("b"), is_released)
 
 
-async def test_a_garden_goes_after_what_it_named_was_released(
+async def test_the_objects_of_a_garden_are_released_before_the_garden(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without the operator, nothing would release the Secret later."""
@@ -403,11 +405,11 @@ async def test_a_garden_goes_after_what_it_named_was_released(
         await until(site.client, GARDEN, MINE, is_protected)
         await site.client.delete(GARDEN, MINE)
         await until_gone(site.client, GARDEN, MINE)
-        await site.writes()  # the answer to the last one may come after the event
+        await site.writes()  # the last answer may come after the event
     assert order == ["Secret", "Garden"]
 
 
-async def test_an_object_that_is_being_deleted_cannot_be_protected_any_more(site: Site) -> None:
+async def test_an_object_under_deletion_cannot_be_protected(site: Site) -> None:
     await site.create(manifest(SECRET, secret("a"), finalizers=[FOREIGN]))
     await site.client.delete(SECRET, secret("a"))
     await site.create(garden(HANDLED, sni="a"))
@@ -415,8 +417,8 @@ async def test_an_object_that_is_being_deleted_cannot_be_protected_any_more(site
         assert await site.writes() == {f"patch Garden {MINE}"}
 
 
-async def test_finalizers_of_others_survive_writes_at_the_same_time(site: Site) -> None:
-    """Each write has the resourceVersion that was decided by, so nothing is lost."""
+async def test_concurrent_changes_of_foreign_finalizers_are_not_lost(site: Site) -> None:
+    """Each write contains the resourceVersion of the decision."""
     await site.secrets("a")
     others = [f"example.org/{number}" for number in range(20)]
 
@@ -436,8 +438,8 @@ async def test_finalizers_of_others_survive_writes_at_the_same_time(site: Site) 
     assert set(await site.finalizers(SECRET, secret("a"))) == {*others}
 
 
-async def test_metadata_are_enough(runtime: Client, site: Site) -> None:
-    """A process without copies of whole Secrets watches their metadata only."""
+async def test_metadata_is_enough_to_protect_secrets(runtime: Client, site: Site) -> None:
+    """A process without caches of whole Secrets watches only their metadata."""
     gardens = Cache(runtime, GARDEN, packed)
     caches = {
         gvk.kind: Cache(runtime, gvk, packed_metadata, namespace="garden", metadata_only=True)
@@ -481,7 +483,7 @@ async def set_finalizers(
 
 
 async def add_finalizer(client: Client, gvk: GroupVersionKind, key: Key, finalizer: str) -> None:
-    """Add a finalizer, as often as another writer comes first."""
+    """Add a finalizer, and retry when another writer was first."""
     while True:
         live = await client.get(gvk, key)
         metadata = {
@@ -496,7 +498,7 @@ async def add_finalizer(client: Client, gvk: GroupVersionKind, key: Key, finaliz
 
 
 async def reported(client: Client, reason: str) -> str:
-    """Wait for an Event about the Garden, and return its note; those of earlier tests are there."""
+    """Wait for an Event about the Garden, perhaps of an earlier test, and return its note."""
     uid = uid_of(await client.get(GARDEN, MINE))
     async with asyncio.timeout(PATIENCE):
         while True:

@@ -33,7 +33,7 @@ MINE: Final = Key("", "minimal")
 
 
 class Lives:
-    """What was started and stopped, in order."""
+    """The starts and stops of controllers, in order."""
 
     def __init__(self) -> None:
         self.events: list[str] = []
@@ -41,7 +41,7 @@ class Lives:
         self._changed = asyncio.Event()
 
     def unit(self, name: str) -> Unit:
-        """Return a controller that does nothing but to note that it runs."""
+        """Return a controller that only records that it runs."""
 
         async def live() -> None:
             self.note(f"{name} starts")
@@ -57,7 +57,7 @@ class Lives:
         self._changed.set()
 
     async def reached(self, *expected: str) -> None:
-        """Wait until exactly these events happened since the last call, in any order."""
+        """Wait until exactly these events have happened since the last call, in any order."""
         try:
             async with asyncio.timeout(PATIENCE):
                 while len(self.events) < len(expected):
@@ -98,7 +98,7 @@ async def lives() -> Lives:
 
 @pytest.fixture
 async def process(virtual_site: VirtualSite, lives: Lives) -> AsyncIterator[Process]:
-    """A process with a controller for the Garden and one for the virtual cluster."""
+    """Yield a process with a controller for the Garden and one for the virtual cluster."""
 
     def with_client(client: Client) -> Unit:
         lives.clients.append(client)
@@ -143,7 +143,7 @@ async def test_nothing_runs_without_a_garden(
     assert process.registrar.is_idle
 
 
-async def test_controllers_start_as_soon_as_what_they_need_is_there(
+async def test_controllers_start_once_their_dependencies_exist(
     virtual_site: VirtualSite, process: Process, lives: Lives
 ) -> None:
     await create_garden(virtual_site.runtime)
@@ -158,10 +158,10 @@ async def test_controllers_start_as_soon_as_what_they_need_is_there(
     }
 
 
-async def test_a_process_that_starts_beside_a_garden_needs_no_reconciliation_of_it(
+async def test_a_process_that_starts_needs_no_reconciliation_of_an_existing_garden(
     virtual_site: VirtualSite, lives: Lives
 ) -> None:
-    """A Garden that cannot be reconciled keeps the controllers of its virtual cluster."""
+    """Even if a Garden cannot be reconciled, the controllers of its virtual cluster run."""
     await create_garden(virtual_site.runtime)
     await connect(virtual_site)
 
@@ -179,7 +179,7 @@ async def test_a_process_that_starts_beside_a_garden_needs_no_reconciliation_of_
     await delete_garden(virtual_site.runtime)
 
 
-async def test_controllers_stop_with_the_garden_and_start_with_the_next_one(
+async def test_controllers_stop_with_their_garden_and_start_with_the_next_one(
     virtual_site: VirtualSite, process: Process, lives: Lives
 ) -> None:
     before = subscribers(process.copies)
@@ -200,10 +200,10 @@ async def test_controllers_stop_with_the_garden_and_start_with_the_next_one(
     assert lives.clients[0] is not lives.clients[1]
 
 
-async def test_the_end_of_the_virtual_cluster_stops_what_needs_it(
+async def test_disconnecting_the_virtual_cluster_stops_its_controllers(
     virtual_site: VirtualSite, process: Process, lives: Lives
 ) -> None:
-    """The deletion of a Garden disconnects before it removes the API server."""
+    """The deletion of a Garden disconnects it before it deletes the API server."""
     await create_garden(virtual_site.runtime)
     await connect(virtual_site)
     await lives.reached("runtime starts", "virtual starts")
@@ -214,7 +214,7 @@ async def test_the_end_of_the_virtual_cluster_stops_what_needs_it(
     await lives.reached("virtual starts")
 
 
-async def test_a_renewed_token_restarts_nothing(
+async def test_a_renewed_token_does_not_restart_controllers(
     virtual_site: VirtualSite, process: Process, lives: Lives
 ) -> None:
     await create_garden(virtual_site.runtime)
@@ -223,7 +223,7 @@ async def test_a_renewed_token_restarts_nothing(
     await lives.reached("runtime starts", "virtual starts")
     await connect(virtual_site)
     await virtual_site.revoke(old)
-    # Another server is noticed after the renewal, and restarts the controller once.
+    # The change of servers is noticed after the renewal, and restarts the controller once.
     config = virtual_site.kubeconfig((await virtual_site.issue()).token)
     server: str = config["clusters"][0]["cluster"]["server"]
     config["clusters"][0]["cluster"]["server"] = server.replace("127.0.0.1", "localhost")
@@ -232,7 +232,7 @@ async def test_a_renewed_token_restarts_nothing(
     assert len(lives.clients) == 2
 
 
-async def test_a_controller_that_has_ended_is_not_started_again(
+async def test_a_controller_that_has_ended_is_not_restarted(
     virtual_site: VirtualSite, lives: Lives
 ) -> None:
     def short(_: Client) -> Unit:
@@ -256,14 +256,14 @@ async def test_a_controller_that_has_ended_is_not_started_again(
     await delete_garden(virtual_site.runtime)
 
 
-async def test_a_controller_that_cannot_be_added_is_tried_again_alone(
+async def test_only_a_controller_that_cannot_be_added_is_retried(
     virtual_site: VirtualSite, lives: Lives
 ) -> None:
     attempts: list[str] = []
 
     def fragile() -> Unit:
         attempts.append("fragile")
-        View(found.copies.of(EXTENSION), lambda obj: obj)  # a subscription that has to end
+        View(found.copies.of(EXTENSION), lambda obj: obj)  # a subscription that has to be cancelled
         if len(attempts) == 1:
             raise ValueError("not yet")
         return lives.unit("fragile")
@@ -283,12 +283,12 @@ async def test_a_controller_that_cannot_be_added_is_tried_again_alone(
     await delete_garden(virtual_site.runtime)
 
 
-async def test_watches_of_the_virtual_cluster_do_not_count_for_the_health_of_the_process(
+async def test_watches_of_the_virtual_cluster_do_not_affect_the_health_of_the_process(
     virtual_site: VirtualSite, lives: Lives
 ) -> None:
     def away(client: Client) -> Unit:
         lives.note("away starts")
-        copies = Copies(client)  # of an API server that does not serve most of its kinds
+        copies = Copies(client)  # an API server that does not serve most of these kinds
         return Unit("away", beside=[copies.of(GARDEN)])
 
     def access() -> Unit:
@@ -308,8 +308,8 @@ async def test_watches_of_the_virtual_cluster_do_not_count_for_the_health_of_the
 # The operator's own controllers
 
 
-async def test_networks_are_those_of_the_garden_as_it_is_now(virtual_site: VirtualSite) -> None:
-    """A change of the Garden needs no restart, and IPv6 is not forgotten."""
+async def test_network_policies_follow_changes_of_the_garden(virtual_site: VirtualSite) -> None:
+    """A change of the Garden needs no restart, and IPv6 ranges are included."""
     client = virtual_site.runtime
     config = configuration_from({"apiVersion": API_VERSION, "kind": KIND}).config
     copies = Copies(client)
@@ -347,8 +347,8 @@ def caches_of(copies: Copies) -> list[Any]:
     return list(copies.unit.caches)
 
 
-async def test_a_namespace_that_goes_meanwhile_is_not_an_error(virtual_site: VirtualSite) -> None:
-    """Nothing can be created in a namespace that is being deleted; its policies go with it."""
+async def test_a_namespace_deleted_in_between_is_not_an_error(virtual_site: VirtualSite) -> None:
+    """Nothing can be created in a namespace under deletion, which also deletes its policies."""
     client = virtual_site.runtime
     name = "going"
     labels = {"gardener.cloud/role": "extension"}
@@ -363,7 +363,7 @@ async def test_a_namespace_that_goes_meanwhile_is_not_an_error(virtual_site: Vir
     caches = (policies.policies, policies.endpoints)
     async with running(copies.unit, Unit("policies", caches=caches, tasks=[policies.resolve])):
         with pytest.MonkeyPatch.context() as patch:
-            # What the controller saw before the deletion.
+            # The controller saw this before the deletion.
             seen = SeenNamespace(tuple(labels.items()), is_active=True)
             patch.setattr(policies.namespaces, "get", lambda _: seen)
             async with asyncio.timeout(PATIENCE):

@@ -1,4 +1,4 @@
-"""A plan has exactly the writes of the run: tasks of components on a real API server."""
+"""A plan contains exactly the writes of the run: tasks of components on a real API server."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -96,7 +96,7 @@ def part(namespace: str) -> Part:
 
 @pytest.fixture
 async def observed(sandbox: Sandbox, part: Part) -> AsyncIterator[Client]:
-    """A client whose methods the part remembers."""
+    """Yield a client whose request methods the part records."""
 
     def observe(method: str, *_: object) -> None:
         part.methods.add(method)
@@ -105,7 +105,7 @@ async def observed(sandbox: Sandbox, part: Part) -> AsyncIterator[Client]:
         yield client
 
 
-async def test_what_would_be_created_is_planned_and_not_created(
+async def test_missing_objects_are_planned_but_not_created(
     part: Part, observed: Client, recorder: RecordingClient
 ) -> None:
     planned = await part.planned(observed)
@@ -129,7 +129,7 @@ async def test_a_plan_without_changes_is_a_run_without_writes(
     assert await part.deploy(recorder) == []
 
 
-async def test_changed_fields_are_planned_of_objects_in_managed_resources_as_well(
+async def test_changed_fields_are_planned_even_inside_managed_resources(
     part: Part, observed: Client, recorder: RecordingClient
 ) -> None:
     await part.deploy(recorder)
@@ -146,7 +146,7 @@ async def test_changed_fields_are_planned_of_objects_in_managed_resources_as_wel
     assert f"update ManagedResource {part.namespace}/part" in writes
 
 
-async def test_values_of_secrets_are_not_in_a_plan(
+async def test_a_plan_does_not_contain_values_of_secrets(
     part: Part, observed: Client, recorder: RecordingClient
 ) -> None:
     await part.deploy(recorder)
@@ -157,7 +157,7 @@ async def test_values_of_secrets_are_not_in_a_plan(
     assert "Mg==" not in str(change.to_json())
 
 
-async def test_what_an_absent_component_left_would_be_deleted(
+async def test_objects_of_a_removed_component_are_planned_to_be_deleted(
     part: Part, observed: Client, recorder: RecordingClient
 ) -> None:
     await part.deploy(recorder)
@@ -173,15 +173,15 @@ async def test_what_an_absent_component_left_would_be_deleted(
     assert part.methods == {"GET"}
 
 
-async def test_an_absent_component_that_left_nothing_is_skipped(
-    part: Part, observed: Client
-) -> None:
+async def test_a_removed_component_without_objects_is_skipped(part: Part, observed: Client) -> None:
     part.absent = "spec.part is not set"
     planned = await part.planned(observed)
     assert (planned.fate, planned.changes) == (Fate.SKIP, ())
 
 
-async def test_a_component_that_cannot_be_rendered_says_why(part: Part, observed: Client) -> None:
+async def test_a_component_that_cannot_be_rendered_gives_the_reason(
+    part: Part, observed: Client
+) -> None:
     part.broken = True
     planned = await part.planned(observed)
     assert (planned.fate, planned.why) == (Fate.UNKNOWN, "the Garden lacks something")

@@ -1,4 +1,4 @@
-"""The plans of Gardens that do not exist yet: extension resources, and operations."""
+"""Plans of Gardens that do not exist: extension resources and operations."""
 
 from collections.abc import AsyncIterator
 
@@ -47,7 +47,7 @@ SERVED: JsonObject = {
 
 @pytest.fixture
 async def observed(garden_sandbox: Sandbox, runtime: Client) -> AsyncIterator[Client]:
-    """A client that may only read; an Extension serves everything."""
+    """Yield a client with which plans may only read; an Extension serves everything."""
     await runtime.create(SERVED)
     methods: set[str] = set()
 
@@ -71,7 +71,7 @@ def created(task: Planned) -> list[str]:
     return [str(each) for each in task.changes if each.verb is Verb.CREATE]
 
 
-async def test_extension_resources_are_planned_and_what_they_would_wait_for_is_named(
+async def test_extension_resources_are_planned_and_the_awaited_ones_are_named(
     observed: Client,
 ) -> None:
     plan = await planned(observed, BACKED_UP, WITH_EXTENSIONS)
@@ -88,7 +88,7 @@ async def test_extension_resources_are_planned_and_what_they_would_wait_for_is_n
     assert {each.key for each in plan.missing} == {Key("garden", "backup"), Key("garden", "dns")}
 
 
-async def test_an_operation_is_planned_with_what_it_begins(observed: Client) -> None:
+async def test_an_operation_is_planned_with_its_consequences(observed: Client) -> None:
     name = "gardener.cloud/operation"
     operation = {"metadata": {"annotations": {name: "rotate-serviceaccount-key-start"}}}
     plan = await planned(observed, operation)

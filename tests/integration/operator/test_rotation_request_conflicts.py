@@ -1,4 +1,4 @@
-"""Requests of `pergola garden rotate` beside other writers, on a real API server."""
+"""Requests of `pergola garden rotate` with concurrent writers, on a real API server."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Final
@@ -20,7 +20,7 @@ OPERATION: Final = "gardener.cloud/operation"
 
 
 class Overtaken(Client):
-    """A client whose first patch another writer comes before."""
+    """A client that another writer overtakes before its first patch."""
 
     before: Callable[[], Awaitable[object]] | None = None
 
@@ -50,7 +50,7 @@ async def ask(client: Client) -> None:
     await _request(client, garden, request(garden, *STEP), STEP, ("far",))
 
 
-async def test_a_status_that_changes_meanwhile_does_not_stop_a_request(
+async def test_a_concurrent_change_of_the_status_does_not_stop_a_request(
     overtaken: Overtaken, runtime: Client
 ) -> None:
     status = {"status": {"observedGeneration": 1}}
@@ -61,7 +61,7 @@ async def test_a_status_that_changes_meanwhile_does_not_stop_a_request(
     assert "far" in found.values()
 
 
-async def test_another_request_that_comes_first_is_not_overwritten(
+async def test_a_concurrent_request_is_not_overwritten(
     overtaken: Overtaken, runtime: Client
 ) -> None:
     other = {"metadata": {"annotations": {OPERATION: "reconcile"}}}

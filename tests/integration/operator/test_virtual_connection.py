@@ -1,4 +1,4 @@
-"""The connection to the virtual cluster lives through new tokens and authorities (spec 21 §5)."""
+"""The connection to the virtual cluster survives new tokens and authorities (spec 21 §5)."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -38,7 +38,7 @@ UNUSABLE: Final[dict[str, JsonObject | bytes]] = {
 
 
 class Operator:
-    """The connection of an operator, and the controller that keeps it."""
+    """The connection of an operator, and the controller that maintains it."""
 
     def __init__(self, site: VirtualSite) -> None:
         self._site = site
@@ -53,7 +53,7 @@ class Operator:
             yield
 
     async def noticed(self) -> None:
-        """Wait until all changes of the Secrets are known and used."""
+        """Wait until all changes of the Secrets are noticed and used."""
         await settled(self._unit, self._site.runtime)
 
     async def connected(self) -> Client:
@@ -61,7 +61,7 @@ class Operator:
             return await self.virtual.connected()
 
     async def is_connected(self) -> bool:
-        """Return whether there is a client, after all changes were noticed."""
+        """Wait until all changes are noticed, and return whether there is a client."""
         await self.noticed()
         connecting = asyncio.ensure_future(self.virtual.connected())
         await asyncio.wait({connecting}, timeout=0)
@@ -97,7 +97,7 @@ async def arrives(site: VirtualSite, cache: Cache[str], name: str) -> None:
     await site.client.delete(CONFIG_MAP, key)
 
 
-async def test_without_a_token_there_is_no_connection_until_it_comes(
+async def test_the_connection_waits_for_a_token(
     virtual_site: VirtualSite, operator: Operator
 ) -> None:
     await virtual_site.publish(virtual_site.kubeconfig(""))
@@ -111,7 +111,7 @@ async def test_without_a_token_there_is_no_connection_until_it_comes(
 
 
 @pytest.mark.parametrize("content", UNUSABLE.values(), ids=UNUSABLE)
-async def test_a_kubeconfig_that_cannot_be_used_does_not_end_the_connection(
+async def test_an_unusable_kubeconfig_does_not_end_the_connection(
     virtual_site: VirtualSite, operator: Operator, content: JsonObject | bytes
 ) -> None:
     await virtual_site.publish(virtual_site.kubeconfig((await virtual_site.issue()).token))
@@ -142,7 +142,7 @@ async def test_a_running_client_uses_the_renewed_token(
     assert await operator.connected() is client
 
 
-async def test_a_rejected_token_is_read_again_before_its_change_was_noticed(
+async def test_a_rejected_token_is_reloaded_even_before_its_change_is_noticed(
     virtual_site: VirtualSite,
 ) -> None:
     old = await virtual_site.issue()
@@ -155,10 +155,10 @@ async def test_a_rejected_token_is_read_again_before_its_change_was_noticed(
         assert await client.get_raw("/healthz") == b"ok"
 
 
-async def test_a_running_client_lives_through_a_rotation_of_the_authority(
+async def test_a_running_client_survives_a_rotation_of_the_authority(
     virtual_site: VirtualSite, operator: Operator
 ) -> None:
-    """Both authorities are trusted first; then the server changes; then the old one leaves."""
+    """First both authorities are trusted, then the server changes, then the old one is removed."""
     token = (await virtual_site.issue()).token
     await virtual_site.publish(virtual_site.kubeconfig(token))
     client = await operator.connected()
@@ -177,13 +177,13 @@ async def test_a_running_client_lives_through_a_rotation_of_the_authority(
         await operator.noticed()
         assert await client.get_raw("/healthz") == b"ok"
         await arrives(virtual_site, cache, "completed")
-        # A client that keeps its authorities is lost.
+        # A client that keeps its authorities cannot connect.
         with pytest.raises(Unreachable, match="certificate verify failed"):
             await untouched.get_raw("/healthz")
     assert await operator.connected() is client
 
 
-async def test_a_server_whose_authority_changed_at_once_is_reached_again(
+async def test_a_server_whose_authority_changed_without_overlap_is_reached_again(
     virtual_site: VirtualSite, operator: Operator
 ) -> None:
     token = (await virtual_site.issue()).token
@@ -201,7 +201,7 @@ async def test_a_server_whose_authority_changed_at_once_is_reached_again(
         await arrives(virtual_site, cache, "again")
 
 
-async def test_another_server_gets_another_client(
+async def test_another_server_address_replaces_the_client(
     virtual_site: VirtualSite, operator: Operator
 ) -> None:
     config = virtual_site.kubeconfig((await virtual_site.issue()).token)
@@ -219,10 +219,10 @@ async def test_another_server_gets_another_client(
         await client.get_raw("/healthz")
 
 
-async def test_the_public_name_is_used_where_services_are_unknown(
+async def test_the_public_name_is_used_where_service_names_do_not_resolve(
     virtual_site: VirtualSite, operator: Operator
 ) -> None:
-    """Its kubeconfig has a token of its own, which is renewed at other times."""
+    """The kubeconfig for it has a separate token, which is renewed at other times."""
     old = await virtual_site.issue()
     internal = virtual_site.kubeconfig(old.token)
     internal["clusters"][0]["cluster"]["server"] = "https://virtual.garden.svc.invalid"
@@ -240,7 +240,7 @@ async def test_the_public_name_is_used_where_services_are_unknown(
     assert await operator.connected() is client
 
 
-async def test_an_unrelated_secret_is_no_access(
+async def test_an_unrelated_secret_gives_no_access(
     virtual_site: VirtualSite, operator: Operator
 ) -> None:
     config = virtual_site.kubeconfig((await virtual_site.issue()).token)
@@ -249,7 +249,7 @@ async def test_an_unrelated_secret_is_no_access(
     await virtual_site.runtime.delete(SECRET, Key("garden", "unrelated"))
 
 
-async def test_work_that_has_ended_begins_again_only_with_another_client(
+async def test_finished_work_starts_again_only_with_another_client(
     virtual_site: VirtualSite, operator: Operator
 ) -> None:
     begun: asyncio.Queue[Client] = asyncio.Queue()

@@ -1,4 +1,4 @@
-"""A Garden on a real API server whose components are as the tests want them."""
+"""Fixtures: a Garden on a real API server, with components in any state a test needs."""
 
 from collections.abc import AsyncIterator
 
@@ -13,7 +13,7 @@ from pergola.testing.world import RecordingClient
 
 @pytest.fixture
 async def care_site(runtime: Client) -> AsyncIterator[CareSite]:
-    """The administrator's view of the cluster, which has no components at first."""
+    """Yield the administrator's view of the cluster, which has no components at first."""
     found = CareSite(runtime)
     await found.prepare()
     yield found
@@ -22,6 +22,6 @@ async def care_site(runtime: Client) -> AsyncIterator[CareSite]:
 
 @pytest.fixture
 async def writer(garden_sandbox: Sandbox) -> AsyncIterator[RecordingClient]:
-    """The operator's client, which records its writes."""
+    """Yield the operator's client, which records its writes."""
     async with RecordingClient.connect(load(garden_sandbox.kubeconfig)) as client:
         yield client

@@ -1,4 +1,4 @@
-"""The operator's process runs care while it leads."""
+"""The operator's process runs care while it is the leader."""
 
 import asyncio
 import base64
@@ -25,13 +25,13 @@ from pergola.testing.operator_site import OperatorSite
 
 @pytest.fixture
 def kubeconfig_of_garden(garden_sandbox: Sandbox) -> bytes:
-    """The kubeconfig of the sandbox, which plays the virtual cluster, too."""
+    """Return the kubeconfig of the sandbox, which is the virtual cluster, too."""
     return Path(garden_sandbox.kubeconfig).read_bytes()
 
 
 @pytest.fixture
 async def access(runtime: Client, kubeconfig_of_garden: bytes) -> AsyncIterator[None]:
-    """Access to the virtual cluster, by the Secret in which the operator expects it."""
+    """Provide access to the virtual cluster in the Secret where the operator expects it."""
     secret: JsonObject = {
         "apiVersion": "v1",
         "kind": "Secret",
@@ -57,7 +57,7 @@ async def process(sandbox: Sandbox, client: Client) -> AsyncIterator[None]:
     assert isinstance(outcome, asyncio.CancelledError), outcome
 
 
-async def test_the_process_reports_the_health_of_a_garden_even_if_it_ignores_it(
+async def test_the_process_reports_the_health_of_a_garden_even_if_it_is_ignored(
     care_site: CareSite, garden_sandbox: Sandbox, access: None
 ) -> None:
     await care_site.heal()

@@ -1,4 +1,4 @@
-"""What care may read: as the operator's chart grants it, and what happens without it."""
+"""The permissions of care, as the operator's chart grants them, and its behaviour without them."""
 
 import asyncio
 import contextlib
@@ -54,7 +54,7 @@ def unit(
 
 @pytest.fixture
 async def restricted(runtime: Client, garden_sandbox: Sandbox) -> AsyncIterator[ClusterConfig]:
-    """The permissions of care without that to read ManagedResources."""
+    """Yield a client with the permissions of care except for that to read ManagedResources."""
     objects = [*_grants()]
     for obj in objects:
         await runtime.apply(obj, manager="test", force=True)
@@ -71,7 +71,7 @@ async def test_if_managed_resources_cannot_be_listed_everything_is_unknown(
     await care_site.heal()
     await care_site.create_garden()
     metrics, virtual = Metrics(), SwitchedCluster()
-    settings = Settings(sync_period=timedelta(seconds=3))  # and the limit of a run
+    settings = Settings(sync_period=timedelta(seconds=3))  # plus the time limit of a run
     async with (
         Client.connect(restricted) as client,
         running(unit(client, settings, virtual, metrics)),

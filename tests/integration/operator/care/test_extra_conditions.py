@@ -71,7 +71,7 @@ async def put_record(client: Client, state: str, of_class: str = "garden") -> No
     await client.patch(DNS_RECORD.gvk, key, {"status": status}, subresource="status")
 
 
-async def test_a_garden_without_anything_to_check_has_no_extra_conditions(
+async def test_a_garden_with_nothing_to_check_has_no_extra_conditions(
     care_site: CareSite, writer: RecordingClient
 ) -> None:
     await care_site.heal()
@@ -81,7 +81,7 @@ async def test_a_garden_without_anything_to_check_has_no_extra_conditions(
     assert not statuses_of(garden).keys() & set(EXTRAS)
 
 
-async def test_a_credential_that_was_not_renewed_is_reported_in_time(
+async def test_an_expiring_credential_is_reported_in_time(
     care_site: CareSite, writer: RecordingClient
 ) -> None:
     await care_site.heal()

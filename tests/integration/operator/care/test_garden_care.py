@@ -73,7 +73,7 @@ async def settled_garden(site: CareSite, care: Unit) -> JsonObject:
     return await site.client.get(GARDEN, site.garden)
 
 
-async def test_a_new_garden_gets_four_conditions_and_keeps_those_of_others(
+async def test_a_new_garden_gets_four_conditions_and_keeps_foreign_ones(
     care_site: CareSite, writer: RecordingClient
 ) -> None:
     await care_site.heal()
@@ -94,9 +94,7 @@ async def test_a_new_garden_gets_four_conditions_and_keeps_those_of_others(
     assert writer.taken() == ["patch/status Garden minimal"]
 
 
-async def test_a_deployment_that_is_absent_is_named(
-    care_site: CareSite, writer: RecordingClient
-) -> None:
+async def test_a_missing_deployment_is_named(care_site: CareSite, writer: RecordingClient) -> None:
     await care_site.heal()
     await care_site.delete(DEPLOYMENT, "virtual-garden-kube-controller-manager")
     await care_site.create_garden()
@@ -110,7 +108,7 @@ async def test_a_deployment_that_is_absent_is_named(
     assert failing(garden) == {VIRTUAL}
 
 
-async def test_namespaces_of_components_count_and_others_do_not(
+async def test_only_managed_resources_in_namespaces_of_components_count(
     care_site: CareSite, writer: RecordingClient
 ) -> None:
     await care_site.heal()
@@ -129,7 +127,7 @@ async def test_namespaces_of_components_count_and_others_do_not(
     [(True, {OBSERVABILITY}), (False, {VIRTUAL, OBSERVABILITY})],
     ids=["class seed", "no class"],
 )
-async def test_a_managed_resource_labelled_for_observability(
+async def test_a_managed_resource_with_the_label_counts_as_observability(
     care_site: CareSite, writer: RecordingClient, *, has_class: bool, conditions: set[str]
 ) -> None:
     await care_site.heal()
@@ -158,7 +156,7 @@ async def test_a_rollout_in_the_virtual_cluster_is_reported(
     ("answer", "reason"),
     [(Probe(500, "etcd failed"), "HealthzRequestError"), (None, "VirtualGardenAPIServerDown")],
 )
-async def test_a_virtual_api_server_that_fails_progresses_for_the_threshold(
+async def test_a_failing_virtual_api_server_is_progressing_until_the_threshold(
     care_site: CareSite, writer: RecordingClient, answer: Probe | None, reason: str
 ) -> None:
     await care_site.heal()
@@ -197,7 +195,7 @@ async def test_nothing_is_written_if_nothing_changed(
 
 
 class Overtaken(RecordingClient):
-    """A client whose first patch another writer comes before."""
+    """A client that another writer overtakes before its first patch."""
 
     before: Callable[[], Any] | None = None
 
@@ -238,7 +236,7 @@ async def test_a_conflict_is_retried_and_no_condition_is_lost(
     assert condition_of(garden, "Other") == other | times
 
 
-async def test_changes_while_the_garden_is_reconciled_wait_for_its_success(
+async def test_changes_during_a_reconciliation_of_the_garden_wait_for_its_success(
     care_site: CareSite, writer: RecordingClient
 ) -> None:
     await care_site.heal()
@@ -264,7 +262,7 @@ async def test_changes_while_the_garden_is_reconciled_wait_for_its_success(
 # Beyond
 
 
-async def test_a_managed_resource_that_was_deleted_is_missed_at_once(
+async def test_a_deleted_managed_resource_is_reported_at_once(
     care_site: CareSite, writer: RecordingClient
 ) -> None:
     await care_site.heal()
@@ -280,7 +278,9 @@ async def test_a_managed_resource_that_was_deleted_is_missed_at_once(
         await care_site.until(OBSERVABILITY, "True")
 
 
-async def test_the_control_plane_is_watched(care_site: CareSite, writer: RecordingClient) -> None:
+async def test_changes_of_the_control_plane_are_noticed(
+    care_site: CareSite, writer: RecordingClient
+) -> None:
     await care_site.heal()
     await care_site.create_garden()
     async with running(unit(writer)):
@@ -326,7 +326,7 @@ async def test_a_run_reads_only_caches(care_site: CareSite, garden_sandbox: Sand
             assert requests == Counter()
 
 
-async def test_a_garden_that_is_deleted_misses_nothing(
+async def test_nothing_is_missing_from_a_garden_under_deletion(
     care_site: CareSite, writer: RecordingClient
 ) -> None:
     await care_site.heal()
@@ -343,7 +343,7 @@ async def test_a_garden_that_is_deleted_misses_nothing(
         await care_site.client.patch(GARDEN, care_site.garden, no_finalizers)
 
 
-async def test_of_two_gardens_only_the_older_one_is_reported_on(
+async def test_only_the_older_of_two_gardens_is_reported_on(
     care_site: CareSite, writer: RecordingClient
 ) -> None:
     await care_site.heal()
@@ -357,7 +357,7 @@ async def test_of_two_gardens_only_the_older_one_is_reported_on(
     assert statuses_of(younger) == {}
 
 
-async def test_metrics_say_which_components_are_healthy(
+async def test_metrics_show_which_components_are_healthy(
     care_site: CareSite, writer: RecordingClient
 ) -> None:
     await care_site.heal()

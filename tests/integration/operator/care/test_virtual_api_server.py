@@ -1,4 +1,4 @@
-"""The health of a virtual API server, by the kubeconfig that a Secret has (spec 21 §2.3, §5.4)."""
+"""The health of a virtual API server, by the kubeconfig in a Secret (spec 21 §2.3, §5.4)."""
 
 import asyncio
 import base64
@@ -68,7 +68,7 @@ async def access(runtime: Client) -> AsyncIterator[Access]:
 
 
 class Server(NamedTuple):
-    """The API server as care sees it, and the copies of the Secrets with its kubeconfigs."""
+    """The API server as care sees it, and a unit that caches the Secrets with its kubeconfigs."""
 
     care: VirtualApiServer
     copies: Unit
@@ -84,14 +84,14 @@ async def server(runtime: Client) -> AsyncIterator[Server]:
 
 @pytest.fixture
 def administrator(garden_sandbox: Sandbox) -> JsonObject:
-    """The kubeconfig of the sandbox, which plays the virtual cluster, too."""
+    """Return the kubeconfig of the sandbox, which is the virtual cluster, too."""
     content = parse(Path(garden_sandbox.kubeconfig).read_text())
     assert isinstance(content, dict)
     return content
 
 
 async def probed(server: Server, access: Access) -> Probe | None:
-    """Probe the server once the change of the Secret has arrived."""
+    """Wait until a change of the Secret is noticed, and probe the server."""
     await settled(server.copies, access.client)
     async with asyncio.timeout(PATIENCE):
         return await server.care.probe()
@@ -99,7 +99,7 @@ async def probed(server: Server, access: Access) -> Probe | None:
 
 @asynccontextmanager
 async def answering(handle: Callable[[web.Request], Awaitable[web.Response]]) -> AsyncIterator[str]:
-    """Serve an API server whose health endpoint answers what a test says; yield its address."""
+    """Serve an API server whose health endpoint a test answers; yield its address."""
     app = web.Application()
     app.router.add_get("/healthz", handle)
     async with TestServer(app) as server:
@@ -110,7 +110,7 @@ def simple(server: str, token: str = "given") -> JsonObject:  # noqa: S107 - of 
     return kubeconfig("garden", server, b"", Token(token))
 
 
-async def test_a_healthy_api_server_says_so(
+async def test_a_healthy_api_server_is_reported(
     access: Access, server: Server, administrator: JsonObject
 ) -> None:
     await access.put(administrator)
@@ -136,14 +136,14 @@ async def test_without_a_secret_there_is_no_access(access: Access, server: Serve
     ],
     ids=["empty", "broken", "text", "no token", "no context", "no server"],
 )
-async def test_a_kubeconfig_that_cannot_be_used_is_no_access(
+async def test_an_unusable_kubeconfig_gives_no_access(
     access: Access, server: Server, content: JsonObject | bytes
 ) -> None:
     await access.put(content)
     assert await probed(server, access) is None
 
 
-async def test_a_kubeconfig_may_not_run_programs(
+async def test_a_kubeconfig_must_not_run_programs(
     access: Access, server: Server, administrator: JsonObject
 ) -> None:
     plugin = {"apiVersion": "client.authentication.k8s.io/v1", "command": "/bin/true"}
@@ -152,7 +152,7 @@ async def test_a_kubeconfig_may_not_run_programs(
     assert await probed(server, access) is None
 
 
-async def test_a_new_kubeconfig_is_used_from_then_on(
+async def test_a_new_kubeconfig_takes_effect_at_the_next_probe(
     access: Access, server: Server, administrator: JsonObject
 ) -> None:
     tokens = []
@@ -186,7 +186,7 @@ async def test_the_answer_of_an_unhealthy_api_server_is_reported(
     assert (found.code, found.text) == (500, "[-]etcd failed: reason withheld")
 
 
-async def test_an_api_server_that_does_not_answer_is_reported(
+async def test_an_api_server_without_an_answer_is_reported(
     access: Access,
     server: Server,
     administrator: JsonObject,
@@ -209,7 +209,7 @@ async def test_an_api_server_that_does_not_answer_is_reported(
         assert (await probed(server, access) or Probe(0)).code == 200
 
 
-async def test_tokens_are_in_no_answer(access: Access, server: Server) -> None:
+async def test_no_answer_contains_a_token(access: Access, server: Server) -> None:
     await access.put(simple("https://127.0.0.1:1", "s3cret"))
     found = await probed(server, access)
     assert found is not None

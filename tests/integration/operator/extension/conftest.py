@@ -1,4 +1,4 @@
-"""A runtime and a virtual cluster, per test process, in which tests run one after another."""
+"""Fixtures: a runtime and a virtual cluster per test process; tests run one after another."""
 
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -35,7 +35,7 @@ class Sandboxes(NamedTuple):
 
 @pytest.fixture(scope="session")
 def sandboxes() -> Iterator[Sandboxes]:
-    """Both control planes; the runtime cluster has controllers of Kubernetes, but no nodes."""
+    """Yield both control planes; the runtime cluster has Kubernetes controllers, but no nodes."""
     with private((ETCD, APISERVER, CONTROLLER_MANAGER)) as runtime, private(API_ONLY) as virtual:
         found = Sandboxes(runtime, virtual)
         in_thread(_prepare(found))
@@ -58,7 +58,7 @@ async def _prepare(found: Sandboxes) -> None:
 
 @pytest.fixture
 async def garden(sandboxes: Sandboxes) -> AsyncIterator[ExtensionGarden]:
-    """Both clusters with their resource managers, without a Garden."""
+    """Yield both clusters with their resource managers, without a Garden."""
     async with (
         Client.connect(load(sandboxes.runtime.kubeconfig)) as runtime,
         Client.connect(load(sandboxes.virtual.kubeconfig)) as virtual,
@@ -72,7 +72,7 @@ async def garden(sandboxes: Sandboxes) -> AsyncIterator[ExtensionGarden]:
 
 @pytest.fixture
 async def operator(sandboxes: Sandboxes) -> ClusterConfig:
-    """How the operator reaches the runtime cluster, with the permissions of its chart."""
+    """Return the operator's access to the runtime cluster, with the permissions of its chart."""
     admin = load(sandboxes.runtime.kubeconfig)
     async with Client.connect(admin) as client:
         await until_granted(client, ACCOUNT)
@@ -81,7 +81,7 @@ async def operator(sandboxes: Sandboxes) -> ClusterConfig:
 
 @pytest.fixture
 async def charts(tmp_path: Path) -> AsyncIterator[TestRegistry]:
-    """A registry for charts."""
+    """Yield a registry for charts."""
     directory = tmp_path / "registry"
     directory.mkdir()
     async with registry(directory) as found:

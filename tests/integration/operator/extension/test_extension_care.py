@@ -1,4 +1,4 @@
-"""What Seeds require of Extensions, their health, and protection of what they name."""
+"""Requirements of Seeds on Extensions, their health, and protection of the objects they name."""
 
 from pathlib import Path
 from typing import Final
@@ -56,7 +56,7 @@ async def report(garden: ExtensionGarden, **statuses: str) -> None:
     await garden.virtual.patch(INSTALLATION, ONE, status, subresource="status")
 
 
-async def test_an_extension_is_required_and_healthy_as_its_installations_are(
+async def test_an_extension_is_required_and_healthy_if_its_installations_are(
     garden: ExtensionGarden, operator: ClusterConfig, tmp_path: Path
 ) -> None:
     async with extension_controllers(operator, tmp_path):
@@ -98,7 +98,7 @@ async def test_a_threshold_delays_the_report_of_failing_installations(
         await garden.condition("dns", "ControllerInstallationsHealthy", "Progressing", "Said")
 
 
-async def test_the_end_of_the_virtual_cluster_ends_the_requirement(
+async def test_deleting_the_virtual_cluster_ends_the_requirement(
     garden: ExtensionGarden, operator: ClusterConfig, tmp_path: Path
 ) -> None:
     async with extension_controllers(operator, tmp_path):
@@ -131,7 +131,7 @@ async def test_a_resource_without_the_virtual_cluster_is_unknown(
         assert await garden.runtime.list(MANAGED_RESOURCE, "garden") == []
 
 
-async def test_what_an_extension_names_is_protected_until_it_is_removed(
+async def test_objects_that_an_extension_names_are_protected_until_it_is_deleted(
     garden: ExtensionGarden, operator: ClusterConfig, tmp_path: Path
 ) -> None:
     key = Key("garden", "pull")

@@ -1,4 +1,4 @@
-"""Our own charts, from a real registry into the runtime cluster and to gardenlets."""
+"""Our own charts, installed from a real registry into the runtime cluster and by gardenlets."""
 
 import asyncio
 from pathlib import Path
@@ -39,7 +39,7 @@ async def test_the_aws_extension_serves_the_garden_before_its_resources_are_crea
     space = Key("", "runtime-extension-provider-aws")
     async with extension_controllers(operator, tmp_path / "cache"):
         await garden.create_garden(ON_AWS)
-        # No node runs its pods.
+        # No node runs the pods of the extension.
         await garden.runtime.create(own_extension("provider-aws", chart, {"replicas": 0}))
 
         found = template(bare_garden(ON_AWS))
@@ -68,7 +68,7 @@ async def test_the_aws_extension_serves_the_garden_before_its_resources_are_crea
         await until_gone(garden.runtime, EXTENSION, name)
 
 
-async def test_the_admission_of_an_extension_is_in_both_clusters(
+async def test_the_admission_of_an_extension_is_installed_in_both_clusters(
     garden: ExtensionGarden, operator: ClusterConfig, charts: TestRegistry, tmp_path: Path
 ) -> None:
     own = await charts.push(ROOT / "charts" / "networking-calico")

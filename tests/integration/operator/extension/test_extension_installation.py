@@ -67,7 +67,7 @@ spec:
 
 
 def extension(chart: ChartReference, **deployment: Any) -> JsonObject:
-    """Return an Extension for backups, as users write them."""
+    """Return an Extension for backups, as users write it."""
     described = {"extension": {"helm": helm(chart)}, **deployment}
     spec = {
         "resources": [
@@ -84,7 +84,7 @@ def helm(chart: ChartReference, **fields: Any) -> JsonObject:
 
 
 async def values_in(garden: ExtensionGarden, key: Key) -> JsonObject:
-    """Return the values with which a chart in the runtime cluster was rendered."""
+    """Return the values that were used to render a chart in the runtime cluster."""
     found = await until(garden.runtime, CONFIG_MAP, key, lambda _: True)
     values: JsonObject = orjson.loads(found["data"]["values"])
     return values
@@ -98,7 +98,7 @@ async def bucket(garden: ExtensionGarden) -> None:
     )
 
 
-async def test_without_a_garden_nothing_is_installed_and_with_one_all_is(
+async def test_extensions_are_installed_once_a_garden_exists(
     garden: ExtensionGarden, operator: ClusterConfig, charts: TestRegistry, tmp_path: Path
 ) -> None:
     chart = await charts.push(write_chart(tmp_path))
@@ -145,7 +145,7 @@ async def test_without_a_garden_nothing_is_installed_and_with_one_all_is(
         assert await garden.runtime.find(NAMESPACE, namespace) is None
 
 
-async def test_a_required_extension_runs_in_the_runtime_cluster_until_its_last_object_is_gone(
+async def test_a_required_extension_runs_in_the_runtime_cluster_until_its_last_object_is_deleted(
     garden: ExtensionGarden, operator: ClusterConfig, charts: TestRegistry, tmp_path: Path
 ) -> None:
     chart = await charts.push(write_chart(tmp_path))
@@ -214,15 +214,15 @@ def webhook_of(name: str, namespace: str) -> JsonObject:
 
 
 class Behind(Cache[str]):
-    """A cache that has delivered nothing yet of what exists."""
+    """A cache that has not delivered any existing object."""
 
     @property
     def is_synced(self) -> bool:
-        """Whether its first list is complete: it was empty."""
+        """Claim to be synchronized, as after an empty first list."""
         return True
 
 
-async def test_an_object_that_no_watch_has_delivered_yet_keeps_its_extension(
+async def test_an_object_that_no_watch_has_delivered_keeps_its_extension(
     garden: ExtensionGarden, operator: ClusterConfig
 ) -> None:
     """Without the extension, nothing would delete the object."""
@@ -251,7 +251,7 @@ async def test_an_object_that_no_watch_has_delivered_yet_keeps_its_extension(
         await garden.condition("dns", REQUIRED_RUNTIME, "False", "ExtensionNotRequired")
 
 
-async def test_a_changed_pull_secret_reaches_the_registration_and_the_runtime_chart(
+async def test_a_changed_pull_secret_reaches_both_the_registration_and_the_runtime_chart(
     garden: ExtensionGarden, operator: ClusterConfig, tmp_path: Path
 ) -> None:
     (tmp_path / "private").mkdir()
@@ -305,7 +305,7 @@ async def pull_secret(
     )
 
 
-async def test_values_have_the_data_of_released_objects_only(
+async def test_values_contain_only_the_data_of_released_objects(
     garden: ExtensionGarden, operator: ClusterConfig, charts: TestRegistry, tmp_path: Path
 ) -> None:
     chart = await charts.push(write_chart(tmp_path))
@@ -356,7 +356,7 @@ async def test_values_have_the_data_of_released_objects_only(
         assert registered["resources"] == [{"name": "login", "resourceRef": reference}]
 
 
-async def test_an_admission_with_one_part_is_healthy_and_goes_when_it_leaves_the_spec(
+async def test_an_admission_with_one_part_is_healthy_and_is_removed_with_it_from_the_spec(
     garden: ExtensionGarden, operator: ClusterConfig, charts: TestRegistry, tmp_path: Path
 ) -> None:
     chart = await charts.push(write_chart(tmp_path))
@@ -428,7 +428,7 @@ async def test_a_restarted_operator_writes_nothing(
         assert [each for each in writes if "other" not in each] == []
 
 
-async def test_a_deleted_managed_resource_comes_back(
+async def test_a_deleted_managed_resource_is_restored(
     garden: ExtensionGarden, operator: ClusterConfig, charts: TestRegistry, tmp_path: Path
 ) -> None:
     chart = await charts.push(write_chart(tmp_path))

@@ -104,13 +104,13 @@ async def test_the_namespace_of_an_extension_follows_the_garden_and_the_extensio
     assert not await part.delete(NAME.name)
 
 
-async def test_a_deletion_that_is_held_up_says_so_and_keeps_its_order(
+async def test_a_blocked_deletion_is_reported_and_keeps_its_order(
     garden: ExtensionGarden,
 ) -> None:
     client = garden.runtime
     await client.create(extension(finalizers=[marks.OPERATOR_FINALIZER]))
     await client.delete(EXTENSION, NAME)
-    # No resource manager works on this class: only the finalizer holds it.
+    # No resource manager works on this class, so only the finalizer blocks the deletion.
     await client.create(managed(RUNTIME, finalizers=[FOREIGN]))
     await client.create(managed(VIRTUAL))
     await garden.secret(ACCESS.name, {})
@@ -133,7 +133,7 @@ async def test_a_deletion_that_is_held_up_says_so_and_keeps_its_order(
     assert await client.find(MANAGED_RESOURCE, VIRTUAL) is None
 
 
-async def test_parts_that_an_extension_does_not_have_are_removed(garden: ExtensionGarden) -> None:
+async def test_parts_that_are_not_in_the_extension_are_removed(garden: ExtensionGarden) -> None:
     client = garden.runtime
     await garden.create_garden()
     await garden.reconciled()
@@ -151,7 +151,7 @@ async def test_parts_that_an_extension_does_not_have_are_removed(garden: Extensi
     assert await client.find(SECRET, ACCESS) is None
 
 
-async def test_an_admission_waits_for_the_kubeconfig_that_all_components_share(
+async def test_an_admission_waits_for_the_generic_kubeconfig(
     garden: ExtensionGarden,
 ) -> None:
     client = garden.runtime

@@ -1,6 +1,6 @@
 """The first gardenlets of Seeds, with charts from a real registry (spec 21 §14).
 
-The virtual cluster is the second cluster for gardenlets, too.
+The virtual cluster is also the second cluster for gardenlets.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ BOOTSTRAP: Final = Key("garden", "gardenlet-kubeconfig-bootstrap")
 ACCESS: Final = Key("garden", "seed-access")
 WAITING: Final = "Waiting for seed registration"
 OPERATION: Final = "gardener.cloud/operation"
-# What the operator looks at in the chart of gardenlet.
+# The objects that the operator reads from the chart of gardenlet.
 TEMPLATE: Final = """\
 apiVersion: v1
 kind: ConfigMap
@@ -83,20 +83,20 @@ LEFT: Final = (
 
 @pytest.fixture
 async def chart(charts: TestRegistry, tmp_path: Path) -> ChartReference:
-    """A small chart in a registry."""
+    """Push a small chart to a registry, and return its reference."""
     templates = {"all.yaml": TEMPLATE}
     return await charts.push(write_chart(tmp_path, "gardenlet", templates))
 
 
 @pytest.fixture
 def virtual(sandboxes: Any) -> ClusterConfig:
-    """How the administrator reaches the virtual cluster."""
+    """Return the administrator's access to the virtual cluster."""
     return load(sandboxes.virtual.kubeconfig)
 
 
 @pytest.fixture
 def kubeconfig(sandboxes: Any) -> str:
-    """The kubeconfig of the virtual cluster."""
+    """Return the kubeconfig of the virtual cluster."""
     path: Path = sandboxes.virtual.kubeconfig
     return path.read_text()
 
@@ -109,7 +109,7 @@ async def writers(
     kubeconfig: str,
     tmp_path: Path,
 ) -> AsyncIterator[Writers]:
-    """The controllers, with the permissions of the operator's chart, and what they write."""
+    """Yield the recorded writes of the controllers, which have the permissions of the chart."""
     await publish_address(garden, kubeconfig)
     async with gardenlet_controllers(operator, virtual, tmp_path / "cache") as found:
         yield found
@@ -125,14 +125,14 @@ async def remove(client: Client, gvk: GroupVersionKind, key: Key) -> None:
 
 
 async def create_access(garden: ExtensionGarden, kubeconfig: str) -> None:
-    """Write the Secret that a Gardenlet's `spec.kubeconfigSecretRef` names."""
+    """Write the Secret that `spec.kubeconfigSecretRef` of a Gardenlet names."""
     data = {"kubeconfig": base64.b64encode(kubeconfig.encode()).decode()}
     obj = manifest("v1", "Secret", ACCESS.name, namespace=ACCESS.namespace, data=data)
     await garden.virtual.apply(obj, manager="test", force=True)
 
 
 async def config(client: Client) -> JsonObject:
-    """Return the configuration of the gardenlet that a cluster has."""
+    """Return the configuration of the gardenlet in a cluster."""
     found = await client.get(CONFIG_MAP, Key("garden", "gardenlet-config"))
     value = parse(found["data"]["config.yaml"])
     assert isinstance(value, dict)
@@ -147,10 +147,10 @@ async def annotate(client: Client, key: Key, operation: str) -> None:
 # Must hold
 
 
-async def test_a_gardenlet_without_a_seed_is_deployed_until_that_is_registered(
+async def test_a_gardenlet_without_a_seed_is_deployed_until_the_seed_is_registered(
     garden: ExtensionGarden, kubeconfig: str, writers: Writers, chart: ChartReference
 ) -> None:
-    """Then the condition is True, and the Secret with the kubeconfig is gone."""
+    """After that, the condition is True, and the Secret with the kubeconfig does not exist."""
     await create_access(garden, kubeconfig)
     reference = {"name": ACCESS.name}
     await garden.virtual.create(gardenlet("one", chart, kubeconfigSecretRef=reference))
@@ -175,16 +175,16 @@ async def test_a_gardenlet_without_a_seed_is_deployed_until_that_is_registered(
     assert await garden.virtual.find(SECRET, ACCESS) is None
 
 
-async def test_with_a_seed_nothing_is_deployed_unless_that_is_forced(
+async def test_a_gardenlet_with_a_seed_is_only_deployed_if_forced(
     garden: ExtensionGarden, writers: Writers, chart: ChartReference
 ) -> None:
-    """A forced deployment happens once, and its annotation goes."""
+    """A forced deployment happens once, and removes its annotation."""
     key = Key("garden", "one")
     await garden.virtual.create(seed("one"))
     await garden.virtual.create(gardenlet("one", chart))
     await registered(garden.virtual, "one", "True")
     await garden.virtual.patch(GARDENLET, key, {"spec": {"deployment": {"replicaCount": 3}}})
-    # Another Gardenlet is reconciled after the change of the first one.
+    # The other Gardenlet is reconciled after the change of the first one.
     await garden.virtual.create(seed("two"))
     await garden.virtual.create(gardenlet("two", chart))
     await registered(garden.virtual, "two", "True")
@@ -211,7 +211,7 @@ async def test_the_gardenlet_of_another_seed_is_left_alone(
 
     await garden.virtual.delete(GARDENLET, Key("garden", "one"))
     await until_gone(garden.virtual, GARDENLET, Key("garden", "one"))
-    # It is not the operator's to remove: the other one is refused as before.
+    # The operator must not remove it: the other one is still refused.
     await annotate(garden.virtual, Key("garden", "two"), "force-redeploy")
     await registered(garden.virtual, "two", "False", holds='the gardenlet of Seed "one"')
     assert (await config(garden.runtime))["seedConfig"]["metadata"]["name"] == "one"
@@ -221,7 +221,7 @@ async def test_the_gardenlet_of_another_seed_is_left_alone(
 # Beyond
 
 
-async def test_a_lost_reference_never_leads_to_another_cluster(
+async def test_a_removed_reference_never_leads_to_another_cluster(
     garden: ExtensionGarden, kubeconfig: str, writers: Writers, chart: ChartReference
 ) -> None:
     key = Key("garden", "one")
@@ -237,14 +237,14 @@ async def test_a_lost_reference_never_leads_to_another_cluster(
     assert "now leads to the runtime cluster" in refused["status"]["conditions"][0]["message"]
     assert writers.runtime.writes == []
 
-    # A user who means it says so.
+    # A user can confirm the change of clusters.
     await garden.virtual.patch(GARDENLET, key, {"metadata": {"annotations": {TARGET: None}}})
     await annotate(garden.virtual, key, "force-redeploy")
     await registered(garden.virtual, "one", "Progressing", holds=WAITING)
     assert await garden.runtime.find(DEPLOYMENT, DEPLOYED) is not None
 
 
-async def test_another_run_of_an_unchanged_gardenlet_writes_nothing_into_its_cluster(
+async def test_redeploying_an_unchanged_gardenlet_writes_nothing_to_its_cluster(
     garden: ExtensionGarden, writers: Writers, chart: ChartReference
 ) -> None:
     await garden.virtual.create(gardenlet("one", chart))
@@ -256,7 +256,7 @@ async def test_another_run_of_an_unchanged_gardenlet_writes_nothing_into_its_clu
     assert writers.runtime.writes == first
 
 
-async def test_a_kubeconfig_that_has_expired_is_replaced_by_a_bootstrap_token(
+async def test_a_bootstrap_token_replaces_an_expired_kubeconfig(
     garden: ExtensionGarden, writers: Writers, chart: ChartReference
 ) -> None:
     key, own = Key("garden", "one"), Key("garden", "gardenlet-kubeconfig")
@@ -276,7 +276,7 @@ async def test_a_kubeconfig_that_has_expired_is_replaced_by_a_bootstrap_token(
     await registered(garden.virtual, "one", "True")
 
 
-async def test_labelled_gardenlets_get_the_chart_of_a_version_that_reconciled_the_garden(
+async def test_labelled_gardenlets_get_the_chart_of_the_version_that_reconciled_the_garden(
     garden: ExtensionGarden, writers: Writers, chart: ChartReference
 ) -> None:
     label = {"operator.gardener.cloud/auto-update-gardenlet-helm-chart-ref": "true"}
@@ -309,10 +309,10 @@ def chart_in(obj: JsonObject) -> str:
     return str(map_at(obj, "spec", "deployment", "helm", "ociRepository")["ref"])
 
 
-# Faults: one sentence each, and the gardenlet is deployed once they are mended
+# Faults: one sentence each, and the gardenlet is deployed once they are fixed
 
 
-async def test_every_fault_is_named_and_goes_with_its_cause(
+async def test_every_fault_is_named_until_it_is_fixed(
     garden: ExtensionGarden,
     kubeconfig: str,
     writers: Writers,
@@ -376,7 +376,7 @@ async def test_the_operator_may_deploy_the_chart_of_gardenlet_into_the_runtime_c
     assert container["image"].endswith("/gardenlet:v1.150.0")
     role = Key("", "gardener.cloud:system:gardenlet")
     assert await garden.runtime.find(CLUSTER_ROLE, role) is not None
-    # The next run finds its Seed in the configuration that the chart has rendered.
+    # The next run finds the Seed of this gardenlet in the configuration rendered by the chart.
     await garden.virtual.create(gardenlet("two", original))
     await registered(garden.virtual, "two", "False", holds='the gardenlet of Seed "one"')
     await garden.virtual.create(seed("one"))
