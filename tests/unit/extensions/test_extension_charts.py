@@ -4,6 +4,7 @@ import copy
 from pathlib import Path
 from typing import Final
 
+import orjson
 import pytest
 
 from pergola.api.objects import JsonObject, map_at, maps_at, name_of
@@ -176,7 +177,10 @@ def test_the_admission_charts_are_two_halves_of_one_component(reference: str) ->
     values: JsonObject = {"extension": reference}
     virtual = values | {"gardener": {"virtualCluster": {"serviceAccount": account}}}
 
-    runtime = render(ROOT / "charts" / "extension-admission-runtime", values)
+    runtime = render(
+        ROOT / "charts" / "extension-admission-runtime",
+        values | {"gardener": {"virtualCluster": {"enabled": True, "namespace": "extension-x"}}},
+    )
     rights = render(
         ROOT / "charts" / "extension-admission-virtual", virtual, namespace="extension-x"
     )
@@ -186,6 +190,7 @@ def test_the_admission_charts_are_two_halves_of_one_component(reference: str) ->
     [container] = map_at(found["Deployment"], "spec", "template", "spec")["containers"]
     assert container["command"] == ["pergola", "extension", "admission", reference]
     assert "--kubeconfig=$(GARDEN_KUBECONFIG)" in container["args"]
+    assert "--webhook-config-owner-namespace=extension-x" in container["args"]
     assert name_of(found["Deployment"]) == component
     of_kind = {obj["kind"]: obj for obj in rights}
     assert all(
@@ -198,9 +203,23 @@ def test_the_admission_charts_are_two_halves_of_one_component(reference: str) ->
         for resource in ("cloudprofiles", "namespacedcloudprofiles")
         for verb in ("get", "list", "watch")
     }
-    assert granted(of_kind["ClusterRole"]["rules"]) == granted(cluster_rules(component)) | profiles
+    owner = {("", "namespaces", "get", "extension-x")}
+    assert granted(of_kind["ClusterRole"]["rules"]) == (
+        granted(cluster_rules(component)) | profiles | owner
+    )
     leases = {
         ("coordination.k8s.io", "leases", verb, "")
         for verb in ("get", "watch", "create", "patch", "update")
     }
     assert granted(of_kind["Role"]["rules"]) == granted(namespace_rules(component)) | leases
+
+
+def test_the_admission_charts_accept_the_same_values() -> None:
+    """The operator gives both the `values` of the Extension."""
+    schemas = [
+        orjson.loads((ROOT / "charts" / chart / "values.schema.json").read_bytes())
+        for chart in ("extension-admission-runtime", "extension-admission-virtual")
+    ]
+
+    runtime, virtual = (set(schema["properties"]) for schema in schemas)
+    assert runtime == virtual

@@ -77,7 +77,7 @@ async def test_the_admission_of_an_extension_is_installed_in_both_clusters(
     for part, chart in (("runtimeCluster", "runtime"), ("virtualCluster", "virtual")):
         pushed = await charts.push(ROOT / "charts" / f"extension-admission-{chart}")
         parts[part] = {"helm": {"ociRepository": {"ref": str(pushed)}}}
-    values = {"extension": "calico", "replicas": 0}
+    values = {"extension": "calico", "replicas": 0, "prometheusRule": {"enabled": False}}
     extension["spec"]["deployment"]["admission"] = {**parts, "values": values}
     async with extension_controllers(operator, tmp_path / "cache"):
         await garden.create_garden()
@@ -90,6 +90,9 @@ async def test_the_admission_of_an_extension_is_installed_in_both_clusters(
     [container] = map_at(workload, "spec", "template", "spec")["containers"]
     [variable] = container["env"]
     assert variable["name"] == "GARDEN_KUBECONFIG"
+    owner = "extension-networking-calico"
+    assert f"--webhook-config-owner-namespace={owner}" in container["args"]
+    assert await garden.virtual.find(NAMESPACE, Key("", owner)) is not None
     role = await garden.virtual.get(ROLE, Key("garden", "extension-admission-calico"))
     assert role["rules"][0]["resources"] == ["leases"]
 
