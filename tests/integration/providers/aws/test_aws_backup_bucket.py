@@ -71,7 +71,7 @@ async def exists(s3: AwsClient, name: str) -> bool:
 
 
 async def create(s3: AwsClient, name: str) -> None:
-    """Create a bucket as its owner would by hand."""
+    """Create a bucket by hand, as its owner would."""
     place = {"LocationConstraint": s3.region}
     await s3.call("s3", "CreateBucket", Bucket=name, CreateBucketConfiguration=place)
 
@@ -110,7 +110,7 @@ async def test_an_unchanged_bucket_is_only_read(site: GardenSite) -> None:
     assert all(call.startswith("s3 Get") for call in calls)
 
 
-async def test_what_others_added_stays_and_what_they_removed_comes_back(
+async def test_additions_of_other_writers_are_kept_and_removed_settings_are_restored(
     site: GardenSite, s3: AwsClient
 ) -> None:
     name = site.key.name
@@ -141,7 +141,7 @@ async def test_what_others_added_stays_and_what_they_removed_comes_back(
     assert lifecycle["Rules"][0]["ID"] == "theirs"
 
 
-async def test_deletion_removes_the_bucket_with_every_version_in_it(
+async def test_deletion_removes_the_bucket_with_all_versions_of_its_objects(
     site: GardenSite, s3: AwsClient
 ) -> None:
     name = site.key.name
@@ -215,7 +215,7 @@ async def test_a_bucket_of_another_implementation_is_taken_over_and_deleted(
         ("GetBucketPolicy", "ExpiredToken", 400, "credentials", "ERR_INFRA_UNAUTHENTICATED"),
     ],
 )
-async def test_refusals_of_aws_have_their_code(
+async def test_errors_of_aws_have_their_codes(
     site: GardenSite, operation: str, code: str, status: int, text: str, expected: str
 ) -> None:
     site.aws.fail(operation, code, status=status, times=2)
@@ -252,7 +252,7 @@ async def test_a_bucket_in_another_region_is_a_problem_of_the_configuration(
     assert codes_in(failed) == ["ERR_CONFIGURATION_PROBLEM"]
 
 
-async def test_immutable_backups_cannot_be_deleted_before_their_time(
+async def test_immutable_backups_cannot_be_deleted_before_their_retention_ends(
     site: GardenSite, s3: AwsClient
 ) -> None:
     name = site.key.name
@@ -272,7 +272,7 @@ async def test_immutable_backups_cannot_be_deleted_before_their_time(
     assert codes_in(failed) == ["ERR_INFRA_DEPENDENCIES"]
 
 
-async def test_a_bucket_becomes_immutable_and_no_longer_immutable(
+async def test_immutability_of_a_bucket_can_be_switched_on_and_off(
     site: GardenSite, s3: AwsClient
 ) -> None:
     async with running(site.controller()):
@@ -297,7 +297,7 @@ async def test_a_bucket_becomes_immutable_and_no_longer_immutable(
         ({"retentionPeriod": "24h", "locked": True}, "immutability.locked"),
     ],
 )
-async def test_a_wrong_configuration_is_named_by_its_field(
+async def test_an_invalid_configuration_is_reported_with_its_field(
     site: GardenSite, immutability: JsonObject, text: str
 ) -> None:
     config = {**LOCKED["providerConfig"], "immutability": immutability}
@@ -310,7 +310,9 @@ async def test_a_wrong_configuration_is_named_by_its_field(
     assert site.aws.taken() == []
 
 
-async def test_the_credentials_stay_as_long_as_a_bucket_needs_them(site: GardenSite) -> None:
+async def test_the_credentials_are_protected_as_long_as_a_bucket_needs_them(
+    site: GardenSite,
+) -> None:
     async with running(site.controller()):
         await site.ask(SPEC)
         await site.until_operation("Create")

@@ -126,7 +126,7 @@ async def test_rotated_credentials_reach_the_etcd_and_an_unchanged_secret_is_not
     assert map_at(changed, "metadata")["labels"] == {"team": "x"}
 
 
-async def test_without_the_namespace_of_the_etcd_there_is_no_secret_to_keep(
+async def test_without_the_namespace_of_the_etcd_no_secret_is_written(
     site: GardenSite,
 ) -> None:
     site.key = Key("", f"absent-{site.namespace}--{UID}")
@@ -147,7 +147,9 @@ async def test_an_entry_of_a_shoot_needs_no_cluster(site: GardenSite) -> None:
     assert await site.client.find(SECRET, Key(site.namespace, "etcd-backup"))
 
 
-async def test_only_the_entry_s_own_prefix_is_deleted(site: GardenSite, bucket: Bucket) -> None:
+async def test_only_objects_under_the_prefix_of_the_entry_are_deleted(
+    site: GardenSite, bucket: Bucket
+) -> None:
     own = site.key.name
     siblings = [f"{own}0/full", f"{own[:-1]}/full", own, f"x/{own}/full"]
     await versioned(bucket)
@@ -168,7 +170,7 @@ async def test_only_the_entry_s_own_prefix_is_deleted(site: GardenSite, bucket: 
     assert await site.client.find(SECRET, Key(site.namespace, "etcd-backup")) is None
 
 
-async def test_a_source_has_a_secret_of_its_own_and_the_prefix_of_its_entry(
+async def test_a_source_entry_has_a_separate_secret_and_prefix(
     site: GardenSite, bucket: Bucket
 ) -> None:
     own = site.key.name
@@ -186,7 +188,9 @@ async def test_a_source_has_a_secret_of_its_own_and_the_prefix_of_its_entry(
     assert (await listed(bucket))["Versions"] == [f"source-{own}/full"]
 
 
-async def test_a_secret_that_another_entry_created_stays(site: GardenSite, bucket: Bucket) -> None:
+async def test_a_secret_that_another_entry_created_is_kept(
+    site: GardenSite, bucket: Bucket
+) -> None:
     key = Key(site.namespace, "etcd-backup")
     async with running(site.controller()):
         await site.ask(SPEC)
@@ -199,7 +203,7 @@ async def test_a_secret_that_another_entry_created_stays(site: GardenSite, bucke
     assert bucket.name == BUCKET
 
 
-async def test_a_bucket_that_is_gone_has_nothing_to_delete(site: GardenSite) -> None:
+async def test_nothing_is_deleted_from_a_missing_bucket(site: GardenSite) -> None:
     async with running(site.controller()):
         await site.ask(SPEC)
         await site.until_operation("Create")
@@ -238,7 +242,7 @@ async def test_locked_backups_are_hidden_once_and_expire_with_their_retention(
     assert found["DeleteMarkers"] == [f"{own}/a", f"{own}/b"]
 
 
-async def test_backups_outlive_their_entry_for_the_grace_unless_the_deletion_is_forced(
+async def test_backups_outlive_their_entry_for_a_grace_period_unless_the_deletion_is_forced(
     site: GardenSite, bucket: Bucket
 ) -> None:
     own = site.key.name
@@ -259,7 +263,7 @@ async def test_backups_outlive_their_entry_for_the_grace_unless_the_deletion_is_
     assert (await listed(bucket))["Versions"] == []
 
 
-async def test_a_moved_entry_leaves_the_backups_and_gives_the_etcd_its_secret_again(
+async def test_a_migrated_entry_keeps_the_backups_and_recreates_the_secret_of_the_etcd(
     site: GardenSite, bucket: Bucket
 ) -> None:
     key = Key(site.namespace, "etcd-backup")
@@ -280,7 +284,7 @@ async def test_a_moved_entry_leaves_the_backups_and_gives_the_etcd_its_secret_ag
     assert site.aws.taken() == []
 
 
-async def test_without_credentials_the_backups_stay_and_an_event_says_so(
+async def test_without_credentials_the_backups_are_kept_and_an_event_reports_that(
     site: GardenSite, bucket: Bucket
 ) -> None:
     own = site.key.name
@@ -305,7 +309,7 @@ async def test_without_credentials_the_backups_stay_and_an_event_says_so(
         ("GetBucketLocation", "InvalidAccessKeyId", 403, "ERR_INFRA_UNAUTHENTICATED"),
     ],
 )
-async def test_refusals_of_aws_have_their_code(
+async def test_errors_of_aws_have_their_codes(
     site: GardenSite, bucket: Bucket, operation: str, code: str, status: int, expected: str
 ) -> None:
     await put(bucket, f"{site.key.name}/a")

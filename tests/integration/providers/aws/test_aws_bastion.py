@@ -194,7 +194,7 @@ async def site(
     await actuator.close()
 
 
-async def test_a_bastion_lets_people_in_to_the_nodes_and_nowhere_else(site: BastionSite) -> None:
+async def test_a_bastion_gives_access_to_the_nodes_and_nothing_else(site: BastionSite) -> None:
     status = await site.reconcile()
 
     own = await site.group(f"{site.name}-bsg")
@@ -226,7 +226,7 @@ async def test_a_second_run_writes_nothing(site: BastionSite) -> None:
     assert site.aws.writes() == []
 
 
-async def test_the_allowed_sources_follow_the_bastion(site: BastionSite) -> None:
+async def test_a_change_of_the_allowed_sources_changes_the_rules(site: BastionSite) -> None:
     await site.reconcile()
     site.ingress = ["198.51.100.0/24"]
     site.aws.writes()
@@ -243,7 +243,7 @@ async def test_the_allowed_sources_follow_the_bastion(site: BastionSite) -> None
     assert sources == {"198.51.100.0/24"}
 
 
-async def test_nothing_is_left_of_a_deleted_bastion(site: BastionSite) -> None:
+async def test_nothing_of_a_deleted_bastion_is_left(site: BastionSite) -> None:
     before = await site.group(site.nodes)
     await site.reconcile()
 
@@ -255,13 +255,13 @@ async def test_nothing_is_left_of_a_deleted_bastion(site: BastionSite) -> None:
     assert await site.instances() == []
 
 
-async def test_deleting_what_is_gone_writes_nothing(site: BastionSite) -> None:
+async def test_deleting_a_missing_bastion_writes_nothing(site: BastionSite) -> None:
     await site.delete()
 
     assert site.aws.writes() == []
 
 
-async def test_without_a_public_subnet_there_is_one_clear_error_and_nothing_else(
+async def test_without_a_public_subnet_there_is_one_error_and_no_write(
     site: BastionSite,
 ) -> None:
     await site.infrastructure(public=False)
@@ -273,7 +273,7 @@ async def test_without_a_public_subnet_there_is_one_clear_error_and_nothing_else
     assert site.aws.writes() == []
 
 
-async def test_the_subnet_is_the_one_of_the_status_whatever_it_is_called(
+async def test_the_subnet_is_found_in_the_status_whatever_its_name(
     site: BastionSite,
 ) -> None:
     await site.network.tag(site.network.internal["a"], Name=f"{site.namespace}-public-utility-z0")
@@ -284,7 +284,7 @@ async def test_the_subnet_is_the_one_of_the_status_whatever_it_is_called(
     assert instance["SubnetId"] == site.network.public["a"]
 
 
-async def test_no_rule_of_a_group_of_the_user_is_written(site: BastionSite) -> None:
+async def test_rules_of_a_user_provided_group_are_never_written(site: BastionSite) -> None:
     group = await site.network.security_group("users", rules=False)
     await site.infrastructure(group=group)
     before = await site.group(group)
@@ -299,7 +299,7 @@ async def test_no_rule_of_a_group_of_the_user_is_written(site: BastionSite) -> N
     assert f"--group-id {group} --protocol tcp --port 22 --source-group {own['GroupId']}" in note
 
 
-async def test_a_group_of_the_user_that_lets_the_bastion_in_needs_nothing(
+async def test_a_user_provided_group_that_admits_the_bastion_needs_no_change(
     site: BastionSite,
 ) -> None:
     group = await site.network.security_group("users", rules=False)
@@ -311,7 +311,7 @@ async def test_a_group_of_the_user_that_lets_the_bastion_in_needs_nothing(
     assert await site.kube.list(EVENT, site.namespace) == []
 
 
-async def test_a_bastion_is_deleted_even_if_its_surroundings_are_unknown(
+async def test_a_bastion_is_deleted_even_if_the_network_is_unknown(
     site: BastionSite,
 ) -> None:
     await site.reconcile()
@@ -329,7 +329,7 @@ async def test_a_bastion_is_deleted_even_if_its_surroundings_are_unknown(
     assert not [rule for rule in rules_of(nodes) if rule.ports == SSH]
 
 
-async def test_a_bastion_without_an_infrastructure_is_gone_already(site: BastionSite) -> None:
+async def test_without_an_infrastructure_a_bastion_counts_as_deleted(site: BastionSite) -> None:
     await site.kube.delete(INFRASTRUCTURE, Key(site.namespace, "web"))
 
     await site.delete()
@@ -337,7 +337,7 @@ async def test_a_bastion_without_an_infrastructure_is_gone_already(site: Bastion
     assert site.aws.taken() == []
 
 
-async def test_a_rule_of_the_user_for_the_bastion_is_asked_to_be_removed(
+async def test_a_rule_for_the_bastion_in_a_user_provided_group_is_reported_for_removal(
     site: BastionSite,
 ) -> None:
     group = await site.network.security_group("users", rules=False)
@@ -382,7 +382,7 @@ async def test_an_invalid_bastion_is_reported_before_anything_is_created(
     assert site.aws.writes() == []
 
 
-async def test_what_a_bastion_runs_when_it_starts_cannot_change(
+async def test_the_user_data_of_a_bastion_is_immutable(
     cluster_client: Client, namespace: str
 ) -> None:
     await install_extension_crds(cluster_client)

@@ -33,7 +33,7 @@ def subnets_in_status(cluster: StepsOf) -> dict[tuple[str, str], str]:
 # §4
 
 
-async def test_pattern_2_creates_a_role_a_profile_and_a_key_pair_and_adds_tags_and_nothing_else(
+async def test_pattern_2_creates_only_a_role_a_profile_a_key_pair_and_tags(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     network = await Network.complete(client)
@@ -61,7 +61,7 @@ async def test_pattern_2_creates_a_role_a_profile_and_a_key_pair_and_adds_tags_a
     }
 
 
-async def test_the_whole_of_pattern_2_leaves_the_network_as_it_was(
+async def test_creation_and_deletion_in_pattern_2_restore_the_network(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     network = await Network.complete(client)
@@ -107,7 +107,7 @@ async def test_each_set_of_tags_is_written_with_one_call(
     assert aws.writes() == ["ec2 CreateTags"] * 3
 
 
-async def test_a_private_network_without_an_internet_gateway_will_do(client: AwsClient) -> None:
+async def test_a_private_network_without_an_internet_gateway_is_accepted(client: AwsClient) -> None:
     network = await Network.create(client, zones=("a", "b"))
     cluster = StepsOf.byo(client, network)
 
@@ -134,7 +134,7 @@ async def test_a_second_run_writes_no_tag_again(aws: CorrectedAws, client: AwsCl
     assert (await cluster.plan(byo_steps))[names.TAG].fate is Fate.KEEP
 
 
-async def test_the_state_has_ids_real_ranges_and_suffixes(client: AwsClient) -> None:
+async def test_the_state_contains_ids_actual_ranges_and_suffixes(client: AwsClient) -> None:
     network = await Network.complete(client, zones=("a",))
     cluster = StepsOf.byo(client, network)
 
@@ -151,7 +151,9 @@ async def test_the_state_has_ids_real_ranges_and_suffixes(client: AwsClient) -> 
     }
 
 
-async def test_worker_subnets_have_no_tag_if_the_operator_wants_none(client: AwsClient) -> None:
+async def test_worker_subnets_are_not_tagged_if_the_operator_disables_that(
+    client: AwsClient,
+) -> None:
     network = await Network.complete(client, zones=("a", "b"))
     config = network.config()
     zone = config["networks"]["zones"][1]
@@ -171,7 +173,7 @@ async def test_worker_subnets_have_no_tag_if_the_operator_wants_none(client: Aws
     }
 
 
-async def test_a_subnet_that_does_not_exist_and_one_elsewhere_are_refused_at_once(
+async def test_missing_and_misplaced_subnets_are_refused_at_once(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     network = await Network.complete(client, zones=("a", "b"))
@@ -193,7 +195,7 @@ async def test_a_subnet_that_does_not_exist_and_one_elsewhere_are_refused_at_onc
     assert (await cluster.plan(byo_steps))[names.READ].fate is Fate.FAILED
 
 
-async def test_a_subnet_that_is_not_seen_at_first_is_looked_for_again(
+async def test_a_subnet_that_is_not_visible_at_first_is_looked_up_again(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     network = await Network.create(client)
@@ -206,7 +208,7 @@ async def test_a_subnet_that_is_not_seen_at_first_is_looked_for_again(
     assert subnets_in_status(cluster)["nodes", "eu-west-1b"] == new
 
 
-async def test_an_appended_zone_gets_its_own_suffix_and_tags(
+async def test_an_additional_zone_gets_its_own_suffix_and_tags(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     network = await Network.complete(client, zones=("a",))
@@ -227,7 +229,7 @@ async def test_an_appended_zone_gets_its_own_suffix_and_tags(
 # §7
 
 
-async def test_without_subnets_for_load_balancers_the_workers_are_named_and_services_are_left_alone(
+async def test_without_subnets_for_load_balancers_workers_are_reported_and_services_disabled(
     client: AwsClient,
 ) -> None:
     network = await Network.create(client, zones=("a", "b"))
@@ -240,7 +242,7 @@ async def test_without_subnets_for_load_balancers_the_workers_are_named_and_serv
     assert "--controllers=*,-service" in cloud_controller_arguments(status)
 
 
-async def test_tagged_subnets_are_found_and_services_are_looked_after_again(
+async def test_tagged_subnets_are_found_and_enable_services_again(
     client: AwsClient,
 ) -> None:
     network = await Network.create(client, zones=("a", "b"))
@@ -258,7 +260,7 @@ async def test_tagged_subnets_are_found_and_services_are_looked_after_again(
     assert "eu-west-1a have none; name internalSubnetID there" in warning
 
 
-async def test_a_subnet_that_lost_its_tags_leaves_the_status(client: AwsClient) -> None:
+async def test_a_subnet_that_lost_its_tags_is_removed_from_the_status(client: AwsClient) -> None:
     network = await Network.create(client)
     cluster = StepsOf.byo(client, network)
     tags = {CLUSTER: "shared", ROLE_PUBLIC: "1"}
@@ -274,7 +276,7 @@ async def test_a_subnet_that_lost_its_tags_leaves_the_status(client: AwsClient) 
     assert subnets_in_status(cluster) == {("nodes", "eu-west-1a"): network.workers["a"]}
 
 
-async def test_with_an_overlay_no_route_table_gets_a_tag(client: AwsClient) -> None:
+async def test_with_an_overlay_no_route_table_is_tagged(client: AwsClient) -> None:
     cluster = StepsOf.byo(client, await Network.complete(client))
 
     await cluster.ensure(byo_steps)
@@ -282,7 +284,7 @@ async def test_with_an_overlay_no_route_table_gets_a_tag(client: AwsClient) -> N
     assert not [name for name in await tags_of_subnets(client) if name.startswith("rtb-")]
 
 
-async def test_without_an_overlay_two_zones_on_one_table_take_one_call(
+async def test_without_an_overlay_a_table_shared_by_two_zones_is_tagged_with_one_call(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     network = await Network.create(client, zones=())
@@ -310,7 +312,7 @@ async def test_without_an_overlay_two_zones_on_one_table_take_one_call(
     }
 
 
-async def test_the_main_table_is_tagged_for_subnets_without_one_of_their_own(
+async def test_the_main_table_is_tagged_for_subnets_without_a_separate_table(
     client: AwsClient,
 ) -> None:
     network = await Network.create(client, zones=())
@@ -339,7 +341,7 @@ async def test_the_main_table_is_tagged_for_subnets_without_one_of_their_own(
     assert (await tags_of_subnets(client))[main[0]["RouteTableId"]] == {CLUSTER: "shared"}
 
 
-async def test_for_ipv6_alone_no_route_table_gets_a_tag(client: AwsClient) -> None:
+async def test_with_ipv6_only_no_route_table_is_tagged(client: AwsClient) -> None:
     network = await Network.create(client, ipv6=True)
     await settle(client)
     cluster = StepsOf.byo(client, network)
@@ -365,7 +367,7 @@ async def test_a_user_provided_subnet_without_an_ipv6_range_is_refused_for_dual_
     assert aws.writes() == []
 
 
-async def test_a_table_that_we_tagged_loses_its_tag_when_the_overlay_is_switched_on(
+async def test_the_tag_of_a_route_table_is_removed_when_the_overlay_is_enabled(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     network = await Network.create(client, zones=("a", "b"))
@@ -388,7 +390,7 @@ async def test_a_table_that_we_tagged_loses_its_tag_when_the_overlay_is_switched
     assert aws.writes() == []
 
 
-def test_nothing_is_done_for_subnets_that_are_created(client: AwsClient) -> None:
+def test_created_subnets_are_left_alone(client: AwsClient) -> None:
     config = {"networks": {"vpc": {"cidr": "10.0.0.0/16"}, "zones": [{"name": "eu-west-1a"}]}}
     cluster = StepsOf.byo(client, Network(client, "vpc-1", "10.0"))
     cluster.configure(networks=config["networks"])

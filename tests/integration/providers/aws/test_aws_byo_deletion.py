@@ -29,7 +29,7 @@ from pergola.testing.aws.world import Network, everything, tags_in, without_tags
 
 
 @pytest.mark.parametrize("overlay", [True, False])
-async def test_after_deletion_everything_is_as_before_save_for_tags_of_roles(
+async def test_deletion_restores_everything_except_for_tags_of_roles(
     client: AwsClient, *, overlay: bool
 ) -> None:
     network = await Network.complete(client)
@@ -49,7 +49,7 @@ async def test_after_deletion_everything_is_as_before_save_for_tags_of_roles(
     assert {key for key, value in cluster.saved.items() if value} == {keys.VPC}
 
 
-async def test_subnets_that_the_user_had_tagged_keep_their_tags(client: AwsClient) -> None:
+async def test_tags_that_the_user_set_on_discovered_subnets_are_kept(client: AwsClient) -> None:
     network = await Network.complete(client, zones=("a", "b"))
     for subnet, role in (
         (network.public["a"], ROLE_PUBLIC),
@@ -67,7 +67,7 @@ async def test_subnets_that_the_user_had_tagged_keep_their_tags(client: AwsClien
     assert await everything(client) == before
 
 
-async def test_named_subnets_that_the_user_had_tagged_keep_their_tags_even_if_asked_twice(
+async def test_tags_that_the_user_set_on_named_subnets_are_kept_even_after_two_deletions(
     client: AwsClient,
 ) -> None:
     network = await Network.complete(client, zones=("a",))
@@ -83,7 +83,7 @@ async def test_named_subnets_that_the_user_had_tagged_keep_their_tags_even_if_as
     assert tags[network.public["a"]] == {ROLE_PUBLIC: "1"}
 
 
-async def test_tags_of_the_user_are_not_taken_for_ours_after_a_first_run_that_failed(
+async def test_tags_of_the_user_are_not_mistaken_for_ours_after_a_failed_first_run(
     client: AwsClient,
 ) -> None:
     network = await Network.complete(client, zones=("a",))
@@ -97,7 +97,7 @@ async def test_tags_of_the_user_are_not_taken_for_ours_after_a_first_run_that_fa
     assert (await tags_of_subnets(client))[network.workers["a"]] == {CLUSTER: "shared"}
 
 
-async def test_two_clusters_share_all_subnets_and_one_leaves_without_the_other(
+async def test_deleting_one_of_two_clusters_in_the_same_subnets_does_not_affect_the_other(
     client: AwsClient,
 ) -> None:
     network = await Network.complete(client, zones=("a", "b"))
@@ -120,7 +120,7 @@ async def test_two_clusters_share_all_subnets_and_one_leaves_without_the_other(
     assert {key for tags in left.values() for key in tags} == {ROLE_PUBLIC, ROLE_INTERNAL}
 
 
-async def test_a_deletion_that_was_interrupted_is_finished_the_next_time(
+async def test_the_next_run_completes_an_interrupted_deletion(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     network = await Network.complete(client)
@@ -143,7 +143,7 @@ async def test_a_deletion_that_was_interrupted_is_finished_the_next_time(
     assert not any(CLUSTER in tags for tags in (await tags_of_subnets(client)).values())
 
 
-async def test_a_subnet_that_the_user_deleted_does_not_stop_a_deletion(client: AwsClient) -> None:
+async def test_a_missing_subnet_does_not_stop_a_deletion(client: AwsClient) -> None:
     network = await Network.complete(client, zones=("a", "b"))
     cluster = StepsOf.byo(client, network)
     await cluster.ensure(byo_steps)
@@ -167,7 +167,7 @@ async def test_a_subnet_that_the_user_deleted_does_not_stop_a_deletion(client: A
     assert not any(CLUSTER in tags for tags in (await tags_of_subnets(client)).values())
 
 
-async def test_a_cluster_of_another_controller_is_taken_over_and_its_tags_are_removed(
+async def test_the_tags_of_a_cluster_of_another_controller_are_taken_over_and_removed(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     network = await Network.complete(client, zones=("a",))
@@ -200,7 +200,7 @@ async def test_a_cluster_of_another_controller_is_taken_over_and_its_tags_are_re
     }
 
 
-async def test_a_lost_state_is_rebuilt_and_the_tags_are_removed_all_the_same(
+async def test_tags_are_removed_even_if_the_state_was_lost(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     network = await Network.complete(client, zones=("a",))
@@ -219,7 +219,7 @@ async def test_a_lost_state_is_rebuilt_and_the_tags_are_removed_all_the_same(
     }
 
 
-async def test_tags_of_subnets_that_were_discovered_stay_after_the_config_names_them(
+async def test_tags_of_discovered_subnets_are_kept_after_the_config_names_them(
     client: AwsClient,
 ) -> None:
     network = await Network.complete(client, zones=("a",))
@@ -240,7 +240,7 @@ async def test_tags_of_subnets_that_were_discovered_stay_after_the_config_names_
     ]
 
 
-async def test_tags_of_the_cluster_are_removed_although_the_whole_flow_rebuilt_a_lost_state(
+async def test_tags_of_the_cluster_are_removed_after_the_whole_flow_rebuilt_a_lost_state(
     moto_server: str,
 ) -> None:
     async with MortalAws(moto_server) as aws, aws.client("eu-west-1", retry=QUICK) as client:
@@ -290,7 +290,7 @@ async def test_the_reservation_of_the_service_range_is_released(client: AwsClien
     assert [each["Cidr"] for each in left["SubnetIpv6CidrReservations"]] == [theirs]
 
 
-async def test_a_reservation_that_another_cluster_uses_stays_until_that_leaves(
+async def test_a_reservation_that_another_cluster_uses_is_kept_until_that_is_deleted(
     client: AwsClient,
 ) -> None:
     network = await Network.create(client, ipv6=True)
@@ -312,7 +312,7 @@ async def test_a_reservation_that_another_cluster_uses_stays_until_that_leaves(
     assert left == [1, 0]
 
 
-async def test_routes_to_pods_that_are_gone_are_only_deleted_if_the_operator_allows_it(
+async def test_routes_to_deleted_pods_are_removed_only_if_the_operator_allows_it(
     cluster_client: Client, namespace: str, aws: CorrectedAws, client: AwsClient
 ) -> None:
     network = await Network.create(client)
@@ -330,7 +330,7 @@ async def test_routes_to_pods_that_are_gone_are_only_deleted_if_the_operator_all
         for allowed in (False, True)
     )
     await usual.reconcile(context, obj)
-    obj["status"] = copy.deepcopy(saved)  # a deletion forgets what it removed
+    obj["status"] = copy.deepcopy(saved)  # a deletion forgets the removed routes
     aws.writes()
 
     await usual.delete(context, obj)
@@ -388,7 +388,7 @@ def _context(site: AwsSite) -> tuple[Context, Status]:
 
 
 async def _lost(aws: MortalAws, client: AwsClient) -> Flows:
-    """Return a complete cluster in a user-provided network that has lost its state."""
+    """Return a complete cluster in a user-provided network whose state was lost."""
     network = await Network.complete(client, zones=("a",))
     group = await network.security_group()
     cluster = Flows(aws, client, StepsOf.byo(client, network, group=group).wanted)

@@ -29,7 +29,7 @@ def without_rights(aws: CorrectedAws, operation: str, times: int = 10) -> None:
     aws.fail(operation, "UnauthorizedOperation", status=403, times=times)
 
 
-async def test_subnets_that_are_named_get_both_tags(client: AwsClient) -> None:
+async def test_named_subnets_get_both_tags(client: AwsClient) -> None:
     network = await Network.complete(client, zones=("a",))
     cluster = StepsOf.byo(client, network)
 
@@ -45,7 +45,7 @@ async def test_subnets_that_are_named_get_both_tags(client: AwsClient) -> None:
     assert tags[network.workers["a"]] == {CLUSTER: "shared"}
 
 
-async def test_a_second_tagged_subnet_in_a_zone_is_refused_and_nothing_is_changed(
+async def test_a_second_tagged_subnet_in_a_zone_is_refused_without_a_change(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     network = await Network.complete(client, zones=("a",))
@@ -71,7 +71,7 @@ async def test_a_second_tagged_subnet_in_a_zone_is_refused_and_nothing_is_change
     assert cluster.saved == {keys.VPC: network.id}
 
 
-async def test_two_tagged_subnets_of_a_zone_are_refused_if_none_is_named(
+async def test_two_tagged_subnets_in_a_zone_are_refused_if_the_config_names_none(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     network = await Network.create(client)
@@ -90,7 +90,7 @@ async def test_two_tagged_subnets_of_a_zone_are_refused_if_none_is_named(
     assert aws.writes() == []
 
 
-async def test_a_tagged_subnet_in_a_zone_that_the_cluster_does_not_have_is_not_in_the_status(
+async def test_a_tagged_subnet_in_a_zone_outside_the_cluster_is_not_in_the_status(
     client: AwsClient,
 ) -> None:
     network = await Network.create(client)
@@ -105,7 +105,7 @@ async def test_a_tagged_subnet_in_a_zone_that_the_cluster_does_not_have_is_not_i
     assert keys.zones_of(State(cluster.saved)) == ["eu-west-1a"]
 
 
-async def test_naming_what_was_found_by_tags_writes_nothing_and_naming_another_is_refused(
+async def test_naming_a_discovered_subnet_writes_nothing_and_naming_another_is_refused(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     network = await Network.create(client)
@@ -127,7 +127,9 @@ async def test_naming_what_was_found_by_tags_writes_nothing_and_naming_another_i
     assert network.internal["a"] != found
 
 
-async def test_tags_of_the_user_stay_as_they_are(aws: CorrectedAws, client: AwsClient) -> None:
+async def test_existing_tags_of_the_user_are_not_changed(
+    aws: CorrectedAws, client: AwsClient
+) -> None:
     network = await Network.complete(client, zones=("a",))
     present = {CLUSTER: "owned", "team": "x", OTHER_CLUSTER: "owned"}
     await network.tag(network.workers["a"], **present)
@@ -139,7 +141,7 @@ async def test_tags_of_the_user_stay_as_they_are(aws: CorrectedAws, client: AwsC
     assert (await tags_of_subnets(client))[network.workers["a"]] == present
 
 
-async def test_without_permission_to_create_tags_the_missing_ones_are_reported(
+async def test_without_permission_to_create_tags_the_missing_tags_are_reported(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     network = await Network.complete(client, zones=("a",))
@@ -156,7 +158,7 @@ async def test_without_permission_to_create_tags_the_missing_ones_are_reported(
     assert subnets_in_status(cluster)["public", "eu-west-1a"] == network.public["a"]
 
 
-async def test_who_may_not_create_tags_can_bring_subnets_with_tags_and_they_keep_them(
+async def test_without_permission_to_create_tags_subnets_with_tags_are_used_and_not_changed(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     network = await Network.complete(client, zones=("a",))

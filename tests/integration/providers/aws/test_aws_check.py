@@ -89,7 +89,7 @@ async def checked(
     output: Literal["text", "json"] = "text",
     **source: Any,
 ) -> int:
-    """Run the command in a thread with a loop of its own; return its exit code."""
+    """Run the command in a thread with a separate loop, and return its exit code."""
     account = Account(aws_credentials=aws_credentials, endpoint_url=aws.url)
 
     def run() -> int:
@@ -102,7 +102,7 @@ async def checked(
     return await asyncio.to_thread(run)
 
 
-async def test_a_network_as_it_should_be_is_said_to_be_so_and_nothing_is_written(
+async def test_a_correct_network_is_reported_as_such_and_nothing_is_written(
     aws: CorrectedAws, client: AwsClient, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     network = await Network.complete(client, zones=("a", "b"))
@@ -116,7 +116,7 @@ async def test_a_network_as_it_should_be_is_said_to_be_so_and_nothing_is_written
     assert aws.writes() == []
 
 
-async def test_all_that_is_wrong_is_shown_with_its_path_and_the_line_that_repairs_it(
+async def test_all_problems_are_shown_with_their_path_and_the_command_that_fixes_them(
     aws: CorrectedAws, client: AwsClient, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     network = await Network.create(client, zones=("a", "b"), dns=False, dhcp=False)
@@ -140,7 +140,7 @@ async def test_all_that_is_wrong_is_shown_with_its_path_and_the_line_that_repair
     assert any(line.startswith("hint: ") for line in lines)
 
 
-async def test_what_the_lines_say_repairs_it(
+async def test_the_printed_commands_fix_the_problems(
     aws: CorrectedAws, client: AwsClient, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     network = await Network.complete(client, zones=("a", "b"))
@@ -158,12 +158,12 @@ async def test_what_the_lines_say_repairs_it(
     assert await checked(aws, file=file) == 0
 
 
-async def test_a_dual_stack_network_as_it_should_be_is_said_to_be_so(
+async def test_a_correct_dual_stack_network_is_reported_as_such(
     aws: CorrectedAws, client: AwsClient, tmp_path: Path
 ) -> None:
     network = await Network.complete(client, zones=("a", "b"), ipv6=True)
     without = await Network.complete(client, zones=("a", "b"))
-    await client.pages("ec2", "DescribeVpcs", "Vpcs")  # the block is associated by then
+    await client.pages("ec2", "DescribeVpcs", "Vpcs")  # the block is associated when it is read
 
     codes = [
         await checked(
@@ -180,7 +180,7 @@ async def test_a_dual_stack_network_as_it_should_be_is_said_to_be_so(
     assert codes == [0, 1]
 
 
-async def test_missing_rules_of_a_security_group_are_a_hint_and_its_line_adds_them(
+async def test_missing_rules_of_a_security_group_are_a_hint_with_a_command_that_adds_them(
     aws: CorrectedAws, client: AwsClient, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     network = await Network.complete(client, zones=("a", "b"))
@@ -218,7 +218,7 @@ async def test_programs_get_json(
     assert all(row["fix"].startswith("aws ") for row in found)
 
 
-async def test_a_finding_that_needs_the_cluster_is_not_made_without_it(
+async def test_without_the_cluster_findings_about_it_are_omitted(
     aws: CorrectedAws, client: AwsClient, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     network = await Network.complete(client, zones=("a", "b"))
@@ -229,7 +229,7 @@ async def test_a_finding_that_needs_the_cluster_is_not_made_without_it(
     assert "no Cluster found" in capsys.readouterr().err
 
 
-async def test_the_keys_of_a_secret_beside_it_are_used(
+async def test_the_keys_of_a_secret_in_the_same_file_are_used(
     aws: CorrectedAws, client: AwsClient, tmp_path: Path
 ) -> None:
     network = await Network.complete(client, zones=("a", "b"))
@@ -258,7 +258,7 @@ async def test_missing_permissions_are_not_findings_and_are_reported_together(
 
 
 @pytest.mark.parametrize(("file", "name"), [("", ""), ("x", "y")])
-async def test_a_file_or_a_name_is_needed(aws: CorrectedAws, file: str, name: str) -> None:
+async def test_a_file_or_a_name_is_required(aws: CorrectedAws, file: str, name: str) -> None:
     with pytest.raises(AwsCheckError, match="either --file or the name"):
         await checked(aws, file=file, name=name)
 
@@ -272,7 +272,7 @@ async def test_a_file_without_an_infrastructure_is_refused(
         await checked(aws, file=written(tmp_path, cluster()))
 
 
-async def test_an_infrastructure_in_a_cluster_is_checked_with_its_own_secret(
+async def test_an_infrastructure_in_a_cluster_is_checked_with_its_secret(
     aws: CorrectedAws,
     client: AwsClient,
     cluster_client: Client,

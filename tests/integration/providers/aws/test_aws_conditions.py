@@ -67,7 +67,7 @@ async def network(client: AwsClient) -> Network:
     return await Network.complete(client, zones=("a", "b"))
 
 
-async def test_a_rule_that_is_taken_away_is_missed_within_a_period(
+async def test_a_revoked_rule_is_reported_within_a_period(
     aws: CorrectedAws, client: AwsClient, network: Network
 ) -> None:
     group = await network.security_group()
@@ -82,7 +82,7 @@ async def test_a_rule_that_is_taken_away_is_missed_within_a_period(
     assert f"ingress all traffic from {group}" in verdict.detail
 
 
-async def test_aws_is_asked_once_in_a_period_and_after_each_reconciliation(
+async def test_aws_is_read_once_in_a_period_and_after_each_reconciliation(
     aws: CorrectedAws, client: AwsClient, network: Network
 ) -> None:
     conditions = Conditions(client, network, await network.security_group())
@@ -97,7 +97,7 @@ async def test_aws_is_asked_once_in_a_period_and_after_each_reconciliation(
     assert aws.taken() == ["ec2 DescribeSecurityGroups"]
 
 
-async def test_a_process_that_starts_reads_nothing_before_the_turn_of_an_infrastructure(
+async def test_after_a_restart_an_infrastructure_is_read_only_when_its_period_is_over(
     aws: CorrectedAws, client: AwsClient, network: Network
 ) -> None:
     conditions = Conditions(client, network, await network.security_group())
@@ -127,7 +127,7 @@ async def test_a_deleted_group_is_reported(client: AwsClient, network: Network) 
     assert (verdict.status, verdict.detail) == ("False", f"security group {group} does not exist")
 
 
-async def test_subnets_for_load_balancers_are_looked_for(
+async def test_missing_subnets_for_load_balancers_are_reported(
     client: AwsClient, network: Network
 ) -> None:
     conditions = Conditions(client, network, "")

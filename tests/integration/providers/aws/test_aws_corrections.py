@@ -1,4 +1,4 @@
-"""The corrections of moto in our tests (spec 30 §12)."""
+"""Our tests correct the behaviour of moto (spec 30 §12)."""
 
 from ipaddress import IPv6Network
 
@@ -44,7 +44,7 @@ async def test_a_nat_gateway_is_pending_then_available_with_its_address(client: 
     assert second["NatGatewayAddresses"][0]["PublicIp"]
 
 
-async def test_a_nat_gateway_is_deleting_and_needs_its_surroundings_until_it_is_deleted(
+async def test_a_nat_gateway_blocks_its_dependencies_until_it_is_deleted(
     client: AwsClient,
 ) -> None:
     network = await with_public_subnet(client)
@@ -90,7 +90,7 @@ async def test_an_elastic_ip_of_a_deleted_nat_gateway_can_be_used_again(client: 
     assert (await nat_of(client, again))["State"] == "available"
 
 
-async def test_nat_gateways_are_filtered_by_the_state_they_have(client: AwsClient) -> None:
+async def test_nat_gateways_are_filtered_by_their_current_state(client: AwsClient) -> None:
     network = await with_public_subnet(client)
     await network.add_nat("a")
     available = [{"Name": "state", "Values": ["available"]}]
@@ -134,7 +134,7 @@ async def test_subnets_blocks_and_file_systems_are_not_ready_at_once(client: Aws
     assert [each[0]["LifeCycleState"] for each in systems] == ["creating", "available"]
 
 
-async def test_the_ipv6_range_of_a_subnet_is_associated_and_in_the_block(
+async def test_the_ipv6_range_of_a_subnet_is_associated_and_inside_the_block(
     client: AwsClient,
 ) -> None:
     network = await Network.create(client, ipv6=True)
@@ -146,7 +146,7 @@ async def test_the_ipv6_range_of_a_subnet_is_associated_and_in_the_block(
     assert IPv6Network(block["Ipv6CidrBlock"]).subnet_of(IPv6Network(network.block6))
 
 
-async def test_a_subnet_is_not_associated_twice(client: AwsClient) -> None:
+async def test_a_subnet_cannot_be_associated_twice(client: AwsClient) -> None:
     network = await Network.create(client)
     subnet = network.workers["a"]
 
@@ -173,7 +173,7 @@ async def test_egress_only_gateways_are_found_by_their_tags(client: AwsClient) -
     assert [each["EgressOnlyInternetGatewayId"] for each in found] == [second] != [first]
 
 
-async def test_gateway_endpoints_put_routes_into_their_tables(client: AwsClient) -> None:
+async def test_gateway_endpoints_add_routes_to_their_tables(client: AwsClient) -> None:
     network = await Network.create(client)
     table = network.tables[network.workers["a"]]
 
@@ -186,7 +186,9 @@ async def test_gateway_endpoints_put_routes_into_their_tables(client: AwsClient)
     ]
 
 
-async def test_a_vpc_takes_its_ipv6_block_from_a_pool(aws: CorrectedAws, client: AwsClient) -> None:
+async def test_a_vpc_can_get_its_ipv6_block_from_a_pool(
+    aws: CorrectedAws, client: AwsClient
+) -> None:
     asked = {"CidrBlock": "10.0.0.0/16", "Ipv6IpamPoolId": "ipam-pool-1"}
     with pytest.raises(NotFound):
         await client.call("ec2", "CreateVpc", **asked, Ipv6NetmaskLength=56)
@@ -199,7 +201,7 @@ async def test_a_vpc_takes_its_ipv6_block_from_a_pool(aws: CorrectedAws, client:
     assert block["Ipv6CidrBlock"] == "2001:db8:0:100::/56"
 
 
-async def test_what_is_new_is_invisible_for_some_reads(
+async def test_new_resources_are_invisible_for_some_reads(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     aws.hide(2)
@@ -217,7 +219,7 @@ async def test_what_is_new_is_invisible_for_some_reads(
     assert (await client.call("iam", "GetRole", RoleName="r"))["Role"]
 
 
-async def test_calls_fail_as_they_do_in_aws(aws: CorrectedAws, client: AwsClient) -> None:
+async def test_calls_fail_in_the_same_way_as_in_aws(aws: CorrectedAws, client: AwsClient) -> None:
     aws.throttle("DescribeVpcs", times=2)
     aws.exhaust("CreateVpc")
     await client.pages("ec2", "DescribeVpcs", "Vpcs")
@@ -232,7 +234,7 @@ async def test_calls_fail_as_they_do_in_aws(aws: CorrectedAws, client: AwsClient
     assert aws.taken().count("ec2 DescribeVpcs") == 3
 
 
-async def test_an_answer_can_be_lost_after_the_call_was_carried_out(
+async def test_the_answer_to_a_successful_call_can_be_lost(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     aws.lose_answer("CreateVpc")
@@ -274,7 +276,7 @@ async def test_writes_are_distinguished_from_reads(aws: CorrectedAws, client: Aw
     assert aws.writes() == []
 
 
-async def test_everything_in_an_account_can_be_compared(client: AwsClient) -> None:
+async def test_the_whole_content_of_an_account_can_be_compared(client: AwsClient) -> None:
     network = await Network.complete(client, zones=("a", "b"))
     await network.security_group()
     await nat_of(client, network.nats["a"])
@@ -291,7 +293,7 @@ async def test_everything_in_an_account_can_be_compared(client: AwsClient) -> No
     assert {key.partition("/")[0] for key in after} >= {"Vpcs", "Subnets", "NatGateways"}
 
 
-def test_configurations_name_what_was_made() -> None:
+def test_configurations_name_existing_resources() -> None:
     config = managed_config("eu-west-1", zones=("a", "b"), vpc="vpc-1", public=False)
 
     assert config["networks"] == {

@@ -1,4 +1,4 @@
-"""Deletion: what is removed, what stays, and the order (spec 30 §9)."""
+"""Deletion: which resources are removed and which are kept, and in which order (spec 30 §9)."""
 
 from collections.abc import AsyncIterator
 
@@ -161,7 +161,7 @@ def of_owner(tag: str) -> dict[str, str]:
 # Common rules
 
 
-async def test_with_an_empty_state_nothing_is_to_be_done(
+async def test_with_an_empty_state_there_is_nothing_to_do(
     mortal: MortalAws, client: AwsClient
 ) -> None:
     cluster = await created(mortal, client, managed_config(REGION))
@@ -175,7 +175,7 @@ async def test_with_an_empty_state_nothing_is_to_be_done(
     assert (await cluster.things()).keys() == there.keys()
 
 
-async def test_everything_that_was_created_is_removed(mortal: MortalAws, client: AwsClient) -> None:
+async def test_all_created_resources_are_removed(mortal: MortalAws, client: AwsClient) -> None:
     cluster = await created(mortal, client, managed_config(REGION, zones=("a", "b")))
 
     await cluster.run(deletion)
@@ -196,7 +196,7 @@ async def test_a_second_deletion_writes_nothing(mortal: MortalAws, client: AwsCl
     assert mortal.writes() == []
 
 
-async def test_resources_that_others_deleted_count_as_deleted(
+async def test_resources_deleted_by_others_count_as_deleted(
     mortal: MortalAws, client: AwsClient
 ) -> None:
     config = managed_config(REGION)
@@ -236,7 +236,7 @@ async def test_recorded_resources_that_no_longer_exist_are_forgotten(
     assert keys.VPC not in cluster.saved
 
 
-async def test_a_key_is_only_forgotten_after_its_thing_is_gone(
+async def test_a_key_is_only_forgotten_once_its_resource_is_deleted(
     mortal: MortalAws, client: AwsClient
 ) -> None:
     cluster = await created(mortal, client, managed_config(REGION))
@@ -253,7 +253,7 @@ async def test_a_key_is_only_forgotten_after_its_thing_is_gone(
     assert await cluster.things() == {}
 
 
-async def test_what_the_state_never_learned_of_is_found_by_its_tags(
+async def test_resources_that_were_never_recorded_are_found_by_their_tags(
     mortal: MortalAws, client: AwsClient
 ) -> None:
     cluster = await created(mortal, client, managed_config(REGION))
@@ -265,7 +265,7 @@ async def test_what_the_state_never_learned_of_is_found_by_its_tags(
     assert await cluster.things() == {}
 
 
-async def test_deleting_three_zones_takes_no_more_than_45_calls(
+async def test_deleting_three_zones_takes_at_most_45_calls(
     mortal: MortalAws, client: AwsClient
 ) -> None:
     cluster = await created(mortal, client, managed_config(REGION, zones=("a", "b", "c")))
@@ -278,7 +278,7 @@ async def test_deleting_three_zones_takes_no_more_than_45_calls(
     assert len(calls) - polls <= 45
 
 
-async def test_a_plan_of_the_deletion_names_what_would_be_deleted(
+async def test_the_plan_of_a_deletion_lists_the_resources_to_delete(
     mortal: MortalAws, client: AwsClient
 ) -> None:
     cluster = await created(mortal, client, managed_config(REGION))
@@ -300,7 +300,7 @@ async def test_a_plan_of_the_deletion_names_what_would_be_deleted(
 # Load balancers
 
 
-async def test_load_balancers_and_their_groups_go_before_what_they_use(
+async def test_load_balancers_and_their_groups_are_deleted_before_their_dependencies(
     mortal: MortalAws, client: AwsClient
 ) -> None:
     cluster = await created(mortal, client, managed_config(REGION))
@@ -330,7 +330,7 @@ async def test_load_balancers_and_their_groups_go_before_what_they_use(
     assert await cluster.things() == {}
 
 
-async def test_what_other_clusters_have_in_a_shared_vpc_is_untouched(
+async def test_resources_of_other_clusters_in_a_shared_vpc_are_untouched(
     mortal: MortalAws, client: AwsClient
 ) -> None:
     network, cluster = await in_a_vpc_of_the_user(mortal, client)
@@ -360,7 +360,7 @@ async def test_what_other_clusters_have_in_a_shared_vpc_is_untouched(
     )
 
 
-async def test_tags_of_load_balancers_are_asked_for_in_chunks_of_20(
+async def test_tags_of_load_balancers_are_requested_in_chunks_of_20(
     mortal: MortalAws, client: AwsClient
 ) -> None:
     cluster = await created(mortal, client, managed_config(REGION))
@@ -376,7 +376,7 @@ async def test_tags_of_load_balancers_are_asked_for_in_chunks_of_20(
     assert calls.count("elasticloadbalancing DeleteLoadBalancer") == 21
 
 
-async def test_load_balancers_are_looked_for_once(mortal: MortalAws, client: AwsClient) -> None:
+async def test_load_balancers_are_searched_only_once(mortal: MortalAws, client: AwsClient) -> None:
     cluster = await created(mortal, client, managed_config(REGION))
     mortal.fail("DeleteVpc", "UnauthorizedOperation", status=403)
     with pytest.raises(FlowFailed):
@@ -388,7 +388,7 @@ async def test_load_balancers_are_looked_for_once(mortal: MortalAws, client: Aws
     assert "elasticloadbalancing DescribeLoadBalancers" not in mortal.taken()
 
 
-async def test_a_group_named_in_rules_of_the_user_is_reported_with_the_command(
+async def test_a_group_named_in_rules_of_the_user_is_reported_with_the_command_that_removes_it(
     mortal: MortalAws, client: AwsClient
 ) -> None:
     network, group, cluster = await in_user_provided_subnets(mortal, client, "a")
@@ -415,10 +415,10 @@ async def test_a_group_named_in_rules_of_the_user_is_reported_with_the_command(
     assert balancer not in groups
 
 
-# Zones that were created
+# Managed zones
 
 
-async def test_a_vpc_of_the_user_stays_with_its_gateway_and_options(
+async def test_a_user_provided_vpc_is_kept_with_its_gateway_and_options(
     mortal: MortalAws, client: AwsClient
 ) -> None:
     before = await everything(client)
@@ -432,7 +432,7 @@ async def test_a_vpc_of_the_user_stays_with_its_gateway_and_options(
     assert f"InternetGateways/{network.gateway}" in after.keys() - before.keys()
 
 
-async def test_the_elastic_ip_of_the_user_stays_allocated(
+async def test_a_user_provided_elastic_ip_stays_allocated(
     mortal: MortalAws, client: AwsClient
 ) -> None:
     address = (await client.call("ec2", "AllocateAddress", Domain="vpc"))["AllocationId"]
@@ -448,7 +448,9 @@ async def test_the_elastic_ip_of_the_user_stays_allocated(
     }
 
 
-async def test_a_zone_goes_in_its_order(mortal: MortalAws, client: AwsClient) -> None:
+async def test_the_resources_of_a_zone_are_deleted_in_order(
+    mortal: MortalAws, client: AwsClient
+) -> None:
     cluster = await created(mortal, client, managed_config(REGION))
 
     await cluster.run(deletion)
@@ -460,7 +462,7 @@ async def test_a_zone_goes_in_its_order(mortal: MortalAws, client: AwsClient) ->
     assert writes.index("ec2 DeleteSubnet") < writes.index("ec2 DeleteRouteTable")
 
 
-async def test_nat_gateways_of_all_zones_are_watched_together(
+async def test_nat_gateways_of_all_zones_are_awaited_together(
     mortal: MortalAws, client: AwsClient
 ) -> None:
     cluster = await created(mortal, client, managed_config(REGION, zones=("a", "b", "c")))
@@ -472,7 +474,9 @@ async def test_nat_gateways_of_all_zones_are_watched_together(
     assert mortal.taken().count("ec2 DescribeNatGateways") <= 1 + 5 + 3
 
 
-async def test_a_subnet_that_is_in_use_is_tried_again(mortal: MortalAws, client: AwsClient) -> None:
+async def test_the_deletion_of_a_subnet_in_use_is_retried(
+    mortal: MortalAws, client: AwsClient
+) -> None:
     cluster = await created(mortal, client, managed_config(REGION))
     mortal.fail("DeleteSubnet", "DependencyViolation", times=4)
 
@@ -481,7 +485,9 @@ async def test_a_subnet_that_is_in_use_is_tried_again(mortal: MortalAws, client:
     assert await cluster.things() == {}
 
 
-async def test_a_subnet_that_stays_in_use_is_reported(mortal: MortalAws, client: AwsClient) -> None:
+async def test_a_subnet_that_remains_in_use_is_reported(
+    mortal: MortalAws, client: AwsClient
+) -> None:
     cluster = await created(mortal, client, managed_config(REGION))
     mortal.fail("DeleteSubnet", "DependencyViolation", message="subnet has dependencies", times=99)
 
@@ -495,7 +501,7 @@ async def test_a_subnet_that_stays_in_use_is_reported(mortal: MortalAws, client:
     assert await cluster.things() == {}
 
 
-async def test_a_nat_gateway_that_stays_in_deleting_is_an_error_and_is_tried_again(
+async def test_a_nat_gateway_that_stays_in_deleting_is_an_error_and_is_retried(
     mortal: MortalAws, client: AwsClient
 ) -> None:
     cluster = await created(mortal, client, managed_config(REGION))
@@ -512,7 +518,9 @@ async def test_a_nat_gateway_that_stays_in_deleting_is_an_error_and_is_tried_aga
     assert await cluster.things() == {}
 
 
-async def test_nothing_that_is_only_shared_is_deleted(mortal: MortalAws, client: AwsClient) -> None:
+async def test_resources_that_are_only_shared_are_not_deleted(
+    mortal: MortalAws, client: AwsClient
+) -> None:
     network, cluster = await in_a_vpc_of_the_user(mortal, client)
     group = cluster.saved[keys.NODES_SECURITY_GROUP]
     subnet = cluster.saved[keys.zone_key("eu-west-1a", keys.SUBNET_INTERNAL)]
@@ -529,10 +537,10 @@ async def test_nothing_that_is_only_shared_is_deleted(mortal: MortalAws, client:
     }
 
 
-# Bring your own
+# User-provided networks
 
 
-async def test_of_what_was_user_provided_only_tags_of_roles_are_left(
+async def test_only_tags_of_roles_are_left_on_a_user_provided_network(
     mortal: MortalAws, client: AwsClient
 ) -> None:
     _, _, cluster = await in_user_provided_subnets(mortal, client, "a", "b", "c")
@@ -556,7 +564,7 @@ async def test_of_what_was_user_provided_only_tags_of_roles_are_left(
     ) == 0
 
 
-async def test_an_interrupted_untagging_is_finished_by_the_next_deletion(
+async def test_the_next_deletion_completes_an_interrupted_removal_of_tags(
     mortal: MortalAws, client: AwsClient
 ) -> None:
     _, _, cluster = await in_user_provided_subnets(mortal, client, "a", "b", "c")
@@ -590,7 +598,7 @@ async def test_a_managed_group_in_user_provided_subnets_is_removed(
     assert await cluster.lost() == set()
 
 
-def test_nothing_of_a_network_that_was_user_provided_is_among_what_is_deleted() -> None:
+def test_nothing_of_a_user_provided_network_is_listed_for_deletion() -> None:
     zones = [{"name": "eu-west-1a", "workersSubnetID": "subnet-0123456789abcdef0"}]
     config = managed_config(REGION, vpc="vpc-0123456789abcdef0")
     config["networks"]["zones"] = zones

@@ -8,7 +8,7 @@ from pergola.testing.aws.picture import differences, picture
 from pergola.testing.aws.world import Network
 
 
-async def test_with_a_subnet_goes_its_association(client: AwsClient) -> None:
+async def test_deleting_a_subnet_deletes_its_association(client: AwsClient) -> None:
     network = await Network.create(client)
     subnet = network.workers["a"]
 
@@ -17,7 +17,7 @@ async def test_with_a_subnet_goes_its_association(client: AwsClient) -> None:
     await client.call("ec2", "DeleteRouteTable", RouteTableId=network.tables[subnet])
 
 
-async def test_a_vpc_with_something_in_it_is_not_deleted(client: AwsClient) -> None:
+async def test_a_vpc_in_use_cannot_be_deleted(client: AwsClient) -> None:
     network = await Network.create(client, zones=())
     group = await network.security_group(rules=False)
 
@@ -38,7 +38,7 @@ async def test_dhcp_options_outlive_their_vpc(client: AwsClient) -> None:
     assert [each["DhcpOptionsId"] for each in found] == [options]
 
 
-async def test_dhcp_options_have_the_tags_with_which_they_were_created(client: AwsClient) -> None:
+async def test_dhcp_options_have_the_tags_of_their_creation(client: AwsClient) -> None:
     await client.call(
         "ec2",
         "CreateDhcpOptions",
@@ -53,7 +53,7 @@ async def test_dhcp_options_have_the_tags_with_which_they_were_created(client: A
     assert [each["Tags"] for each in found] == [[{"Key": "team", "Value": "x"}]]
 
 
-async def test_a_group_that_another_one_names_is_not_deleted(client: AwsClient) -> None:
+async def test_a_group_that_another_group_names_cannot_be_deleted(client: AwsClient) -> None:
     network = await Network.create(client, zones=())
     named = await network.security_group("named", rules=False)
     naming = await network.security_group("naming", rules=False)
@@ -68,7 +68,7 @@ async def test_a_group_that_another_one_names_is_not_deleted(client: AwsClient) 
     await client.call("ec2", "DeleteSecurityGroup", GroupId=named)
 
 
-async def test_an_endpoint_leaves_its_tables_and_takes_none_that_are_gone(
+async def test_an_endpoint_releases_deleted_tables_and_accepts_only_existing_ones(
     client: AwsClient,
 ) -> None:
     network = await Network.create(client, zones=())
@@ -94,7 +94,7 @@ async def test_an_endpoint_leaves_its_tables_and_takes_none_that_are_gone(
         )
 
 
-async def test_pictures_of_the_same_are_the_same_and_show_what_is_there_twice(
+async def test_pictures_of_the_same_account_are_equal_and_show_duplicates(
     client: AwsClient,
 ) -> None:
     first = await Network.complete(client, zones=("a",), ipv6=True)

@@ -1,4 +1,4 @@
-"""Flows in an AWS where everything goes wrong: in the end, the result is correct."""
+"""Flows in an AWS where everything goes wrong: the final result is correct."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -37,7 +37,7 @@ async def mortal(moto_server: str) -> AsyncIterator[MortalAws]:
 @pytest.fixture
 async def client(mortal: MortalAws) -> AsyncIterator[AwsClient]:
     credentials = Credentials("test", "test")
-    # Waits take no time here, but the turns that throttled requests reserve add up all the same.
+    # Waits take no time here, but the waiting times that throttled requests reserve still add up.
     patient = replace(QUICK, total_seconds=3600)
     async with AwsClient(
         REGION, credentials=credentials, endpoint_url=mortal.url, retry=patient, sleep=at_once
@@ -65,7 +65,7 @@ def wanted() -> Wanted:
 
 
 class Undisturbed:
-    """A cluster, and the writes and results of its flows without faults.
+    """A cluster, and the writes and results of its undisturbed flows.
 
     Attributes:
         creating, deleting: the operations of the flows that change something.
@@ -124,7 +124,9 @@ def exhausted(mortal: MortalAws, operation: str) -> None:
     mortal.exhaust(operation)
 
 
-async def test_throttling_is_waited_for(mortal: MortalAws, known: Undisturbed) -> None:
+async def test_throttled_requests_are_retried_until_they_succeed(
+    mortal: MortalAws, known: Undisturbed
+) -> None:
     for operation in known.creating | known.deleting:
         throttled(mortal, operation)
 
@@ -136,7 +138,7 @@ async def test_throttling_is_waited_for(mortal: MortalAws, known: Undisturbed) -
 
 
 @pytest.mark.parametrize("disturb", [broken, unanswered, exhausted])
-async def test_what_fails_once_at_every_write_is_taken_up_again(
+async def test_flows_recover_from_one_failure_of_each_write(
     mortal: MortalAws, known: Undisturbed, disturb: Disturb
 ) -> None:
     for operation in known.creating:
@@ -156,7 +158,7 @@ async def test_what_fails_once_at_every_write_is_taken_up_again(
 
 
 @pytest.mark.parametrize("reads", [1, 2])
-async def test_what_is_created_may_be_invisible_for_a_while(
+async def test_new_resources_may_be_invisible_for_a_while(
     mortal: MortalAws, known: Undisturbed, reads: int
 ) -> None:
     mortal.hide(reads)
@@ -249,7 +251,7 @@ VANISHING = {
 
 
 @pytest.mark.parametrize("created", sorted(VANISHING))
-async def test_a_resource_deleted_during_the_flow_is_created_again(
+async def test_a_resource_deleted_during_the_flow_is_recreated(
     mortal: MortalAws, client: AwsClient, known: Undisturbed, created: str
 ) -> None:
     async def vanish(call: Call) -> None:
@@ -266,7 +268,7 @@ async def test_a_resource_deleted_during_the_flow_is_created_again(
 
 
 @pytest.mark.parametrize("created", sorted(VANISHING))
-async def test_a_resource_deleted_between_two_runs_is_created_again(
+async def test_a_resource_deleted_between_two_runs_is_recreated(
     client: AwsClient, known: Undisturbed, created: str
 ) -> None:
     await known.cluster.run(creation)
@@ -291,12 +293,12 @@ async def test_removed_tags_are_restored(client: AwsClient, known: Undisturbed) 
 
 
 def ec2_name(thing: JsonObject) -> str:
-    """Return EC2's name of a taggable resource type; empty for others."""
+    """Return EC2's name of a taggable resource type, or an empty text for others."""
     own = [str(thing[field]) for field in TAGGED_BY if field in thing and thing.get("Tags")]
     return next(iter(own), "")
 
 
-async def test_a_nat_gateway_that_failed_is_replaced(mortal: MortalAws, known: Undisturbed) -> None:
+async def test_a_failed_nat_gateway_is_replaced(mortal: MortalAws, known: Undisturbed) -> None:
     mortal.fail_nats()
 
     await known.cluster.run_until_done(creation, runs=3)

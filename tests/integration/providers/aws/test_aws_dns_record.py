@@ -62,7 +62,7 @@ async def zone(client: AwsClient, name: str, *, private: bool = False) -> str:
 
 
 async def upsert(client: AwsClient, zone: str, name: str, of_type: str, *values: str) -> None:
-    """Create or change a record as its owner would by hand."""
+    """Create or change a record by hand, as its owner would."""
     await change(client, zone, "UPSERT", (name, of_type, 300), *values)
 
 
@@ -85,7 +85,7 @@ async def records(client: AwsClient, zone: str, name: str = NAME) -> list[Record
 
 
 async def done(site: GardenSite, spec: JsonObject) -> JsonObject:
-    """Create the DNSRecord, and return it when it is reconciled."""
+    """Create the DNSRecord, and return it once it is reconciled."""
     await site.ask(spec)
     return await site.until_operation("Create")
 
@@ -104,7 +104,7 @@ async def test_the_zone_with_the_longest_matching_name_gets_the_record(
     assert map_at(created, "status")["zone"] == inner
 
 
-async def test_a_public_zone_goes_before_a_private_one_with_a_longer_name(
+async def test_a_public_zone_is_preferred_to_a_private_one_with_a_longer_name(
     site: GardenSite, route53: AwsClient
 ) -> None:
     public = await zone(route53, "example.org")
@@ -127,7 +127,7 @@ async def test_a_private_zone_is_used_if_no_public_one_matches(
     assert map_at(created, "status")["zone"] == private
 
 
-async def test_without_a_zone_for_the_name_the_configuration_is_wrong(site: GardenSite) -> None:
+async def test_a_name_without_a_zone_is_a_configuration_problem(site: GardenSite) -> None:
     async with running(site.controller()):
         await site.ask(A)
         failed = await site.until_failed("could not find DNS hosted zone for name")
@@ -144,7 +144,7 @@ async def test_without_a_zone_for_the_name_the_configuration_is_wrong(site: Gard
         ("TXT", ['a "word"'], [r'"a \"word\""']),
     ],
 )
-async def test_each_type_is_created_once_and_an_unchanged_record_is_not_written_again(
+async def test_a_record_of_each_type_is_created_once_and_not_written_again_unchanged(
     site: GardenSite, route53: AwsClient, of_type: str, values: list[str], expected: list[str]
 ) -> None:
     id_of_zone = await zone(route53, "example.org")
@@ -165,7 +165,7 @@ async def test_each_type_is_created_once_and_an_unchanged_record_is_not_written_
 @pytest.mark.parametrize(
     ("stack", "types"), [("", ["A"]), ("ipv6", ["AAAA"]), ("dual-stack", ["A", "AAAA"])]
 )
-async def test_a_load_balancer_gets_alias_records_of_its_ip_families(
+async def test_a_load_balancer_gets_alias_records_for_its_ip_families(
     site: GardenSite, route53: AwsClient, stack: str, types: list[str]
 ) -> None:
     id_of_zone = await zone(route53, "example.org")
@@ -180,7 +180,7 @@ async def test_a_load_balancer_gets_alias_records_of_its_ip_families(
     assert {each.alias and each.alias.name for each in found} == {BALANCER}
 
 
-async def test_a_changed_value_and_ttl_are_written_at_once(
+async def test_a_changed_value_and_ttl_are_written_in_one_request(
     site: GardenSite, route53: AwsClient
 ) -> None:
     id_of_zone = await zone(route53, "example.org")
@@ -196,7 +196,7 @@ async def test_a_changed_value_and_ttl_are_written_at_once(
     assert await records(route53, id_of_zone) == [record_set(NAME, "A", 30, ["192.0.2.9"])]
 
 
-async def test_another_type_replaces_the_old_record_in_one_request(
+async def test_a_record_of_a_new_type_replaces_the_old_one_in_one_request(
     site: GardenSite, route53: AwsClient
 ) -> None:
     id_of_zone = await zone(route53, "example.org")
@@ -212,7 +212,7 @@ async def test_another_type_replaces_the_old_record_in_one_request(
     assert [each.type for each in await records(route53, id_of_zone)] == ["CNAME"]
 
 
-async def test_another_zone_gets_the_record_before_the_old_one_loses_it(
+async def test_a_new_zone_gets_the_record_before_the_old_zone_loses_it(
     site: GardenSite, route53: AwsClient
 ) -> None:
     old = await zone(route53, "example.org")
@@ -228,9 +228,7 @@ async def test_another_zone_gets_the_record_before_the_old_one_loses_it(
     assert map_at(await site.read(), "status")["zone"] == new
 
 
-async def test_a_zone_that_was_deleted_is_looked_up_again(
-    site: GardenSite, route53: AwsClient
-) -> None:
+async def test_a_deleted_zone_is_looked_up_again(site: GardenSite, route53: AwsClient) -> None:
     outer = await zone(route53, "example.org")
     inner = await zone(route53, "garden.example.org")
 
@@ -243,7 +241,7 @@ async def test_a_zone_that_was_deleted_is_looked_up_again(
     assert map_at(await site.read(), "status")["zone"] == outer
 
 
-async def test_a_record_of_another_type_that_is_not_ours_is_never_replaced(
+async def test_a_foreign_record_of_another_type_is_never_replaced(
     site: GardenSite, route53: AwsClient
 ) -> None:
     id_of_zone = await zone(route53, "example.org")
@@ -257,7 +255,9 @@ async def test_a_record_of_another_type_that_is_not_ours_is_never_replaced(
     assert [each.type for each in await records(route53, id_of_zone)] == ["TXT"]
 
 
-async def test_only_what_was_created_is_deleted(site: GardenSite, route53: AwsClient) -> None:
+async def test_only_records_that_were_created_are_deleted(
+    site: GardenSite, route53: AwsClient
+) -> None:
     id_of_zone = await zone(route53, "example.org")
     await upsert(route53, id_of_zone, NAME, "TXT", '"kept"')
 
@@ -269,7 +269,7 @@ async def test_only_what_was_created_is_deleted(site: GardenSite, route53: AwsCl
     assert [each.type for each in await records(route53, id_of_zone)] == ["TXT"]
 
 
-async def test_a_record_that_others_changed_stays_and_an_event_says_so(
+async def test_a_record_that_others_changed_is_kept_and_reported_in_an_event(
     site: GardenSite, route53: AwsClient
 ) -> None:
     id_of_zone = await zone(route53, "example.org")
@@ -284,7 +284,9 @@ async def test_a_record_that_others_changed_stays_and_an_event_says_so(
     assert await records(route53, id_of_zone) == [record_set(NAME, "A", 300, ["198.51.100.7"])]
 
 
-async def test_what_was_never_created_goes_without_credentials(site: GardenSite) -> None:
+async def test_a_record_that_was_never_created_is_deleted_without_credentials(
+    site: GardenSite,
+) -> None:
     await site.client.delete(SECRET, site.secret_key)
     async with running(site.controller()):
         await site.ask(A)
@@ -316,7 +318,7 @@ async def test_a_record_of_another_implementation_is_taken_over_without_a_write(
     assert await records(route53, id_of_zone) == []
 
 
-async def test_throttling_is_named_and_the_next_run_waits(
+async def test_throttling_is_reported_and_the_next_run_waits(
     site: GardenSite, route53: AwsClient
 ) -> None:
     await zone(route53, "example.org")
@@ -338,7 +340,7 @@ async def test_throttling_is_named_and_the_next_run_waits(
         ("InvalidChangeBatch", "ERR_CONFIGURATION_PROBLEM"),
     ],
 )
-async def test_refusals_of_aws_have_their_code(
+async def test_errors_of_aws_have_their_codes(
     site: GardenSite, route53: AwsClient, code: str, expected: str
 ) -> None:
     await zone(route53, "example.org")
@@ -373,7 +375,7 @@ async def test_creation_change_and_deletion_survive_a_kill_after_any_call(
     assert all(kills)
 
 
-async def test_a_moved_record_keeps_its_state_and_nothing_is_written(
+async def test_a_migrated_record_keeps_its_state_and_nothing_is_written(
     site: GardenSite, route53: AwsClient
 ) -> None:
     await zone(route53, "example.org")

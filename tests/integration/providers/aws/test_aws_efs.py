@@ -77,7 +77,9 @@ async def test_a_second_run_writes_nothing(aws: CorrectedAws, client: AwsClient)
     assert {note.fate for note in plans.values()} == {Fate.KEEP}
 
 
-async def test_a_forgotten_file_system_is_found_again(aws: CorrectedAws, client: AwsClient) -> None:
+async def test_a_file_system_missing_in_the_state_is_found_again(
+    aws: CorrectedAws, client: AwsClient
+) -> None:
     cluster = await with_file_system(client)
     before = dict(cluster.saved)
     cluster.saved = {k: v for k, v in before.items() if not k.startswith("efs")}
@@ -89,7 +91,7 @@ async def test_a_forgotten_file_system_is_found_again(aws: CorrectedAws, client:
     assert cluster.saved == before
 
 
-async def test_a_file_system_whose_creation_was_not_answered_is_not_created_twice(
+async def test_a_file_system_is_not_created_twice_if_the_answer_was_lost(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     cluster = await StepsOf.managed(client, elasticFileSystem=ENABLED)
@@ -106,9 +108,7 @@ async def test_a_file_system_whose_creation_was_not_answered_is_not_created_twic
     assert tags_of(system)["Name"] == TECHNICAL_ID
 
 
-async def test_a_deleted_mount_target_is_created_again(
-    aws: CorrectedAws, client: AwsClient
-) -> None:
+async def test_a_deleted_mount_target_is_recreated(aws: CorrectedAws, client: AwsClient) -> None:
     cluster = await with_file_system(client, "a", "b")
     before = await targets(client, cluster.saved[FILE_SYSTEM])
     lost = before[cluster.network.workers["b"]]
@@ -141,7 +141,7 @@ async def test_a_mount_target_with_another_group_is_replaced(
     assert key.endswith(f"_{group}")
 
 
-async def test_a_file_system_of_the_user_takes_the_place_of_ours(
+async def test_a_user_provided_file_system_replaces_ours(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     cluster = await with_file_system(client)
@@ -155,7 +155,7 @@ async def test_a_file_system_of_the_user_takes_the_place_of_ours(
     assert FILE_SYSTEM not in cluster.saved
 
 
-async def test_a_mount_target_of_the_user_is_left_alone_in_its_zone(
+async def test_a_mount_target_of_the_user_is_not_changed(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     cluster = await StepsOf.managed(client)
@@ -174,7 +174,7 @@ async def test_a_mount_target_of_the_user_is_left_alone_in_its_zone(
     assert "make its security group allow tcp 2049" in warning
 
 
-async def test_where_subnets_are_user_provided_mount_targets_are_only_remembered(
+async def test_in_user_provided_subnets_mount_targets_are_only_recorded(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     network = await Network.create(client, zones=("a", "b"))
@@ -188,7 +188,7 @@ async def test_where_subnets_are_user_provided_mount_targets_are_only_remembered
     assert set(remembered(cluster)) == {f"{users}_{each}" for each in network.workers.values()}
 
 
-async def test_a_mount_target_that_the_user_removed_is_forgotten(
+async def test_a_mount_target_that_the_user_deleted_is_forgotten(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     network = await Network.create(client, zones=("a", "b"))

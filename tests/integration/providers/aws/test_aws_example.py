@@ -1,4 +1,4 @@
-"""`examples/aws`: the demo shows what its README says, with the extension as a process."""
+"""`examples/aws`: the demo does what its README says, with the extension as a process."""
 
 import asyncio
 import re
@@ -14,7 +14,9 @@ pytestmark = pytest.mark.xdist_group("shoot")
 EXAMPLE = Path(__file__).parents[4] / "examples" / "aws"
 
 
-async def test_the_demo_plans_creates_keeps_and_deletes(shoot_sandbox: Sandbox) -> None:
+async def test_the_demo_plans_creates_maintains_and_deletes_a_network(
+    shoot_sandbox: Sandbox,
+) -> None:
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         EXAMPLE / "demo.py",

@@ -1,4 +1,4 @@
-"""The permissions of DNS records and backups: in AWS, and in the cluster, are enough."""
+"""The permissions for DNS records and backups, in AWS and in the cluster, are sufficient."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -61,7 +61,7 @@ async def restricted(site: GardenSite, config: ClusterConfig) -> ClusterConfig:
         (AwsBackupEntry, BUCKET, Purpose.BACKUP),
     ],
 )
-async def test_the_shipped_permissions_are_enough_for_a_whole_life(
+async def test_the_shipped_permissions_suffice_from_creation_to_deletion(
     cluster_client: Client,
     kubeconfig: Path,
     namespace: str,

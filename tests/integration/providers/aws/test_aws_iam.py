@@ -42,7 +42,7 @@ def allowed(document: JsonObject) -> set[str]:
     return {action for statement in document["Statement"] for action in statement["Action"]}
 
 
-async def test_nodes_get_a_role_in_a_profile_with_a_policy(
+async def test_nodes_get_an_instance_profile_with_a_role_and_a_policy(
     aws: CorrectedAws, client: AwsClient, cluster: StepsOf
 ) -> None:
     aws.writes()
@@ -87,7 +87,7 @@ async def test_a_second_run_writes_nothing(
     assert {note.fate for note in plans.values()} == {Fate.KEEP}
 
 
-async def test_a_policy_that_is_only_written_otherwise_is_left_alone(
+async def test_an_equivalent_policy_with_different_notation_is_not_written(
     aws: CorrectedAws, client: AwsClient, cluster: StepsOf
 ) -> None:
     await cluster.ensure(iam.steps)
@@ -102,7 +102,7 @@ async def test_a_policy_that_is_only_written_otherwise_is_left_alone(
     assert aws.writes() == []
 
 
-async def test_a_policy_with_another_meaning_is_written_again(
+async def test_a_policy_with_a_different_meaning_is_written_again(
     aws: CorrectedAws, client: AwsClient, cluster: StepsOf
 ) -> None:
     await cluster.ensure(iam.steps)
@@ -128,7 +128,7 @@ async def test_a_policy_with_another_meaning_is_written_again(
         ),
     ],
 )
-async def test_what_nodes_may_do_follows_the_config(
+async def test_the_permissions_of_nodes_follow_the_config(
     client: AwsClient, cluster: StepsOf, config: JsonObject, present: str, absent: str
 ) -> None:
     cluster.configure(**config)
@@ -153,7 +153,7 @@ async def test_foreign_principals_are_removed_from_the_trust_policy(
     assert aws.writes() == ["iam UpdateAssumeRolePolicy"]
 
 
-async def test_another_role_in_the_profile_is_replaced(
+async def test_a_foreign_role_in_the_profile_is_replaced(
     aws: CorrectedAws, client: AwsClient, cluster: StepsOf
 ) -> None:
     await cluster.ensure(iam.steps)
@@ -176,7 +176,7 @@ async def test_another_role_in_the_profile_is_replaced(
     assert aws.writes() == ["iam RemoveRoleFromInstanceProfile", "iam AddRoleToInstanceProfile"]
 
 
-async def test_what_is_not_seen_yet_is_waited_for(
+async def test_new_resources_that_are_not_visible_are_awaited(
     aws: CorrectedAws, client: AwsClient, cluster: StepsOf
 ) -> None:
     aws.hide(3)
@@ -190,7 +190,7 @@ async def test_what_is_not_seen_yet_is_waited_for(
     assert [role["RoleName"] for role in profile["InstanceProfile"]["Roles"]] == [NODES]
 
 
-async def test_what_was_created_although_no_answer_came_is_taken(
+async def test_resources_are_adopted_if_the_answer_to_their_creation_was_lost(
     aws: CorrectedAws, client: AwsClient, cluster: StepsOf
 ) -> None:
     aws.before("CreateRole", lambda _: _create_role(client))

@@ -1,4 +1,4 @@
-"""The IAM policy of the extension against whole flows: each call is allowed, with moto as AWS."""
+"""The shipped IAM policies allow each call of whole flows, with moto as AWS."""
 
 import pytest
 
@@ -16,7 +16,7 @@ EFS: JsonObject = {"enabled": True}
 
 
 async def live(aws: CorrectedAws, cluster: StepsOf) -> set[str]:
-    """Create, reconcile and delete a cluster; return the actions that this took."""
+    """Create, reconcile and delete a cluster, and return the actions that were used."""
     aws.taken()
     for _ in range(2):
         await cluster.ensure(reconcile_steps)
@@ -24,7 +24,7 @@ async def live(aws: CorrectedAws, cluster: StepsOf) -> set[str]:
     return {call.replace(" ", ":") for call in aws.taken()}
 
 
-async def test_a_network_that_is_created_needs_no_more(
+async def test_a_managed_network_needs_only_the_shipped_policy(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     cluster = StepsOf.created(client, managed_config(client.region, zones=("a", "b")))
@@ -34,7 +34,7 @@ async def test_a_network_that_is_created_needs_no_more(
     assert taken - set(actions(Mode.MANAGED)) == set()
 
 
-async def test_file_systems_and_ipv6_need_what_their_features_say(
+async def test_file_systems_and_ipv6_need_only_the_policies_of_their_features(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     config = {**managed_config(client.region), "elasticFileSystem": EFS}
@@ -48,7 +48,7 @@ async def test_file_systems_and_ipv6_need_what_their_features_say(
 
 
 @pytest.mark.parametrize(("byo_group", "features"), [(True, []), (False, ["security-group"])])
-async def test_a_network_of_a_user_needs_no_more(
+async def test_a_user_provided_network_needs_only_the_shipped_policy(
     aws: CorrectedAws, client: AwsClient, features: list[str], *, byo_group: bool
 ) -> None:
     network = await Network.complete(client, zones=("a", "b"))
@@ -60,7 +60,7 @@ async def test_a_network_of_a_user_needs_no_more(
     assert taken - set(actions(Mode.BYO, [Feature(name) for name in features])) == set()
 
 
-async def test_a_group_of_a_user_is_never_written_as_long_as_the_cluster_lives(
+async def test_a_user_provided_group_is_never_written_in_the_life_of_a_cluster(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     network = await Network.complete(client, zones=("a",))
@@ -72,7 +72,7 @@ async def test_a_group_of_a_user_is_never_written_as_long_as_the_cluster_lives(
     assert about_groups == {"ec2:DescribeSecurityGroups"}
 
 
-async def test_looking_needs_no_more(aws: CorrectedAws, client: AwsClient) -> None:
+async def test_a_check_needs_only_the_shipped_policy(aws: CorrectedAws, client: AwsClient) -> None:
     network = await Network.complete(client, zones=("a",))
     cluster = StepsOf.byo(client, network)
     aws.taken()

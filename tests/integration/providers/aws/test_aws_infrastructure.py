@@ -38,7 +38,7 @@ async def site(cluster_client: Client, namespace: str, aws: CorrectedAws) -> Asy
     await site.clean_up()
 
 
-def came(before: dict[str, JsonObject], after: dict[str, JsonObject]) -> Counter[str]:
+def number_of_new(before: dict[str, JsonObject], after: dict[str, JsonObject]) -> Counter[str]:
     """Return the number of new resources in an account by kind."""
     return Counter(key.partition("/")[0] for key in after if key not in before)
 
@@ -51,7 +51,7 @@ async def test_a_new_infrastructure_is_created_and_described_in_its_status(
         await site.ask(managed_config(site.region))
         done = await site.until_operation("Create")
 
-    new = came(before, await everything(client))
+    new = number_of_new(before, await everything(client))
     status, data = map_at(done, "status"), state_of(done)
     assert (new["Vpcs"], new["NatGateways"], new["Addresses"], new["Roles"]) == (1, 1, 1, 1)
     assert new["Subnets"] == 3
@@ -84,11 +84,11 @@ async def test_a_second_reconciliation_writes_nothing_to_aws(site: AwsSite) -> N
         assert again["status"][field] == created["status"][field]
 
 
-async def test_a_network_that_is_not_as_it_has_to_be_is_a_configuration_problem(
+async def test_an_unsuitable_network_is_a_configuration_problem(
     site: AwsSite, client: AwsClient
 ) -> None:
     network = await Network.create(client, zones="ab", dns=False)
-    await everything(client)  # until then subnets are pending
+    await everything(client)  # subnets are pending at first
     before = await everything(client)
     site.aws.taken()
     async with running(site.controller()):
@@ -103,7 +103,7 @@ async def test_a_network_that_is_not_as_it_has_to_be_is_a_configuration_problem(
     assert state_of(failed) == {}
 
 
-async def test_a_config_that_cannot_be_read_is_a_configuration_problem(site: AwsSite) -> None:
+async def test_an_unreadable_config_is_a_configuration_problem(site: AwsSite) -> None:
     async with running(site.controller()):
         await site.ask({**managed_config(site.region), "colour": "green"})
         failed = await site.until_failed("colour")
@@ -126,7 +126,7 @@ async def test_a_config_that_cannot_be_read_is_a_configuration_problem(site: Aws
         ("CreateVpc", "InvalidParameterValue", 400, "ERR_CONFIGURATION_PROBLEM"),
     ],
 )
-async def test_a_refusal_of_aws_is_reported_with_its_code(
+async def test_an_error_of_aws_is_reported_with_its_code(
     site: AwsSite, operation: str, code: str, status: int, reported: str
 ) -> None:
     site.aws.fail(operation, code, status=status, times=30)
@@ -151,7 +151,7 @@ async def test_a_throttled_check_is_not_a_configuration_problem(
     assert codes_in(failed) == ["ERR_INFRA_RATE_LIMITS_EXCEEDED"]
 
 
-async def test_an_account_that_throttles_every_call_has_its_code_when_the_deadline_passes(
+async def test_an_account_that_throttles_every_call_is_reported_with_its_code_at_the_deadline(
     site: AwsSite,
 ) -> None:
     for described in ("DescribeVpcs", "DescribeKeyPairs", "DescribeDhcpOptions"):
@@ -173,9 +173,7 @@ async def test_all_failures_are_reported_together(site: AwsSite) -> None:
     assert set(codes_in(failed)) == {"ERR_INFRA_QUOTA_EXCEEDED", "ERR_INFRA_UNAUTHORIZED"}
 
 
-async def test_a_controller_that_was_killed_goes_on_where_it_was(
-    site: AwsSite, client: AwsClient
-) -> None:
+async def test_a_killed_controller_continues_where_it_was(site: AwsSite, client: AwsClient) -> None:
     reached = asyncio.Event()
 
     async def stop(_: Call) -> None:
@@ -195,13 +193,13 @@ async def test_a_controller_that_was_killed_goes_on_where_it_was(
     assert {"VPC", "InternetGateway"} <= state_of(killed).keys()
     kept = state_of(killed)
     assert {key: state_of(done)[key] for key in kept} == kept
-    new = came(before, await everything(client))
+    new = number_of_new(before, await everything(client))
     singles = ("Vpcs", "NatGateways", "Addresses", "InternetGateways", "Roles", "KeyPairs")
     assert {kind: new[kind] for kind in singles} == dict.fromkeys(singles, 1)
     assert new["Subnets"] == 3
 
 
-async def test_a_state_that_cannot_be_written_once_fails_nothing(
+async def test_one_failure_to_write_the_state_has_no_consequences(
     site: AwsSite, kubeconfig: Path
 ) -> None:
     async with (
@@ -215,9 +213,7 @@ async def test_a_state_that_cannot_be_written_once_fails_nothing(
     assert "NodesSecurityGroup" in state_of(done)
 
 
-async def test_something_that_was_deleted_by_others_is_created_again(
-    site: AwsSite, client: AwsClient
-) -> None:
+async def test_a_resource_deleted_by_others_is_recreated(site: AwsSite, client: AwsClient) -> None:
     async with running(site.controller()):
         await site.ask(managed_config(site.region))
         before = state_of(await site.until_operation("Create"))
@@ -231,7 +227,7 @@ async def test_something_that_was_deleted_by_others_is_created_again(
     assert after[f"Zones/{site.region}a/NATGatewayElasticIP"] == address
 
 
-async def test_deleting_leaves_an_account_as_it_was(site: AwsSite, client: AwsClient) -> None:
+async def test_deletion_restores_the_account(site: AwsSite, client: AwsClient) -> None:
     before = await everything(client)
     async with running(site.controller()):
         await site.ask(managed_config(site.region))
@@ -242,7 +238,7 @@ async def test_deleting_leaves_an_account_as_it_was(site: AwsSite, client: AwsCl
     assert await everything(client) == before
 
 
-async def test_a_forced_deletion_asks_aws_nothing(site: AwsSite) -> None:
+async def test_a_forced_deletion_does_not_call_aws(site: AwsSite) -> None:
     async with running(site.controller()):
         await site.ask(managed_config(site.region))
         await site.until_operation("Create")
@@ -256,7 +252,7 @@ async def test_a_forced_deletion_asks_aws_nothing(site: AwsSite) -> None:
     assert site.aws.taken() == []
 
 
-async def test_a_control_plane_moves_without_a_write_to_aws(site: AwsSite) -> None:
+async def test_a_migration_writes_nothing_to_aws(site: AwsSite) -> None:
     async with running(site.controller()):
         await site.ask(managed_config(site.region))
         await site.until_operation("Create")
@@ -278,13 +274,13 @@ async def test_a_control_plane_moves_without_a_write_to_aws(site: AwsSite) -> No
     assert restored["status"]["providerStatus"] == migrated["status"]["providerStatus"]
 
 
-async def test_possible_problems_become_events(site: AwsSite, client: AwsClient) -> None:
-    network = await Network.create(client)  # without routes, nor subnets for load balancers
+async def test_warnings_become_events(site: AwsSite, client: AwsClient) -> None:
+    network = await Network.create(client)  # without routes and subnets for load balancers
     async with running(site.controller()):
         await site.ask(network.config())
         await site.until_operation("Create")
         await site.again()
-        async with asyncio.timeout(PATIENCE):  # Events are written after what they are about
+        async with asyncio.timeout(PATIENCE):  # Events are written after the status
             notes: list[str] = []
             while not any("to repair: aws ec2" in note for note in notes):
                 await asyncio.sleep(0.1)
@@ -300,7 +296,7 @@ async def warnings(site: AwsSite) -> list[str]:
 
 
 class Forgetful(RecordingClient):
-    """A client that refuses the second write of a state."""
+    """A client that rejects the second write of a state."""
 
     states = 0
     refused = 0
@@ -313,7 +309,7 @@ class Forgetful(RecordingClient):
         *,
         subresource: str = "",
     ) -> JsonObject:
-        """Refuse as an API server that has no leader."""
+        """Fail like an API server without a leader."""
         if isinstance(body, dict) and "state" in map_at(body, "status"):
             self.states += 1
             if self.states == 2:

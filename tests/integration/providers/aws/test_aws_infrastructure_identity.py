@@ -1,4 +1,4 @@
-"""The identities that create an Infrastructure, in AWS and in the seed (spec 30 §2 item 6)."""
+"""The identities that act for an Infrastructure, in AWS and in the seed (spec 30 §2 item 6)."""
 
 import asyncio
 import base64
@@ -41,7 +41,9 @@ async def site(cluster_client: Client, namespace: str, aws: CorrectedAws) -> Asy
     await site.clean_up()
 
 
-async def test_what_was_never_created_goes_without_credentials(site: AwsSite) -> None:
+async def test_an_infrastructure_that_was_never_created_is_deleted_without_credentials(
+    site: AwsSite,
+) -> None:
     await site.client.delete(SECRET, Key(site.namespace, "cloudprovider"))
     async with running(site.controller()):
         await site.ask(managed_config(site.region))
@@ -74,7 +76,7 @@ async def identified(
         await site.clean_up()
 
 
-async def test_rotated_credentials_are_used_at_the_next_run(identified: AwsSite) -> None:
+async def test_rotated_credentials_are_used_in_the_next_run(identified: AwsSite) -> None:
     site, aws = identified, identified.aws
     assert isinstance(aws, Identified)
     async with running(site.controller()):
@@ -88,7 +90,7 @@ async def test_rotated_credentials_are_used_at_the_next_run(identified: AwsSite)
     assert (first, set(aws.who)) == ({"AKIAFIRST"}, {"AKIASECOND"})
 
 
-async def test_a_workload_identity_takes_its_role_once(identified: AwsSite) -> None:
+async def test_a_workload_identity_assumes_its_role_only_once(identified: AwsSite) -> None:
     site, aws = identified, identified.aws
     assert isinstance(aws, Identified)
     role = "arn:aws:iam::123456789012:role/gardener"
@@ -103,7 +105,7 @@ async def test_a_workload_identity_takes_its_role_once(identified: AwsSite) -> N
     assert len(set(aws.who) - {"nobody"}) == 1
 
 
-async def test_credentials_that_expire_on_the_way_are_replaced(site: AwsSite) -> None:
+async def test_credentials_that_expire_during_a_run_are_replaced(site: AwsSite) -> None:
     async def expire(_: Call) -> None:
         site.aws.expire()
 
@@ -118,7 +120,7 @@ async def test_credentials_that_expire_on_the_way_are_replaced(site: AwsSite) ->
     assert codes_in(failed) == ["ERR_INFRA_UNAUTHENTICATED"]
 
 
-async def test_the_chart_s_role_is_enough_for_all_that_runs(
+async def test_the_role_of_the_chart_is_sufficient_for_everything(
     site: AwsSite, client: AwsClient, kubeconfig: Path, namespace: str
 ) -> None:
     network = await Network.complete(client, zones="a")
@@ -152,7 +154,7 @@ async def test_the_chart_s_role_is_enough_for_all_that_runs(
     assert value("flow_duration_seconds_count", {"flow": DELETION}) == 1
 
 
-async def test_the_chart_s_role_reads_no_secret_but_those_with_credentials(
+async def test_the_role_of_the_chart_reads_only_secrets_with_credentials(
     site: AwsSite, kubeconfig: Path, namespace: str
 ) -> None:
     config = await restricted(site.client, load(kubeconfig), namespace)
@@ -167,7 +169,7 @@ async def test_the_chart_s_role_reads_no_secret_but_those_with_credentials(
 
 
 async def until_reported(site: AwsSite, kind: str, text: str) -> None:
-    """Wait for an Event about an object of a kind; it may be written after what it is about."""
+    """Wait for an Event about an object of a kind; it may be written after the object."""
     async with asyncio.timeout(PATIENCE):
         while not any(
             event["regarding"]["kind"] == kind and text in event["note"]
@@ -177,7 +179,7 @@ async def until_reported(site: AwsSite, kind: str, text: str) -> None:
 
 
 async def reachable_bastion(site: AwsSite) -> JsonObject:
-    """Create a Bastion for the Infrastructure of a site; return it once it is reachable."""
+    """Create a Bastion for the Infrastructure of a site, and return it once it is reachable."""
     profile: JsonObject = {"spec": {"cloudProfile": CLOUD_PROFILE}}
     await site.client.patch(CLUSTER, Key("", site.namespace), profile)
     asked = await site.client.create(

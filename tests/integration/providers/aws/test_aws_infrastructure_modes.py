@@ -21,9 +21,7 @@ async def site(cluster_client: Client, namespace: str, aws: CorrectedAws) -> Asy
 
 
 @pytest.mark.parametrize(("zones", "most"), [("a", 45), ("abc", 75)])
-async def test_requests_are_not_more_than_they_have_to_be(
-    site: AwsSite, zones: str, most: int
-) -> None:
+async def test_the_number_of_requests_is_minimal(site: AwsSite, zones: str, most: int) -> None:
     async with running(site.controller()):
         await site.ask(managed_config(site.region, zones=zones))
         await site.until_operation("Create")
@@ -39,9 +37,7 @@ async def test_requests_are_not_more_than_they_have_to_be(
     assert len(delete) <= 45
 
 
-async def test_a_network_that_is_user_provided_costs_few_requests(
-    site: AwsSite, client: AwsClient
-) -> None:
+async def test_a_user_provided_network_takes_few_requests(site: AwsSite, client: AwsClient) -> None:
     network = await Network.complete(client)
     group = await network.security_group()
     site.aws.taken()
@@ -129,7 +125,7 @@ MODES = (
 
 
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.__name__.replace("_", "-"))
-async def test_every_mode_comes_rests_and_goes(
+async def test_every_mode_is_created_idle_and_deleted_cleanly(
     site: AwsSite,
     client: AwsClient,
     mode: Callable[[AwsSite, AwsClient], Awaitable[JsonObject]],
@@ -151,14 +147,12 @@ async def test_every_mode_comes_rests_and_goes(
 
 
 def shoot_with(*families: str) -> JsonObject:
-    """Return the Shoot, with these IP families."""
+    """Return the Shoot with these IP families."""
     networking = {**SHOOT["spec"]["networking"], "ipFamilies": list(families)}
     return {**SHOOT, "spec": {"networking": networking}}
 
 
-async def test_a_network_that_is_user_provided_is_only_tagged(
-    site: AwsSite, client: AwsClient
-) -> None:
+async def test_a_user_provided_network_is_only_tagged(site: AwsSite, client: AwsClient) -> None:
     network = await Network.complete(client)
     group = await network.security_group()
     before = await everything(client)

@@ -94,7 +94,7 @@ async def test_a_key_that_was_changed_in_aws_is_replaced(
     assert await fingerprint(client) == before
 
 
-async def test_a_key_whose_fingerprints_are_not_known_is_imported_once(
+async def test_a_key_with_an_unknown_fingerprint_is_imported_once(
     aws: CorrectedAws, cluster: StepsOf
 ) -> None:
     cluster.saved = {}
@@ -128,7 +128,7 @@ async def test_a_run_that_was_killed_after_the_import_does_not_repeat_it(
         assert cluster.saved[KEY_PAIR_FINGERPRINT] == imported
 
 
-async def test_a_run_that_was_killed_between_deletion_and_import_of_a_rotation_imports_the_key(
+async def test_a_rotation_that_was_killed_between_deletion_and_import_is_completed(
     moto_server: str,
 ) -> None:
     async with MortalAws(moto_server) as aws, aws.client("eu-west-1", retry=QUICK) as client:
@@ -151,7 +151,7 @@ def only_key_pair(wanted: Wanted, state: State) -> list[Step]:
     return key_pair.steps(wanted)
 
 
-async def test_without_a_public_key_no_key_pair_exists(
+async def test_without_a_public_key_there_is_no_key_pair(
     aws: CorrectedAws, client: AwsClient, cluster: StepsOf
 ) -> None:
     cluster.want(ssh_public_key=b"")
@@ -166,7 +166,7 @@ async def test_without_a_public_key_no_key_pair_exists(
         await fingerprint(client)
 
 
-async def test_a_key_that_is_not_visible_yet_is_not_an_obstacle(
+async def test_a_key_that_is_not_visible_does_not_stop_the_flow(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     cluster = StepsOf.byo(client, await Network.create(client))
@@ -180,7 +180,7 @@ async def test_a_key_that_is_not_visible_yet_is_not_an_obstacle(
     assert cluster.saved[KEY_PAIR_FINGERPRINT] == await fingerprint(client)
 
 
-async def test_a_public_key_that_is_none_is_refused(client: AwsClient) -> None:
+async def test_an_invalid_public_key_is_refused(client: AwsClient) -> None:
     cluster = StepsOf.byo(client, await Network.create(client))
     cluster.want(ssh_public_key=b"ssh-rsa AAAA")
 

@@ -1,4 +1,4 @@
-"""Flows that are killed anywhere continue: the same result, nothing twice, nothing left over."""
+"""Flows continue after a kill anywhere: same result, no duplicates, no leftovers."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -153,13 +153,13 @@ async def test_a_change_survives_a_kill_after_any_write(
     assert write > LEAST_WRITES
 
 
-async def test_with_a_network_that_is_user_provided_one_may_be_killed_after_any_write(
+async def test_flows_in_a_user_provided_network_survive_a_kill_after_any_write(
     mortal: MortalAws, client: AwsClient
 ) -> None:
     network = await Network.complete(client, zones=("a", "b"))
     group = await network.security_group()
     cluster = Flows(mortal, client, wanted(network.config(group=group)))
-    for _ in range(2):  # tags of roles stay from the first time
+    for _ in range(2):  # tags of roles outlast the first deletion
         await cluster.run(creation)
         whole = await cluster.picture()
         await cluster.run(deletion)
@@ -190,7 +190,7 @@ async def test_a_flow_that_is_killed_repeatedly_still_completes(
     await cluster.run(deletion)
     await nothing_is_left(cluster)
 
-    cluster.interval = 0.0  # lives that save nothing of what they removed repeat each other
+    cluster.interval = 0.0  # lives that do not record what they removed repeat each other
     for _ in range(LONGEST):
         if not await cluster.is_killed_after(every, creation):
             break

@@ -50,7 +50,7 @@ def endpoints(config: JsonObject, *services: str) -> JsonObject:
 # §3.4: a VPC that exists
 
 
-async def test_an_existing_vpc_gets_subnets_and_stays_as_it_is(
+async def test_subnets_are_created_in_an_existing_vpc_which_is_not_changed(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     found = await in_existing_vpc(client)
@@ -77,7 +77,7 @@ async def test_an_existing_vpc_gets_subnets_and_stays_as_it_is(
         ({"public": False}, "no attached internet gateway found for VPC vpc-"),
     ],
 )
-async def test_an_existing_vpc_that_does_not_fit_is_refused(
+async def test_an_unsuitable_vpc_is_refused(
     aws: CorrectedAws, client: AwsClient, made: dict[str, bool], message: str
 ) -> None:
     network = await Network.create(
@@ -94,9 +94,7 @@ async def test_an_existing_vpc_that_does_not_fit_is_refused(
     assert "ec2 CreateNatGateway" not in aws.writes()
 
 
-async def test_an_existing_vpc_that_is_not_there_is_named(
-    aws: CorrectedAws, client: AwsClient
-) -> None:
+async def test_a_missing_vpc_is_named(aws: CorrectedAws, client: AwsClient) -> None:
     found = cluster(client, managed_config(REGION, vpc="vpc-0123"))
 
     with pytest.raises(FlowFailed, match="VPC vpc-0123 has not been found in eu-west-1"):
@@ -105,10 +103,10 @@ async def test_an_existing_vpc_that_is_not_there_is_named(
     assert aws.writes() == []
 
 
-# §4.1, §4.2: patterns and what they skip
+# §4.1, §4.2: patterns and the steps that they skip
 
 
-async def test_a_private_network_has_no_way_out_but_its_endpoints(
+async def test_a_private_network_reaches_only_its_endpoints(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     found = await in_existing_vpc(client, public=False)
@@ -132,7 +130,7 @@ async def test_a_private_network_has_no_way_out_but_its_endpoints(
     assert aws.writes() == []
 
 
-async def test_endpoints_that_are_wanted_no_more_are_deleted_and_those_of_users_stay(
+async def test_endpoints_that_are_no_longer_desired_are_deleted_and_foreign_ones_are_kept(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     found = await in_existing_vpc(client, public=False)
@@ -156,7 +154,7 @@ async def test_endpoints_that_are_wanted_no_more_are_deleted_and_those_of_users_
     assert keys.endpoint_key("s3") not in found.saved
 
 
-async def test_a_new_zone_gets_its_table_into_the_endpoints(
+async def test_the_table_of_a_new_zone_is_added_to_the_endpoints(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     found = await created(client)
@@ -178,7 +176,7 @@ async def test_a_new_zone_gets_its_table_into_the_endpoints(
     ]
 
 
-async def test_a_zone_that_gets_a_public_range_gets_a_way_out(
+async def test_a_zone_with_a_new_public_range_gets_a_nat_gateway(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     found = await in_existing_vpc(client, public=False)
@@ -200,7 +198,7 @@ async def test_a_zone_that_gets_a_public_range_gets_a_way_out(
     ]
 
 
-async def test_nothing_is_created_where_subnets_that_is_user_provided(
+async def test_nothing_is_created_in_user_provided_subnets(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     network = await Network.complete(client, zones=("a",))
@@ -218,7 +216,7 @@ async def test_nothing_is_created_where_subnets_that_is_user_provided(
     assert found.saved == {keys.VPC: network.id, keys.EGRESS_CIDRS: f"{nat['PublicIp']}/32"}
 
 
-async def test_a_zone_that_is_gone_takes_everything_with_it(client: AwsClient) -> None:
+async def test_all_resources_of_a_removed_zone_are_deleted(client: AwsClient) -> None:
     found = await created(client, zones=("a", "b"))
     one = await count(client)
     networks = found.raw["networks"]
@@ -240,7 +238,7 @@ async def test_a_zone_that_is_gone_takes_everything_with_it(client: AwsClient) -
 # §3.6, §10.5: IPv6
 
 
-async def test_a_cluster_with_both_families_gets_ipv6_everywhere(
+async def test_a_dual_stack_cluster_gets_ipv6_everywhere(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     found = await created(client, families=DUAL)
@@ -267,7 +265,7 @@ async def test_a_cluster_with_both_families_gets_ipv6_everywhere(
     assert aws.writes() == []
 
 
-async def test_a_cluster_with_ipv6_alone_gets_nodes_without_ipv4(
+async def test_an_ipv6_only_cluster_gets_nodes_without_ipv4(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     config = managed_config(REGION)
@@ -290,7 +288,7 @@ async def test_a_cluster_with_ipv6_alone_gets_nodes_without_ipv4(
     assert aws.writes() == []
 
 
-async def test_a_cluster_that_gets_ipv6_later_keeps_its_subnets(client: AwsClient) -> None:
+async def test_a_cluster_that_enables_ipv6_later_keeps_its_subnets(client: AwsClient) -> None:
     found = await created(client)
     before = dict(found.saved)
     found.want(families=DUAL)
@@ -324,7 +322,7 @@ async def test_occupied_ipv6_ranges_are_skipped(client: AwsClient) -> None:
     assert await places_of(found) == [3, 1, 2]
 
 
-async def test_ipv6_ranges_that_were_just_taken_are_skipped(
+async def test_ipv6_ranges_that_were_taken_in_the_meantime_are_skipped(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     found = cluster(client, managed_config(REGION), families=DUAL)
@@ -337,7 +335,7 @@ async def test_ipv6_ranges_that_were_just_taken_are_skipped(
     assert len(set(places)) == 3
 
 
-async def test_an_ipv4_range_that_is_taken_is_reported(client: AwsClient) -> None:
+async def test_an_occupied_ipv4_range_is_reported(client: AwsClient) -> None:
     found = await in_existing_vpc(client, ipv6=True)
     found.want(families=DUAL)
     await found.network.add_egress_only_gateway()
@@ -347,7 +345,7 @@ async def test_an_ipv4_range_that_is_taken_is_reported(client: AwsClient) -> Non
         await found.ensure(network_steps)
 
 
-async def test_the_ipv6_block_may_come_from_a_pool(aws: CorrectedAws, client: AwsClient) -> None:
+async def test_the_ipv6_block_can_come_from_a_pool(aws: CorrectedAws, client: AwsClient) -> None:
     aws.gaps.pools.known.add("ipam-pool-1")
     config = managed_config(REGION)
     pool = {"id": "ipam-pool-1", "cidrBlock": "2001:db8:0:100::/56"}
@@ -372,7 +370,7 @@ async def test_an_existing_vpc_needs_an_egress_only_gateway_for_ipv6(client: Aws
         await found.ensure(network_steps)
 
 
-async def test_the_range_of_services_is_reserved_once_and_stays(
+async def test_the_range_of_services_is_reserved_once_and_kept(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     network = await Network.create(client, zones=("a", "b"), ipv6=True)
@@ -391,7 +389,7 @@ async def test_the_range_of_services_is_reserved_once_and_stays(
     assert aws.writes() == []
 
 
-# In trouble
+# Failures
 
 
 async def test_a_failed_nat_gateway_is_reported_and_replaced(
@@ -413,7 +411,7 @@ async def test_a_failed_nat_gateway_is_reported_and_replaced(
     assert found.saved[keys.EGRESS_CIDRS].endswith("/32")
 
 
-async def test_what_is_new_may_be_invisible_for_a_while(
+async def test_new_resources_may_be_invisible_for_a_while(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     found = cluster(client, managed_config(REGION))
@@ -430,7 +428,7 @@ async def test_what_is_new_may_be_invisible_for_a_while(
 @pytest.mark.parametrize(
     "operation", ["CreateVpc", "CreateSubnet", "AllocateAddress", "CreateNatGateway"]
 )
-async def test_what_was_created_without_an_answer_is_found_again(
+async def test_resources_are_found_again_if_the_answer_to_their_creation_was_lost(
     aws: CorrectedAws, client: AwsClient, operation: str
 ) -> None:
     found = cluster(client, managed_config(REGION))

@@ -32,7 +32,7 @@ ZONE: Final = f"{REGION}a"
 # §3: must hold
 
 
-async def test_an_empty_account_gets_exactly_what_one_zone_needs(
+async def test_an_empty_account_gets_exactly_the_resources_of_one_zone(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     await created(client)
@@ -64,10 +64,10 @@ async def test_an_empty_account_gets_exactly_what_one_zone_needs(
 
 
 @pytest.mark.parametrize(("zones", "most"), [(("a",), 45), (("a", "b", "c"), 75)])
-async def test_creating_takes_few_calls(
+async def test_creation_takes_few_calls(
     aws: CorrectedAws, client: AwsClient, zones: tuple[str, ...], most: int
 ) -> None:
-    of_others = 12  # nodes' security group, IAM and key pair
+    of_others = 12  # security group, IAM and key pair of nodes
 
     await created(client, zones=zones)
 
@@ -76,7 +76,9 @@ async def test_creating_takes_few_calls(
     assert sum(1 for call in aws.requests if call.operation == "DescribeNatGateways") <= 4
 
 
-async def test_it_is_named_wired_and_tagged_as_clusters_expect(client: AwsClient) -> None:
+async def test_resources_have_the_names_connections_and_tags_that_clusters_expect(
+    client: AwsClient,
+) -> None:
     found = await created(client)
     state = found.saved
 
@@ -116,7 +118,7 @@ async def test_it_is_named_wired_and_tagged_as_clusters_expect(client: AwsClient
     assert (group["IpPermissions"], group["IpPermissionsEgress"]) == ([], [])
 
 
-async def test_a_second_run_writes_nothing_and_reads_no_more_than_one_look(
+async def test_a_second_run_writes_nothing_and_reads_everything_once(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     found = await created(client, zones=("a", "b", "c"))
@@ -125,14 +127,14 @@ async def test_a_second_run_writes_nothing_and_reads_no_more_than_one_look(
 
     await found.ensure(network_steps)
 
-    # The role is only asked for by itself because nothing made the nodes' profile here.
+    # The role is requested separately only because the nodes' profile does not exist here.
     calls = [str(call) for call in aws.requests if str(call) != "iam GetRole"]
     assert aws.writes() == []
     assert len(calls) <= 14
     assert found.saved == before
 
 
-async def test_a_plan_of_what_is_there_keeps_everything(client: AwsClient) -> None:
+async def test_the_plan_of_an_unchanged_network_keeps_everything(client: AwsClient) -> None:
     found = cluster(client, managed_config(REGION))
     planned = await found.plan(network_steps)
     await found.ensure(network_steps)
@@ -143,7 +145,7 @@ async def test_a_plan_of_what_is_there_keeps_everything(client: AwsClient) -> No
     assert {name: note for name, note in after.items() if note.fate is not Fate.KEEP} == {}
 
 
-async def test_a_deleted_nat_gateway_comes_back_with_the_same_elastic_ip(
+async def test_a_deleted_nat_gateway_is_recreated_with_the_same_elastic_ip(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     found = await created(client)
@@ -162,7 +164,7 @@ async def test_a_deleted_nat_gateway_comes_back_with_the_same_elastic_ip(
     assert aws.writes() == ["ec2 CreateNatGateway", "ec2 ReplaceRoute"]
 
 
-async def test_an_elastic_ip_of_the_user_replaces_ours_and_ours_is_released(
+async def test_a_user_provided_elastic_ip_replaces_ours_which_is_released(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     found = await created(client)
@@ -188,7 +190,7 @@ async def test_an_elastic_ip_of_the_user_replaces_ours_and_ours_is_released(
     assert in_zone(keys.ADDRESS) not in found.saved
 
 
-async def test_an_elastic_ip_of_the_user_that_is_withdrawn_stays_allocated(
+async def test_an_elastic_ip_that_the_user_withdraws_stays_allocated(
     client: AwsClient,
 ) -> None:
     given = await Network(client, "", "").add_address()
@@ -207,7 +209,7 @@ async def test_an_elastic_ip_of_the_user_that_is_withdrawn_stays_allocated(
     assert nat["NatGatewayAddresses"][0]["AllocationId"] == found.saved[in_zone(keys.ADDRESS)]
 
 
-async def test_zones_may_exchange_their_elastic_ips(client: AwsClient) -> None:
+async def test_zones_can_exchange_their_elastic_ips(client: AwsClient) -> None:
     network = Network(client, "", "")
     one, two = await network.add_address(), await network.add_address()
     config = managed_config(REGION, zones=("a", "b"))
@@ -231,7 +233,7 @@ async def test_zones_may_exchange_their_elastic_ips(client: AwsClient) -> None:
     assert [nat["NatGatewayAddresses"][0]["AllocationId"] for nat in addresses] == [two, one]
 
 
-async def test_a_missing_elastic_ip_of_the_user_is_named(client: AwsClient) -> None:
+async def test_a_missing_user_provided_elastic_ip_is_named(client: AwsClient) -> None:
     config = managed_config(REGION)
     config["networks"] = with_zone(config, elasticIPAllocationID="eipalloc-0123")
 
@@ -239,7 +241,7 @@ async def test_a_missing_elastic_ip_of_the_user_is_named(client: AwsClient) -> N
         await cluster(client, config).ensure(network_steps)
 
 
-async def test_foreign_tags_are_removed_unless_they_are_to_be_ignored(
+async def test_foreign_tags_are_removed_unless_the_config_ignores_them(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     found = await created(client)
@@ -260,7 +262,7 @@ async def test_foreign_tags_are_removed_unless_they_are_to_be_ignored(
     assert all("team" not in tags for tags in tags_in(world).values())
 
 
-async def test_tags_of_older_clusters_count_and_are_rewritten(
+async def test_tags_of_older_clusters_are_recognized_and_rewritten(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     found = await created(client)
@@ -299,7 +301,7 @@ async def test_routes_to_pods_in_the_table_of_a_zone_are_kept(
     )
 
 
-async def test_a_route_that_leads_elsewhere_is_replaced_once(
+async def test_a_route_to_another_target_is_replaced_once(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     found = await created(client)
@@ -317,7 +319,7 @@ async def test_a_route_that_leads_elsewhere_is_replaced_once(
     assert aws.writes() == ["ec2 ReplaceRoute"]
 
 
-async def test_what_others_took_off_a_network_is_put_back(
+async def test_parts_of_a_network_that_others_removed_are_restored(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     found = await created(client)
@@ -358,7 +360,7 @@ async def test_what_others_took_off_a_network_is_put_back(
     assert len(table["Associations"]) == 2
 
 
-async def test_of_two_with_the_same_tags_none_is_taken_and_nothing_is_deleted(
+async def test_duplicates_with_the_same_tags_are_refused_and_nothing_is_deleted(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     found = await created(client)
@@ -374,7 +376,7 @@ async def test_of_two_with_the_same_tags_none_is_taken_and_nothing_is_deleted(
     assert aws.writes() == []
 
 
-async def test_what_the_state_forgot_is_found_by_its_tags(
+async def test_resources_missing_in_the_state_are_found_by_their_tags(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     found = await created(client, zones=("a", "b"))

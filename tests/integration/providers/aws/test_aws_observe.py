@@ -1,4 +1,4 @@
-"""Observation of AWS: its content and its cost (spec 30 §13)."""
+"""Observation of AWS: its result and its cost (spec 30 §13)."""
 
 import orjson
 import pytest
@@ -47,7 +47,7 @@ async def with_identity(client: AwsClient) -> None:
     await client.call("ec2", "CreateKeyPair", KeyName=f"{TECHNICAL_ID}-ssh-publickey")
 
 
-async def test_a_network_that_is_user_provided_takes_twelve_reads_for_three_zones(
+async def test_a_user_provided_network_takes_twelve_reads_for_three_zones(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     network = await Network.complete(client)
@@ -90,9 +90,7 @@ async def test_a_network_that_is_user_provided_takes_twelve_reads_for_three_zone
     assert found.role_policy["PolicyDocument"] == POLICY
 
 
-async def test_a_network_that_is_created_takes_fourteen_reads(
-    aws: CorrectedAws, client: AwsClient
-) -> None:
+async def test_a_managed_network_takes_fourteen_reads(aws: CorrectedAws, client: AwsClient) -> None:
     network = await Network.complete(client)
     await network.tag(network.id, **OURS)
     await network.tag(network.gateway, **OURS)
@@ -110,7 +108,7 @@ async def test_a_network_that_is_created_takes_fourteen_reads(
     assert found.addresses == {}
 
 
-async def test_a_vpc_that_the_state_forgot_is_found_by_its_tags(
+async def test_a_vpc_missing_in_the_state_is_found_by_its_tags(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     network = await Network.create(client)
@@ -136,7 +134,7 @@ async def test_several_vpcs_with_the_tags_of_one_cluster_are_refused(client: Aws
     assert all(network.id in str(caught.value) for network in networks)
 
 
-async def test_an_account_without_a_vpc_is_not_asked_for_what_is_in_it(
+async def test_without_a_vpc_its_content_is_not_requested(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     await Network.create(client, zones=())
@@ -159,7 +157,7 @@ async def test_a_missing_vpc_is_not_an_error(client: AwsClient) -> None:
     assert found.vpc_attributes == {}
 
 
-async def test_what_the_config_names_in_another_vpc_is_found_in_one_read_more_each(
+async def test_resources_in_another_vpc_take_one_additional_read_per_kind(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     network = await Network.create(client, zones=("a", "b"))
@@ -179,7 +177,7 @@ async def test_what_the_config_names_in_another_vpc_is_found_in_one_read_more_ea
     assert not set(found.foreign_groups) & set(found.security_groups)
 
 
-async def test_addresses_of_the_cluster_and_of_the_user_are_known_and_no_others(
+async def test_only_addresses_of_the_cluster_and_of_its_config_are_observed(
     client: AwsClient,
 ) -> None:
     network = await Network.create(client)
@@ -195,7 +193,7 @@ async def test_addresses_of_the_cluster_and_of_the_user_are_known_and_no_others(
     assert set(found.addresses) == {ours, users}
 
 
-async def test_egress_only_gateways_of_other_vpcs_are_left_out(client: AwsClient) -> None:
+async def test_egress_only_gateways_of_other_vpcs_are_ignored(client: AwsClient) -> None:
     network = await Network.create(client, ipv6=True)
     other = await Network.create(client, cidr="10.9.0.0/16", ipv6=True)
     gateway = await network.add_egress_only_gateway()
@@ -227,7 +225,7 @@ async def test_a_file_system_is_found_by_its_id_and_by_its_token(client: AwsClie
     assert nothing.file_system is None
 
 
-async def test_a_role_that_is_not_in_its_profile_yet_is_asked_for(client: AwsClient) -> None:
+async def test_a_role_that_is_not_in_its_profile_is_requested_separately(client: AwsClient) -> None:
     await client.call("iam", "CreateRole", RoleName=NODES, AssumeRolePolicyDocument="{}")
     await client.call("iam", "CreateInstanceProfile", InstanceProfileName=NODES)
 
@@ -237,7 +235,7 @@ async def test_a_role_that_is_not_in_its_profile_yet_is_asked_for(client: AwsCli
     assert found.instance_profile is not None
 
 
-async def test_throttling_that_does_not_end_stays_what_it_is(
+async def test_persistent_throttling_is_reported_as_throttling(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     network = await Network.create(client)

@@ -1,4 +1,4 @@
-"""`pergola aws plan`: prints what would happen, and changes nothing."""
+"""`pergola aws plan` prints what would happen, and changes nothing."""
 
 import asyncio
 from base64 import b64encode
@@ -78,7 +78,7 @@ async def planned(
     *objects: JsonObject,
     **flags: object,
 ) -> str:
-    """Return the output of the command, which runs beside our event loop and writes nothing."""
+    """Run the command in a thread, check that it writes nothing, and return its output."""
     file = path / "infrastructure.yaml"
     file.write_text(yaml.safe_dump_all(objects))
     aws.taken()
@@ -93,7 +93,7 @@ async def planned(
     return capsys.readouterr().out
 
 
-async def test_a_new_cluster_would_be_created(
+async def test_resources_of_a_new_cluster_would_be_created(
     aws: CorrectedAws, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     objects = (infrastructure(managed_config(REGION)), CLUSTER)
@@ -105,7 +105,7 @@ async def test_a_new_cluster_would_be_created(
     assert "would create" in printed.splitlines()[-1]
 
 
-async def test_what_is_there_would_be_kept(
+async def test_existing_resources_would_be_kept(
     aws: CorrectedAws, client: AwsClient, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config = managed_config(REGION)
@@ -119,7 +119,7 @@ async def test_what_is_there_would_be_kept(
     assert await everything(client) == before
 
 
-async def test_the_plan_of_a_deletion_lists_what_would_be_deleted(
+async def test_the_plan_of_a_deletion_lists_the_resources_to_delete(
     aws: CorrectedAws, client: AwsClient, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config = managed_config(REGION)
@@ -136,7 +136,7 @@ async def test_the_plan_of_a_deletion_lists_what_would_be_deleted(
     assert state["data"][f"Zones/{REGION}a/NATGateway"] in going
 
 
-async def test_where_nothing_was_created_nothing_would_go(
+async def test_without_resources_a_deletion_would_do_nothing(
     aws: CorrectedAws, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     objects = (infrastructure(managed_config(REGION)), CLUSTER)
@@ -191,6 +191,6 @@ async def test_blocking_findings_are_printed_with_their_fix(
         {"source": Source(file="a"), "dot": True, "mermaid": True},
     ],
 )
-def test_options_that_contradict_each_other_are_refused(flags: dict[str, object]) -> None:
+def test_contradictory_options_are_refused(flags: dict[str, object]) -> None:
     with pytest.raises(AwsCheckError, match="give either"):
         aws_plan.plan(**flags)  # type: ignore[arg-type]

@@ -105,7 +105,7 @@ async def test_both_families_are_allowed_where_the_cluster_has_both(
     }
 
 
-async def test_the_rule_for_elastic_fabric_adapters_comes_and_goes_with_them(
+async def test_the_rule_for_elastic_fabric_adapters_is_added_and_removed_with_them(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     cluster = await StepsOf.managed(client)
@@ -122,7 +122,7 @@ async def test_the_rule_for_elastic_fabric_adapters_comes_and_goes_with_them(
     assert rules_of((await cluster.groups())[NODES]) == rules_of(group) - {to_itself}
 
 
-async def test_rules_that_do_not_belong_there_are_revoked_after_the_others_are_allowed(
+async def test_obsolete_rules_are_revoked_after_new_ones_are_authorized(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     cluster = await StepsOf.managed(client)
@@ -148,7 +148,7 @@ async def test_rules_that_do_not_belong_there_are_revoked_after_the_others_are_a
     assert f"no longer allow {foreign}" in planned.why
 
 
-async def test_rules_of_prefix_lists_are_revoked_as_well(
+async def test_rules_with_prefix_lists_are_revoked_too(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     cluster = await StepsOf.managed(client)
@@ -170,7 +170,7 @@ async def test_rules_of_prefix_lists_are_revoked_as_well(
     assert not any(rule.is_opaque for rule in rules_of((await cluster.groups())[NODES]))
 
 
-async def test_the_rule_of_a_bastion_stays(aws: CorrectedAws, client: AwsClient) -> None:
+async def test_the_rule_of_a_bastion_is_kept(aws: CorrectedAws, client: AwsClient) -> None:
     cluster = await StepsOf.managed(client)
     await cluster.ensure(security_group.steps)
     bastion = await cluster.network.security_group(f"{TECHNICAL_ID}-cli-x-bsg", rules=False)
@@ -185,7 +185,7 @@ async def test_the_rule_of_a_bastion_stays(aws: CorrectedAws, client: AwsClient)
     assert ssh._replace(peer=stranger) not in rules
 
 
-async def test_tags_are_put_right_although_the_rules_are(
+async def test_tags_are_corrected_even_if_the_rules_are_correct(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     cluster = await StepsOf.managed(client)
@@ -208,7 +208,7 @@ async def test_tags_are_put_right_although_the_rules_are(
     assert tags == {f"kubernetes.io/cluster/{TECHNICAL_ID}": "owned", "Name": NODES}
 
 
-async def test_a_group_that_the_state_forgot_is_found_by_its_tags(
+async def test_a_group_missing_in_the_state_is_found_by_its_tags(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     cluster = await StepsOf.managed(client)
@@ -222,7 +222,7 @@ async def test_a_group_that_the_state_forgot_is_found_by_its_tags(
     assert cluster.saved[NODES_SECURITY_GROUP] == before
 
 
-async def test_of_two_groups_with_the_same_tags_none_is_chosen(
+async def test_two_groups_with_the_same_tags_are_refused(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     cluster = await StepsOf.managed(client)
@@ -252,7 +252,7 @@ async def test_a_foreign_group_with_our_name_is_not_adopted(
     assert await cluster.groups() == before
 
 
-async def test_a_deleted_group_is_created_again(aws: CorrectedAws, client: AwsClient) -> None:
+async def test_a_deleted_group_is_recreated(aws: CorrectedAws, client: AwsClient) -> None:
     cluster = await StepsOf.managed(client)
     await cluster.ensure(security_group.steps)
     before = cluster.saved[NODES_SECURITY_GROUP]
@@ -264,7 +264,7 @@ async def test_a_deleted_group_is_created_again(aws: CorrectedAws, client: AwsCl
     assert cluster.saved[NODES_SECURITY_GROUP] != before
 
 
-async def test_a_group_that_is_not_seen_yet_is_not_created_twice(
+async def test_a_group_that_is_not_visible_is_not_created_twice(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     cluster = await StepsOf.managed(client)
@@ -277,7 +277,7 @@ async def test_a_group_that_is_not_seen_yet_is_not_created_twice(
     assert len([name for name in groups if name == NODES]) == 1
 
 
-async def test_a_rule_that_was_authorized_concurrently_is_not_a_failure(
+async def test_a_concurrently_authorized_rule_is_not_an_error(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     cluster = await StepsOf.managed(client)
@@ -295,7 +295,7 @@ async def test_a_rule_that_was_authorized_concurrently_is_not_a_failure(
     assert ours in rules_of((await cluster.groups())[NODES])
 
 
-async def test_with_a_group_of_the_user_none_is_created_and_no_rule_written(
+async def test_with_a_user_provided_group_no_group_is_created_and_no_rule_written(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     network = await Network.complete(client, zones=("a",))
@@ -312,7 +312,7 @@ async def test_with_a_group_of_the_user_none_is_created_and_no_rule_written(
     assert status["vpc"]["securityGroups"] == [{"purpose": "nodes", "id": group}]
 
 
-async def test_a_group_of_the_user_may_protect_subnets_that_are_created(
+async def test_a_user_provided_group_can_protect_managed_subnets(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     cluster = await StepsOf.managed(client)
@@ -327,7 +327,7 @@ async def test_a_group_of_the_user_may_protect_subnets_that_are_created(
     assert step.skip == (f"security group {group} is user-provided, and managed by the user alone")
 
 
-async def test_additional_groups_join_a_group_with_the_rules_that_every_cluster_needs(
+async def test_additional_groups_are_combined_with_the_rules_that_every_cluster_needs(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     cluster = await StepsOf.managed(client)
@@ -353,7 +353,7 @@ async def test_additional_groups_join_a_group_with_the_rules_that_every_cluster_
     assert [each["id"] for each in status["vpc"]["securityGroups"]] == [own, more]
 
 
-async def test_nodes_may_mount_a_file_system_from_their_subnets(
+async def test_nodes_can_mount_a_file_system_from_their_subnets(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     cluster = await StepsOf.managed(client, elasticFileSystem={"enabled": True})

@@ -30,7 +30,7 @@ async def shown(
     capsys: pytest.CaptureFixture[str],
     output: Literal["tree", "svg"] = "tree",
 ) -> str:
-    """Return the output of the command, which writes nothing to AWS."""
+    """Run the command, check that it writes nothing to AWS, and return its output."""
     infrastructure: JsonObject = {
         "apiVersion": "extensions.gardener.cloud/v1alpha1",
         "kind": "Infrastructure",
@@ -52,7 +52,7 @@ async def shown(
     return capsys.readouterr().out
 
 
-async def test_what_was_created_is_shown_where_it_is(
+async def test_managed_resources_are_shown_in_their_place(
     aws: CorrectedAws, client: AwsClient, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cluster = await StepsOf.managed(client, zones=("a", "b"))
@@ -67,7 +67,7 @@ async def test_what_was_created_is_shown_where_it_is(
     assert f"IAM role {TECHNICAL_ID}-nodes [ours]" in printed
 
 
-async def test_a_browser_can_show_it(
+async def test_a_browser_can_show_the_network(
     aws: CorrectedAws, client: AwsClient, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cluster = await StepsOf.managed(client)

@@ -1,4 +1,4 @@
-"""A Shoot changes hands between the original extension for cilium and Pergola."""
+"""A Shoot moves from the original extension for cilium to Pergola and back."""
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 
@@ -55,7 +55,7 @@ async def shoot(shoot_cluster: Sandbox) -> AsyncIterator[Client]:
 
 
 async def ship(seed: Client, namespace: str, objects: list[JsonObject]) -> str:
-    """Ship objects to the Shoot; return the status of `ResourcesApplied` with its message."""
+    """Ship objects to the Shoot, and return status and message of `ResourcesApplied`."""
     stored = await apply(seed, for_shoot(namespace, NAME, Registry(*objects), origin=ORIGIN))
     generation = generation_of(stored)
     found = await until(
@@ -74,7 +74,7 @@ def applied(resource: JsonObject, generation: int) -> str:
 
 
 async def immutable_fields(shoot: Client, objects: Sequence[JsonObject]) -> dict[str, object]:
-    """Return the immutable fields that the Shoot has now, by object."""
+    """Return the current immutable fields of the Shoot by object."""
     found: dict[str, object] = {}
     for obj in objects:
         if path := IMMUTABLE.get(obj["kind"]):
@@ -84,7 +84,7 @@ async def immutable_fields(shoot: Client, objects: Sequence[JsonObject]) -> dict
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-async def test_a_shoot_changes_hands_in_both_directions(
+async def test_cilium_can_be_taken_over_in_both_directions(
     cluster_client: Client, namespace: str, shoot: Client, variant: str
 ) -> None:
     await install_crds(cluster_client)

@@ -14,7 +14,7 @@ EXAMPLE: Final = Path(__file__).parents[4] / "examples" / "network" / "demo.py"
 
 
 @pytest.mark.parametrize("plugin", ["calico", "cilium", "gardenet"])
-async def test_the_demo_shows_a_network_come_change_and_go(
+async def test_the_demo_shows_the_creation_change_and_deletion_of_a_network(
     plugin: str, kubeconfig: Path, shoot: Client, shoot_sandbox: Sandbox
 ) -> None:
     process = await asyncio.create_subprocess_exec(

@@ -36,20 +36,20 @@ from pergola.testing.world import is_ready
 
 EXAMPLES: Final = Path(__file__).parents[4] / "examples" / "network"
 CLOCK: Final = SystemClock()
-# A garbage collector that learns of new kinds stands still for up to a minute; workloads go by it.
+# A garbage collector pauses for up to a minute when it learns of new kinds; it deletes workloads.
 KIND: Final = replace(caller.NETWORK, interval=0.5, severe=3.0, timeout=150.0)
 PLUGINS: Final = {
     "gardenet": (str(EXAMPLES / "gardenet" / "gardenet.py") + ":Gardenet", "gardenet-node"),
     "calico": ("calico", "calico-node"),
     "cilium": ("cilium", "cilium"),
 }
-# The kinds that the plugin's own operator installs in the Shoot, and that the plugin renders.
-BROUGHT: Final = {"cilium": [GroupVersionKind("cilium.io", "v2", "CiliumNetworkPolicy")]}
+# The kinds that the plugin's own operator installs in the Shoot and that the plugin renders.
+INSTALLED: Final = {"cilium": [GroupVersionKind("cilium.io", "v2", "CiliumNetworkPolicy")]}
 
 
 @dataclass
 class Case:
-    """A plugin, a Network of it on a seed, and its Shoot."""
+    """A plugin with its Network on a seed, and the Shoot of the Network."""
 
     plugin: str
     site: ExtensionSite
@@ -76,7 +76,7 @@ class Case:
         ]
 
     async def deployed(self) -> JsonObject:
-        """Return the Network, once the extension is done."""
+        """Deploy the Network, and return it once the extension is done."""
         request = await caller.deploy(self.site.client, KIND, self.network, CLOCK)
         return await caller.wait_ready(
             self.site.client, KIND, self.site.key, expected=request.timestamp
@@ -91,7 +91,7 @@ class Case:
 
 
 async def case_of(plugin: str, client: Client, namespace: str, shoot: Client) -> Case:
-    """Return the example of a plugin, in a namespace of the test."""
+    """Return the example of a plugin in a namespace of the test."""
     own_type = f"{plugin}-{namespace[-6:]}"
     site = await extension_site(client, namespace, own_type)
     folder = EXAMPLES / plugin
@@ -129,7 +129,7 @@ async def serving(client: Client, kinds: Iterable[GroupVersionKind]) -> AsyncIte
 
 
 @pytest.mark.parametrize("plugin", PLUGINS)
-async def test_a_network_becomes_agents_on_all_nodes_and_goes(
+async def test_a_network_runs_agents_on_all_nodes_until_it_is_deleted(
     cluster_client: Client,
     namespace: str,
     shoot: Client,
@@ -139,7 +139,7 @@ async def test_a_network_becomes_agents_on_all_nodes_and_goes(
     case = await case_of(plugin, cluster_client, namespace, shoot)
     await give_shoot_access(cluster_client, namespace, shoot_sandbox.kubeconfig)
     async with (
-        serving(shoot, BROUGHT.get(plugin, ())),
+        serving(shoot, INSTALLED.get(plugin, ())),
         shoot_manager(cluster_client, namespace, shoot, sync_seconds=2),
         running(*case.units()),
     ):
@@ -156,7 +156,7 @@ async def test_a_network_becomes_agents_on_all_nodes_and_goes(
     await case.site.clean_up()
 
 
-async def test_a_shoot_without_answer_makes_the_network_unhealthy_until_it_answers(
+async def test_a_network_is_unhealthy_while_its_shoot_does_not_answer(
     gardenet: Case, shoot_sandbox: Sandbox
 ) -> None:
     client, namespace = gardenet.site.client, gardenet.site.namespace
@@ -177,7 +177,7 @@ async def test_a_shoot_without_answer_makes_the_network_unhealthy_until_it_answe
         await gardenet.destroyed()
 
 
-async def test_a_plugin_that_waits_fails_while_the_shoot_does_not_answer(
+async def test_a_plugin_that_waits_for_the_shoot_fails_while_it_does_not_answer(
     gardenet: Case, shoot_sandbox: Sandbox
 ) -> None:
     client, namespace = gardenet.site.client, gardenet.site.namespace
@@ -203,7 +203,7 @@ async def test_a_plugin_that_waits_fails_while_the_shoot_does_not_answer(
         await gardenet.destroyed()
 
 
-async def test_a_network_moves_to_another_seed_and_the_shoot_notices_nothing(
+async def test_a_network_moves_to_another_seed_without_effect_on_the_shoot(
     gardenet: Case, second_sandbox: Sandbox
 ) -> None:
     site, shoot = gardenet.site, gardenet.shoot

@@ -1,4 +1,4 @@
-"""`examples/network/gardenet`: its commands, as its README has them."""
+"""`examples/network/gardenet`: the commands in its README."""
 
 import asyncio
 import os
@@ -60,7 +60,7 @@ async def started(command: str, sandbox: Sandbox) -> AsyncGenerator[asyncio.subp
 
 
 async def run(command: str, sandbox: Sandbox) -> str:
-    """Return the output of a command, which must succeed."""
+    """Run a command, which must succeed, and return its output."""
     async with started(command, sandbox) as process:
         printed, _ = await process.communicate()
     assert process.returncode == 0, printed.decode()
@@ -88,7 +88,7 @@ async def test_the_commands_of_the_example_do_what_its_readme_says(
         await until_gone(shoot, *AGENTS)
 
 
-def test_every_network_of_the_overview_has_what_it_names() -> None:
+def test_the_files_of_every_network_in_the_overview_exist() -> None:
     page = OVERVIEW.read_text()
     named = set(re.findall(r"examples/[\w/.-]+\.(?:py|yaml)", page))
     folders = set(re.findall(r"\]\((\w+/README\.md)\)", page))

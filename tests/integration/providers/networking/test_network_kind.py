@@ -82,7 +82,7 @@ async def change(client: Client, namespace: str, **spec: Any) -> JsonObject:
         ("unserved", {"overlay": {"enabled": False}, "numbers": [1, 1.5, None, {"a": {}}]}),
     ],
 )
-async def test_a_network_is_stored_with_its_config_as_it_was_written(
+async def test_a_network_is_stored_with_its_config_unchanged(
     cluster_client: Client, namespace: str, type_: str, config: JsonObject
 ) -> None:
     wanted = network(namespace, type=type_, providerConfig=config)
@@ -130,7 +130,7 @@ async def test_kubectl_shows_type_ranges_and_state(
 
 
 @pytest.mark.parametrize("name", ["type", "podCIDR", "serviceCIDR"])
-async def test_the_schema_wants_type_and_ranges(
+async def test_the_schema_requires_type_and_ranges(
     cluster_client: Client, namespace: str, name: str
 ) -> None:
     with pytest.raises(Invalid, match=f"spec.{name}: Required value"):
@@ -143,7 +143,7 @@ async def test_the_schema_wants_type_and_ranges(
 @pytest.mark.parametrize(
     ("before", "after"), [("shoot", "seed"), (None, "seed"), ("", "garden"), ("seed", None)]
 )
-async def test_the_class_of_a_network_stays(
+async def test_the_class_of_a_network_is_immutable(
     cluster_client: Client, namespace: str, before: str | None, after: str | None
 ) -> None:
     await cluster_client.create(network(namespace, **{"class": before}))
@@ -176,7 +176,7 @@ async def test_setting_the_default_class_is_not_a_change(
         ([["IPv6"]], None),
     ],
 )
-async def test_families_change_only_between_ipv4_and_both(
+async def test_families_can_only_change_between_ipv4_and_both(
     cluster_client: Client,
     namespace: str,
     steps: list[list[str] | None],
@@ -207,7 +207,7 @@ async def test_other_families_are_refused(
 
 
 @pytest.mark.parametrize("name", ["type", "podCIDR", "serviceCIDR"])
-async def test_what_a_network_is_cannot_change(
+async def test_type_and_ranges_of_a_network_are_immutable(
     cluster_client: Client, namespace: str, name: str
 ) -> None:
     await cluster_client.create(network(namespace))
@@ -216,10 +216,10 @@ async def test_what_a_network_is_cannot_change(
         await change(cluster_client, namespace, **{name: "10.0.0.0/8"})
 
 
-# Must hold 5; that a changed spec is refused then is the webhook's part (spec 12 §15.1)
+# Must hold 5; the webhook refuses a changed spec (spec 12 §15.1)
 
 
-async def test_a_network_that_is_being_deleted_can_be_released_and_written_to(
+async def test_a_network_under_deletion_can_still_be_written(
     cluster_client: Client, namespace: str
 ) -> None:
     key = Key(namespace, NAME)
@@ -260,7 +260,7 @@ async def test_a_network_without_an_extension_waits_and_the_caller_reports_it(
 # Other properties of the kind
 
 
-async def test_a_status_may_say_all_that_the_contract_knows(
+async def test_a_status_can_have_all_fields_of_the_contract(
     cluster_client: Client, namespace: str
 ) -> None:
     await cluster_client.create(network(namespace))
@@ -301,7 +301,7 @@ async def test_a_status_may_say_all_that_the_contract_knows(
     assert stored["status"] == status
 
 
-async def test_a_cluster_keeps_whole_objects_and_nulls(cluster_client: Client) -> None:
+async def test_a_cluster_keeps_whole_objects_with_null_values(cluster_client: Client) -> None:
     obj = {
         "apiVersion": "extensions.gardener.cloud/v1alpha1",
         "kind": "Cluster",

@@ -1,4 +1,4 @@
-"""Objects of a plugin beside its Network: applied, recorded, removed."""
+"""Objects that a plugin applies to the seed besides its Network: applied, recorded, removed."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -55,7 +55,7 @@ async def test_obsolete_objects_are_deleted(recorder: RecordingClient, namespace
     assert await recorder.get(CONFIG_MAP, Key(namespace, "of-somebody"))
 
 
-async def test_nothing_is_written_that_changes_nothing(
+async def test_objects_are_not_written_without_a_change(
     recorder: RecordingClient, namespace: str
 ) -> None:
     wanted = [config_map("a", "", x="1", y="2"), config_map("b", "")]
@@ -69,7 +69,7 @@ async def test_nothing_is_written_that_changes_nothing(
 @pytest.mark.parametrize(
     "edit", [{"data": {"x": "other"}}, {"data": {"x": None}}, {"metadata": {"labels": None}}]
 )
-async def test_changes_of_others_are_reverted(
+async def test_changes_by_others_are_reverted(
     recorder: RecordingClient, namespace: str, edit: JsonObject
 ) -> None:
     objects = SeedObjects(recorder, namespace, OWNER)
@@ -120,10 +120,10 @@ async def test_a_kind_that_the_seed_does_not_serve_is_skipped(
     assert await there(recorder, namespace) == set()
 
 
-async def test_an_object_of_others_that_a_record_names_stays(
+async def test_a_foreign_object_in_a_record_is_kept(
     recorder: RecordingClient, namespace: str
 ) -> None:
-    """Anyone who may write ConfigMaps in the namespace may write the record."""
+    """Anyone who may write ConfigMaps in the namespace may edit the record."""
     objects = SeedObjects(recorder, namespace, OWNER)
     await objects.apply([config_map("a", "")])
     await recorder.create(config_map("of-others", namespace))
@@ -136,7 +136,7 @@ async def test_an_object_of_others_that_a_record_names_stays(
     assert await recorder.get(CONFIG_MAP, Key(namespace, "of-others"))
 
 
-async def test_an_object_that_others_made_anew_stays(
+async def test_an_object_that_others_recreated_is_kept(
     recorder: RecordingClient, namespace: str
 ) -> None:
     objects = SeedObjects(recorder, namespace, OWNER)
@@ -165,7 +165,7 @@ async def test_a_record_cannot_name_a_whole_collection(
 
 
 @given(st.lists(st.text(max_size=20), max_size=4).map(" ".join))
-def test_only_a_line_that_names_one_object_is_read(line: str) -> None:
+def test_only_lines_that_name_one_object_are_read(line: str) -> None:
     found = SeedObject.parse(line)
 
     assert found is None or (name_problem(found.name) is None and str(found) == line)

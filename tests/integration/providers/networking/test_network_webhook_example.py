@@ -1,4 +1,4 @@
-"""examples/network-webhook: the seed's Network on Azure, changed by a provider that is one file."""
+"""`examples/network-webhook`: a provider in one file changes a seed's Network on Azure."""
 
 import asyncio
 import os
@@ -65,7 +65,7 @@ async def provider(
 
 
 @pytest.mark.usefixtures("provider")
-async def test_the_backend_of_the_example_becomes_none_and_the_rest_stays(
+async def test_the_backend_of_the_example_becomes_none_and_the_rest_is_unchanged(
     cluster_client: Client,
 ) -> None:
     text = (EXAMPLE / "manifests.yaml").read_text()
@@ -87,10 +87,10 @@ def objects(text: str) -> list[JsonObject]:
 
 
 async def created(client: Client, network: JsonObject) -> JsonObject:
-    """Return the Network as stored, once the API server calls the webhook."""
+    """Wait until the API server calls the webhook, and return the stored Network."""
     async with asyncio.timeout(PATIENCE):
         while True:
-            with suppress(ApiError):  # registered, but not reached yet
+            with suppress(ApiError):  # registered, but not reachable yet
                 stored = await client.create(network, dry_run=True)
                 if stored["spec"]["providerConfig"] != network["spec"]["providerConfig"]:
                     return await client.create(network)

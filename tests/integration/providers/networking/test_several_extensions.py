@@ -1,6 +1,6 @@
 """Calico and cilium in one process, at a seed and at a garden: one cluster is both (spec 40 §7.3).
 
-The cluster belongs to these tests alone, since the plugins look after all Networks and Shoots.
+These tests have a separate cluster, since the plugins handle all Networks and Shoots.
 """
 
 import asyncio
@@ -162,7 +162,7 @@ async def test_two_actuators_of_one_kind_run_in_one_process(
         for name in ("network-calico", "network-cilium"):
             labels = f'{{controller="{name}",result="success"}}'
             series = f"controller_runtime_reconcile_total{labels} "
-            # A run is counted when it is over, a moment after its last write.
+            # A run is counted after it has ended, a moment after its last write.
             await until_page(ports["metrics_port"], "metrics", partial(has_counted, series))
 
         first = await until(client, LEASE, Key(namespace, HEARTBEAT), lambda _: True)
@@ -206,7 +206,7 @@ async def test_waiting_callers_find_the_heartbeat_of_the_second_extension(
         ),
     ],
 )
-async def test_a_mistake_is_one_sentence(
+async def test_a_mistake_is_reported_in_one_sentence(
     own: Sandbox, arguments: tuple[str, ...], sentence: str
 ) -> None:
     environ = {name: v for name, v in os.environ.items() if name != "LEADER_ELECTION_NAMESPACE"}
@@ -228,7 +228,7 @@ async def test_a_mistake_is_one_sentence(
 # At a garden
 
 
-async def test_shoots_are_judged_by_the_plugin_that_they_have(
+async def test_a_shoot_is_reviewed_by_the_plugin_of_its_network(
     own: Sandbox, client: Client, namespace: str
 ) -> None:
     going = shoot(namespace, "calico", "going", kubernetes=OFF)
@@ -246,7 +246,7 @@ async def test_shoots_are_judged_by_the_plugin_that_they_have(
         [mutator] = entries(await until(client, MUTATING, name, lambda _: True))
         assert mutator["name"] == "mutator.admission-cilium.extensions.gardener.cloud"
 
-        # Calico without eBPF needs kube-proxy, on creation and later.
+        # Calico without eBPF needs kube-proxy, on creation and afterwards.
         denied = shoot(namespace, "calico", "denied", kubernetes=OFF)
         assert f"{PROXY}: Forbidden: {REFUSAL}" in await refused(client, denied)
         await client.create(shoot(namespace, "calico", "web"))
@@ -262,7 +262,7 @@ async def test_shoots_are_judged_by_the_plugin_that_they_have(
         await client.patch(SHOOT, held, {"metadata": {"finalizers": []}})
         await until_gone(client, SHOOT, held)
 
-        # Problems of a config are reported with their path.
+        # Problems of a config are reported with their paths.
         wrong = shoot(namespace, "calico", "wrong", config={"backend": "bogus"})
         assert "spec.networking.providerConfig.backend" in await refused(client, wrong)
 
@@ -283,7 +283,7 @@ async def test_shoots_are_judged_by_the_plugin_that_they_have(
     await unregistered(client, "gardener-extension-admission-calico")
 
 
-async def test_a_provider_looks_at_cloud_profiles(
+async def test_a_provider_considers_cloud_profiles(
     own: Sandbox, client: Client, namespace: str
 ) -> None:
     zones = [{"name": "eu-west-1", "zones": [{"name": "eu-west-1a"}]}]
@@ -305,7 +305,7 @@ async def test_a_provider_looks_at_cloud_profiles(
         stored = await client.create(wanted)
         overlay = stored["spec"]["networking"]["providerConfig"]["overlay"]
         assert overlay == {"enabled": False}
-        # A profile that comes later is known as soon as it is there.
+        # A profile that is created later is known as soon as it exists.
         profile = {"kind": NAMESPACED_CLOUD_PROFILE.kind, "name": "mine"}
         own_profile = aws_shoot(namespace, "own", zone="eu-west-1z", cloudProfile=profile)
         await client.create(own_profile, dry_run=True)
@@ -326,7 +326,7 @@ async def test_a_provider_looks_at_cloud_profiles(
 
 
 async def deployed(client: Client, own: Sandbox, plugin: str) -> JsonObject:
-    """Return the example's Network, once it is reconciled; the seed is its Shoot as well."""
+    """Return the example's Network once it is reconciled; the seed is its Shoot, too."""
     documents = [
         document.value
         for name in ("cluster.yaml", "network.yaml")
@@ -395,7 +395,7 @@ def aws_shoot(namespace: str, name: str, *, zone: str, **spec: JsonObject) -> Js
 
 
 async def refused(client: Client, obj: JsonObject) -> str:
-    """Return a webhook's refusal of an object, once the API server calls it."""
+    """Wait until the API server calls a webhook, and return its refusal of an object."""
     async with asyncio.timeout(PATIENCE):
         while True:
             try:
@@ -420,14 +420,14 @@ def networking_of(shoot: JsonObject) -> JsonObject:
 
 
 async def unregistered(client: Client, name: str) -> None:
-    """Delete the registrations, so that no request waits for an ended process."""
+    """Delete the registrations, so that no request waits for a process that has ended."""
     for gvk in (MUTATING, VALIDATING):
         with suppress(KubeError):
             await client.delete(gvk, Key("", name))
 
 
 def has_counted(series: str, metrics: str) -> bool:
-    """Return whether a counter is there, and is not zero."""
+    """Return whether a counter exists and is not zero."""
     return series in metrics and f"{series}0.0" not in metrics
 
 
@@ -436,7 +436,7 @@ def entries(configuration: JsonObject) -> list[JsonObject]:
 
 
 async def until_page(port: object, path: str, holds: Callable[[str], bool]) -> None:
-    """Wait until an endpoint of a process answers with a text."""
+    """Wait until a page of a process contains a text, and return it."""
     async with asyncio.timeout(PATIENCE), aiohttp.ClientSession() as session:
         while True:
             async with session.get(f"http://127.0.0.1:{port}/{path}") as answer:

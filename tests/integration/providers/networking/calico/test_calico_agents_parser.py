@@ -1,4 +1,4 @@
-"""The parsers of felix and typha judge the environments that we render (issue 12 §4)."""
+"""The parsers of felix and typha accept the environments that we render."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, product
@@ -75,7 +75,7 @@ def plans() -> Iterator[Plan[NetworkConfig]]:
 
 
 def environments(objects: Sequence[JsonObject]) -> Iterator[Mapping[str, str]]:
-    """The settings of felix and typha; keys of ConfigMaps are looked up, as the kubelet does."""
+    """Yield the settings of felix and typha; resolve keys of ConfigMaps, as the kubelet does."""
     maps = {name_of(obj): obj.get("data", {}) for obj in objects if obj["kind"] == "ConfigMap"}
     for obj in objects:
         for container in maps_at(map_at(obj, "spec", "template", "spec"), "containers"):
@@ -97,7 +97,7 @@ def settings(
 
 @pytest.fixture(scope="module")
 def asked() -> list[Mapping[str, str]]:
-    """Return each environment that the options lead to, once."""
+    """Return the distinct environments that the options lead to."""
     plugin = Calico()
     found = {}
     for plan in plans():
@@ -129,14 +129,14 @@ def test_felix_and_typha_accept_every_environment_without_a_warning(
         ("TYPHA_SHUTDOWNTIMEOUTSECS", "x"),
     ],
 )
-def test_a_value_that_they_replace_by_a_default_is_a_warning(name: str, value: str) -> None:
+def test_a_value_that_the_agents_replace_by_a_default_is_a_warning(name: str, value: str) -> None:
     [judgement] = check_calico([{"environment": {name: value}}])
 
     assert judgement.get("warnings") or not judgement["accepted"]
 
 
 @pytest.mark.parametrize("name", ["FELIX_TELEPORT", "TYPHA_TELEPORT"])
-def test_a_setting_that_they_do_not_know_is_reported(name: str) -> None:
+def test_a_setting_that_the_agents_do_not_know_is_reported(name: str) -> None:
     [judgement] = check_calico([{"environment": {name: "on"}}])
 
     assert judgement["unknown"] == ["teleport"]

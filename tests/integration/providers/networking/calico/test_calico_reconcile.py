@@ -123,7 +123,7 @@ async def test_the_seeds_example_becomes_a_managed_resource(site: Site) -> None:
         ({"ipv6": {"mode": "Off"}}, ("IPv6",), "spec.providerConfig.ipv6.mode"),
     ],
 )
-async def test_a_wrong_config_is_reported_and_nothing_is_written(
+async def test_an_invalid_config_is_reported_and_nothing_is_written(
     site: Site, config: JsonObject, families: tuple[str, ...], text: str
 ) -> None:
     with pytest.raises(ExtensionError, match=f"invalid network config: .*{text}"):
@@ -168,7 +168,7 @@ async def environment(site: Site) -> dict[str, str]:
     return {v["name"]: v.get("value", "") for v in containers[0]["env"]}
 
 
-async def test_on_migration_everything_stays_in_the_shoot(site: Site) -> None:
+async def test_a_migration_keeps_everything_in_the_shoot(site: Site) -> None:
     await Calico().reconcile(site.context(), network())
     site.client.taken()
 
@@ -194,7 +194,7 @@ def node(name: str, reason: str) -> JsonObject:
     return {"metadata": {"name": name}, "status": {"conditions": [condition]}}
 
 
-async def test_an_overlay_is_removed_when_all_nodes_have_routes(site: Site) -> None:
+async def test_an_overlay_is_removed_once_all_nodes_have_routes(site: Site) -> None:
     nodes = [node("ready", "RouteCreated"), node("late", "CalicoIsUp")]
 
     async def all_nodes(_context: Context) -> Sequence[JsonObject]:
@@ -214,7 +214,7 @@ async def test_an_overlay_is_removed_when_all_nodes_have_routes(site: Site) -> N
     nodes[1] = node("late", "RouteCreated")
     await calico.reconcile(context, network({"overlay": {"enabled": False}}))
     assert (await environment(site))["FELIX_IPINIPENABLED"] == "false"
-    nodes[1] = node("late", "CalicoIsUp")  # without an overlay routes are not asked for
+    nodes[1] = node("late", "CalicoIsUp")  # without an overlay, routes are not required
     await calico.reconcile(context, network({"overlay": {"enabled": False}}))
 
 
@@ -227,7 +227,7 @@ async def test_without_the_gate_an_overlay_is_removed_at_once(site: Site) -> Non
     assert (await environment(site))["FELIX_IPINIPENABLED"] == "false"
 
 
-async def test_the_example_is_what_its_readme_says(site: Site) -> None:
+async def test_the_example_does_what_its_readme_says(site: Site) -> None:
     cluster, wanted = [
         [doc.value for doc in parse_documents((EXAMPLE / name).read_bytes())][-1]
         for name in ("cluster.yaml", "network.yaml")

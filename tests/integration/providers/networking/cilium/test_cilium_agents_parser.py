@@ -1,4 +1,4 @@
-"""Cilium's own option parser and label filter judge what we render (D21 of issue 12)."""
+"""Cilium's own option parser and label filter accept what we render."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -26,7 +26,7 @@ CHOICES: Final[dict[str, tuple[object, ...]]] = {
     ),
     "hubble": ({"enabled": False}, {"enabled": True}),
 }
-# Options that change one key each, whatever the others are.
+# Options that each change one key, independent of all others.
 TOGETHER: Final[JsonObject] = {
     "debug": True,
     "mtu": 1400,
@@ -79,7 +79,7 @@ def plans() -> Iterator[Plan[NetworkConfig]]:
 
 
 def questions() -> list[JsonObject]:
-    """Return every ConfigMap that the options lead to, once."""
+    """Return the distinct ConfigMaps that the options lead to."""
     plugin, found = Cilium(), {}
     for plan in plans():
         if [*plugin.check(plan.config, plan.families)] or [
@@ -125,7 +125,7 @@ def test_agents_accept_every_configuration_without_a_warning(asked: list[JsonObj
         ("monitor-aggregation", "some", "aggregation"),
     ],
 )
-def test_agents_refuse_a_value_that_they_cannot_read(key: str, value: str, error: str) -> None:
+def test_agents_refuse_an_unreadable_value(key: str, value: str, error: str) -> None:
     plan = cilium_plan(cilium_config(overlay={"enabled": False}))
     [config_map] = [
         obj["data"] for obj in Cilium().render(plan).shoot if name_of(obj) == "cilium-config"

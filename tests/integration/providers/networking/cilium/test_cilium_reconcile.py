@@ -103,7 +103,9 @@ async def site(sandbox: Sandbox, cluster_client: Client, namespace: str) -> Asyn
         yield Site(client, namespace)
 
 
-async def test_no_overlay_routes_natively_whatever_tunnel_the_user_set(site: Site) -> None:
+async def test_without_an_overlay_routing_is_native_whatever_tunnel_the_user_set(
+    site: Site,
+) -> None:
     config = {"overlay": {"enabled": False}, "tunnel": "vxlan"}
 
     status = await Cilium(live=Answers()).reconcile(site.context(), site.network(config))
@@ -114,7 +116,7 @@ async def test_no_overlay_routes_natively_whatever_tunnel_the_user_set(site: Sit
     assert status["providerStatus"]["warnings"]
 
 
-async def test_a_cluster_with_a_pool_keeps_it(site: Site) -> None:
+async def test_a_cluster_with_a_pool_keeps_the_pool(site: Site) -> None:
     live = Answers("cluster-pool")
 
     status = await Cilium(live=live).reconcile(site.context(), site.network(status=OLD))
@@ -124,7 +126,7 @@ async def test_a_cluster_with_a_pool_keeps_it(site: Site) -> None:
     assert site.saved == [{"state": status["state"]}]
 
 
-async def test_a_mode_that_is_known_is_not_asked_for_again(site: Site) -> None:
+async def test_a_known_mode_is_not_requested_again(site: Site) -> None:
     live = Answers("kubernetes")
     state = {"ipam": {"mode": "cluster-pool"}}
 
@@ -134,7 +136,7 @@ async def test_a_mode_that_is_known_is_not_asked_for_again(site: Site) -> None:
     assert (await site.shipped())["ipam"] == "cluster-pool"
 
 
-async def test_without_kube_proxy_and_without_an_address_nothing_is_written(site: Site) -> None:
+async def test_without_kube_proxy_and_an_address_nothing_is_written(site: Site) -> None:
     shoot = cilium_shoot(kube_proxy=False, external=None)
 
     with pytest.raises(ExtensionError, match="required kubernetes service host missing"):
@@ -143,7 +145,7 @@ async def test_without_kube_proxy_and_without_an_address_nothing_is_written(site
     assert site.client.taken() == []
 
 
-async def test_an_egress_gateway_with_kube_proxy_fails_and_no_object_changes(site: Site) -> None:
+async def test_an_egress_gateway_with_kube_proxy_is_refused_and_changes_nothing(site: Site) -> None:
     plugin = Cilium(live=Answers())
     await plugin.reconcile(site.context(), site.network())
     site.client.taken()
@@ -154,7 +156,7 @@ async def test_an_egress_gateway_with_kube_proxy_fails_and_no_object_changes(sit
     assert site.client.taken() == []
 
 
-async def test_a_shoot_that_sleeps_is_not_asked(site: Site) -> None:
+async def test_a_hibernated_shoot_is_not_asked(site: Site) -> None:
     live = Answers(problem="no answer")
     asleep = cilium_shoot()
     asleep.raw["spec"]["hibernation"] = {"enabled": True}
@@ -163,21 +165,21 @@ async def test_a_shoot_that_sleeps_is_not_asked(site: Site) -> None:
     status = await Cilium(live=live).reconcile(site.context(asleep), site.network(status=OLD))
 
     assert live.asked == 0
-    assert "state" not in status, "it was not chosen, so it must not be remembered"
+    assert "state" not in status, "a mode that was not chosen must not be remembered"
     assert (await site.shipped())["ipam"] == "kubernetes"
 
 
-async def test_a_device_with_a_long_name_is_invalid_at_its_path(site: Site) -> None:
+async def test_the_error_about_a_long_device_name_contains_its_path(site: Site) -> None:
     with pytest.raises(ExtensionError, match=r"spec\.providerConfig\.devices\[0\]: Invalid value"):
         await Cilium(live=Answers()).reconcile(
             site.context(), site.network({"devices": ["a" * 16]})
         )
 
 
-# Beyond 12: who does not know the mode does not guess
+# Beyond 12: an unknown mode is not guessed
 
 
-async def test_an_existing_cluster_that_does_not_answer_is_left_as_it_is(site: Site) -> None:
+async def test_a_cluster_that_does_not_answer_is_not_changed(site: Site) -> None:
     plugin = Cilium(live=Answers(problem="connection refused"))
 
     with pytest.raises(RequeueAfter, match=r"IPAM mode is unknown .*: connection refused"):
@@ -187,7 +189,7 @@ async def test_an_existing_cluster_that_does_not_answer_is_left_as_it_is(site: S
     assert site.client.taken() == []
 
 
-async def test_the_mode_is_also_read_from_the_objects_that_were_shipped(site: Site) -> None:
+async def test_the_mode_is_also_read_from_shipped_objects(site: Site) -> None:
     await Cilium(live=Answers("cluster-pool")).reconcile(site.context(), site.network(status=OLD))
     silent = Cilium(live=Answers(problem="connection refused"))
 
@@ -196,10 +198,10 @@ async def test_the_mode_is_also_read_from_the_objects_that_were_shipped(site: Si
     assert status["state"]["ipam"]["mode"] == "cluster-pool"
 
 
-async def test_a_new_network_whose_shoot_cannot_be_read_gets_no_mode_by_default(
+async def test_a_new_network_whose_shoot_cannot_be_read_gets_no_default_mode(
     site: Site,
 ) -> None:
-    """Its status may have been lost; the agents of an existing cluster must keep their mode."""
+    """Its status may have been lost, and the agents of an existing cluster must keep their mode."""
     plugin = Cilium(live=Answers(problem="connection refused"))
 
     with pytest.raises(RequeueAfter, match=r"IPAM mode is unknown .*: connection refused"):
@@ -209,7 +211,7 @@ async def test_a_new_network_whose_shoot_cannot_be_read_gets_no_mode_by_default(
     assert site.saved == []
 
 
-async def test_a_new_network_of_a_shoot_without_cilium_gets_the_default(site: Site) -> None:
+async def test_a_new_network_of_a_shoot_without_cilium_gets_the_default_mode(site: Site) -> None:
     status = await Cilium(live=Answers()).reconcile(site.context(), site.network())
 
     assert status["state"]["ipam"] == {"mode": "kubernetes"}
@@ -246,7 +248,7 @@ async def test_the_mode_is_read_with_gardeners_kubeconfig(
     }
 
 
-# Everything else that is done beside the manifests
+# Everything besides the manifests
 
 
 async def test_a_second_run_writes_nothing(site: Site) -> None:
@@ -281,7 +283,7 @@ async def test_the_shoot_gets_the_webhook_while_it_is_served(site: Site) -> None
     assert await site.resources() == [NAME]
 
 
-async def test_it_moves_to_another_seed_with_its_mode(site: Site) -> None:
+async def test_a_network_moves_to_another_seed_with_its_mode(site: Site) -> None:
     plugin = Cilium(live=Answers("cluster-pool"))
     status = await plugin.reconcile(site.context(), site.network(status=OLD))
     resource = await site.client.get(MANAGED_RESOURCE, Key(site.namespace, NAME))
