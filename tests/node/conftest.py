@@ -14,14 +14,14 @@ from pergola.testing.shared import require_images
 
 @pytest.fixture
 async def node_client(node_sandbox: Sandbox) -> AsyncIterator[Client]:
-    """A client of the node's cluster with administrator rights."""
+    """Yield a client of the node's cluster with administrator permissions."""
     async with Client.connect(load(node_sandbox.kubeconfig)) as client:
         yield client
 
 
 @pytest.fixture
 async def node_namespace(node_client: Client, request: pytest.FixtureRequest) -> AsyncIterator[str]:
-    """A fresh namespace on the node."""
+    """Yield a fresh namespace on the node."""
     name = await create_namespace(node_client, request.node.name)
     yield name
     await delete_namespace(node_client, name)
@@ -31,7 +31,7 @@ async def node_namespace(node_client: Client, request: pytest.FixtureRequest) ->
 async def istio(
     node_sandbox: Sandbox, node_client: Client, node_namespace: str
 ) -> AsyncIterator[str]:
-    """A namespace with the permissions of istiod, in a cluster with Istio's kinds."""
+    """Yield a namespace with the permissions of istiod, in a cluster with Istio's kinds."""
     require_images("istiod", "istio-proxy")
     async with istio_in(node_sandbox, node_client, node_namespace):
         yield node_namespace

@@ -1,4 +1,4 @@
-"""Why a pod of a real node crashes, down to the last line of its log."""
+"""The reason why a pod on a real node crashes, down to the last line of its log."""
 
 import asyncio
 

@@ -28,7 +28,7 @@ KEY, VALUE = "a2V5", "dmFsdWU="  # base64: key, value
 NONROOT = 65532
 
 
-async def test_etcd_serves_what_its_sidecar_has_validated_and_keeps_it(
+async def test_etcd_serves_data_that_its_sidecar_has_validated_and_keeps_it(
     node_sandbox: Sandbox, node_client: Client, node_namespace: str, tmp_path: Path
 ) -> None:
     require_images("etcd-wrapper", "etcd-backup-restore")
@@ -56,7 +56,7 @@ def certificates(namespace: str, folder: Path) -> dict[str, str]:
     now, lifetime = datetime.now(UTC), timedelta(days=1)
     authority = Authority.create("etcd", now, lifetime)
     hosts = ("main-local", f"main-0.main.{namespace}.svc", "127.0.0.1")
-    # A client's as well: etcd's JSON gateway is a client of etcd with this certificate.
+    # The certificate is a client's, too: etcd's JSON gateway uses it as a client of etcd.
     both = Template(
         common_name="etcd", lifetime=lifetime, hosts=hosts, for_server=True, for_client=True
     )
@@ -116,7 +116,7 @@ def etcd_with_a_sidecar(namespace: str, trust: dict[str, str]) -> list[JsonObjec
 
 
 def configuration(namespace: str) -> JsonObject:
-    """Return the configuration of which the sidecar makes that of the member."""
+    """Return the configuration from which the sidecar derives that of the member."""
     host = f"main-0.main.{namespace}.svc"
     return {
         "name": "etcd-config",

@@ -1,7 +1,7 @@
-"""A Garden in AWS on a real node: our extensions serve it.
+"""A Garden in AWS on a real node, served by our extensions.
 
-AWS is moto, and the extensions come from a registry with TLS. Both run on this machine, which
-offers their ports to pods. Everything else runs as pods.
+AWS is moto, and the extensions come from a registry with TLS. Both run on this machine, which makes
+their ports available to pods. Everything else runs as pods.
 """
 
 import asyncio
@@ -125,7 +125,7 @@ async def install_extensions(place: Place, charts: TestRegistry) -> None:
 
 
 def pulled_from(value: JsonValue, known: dict[str, ChartReference]) -> JsonObject:
-    """Return an Extension with charts of another registry."""
+    """Return an Extension whose charts come from another registry."""
 
     def changed(value: JsonValue) -> JsonValue:
         if not isinstance(value, dict):
@@ -142,7 +142,7 @@ def pulled_from(value: JsonValue, known: dict[str, ChartReference]) -> JsonObjec
 
 
 async def comes_up(place: Place) -> NodeGarden:
-    """The Garden succeeds; backups of its etcd use the keys, and the way to S3, of a Secret."""
+    """Wait until the Garden succeeds, and check how backups of its etcd get keys and reach S3."""
     way = {"endpoint": place.endpoint, "s3ForcePathStyle": "true"}
     await ExtensionGarden(place.client, place.client).secret("credentials", {**KEYS, **way})
     await place.client.create(apply_merge_patch(example(), IN_AWS))
@@ -151,7 +151,7 @@ async def comes_up(place: Place) -> NodeGarden:
 
 
 async def extensions_serve(garden: NodeGarden) -> None:
-    """All are installed, registered for gardenlets, and review Shoots."""
+    """Wait until all extensions are installed and registered for gardenlets, and review Shoots."""
     async with VirtualCluster(garden.client, reach=garden.reach) as access:
         virtual = await access.client()
         clusters = ExtensionGarden(garden.client, virtual)
@@ -170,7 +170,7 @@ async def extensions_serve(garden: NodeGarden) -> None:
 
 
 async def is_in_aws(place: Place) -> None:
-    """The names lead to the gateway, and the etcd has stored a snapshot."""
+    """Wait until the names lead to the gateway and the etcd has stored a snapshot."""
     assert [await types_of(place, name) for name in NAMES] == [["A"]] * len(NAMES)
     assert await place.client.find(SECRET, Key("garden", "etcd-backup"))
     await until_stored(place, "/Full-")
@@ -186,7 +186,7 @@ async def types_of(place: Place, name: str) -> list[str]:
 
 
 async def until_stored(place: Place, part: str) -> None:
-    """Wait until the bucket of the Garden's etcd has a snapshot with this part of a name."""
+    """Wait until the bucket of the Garden's etcd has a snapshot whose name contains a text."""
     async with asyncio.timeout(PATIENCE):
         while True:
             answer = await place.account.call("s3", "ListObjectsV2", Bucket=BUCKET)

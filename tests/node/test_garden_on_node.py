@@ -1,6 +1,6 @@
-"""A Garden on a real node, as `pergola up` brings it up: it survives failures, and goes away.
+"""A Garden on a real node, as `pergola up` creates it, survives failures and is deleted.
 
-The operator runs from its chart; everything else runs as pods, with the control plane of Gardener.
+The operator runs from its chart, and everything else as pods, with the control plane of Gardener.
 """
 
 import asyncio
@@ -50,19 +50,19 @@ def requirements() -> None:
     require_images(*GARDEN_IMAGES)
 
 
-async def test_a_garden_comes_up_on_a_real_node_survives_failures_and_goes() -> None:
+async def test_a_garden_on_a_real_node_comes_up_survives_failures_and_is_deleted() -> None:
     async with brought_up() as (sandbox, printed):
         for text in ("1/2 A Garden comes up", "Succeeded", "restored after"):
             assert text in printed
         async with Client.connect(load(sandbox.kubeconfig)) as client:
             await serves(sandbox)
             await survives_failures(sandbox, client)
-            await goes(client)
+            await is_deleted(client)
 
 
 @asynccontextmanager
 async def brought_up() -> AsyncGenerator[tuple[Sandbox, str]]:
-    """Run `pergola up` until it has shown everything; interrupt it when the block ends."""
+    """Run `pergola up` until it has shown everything, and interrupt it when the block ends."""
     name = f"up-{uuid.uuid4().hex[:8]}"
     process = await asyncio.create_subprocess_exec(
         *(PERGOLA, "up", "--only", "garden", "--name", name),
@@ -90,7 +90,7 @@ async def brought_up() -> AsyncGenerator[tuple[Sandbox, str]]:
 
 
 async def serves(sandbox: Sandbox) -> None:
-    """The virtual cluster answers through the gateway, and has the kinds of Gardener."""
+    """Check that the virtual cluster answers through the gateway and has the kinds of Gardener."""
     async with Client.connect(load(sandbox.directory / "virtual.kubeconfig")) as virtual:
         namespaces = {name_of(each) for each in await virtual.list(NAMESPACE)}
         answer = await virtual.get_raw("/apis/core.gardener.cloud/v1beta1/projects")
@@ -99,9 +99,9 @@ async def serves(sandbox: Sandbox) -> None:
 
 
 async def survives_failures(sandbox: Sandbox, client: Client) -> None:
-    """An etcd and a virtual API server die, and the runtime cluster's API server is away.
+    """Kill an etcd and a virtual API server, and stop the runtime cluster's API server for a while.
 
-    Nothing is generated again.
+    No credential is generated again.
     """
     before, last = await contents(client), await client.get(GARDEN, LOCAL)
     etcd = await client.get(POD, ETCD_POD)
@@ -121,8 +121,8 @@ async def survives_failures(sandbox: Sandbox, client: Client) -> None:
     assert {name: after.get(name) for name in secrets} == secrets
 
 
-async def goes(client: Client) -> None:
-    """Deletion leaves the operator, and the volumes, which are its user's."""
+async def is_deleted(client: Client) -> None:
+    """Check that a deletion keeps the operator and the volumes, which belong to the user."""
     await client.patch(GARDEN, LOCAL, CONFIRMED)
     await client.delete(GARDEN, LOCAL)
     await until_gone(client, GARDEN, LOCAL, patience=PATIENCE)

@@ -25,7 +25,7 @@ from pergola.testing.waiting import PATIENCE, until
 
 pytestmark = pytest.mark.node
 
-# A stand-in: it has a certificate of its own, by which the test recognizes it.
+# A stand-in with its own certificate, by which the test recognizes it.
 TLS_SERVER = "europe-docker.pkg.dev/gardener-project/releases/3rd/credativ/plutono:v7.5.50"
 SERVER_PORT = 3000
 
@@ -62,7 +62,7 @@ def gateway(namespace: str) -> JsonObject:
 
 
 def route(namespace: str, name: str) -> list[JsonObject]:
-    """Return a Service with what routes a server name to it."""
+    """Return a Service with the objects that route a server name to it."""
     host = f"{name}.{namespace}.svc.cluster.local"
     rule = {
         "match": [{"port": 443, "sniHosts": [f"{name}.example.com"]}],
@@ -93,7 +93,7 @@ def server(namespace: str, name: str) -> JsonObject:
 
 
 async def routed_certificate(port: int, name: str) -> bytes:
-    """Return a certificate once the gateway knows an endpoint of the Service, which is later."""
+    """Return a certificate once the gateway knows an endpoint of the Service."""
     async with asyncio.timeout(PATIENCE):
         while True:
             with suppress(ConnectionError):

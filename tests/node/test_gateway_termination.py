@@ -1,4 +1,4 @@
-"""The stand-in for istiod and the real Envoy at work: TLS ends at the gateway, requests go on."""
+"""The stand-in for istiod and the real Envoy at work: the gateway decrypts and routes requests."""
 
 import asyncio
 import json
@@ -45,7 +45,7 @@ IMAGE = "registry.example/pergola"
 PORT = 8080
 KUBERNETES = "kubernetes.default.svc.cluster.local"
 LIFETIME = timedelta(days=1)
-# Answers with its name and the request; with TLS if it has a certificate.
+# A server that answers with its name and the request, with TLS if it has a certificate.
 ECHO = """
 import http.server, json, os, ssl
 
@@ -69,7 +69,7 @@ server.serve_forever()
 
 
 class Answer(NamedTuple):
-    """The status of an answer and its content, in which servers report the request."""
+    """The status and the content of an answer, in which servers report the request."""
 
     status: int
     echo: JsonObject
@@ -95,27 +95,27 @@ async def test_a_gateway_decrypts_connections_and_routes_their_requests(
     other = Authority.create("other", now, LIFETIME)
     stranger = trusting(authority, tmp_path, other.issue_client("mallory", [], now, LIFETIME))
 
-    # Routes by path, to a Service without TLS.
+    # Routes by path, to a Service without TLS
     assert (await get(port, "dashboard", "/-/reload", anonymous)).status == 403
     answer = await get_routed(port, "dashboard", "/start?now", anonymous)
     assert (answer.echo["server"], answer.echo["path"]) == ("plain", "/start?now")
-    # A Service with TLS, whose certificate counts.
+    # A Service with TLS, whose certificate has to be valid
     answer = await get_routed(port, "api", "/version", anonymous)
     assert answer.echo["server"] == "secure"
     assert (await get(port, "mistrusted", "/", anonymous)).status == 503
-    # An API server, which identifies clients by their tokens.
+    # An API server, which identifies clients by their tokens
     path = "/api/v1/configmaps"
     assert (await get_routed(port, "kubernetes", path, anonymous)).status == 403
     bearer = {"Authorization": f"Bearer {await token(node_client, istio)}"}
     answer = await get(port, "kubernetes", path, anonymous, bearer)
     assert answer.echo["kind"] == "ConfigMapList"
-    # Certificates of clients: verified, and passed on; what clients claim is dropped.
+    # Certificates of clients are verified and forwarded; claims in headers are dropped
     claim = {"X-Forwarded-Client-Cert": "Subject=admin"}
     answer = await get(port, "api", "/version", anonymous, claim)
     assert "x-forwarded-client-cert" not in answer.echo["headers"]
     answer = await get(port, "api", "/version", known, claim)
     assert 'Subject="CN=alice"' in answer.echo["headers"]["x-forwarded-client-cert"]
-    # The same by the EnvoyFilters of a Garden.
+    # The same with the EnvoyFilters of a Garden
     claim = {"X-Remote-User": "admin"}
     assert answer.echo["headers"]["x-remote-user"] == "alice"
     answer = await get(port, "api", "/version", anonymous, claim)
@@ -130,7 +130,7 @@ async def test_a_gateway_decrypts_connections_and_routes_their_requests(
 
 
 def secrets(namespace: str, authority: Authority, now: datetime) -> Iterator[JsonObject]:
-    """Yield the certificates of the hosts, and those of the Service with TLS."""
+    """Yield the certificates of the hosts and of the Service with TLS."""
     internal = Authority.create("internal", now, LIFETIME)
     hosts = authority.issue_server("hosts", ["*.example.com"], now, LIFETIME)
     secure = internal.issue_server("secure", ["secure"], now, LIFETIME)
@@ -244,7 +244,7 @@ async def token(client: Client, namespace: str) -> str:
 async def get_routed(port: int, name: str, path: str, trust: ssl.SSLContext) -> Answer:
     """Request a path once the gateway knows an endpoint of its Service, and return the answer.
 
-    kube-proxy and istiod learn that a pod is ready later than the test.
+    kube-proxy and istiod notice later than the test that a pod is ready.
     """
     async with asyncio.timeout(PATIENCE):
         while True:

@@ -1,4 +1,4 @@
-"""The resource manager's chart on a real node: Helm takes it over, upgrades and removes it."""
+"""Helm adopts, upgrades and removes the resource manager on a real node with its chart."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -17,9 +17,9 @@ from pergola.testing.deployed_manager import MANAGER, install, recovered
 from pergola.testing.helm import helm
 from pergola.testing.waiting import until, until_gone
 
-pytestmark = [pytest.mark.node, pytest.mark.timeout(900)]  # Helm and the image may be built first
+pytestmark = [pytest.mark.node, pytest.mark.timeout(900)]  # Helm and the image may have to be built
 
-# The namespace denies all traffic that the chart does not allow.
+# A policy denies all traffic in the namespace that the chart does not allow.
 ISOLATED: Final[JsonObject] = {"networkPolicy": {"enabled": True}}
 DEFINITION: Final = Key("", "managedresources.resources.gardener.cloud")
 
@@ -29,7 +29,7 @@ def where(sandbox: Sandbox) -> tuple[str, ...]:
 
 
 async def upgrade(sandbox: Sandbox, values: JsonObject) -> None:
-    """Install the chart, or upgrade it, and return when all pods are ready."""
+    """Install or upgrade the chart, and return when all pods are ready."""
     command = ("upgrade", "--install", "--take-ownership", MANAGER.name)
     flags = ("--wait", "--timeout", "5m", *where(sandbox))
     chart = str(RESOURCE_MANAGER.folder)
@@ -49,14 +49,14 @@ async def pods(client: Client) -> list[Key]:
 
 @pytest.fixture
 async def client(breakable_manager: Sandbox) -> AsyncIterator[Client]:
-    """A client of the node; the installation that other tests use comes back at the end."""
+    """Yield a client of the node, and restore the installation of other tests at the end."""
     async with Client.connect(load(breakable_manager.kubeconfig)) as client:
         yield client
         await remove(breakable_manager)
         await install(client)
 
 
-async def test_helm_takes_over_upgrades_and_removes_the_resource_manager(
+async def test_helm_adopts_upgrades_and_removes_the_resource_manager(
     breakable_manager: Sandbox, client: Client
 ) -> None:
     await upgrade(breakable_manager, ISOLATED)

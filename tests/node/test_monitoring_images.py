@@ -1,4 +1,4 @@
-"""The images that observe a Garden at work: the real operator runs what the Garden renders."""
+"""The images that monitor a Garden at work: the real operator runs the rendered objects."""
 
 import asyncio
 import contextlib
@@ -33,7 +33,7 @@ ALERTMANAGERS = GroupVersionKind("monitoring.coreos.com", "v1", "Alertmanager")
 PRIORITY_CLASS = GroupVersionKind("scheduling.k8s.io", "v1", "PriorityClass")
 CLUSTER_SCOPED = {kind.kind: kind for kind in (CLUSTER_ROLE, CLUSTER_ROLE_BINDING, PRIORITY_CLASS)}
 COMPONENTS = (PRIORITY_CLASSES, ALERTMANAGER, PROMETHEUS_GARDEN, PROMETHEUS_OPERATOR)
-# The groups of kinds that this cluster does not have.
+# The groups of kinds that this cluster does not serve
 ABSENT = ("autoscaling.k8s.io/", "networking.istio.io/")
 
 
@@ -42,7 +42,7 @@ async def test_the_prometheus_and_the_alertmanager_of_a_garden_become_available(
 ) -> None:
     objects = list(observability(monitoring))
     for obj in objects:
-        with contextlib.suppress(AlreadyExists):  # cluster-scoped, of another test
+        with contextlib.suppress(AlreadyExists):  # cluster-scoped objects of another test
             await node_client.create(obj)
 
     for kind in (ALERTMANAGERS, PROMETHEUSES):
@@ -58,7 +58,7 @@ async def test_the_prometheus_and_the_alertmanager_of_a_garden_become_available(
 
 @pytest.fixture
 async def monitoring(node_client: Client, node_namespace: str) -> AsyncIterator[str]:
-    """A namespace in a cluster with the kinds of prometheus-operator."""
+    """Yield a namespace in a cluster with the kinds of prometheus-operator."""
     require_images(
         *("prometheus-operator", "prometheus-config-reloader", "prometheus", "alertmanager")
     )
@@ -74,7 +74,7 @@ async def monitoring(node_client: Client, node_namespace: str) -> AsyncIterator[
 
 
 def observability(namespace: str) -> Iterator[JsonObject]:
-    """Yield what the Garden renders for this cluster, in a namespace instead of `garden`."""
+    """Yield the objects of a Garden in this cluster, in a namespace instead of `garden`."""
     facts = landscape()
     for component in COMPONENTS:
         for managed in component.objects(facts).managed:

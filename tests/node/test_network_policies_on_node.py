@@ -1,6 +1,6 @@
-"""NetworkPolicies, proven by connections between pods.
+"""NetworkPolicies, tested by connections between pods.
 
-Each refusal has a counterpart: the same connection is made where the policy allows it.
+Each refusal has a counterpart: the policy allows the same connection to another pod.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from pergola.testing.node_connections import CONNECTED, REFUSED, UNKNOWN_NAME, c
 from pergola.testing.node_workloads import etcd_pod, etcd_with_a_claim, is_ready
 from pergola.testing.waiting import running, until
 
-# The first caller may have to wait for its image to be built.
+# The first pod may have to wait until its image is built.
 pytestmark = pytest.mark.node
 
 PORT = 2379
@@ -52,7 +52,7 @@ async def serve(client: Client, namespace: str, annotations: dict[str, str] | No
 
 @pytest.fixture
 async def peer_namespace(node_client: Client, request: pytest.FixtureRequest) -> AsyncIterator[str]:
-    """Another fresh namespace on the node."""
+    """Yield another fresh namespace on the node."""
     name = await create_namespace(node_client, f"peer-{request.node.name}")
     yield name
     await delete_namespace(node_client, name)
@@ -75,10 +75,10 @@ async def test_a_default_deny_admits_only_callers_with_the_allowed_label(
 
     assert list(outcomes) == [CONNECTED, REFUSED]
     pod = await node_client.get(POD, Key(node_namespace, "etcd"))
-    assert is_ready(pod)  # probes come from the node, which no policy refuses
+    assert is_ready(pod)  # probes come from the node, which policies never refuse
 
 
-async def test_policies_hold_while_felix_restarts(
+async def test_policies_stay_in_force_while_felix_restarts(
     node_sandbox: Sandbox, node_client: Client, node_namespace: str
 ) -> None:
     host = await serve(node_client, node_namespace)
@@ -87,7 +87,7 @@ async def test_policies_hold_while_felix_restarts(
 
     await node_sandbox.kill(FELIX)
     try:
-        # A new policy has to wait, and this pod has no rules yet.
+        # A new policy has to wait, and the new pod has no rules yet.
         callers = {"podSelector": {"matchLabels": {"caller": "welcome"}}}
         await node_client.create(policy(node_namespace, "allow", ingress=[{"from": [callers]}]))
         attempts = [
@@ -123,7 +123,7 @@ async def test_egress_is_refused_except_to_dns(node_client: Client, node_namespa
     assert list(outcomes) == [CONNECTED, REFUSED, UNKNOWN_NAME]
 
 
-async def test_an_address_block_with_an_exception_is_refused_only_there(
+async def test_only_the_exception_of_an_address_block_is_refused(
     node_client: Client, node_namespace: str
 ) -> None:
     host = await serve(node_client, node_namespace)
@@ -149,10 +149,10 @@ async def test_an_address_block_with_an_exception_is_refused_only_there(
     assert list(outcomes) == [CONNECTED, REFUSED]
 
 
-async def test_the_labels_of_a_service_let_callers_through_a_default_deny(
+async def test_labels_for_a_service_admit_callers_through_a_default_deny(
     node_client: Client, node_namespace: str, peer_namespace: str
 ) -> None:
-    """Run the controller `networkpolicy`, and connect with and without its labels (spec 11 §4)."""
+    """The controller `networkpolicy` writes the policies (spec 11 §4)."""
     for namespace, label in ((node_namespace, SITE), (peer_namespace, PEER)):
         labels = {"metadata": {"labels": {label: node_namespace}}}
         await node_client.patch(NAMESPACE, Key("", namespace), labels)
@@ -195,7 +195,7 @@ async def test_the_labels_of_a_service_let_callers_through_a_default_deny(
     assert list(outcomes) == [CONNECTED, CONNECTED, REFUSED, CONNECTED, REFUSED]
 
 
-async def test_a_service_open_to_the_world_needs_no_label(
+async def test_a_service_that_is_open_to_the_world_needs_no_label(
     node_client: Client, node_namespace: str, peer_namespace: str
 ) -> None:
     await node_client.create(policy(node_namespace, "deny-all", policyTypes=["Ingress"]))

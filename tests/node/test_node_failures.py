@@ -22,7 +22,7 @@ from pergola.testing.waiting import PATIENCE
 pytestmark = pytest.mark.node
 
 PERGOLA = Path(sys.executable).with_name("pergola")
-# Mounts a small disk that only this command sees; without -n, it would leave /run/mount behind.
+# Mount a small disk that only this command sees; without -n, this would leave /run/mount behind.
 ON_A_SMALL_DISK = 'mount -n -t tmpfs -o "size=$1" small "$2" && shift 2 && exec "$@"'
 OWNER = """
 import asyncio
@@ -52,7 +52,7 @@ def unchanged_machine() -> Iterator[None]:
 
 
 def on_a_small_disk(folder: Path, size: str, *words: str, **variables: str) -> str:
-    """Run a command that fails with a disk of this size at the folder; return its last line."""
+    """Run a command that fails with a disk of this size at the folder, and return its last line."""
     done = subprocess.run(
         ["unshare", "--mount", "sh", "-c", ON_A_SMALL_DISK, "-", size, folder, PERGOLA, *words],
         check=False,
@@ -64,7 +64,7 @@ def on_a_small_disk(folder: Path, size: str, *words: str, **variables: str) -> s
     return done.stderr.strip().splitlines()[-1]
 
 
-def test_a_full_disk_for_the_store_of_images_is_named(tmp_path: Path) -> None:
+def test_a_full_disk_for_the_image_store_is_reported(tmp_path: Path) -> None:
     programs = binaries.find((ETCD,))[ETCD].parent
 
     complaint = on_a_small_disk(
@@ -79,7 +79,7 @@ def test_a_full_disk_for_the_store_of_images_is_named(tmp_path: Path) -> None:
     assert complaint.endswith("or set XDG_CACHE_HOME to a folder on another disk")
 
 
-def test_a_full_disk_of_the_node_is_named() -> None:
+def test_a_full_disk_of_the_node_is_reported() -> None:
     folder = directory_of("full").parent / f"disk-{secrets.token_hex(3)}"
     folder.mkdir()
     try:
@@ -97,7 +97,7 @@ def test_a_full_disk_of_the_node_is_named() -> None:
 
 
 @pytest.mark.parametrize("line", ["importing images", "ready"])
-async def test_an_interrupted_owner_of_a_node_leaves_nothing(line: str) -> None:
+async def test_an_interrupted_start_of_a_node_leaves_nothing(line: str) -> None:
     name = f"interrupted-{secrets.token_hex(3)}"
     owner = await asyncio.create_subprocess_exec(
         sys.executable, "-c", OWNER.format(name=name), stderr=PIPE
@@ -118,7 +118,7 @@ async def test_an_interrupted_owner_of_a_node_leaves_nothing(line: str) -> None:
 
 
 async def printed(process: Process, line: str) -> None:
-    """Return when a process has printed a line."""
+    """Wait until a process has printed a line."""
     assert process.stderr is not None
     async for found in process.stderr:
         if found.decode().strip() == line:
@@ -127,7 +127,7 @@ async def printed(process: Process, line: str) -> None:
 
 
 async def gone(name: str) -> None:
-    """Return when a sandbox has no files and no cgroups."""
+    """Wait until a sandbox has no files and no cgroups."""
     directory = directory_of(name)
     lock = directory.with_name(f"{directory.name}.lock")
     async with asyncio.timeout(PATIENCE):

@@ -73,7 +73,7 @@ async def _survives_faults(node: Sandbox, client: Client) -> None:
     for component in ("kubelet", "containerd"):
         await node.kill(component)
         await node.restart(component)
-    # The container kept running.
+    # The container was not restarted.
     found = await etcd_call(etcd, "range", {"key": "a2V5"})
     assert found["count"] == "1"
 

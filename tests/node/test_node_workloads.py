@@ -41,7 +41,7 @@ async def test_etcd_keeps_its_data_when_its_pod_is_replaced(
     assert [pair["value"] for pair in found["kvs"]] == ["dmFsdWU="]
 
 
-async def test_a_service_is_found_by_its_name(
+async def test_a_service_is_reached_by_its_name(
     node_sandbox: Sandbox, node_client: Client, node_namespace: str
 ) -> None:
     service, _ = etcd_with_a_claim(node_namespace)
@@ -63,7 +63,7 @@ async def test_the_log_of_a_container_can_be_read(node_client: Client, node_name
 
 
 @pytest.mark.parametrize("image", ["registry.k8s.io/etcd:3.5.21-0", "registry.k8s.io/etcd"])
-async def test_an_image_is_provided_under_any_tag_that_a_manifest_uses(
+async def test_an_image_is_available_under_any_tag(
     node_client: Client, node_namespace: str, image: str
 ) -> None:
     await node_client.create(etcd_pod(node_namespace, image=image))
@@ -73,7 +73,7 @@ async def test_an_image_is_provided_under_any_tag_that_a_manifest_uses(
     assert [c["image"] for c in maps_at(pod, "spec", "containers")] == [image]
 
 
-async def test_an_unknown_image_is_named_with_a_hint(
+async def test_an_unknown_image_is_reported_with_a_hint(
     node_client: Client, node_namespace: str
 ) -> None:
     image = "registry.example.com/no/such:v1"
@@ -93,19 +93,19 @@ async def test_an_unknown_image_is_named_with_a_hint(
     )
     async with asyncio.timeout(PATIENCE):
         while not (hints := await hints_in(node_client, node_namespace)):
-            pass  # another program writes them
+            pass  # another program writes the Events
     assert hints == [
         f'this sandbox has no image "{image}"; `pergola sandbox images` lists all images'
     ]
 
 
 async def hints_in(client: Client, namespace: str) -> list[str]:
-    """Return the notes about images that are not provided."""
+    """Return the notes about images that are not available."""
     events = await client.list(EVENT, namespace)
     return [event["note"] for event in events if event["reason"] == "ImageNotProvided"]
 
 
-async def test_the_usage_of_the_node_is_measured(node_client: Client) -> None:
+async def test_the_resource_usage_of_the_node_is_measured(node_client: Client) -> None:
     await until(
         node_client,
         API_SERVICE,
@@ -125,7 +125,7 @@ async def test_the_usage_of_the_node_is_measured(node_client: Client) -> None:
     assert set(json.loads(found)["usage"]) == {"cpu", "memory"}
 
 
-async def test_a_pod_reaches_a_port_of_this_machine_that_was_offered(
+async def test_a_pod_reaches_a_port_that_this_machine_offers(
     node_sandbox: Sandbox, node_client: Client, node_namespace: str
 ) -> None:
     reached = asyncio.Event()

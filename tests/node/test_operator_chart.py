@@ -1,4 +1,4 @@
-"""The operator's chart on a real node: Helm installs, upgrades and removes it (spec 20 §2)."""
+"""Helm installs, upgrades and removes the operator on a real node with its chart (spec 20 §2)."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
@@ -32,7 +32,8 @@ OPERATOR: Final = Key("garden", "gardener-operator")
 LOCK: Final = Key("garden", "gardener-operator-leader-election")
 PODS: Final = "app=gardener,role=operator"
 KINDS: Final = (CONFIG_MAP, DEPLOYMENT, LEASE, SECRET, SERVICE)
-# Of its own: others label the namespace, and an apply as theirs would remove the labels.
+# A separate field manager: other tests label the namespace, and applying with theirs would remove
+# the labels.
 FIELD_MANAGER: Final = "pergola-testing-operator"
 FOREIGN: Final = "istio-ca-root-cert"
 """The ConfigMap that an istiod of other tests puts into every namespace."""
@@ -41,7 +42,7 @@ Install: TypeAlias = Callable[[JsonObject], Coroutine[None, None, None]]
 
 @pytest.fixture
 def own_turn(node_sandbox: Sandbox) -> Iterator[None]:
-    """Exclude tests that use the namespace of the garden as well."""
+    """Exclude other tests that use the namespace of the garden."""
     with turn(node_sandbox, exclusive=True):
         yield
 
@@ -50,7 +51,7 @@ def own_turn(node_sandbox: Sandbox) -> Iterator[None]:
 async def install(
     own_turn: None, node_sandbox: Sandbox, node_client: Client
 ) -> AsyncIterator[Install]:
-    """Install the chart, or upgrade it, and return when all pods are ready; it goes at the end."""
+    """Yield a function that installs or upgrades the chart, and remove it at the end."""
     del own_turn
     await node_client.apply(
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": OPERATOR.namespace}},
@@ -97,7 +98,7 @@ async def there(client: Client) -> set[Identity]:
 
 
 async def registered(client: Client) -> None:
-    """Return when the API server calls the webhooks: a Garden that breaks a rule is refused."""
+    """Wait until the API server calls the webhooks and refuses a Garden that breaks a rule."""
     for gvk, key in configuration_keys(CONFIGURATION_NAME):
         await until(client, gvk, key, lambda obj: bool(obj["webhooks"]))
     wrong = with_values(MINIMAL, {f"{GARDENER}.gardenerDashboard": {"enableTokenLogin": False}})
@@ -107,11 +108,11 @@ async def registered(client: Client) -> None:
                 await client.create(wrong, dry_run=True)
             except Invalid:
                 return
-            except ApiError:  # such as that the Service has no endpoint yet
+            except ApiError:  # for example, the Service has no endpoint yet
                 await client.get_raw("/version")
 
 
-async def test_it_is_ready_and_has_made_nothing_but_its_own(
+async def test_the_operator_becomes_ready_and_creates_only_its_own_objects(
     node_client: Client, install: Install
 ) -> None:
     before = await there(node_client)
@@ -128,7 +129,7 @@ async def test_it_is_ready_and_has_made_nothing_but_its_own(
     assert name_of(pod) in lease["spec"]["holderIdentity"]
 
 
-async def test_the_api_server_trusts_the_authority_that_the_operator_made(
+async def test_the_api_server_trusts_the_authority_that_the_operator_created(
     node_client: Client, install: Install
 ) -> None:
     await install({})
@@ -142,7 +143,7 @@ async def test_the_api_server_trusts_the_authority_that_the_operator_made(
             assert Key(found["service"]["namespace"], found["service"]["name"]) == SERVICE_KEY
 
 
-async def test_a_changed_configuration_rolls_the_pods(
+async def test_a_changed_configuration_replaces_the_pods(
     node_client: Client, install: Install
 ) -> None:
     await install({})
@@ -159,7 +160,7 @@ async def test_a_changed_configuration_rolls_the_pods(
     await registered(node_client)
 
 
-async def test_another_replica_leads_when_the_leader_is_deleted(
+async def test_another_replica_leads_after_the_deletion_of_the_leader(
     node_client: Client, install: Install
 ) -> None:
     await install({"replicaCount": 2})
@@ -178,7 +179,7 @@ async def test_another_replica_leads_when_the_leader_is_deleted(
     await registered(node_client)
 
 
-async def test_removal_leaves_the_definitions_alone(
+async def test_uninstalling_keeps_the_definitions(
     node_client: Client, node_sandbox: Sandbox, install: Install
 ) -> None:
     before = await there(node_client)

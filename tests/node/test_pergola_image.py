@@ -24,7 +24,7 @@ def all_are_true(obj: JsonObject) -> bool:
 
 
 @pytest.mark.usefixtures("running_manager")
-async def test_the_resource_manager_runs_from_its_chart_and_applies(node_client: Client) -> None:
+async def test_the_resource_manager_from_its_chart_applies_objects(node_client: Client) -> None:
     await node_client.create(
         {
             "apiVersion": "v1",

@@ -1,4 +1,4 @@
-"""The program in images without their real program: what probes see of it."""
+"""The program in images that lack their real program: it answers probes."""
 
 import http.client
 import ssl
@@ -22,21 +22,21 @@ def built() -> None:
 
 @contextmanager
 def answering(*args: str, ports: str = "") -> Iterator[list[int]]:
-    """Run the program, and provide the ports that it says it listens on."""
+    """Run the program, and yield the ports that it reports."""
     program = binaries.find((PROBE_ANSWERS,))[PROBE_ANSWERS]
     expected = len(args) + bool(ports)
     with subprocess.Popen(
         [program, *args], env={"PERGOLA_PORTS": ports}, stderr=subprocess.PIPE, text=True
     ) as process:
         assert process.stderr is not None
-        process.stderr.readline()  # what it is
+        process.stderr.readline()  # report
         lines = [process.stderr.readline() for _ in range(expected)]
         yield [int(line.rpartition(":")[2]) for line in lines]
         process.terminate()
         assert process.wait(60) == 0
 
 
-def test_a_port_answers_http_and_https() -> None:
+def test_a_port_answers_both_http_and_https() -> None:
     trusting = ssl.create_default_context()
     trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
     with answering(ports="0") as (port,):
@@ -51,7 +51,7 @@ def test_a_port_answers_http_and_https() -> None:
 @pytest.mark.parametrize(
     "flag", ["--port=0", "--health-probe-bind-address=:0", "--web.listen-address=127.0.0.1:0"]
 )
-def test_the_ports_in_flags_are_answered(flag: str) -> None:
+def test_ports_in_flags_are_answered(flag: str) -> None:
     with answering(flag) as (port,):
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         connection.request("GET", "/")
@@ -59,7 +59,7 @@ def test_the_ports_in_flags_are_answered(flag: str) -> None:
         connection.close()
 
 
-def test_an_init_container_ends_at_once() -> None:
+def test_an_init_container_exits_at_once() -> None:
     program = binaries.find((PROBE_ANSWERS,))[PROBE_ANSWERS]
     line = [str(program), "-c", "/vali-init.sh || true"]
     done = subprocess.run(line, env={"PERGOLA_EXITS": "true"}, check=False, timeout=60)

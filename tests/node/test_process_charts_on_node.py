@@ -1,6 +1,6 @@
-"""The charts of the other processes on a real node: Helm installs, upgrades and removes them.
+"""Helm installs, upgrades and removes the other processes on a real node with their charts.
 
-One test has them all, side by side: most of the time, they wait for probes.
+One test runs all of them side by side, because they mostly wait for probes.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ from pergola.testing.helm import helm, render
 from pergola.testing.namespaces import create_namespace, delete_namespace
 from pergola.testing.waiting import PATIENCE, until, until_gone
 
-pytestmark = [pytest.mark.node, pytest.mark.timeout(900)]  # Helm and the image may be built first
+pytestmark = [pytest.mark.node, pytest.mark.timeout(900)]  # Helm and the image may have to be built
 
 PRIORITY: Final = "gardener-system-900"
 """The priority of extensions, which each Seed has."""
@@ -64,13 +64,13 @@ class Case(NamedTuple):
 
 
 def process(chart: str, argument: str, change: JsonObject, *, lease: str = "") -> Case:
-    """Return a process that writes no more than the Lease of its leader."""
+    """Return a process that only writes the Lease of its leader."""
     (found,) = (each for each in ALL_CHARTS if each.name == chart)
     return Case(found, change, argument, lease, frozenset({("Lease", lease)} if lease else ()))
 
 
 def extension(chart: str, name: str, *secrets: str) -> Case:
-    """Return an extension: it has a heartbeat, and perhaps certificates, besides."""
+    """Return an extension, which also has a heartbeat and perhaps certificates."""
     argument = "--log-level=debug"
     case = process(chart, argument, {"args": [argument]}, lease=f"{name}-leader-election")
     more = {("Lease", "gardener-extension-heartbeat"), *(("Secret", each) for each in secrets)}
@@ -95,7 +95,7 @@ CASES: Final = (
 
 @pytest.fixture
 async def cluster(node_client: Client) -> AsyncIterator[Client]:
-    """The node's cluster with the kinds that the processes read, and the priority of a Seed."""
+    """Yield the node's cluster with the kinds that the processes read and a Seed's priority."""
     await install_extension_crds(node_client)
     await install_garden_extension_crds(node_client)
     definitions = await cluster_api.aws_provider_crds()
@@ -111,10 +111,12 @@ async def test_helm_installs_upgrades_and_removes_each_process(
 ) -> None:
     async with TaskGroup() as group:
         for case in CASES:
-            group.create_task(lives(cluster, node_sandbox, case, tmp_path), name=case.chart.name)
+            group.create_task(
+                check_life(cluster, node_sandbox, case, tmp_path), name=case.chart.name
+            )
 
 
-async def lives(client: Client, sandbox: Sandbox, case: Case, folder: Path) -> None:
+async def check_life(client: Client, sandbox: Sandbox, case: Case, folder: Path) -> None:
     """Install a chart, change its configuration, and remove it."""
     async with isolated(client, case.chart.name) as namespace:
         await create_certificate(client, namespace, folder / case.chart.name)
@@ -134,7 +136,7 @@ async def lives(client: Client, sandbox: Sandbox, case: Case, folder: Path) -> N
 
 @asynccontextmanager
 async def isolated(client: Client, chart: str) -> AsyncGenerator[str]:
-    """Yield a namespace that admits only pods without privileges, and denies all traffic."""
+    """Yield a namespace that admits only pods without privileges and denies all traffic."""
     name = await create_namespace(client, chart)
     labels = {"pod-security.kubernetes.io/enforce": "restricted"}
     await client.patch(NAMESPACE, Key("", name), {"metadata": {"labels": labels}})
@@ -149,7 +151,7 @@ async def isolated(client: Client, chart: str) -> AsyncGenerator[str]:
 
 
 async def create_certificate(client: Client, namespace: str, folder: Path) -> None:
-    """Create the Secret that an administrator gives the dashboard; the others ignore it."""
+    """Create the Secret that an administrator provides for the dashboard; the others ignore it."""
     await asyncio.to_thread(folder.mkdir)
     await asyncio.to_thread(write_pair, folder)
     data = {name: (folder / name).read_text() for name in ("tls.crt", "tls.key")}
@@ -158,7 +160,7 @@ async def create_certificate(client: Client, namespace: str, folder: Path) -> No
 
 
 class Release(NamedTuple):
-    """The installation of a chart in a namespace of its own."""
+    """The installation of a chart in a separate namespace."""
 
     client: Client
     kubeconfig: Path
@@ -166,12 +168,12 @@ class Release(NamedTuple):
     namespace: str
 
     async def upgrade(self, values: JsonObject) -> None:
-        """Install it, or change its values, and return when its pod is ready."""
+        """Install the chart or change its values, and return when its pod is ready."""
         chart = str(self.case.chart.folder)
         await self._helm("upgrade", "--install", "it", chart, "--timeout", "5m", values=values)
 
     async def works(self) -> Key:
-        """Return its pod once it leads and has read all that it watches, as its roles allow."""
+        """Wait until the pod leads and has read everything that it watches, and return its key."""
         pods = await self.client.list(POD, self.namespace, metadata_only=True)
         (pod,) = (Key.of(each) for each in pods if "deletionTimestamp" not in each["metadata"])
         if self.case.lease:
@@ -187,14 +189,14 @@ class Release(NamedTuple):
         return pod
 
     async def remove(self) -> None:
-        """Uninstall it, and return when the objects of the chart are gone."""
+        """Uninstall the chart, and return when its objects are gone."""
         await self._helm("uninstall", "it")
         chart, namespace = self.case.chart.folder, self.namespace
         for obj in await asyncio.to_thread(render, chart, VALUES, namespace=namespace):
             await until_gone(self.client, GroupVersionKind.of(obj), Key.of(obj))
 
     async def there(self) -> set[tuple[str, str]]:
-        """Return the kinds and names of what could stay in its namespace."""
+        """Return the kinds and names of objects that could be left in the namespace."""
         return {
             (gvk.kind, name_of(obj))
             for gvk in STAYS

@@ -1,4 +1,4 @@
-"""The resource manager as pods on a real node: its webhooks, its certificates, and its outages."""
+"""The resource manager as pods on a real node: webhooks, certificates, and outages."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -53,7 +53,7 @@ async def in_a_namespace(manager: Sandbox, test: str) -> AsyncIterator[World]:
 
 @pytest.fixture
 async def world(running_manager: Sandbox, request: pytest.FixtureRequest) -> AsyncIterator[World]:
-    """A namespace that the webhooks select."""
+    """Yield a namespace that the webhooks select."""
     async for world in in_a_namespace(running_manager, request.node.name):
         yield world
 
@@ -62,7 +62,7 @@ async def world(running_manager: Sandbox, request: pytest.FixtureRequest) -> Asy
 async def fragile(
     breakable_manager: Sandbox, request: pytest.FixtureRequest
 ) -> AsyncIterator[World]:
-    """A namespace that the webhooks select, in a test that may break the resource manager."""
+    """Yield a namespace that the webhooks select; the test may break the resource manager."""
     async for world in in_a_namespace(breakable_manager, request.node.name):
         yield world
 
@@ -73,7 +73,7 @@ async def test_pods_are_mutated_through_the_service(world: World) -> None:
     assert mounts_token(pod)
 
 
-async def test_what_a_webhook_changed_in_a_managed_pod_is_explained_and_not_pending(
+async def test_a_change_by_a_webhook_in_a_managed_pod_is_explained_and_not_pending(
     world: World,
 ) -> None:
     alone = pod_with_account(world.namespace, "quiet")
@@ -112,7 +112,9 @@ async def test_the_deletion_of_a_protected_definition_is_denied(world: World) ->
     await world.client.delete(CRD, key)
 
 
-async def test_the_api_server_trusts_the_authority_that_the_manager_made(world: World) -> None:
+async def test_the_api_server_trusts_the_authority_that_the_resource_manager_created(
+    world: World,
+) -> None:
     secret = await world.client.get(SECRET, Key(MANAGER.namespace, f"{MANAGER.name}-server"))
 
     for gvk, key in configuration_keys(MANAGER.name):
@@ -123,7 +125,7 @@ async def test_the_api_server_trusts_the_authority_that_the_manager_made(world: 
             assert Key(found["service"]["namespace"], found["service"]["name"]) == MANAGER
 
 
-async def test_webhooks_are_open_to_all_and_metrics_to_pods_with_the_label(world: World) -> None:
+async def test_webhooks_are_open_to_all_and_metrics_to_labelled_pods(world: World) -> None:
     service = await world.client.get(SERVICE, MANAGER)
     host = map_at(service, "spec")["clusterIP"]
 
@@ -137,7 +139,7 @@ async def test_webhooks_are_open_to_all_and_metrics_to_pods_with_the_label(world
     assert list(outcomes) == [CONNECTED, CONNECTED, REFUSED, REFUSED]
 
 
-async def test_a_registration_that_was_removed_by_hand_comes_back(fragile: World) -> None:
+async def test_a_manually_deleted_registration_is_restored(fragile: World) -> None:
     key = Key("", MANAGER.name)
     removed = await fragile.client.get(MUTATING, key)
 
@@ -150,7 +152,7 @@ async def test_a_registration_that_was_removed_by_hand_comes_back(fragile: World
     await recovered(fragile.client)
 
 
-async def test_new_pods_take_over_when_all_are_deleted(fragile: World) -> None:
+async def test_new_pods_take_over_when_all_pods_are_deleted(fragile: World) -> None:
     lease = await fragile.client.get(LEASE, MANAGER)
     await fragile.create("demo", fragile.config_map("greeting", text="hello"))
     await fragile.healthy("demo")

@@ -29,7 +29,7 @@ PERGOLA = Path(sys.executable).parent / "pergola"
 
 
 def configuration(kubeconfig: Path, **fields: object) -> JsonObject:
-    """Return a configuration with ports of its own."""
+    """Return a configuration with unused ports."""
     return {
         "apiVersion": "resourcemanager.config.gardener.cloud/v1alpha1",
         "kind": "ResourceManagerConfiguration",
@@ -56,7 +56,7 @@ class Running:
 async def end(
     config: JsonObject | str, folder: Path, *arguments: str, **environment: str
 ) -> tuple[int, str]:
-    """Run a process that is expected to end; return its exit code and output."""
+    """Run a process that is expected to end, and return its exit code and output."""
     path = folder / "config.yaml"
     path.write_text(config if isinstance(config, str) else json.dumps(config))
     process = await asyncio.create_subprocess_exec(
@@ -125,10 +125,10 @@ def only(world: World, kubeconfig: Path, **fields: object) -> JsonObject:
     return config
 
 
-# Bad input ends in one sentence
+# Bad input: the process ends with one sentence
 
 
-async def test_without_a_configuration_the_process_says_so(tmp_path: Path) -> None:
+async def test_a_missing_configuration_is_reported(tmp_path: Path) -> None:
     code, said = await end("", tmp_path, "--config", str(tmp_path / "nowhere.yaml"))
     assert code != 0
     assert "nowhere.yaml" in said
@@ -159,14 +159,14 @@ async def test_without_a_configuration_the_process_says_so(tmp_path: Path) -> No
         ),
     ],
 )
-async def test_every_offending_field_is_named(tmp_path: Path, text: str, named: list[str]) -> None:
+async def test_every_invalid_field_is_named(tmp_path: Path, text: str, named: list[str]) -> None:
     code, said = await end(text, tmp_path)
     assert code != 0
     assert all(name in said for name in named)
     assert "Traceback" not in said
 
 
-async def test_a_kubeconfig_that_cannot_work_is_named(tmp_path: Path) -> None:
+async def test_an_unusable_kubeconfig_is_named(tmp_path: Path) -> None:
     code, said = await end(configuration(tmp_path / "missing.kubeconfig"), tmp_path)
     assert code != 0
     assert "missing.kubeconfig" in said
@@ -194,7 +194,9 @@ async def test_an_unreachable_cluster_is_named(tmp_path: Path) -> None:
     assert "secret-token" not in said
 
 
-async def test_a_rejected_token_is_one_sentence(sandbox: Sandbox, tmp_path: Path) -> None:
+async def test_a_rejected_token_is_reported_in_one_sentence(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
     config = load(sandbox.kubeconfig)
     kubeconfig = tmp_path / "kubeconfig"
     kubeconfig.write_text(
@@ -220,7 +222,7 @@ async def test_a_rejected_token_is_one_sentence(sandbox: Sandbox, tmp_path: Path
     assert "Traceback" not in said
 
 
-async def test_a_missing_definition_says_how_to_install_it(
+async def test_a_missing_definition_is_reported_with_the_command_that_installs_it(
     private_sandbox: Sandbox, tmp_path: Path
 ) -> None:
     code, said = await end(configuration(private_sandbox.kubeconfig), tmp_path)
@@ -228,7 +230,7 @@ async def test_a_missing_definition_says_how_to_install_it(
     assert "pergola crds --apply" in said
 
 
-async def test_a_required_identity_that_is_missing_is_fatal(
+async def test_a_required_identity_has_to_exist(
     world: World, sandbox: Sandbox, tmp_path: Path
 ) -> None:
     config = only(world, sandbox.kubeconfig, controllers={"clusterID": "<cluster>"})
@@ -237,9 +239,7 @@ async def test_a_required_identity_that_is_missing_is_fatal(
     assert "kube-system/cluster-identity" in said
 
 
-async def test_a_port_that_is_taken_is_named(
-    world: World, sandbox: Sandbox, tmp_path: Path
-) -> None:
+async def test_an_occupied_port_is_named(world: World, sandbox: Sandbox, tmp_path: Path) -> None:
     async with running(only(world, sandbox.kubeconfig), tmp_path) as first:
         port = int(first.health.rpartition(":")[2])
         server = {"healthProbes": {"bindAddress": "127.0.0.1", "port": port}}
@@ -259,7 +259,7 @@ async def get(url: str) -> tuple[int, str]:
 
 
 async def eventually(url: str, status: int, *parts: str) -> str:
-    """Wait until a request is answered with a status and all parts of a text; return the text."""
+    """Wait for an answer with a status and all parts of a text, and return its text."""
     async with asyncio.timeout(PATIENCE):
         while True:
             found, text = await get(url)
@@ -268,7 +268,7 @@ async def eventually(url: str, status: int, *parts: str) -> str:
             await asyncio.sleep(0.1)
 
 
-async def test_endpoints_answer_as_the_original_ones(
+async def test_endpoints_give_the_same_answers_as_the_originals(
     world: World, sandbox: Sandbox, tmp_path: Path
 ) -> None:
     async with running(only(world, sandbox.kubeconfig), tmp_path) as served:
@@ -285,7 +285,7 @@ async def test_endpoints_answer_as_the_original_ones(
             "/readyz/target-informer-sync",
         ):
             await eventually(served.health + path, 200)
-        # A run is counted when it is over, a moment after its last write.
+        # A run is counted after it has ended, a moment after its last write.
         text = await eventually(
             served.metrics + "/metrics",
             200,
@@ -301,7 +301,7 @@ async def test_endpoints_answer_as_the_original_ones(
     assert re.search(r'rest_client_requests_total\{code="201",host="[^"]+",method="POST"\} ', text)
 
 
-async def test_an_outage_of_the_api_server_makes_the_process_unready_and_not_unhealthy(
+async def test_an_outage_of_the_api_server_makes_the_process_unready_but_not_unhealthy(
     world: World, sandbox: Sandbox, tmp_path: Path
 ) -> None:
     async with CuttableProxy(load(sandbox.kubeconfig)) as proxy:
@@ -369,15 +369,15 @@ async def test_kubeconfigs_in_the_environment_override_the_file(
 
 
 async def has_reconciled(served: Running) -> bool:
-    """Return whether a process has completed the run of a ManagedResource."""
+    """Return whether a process has completed a run of the ManagedResource."""
     _, text = await get(served.metrics + "/metrics")
     return 'controller="managedresource",result="requeue_after"' in text
 
 
-async def test_two_replicas_share_a_lease_and_one_reconciles(
+async def test_only_one_of_two_replicas_reconciles(
     world: World, sandbox: Sandbox, tmp_path: Path
 ) -> None:
-    # No lease ends on a busy machine; it is released at the end.
+    # No lease expires, even on a busy machine; it is released at the end.
     election = {"leaseDuration": "10m", "renewDeadline": "5m"}
     election |= {"resourceNamespace": world.namespace}
     config = only(world, sandbox.kubeconfig, leaderElection=election)
@@ -400,7 +400,7 @@ async def test_two_replicas_share_a_lease_and_one_reconciles(
 # Traces
 
 
-async def test_a_collector_gets_a_span_per_reconciliation_and_request(
+async def test_a_collector_receives_a_span_per_reconciliation_and_request(
     world: World, sandbox: Sandbox, tmp_path: Path
 ) -> None:
     async with trace_collector() as collector:
@@ -424,7 +424,7 @@ async def test_a_collector_gets_a_span_per_reconciliation_and_request(
     assert create.attributes["url.path"] == f"/api/v1/namespaces/{world.namespace}/configmaps"
 
 
-async def test_an_unknown_protocol_of_traces_is_one_sentence(
+async def test_an_unknown_protocol_of_traces_is_reported_in_one_sentence(
     sandbox: Sandbox, tmp_path: Path
 ) -> None:
     environment = {
@@ -449,6 +449,6 @@ async def test_several_processes_serve_webhooks_with_one_page_of_metrics(
         "tls": {"serverCertDir": str(tmp_path)},
     }
     async with running(config, tmp_path) as served:
-        # Each of them has read the certificate.
+        # Each of them has loaded the certificate.
         await eventually(served.metrics + "/metrics", 200, "certwatcher_read_certificate_total 3.0")
         await eventually(served.health + "/readyz/webhook-server", 200)

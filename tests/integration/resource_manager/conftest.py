@@ -1,7 +1,7 @@
-"""Fixtures of the resource manager's tests on the real API server.
+"""Fixtures for tests of the resource manager on a real API server.
 
-Tests marked `in_cluster` run twice: with a resource manager in the test's process, and with the one
-that runs as a Deployment on the real node.
+Tests marked `in_cluster` run twice: with a resource manager in the process of the test, and with
+one in a Deployment on a real node.
 """
 
 from collections.abc import AsyncIterator
@@ -25,9 +25,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 async def world(request: pytest.FixtureRequest) -> AsyncIterator[World]:
-    """A namespace in which a test starts a resource manager, or one that is running already.
+    """Yield a namespace in which a test starts a resource manager, or in which one is running.
 
-    In tests marked `in_cluster`, it runs with its default options.
+    In tests marked `in_cluster`, the resource manager has its default options.
     """
     place = getattr(request, "param", "")
     fixture = "running_manager" if place == "deployment" else "sandbox"

@@ -1,4 +1,4 @@
-"""The defaults that Pergola knows are those of the API server (spec 10 B7)."""
+"""Pergola knows the same defaults as the API server (spec 10 B7)."""
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
@@ -40,7 +40,7 @@ def described(manifest: JsonObject) -> str:
 
 
 ALL: Final = [described(manifest) for manifest in manifests("ns")]
-# The API server refuses to update what is assigned to a pod.
+# The API server rejects changes of pods that are assigned to a node.
 UPDATABLE: Final = [name for name in ALL if not name.startswith("Pod-")]
 
 
@@ -57,7 +57,7 @@ async def manifest(
         await cluster_client.delete(gvk, Key.of(manifest))
 
 
-async def test_what_was_created_needs_no_update(
+async def test_a_created_object_needs_no_update(
     manifest: JsonObject, cluster_client: Client
 ) -> None:
     live = await cluster_client.create(for_creation(manifest, OPTIONS))
@@ -66,7 +66,7 @@ async def test_what_was_created_needs_no_update(
 
 
 @pytest.mark.parametrize("manifest", UPDATABLE, indirect=True)
-async def test_an_update_that_is_left_out_would_change_nothing(
+async def test_a_skipped_update_would_change_nothing(
     manifest: JsonObject, cluster_client: Client
 ) -> None:
     live = await cluster_client.create(for_creation(manifest, OPTIONS))
@@ -83,7 +83,7 @@ async def test_an_update_that_is_left_out_would_change_nothing(
         assert content_digest(updated) == content_digest(live)
 
 
-async def test_every_edit_of_what_the_manifest_says_is_seen(
+async def test_every_edit_of_a_field_in_the_manifest_is_detected(
     manifest: JsonObject, cluster_client: Client
 ) -> None:
     live = await cluster_client.create(for_creation(manifest, OPTIONS))
@@ -101,12 +101,12 @@ def assert_equal(live: JsonObject, merged: JsonObject) -> None:
 
 
 def edits(live: JsonObject, manifest: JsonObject) -> Iterator[tuple[Path_, JsonObject]]:
-    """Return the live object with one value of the manifest changed, each in turn."""
+    """Yield copies of the live object, each with another value of the manifest changed."""
     for path in leaves(manifest):
         if path[0] in ("apiVersion", "kind", "metadata", "status"):
             continue
         if path[0] == "rules" and "aggregationRule" in manifest:
-            continue  # a controller's
+            continue  # a controller owns them
         edited = orjson.loads(orjson.dumps(live))
         here = edited
         try:

@@ -1,4 +1,4 @@
-"""The approver of kubelets' certificates on a real API server, with a real signer: spec 11 §3.1."""
+"""The approver of kubelets' certificates, with a real API server and signer: spec 11 §3.1."""
 
 import base64
 from collections.abc import AsyncIterator
@@ -166,7 +166,7 @@ async def test_an_unrelated_client_certificate_is_left_alone(site: Site) -> None
 
 
 class Ailing(OwnRequests):
-    """Live lookups that fail for a while, during which nothing may be written."""
+    """Live lookups that fail at first, during which nothing may be written."""
 
     kind = ""
     failures = 4
@@ -180,7 +180,7 @@ class Ailing(OwnRequests):
 
 
 @pytest.mark.parametrize("kind", ["Node", "Machine"])
-async def test_a_failing_lookup_decides_nothing_and_is_retried(site: Site, kind: str) -> None:
+async def test_a_failing_lookup_causes_no_decision_and_is_retried(site: Site, kind: str) -> None:
     if kind == "Machine":
         await site.add_node(("Hostname", site.name))
     async with Ailing.connect(site.config) as ailing:
@@ -191,7 +191,7 @@ async def test_a_failing_lookup_decides_nothing_and_is_retried(site: Site, kind:
         assert ailing.failures == 0
 
 
-async def test_no_machine_is_needed_if_nodes_have_none(site: Site) -> None:
+async def test_without_a_machine_namespace_no_machine_is_needed(site: Site) -> None:
     await site.add_node(("Hostname", site.name))
     async with running(site.unit(machine_namespace=None)):
         kind, _, _ = await site.decision(await site.ask(dns_names=[site.name]))
@@ -224,24 +224,24 @@ async def test_only_one_condition_is_ever_written(site: Site) -> None:
         assert await site.is_untouched(other)
 
 
-# Denials are final, and so they are not hasty
+# Denials are final, so they wait for late objects
 
 
 def patient(site: Site) -> Unit:
-    """Return an approver that denies after an hour; to it a new request is ten minutes old.
+    """Return an approver that denies after an hour, and considers new requests ten minutes old.
 
-    So the next look is ten minutes away, if nothing happens earlier.
+    Without an event, its next attempt would be ten minutes away.
     """
     clock = FakeClock(datetime.now(UTC) + timedelta(minutes=10))
     return site.unit(clock, patience=timedelta(hours=1))
 
 
 def decisions(site: Site) -> list[str]:
-    """Return the writes so far besides Events."""
+    """Return the writes so far, except for Events."""
     return [write for write in site.recorder.taken() if not write.startswith("create Event")]
 
 
-async def test_a_pending_denial_turns_into_an_approval_when_addresses_appear(site: Site) -> None:
+async def test_a_pending_denial_becomes_an_approval_when_addresses_appear(site: Site) -> None:
     await site.add_machine()
     async with running(unit := patient(site)):
         key = await site.ask(dns_names=[site.name], ip_addresses=["10.0.0.1"])
@@ -260,7 +260,7 @@ async def test_a_pending_denial_turns_into_an_approval_when_addresses_appear(sit
     assert kind == "Approved"
 
 
-async def test_a_pending_denial_turns_into_an_approval_when_the_machine_is_labelled(
+async def test_a_pending_denial_becomes_an_approval_when_the_machine_is_labelled(
     site: Site,
 ) -> None:
     await site.add_node(("Hostname", site.name))
@@ -297,7 +297,7 @@ async def test_a_final_violation_is_denied_at_once(site: Site) -> None:
 
 
 class Blind(OwnRequests):
-    """Caches that never see a Node or Machine."""
+    """Caches that never contain a Node or Machine."""
 
     def stream(
         self, path: str, query: dict[str, str], *, accept: str, silence: float
@@ -329,10 +329,10 @@ async def test_an_ambiguous_request_is_denied_once(site: Site) -> None:
     assert await site.is_untouched(other)
 
 
-# What people see
+# Reports to people
 
 
-async def test_the_reason_of_a_denial_is_an_event_of_the_node(site: Site) -> None:
+async def test_the_reason_of_a_denial_is_an_event_about_the_node(site: Site) -> None:
     node = await site.add_node(("Hostname", site.name))
     await site.add_machine()
     async with running(site.unit()):
@@ -354,7 +354,7 @@ async def test_a_pending_denial_is_an_event_at_once(site: Site) -> None:
     assert await site.is_untouched(key)
 
 
-async def test_without_a_node_the_reason_is_an_event_of_the_request(site: Site) -> None:
+async def test_without_a_node_the_reason_is_an_event_about_the_request(site: Site) -> None:
     async with running(site.unit()):
         key = await site.ask(dns_names=["other"])
         await site.denial(key)

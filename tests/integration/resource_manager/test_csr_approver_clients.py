@@ -58,11 +58,11 @@ async def test_a_machine_becomes_a_node_whose_agent_renews_its_certificate(site:
         assert kind == "Approved"
 
 
-async def test_a_bootstrap_token_is_refused_once_the_node_exists(site: Site) -> None:
+async def test_a_bootstrap_token_is_denied_once_the_node_exists(site: Site) -> None:
     await site.add_machine()
     async with running(site.unit()):
         pem = request_pem(KEY, site.agent)
-        # The Machine's label is there before the Node is.
+        # The label of the Machine exists before the Node does.
         kind, _, _ = await site.decision(await site.ask(API_CLIENT, user=site.bootstrap, pem=pem))
         assert kind == "Approved"
         await site.add_node(("Hostname", site.name))
@@ -74,7 +74,7 @@ async def test_a_bootstrap_token_is_refused_once_the_node_exists(site: Site) -> 
 
 
 @pytest.mark.parametrize("with_node", [False, True])
-async def test_an_agent_is_identified_by_its_node_if_nodes_have_no_machines(
+async def test_without_machines_an_agent_is_identified_by_its_node(
     site: Site, with_node: bool
 ) -> None:
     if with_node:
@@ -85,7 +85,7 @@ async def test_an_agent_is_identified_by_its_node_if_nodes_have_no_machines(
     assert kind == ("Denied" if with_node else "Approved")
 
 
-async def test_an_agent_is_denied_the_certificate_of_another(site: Site) -> None:
+async def test_an_agent_is_denied_the_certificate_of_another_agent(site: Site) -> None:
     pem = request_pem(KEY, site.agent)
     async with running(site.unit()):
         missing = await site.denial(await site.ask(API_CLIENT, user=site.agent, pem=pem))
@@ -99,7 +99,7 @@ async def test_an_agent_is_denied_the_certificate_of_another(site: Site) -> None
     )
 
 
-async def test_gardenadm_is_approved_by_a_bootstrap_token_for_the_group_of_shoots(
+async def test_gardenadm_is_approved_with_a_bootstrap_token_for_the_group_of_shoots(
     site: Site,
 ) -> None:
     common_name, group = (
@@ -153,7 +153,7 @@ async def grant(client: Client, namespace: str, name: str) -> None:
         )
 
 
-async def test_the_rights_of_the_chart_suffice(site: Site) -> None:
+async def test_the_permissions_of_the_chart_are_enough(site: Site) -> None:
     await grant(site.client, site.namespace, site.name)
     refused: Counter[str] = Counter()
 

@@ -1,4 +1,4 @@
-"""Deletion of CustomResourceDefinitions whose instances nobody has read."""
+"""Deletion of CustomResourceDefinitions whose instances were never read."""
 
 import asyncio
 import uuid
@@ -41,7 +41,7 @@ async def established(client: Client, definition: JsonObject) -> JsonObject:
     return await until(client, CRD, Key("", name_of(definition)), is_established)
 
 
-async def test_the_api_server_has_a_cache_of_the_instances_before_the_deletion(
+async def test_the_api_server_caches_the_instances_before_the_deletion(
     cluster_client: Client, group: str
 ) -> None:
     found = await cluster_client.create(definition(group))
@@ -56,9 +56,7 @@ async def test_the_api_server_has_a_cache_of_the_instances_before_the_deletion(
     await until_gone(cluster_client, CRD, Key.of(found))
 
 
-async def test_a_definition_that_is_not_served_is_no_error(
-    cluster_client: Client, group: str
-) -> None:
+async def test_an_unserved_definition_is_not_an_error(cluster_client: Client, group: str) -> None:
     unserved = definition(group)
     for version in unserved["spec"]["versions"]:
         version["served"] = False
@@ -67,7 +65,7 @@ async def test_a_definition_that_is_not_served_is_no_error(
     await set_up_storage(cluster_client, definition(group))
 
 
-async def test_definitions_that_nobody_has_read_go_with_their_managed_resource(
+async def test_definitions_without_readers_are_deleted_with_their_managed_resource(
     world: World, group: str
 ) -> None:
     definitions = [definition(group, number) for number in range(_MANY)]

@@ -21,7 +21,7 @@ GARBAGE = {marks.GARBAGE_COLLECTABLE: "true"}
 
 
 def collector(world: World, client: Client | None = None, minutes: int = 11) -> GarbageCollector:
-    """Return a collector of the world's namespace, some minutes in the future."""
+    """Return a collector for the world's namespace, some minutes in the future."""
     return GarbageCollector(
         client or world.client,
         FakeClock(datetime.now(UTC) + timedelta(minutes=minutes)),
@@ -71,7 +71,7 @@ async def collect(collector: GarbageCollector) -> None:
     await collector.reconcile("target")
 
 
-async def test_the_example_of_the_documentation(world: World) -> None:
+async def test_the_documented_example_works(world: World) -> None:
     await put_garbage(world, "test-1234")
     await put_garbage(world, "test-5678")
     reference = {"reference.resources.gardener.cloud/configmap-82a3537f": "test-5678"}
@@ -81,7 +81,7 @@ async def test_the_example_of_the_documentation(world: World) -> None:
     assert await world.exists(CONFIG_MAP, "test-5678")
 
 
-async def test_what_is_young_or_not_labelled_stays(world: World) -> None:
+async def test_young_and_unlabelled_objects_are_kept(world: World) -> None:
     await put_garbage(world, "young")
     await world.client.create(world.config_map("plain"))
     await collect(collector(world, minutes=9))
@@ -91,7 +91,7 @@ async def test_what_is_young_or_not_labelled_stays(world: World) -> None:
     assert await world.exists(CONFIG_MAP, "plain")
 
 
-async def test_a_reference_counts_for_its_kind_only(world: World) -> None:
+async def test_a_reference_protects_only_objects_of_its_kind(world: World) -> None:
     await put_garbage(world, "same")
     await put_garbage(world, "same", "Secret")
     reference = Reference("secret", "same")
@@ -105,7 +105,7 @@ async def test_a_reference_counts_for_its_kind_only(world: World) -> None:
     "kind",
     ["Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob", "Pod", "ManagedResource"],
 )
-async def test_each_kind_of_user_keeps_what_it_references(world: World, kind: str) -> None:
+async def test_each_kind_of_user_protects_its_references(world: World, kind: str) -> None:
     await put_garbage(world, "a")
     await put_garbage(world, "b", "Secret")
     references = (Reference("configmap", "a"), Reference("secret", "b"))
@@ -115,7 +115,7 @@ async def test_each_kind_of_user_keeps_what_it_references(world: World, kind: st
     assert await world.exists(SECRET, "b")
 
 
-async def test_what_a_pod_mounts_stays_without_any_annotation(world: World) -> None:
+async def test_objects_that_a_pod_mounts_are_kept_without_any_annotation(world: World) -> None:
     await put_garbage(world, "mounted")
     pod = user(world, "Pod", {})
     pod["spec"]["volumes"] = [{"name": "v", "configMap": {"name": "mounted"}}]
@@ -124,7 +124,7 @@ async def test_what_a_pod_mounts_stays_without_any_annotation(world: World) -> N
     assert await world.exists(CONFIG_MAP, "mounted")
 
 
-async def test_one_look_is_not_enough(world: World) -> None:
+async def test_an_object_must_be_unused_in_two_runs(world: World) -> None:
     await put_garbage(world, "a")
     looking = collector(world)
     assert [c.key.name for c in await looking.unused()] == ["a"]
@@ -137,7 +137,7 @@ async def test_one_look_is_not_enough(world: World) -> None:
     assert await world.exists(CONFIG_MAP, "a")
 
 
-async def test_a_list_that_fails_deletes_nothing(world: World) -> None:
+async def test_a_failing_list_deletes_nothing(world: World) -> None:
     await put_garbage(world, "a")
 
     class Failing(Client):
@@ -157,7 +157,7 @@ async def test_a_list_that_fails_deletes_nothing(world: World) -> None:
     assert await world.exists(CONFIG_MAP, "a")
 
 
-async def test_an_object_that_changed_since_the_look_stays(world: World) -> None:
+async def test_an_object_that_changed_after_the_check_is_kept(world: World) -> None:
     await put_garbage(world, "a")
     looking = collector(world)
     await looking.reconcile("target")
@@ -169,7 +169,7 @@ async def test_an_object_that_changed_since_the_look_stays(world: World) -> None
     assert await world.exists(CONFIG_MAP, "a")
 
 
-async def test_the_secret_controller_removes_its_own_finalizer_only(world: World) -> None:
+async def test_the_secret_controller_removes_only_its_own_finalizer(world: World) -> None:
     finalizers = [marks.FINALIZER, "example.org/other"]
     await world.client.create(
         {

@@ -14,7 +14,7 @@ from pergola.testing.world import World, condition, has, is_ready, message
 
 
 def pod(world: World, name: str, **annotations: str) -> JsonObject:
-    """Return a Pod that no scheduler takes, so that it stays pending."""
+    """Return a Pod that no scheduler assigns, so that it stays pending."""
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -27,7 +27,7 @@ def pod(world: World, name: str, **annotations: str) -> JsonObject:
 
 
 def workload(world: World, kind: str, **spec: Any) -> JsonObject:
-    """Return a Deployment or StatefulSet called web."""
+    """Return a Deployment or StatefulSet named web."""
     return {
         "apiVersion": "apps/v1",
         "kind": kind,
@@ -53,10 +53,10 @@ async def test_a_resource_without_objects_is_healthy(world: World) -> None:
     assert condition(done, "ResourcesHealthy") == ("True", "ResourcesHealthy")
 
 
-async def test_objects_are_recorded_first_and_then_the_run_with_its_verdict(
+async def test_a_run_records_its_objects_first_and_its_verdict_last(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(health, "SETTLE_SECONDS", 60.0)  # however slow the API server is
+    monkeypatch.setattr(health, "SETTLE_SECONDS", 60.0)  # longer than any delay of the API server
     await world.start()
     await world.create("demo", world.config_map("a"))
     await world.healthy("demo")
@@ -77,7 +77,7 @@ async def test_a_pending_pod_is_unhealthy_until_it_runs(world: World) -> None:
 
 
 @pytest.mark.in_cluster
-async def test_a_pod_that_skips_the_check_only_has_to_exist(world: World) -> None:
+async def test_a_pod_with_a_skipped_check_only_has_to_exist(world: World) -> None:
     await world.create("demo", pod(world, "p", **{marks.SKIP_HEALTH_CHECK: "true"}))
     await world.healthy("demo")
 
@@ -110,14 +110,14 @@ async def test_nothing_is_checked_while_applying_fails(world: World) -> None:
     assert condition(resource, "ResourcesProgressing") == ("", "")
 
 
-async def test_a_deployment_deleted_by_hand_is_reported_and_comes_back_at_once(
+async def test_a_manually_deleted_deployment_is_reported_and_recreated_at_once(
     world: World,
 ) -> None:
     await world.start(sync_period=3600.0, health_sync_period=3600.0)
     await world.create("demo", workload(world, "Deployment", replicas=0))
     before = await world.healthy("demo")
     moved = [c["lastTransitionTime"] for c in maps_at(before, "status", "conditions")]
-    # An instance that only looks: the other may be so quick that nobody misses the Deployment.
+    # The instance only observes: a real one may be too quick for the Deployment to be missed.
     await world.stop()
     await world.start(resource_class="*", workers=0)
     await world.client.delete(DEPLOYMENT, world.key("web"))
@@ -135,7 +135,7 @@ async def test_a_deployment_deleted_by_hand_is_reported_and_comes_back_at_once(
     assert [c["lastTransitionTime"] for c in maps_at(after, "status", "conditions")] >= moved
 
 
-async def test_a_resource_of_another_class_or_ignored_gets_no_verdict_until_it_is_ours(
+async def test_a_resource_of_another_class_or_an_ignored_one_gets_no_verdict(
     world: World,
 ) -> None:
     await world.put_secret("demo", world.config_map("a"))
@@ -154,7 +154,7 @@ async def test_a_resource_of_another_class_or_ignored_gets_no_verdict_until_it_i
     await world.until("ignored", has("ResourcesHealthy", "True", "ResourcesHealthy"))
 
 
-async def test_a_missing_kind_is_a_missing_object(world: World) -> None:
+async def test_an_object_of_a_missing_kind_is_missing(world: World) -> None:
     await world.start()
     await world.create("demo", world.config_map("a"))
     done = await world.healthy("demo")
@@ -169,7 +169,7 @@ async def test_a_missing_kind_is_a_missing_object(world: World) -> None:
         {"status": {"resources": listed}},
         subresource="status",
     )
-    # An instance that only looks: the other would correct the list first.
+    # The instance only observes: a real one would correct the list first.
     await world.start(resource_class="*", workers=0)
     await world.until("demo", has("ResourcesHealthy", "False", "GadgetMissing"))
 
@@ -177,7 +177,7 @@ async def test_a_missing_kind_is_a_missing_object(world: World) -> None:
 # §9
 
 
-async def test_old_pods_keep_a_deployment_progressing_until_they_are_gone(world: World) -> None:
+async def test_a_deployment_is_progressing_until_its_old_pods_are_gone(world: World) -> None:
     await world.start()
     await world.create("demo", workload(world, "Deployment", replicas=1))
     await world.healthy("demo")
@@ -194,7 +194,7 @@ async def test_old_pods_keep_a_deployment_progressing_until_they_are_gone(world:
     await world.until("demo", has("ResourcesProgressing", "False", "ResourcesRolledOut"))
 
 
-async def test_the_pods_of_a_large_deployment_are_counted_too(world: World) -> None:
+async def test_all_pods_of_a_large_deployment_are_counted(world: World) -> None:
     await world.start()
     large = workload(world, "Deployment", replicas=1)
     large["metadata"]["annotations"] = {"example.org/large": "x" * 20_000}
@@ -207,11 +207,11 @@ async def test_the_pods_of_a_large_deployment_are_counted_too(world: World) -> N
     await world.until("demo", has("ResourcesProgressing", "True", "DeploymentProgressing"))
 
 
-async def test_a_rollout_is_progressing_and_then_done(world: World) -> None:
+async def test_a_rollout_is_progressing_until_it_is_complete(world: World) -> None:
     await world.start()
     await world.create("demo", workload(world, "StatefulSet", replicas=1, serviceName="web"))
     await world.healthy("demo")
-    # As if its controller had not updated the pod yet.
+    # As if its controller had not updated the pod yet
     await world.client.patch(
         STATEFUL_SET, world.key("web"), {"status": {"updatedReplicas": 0}}, subresource="status"
     )
@@ -219,14 +219,14 @@ async def test_a_rollout_is_progressing_and_then_done(world: World) -> None:
 
 
 @pytest.mark.in_cluster
-async def test_config_maps_and_missing_deployments_are_rolled_out(world: World) -> None:
+async def test_config_maps_and_missing_deployments_count_as_rolled_out(world: World) -> None:
     await world.create("demo", world.config_map("a"))
     done = await world.healthy("demo")
     assert condition(done, "ResourcesProgressing") == ("False", "ResourcesRolledOut")
     assert await world.exists(CONFIG_MAP, "a")
 
 
-async def test_a_rollout_that_succeeds_at_once_shows_no_failure(
+async def test_a_quick_rollout_shows_no_failure(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # On a busy machine, "at once" takes a while.
@@ -250,7 +250,7 @@ async def test_a_daemon_set_is_judged_by_its_nodes(world: World) -> None:
     done = await world.healthy("demo")
     assert condition(done, "ResourcesProgressing") == ("False", "ResourcesRolledOut")
     kind = DAEMON_SET
-    # No node fits any more: the pods are unwanted where they run, and then they go.
+    # No node matches any more, so pods become unwanted where they run, and are then deleted.
     selector = {"template": {"spec": {"nodeSelector": {"nowhere": "true"}}}}
     daemon_set["spec"]["template"]["spec"] |= selector["template"]["spec"]
     await world.put_secret("demo", daemon_set)
@@ -260,7 +260,7 @@ async def test_a_daemon_set_is_judged_by_its_nodes(world: World) -> None:
     await world.healthy("demo")
 
 
-async def test_kinds_of_other_projects_are_judged_by_their_own_rules(world: World) -> None:
+async def test_objects_of_other_projects_are_judged_by_their_own_rules(world: World) -> None:
     prometheus = GroupVersionKind("monitoring.coreos.com", "v1", "Prometheus")
     certificate = GroupVersionKind("cert.gardener.cloud", "v1alpha1", "Certificate")
     for gvk, plural in ((prometheus, "prometheuses"), (certificate, "certificates")):
@@ -278,7 +278,7 @@ async def test_kinds_of_other_projects_are_judged_by_their_own_rules(world: Worl
     sick = await world.until("demo", has("ResourcesHealthy", "False", "CertificateUnhealthy"))
     assert "Prometheus" in message(sick, "ResourcesHealthy")
 
-    # Without a status subresource each of these writes counts up the generation.
+    # Without a status subresource, each of these writes increments the generation.
     ready = {"status": {"state": "Ready", "observedGeneration": 9}}
     await world.client.patch(certificate, world.key("one"), ready)
     await world.until("demo", has("ResourcesHealthy", "False", "PrometheusUnhealthy"))

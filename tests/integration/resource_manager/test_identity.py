@@ -1,4 +1,4 @@
-"""The cluster identity of spec 10 §3.3, on a cluster of its own: the ConfigMap has a fixed name."""
+"""The cluster identity of spec 10 §3.3, in a separate cluster: the ConfigMap has a fixed name."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from pergola.resource_manager.identity import IdentityError, cluster_identity
 KEY = Key("kube-system", "cluster-identity")
 
 
-async def test_the_identity_of_a_cluster(second_client: Client) -> None:
+async def test_the_identity_of_a_cluster_is_read_from_its_config_map(second_client: Client) -> None:
     client = second_client
     with pytest.raises(IdentityError, match=r"ConfigMap kube-system/cluster-identity"):
         await cluster_identity(client, "<cluster>")

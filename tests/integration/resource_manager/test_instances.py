@@ -61,7 +61,7 @@ async def elsewhere(cluster_client: Client) -> AsyncIterator[str]:
 # A Seed's instance and a Shoot's instance
 
 
-async def test_of_two_instances_exactly_one_handles_each_resource(
+async def test_exactly_one_of_two_instances_handles_each_resource(
     world: World, sandbox: Sandbox, elsewhere: str
 ) -> None:
     shoot, garden = world, World(world.client, world.recorder, elsewhere)
@@ -104,7 +104,7 @@ def written(client: RecordingClient) -> set[Key]:
     return {Key(namespace, name) for namespace, _, name in keys}
 
 
-# A target that does not know us any more
+# A target that rejects our token
 
 
 @pytest.fixture
@@ -134,10 +134,10 @@ async def target_account(sandbox: Sandbox, world: World) -> AsyncIterator[Cluste
     await world.client.delete(CLUSTER_ROLE_BINDING, binding)
 
 
-async def test_a_revoked_target_token_is_reported_and_loses_nothing(
+async def test_a_revoked_target_token_is_reported_and_nothing_is_lost(
     world: World, target_account: ClusterConfig
 ) -> None:
-    # As for a Shoot: what equals is sent too, once in a sync period.
+    # As for a Shoot: unchanged objects are sent once per sync period, too.
     options = instance_options(
         source_namespaces=(world.namespace,), always_update=True, sync_period=_SYNC_SECONDS
     )
@@ -163,7 +163,7 @@ async def test_a_revoked_target_token_is_reported_and_loses_nothing(
         assert await world.client.get(CONFIG_MAP, greeting) == live
 
 
-async def test_a_change_with_a_revoked_target_token_is_made_when_there_is_a_new_one(
+async def test_a_change_with_a_revoked_target_token_is_applied_with_a_new_token(
     world: World, target_account: ClusterConfig
 ) -> None:
     options = instance_options(source_namespaces=(world.namespace,), sync_period=3600.0)
@@ -195,7 +195,7 @@ async def test_a_change_with_a_revoked_target_token_is_made_when_there_is_a_new_
 # Two clusters
 
 
-async def test_source_and_target_may_be_different_clusters(
+async def test_source_and_target_can_be_different_clusters(
     world: World, second_client: Client
 ) -> None:
     name = world.namespace  # no other test has objects of this name in the second cluster
@@ -223,7 +223,7 @@ async def test_source_and_target_may_be_different_clusters(
 
 
 def uid(obj: JsonObject) -> str:
-    """Return which of several objects of one name it is."""
+    """Return the uid, which tells objects with the same name apart."""
     return str(obj["metadata"]["uid"])
 
 
@@ -247,7 +247,7 @@ def deployment(namespace: str) -> JsonObject:
     }
 
 
-async def test_objects_outside_the_target_namespaces_are_looked_after_too(
+async def test_objects_outside_the_target_namespaces_are_managed_too(
     world: World, elsewhere: str
 ) -> None:
     outside = World(world.client, world.recorder, elsewhere)
@@ -279,7 +279,7 @@ async def test_objects_outside_the_target_namespaces_are_looked_after_too(
     assert not await world.exists(CONFIG_MAP, "inside")
 
 
-async def test_an_edit_outside_the_target_namespaces_is_reverted_by_the_next_run(
+async def test_an_edit_outside_the_target_namespaces_is_reverted_in_the_next_run(
     world: World, elsewhere: str
 ) -> None:
     outside = World(world.client, world.recorder, elsewhere)
@@ -292,7 +292,7 @@ async def test_an_edit_outside_the_target_namespaces_is_reverted_by_the_next_run
     await world.until_object(CONFIG_MAP, key, lambda o: o["data"] == {"text": "hello"})
 
 
-async def test_what_breaks_outside_the_target_namespaces_becomes_unhealthy(
+async def test_failures_outside_the_target_namespaces_make_the_resource_unhealthy(
     world: World, elsewhere: str
 ) -> None:
     broken = deployment(elsewhere)
@@ -302,7 +302,7 @@ async def test_what_breaks_outside_the_target_namespaces_becomes_unhealthy(
     await world.until("demo", has("ResourcesHealthy", "False", "DeploymentUnhealthy"))
 
 
-async def test_an_explicit_reconcile_asks_the_server_and_notices_a_revoked_token(
+async def test_a_requested_reconciliation_calls_the_server_and_notices_a_revoked_token(
     world: World, target_account: ClusterConfig
 ) -> None:
     options = instance_options(source_namespaces=(world.namespace,), sync_period=3600.0)

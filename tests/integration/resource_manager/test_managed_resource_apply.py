@@ -29,7 +29,7 @@ ROLE_BINDING = GroupVersionKind("rbac.authorization.k8s.io", "v1", "RoleBinding"
 
 
 def deployment(namespace: str, name: str = "web", **spec: Any) -> JsonObject:
-    """Return a Deployment whose pods run on real nodes, too."""
+    """Return a Deployment whose pods can run even on real nodes."""
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -46,7 +46,7 @@ def deployment(namespace: str, name: str = "web", **spec: Any) -> JsonObject:
 
 
 def role_binding(namespace: str, role: str, **annotations: str) -> JsonObject:
-    """Return a RoleBinding; its roleRef is immutable."""
+    """Return a RoleBinding, whose roleRef is immutable."""
     return {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "RoleBinding",
@@ -58,7 +58,9 @@ def role_binding(namespace: str, role: str, **annotations: str) -> JsonObject:
 # §4.8
 
 
-async def test_a_manual_edit_is_reverted_by_watching_and_by_one_write(world: World) -> None:
+async def test_a_manual_edit_is_noticed_by_a_watch_and_reverted_with_one_write(
+    world: World,
+) -> None:
     await world.start(sync_period=3600.0)
     await world.create("demo", world.config_map("greeting", text="hello"))
     await world.healthy("demo")
@@ -89,7 +91,7 @@ async def test_two_writers_do_not_fight_at_full_speed(world: World) -> None:
 
 
 @pytest.mark.in_cluster
-async def test_an_ignored_object_is_created_as_it_is_and_deleted_like_any_other(
+async def test_an_ignored_object_is_created_unchanged_and_deleted_like_any_other(
     world: World,
 ) -> None:
     seeded = world.config_map("seeded", text="hello")
@@ -109,7 +111,7 @@ async def test_an_ignored_object_is_created_as_it_is_and_deleted_like_any_other(
 
 
 @pytest.mark.in_cluster
-async def test_a_definition_and_its_instance_come_up_without_help(world: World) -> None:
+async def test_a_definition_and_its_instance_can_be_applied_together(world: World) -> None:
     group = f"{world.namespace}.example.org"
     gadget = GroupVersionKind(group, "v1", "Gadget")
     instance = {
@@ -123,7 +125,7 @@ async def test_a_definition_and_its_instance_come_up_without_help(world: World) 
     live = await world.client.get(gadget, world.key("gadget"))
     assert live["spec"] == {"size": 1}
 
-    # The kind goes and comes back: that is noticed, and repaired, without a restart.
+    # The deletion of the kind is noticed and repaired without a restart.
     await world.client.delete(CRD, Key("", f"gadgets.{group}"))
     await world.until_object(gadget, world.key("gadget"), lambda _: True)
     await world.healthy("demo")
@@ -131,7 +133,7 @@ async def test_a_definition_and_its_instance_come_up_without_help(world: World) 
     await world.until_gone(CRD, Key("", f"gadgets.{group}"))
 
 
-async def test_an_object_waits_for_a_namespace_of_others_without_an_error(world: World) -> None:
+async def test_an_object_waits_for_a_foreign_namespace_without_an_error(world: World) -> None:
     later = f"{world.namespace}-later"
     with captured_logs(controlling) as logs:
         await world.start()
@@ -147,7 +149,7 @@ async def test_an_object_waits_for_a_namespace_of_others_without_an_error(world:
     await delete_namespace(world.client, later)
 
 
-async def test_an_object_waits_for_a_kind_of_others_without_an_error(world: World) -> None:
+async def test_an_object_waits_for_a_foreign_kind_without_an_error(world: World) -> None:
     gadget = GroupVersionKind(f"{world.namespace}.example.org", "v1", "Gadget")
     instance = {
         "apiVersion": gadget.api_version,
@@ -168,7 +170,7 @@ async def test_an_object_waits_for_a_kind_of_others_without_an_error(world: Worl
 
 
 @pytest.mark.in_cluster
-async def test_an_immutable_config_map_is_made_anew(world: World) -> None:
+async def test_a_changed_immutable_config_map_is_recreated(world: World) -> None:
     first = {**world.config_map("fixed", text="hello"), "immutable": True}
     await world.create("demo", first)
     await world.applied("demo")
@@ -180,7 +182,7 @@ async def test_an_immutable_config_map_is_made_anew(world: World) -> None:
 
 
 @pytest.mark.in_cluster
-async def test_an_invalid_update_makes_the_object_anew_only_if_asked_for(world: World) -> None:
+async def test_an_object_is_recreated_after_an_invalid_update_only_on_request(world: World) -> None:
     await world.create("demo", role_binding(world.namespace, "one"))
     await world.applied("demo")
     uid = uid_of(await world.client.get(ROLE_BINDING, world.key("binding")))
@@ -200,7 +202,7 @@ async def test_an_invalid_update_makes_the_object_anew_only_if_asked_for(world: 
     assert live["roleRef"]["name"] == "two"
     assert uid_of(live) != uid
 
-    # A valid update of the same object keeps it.
+    # A valid update does not recreate the object.
     await world.put_secret(
         "demo", role_binding(world.namespace, "two", **asked, **{"example.org/a": "b"})
     )
@@ -210,7 +212,9 @@ async def test_an_invalid_update_makes_the_object_anew_only_if_asked_for(world: 
     assert uid_of(await world.client.get(ROLE_BINDING, world.key("binding"))) == uid_of(live)
 
 
-async def test_an_unknown_propagation_is_refused_and_nothing_is_deleted(world: World) -> None:
+async def test_an_unknown_propagation_policy_is_refused_and_nothing_is_deleted(
+    world: World,
+) -> None:
     await world.start()
     await world.create("demo", role_binding(world.namespace, "one"))
     await world.applied("demo")
@@ -226,7 +230,7 @@ async def test_an_unknown_propagation_is_refused_and_nothing_is_deleted(world: W
 
 
 @pytest.mark.in_cluster
-async def test_an_object_without_a_kind_fails_and_holds_back_no_other(world: World) -> None:
+async def test_an_object_without_a_kind_fails_and_does_not_block_others(world: World) -> None:
     nameless: JsonObject = {"metadata": {"name": "what", "namespace": world.namespace}}
     await world.create("demo", world.config_map("a"), nameless)
     await world.until("demo", has("ResourcesApplied", "False", "ApplyFailed"))
@@ -234,7 +238,7 @@ async def test_an_object_without_a_kind_fails_and_holds_back_no_other(world: Wor
 
 
 @pytest.mark.in_cluster
-async def test_all_failures_are_reported_and_what_was_created_is_known(world: World) -> None:
+async def test_all_failures_are_reported_and_created_objects_are_recorded(world: World) -> None:
     bad = [config_map(f"bad-{n}", f"{world.namespace}-missing") for n in range(2)]
     await world.create("demo", world.config_map("good"), *bad)
     failed = await world.until("demo", has("ResourcesApplied", "False", "ApplyFailed"))
@@ -273,7 +277,7 @@ async def test_replicas_belong_to_the_autoscaler(world: World) -> None:
     assert live["spec"]["replicas"] == 3
 
 
-async def test_always_update_sends_what_equals_and_otherwise_nothing_is_sent(
+async def test_only_always_update_sends_unchanged_objects(
     world: World,
 ) -> None:
     await world.start(always_update=True)
@@ -294,7 +298,7 @@ async def test_always_update_sends_what_equals_and_otherwise_nothing_is_sent(
 # §4.9
 
 
-async def test_a_finished_run_records_what_it_did(world: World) -> None:
+async def test_a_successful_run_is_recorded_in_the_status(world: World) -> None:
     await world.start()
     await world.create(
         "demo", deployment(world.namespace, "nginx", replicas=0), world.config_map("foo")
@@ -320,10 +324,12 @@ async def test_a_failing_run_keeps_the_checksum_and_the_observed_generation(
     assert failed["status"]["observedGeneration"] == before["observedGeneration"]
 
 
-# §5, as far as it takes a server
+# §5, as far as it needs a server
 
 
-async def test_replicas_are_reverted_unless_they_are_preserved_or_absent(world: World) -> None:
+async def test_changed_replicas_are_reverted_unless_they_are_preserved_or_unset(
+    world: World,
+) -> None:
     kept = deployment(world.namespace, "kept", replicas=1)
     kept["metadata"]["annotations"] = {marks.PRESERVE_REPLICAS: "true"}
     await world.start()
@@ -346,7 +352,7 @@ async def test_replicas_are_reverted_unless_they_are_preserved_or_absent(world: 
 
 
 @pytest.mark.in_cluster
-async def test_injected_labels_reach_the_pods(world: World) -> None:
+async def test_injected_labels_are_on_the_pods(world: World) -> None:
     await world.create(
         "demo",
         deployment(world.namespace, replicas=1),
@@ -412,7 +418,7 @@ async def test_changed_volume_claim_templates_do_not_break_the_update(world: Wor
 
 
 @pytest.mark.parametrize("force", [True, False])
-async def test_foreign_annotations_go_only_by_force(world: World, force: bool) -> None:
+async def test_foreign_annotations_are_only_removed_by_force(world: World, force: bool) -> None:
     await world.start()
     await world.create("demo", world.config_map("a"), forceOverwriteAnnotations=force)
     await world.healthy("demo")
@@ -432,7 +438,7 @@ async def test_foreign_annotations_go_only_by_force(world: World, force: bool) -
 
 
 @pytest.mark.in_cluster
-async def test_a_new_resource_ends_with_the_three_conditions_in_order(world: World) -> None:
+async def test_a_new_resource_gets_the_three_conditions_in_order(world: World) -> None:
     await world.create("demo", world.config_map("a"), deployment(world.namespace, replicas=1))
     done = await world.until("demo", is_ready)
     found = [

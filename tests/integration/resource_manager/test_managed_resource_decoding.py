@@ -28,7 +28,9 @@ async def test_plain_and_compressed_keys_are_both_applied(world: World) -> None:
 
 
 @pytest.mark.in_cluster
-async def test_documents_in_one_key_without_a_namespace_land_in_default(world: World) -> None:
+async def test_documents_without_a_namespace_are_applied_to_the_default_namespace(
+    world: World,
+) -> None:
     names = [f"{world.namespace}-one", f"{world.namespace}-two"]
     documents = "---\n".join(
         f"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n" for name in names
@@ -45,7 +47,7 @@ async def test_documents_in_one_key_without_a_namespace_land_in_default(world: W
 
 
 @pytest.mark.in_cluster
-async def test_a_missing_secret_fails_the_run_and_touches_nothing(world: World) -> None:
+async def test_a_missing_secret_fails_the_run_and_changes_nothing(world: World) -> None:
     await world.create("demo", world.config_map("greeting", text="hello"))
     before = await world.healthy("demo")
     await world.edit("demo", {"spec": {"secretRefs": [{"name": "nowhere"}]}})
@@ -55,7 +57,7 @@ async def test_a_missing_secret_fails_the_run_and_touches_nothing(world: World) 
     assert await world.exists(CONFIG_MAP, "greeting")
 
 
-async def test_a_byte_that_alters_no_object_changes_the_checksum(world: World) -> None:
+async def test_an_insignificant_byte_changes_the_checksum(world: World) -> None:
     await world.put_data("demo", {"a.yaml": orjson.dumps(world.config_map("a"))})
     await world.start()
     await world.create_resource("demo", ["demo"])
@@ -68,7 +70,7 @@ async def test_a_byte_that_alters_no_object_changes_the_checksum(world: World) -
         "demo", lambda r: is_ready(r) and r["status"]["secretsDataChecksum"] != checksum
     )
     assert after["status"]["resources"] == before["status"]["resources"]
-    # The checks were open in between, and the object was not written.
+    # The checks were pending in between, and the object was not written.
     assert {*world.recorder.taken()} == {f"update/status ManagedResource {world.key('demo')}"}
 
 
@@ -101,7 +103,7 @@ async def test_a_corrupt_compressed_value_is_one_error(world: World, damage: byt
     assert await world.exists(CONFIG_MAP, "a")
 
 
-async def test_values_that_only_look_like_times_reach_the_api_as_strings(world: World) -> None:
+async def test_values_that_look_like_times_reach_the_api_as_strings(world: World) -> None:
     text = (
         "apiVersion: v1\nkind: ConfigMap\nmetadata:\n"
         f"  name: times\n  namespace: {world.namespace}\n"
@@ -129,7 +131,7 @@ async def test_a_broken_document_is_named_and_the_others_are_applied(world: Worl
 
 
 @pytest.mark.in_cluster
-async def test_the_object_of_a_document_that_broke_is_not_deleted(world: World) -> None:
+async def test_the_object_of_a_document_that_is_broken_now_is_not_deleted(world: World) -> None:
     await world.create("demo", world.config_map("a"), world.config_map("b"))
     before = await world.healthy("demo")
     await world.put_data(
@@ -142,7 +144,7 @@ async def test_the_object_of_a_document_that_broke_is_not_deleted(world: World) 
 
 
 @pytest.mark.in_cluster
-async def test_content_that_yields_nothing_any_more_deletes_nothing(world: World) -> None:
+async def test_content_without_documents_deletes_nothing(world: World) -> None:
     await world.create("demo", world.config_map("a"))
     await world.healthy("demo")
     await world.put_data("demo", {"000.yaml": b"# everything is commented out\n"})
@@ -160,7 +162,7 @@ async def test_content_that_yields_nothing_any_more_deletes_nothing(world: World
 # §4.4 and §4.5
 
 
-async def test_a_change_makes_the_checks_pending_in_the_write_that_starts_it(
+async def test_the_first_write_of_a_change_makes_the_checks_pending(
     world: World,
 ) -> None:
     await world.start()
@@ -194,7 +196,7 @@ async def test_an_unchanged_resource_is_never_written(world: World) -> None:
     assert (await world.resource("demo"))["status"] == steady["status"]
 
 
-async def test_an_equivalent_kind_is_the_same_object(world: World) -> None:
+async def test_an_object_of_an_equivalent_kind_is_the_same_object(world: World) -> None:
     policy = {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
@@ -208,7 +210,7 @@ async def test_an_equivalent_kind_is_the_same_object(world: World) -> None:
     uid = (await world.client.get(kind, world.key("deny")))["metadata"]["uid"]
     await world.stop()
 
-    # As if an older version of the manifest had used the group that the kind had once.
+    # As if an older version of the manifest had used the former group of the kind.
     was = [{**applied["status"]["resources"][0], "apiVersion": "extensions/v1beta1"}]
     await world.client.patch(
         MANAGED_RESOURCE, world.key("demo"), {"status": {"resources": was}}, subresource="status"
@@ -226,14 +228,16 @@ async def test_an_equivalent_kind_is_the_same_object(world: World) -> None:
     assert not [w for w in world.recorder.taken() if w.startswith("delete")]
 
 
-# Documents and references that name nothing
+# Documents and references without valid names
 
 
 @pytest.mark.parametrize(
     "metadata",
     ["{nmae: typo, namespace: NS}", "{name: '', namespace: NS}", "{name: 7, namespace: NS}"],
 )
-async def test_a_document_without_a_name_touches_nothing_ever(world: World, metadata: str) -> None:
+async def test_a_document_without_a_name_never_touches_anything(
+    world: World, metadata: str
+) -> None:
     await world.client.create(world.config_map("bystander"))
     text = f"{{apiVersion: v1, kind: ConfigMap, metadata: {metadata}}}"
     await world.put_data("demo", {"a.yaml": text.replace("NS", world.namespace).encode()})
@@ -252,7 +256,7 @@ async def test_a_document_without_a_name_touches_nothing_ever(world: World, meta
 
 
 @pytest.mark.parametrize("name", [None, "", ".", "..", "a/b", "a%2Fb"])
-async def test_a_recorded_reference_that_can_name_nothing_counts_as_absent(
+async def test_a_recorded_reference_without_a_valid_name_counts_as_absent(
     world: World, name: str | None
 ) -> None:
     await world.client.create(world.config_map("bystander"))
@@ -275,7 +279,7 @@ async def test_a_recorded_reference_that_can_name_nothing_counts_as_absent(
     assert await world.exists(CONFIG_MAP, "bystander")
 
 
-async def test_a_generated_name_creates_nothing(world: World) -> None:
+async def test_an_object_with_a_generated_name_is_not_created(world: World) -> None:
     generated = world.config_map("x")
     generated["metadata"] = {"generateName": "many-", "namespace": world.namespace}
     await world.start()
@@ -288,7 +292,7 @@ async def test_a_generated_name_creates_nothing(world: World) -> None:
 
 
 @pytest.mark.parametrize("reference", [{}, {"name": ""}, {"name": ".."}])
-async def test_a_reference_that_names_no_secret_deletes_nothing(
+async def test_a_secret_reference_without_a_valid_name_deletes_nothing(
     world: World, reference: dict[str, str]
 ) -> None:
     await world.start()
@@ -305,11 +309,11 @@ async def test_a_reference_that_names_no_secret_deletes_nothing(
     assert not await world.exists(CONFIG_MAP, "a")
 
 
-# Documents without end
+# Endless documents
 
 
 @pytest.mark.in_cluster
-async def test_a_decompression_bomb_holds_up_no_other_resource(world: World) -> None:
+async def test_a_decompression_bomb_does_not_block_other_resources(world: World) -> None:
     start = b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b"},"data":['
     bomb = brotli.compress(start + b"[]," * 5_000_000 + b"[]]}", quality=1)
     await world.create("demo", world.config_map("a"))
@@ -324,7 +328,7 @@ async def test_a_decompression_bomb_holds_up_no_other_resource(world: World) -> 
     await world.healthy("other")
 
 
-async def test_a_flood_of_broken_documents_is_reported_in_few_words(world: World) -> None:
+async def test_a_flood_of_broken_documents_gets_a_short_report(world: World) -> None:
     await world.put_data("demo", {"a.yaml": b"---\n@\n" * 100_000})
     await world.start()
     await world.create_resource("demo", ["demo"])

@@ -34,7 +34,7 @@ STUCK = "example.org/stuck"
 
 
 def names(resource: JsonObject) -> list[str]:
-    """Return the names in the status of a ManagedResource."""
+    """Return the names of objects in the status of a ManagedResource."""
     return [reference["name"] for reference in maps_at(resource, "status", "resources")]
 
 
@@ -44,7 +44,7 @@ async def unblock(world: World, name: str) -> None:
 
 
 @pytest.mark.in_cluster
-async def test_an_object_that_left_the_secret_is_deleted_and_then_leaves_the_status(
+async def test_an_object_removed_from_the_secret_is_deleted_and_then_removed_from_the_status(
     world: World,
 ) -> None:
     leaving = world.config_map("b")
@@ -61,7 +61,9 @@ async def test_an_object_that_left_the_secret_is_deleted_and_then_leaves_the_sta
     assert not await world.exists(CONFIG_MAP, "b")
 
 
-async def test_nothing_new_is_created_while_something_old_is_pending(world: World) -> None:
+async def test_no_new_object_is_created_while_the_deletion_of_an_old_one_is_pending(
+    world: World,
+) -> None:
     leaving = world.config_map("b")
     leaving["metadata"]["finalizers"] = [STUCK]
     await world.start()
@@ -85,7 +87,7 @@ async def test_nothing_new_is_created_while_something_old_is_pending(world: Worl
 
 
 @pytest.mark.in_cluster
-async def test_a_live_keep_object_annotation_keeps_the_object(world: World) -> None:
+async def test_the_annotation_keep_object_on_a_live_object_keeps_it(world: World) -> None:
     await world.create("demo", world.config_map("a"), world.config_map("b"))
     await world.healthy("demo")
     for name in "ab":
@@ -123,7 +125,7 @@ async def test_labelled_garbage_is_left_to_the_collector_if_there_is_one(
     )
 
 
-async def test_the_jobs_of_a_cron_job_go_with_it(world: World) -> None:
+async def test_the_jobs_of_a_cron_job_are_deleted_with_it(world: World) -> None:
     template = {
         "spec": {
             "template": {
@@ -201,7 +203,7 @@ async def test_a_stuck_namespace_is_finalized_after_its_grace_period(world: Worl
 
 
 @pytest.mark.parametrize("claims", [True, False])
-async def test_claims_go_only_on_request_and_only_the_stateful_sets_own(
+async def test_only_claims_of_the_stateful_set_are_deleted_and_only_on_request(
     world: World, claims: bool
 ) -> None:
     stateful_set = {
@@ -259,7 +261,7 @@ async def test_claims_go_only_on_request_and_only_the_stateful_sets_own(
 
 
 def with_mode(obj: JsonObject) -> JsonObject:
-    """Return the object, to be released."""
+    """Return the object with the mode that releases it."""
     obj["metadata"]["annotations"] = {marks.MODE: "Ignore"}
     return obj
 
@@ -286,7 +288,7 @@ async def test_a_managed_object_that_gets_mode_ignore_is_released(world: World) 
     assert await world.exists(CONFIG_MAP, "a")
 
 
-async def test_an_object_that_another_resource_took_over_is_not_touched(world: World) -> None:
+async def test_an_object_that_another_resource_adopted_is_not_touched(world: World) -> None:
     await world.start()
     await world.create("demo", world.config_map("a"))
     await world.healthy("demo")
@@ -300,7 +302,7 @@ async def test_an_object_that_another_resource_took_over_is_not_touched(world: W
 
 
 @pytest.mark.parametrize("other", ["c2:", ""])
-async def test_an_object_of_another_cluster_s_resource_of_the_same_name_stays(
+async def test_an_object_of_the_namesake_of_another_cluster_is_kept(
     world: World, other: str
 ) -> None:
     await world.start(cluster_id="c1")
@@ -330,7 +332,7 @@ async def test_an_ignored_resource_still_deletes_its_objects(world: World) -> No
 
 
 @pytest.mark.in_cluster
-async def test_objects_go_even_if_the_secret_went_first(world: World) -> None:
+async def test_objects_are_deleted_even_if_the_secret_was_deleted_first(world: World) -> None:
     await world.create("demo", world.config_map("a"))
     await world.applied("demo")
     await world.client.delete(SECRET, world.key("demo"))
@@ -340,7 +342,7 @@ async def test_objects_go_even_if_the_secret_went_first(world: World) -> None:
 
 
 @pytest.mark.in_cluster
-async def test_kept_objects_stay_as_they_are(world: World) -> None:
+async def test_kept_objects_are_not_changed(world: World) -> None:
     await world.create("demo", world.config_map("a"), keepObjects=True)
     await world.applied("demo")
     before = await world.client.get(CONFIG_MAP, world.key("a"))
@@ -350,7 +352,7 @@ async def test_kept_objects_stay_as_they_are(world: World) -> None:
 
 
 @pytest.mark.in_cluster
-async def test_a_foreign_finalizer_keeps_the_conditions_of_the_deletion(world: World) -> None:
+async def test_during_a_deletion_a_foreign_finalizer_keeps_the_conditions(world: World) -> None:
     await world.put_secret("demo", world.config_map("a"))
     await world.create_resource("demo", ["demo"], {"finalizers": [STUCK]})
     await world.applied("demo")
@@ -363,10 +365,10 @@ async def test_a_foreign_finalizer_keeps_the_conditions_of_the_deletion(world: W
 
 
 @pytest.mark.in_cluster
-async def test_an_object_that_cannot_go_is_named_and_keeps_the_finalizer(
+async def test_an_object_with_a_blocked_deletion_is_named_and_keeps_the_finalizer(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # In this process, only the watch says that it is gone.
+    # In this process, only the watch reports that the object is gone.
     for module in ("deletion", "reconcile"):
         name = f"pergola.resource_manager.controllers.managed_resource.{module}.RETRY_SECONDS"
         monkeypatch.setattr(name, 3600.0)

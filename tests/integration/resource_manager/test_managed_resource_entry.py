@@ -35,7 +35,7 @@ async def test_only_the_spellings_of_gos_parser_ignore_an_object(
 
 
 @pytest.mark.in_cluster
-async def test_a_grace_period_that_cannot_be_parsed_keeps_the_deletion_pending(
+async def test_an_invalid_grace_period_keeps_the_deletion_pending(
     world: World,
 ) -> None:
     stuck = world.config_map("stuck")
@@ -87,7 +87,7 @@ async def test_an_empty_class_is_the_default_class(world: World) -> None:
     await world.applied("demo")
 
 
-async def test_a_class_change_hands_over_only_when_the_former_instance_is_done(
+async def test_a_change_of_the_class_takes_effect_once_the_former_instance_is_done(
     world: World,
 ) -> None:
     other = f"{marks.FINALIZER}-test"
@@ -117,7 +117,7 @@ async def test_the_former_instance_cleans_up_unless_objects_are_kept(
     assert await world.exists(CONFIG_MAP, "greeting") is keep
 
 
-async def test_a_hand_over_leaves_what_another_resource_adopted(world: World) -> None:
+async def test_a_handover_keeps_objects_that_another_resource_adopted(world: World) -> None:
     await world.start()
     await world.create("demo", world.config_map("greeting"))
     await world.applied("demo")
@@ -132,7 +132,7 @@ async def test_a_hand_over_leaves_what_another_resource_adopted(world: World) ->
     assert await world.exists(CONFIG_MAP, "greeting")
 
 
-async def test_the_cluster_id_stands_before_the_origin(world: World) -> None:
+async def test_the_cluster_id_is_the_prefix_of_the_origin(world: World) -> None:
     await world.start(cluster_id="c1")
     await world.create("demo", world.config_map("greeting"))
     await world.applied("demo")
@@ -143,7 +143,9 @@ async def test_the_cluster_id_stands_before_the_origin(world: World) -> None:
 # §4.2
 
 
-async def test_an_ignored_resource_is_left_alone_until_the_annotation_goes(world: World) -> None:
+async def test_an_ignored_resource_is_left_alone_until_the_annotation_is_removed(
+    world: World,
+) -> None:
     await world.start()
     await world.create("demo", world.config_map("greeting", text="hello"))
     await world.applied("demo")
@@ -185,7 +187,7 @@ async def test_wait_for_state_changes_neither_objects_nor_status(world: World) -
     assert not await world.exists(CONFIG_MAP, "greeting")
 
 
-async def test_a_changed_secret_triggers_only_its_readers(world: World) -> None:
+async def test_a_changed_secret_triggers_only_resources_that_name_it(world: World) -> None:
     await world.start()
     await world.create("demo", world.config_map("greeting", text="hello"))
     await world.create("other", world.config_map("other"))
@@ -215,14 +217,14 @@ async def test_a_changed_secret_triggers_only_its_readers(world: World) -> None:
 
 
 @pytest.mark.in_cluster
-async def test_a_secret_that_appears_late_is_read_at_once(world: World) -> None:
+async def test_a_secret_that_is_created_late_is_read_at_once(world: World) -> None:
     await world.create_resource("demo", ["late"])
     await world.until("demo", has("ResourcesApplied", "False", "CannotReadSecret"))
     await world.put_secret("late", world.config_map("greeting"))
     await world.until("demo", is_applied)
 
 
-async def test_a_failing_resource_slows_down_and_delays_no_other(world: World) -> None:
+async def test_a_failing_resource_backs_off_and_does_not_delay_others(world: World) -> None:
     began = monotonic()
     await world.start()
     await world.create("bad", {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "_"}})
@@ -231,7 +233,7 @@ async def test_a_failing_resource_slows_down_and_delays_no_other(world: World) -
         await world.create(f"good-{number}", world.config_map(f"good-{number}"))
         await world.applied(f"good-{number}")
     bad = [w for w in world.recorder.taken() if w == "create ConfigMap default/_"]
-    # 5 ms doubled at each failure: fewer than 14 in the first half minute.
+    # 5 ms, doubled at each failure: fewer than 14 attempts in the first half minute.
     assert len(bad) <= 2 + math.log2(1 + (monotonic() - began) / 0.005)
 
 

@@ -1,4 +1,4 @@
-"""The merge rules of spec 10 §5 on a real API server; their details are unit tests."""
+"""The merge rules of spec 10 §5 on a real API server; unit tests cover the details."""
 
 import secrets
 from typing import Any
@@ -12,7 +12,7 @@ from pergola.testing.world import World, is_applied
 
 
 async def reconcile(world: World) -> None:
-    """Request a run and wait until it is over."""
+    """Request a run, and wait until it has ended."""
     await world.edit("demo", {"metadata": {"annotations": {marks.OPERATION: "reconcile"}}})
     await world.until("demo", lambda r: marks.OPERATION not in annotations_of(r))
     await world.settled()
@@ -42,7 +42,9 @@ def deployment(world: World, **annotations: str) -> JsonObject:
     }
 
 
-async def test_labels_of_others_stay_and_those_that_left_the_manifest_go(world: World) -> None:
+async def test_foreign_labels_are_kept_and_labels_removed_from_the_manifest_are_removed(
+    world: World,
+) -> None:
     await world.start()
     first = world.config_map("a", labels={"ours": "1", "changed": "1"})
     await world.create("demo", first)
@@ -62,7 +64,7 @@ async def test_labels_of_others_stay_and_those_that_left_the_manifest_go(world: 
 
 
 @pytest.mark.in_cluster
-async def test_references_that_the_manifest_does_not_have_are_removed(world: World) -> None:
+async def test_references_that_are_not_in_the_manifest_are_removed(world: World) -> None:
     await world.create("demo", world.config_map("a"))
     await world.healthy("demo")
     key = f"{marks.REFERENCE_PREFIX}secret-12345678"
@@ -77,7 +79,7 @@ async def test_references_that_the_manifest_does_not_have_are_removed(world: Wor
 
 
 @pytest.mark.parametrize(("value", "kept"), [("true", True), ("True", False)])
-async def test_resources_stay_only_if_they_are_preserved(
+async def test_changed_resources_are_kept_only_if_they_are_preserved(
     world: World, value: str, kept: bool
 ) -> None:
     await world.start()
@@ -94,7 +96,7 @@ async def test_resources_stay_only_if_they_are_preserved(
     assert requests == {"cpu": "50m" if kept else "10m", "memory": "16Mi"}
 
 
-async def test_a_restart_that_was_asked_for_is_not_reverted(world: World) -> None:
+async def test_a_requested_restart_is_not_reverted(world: World) -> None:
     await world.start()
     await world.create("demo", deployment(world))
     await world.healthy("demo")
@@ -123,7 +125,7 @@ async def test_an_explicit_node_port_is_used(world: World) -> None:
         SERVICE, world.key("web"), lambda o: o["spec"]["type"] == "NodePort"
     )
     assigned = live["spec"]["ports"][0]["nodePort"]
-    wanted = 30_000 + secrets.randbelow(80)  # the API server assigns none of these to others
+    wanted = 30_000 + secrets.randbelow(80)  # the API server never assigns one of these itself
     ports = [{"port": 80, "nodePort": wanted}]
     await world.put_secret("demo", service(type="NodePort", ports=ports))
     live = await world.until_object(

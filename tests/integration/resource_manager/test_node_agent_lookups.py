@@ -25,7 +25,7 @@ from pergola.resource_manager.webhooks.node_agent_authorizer.lookups import (
 
 
 class Pool:
-    """A node with two Secrets that its agent may try to read, under unique names."""
+    """A node, and two Secrets that its agent may try to read, all with unique names."""
 
     def __init__(self, client: Client, name: str) -> None:
         self.client = client
@@ -80,20 +80,20 @@ async def pool(cluster_client: Client, namespace: str) -> AsyncIterator[Pool]:
         await cluster_client.delete(NODE, Key("", own.node))
 
 
-async def test_a_node_that_is_about_to_join_may_read_configurations_of_pools(pool: Pool) -> None:
+async def test_a_joining_node_may_read_configurations_of_pools(pool: Pool) -> None:
     assert await pool.may_read(pool.configuration)
     assert await pool.may_read(f"named-{pool.name}")
     assert not await pool.may_read(pool.foreign)
 
 
-async def test_a_node_may_read_its_own_configuration_and_what_that_names(pool: Pool) -> None:
+async def test_a_node_may_read_its_configuration_and_the_secrets_named_in_it(pool: Pool) -> None:
     await pool.join({SECRET_NAME_LABEL: pool.configuration})
     assert await pool.may_read(pool.configuration)
     assert await pool.may_read(f"named-{pool.name}")
     assert not await pool.may_read(pool.foreign)
 
 
-async def test_a_node_gains_nothing_by_naming_a_secret_that_is_not_a_configuration(
+async def test_a_node_cannot_read_a_secret_by_naming_it_as_its_configuration(
     pool: Pool,
 ) -> None:
     await pool.join({SECRET_NAME_LABEL: pool.foreign})
@@ -101,7 +101,7 @@ async def test_a_node_gains_nothing_by_naming_a_secret_that_is_not_a_configurati
     assert not await pool.may_read(pool.configuration)
 
 
-async def test_objects_that_do_not_exist_belong_to_no_agent(pool: Pool) -> None:
+async def test_missing_objects_belong_to_no_agent(pool: Pool) -> None:
     assert await pool.lookups.requester("gone") is None
     assert await pool.lookups.node_of_pod(Key("kube-system", "gone")) is None
     agent = await pool.lookups.agent(pool.node)

@@ -35,7 +35,7 @@ EVENTS: Final = "events.k8s.io"
 LEASES: Final = "coordination.k8s.io"
 SYSTEM: Final = "kube-system"
 
-# The names `{node}`, `{secret}`, … are filled in for each test.
+# Each test replaces the names `{node}`, `{secret}`, …
 TABLE: Final[list[tuple[Condition, str, str, list[str], str, str]]] = [
     ("always", CERTIFICATES, "certificatesigningrequests", ["create"], "", ""),
     ("never", CERTIFICATES, "certificatesigningrequests", ["list", "watch", "delete"], "", ""),
@@ -78,7 +78,7 @@ TABLE: Final[list[tuple[Condition, str, str, list[str], str, str]]] = [
 
 
 class Site:
-    """The objects around one agent; each test creates those that exist."""
+    """The objects of one agent; each test creates those that should exist."""
 
     def __init__(self, client: Client, namespace: str, mode: Mode) -> None:
         self.client = client
@@ -169,7 +169,7 @@ class Site:
             return "error"
 
     def expected(self, *conditions: Condition, otherwise: str = "deny") -> dict[str, str]:
-        """Return the expected answers; `otherwise` is the answer where a Node is required."""
+        """Return the expected answers, with `otherwise` for requests that require a Node."""
         return {
             title: "allow" if condition in conditions else "deny" if never else otherwise
             for title, condition, _ in self.requests()
@@ -197,7 +197,7 @@ async def site(cluster_client: Client, namespace: str, mode: Mode) -> AsyncItera
 
 
 @pytest.mark.parametrize("mode", ["node mode", "machine mode"])
-async def test_an_agent_with_a_node_may_do_what_the_table_says(site: Site) -> None:
+async def test_an_agent_with_a_node_has_the_permissions_in_the_table(site: Site) -> None:
     await site.add_node()
     if site.is_machine_mode:
         await site.add_machine(site.node)
@@ -215,12 +215,12 @@ async def test_an_agent_whose_machine_has_no_node_yet_may_only_join(site: Site) 
     assert await site.answers() == site.expected("always", "with a machine")
 
 
-async def test_a_machine_that_names_a_missing_node_has_none(site: Site) -> None:
+async def test_a_machine_that_names_a_missing_node_has_no_node(site: Site) -> None:
     await site.add_machine(node=site.node)
     assert await site.answers() == site.expected("always", "with a machine")
 
 
-async def test_an_agent_without_a_machine_gets_an_error_for_whatever_depends_on_it(
+async def test_an_agent_without_a_machine_gets_errors_for_requests_that_depend_on_it(
     site: Site,
 ) -> None:
     await site.add_node()
@@ -245,7 +245,7 @@ async def test_a_missing_node_is_named_in_the_reason(site: Site) -> None:
 
 
 @pytest.mark.parametrize("mode", ["node mode", "machine mode"])
-async def test_pods_may_not_be_selected_by_a_node_that_is_missing(site: Site) -> None:
+async def test_a_missing_node_must_not_select_pods(site: Site) -> None:
     if site.is_machine_mode:
         await site.add_machine(node=site.node)
     request = Attributes(
@@ -260,7 +260,7 @@ async def test_pods_may_not_be_selected_by_a_node_that_is_missing(site: Site) ->
     assert (await decide(request, site.lookups, by_selectors=True)).answer == "allow"
 
 
-async def test_an_agent_may_ask_for_the_configuration_of_its_machine_before_it_exists(
+async def test_an_agent_may_request_the_configuration_of_its_machine_before_it_exists(
     site: Site,
 ) -> None:
     await site.add_machine()

@@ -18,7 +18,7 @@ EXAMPLE = Path(__file__).parents[3] / "examples" / "node-critical-components"
 TAINT = "node.gardener.cloud/critical-components-not-ready"
 
 
-async def test_the_example_shows_what_it_says(cluster_client: Client) -> None:
+async def test_the_example_does_what_its_readme_says(cluster_client: Client) -> None:
     node = Key("", "example-node")
     async with running(node_critical_components(cluster_client, Settings(), metrics=Metrics())):
         await apply(cluster_client, "1-node.yaml")
@@ -39,7 +39,7 @@ async def apply(client: Client, file: str) -> None:
 
 
 async def until_told(client: Client, node: Key, reason: str) -> None:
-    """Wait for an Event; the README has the note of warnings."""
+    """Wait for an Event with this note; the README shows the notes of warnings."""
     readme = (EXAMPLE / "README.md").read_text()
     fields = f"regarding.name={node.name},reason={reason}"
     async with asyncio.timeout(PATIENCE):

@@ -1,4 +1,4 @@
-"""The roles of charts/resource-manager, and that those of the source suffice: spec 10 §14."""
+"""The roles of charts/resource-manager are sufficient for the source and minimal: spec 10 §14."""
 
 import asyncio
 from collections import Counter
@@ -38,9 +38,9 @@ ROLE = "pergola:managed-resources:source"
 
 
 def source_permissions(namespace: str) -> list[dict[str, Any]]:
-    """Return what the chart grants in a source cluster with this namespace alone.
+    """Return the permissions that the chart grants in a source cluster for only this namespace.
 
-    The role has a name of its own, because it belongs to no namespace.
+    The role is renamed, because it belongs to no namespace.
     """
     config = {
         "sourceClientConnection": {"namespaces": [namespace]},
@@ -62,7 +62,7 @@ def roles(file: str) -> list[dict[str, Any]]:
 
 
 class Restricted(NamedTuple):
-    """A client with the permissions of the source, and a count of its HTTP statuses."""
+    """A client with the permissions for a source, and counts of the HTTP statuses it gets."""
 
     client: Client
     answers: Counter[str]
@@ -101,7 +101,7 @@ async def led(world: World, restricted: Restricted) -> AsyncIterator[asyncio.Tas
         await asyncio.gather(leading, watching, return_exceptions=True)
 
 
-# The Role is enough
+# The Role is sufficient
 
 
 async def test_with_the_source_role_alone_every_function_works(
@@ -135,7 +135,7 @@ async def test_with_the_source_role_alone_every_function_works(
     assert restricted.answers["403"] == 0
 
 
-async def test_with_the_source_role_alone_many_secrets_are_read_at_once(
+async def test_with_the_source_role_alone_many_secrets_can_be_read_at_once(
     world: World, restricted: Restricted, led: asyncio.Task[None]
 ) -> None:
     names = [f"part-{number}" for number in range(MANY)]
@@ -147,7 +147,7 @@ async def test_with_the_source_role_alone_many_secrets_are_read_at_once(
     assert restricted.answers["403"] == 0
 
 
-async def test_with_the_source_role_alone_old_finalizers_are_taken_off_secrets(
+async def test_with_the_source_role_alone_old_finalizers_are_removed_from_secrets(
     world: World, restricted: Restricted, led: asyncio.Task[None]
 ) -> None:
     metadata = {"name": "old", "namespace": world.namespace, "finalizers": [marks.FINALIZER]}
@@ -156,7 +156,7 @@ async def test_with_the_source_role_alone_old_finalizers_are_taken_off_secrets(
     assert restricted.answers["403"] == 0
 
 
-async def test_with_the_source_role_alone_the_lease_is_taken_and_released(
+async def test_with_the_source_role_alone_the_lease_is_acquired_and_released(
     world: World, restricted: Restricted, led: asyncio.Task[None]
 ) -> None:
     held = await world.until_object(
@@ -204,16 +204,16 @@ async def test_with_the_source_role_alone_a_waiting_replica_follows_the_lease(
     assert restricted.answers["403"] == 0
 
 
-async def test_with_the_source_role_alone_the_process_can_ask_how_the_server_is(
+async def test_with_the_source_role_alone_the_process_can_check_the_health_of_the_server(
     restricted: Restricted,
 ) -> None:
     assert await restricted.client.get_raw("/healthz") == b"ok"
 
 
-# The Role allows no more than that
+# The Role is minimal
 
 
-async def test_the_source_role_gives_nothing_else(world: World, restricted: Restricted) -> None:
+async def test_the_source_role_grants_nothing_else(world: World, restricted: Restricted) -> None:
     client, key = restricted.client, world.key("greeting")
     await world.put_secret("secret", world.config_map("greeting"))
     lease = {"apiVersion": LEASE.api_version, "kind": LEASE.kind}
@@ -231,7 +231,7 @@ async def test_the_source_role_gives_nothing_else(world: World, restricted: Rest
             await attempt
 
 
-# The files of roles
+# The files with roles
 
 
 @pytest.mark.parametrize("file", sorted(path.name for path in (CHART / "rbac").iterdir()))

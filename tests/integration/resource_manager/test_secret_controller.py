@@ -1,4 +1,4 @@
-"""Secrets that ManagedResources reference are protected, and never blocked: spec 11 §6."""
+"""Secrets in use by ManagedResources are protected, and never blocked for long: spec 11 §6."""
 
 import asyncio
 from collections import Counter
@@ -78,7 +78,7 @@ async def test_both_secrets_get_the_finalizer_and_a_changed_reference_moves_it(
     await release(world, "a")
 
 
-async def test_the_finalizer_goes_with_the_managed_resource(world: World) -> None:
+async def test_deleting_the_managed_resource_removes_the_finalizer(world: World) -> None:
     await world.start()
     await world.create("demo", world.config_map("greeting"))
     await world.healthy("demo")
@@ -88,7 +88,7 @@ async def test_the_finalizer_goes_with_the_managed_resource(world: World) -> Non
     await until_finalizers(world, "demo")
 
 
-async def test_the_finalizer_goes_when_the_class_changes_to_another_one(world: World) -> None:
+async def test_a_change_to_a_foreign_class_removes_the_finalizer(world: World) -> None:
     await world.start()
     await world.create("demo", world.config_map("greeting"))
     await until_finalizers(world, "demo", OURS)
@@ -110,14 +110,14 @@ async def test_an_unreferenced_secret_is_never_touched(world: World) -> None:
     await release(world, "unnamed")
 
 
-async def test_a_start_takes_off_finalizers_that_were_forgotten(world: World) -> None:
+async def test_a_start_removes_forgotten_finalizers(world: World) -> None:
     await put_secret(world, "forgotten", OURS, SEED)
     await world.start()
     await until_finalizers(world, "forgotten", SEED)
     await release(world, "forgotten")
 
 
-async def test_two_classes_manage_each_its_own_finalizer(world: World) -> None:
+async def test_instances_of_two_classes_manage_separate_finalizers(world: World) -> None:
     await put_secret(world, "shared")
     await world.start()
     await world.start(resource_class="seed")
@@ -168,7 +168,7 @@ class Stopping(RecordingClient):
 async def test_no_secret_blocks_its_namespace_wherever_the_resource_manager_stops(
     world: World, sandbox: Sandbox
 ) -> None:
-    # Side by side, because the namespace controller takes its time.
+    # In parallel, because the namespace controller takes its time.
     async with asyncio.TaskGroup() as group:
         for writes in range(8):
             group.create_task(namespace_goes(world.client, sandbox, writes))
@@ -198,9 +198,9 @@ async def namespace_goes(client: Client, sandbox: Sandbox, writes: int) -> None:
 
 
 async def died_or_done(stopping: Stopping, world: World) -> None:
-    """Wait until the resource manager stopped, or had no more to write.
+    """Wait until the resource manager has stopped or has nothing more to write.
 
-    It has less to write if the namespace controller deletes the ManagedResources' objects first.
+    It has less to write if the namespace controller is first to delete the objects.
     """
     gone = world.until_gone(NAMESPACE, Key("", world.namespace))
     waits = [asyncio.create_task(wait) for wait in (stopping.died.wait(), gone)]
@@ -228,7 +228,7 @@ async def until_protected(world: World) -> None:
 
 
 async def nothing_is_orphaned(world: World) -> None:
-    """Check that a ManagedResource with our finalizer references each Secret that has it."""
+    """Check that each Secret with our finalizer is referenced by a ManagedResource with it."""
     secrets = await world.client.list(SECRET, world.namespace)
     resources = await world.client.list(MANAGED_RESOURCE, world.namespace)
     held = {
@@ -240,10 +240,10 @@ async def nothing_is_orphaned(world: World) -> None:
     assert {s["metadata"]["name"] for s in secrets if OURS in finalizers_of(s)} <= held
 
 
-# The safeguards, and Beyond
+# Safeguards, and Beyond
 
 
-async def test_a_deleted_secret_stays_as_long_as_it_is_needed(world: World) -> None:
+async def test_a_deleted_secret_exists_as_long_as_it_is_needed(world: World) -> None:
     await world.start()
     await world.create("demo", world.config_map("greeting", text="hello"))
     await world.healthy("demo")
@@ -290,7 +290,7 @@ async def test_a_managed_resource_under_deletion_adds_no_finalizer_to_a_secret(
     await world.delete("demo")
     await world.until("demo", lambda r: deletion_timestamp_of(r) is not None)
     await world.settled()
-    await until_finalizers(world, "demo", OURS)  # what is there stays until all is gone
+    await until_finalizers(world, "demo", OURS)  # the finalizer is kept until all objects are gone
 
     await release(world, "demo")
     await world.client.delete(SECRET, world.key("demo"))
@@ -301,7 +301,7 @@ async def test_a_managed_resource_under_deletion_adds_no_finalizer_to_a_secret(
     await world.until_gone(MANAGED_RESOURCE, world.key("demo"))
 
 
-async def test_an_ignored_managed_resource_could_go_without_us_and_protects_nothing(
+async def test_an_ignored_managed_resource_does_not_protect_its_secrets(
     world: World,
 ) -> None:
     await world.start()
@@ -314,7 +314,7 @@ async def test_an_ignored_managed_resource_could_go_without_us_and_protects_noth
     await until_finalizers(world, "demo", OURS)
 
 
-async def test_a_secret_that_appears_after_its_managed_resource_is_protected(
+async def test_a_secret_created_after_its_managed_resource_is_protected(
     world: World,
 ) -> None:
     await world.start()
@@ -324,7 +324,7 @@ async def test_a_secret_that_appears_after_its_managed_resource_is_protected(
     await until_finalizers(world, "late", OURS)
 
 
-async def test_a_finalizer_that_was_taken_off_by_hand_comes_back(world: World) -> None:
+async def test_a_manually_removed_finalizer_is_restored(world: World) -> None:
     await world.start()
     await world.create("demo", world.config_map("greeting"))
     await until_finalizers(world, "demo", OURS)
@@ -332,7 +332,7 @@ async def test_a_finalizer_that_was_taken_off_by_hand_comes_back(world: World) -
     await until_finalizers(world, "demo", OURS)
 
 
-async def test_remove_only_takes_off_all_and_puts_on_none(world: World) -> None:
+async def test_remove_only_removes_all_finalizers_and_adds_none(world: World) -> None:
     await put_secret(world, "named", OURS, FOREIGN)
     await world.start(secret_mode="RemoveOnly")
     await world.create_resource("demo", ["named"])
@@ -358,7 +358,7 @@ async def test_a_restart_writes_nothing(world: World) -> None:
     assert world.recorder.taken() == []
 
 
-async def test_putting_the_finalizer_on_reads_no_secret_again(
+async def test_adding_the_finalizer_does_not_cause_another_read_of_the_secret(
     world: World, sandbox: Sandbox
 ) -> None:
     requests: Counter[str] = Counter()
@@ -387,7 +387,7 @@ async def test_putting_the_finalizer_on_reads_no_secret_again(
         await world.stop()
 
 
-# Rights
+# Permissions
 
 
 async def test_the_role_is_enough_for_the_controller(world: World, sandbox: Sandbox) -> None:
@@ -417,7 +417,7 @@ async def test_the_role_is_enough_for_the_controller(world: World, sandbox: Sand
 
 
 async def bind(world: World, role: JsonObject) -> None:
-    """Grant the rules of a ClusterRole in the world's namespace to its default ServiceAccount."""
+    """Grant the rules of a ClusterRole to the default ServiceAccount of the world's namespace."""
     metadata = {"name": "restricted", "namespace": world.namespace}
     group = "rbac.authorization.k8s.io"
     await world.client.create({**role, "kind": "Role", "metadata": metadata})

@@ -1,6 +1,6 @@
 """The labels of the token invalidator on a real API server, with real tokens: spec 11 §2.5.
 
-What the webhook then does to the tokens is tested with the webhook.
+Tests of the webhook cover its effect on the tokens.
 """
 
 from collections import Counter
@@ -67,7 +67,7 @@ class Place:
         await self.client.create(account)
 
     async def add_secret(self, name: str = "robot-token", account: str = "robot") -> JsonObject:
-        """Create a token Secret; return it once it has a token."""
+        """Create a token Secret, and return it once it contains a token."""
         metadata = {"name": name, "namespace": self.namespace, "annotations": {ACCOUNT: account}}
         await self.client.create(
             {
@@ -80,7 +80,7 @@ class Place:
         return await until(self.client, SECRET, self.key(name), has_token)
 
     async def add_pod(self, uses: JsonObject, name: str = "user") -> None:
-        """Create an unschedulable pod, which uses what its spec references."""
+        """Create an unschedulable pod, which uses the objects in its spec."""
         container = {"name": "c", "image": "registry.example/c:1", **uses.get("container", {})}
         await self.client.create(
             {
@@ -155,7 +155,7 @@ async def test_an_unused_token_is_considered(place: Place) -> None:
 
 
 @pytest.mark.parametrize("automount", [None, True])
-async def test_a_token_of_an_account_that_mounts_is_only_marked(
+async def test_a_token_of_an_automounting_account_is_only_marked(
     place: Place, automount: bool | None
 ) -> None:
     await place.add_account(automount=automount)
@@ -167,7 +167,7 @@ async def test_a_token_of_an_account_that_mounts_is_only_marked(
 
 
 @pytest.mark.parametrize("automount", [None, True])
-async def test_an_account_that_mounts_again_gets_its_token_back(
+async def test_an_account_that_automounts_again_gets_its_token_back(
     place: Place, automount: bool | None
 ) -> None:
     await place.add_account()
@@ -179,7 +179,7 @@ async def test_an_account_that_mounts_again_gets_its_token_back(
             await place.patch(SERVICE_ACCOUNT, "robot", {"automountServiceAccountToken": choice})
             for name in names:
                 await place.until_labelled(labels, name)
-    # Nothing but their annotations says that the Secrets are the account's.
+    # Only the annotations of the Secrets connect them to the account.
     assert "secrets" not in await place.client.get(SERVICE_ACCOUNT, place.key("robot"))
 
 
@@ -204,7 +204,7 @@ async def test_removed_labels_are_restored(place: Place) -> None:
 
 
 @pytest.mark.parametrize("value", ["true", "", "no"])
-async def test_an_account_that_is_skipped_later_gets_its_token_back(
+async def test_an_account_that_skips_invalidation_gets_its_token_back(
     place: Place, value: str
 ) -> None:
     await place.add_account()
@@ -218,7 +218,7 @@ async def test_an_account_that_is_skipped_later_gets_its_token_back(
 
 
 @pytest.mark.parametrize("uses", [MOUNTED, PROJECTED, IN_ENV, ALL_IN_ENV])
-async def test_a_token_in_use_is_considered_after_its_pod_is_gone(
+async def test_a_token_in_use_is_considered_once_its_pod_is_deleted(
     place: Place, uses: JsonObject
 ) -> None:
     await place.add_account()
@@ -273,7 +273,7 @@ async def test_an_existing_purpose_is_kept(place: Place) -> None:
 async def test_a_secret_whose_account_is_missing_waits_for_it(place: Place) -> None:
     metadata = {"name": "robot-token", "annotations": {ACCOUNT: "robot"}}
     metadata["namespace"] = place.namespace
-    # Of another type, as the token controller deletes token Secrets without account.
+    # Another type, because the token controller deletes token Secrets without an account.
     await place.client.create({"apiVersion": "v1", "kind": "Secret", "metadata": metadata})
     async with running(unit := place.unit()):
         await settled(unit, place.client)
@@ -293,7 +293,7 @@ async def test_other_namespaces_are_left_alone(place: Place) -> None:
     assert place.recorder.taken() == []
 
 
-async def test_after_a_restart_nothing_is_written(place: Place) -> None:
+async def test_nothing_is_written_after_a_restart(place: Place) -> None:
     await place.add_account()
     await place.add_secret()
     async with running(place.unit()):
@@ -305,7 +305,7 @@ async def test_after_a_restart_nothing_is_written(place: Place) -> None:
 
 
 async def test_a_concurrent_edit_is_not_overwritten(place: Place) -> None:
-    """The first patch is based on an outdated state, and is repeated."""
+    """The first patch is based on an outdated state, and is retried."""
     await place.add_account()
     await place.add_secret()
 
@@ -355,7 +355,7 @@ async def grant(place: Place) -> JsonObject:
     return role
 
 
-async def test_the_rights_of_the_chart_suffice_and_none_is_superfluous(place: Place) -> None:
+async def test_the_permissions_of_the_chart_are_sufficient_and_minimal(place: Place) -> None:
     role = await grant(place)
     refused: Counter[str] = Counter()
 
@@ -411,7 +411,7 @@ async def test_the_example_does_what_its_readme_says(place: Place) -> None:
         await place.until_labelled(MARKED, "worker-token")
         await place.until_labelled(MARKED, "old-token")
         await settled(unit, place.client)
-        # The pod runs on a simulated node, which takes a moment to let it go.
+        # The simulated node of the pod takes a moment to release it.
         await place.client.delete(POD, place.key("worker"))
         await place.until_labelled(CONSIDERED, "worker-token")
         await place.patch(SERVICE_ACCOUNT, "robot", {"metadata": {"labels": {SKIP: "true"}}})

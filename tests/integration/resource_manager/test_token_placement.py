@@ -25,7 +25,9 @@ from pergola.testing.token_clusters import (
 # 6
 
 
-async def test_in_a_kubeconfig_only_the_current_users_token_changes(clusters: Clusters) -> None:
+async def test_only_the_token_of_the_current_user_in_a_kubeconfig_changes(
+    clusters: Clusters,
+) -> None:
     await clusters.put(data={"kubeconfig": kubeconfig_with("old"), "other": b"stays"})
     async with clusters.start():
         secret = await clusters.issued(other_than=b"old")
@@ -67,7 +69,7 @@ async def test_an_unusable_kubeconfig_is_reported_and_left_alone(
 # 7
 
 
-async def test_with_both_annotations_the_token_goes_to_the_target_cluster(
+async def test_with_both_annotations_the_token_is_written_to_the_target_cluster(
     clusters: Clusters,
 ) -> None:
     await clusters.put(annotations=clusters.to_target, data={"other": b"stays"})
@@ -90,7 +92,7 @@ async def test_annotations_added_later_move_the_token(clusters: Clusters) -> Non
         assert renewal(first) > clusters.clock.now()
         await clusters.edit({"metadata": {"annotations": clusters.to_target}})
         assert token_of(await clusters.moved())
-        # And back, when they are gone; what is in the target cluster stays.
+        # Removing the annotations moves the token back; the Secret in the target cluster stays.
         await clusters.edit({"metadata": {"annotations": dict.fromkeys(clusters.to_target)}})
         await clusters.issued()
         await clusters.target_secret()
@@ -102,7 +104,7 @@ async def test_a_kubeconfig_moves_with_its_token(clusters: Clusters) -> None:
         target = await clusters.moved()
         assert kubeconfig_in(target)["clusters"][0]["cluster"]["unknown-field"] == {"kept": True}
         assert token_of(target)
-        # Its owner gives it a new CA: the new kubeconfig moves too.
+        # Its owner replaces the CA: the new kubeconfig is moved, too.
         newer = kubeconfig_with(ca=b"a new CA")
         await clusters.edit({"data": encoded({"kubeconfig": newer})})
         target = await clusters.moved()
@@ -112,7 +114,7 @@ async def test_a_kubeconfig_moves_with_its_token(clusters: Clusters) -> None:
 
 
 @pytest.mark.parametrize("left_out", [names.TARGET_NAME, names.TARGET_NAMESPACE])
-async def test_one_target_annotation_alone_is_ignored(clusters: Clusters, left_out: str) -> None:
+async def test_a_single_target_annotation_is_ignored(clusters: Clusters, left_out: str) -> None:
     await clusters.put(annotations=clusters.to_target | {left_out: None})
     async with clusters.start():
         await clusters.issued()
@@ -123,7 +125,7 @@ async def test_one_target_annotation_alone_is_ignored(clusters: Clusters, left_o
 # 8
 
 
-async def test_the_ca_is_injected_and_a_wrong_one_repaired(clusters: Clusters) -> None:
+async def test_the_ca_is_injected_and_a_wrong_ca_replaced(clusters: Clusters) -> None:
     await clusters.put(annotations={names.INJECT_CA: "true"})
     async with clusters.start(ca_bundle=b"the CA"):
         secret = await clusters.issued()

@@ -1,6 +1,6 @@
 """The TokenRequestor on two real API servers: spec 11 §1.8, in its order.
 
-6 to 8, where tokens are put, are in test_token_placement.py.
+The tests for 6 to 8, about the placement of tokens, are in test_token_placement.py.
 """
 
 import base64
@@ -139,7 +139,7 @@ async def test_an_unparsable_duration_is_reported_and_nothing_is_requested(
         assert 'invalid duration "unparsable"' in note
         assert clusters.taken() == []
         assert await clusters.secret() == before
-        # Once it is repaired, all goes its way.
+        # After the annotation is repaired, the token is issued.
         await clusters.annotate(EXPIRATION="10m")
         await clusters.issued()
 
@@ -147,7 +147,7 @@ async def test_an_unparsable_duration_is_reported_and_nothing_is_requested(
 # 3
 
 
-async def test_a_valid_token_is_left_alone_until_its_renewal(clusters: Clusters) -> None:
+async def test_a_valid_token_is_kept_until_its_renewal(clusters: Clusters) -> None:
     await clusters.put()
     async with clusters.start():
         await clusters.issued()
@@ -182,7 +182,7 @@ async def test_a_removed_token_is_replaced(clusters: Clusters) -> None:
         assert token_of(await clusters.issued(other_than=first))
 
 
-async def test_a_kubeconfig_that_lost_its_token_gets_a_new_one(clusters: Clusters) -> None:
+async def test_a_kubeconfig_without_its_token_gets_a_new_one(clusters: Clusters) -> None:
     await clusters.put(data={"kubeconfig": kubeconfig_with()})
     async with clusters.start():
         first = token_of(await clusters.issued())
@@ -225,7 +225,7 @@ async def test_a_recreated_service_account_gets_a_new_token_at_once(clusters: Cl
         assert bound == uid_of(await clusters.account())
 
 
-async def test_a_deleted_service_account_is_recreated_at_the_next_run_and_not_before(
+async def test_a_deleted_service_account_is_recreated_in_the_next_run_and_not_earlier(
     clusters: Clusters,
 ) -> None:
     await clusters.put()
@@ -240,7 +240,7 @@ async def test_a_deleted_service_account_is_recreated_at_the_next_run_and_not_be
         assert await clusters.has_account()
 
 
-async def test_another_service_account_name_requires_another_token(clusters: Clusters) -> None:
+async def test_another_service_account_name_causes_a_new_token(clusters: Clusters) -> None:
     await clusters.put()
     async with clusters.start():
         first = token_of(await clusters.issued())
@@ -323,7 +323,7 @@ async def test_an_automounting_service_account_is_corrected_at_the_next_request(
         assert labels_of(account) == {"somebody": "else"}
 
 
-async def test_the_annotated_labels_are_set_and_others_stay(clusters: Clusters) -> None:
+async def test_the_annotated_labels_are_set_and_other_labels_are_kept(clusters: Clusters) -> None:
     await clusters.put(annotations={names.LABELS: '{"a": "1", "b": "2"}'})
     async with clusters.start():
         first = token_of(await clusters.issued())
@@ -456,7 +456,7 @@ async def test_service_accounts_outside_the_watched_namespaces_are_served_too(
 # 14
 
 
-async def test_while_the_target_is_unreachable_everything_stays_and_is_retried(
+async def test_while_the_target_is_unreachable_nothing_changes_and_runs_are_retried(
     clusters: Clusters,
 ) -> None:
     await clusters.put()

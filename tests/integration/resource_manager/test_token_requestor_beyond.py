@@ -1,4 +1,4 @@
-"""The TokenRequestor beyond its contract: mistakes, kills, pace, reports."""
+"""The TokenRequestor beyond its contract: mistakes, kills, rate limits, reports."""
 
 import asyncio
 from datetime import timedelta
@@ -36,7 +36,7 @@ async def test_all_mistakes_are_reported_at_once(clusters: Clusters) -> None:
     assert "data[kubeconfig]" in note
 
 
-async def test_a_target_secret_that_is_the_secret_itself_is_reported(clusters: Clusters) -> None:
+async def test_a_secret_that_is_its_own_target_is_reported(clusters: Clusters) -> None:
     itself = {names.TARGET_NAME: "access", names.TARGET_NAMESPACE: clusters.namespace}
     await clusters.put(annotations=itself, data={"token": b"foo"})
     clusters.target_recorder = clusters.source_recorder
@@ -47,7 +47,7 @@ async def test_a_target_secret_that_is_the_secret_itself_is_reported(clusters: C
         assert clusters.taken() == []
 
 
-async def test_several_secrets_share_a_service_account(
+async def test_several_secrets_can_share_a_service_account(
     clusters: Clusters,
 ) -> None:
     secrets = [f"access-{number}" for number in range(5)]
@@ -60,7 +60,7 @@ async def test_several_secrets_share_a_service_account(
     assert await clusters.source.list(EVENT, clusters.namespace) == []
 
 
-async def test_an_instance_killed_before_writing_the_secret_is_continued(
+async def test_a_run_killed_before_writing_the_secret_is_continued(
     clusters: Clusters,
 ) -> None:
     before = await clusters.put()
@@ -77,7 +77,7 @@ async def test_an_instance_killed_before_writing_the_secret_is_continued(
     assert not [write for write in clusters.taken() if write.startswith("create ServiceAccount")]
 
 
-async def test_an_instance_killed_between_both_secrets_is_continued(
+async def test_a_run_killed_between_both_secrets_is_continued(
     clusters: Clusters,
 ) -> None:
     await clusters.put(annotations=clusters.to_target, data={"kubeconfig": kubeconfig_with()})
@@ -101,7 +101,7 @@ async def test_clock_skew_causes_no_hot_loop(clusters: Clusters) -> None:
         assert 30 < outcome.seconds <= 60
 
 
-async def test_an_owner_that_removes_each_token_learns_why_the_next_one_waits(
+async def test_an_owner_that_removes_each_token_is_notified_of_the_delay(
     clusters: Clusters,
 ) -> None:
     await clusters.put()
@@ -123,7 +123,7 @@ async def test_a_missing_namespace_is_reported_with_the_service_account(
         assert "cannot create ServiceAccount does-not-exist/robot" in note
 
 
-async def test_a_token_that_expires_soon_and_cannot_be_renewed_is_reported(
+async def test_an_expiring_token_that_cannot_be_renewed_is_reported(
     clusters: Clusters,
 ) -> None:
     await clusters.put()
@@ -142,7 +142,7 @@ async def test_a_token_that_expires_soon_and_cannot_be_renewed_is_reported(
     assert values(shown, f"pergola_token_requestor_failed_renewals_total{{{of}}}") == [1.0]
 
 
-async def test_a_mistake_is_reported_again_when_the_token_expires_soon(
+async def test_a_mistake_is_reported_again_when_the_token_is_about_to_expire(
     clusters: Clusters,
 ) -> None:
     await clusters.put()
@@ -158,7 +158,7 @@ async def test_a_mistake_is_reported_again_when_the_token_expires_soon(
         await clusters.warning("TokenExpiresSoon")
 
 
-async def test_the_series_of_a_deleted_secret_are_removed(clusters: Clusters) -> None:
+async def test_the_metrics_of_a_deleted_secret_are_removed(clusters: Clusters) -> None:
     await clusters.put()
     async with clusters.start():
         await clusters.issued()

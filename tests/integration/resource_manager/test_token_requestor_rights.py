@@ -40,7 +40,7 @@ async def clusters(
 
 
 class Restricted:
-    """Clients of an identity in both clusters, and a count of their HTTP statuses."""
+    """Clients with one identity in both clusters, and counts of the HTTP statuses they get."""
 
     def __init__(self, source: Recording, target: Recording, answers: Counter[str]) -> None:
         self.source = source
@@ -82,14 +82,14 @@ async def identity(admin: Client, config: ClusterConfig, namespace: str) -> Clus
 
 
 async def bind(admin: Client, side: str, namespace: str) -> None:
-    """Grant a cluster's ClusterRole in one namespace, as a Role."""
+    """Grant the ClusterRole of a cluster in one namespace, as a Role."""
     metadata = {"name": IDENTITY, "namespace": namespace}
     await admin.create(role(side) | {"kind": "Role", "metadata": metadata})
     await admin.create(binding("Role", metadata, namespace))
 
 
 async def bind_reviews(admin: Client, namespace: str) -> str:
-    """Grant the ClusterRole for reviews under a unique name, and return that."""
+    """Grant the ClusterRole for reviews under a unique name, and return the name."""
     name = f"{IDENTITY}-{namespace}"
     await admin.create(role("target-reviews") | {"metadata": {"name": name}})
     await admin.create(binding("ClusterRole", {"name": name}, namespace))
@@ -123,7 +123,7 @@ async def test_with_its_roles_alone_every_function_works(
         first = token_of(await clusters.issued())
         await clusters.warning("InvalidTokenRequest")
     async with clusters.start():
-        await clusters.settle()  # reviews what it did not issue itself
+        await clusters.settle()  # it reviews tokens that it did not issue itself
         await clusters.annotate(RENEW=None, LABELS='{"a": "c"}')
         await clusters.issued(other_than=first)
         assert labels_of(await clusters.account()) == {"a": "c"}
@@ -138,7 +138,7 @@ async def test_with_its_roles_alone_every_function_works(
     assert any(event for event in await clusters.source.list(EVENT, clusters.namespace))
 
 
-async def test_its_roles_give_nothing_else(clusters: Clusters, restricted: Restricted) -> None:
+async def test_its_roles_grant_nothing_else(clusters: Clusters, restricted: Restricted) -> None:
     await clusters.put()
     here, there = clusters.namespace, clusters.target_namespace
     attempts: list[Callable[[], Any]] = [
@@ -164,7 +164,7 @@ async def test_the_example_does_what_its_readme_says(clusters: Clusters) -> None
     config, warnings = configuration_from(configuration)
     assert warnings == []
     assert config.controllers.token_requestor.enabled
-    # Source and target are one cluster there.
+    # In the example, source and target are one cluster.
     clusters.target_recorder = clusters.source_recorder
     for obj in example("manifests.yaml", clusters.namespace):
         if obj["kind"] != "Namespace":

@@ -117,7 +117,7 @@ async def test_service_accounts_are_read_from_the_cache(
         assert asked.taken() == []
 
 
-async def test_an_account_that_the_cache_does_not_know_is_read_once_live(
+async def test_an_account_that_is_not_cached_is_read_live_only_once(
     cluster_client: Client, asked: Asked, namespace: str
 ) -> None:
     lookups = ClusterLookups(asked, namespaces=["another-namespace"], nodes=False)
@@ -133,7 +133,7 @@ async def test_an_account_that_the_cache_does_not_know_is_read_once_live(
         assert (await handler(request)).edits
 
 
-async def test_taints_follow_the_nodes_for_system_components(
+async def test_taints_for_system_components_follow_their_nodes(
     cluster_client: Client, asked: Asked, nodes: str
 ) -> None:
     await cluster_client.create(node(f"a-{nodes}", nodes, X))
@@ -153,12 +153,12 @@ async def test_taints_follow_the_nodes_for_system_components(
         assert asked.taken() == []
 
 
-async def test_hvpas_are_not_requested_where_they_are_not_served(cluster_client: Client) -> None:
+async def test_unserved_hvpas_are_not_registered(cluster_client: Client) -> None:
     assert not await serves_hvpas(cluster_client)
 
 
 def shipped_rules() -> list[JsonObject]:
-    """Return the rules of all roles that the look-ups of the webhooks need."""
+    """Return the rules of all roles that the lookups of the webhooks need."""
     rules: list[JsonObject] = []
     for file, role in SHIPPED.items():
         first = next(document.value for document in parse_documents((RULES / file).read_bytes()))
@@ -218,7 +218,7 @@ async def test_the_shipped_rules_are_enough(
 @pytest.mark.parametrize(
     "installation", [Installation("runtime", garden=True), Installation("target")]
 )
-async def test_an_api_server_takes_all_entries_as_they_are(
+async def test_the_api_server_stores_all_entries_unchanged(
     cluster_client: Client, installation: Installation, namespace: str
 ) -> None:
     settings = Webhooks(kubernetes_service_host=KubernetesServiceHost(host="api.example.com"))

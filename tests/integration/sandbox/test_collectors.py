@@ -1,4 +1,4 @@
-"""The stand-in for opentelemetry-operator: collectors get a Deployment, a Service and a scale."""
+"""The stand-in for opentelemetry-operator: a collector gets a Deployment, a Service and a scale."""
 
 from pergola.api.kinds import DEPLOYMENT, SERVICE
 from pergola.api.objects import JsonObject, Key, labels_of, map_at, maps_at, owner_references_of
@@ -56,7 +56,7 @@ async def test_the_collector_of_a_garden_runs_and_can_be_scaled(lone_client: Cli
         assert owner["uid"] == created["metadata"]["uid"]
 
 
-async def test_a_collector_of_another_mode_gets_nothing(lone_client: Client) -> None:
+async def test_a_collector_with_another_mode_is_left_alone(lone_client: Client) -> None:
     client, obj = lone_client, collector()
     obj = {**obj, "metadata": {**obj["metadata"], "name": "daemon"}}
     obj["spec"] = {**obj["spec"], "mode": "daemonset"}

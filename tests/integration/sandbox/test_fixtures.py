@@ -30,7 +30,7 @@ async def test_the_namespace_of_another_test_is_empty(
     assert namespace.startswith("test-the-namespace-of-another-test")
 
 
-def test_the_fixture_kubeconfig_is_that_of_the_sandbox(sandbox: Sandbox, kubeconfig: Path) -> None:
+def test_the_fixture_kubeconfig_leads_to_the_sandbox(sandbox: Sandbox, kubeconfig: Path) -> None:
     assert kubeconfig == sandbox.kubeconfig
 
 

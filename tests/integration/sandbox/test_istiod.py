@@ -1,4 +1,4 @@
-"""The stand-in for istiod on a real API server: what gateways and namespaces get from it."""
+"""The stand-in for istiod on a real API server serves gateways and namespaces."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -24,7 +24,7 @@ ROOT = "istio-ca-root-cert"
 
 @pytest.fixture
 async def gateways(lone_client: Client, fresh: str) -> AsyncIterator[Gateways]:
-    """A client of istiod in a pod of the namespace; istiod knows one Gateway."""
+    """Yield an HTTP client of istiod in a pod of the namespace; istiod knows one Gateway."""
     await install_istio_crds(lone_client)
     await create_pod(lone_client, fresh, "127.0.0.1")
     server = {"hosts": ["*"], "port": {"number": 443}, "tls": {"mode": "PASSTHROUGH"}}
@@ -42,7 +42,7 @@ async def gateways(lone_client: Client, fresh: str) -> AsyncIterator[Gateways]:
 
 
 async def create_pod(client: Client, namespace: str, address: str) -> None:
-    """Create a pod that has an address, as the kubelet reports it."""
+    """Create a pod with an address, as the kubelet would report it."""
     meta = {"name": "gateway", "namespace": namespace}
     spec = {"containers": [{"name": "istio-proxy", "image": "proxyv2"}]}
     await client.create({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec})
@@ -51,7 +51,7 @@ async def create_pod(client: Client, namespace: str, address: str) -> None:
 
 
 def labels(namespace: str) -> dict[str, str]:
-    """The labels of a gateway that only the Gateway of one namespace selects."""
+    """Return the labels of a gateway that only the Gateway of one namespace selects."""
     return {"istio": namespace}
 
 
@@ -81,7 +81,7 @@ async def listeners(
 
 
 def names(answer: JsonObject) -> list[str]:
-    """The server names of all listeners."""
+    """Return the server names of all listeners."""
     return [
         name
         for listener in answer["resources"]
@@ -90,7 +90,7 @@ def names(answer: JsonObject) -> list[str]:
     ]
 
 
-async def test_a_gateway_that_knows_the_present_version_gets_the_next_one_when_it_exists(
+async def test_a_gateway_with_the_current_version_waits_for_the_next_one(
     gateways: Gateways, lone_client: Client, fresh: str
 ) -> None:
     first = await listeners(gateways, fresh)
@@ -176,12 +176,12 @@ def certificate() -> dict[str, str]:
 
 
 def keys(answer: JsonObject) -> list[str]:
-    """The private keys of all servers that decrypt connections."""
+    """Return the private keys of all servers that decrypt connections."""
     return [
         pair["private_key"]["inline_string"]
         for listener in answer["resources"]
         for chain in listener["filter_chains"]
-        if "transport_socket" in chain  # none where connections are passed through
+        if "transport_socket" in chain  # none for servers that pass connections through
         for pair in chain["transport_socket"]["typed_config"]["common_tls_context"][
             "tls_certificates"
         ]

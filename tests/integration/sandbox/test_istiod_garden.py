@@ -1,4 +1,4 @@
-"""The stand-in for istiod and the gateway of a Garden: Envoy accepts what it configures."""
+"""The stand-in for istiod and the gateway of a Garden: Envoy accepts the configuration."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Felix's own parser judges the settings that it gets on a node."""
+"""Felix's own parser accepts its settings on a node."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A virtual control plane as processes, from the objects that the operator renders."""
+"""A virtual control plane runs as processes, from objects that the operator renders."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -78,7 +78,7 @@ def template(garden: Garden) -> Landscape:
 
 
 class VirtualGarden:
-    """Some components of a Garden, applied as the operator does."""
+    """Components of a Garden, applied as by the operator."""
 
     def __init__(self, site: Site, found: Built) -> None:
         self.site = site
@@ -133,7 +133,7 @@ def has_token(secret: JsonObject) -> bool:
 
 @pytest.fixture
 async def garden(garden_world: Site) -> VirtualGarden:
-    """A landscape with its credentials, of which nothing runs yet."""
+    """Yield a landscape with its credentials, of which nothing runs yet."""
     client = garden_world.client
     await install_garden_crds(client, "etcd")
     for obj in PRIORITY_CLASSES.render(landscape()).managed[0].objects:
@@ -158,7 +158,7 @@ async def test_a_virtual_cluster_serves_with_the_rendered_flags_and_credentials(
         assert await virtual.get_raw("/readyz") == b"ok"
         await virtual.create(manifest("v1", "Namespace", "kept"))
 
-        # Data outlives the etcd, and a deleted pod comes back, at another address.
+        # Data outlives the etcd, and a deleted pod is recreated with another address.
         for key in ETCD_KEYS:
             await garden.client.delete(ETCD, key)
             await until_gone(garden.client, ETCD, key)
@@ -175,7 +175,7 @@ async def test_both_resource_managers_work_with_their_own_permissions(
 ) -> None:
     await garden.apply(RESOURCE_MANAGER)
     await garden.available("gardener-resource-manager")
-    # From here on the API server asks its webhooks about every `Etcd`.
+    # From here on, the API server asks its webhooks about every `Etcd`.
     await garden.apply(ETCDS, API_SERVER_SERVICE, KUBE_APISERVER)
     await garden.available(SERVER.name)
     await garden.bootstrap()

@@ -37,7 +37,7 @@ def new_name() -> str:
 
 @pytest.fixture
 def own_root(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A root without other tests' sandboxes, whose start would clean up crashed ones."""
+    """Use a root without the sandboxes of other tests, whose start would remove crashed ones."""
     with tempfile.TemporaryDirectory() as path:  # shorter than tmp_path: sockets live there
         monkeypatch.setenv("XDG_RUNTIME_DIR", path)
         yield
@@ -45,7 +45,7 @@ def own_root(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 async def small() -> AsyncIterator[Sandbox]:
-    """A sandbox with etcd and API server for this test only."""
+    """Yield a sandbox with etcd and API server for this test only."""
     sandbox = await start(new_name(), components=API_ONLY)
     yield sandbox
     await stop(sandbox.name)
@@ -95,7 +95,7 @@ async def until_status(
 async def test_three_nodes_in_three_zones_are_ready(
     sandbox: Sandbox, cluster_client: Client
 ) -> None:
-    # Other tests create nodes, too; the sandbox's own nodes are in its region.
+    # Other tests create nodes, too, but the sandbox's own nodes are in its region.
     nodes = await cluster_client.list(NODE, labels="topology.kubernetes.io/region=local")
 
     zones = [labels_of(node)["topology.kubernetes.io/zone"] for node in nodes]
@@ -156,7 +156,7 @@ async def test_two_sandboxes_run_side_by_side_in_isolation(
     assert key.name not in names
 
 
-async def test_a_second_sandbox_of_the_same_name_is_rejected(small: Sandbox) -> None:
+async def test_a_second_sandbox_with_the_same_name_is_rejected(small: Sandbox) -> None:
     with pytest.raises(SandboxError, match=f'sandbox "{small.name}" is already running'):
         await start(small.name, components=API_ONLY)
 

@@ -1,4 +1,4 @@
-"""Simulated status: a site reports on objects for which nothing runs."""
+"""Simulated statuses: a site reports on objects without a program."""
 
 from typing import Final
 
@@ -35,12 +35,13 @@ def is_rolled_out(obj: JsonObject) -> bool:
     return check(obj) is None and progressing(obj) is None
 
 
-async def test_workloads_and_resources_that_nothing_serves_report_success(
+async def test_workloads_and_resources_without_programs_report_success(
     garden_world: Site,
 ) -> None:
     client: Client = garden_world.client
     key = Key("garden", "web")
-    await install_garden_crds(client, "prometheus-operator", "extensions")  # while the site runs
+    # The site is running already.
+    await install_garden_crds(client, "prometheus-operator", "extensions")
     prometheus = manifest(
         PROMETHEUS.api_version, PROMETHEUS.kind, "web", namespace="garden", spec={"replicas": 2}
     )

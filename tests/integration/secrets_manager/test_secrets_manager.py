@@ -68,7 +68,7 @@ class Landscape:
         self.clock = FakeClock(NOW)
 
     async def manager(self, **rotation_times: datetime) -> SecretsManager:
-        """Start a run."""
+        """Start a run, and return its manager."""
         return await SecretsManager.open(
             self.client,
             self.namespace,
@@ -102,7 +102,7 @@ class Landscape:
         )
 
     async def create_of_original(self, name: str, suffix: str, data: dict[str, bytes]) -> None:
-        """Create a Secret as the original's manager labels it."""
+        """Create a Secret with the labels of the original's manager."""
         labels = {
             "name": name,
             "managed-by": "secrets-manager",
@@ -132,7 +132,7 @@ def signer(secret: ManagedSecret, manager: SecretsManager) -> bool:
     )
 
 
-async def test_a_clean_start_makes_one_current_secret_of_each_config_with_all_labels(
+async def test_the_first_run_creates_one_current_secret_of_each_config_with_all_labels(
     landscape: Landscape,
 ) -> None:
     manager = await landscape.run()
@@ -173,7 +173,7 @@ async def test_a_second_run_writes_nothing(landscape: Landscape) -> None:
     assert {name_of(s): resource_version_of(s) for s in await landscape.secrets()} == before
 
 
-async def test_data_of_a_managed_secret_cannot_be_edited(landscape: Landscape) -> None:
+async def test_the_data_of_a_managed_secret_is_immutable(landscape: Landscape) -> None:
     manager = await landscape.run()
 
     key = Key(landscape.namespace, manager.current("server").object_name)
@@ -206,7 +206,7 @@ async def test_edited_labels_are_restored(
     assert labels_of(restored) == secret.labels
 
 
-async def test_an_automatic_authority_is_replaced_in_time_and_trusted_beside_the_old_one(
+async def test_an_automatic_authority_is_replaced_in_time_and_the_old_one_is_still_trusted(
     landscape: Landscape,
 ) -> None:
     first = await landscape.run(RUNTIME)
@@ -218,13 +218,13 @@ async def test_an_automatic_authority_is_replaced_in_time_and_trusted_beside_the
     assert new.object_name != old.object_name
     bundle = read_bundle(second.get("ca").data["bundle.crt"])
     assert bundle == [read_certificate(s.data["ca.crt"]) for s in (new, old)]
-    # A server's clients may know the old bundle only; a client presents itself to a server that
-    # knows the new one.
+    # Clients of the server may only know the old bundle, while the client meets servers that know
+    # the new one.
     assert not signer(second.current("server"), second)
     assert signer(second.current("client"), second)
 
 
-async def test_a_day_later_the_old_authority_is_gone_and_servers_are_reissued(
+async def test_after_a_day_the_old_authority_is_deleted_and_servers_are_reissued(
     landscape: Landscape,
 ) -> None:
     await landscape.run(RUNTIME)
@@ -240,7 +240,7 @@ async def test_a_day_later_the_old_authority_is_gone_and_servers_are_reissued(
     assert len(await landscape.secrets("ca")) == 1
 
 
-async def test_an_authority_that_expired_while_nobody_ran_signs_nothing_more(
+async def test_an_authority_that_expired_between_two_runs_signs_nothing(
     landscape: Landscape,
 ) -> None:
     await landscape.run(RUNTIME)
@@ -251,7 +251,7 @@ async def test_an_authority_that_expired_while_nobody_ran_signs_nothing_more(
     assert len(read_bundle(manager.get("ca").data["bundle.crt"])) == 1
 
 
-async def test_an_authority_renewed_again_and_again_leaves_nothing_behind(
+async def test_an_authority_that_is_renewed_repeatedly_leaves_no_old_secrets(
     landscape: Landscape,
 ) -> None:
     for days in range(0, 120, 5):
@@ -278,7 +278,7 @@ async def test_a_user_starts_a_rotation_and_completes_it(landscape: Landscape) -
     assert len(await landscape.secrets("ca")) == 1
 
 
-async def test_a_signer_can_be_chosen(landscape: Landscape) -> None:
+async def test_the_signing_authority_can_be_chosen(landscape: Landscape) -> None:
     await landscape.run()
     manager = await landscape.manager(ca=NOW + DAY)
     await manager.generate(CA, KEEP)
@@ -300,7 +300,7 @@ async def test_labelled_data_is_used_verbatim(landscape: Landscape) -> None:
     assert signer(manager.current("server"), manager)
 
 
-async def test_two_labelled_secrets_are_an_error_that_creates_nothing(
+async def test_two_labelled_secrets_are_an_error_and_nothing_is_created(
     landscape: Landscape,
 ) -> None:
     for name in ("one", "two"):
@@ -333,7 +333,7 @@ async def test_unusable_labelled_data_is_an_error_and_never_replaced(
     assert landscape.client.writes == []
 
 
-async def test_a_rotation_does_not_bring_labelled_data_back(landscape: Landscape) -> None:
+async def test_a_rotation_does_not_reuse_labelled_data(landscape: Landscape) -> None:
     data = authority()
     await landscape.create("mine", {"secrets-manager-use-data-for-name": "ca"}, data)
     await landscape.run()
@@ -367,7 +367,7 @@ async def test_a_landscape_of_the_original_keeps_its_authority_and_keys(
     assert (await again.generate(CA, KEEP)).uid == ca.uid
 
 
-async def test_unusable_data_of_the_original_stops_the_run_rather_than_breaking_clients(
+async def test_unusable_data_of_the_original_stops_the_run_instead_of_breaking_clients(
     landscape: Landscape,
 ) -> None:
     await landscape.create_of_original("ca", "f6032ea0", {"ca.crt": b"x", "ca.key": b"y"})
@@ -379,7 +379,7 @@ async def test_unusable_data_of_the_original_stops_the_run_rather_than_breaking_
     assert len(await landscape.secrets("ca")) == 1
 
 
-async def test_a_certificate_of_the_original_is_kept_if_it_fits_and_reissued_if_not(
+async def test_a_certificate_of_the_original_is_kept_if_it_is_suitable_and_otherwise_reissued(
     landscape: Landscape,
 ) -> None:
     ca = authority()
@@ -439,7 +439,7 @@ async def test_a_run_that_was_killed_after_creating_continues_with_the_same_secr
     assert found.uid == created.uid
 
 
-async def test_a_password_is_renewed_with_its_validity_and_a_changed_validity_counts_from_issue(
+async def test_a_password_is_renewed_by_its_validity_which_counts_from_its_issue(
     landscape: Landscape,
 ) -> None:
     config, month = BasicAuth("plutono-admin"), Options(validity=30 * DAY)
@@ -457,7 +457,7 @@ async def test_a_password_is_renewed_with_its_validity_and_a_changed_validity_co
     assert renewed.data["password"] != first.data["password"]
 
 
-async def test_a_custom_percentage_renews_earlier(landscape: Landscape) -> None:
+async def test_a_lower_percentage_causes_an_earlier_renewal(landscape: Landscape) -> None:
     options = Options(signed_by=SigningCA("ca"), validity=30 * DAY, renew_at_percent=50)
     manager = await landscape.manager()
     await manager.generate(CA, KEEP)
@@ -472,7 +472,7 @@ async def test_a_custom_percentage_renews_earlier(landscape: Landscape) -> None:
     assert renewed.object_name != first.object_name
 
 
-async def test_the_bundle_of_a_signing_key_holds_public_keys_only(landscape: Landscape) -> None:
+async def test_the_bundle_of_a_signing_key_contains_only_public_keys(landscape: Landscape) -> None:
     config = RsaKey("service-account-key", KeyAlgorithm.RSA_3072)
     await (await landscape.manager()).generate(config, KEEP)
     manager = await landscape.manager(service_account_key=NOW + DAY)
@@ -509,7 +509,7 @@ async def test_a_certificate_follows_its_config(landscape: Landscape) -> None:
         (CA, SIGNED, "secret ca cannot be signed"),
     ],
 )
-async def test_options_that_do_not_suit_the_config_are_refused(
+async def test_options_that_do_not_match_the_config_are_refused(
     landscape: Landscape, config: Certificate, options: Options, message: str
 ) -> None:
     manager = await landscape.manager()

@@ -1,7 +1,7 @@
-"""A control plane whose API server calls webhooks; no other test uses it meanwhile.
+"""Fixtures: a control plane whose API server calls webhooks, for one test at a time.
 
-Without scheduler and nodes: pods stay as they were admitted. A registration is for a whole cluster,
-hence every worker of pytest-xdist has its own, in which its tests run one after another.
+Without scheduler and nodes, pods stay as they were admitted. A registration affects the whole
+cluster, so every worker of pytest-xdist has its own, in which tests run one after another.
 """
 
 from collections.abc import AsyncIterator, Iterator
@@ -19,7 +19,7 @@ from pergola.testing.webhook_site import HOME, WebhookSite, definitions
 
 @pytest.fixture(scope="session")
 def webhook_sandbox() -> Iterator[Sandbox]:
-    """Yield etcd, the API server, and the controllers that delete and issue tokens."""
+    """Yield etcd, the API server, and the controllers that delete objects and issue tokens."""
     with private((*API_ONLY, CONTROLLER_MANAGER)) as own:
         in_thread(_prepare(own))
         yield own
@@ -27,7 +27,7 @@ def webhook_sandbox() -> Iterator[Sandbox]:
 
 @pytest.fixture(scope="session")
 def webhook_port() -> Iterator[int]:
-    """Yield the port that the server uses for the whole run, with pauses."""
+    """Yield the port that the servers of all tests use in turn."""
     with held_port() as port:
         yield port
 

@@ -1,7 +1,7 @@
-"""A cluster whose webhooks are registered and not served: spec 12 §2.5 and 'Beyond' 8.
+"""A cluster whose webhooks are registered but not served: spec 12 §2.5 and 'Beyond' 8.
 
-What is meant to be reviewed fails or passes as its entry says, and nothing else is held up: neither
-the start of the resource manager itself, nor that of a node, nor what other people do.
+Objects that should be reviewed fail or pass as their entries say, and nothing else is blocked: not
+the start of the resource manager or of a node, and not the work of other people.
 """
 
 import asyncio
@@ -45,8 +45,8 @@ OWN = {"app": "gardener-resource-manager"}
 GARDEN = ROLES | {marks.ROLE: "garden"}
 
 
-async def went_down(site: WebhookSite, kind: Where) -> WebhookSite:
-    """Register webhooks, and stop serving once the API server acts on the registration."""
+async def go_down(site: WebhookSite, kind: Where) -> WebhookSite:
+    """Register webhooks, and stop serving once the API server calls them."""
     async with site.serving(kind):
         await site.effective(lambda: site.mutates(HOME if kind == "runtime" else "kube-system"))
         if kind == "runtime":
@@ -56,12 +56,12 @@ async def went_down(site: WebhookSite, kind: Where) -> WebhookSite:
 
 @pytest.fixture
 async def runtime_down(site: WebhookSite) -> WebhookSite:
-    return await went_down(site, "runtime")
+    return await go_down(site, "runtime")
 
 
 @pytest.fixture
 async def target_down(site: WebhookSite) -> WebhookSite:
-    return await went_down(site, "target")
+    return await go_down(site, "target")
 
 
 async def registered(site: WebhookSite, kind: Where) -> dict[str, JsonObject]:
@@ -102,7 +102,7 @@ def endpoints(namespace: str) -> JsonObject:
 
 
 def meant(namespace: str) -> dict[str, JsonObject]:
-    """Return, for each mutating entry that fails closed, an object that only it reviews."""
+    """Return an object for each mutating entry that fails closed, which only that entry reviews."""
     consider = {"endpoint-slice-hints.resources.gardener.cloud/consider": "true"}
     secret = plain("v1", "Secret", namespace)
     purpose = {"resources.gardener.cloud/purpose": "token-invalidator"}
@@ -140,7 +140,7 @@ def harmless(namespace: str) -> list[JsonObject]:
 
 
 async def refusal(site: WebhookSite, obj: JsonObject) -> str | None:
-    """Return which webhook keeps an object from being created; None if it is created."""
+    """Return the webhook that prevents the creation of an object, or None if it was created."""
     try:
         await site.client.create(obj, dry_run=True)
     except ApiError as error:
@@ -149,7 +149,7 @@ async def refusal(site: WebhookSite, obj: JsonObject) -> str | None:
 
 
 def failed(error: ApiError) -> str:
-    """Return the webhook that could not be called; the text of any other error."""
+    """Return the webhook that could not be called, or the text of any other error."""
     text = str(error)
     _, found, rest = text.partition('failed calling webhook "')
     return rest.partition('"')[0].removesuffix(SUFFIX) if found else text
@@ -164,7 +164,7 @@ async def assert_all_pass(site: WebhookSite, namespace: str) -> None:
 # A runtime installation
 
 
-async def test_what_is_meant_to_be_changed_waits_for_the_manager(
+async def test_objects_that_a_webhook_must_change_are_refused_without_the_manager(
     runtime_down: WebhookSite,
 ) -> None:
     known = await registered(runtime_down, "runtime")
@@ -180,7 +180,7 @@ async def test_what_is_meant_to_be_changed_waits_for_the_manager(
     assert {name for name in known if known[name]["failurePolicy"] == "Ignore"} == IGNORED
 
 
-async def test_no_extension_object_is_created_or_deleted_unseen(
+async def test_extension_objects_are_neither_created_nor_deleted_without_review(
     runtime_down: WebhookSite,
 ) -> None:
     site = runtime_down
@@ -193,7 +193,7 @@ async def test_no_extension_object_is_created_or_deleted_unseen(
     for kind in KINDS:
         gvk = GroupVersionKind(kind.group, "v1alpha1", kind.kind)
         stored[kind] = gvk, Key.of(await site.client.create(valid(gvk, namespace, namespace)))
-    await went_down(site, "runtime")
+    await go_down(site, "runtime")
     protected = set(PROTECTED.values())
     for kind, (gvk, key) in stored.items():
         other = valid(gvk, namespace, f"{namespace}-2")
@@ -218,13 +218,13 @@ async def _passes(site: WebhookSite, namespace: str) -> bool:
     return await refusal(site, valid(extension, namespace)) is None
 
 
-async def test_nothing_else_waits_for_the_manager(runtime_down: WebhookSite) -> None:
+async def test_nothing_else_is_refused_without_the_manager(runtime_down: WebhookSite) -> None:
     await assert_all_pass(runtime_down, HOME)
     garden = await runtime_down.add_namespace(**GARDEN)
     await assert_all_pass(runtime_down, garden)
 
 
-async def test_what_is_there_can_be_changed_and_deleted(runtime_down: WebhookSite) -> None:
+async def test_existing_objects_can_be_changed_and_deleted(runtime_down: WebhookSite) -> None:
     client = runtime_down.client
     namespace = await runtime_down.add_namespace(**ROLES)
     key = Key.of(await client.create(pod(namespace, "web", labels={"static-pod": "true"})))
@@ -235,12 +235,12 @@ async def test_what_is_there_can_be_changed_and_deleted(runtime_down: WebhookSit
     await client.delete(POD, key)
 
 
-async def test_what_may_be_left_out_is_left_out(runtime_down: WebhookSite) -> None:
+async def test_optional_changes_are_omitted(runtime_down: WebhookSite) -> None:
     obj = pod(await runtime_down.add_namespace(), "web")
     assert effects(await runtime_down.client.create(obj)) == set()
 
 
-async def test_a_server_that_never_answers_delays_pods_by_two_seconds(
+async def test_an_unresponsive_server_delays_pods_by_two_seconds(
     site: WebhookSite,
 ) -> None:
     async with site.serving("target"):
@@ -268,7 +268,7 @@ async def test_a_server_that_never_answers_delays_pods_by_two_seconds(
 # A target installation
 
 
-async def test_in_a_target_the_system_waits_for_the_manager_and_nothing_else(
+async def test_in_a_target_only_system_objects_are_refused_without_the_manager(
     target_down: WebhookSite,
 ) -> None:
     known = await registered(target_down, "target")
@@ -285,20 +285,20 @@ async def test_in_a_target_the_system_waits_for_the_manager_and_nothing_else(
     assert await refusal(target_down, others) is None
 
 
-# Back again
+# Recovery
 
 
 @pytest.mark.parametrize("kind", ["runtime", "target"])
-async def test_a_manager_that_comes_back_is_asked_at_once(site: WebhookSite, kind: Where) -> None:
-    await went_down(site, kind)
+async def test_a_manager_that_recovers_is_called_at_once(site: WebhookSite, kind: Where) -> None:
+    await go_down(site, kind)
     namespace = HOME if kind == "runtime" else "kube-system"
     assert not await site.mutates(namespace)
     async with site.serving(kind):
         assert await site.mutates(namespace)
 
 
-async def test_a_restart_loses_nothing_that_should_pass(site: WebhookSite) -> None:
-    """Send requests throughout: those for other namespaces must never be affected."""
+async def test_a_restart_does_not_affect_requests_that_should_pass(site: WebhookSite) -> None:
+    """Requests are sent throughout, and those for other namespaces must never be affected."""
     matching, other = await site.add_namespace(**GARDEN), await site.add_namespace()
     answers: Counter[str] = Counter()
     over = asyncio.Event()
@@ -326,7 +326,7 @@ async def test_a_restart_loses_nothing_that_should_pass(site: WebhookSite) -> No
 
 
 async def until_more(site: WebhookSite, answers: "Counter[str]", what: str) -> None:
-    """Return when there are ten more answers of a kind."""
+    """Wait until there are ten more answers of a kind."""
     wanted = answers[what] + 10
     async with asyncio.timeout(PATIENCE):
         while answers[what] < wanted:

@@ -35,7 +35,7 @@ def same_state(one: JsonObject, other: JsonObject) -> bool:
 
 
 @pytest.mark.parametrize("gvk", KINDS, ids=lambda gvk: gvk.kind)
-async def test_what_is_not_confirmed_stays_as_it_is(
+async def test_an_object_without_confirmation_is_not_deleted(
     runtime: WebhookSite, gvk: GroupVersionKind
 ) -> None:
     namespace = await runtime.add_namespace()
@@ -54,7 +54,7 @@ async def test_what_is_not_confirmed_stays_as_it_is(
     assert await runtime.client.delete(gvk, key)
 
 
-async def test_a_dry_run_is_refused_and_passes_alike(runtime: WebhookSite) -> None:
+async def test_a_dry_run_has_the_same_outcome_as_a_deletion(runtime: WebhookSite) -> None:
     namespace = await runtime.add_namespace()
     created = await runtime.client.create(valid(NETWORK, namespace))
     with pytest.raises(Forbidden, match="annotation to delete"):
@@ -64,7 +64,9 @@ async def test_a_dry_run_is_refused_and_passes_alike(runtime: WebhookSite) -> No
     assert uid_of(await runtime.client.get(NETWORK, Key.of(created))) == uid_of(created)
 
 
-async def test_what_waits_for_its_finalizer_is_asked_about_again(runtime: WebhookSite) -> None:
+async def test_an_object_that_waits_for_its_finalizer_is_still_protected(
+    runtime: WebhookSite,
+) -> None:
     obj = valid(NETWORK, await runtime.add_namespace())
     obj["metadata"]["finalizers"] = ["example.org/wait"]
     obj["metadata"]["annotations"] = {marks.CONFIRMATION_DELETION: "true"}
@@ -78,7 +80,7 @@ async def test_what_waits_for_its_finalizer_is_asked_about_again(runtime: Webhoo
     await until_gone(runtime.client, NETWORK, key)
 
 
-# Collections: all of it, or nothing
+# Collections: everything, or nothing
 
 
 async def names(site: WebhookSite, namespace: str) -> list[str]:
@@ -86,11 +88,13 @@ async def names(site: WebhookSite, namespace: str) -> list[str]:
     return sorted(obj["metadata"]["name"] for obj in found)
 
 
-async def test_a_collection_with_one_unconfirmed_object_stays_whole(runtime: WebhookSite) -> None:
+async def test_nothing_of_a_collection_with_one_unconfirmed_object_is_deleted(
+    runtime: WebhookSite,
+) -> None:
     namespace = await runtime.add_namespace()
     for name in ("a", "b", "c"):
         key = Key.of(await runtime.client.create(valid(NETWORK, namespace, name)))
-        if name != "c":  # the last one: the others come first
+        if name != "c":  # the last one: the others are deleted first
             await confirm(runtime, NETWORK, key)
     with pytest.raises(Forbidden, match=f"Network {namespace}/c has none"):
         await runtime.ask("DELETE", NETWORK, Key(namespace, ""))
@@ -112,7 +116,7 @@ async def test_an_empty_collection_is_deleted(runtime: WebhookSite) -> None:
     await runtime.ask("DELETE", NETWORK, Key(await runtime.add_namespace(), ""))
 
 
-# CustomResourceDefinitions: the label decides
+# CustomResourceDefinitions are protected by a label
 
 
 async def add_crd(site: WebhookSite, kind: str, *, protected: bool) -> Key:
@@ -136,17 +140,18 @@ async def test_definitions_are_protected_by_their_label(runtime: WebhookSite) ->
     await until_gone(runtime.client, CRD, held)
 
 
-async def test_a_collection_of_definitions_requires_confirmation_of_protected_ones_only(
+async def test_deleting_all_definitions_requires_confirmation_only_of_protected_ones(
     runtime: WebhookSite,
 ) -> None:
     one = await add_crd(runtime, "One", protected=True)
     two = await add_crd(runtime, "Two", protected=True)
     free = await add_crd(runtime, "Free", protected=False)
     protected = await runtime.client.list(CRD, labels=f"{marks.DELETION_PROTECTED}=true")
-    for key in map(Key.of, protected):  # those of other tests, too: the selector is not seen
+    # Confirm those of other tests, too: the webhook does not see the selector.
+    for key in map(Key.of, protected):
         if key != two:
             await confirm(runtime, CRD, key)
-    # By label, so that a wrong answer does not take away what other tests need.
+    # By label, so that a wrong answer does not delete definitions of other tests.
     mine = f"suite=deletion,{marks.DELETION_PROTECTED}=true"
     with pytest.raises(Forbidden, match=rf"{two.name} has none"):
         await runtime.ask("DELETE", CRD, Key("", ""), labelSelector=mine)
@@ -158,7 +163,7 @@ async def test_a_collection_of_definitions_requires_confirmation_of_protected_on
         await until_gone(runtime.client, CRD, key)
 
 
-# Those who delete by themselves
+# Controllers that delete objects
 
 
 async def test_the_garbage_collector_waits_for_the_confirmation(runtime: WebhookSite) -> None:
@@ -194,7 +199,7 @@ def is_blocked(namespace: JsonObject) -> bool:
     return any("annotation to delete" in condition.get("message", "") for condition in conditions)
 
 
-async def test_a_namespace_terminates_when_all_is_confirmed(runtime: WebhookSite) -> None:
+async def test_a_namespace_terminates_once_everything_is_confirmed(runtime: WebhookSite) -> None:
     namespace = await runtime.add_namespace()
     key = Key.of(await runtime.client.create(valid(NETWORK, namespace)))
     await runtime.client.delete(NAMESPACE, Key("", namespace))
@@ -208,7 +213,7 @@ async def test_a_namespace_terminates_when_all_is_confirmed(runtime: WebhookSite
 # Unprotected objects
 
 
-async def test_bastions_and_pods_are_deleted_without_a_word(runtime: WebhookSite) -> None:
+async def test_bastions_and_pods_can_be_deleted_without_confirmation(runtime: WebhookSite) -> None:
     namespace = await runtime.add_namespace()
     bastion = GroupVersionKind(EXTENSIONS, "v1alpha1", "Bastion")
     await runtime.client.create(valid(bastion, namespace))
@@ -219,7 +224,7 @@ async def test_bastions_and_pods_are_deleted_without_a_word(runtime: WebhookSite
         await runtime.client.get(POD, Key(namespace, "web"))
 
 
-async def test_an_allowed_deletion_becomes_an_event_and_a_dry_run_does_not(
+async def test_an_allowed_deletion_causes_an_event_and_a_dry_run_does_not(
     runtime: WebhookSite,
 ) -> None:
     namespace = await runtime.add_namespace()
@@ -235,7 +240,7 @@ async def test_an_allowed_deletion_becomes_an_event_and_a_dry_run_does_not(
     assert event["regarding"]["name"] == "x"
 
 
-async def test_a_target_protects_nothing(target: WebhookSite) -> None:
+async def test_nothing_is_protected_in_a_target(target: WebhookSite) -> None:
     namespace = await target.add_namespace()
     await target.client.create(valid(NETWORK, namespace))
     assert await target.client.delete(NETWORK, Key(namespace, "x"))

@@ -28,7 +28,7 @@ INVALID = "AAAA"
 
 
 async def place(site: WebhookSite, **labels: str) -> str:
-    """Create a namespace with the labels of a shoot's and all objects that webhooks read."""
+    """Create a namespace with the labels of a Shoot's, and all objects that webhooks read."""
     name = await site.add_namespace(**(ROLES | labels))
     await furnish(site, name)
     return name
@@ -57,7 +57,7 @@ async def furnish(site: WebhookSite, namespace: str) -> None:
 async def admitted(
     site: WebhookSite, namespace: str, labels: dict[str, str] | None = None
 ) -> set[str]:
-    """Return which webhooks change a pod that is created there."""
+    """Return the webhooks that change a pod in the namespace."""
     obj = pod(namespace, "web", labels=labels, account="quiet")
     return effects(await site.client.create(obj, dry_run=True))
 
@@ -71,13 +71,13 @@ async def test_a_pod_of_a_control_plane_is_changed_by_each_webhook(runtime: Webh
     assert aliases["hostnames"] == ["api.a", "api.b"]
 
 
-async def test_a_dry_run_is_answered_alike_and_stores_nothing(runtime: WebhookSite) -> None:
+async def test_a_dry_run_gets_the_same_answer_and_stores_nothing(runtime: WebhookSite) -> None:
     namespace = await place(runtime)
     assert await admitted(runtime, namespace) == EVERYTHING
     assert await runtime.client.list(POD, namespace) == []
 
 
-async def test_other_namespaces_are_asked_by_the_webhooks_for_all_namespaces_only(
+async def test_in_other_namespaces_only_webhooks_for_all_namespaces_are_called(
     runtime: WebhookSite,
 ) -> None:
     namespace = await runtime.add_namespace()
@@ -94,36 +94,38 @@ async def test_other_namespaces_are_asked_by_the_webhooks_for_all_namespaces_onl
         ({INJECT: "enable"}, set()),
     ],
 )
-async def test_the_labels_of_a_namespace_choose_webhooks(
+async def test_the_labels_of_a_namespace_select_webhooks(
     runtime: WebhookSite, labels: dict[str, str], missing: set[str]
 ) -> None:
     assert await admitted(runtime, await place(runtime, **labels)) == EVERYTHING - missing
 
 
-async def test_the_labels_of_a_pod_choose_webhooks(runtime: WebhookSite) -> None:
+async def test_the_labels_of_a_pod_select_webhooks(runtime: WebhookSite) -> None:
     namespace = await place(runtime)
     for name, skip in SKIPS.items():
-        for value in ("true", "false", ""):  # they work by presence
+        for value in ("true", "false", ""):  # only their presence matters
             assert await admitted(runtime, namespace, {skip: value}) == EVERYTHING - {name}
     assert await admitted(runtime, namespace, {INJECT: "disable"}) == EVERYTHING - {"host"}
     assert await admitted(runtime, namespace, {"static-pod": "true"}) == set()
     assert await admitted(runtime, namespace, {"static-pod": "false"}) == EVERYTHING
 
 
-async def test_pods_of_the_resource_manager_are_left_out_by_name(runtime: WebhookSite) -> None:
+async def test_pods_of_the_resource_manager_are_excluded_by_name(runtime: WebhookSite) -> None:
     own = {"app": "gardener-resource-manager"}
     found = await admitted(runtime, await place(runtime), own)
     assert found == EVERYWHERE | {"balancing"}
 
 
-async def test_in_a_target_system_namespaces_are_meant(target: WebhookSite) -> None:
+async def test_in_a_target_system_namespaces_are_selected(target: WebhookSite) -> None:
     await furnish(target, "kube-system")
     assert await admitted(target, "kube-system") == IN_TARGET
     other = await place(target)
     assert await admitted(target, other) == EVERYWHERE | {"balancing"}
 
 
-async def test_in_a_target_pods_of_others_are_placed_as_they_want(target: WebhookSite) -> None:
+async def test_in_a_target_the_placement_of_foreign_pods_is_not_changed(
+    target: WebhookSite,
+) -> None:
     await furnish(target, "kube-system")
     found = await admitted(target, "kube-system", {marks.MANAGED_BY: "somebody"})
     assert found == IN_TARGET - {"system", "spread"}
@@ -139,7 +141,7 @@ async def test_pods_of_daemon_sets_stay_on_their_nodes(runtime: WebhookSite) -> 
     assert effects(created) == EVERYTHING - {"system"}
 
 
-async def test_a_service_account_that_was_created_just_before_is_found(
+async def test_a_service_account_that_was_created_just_before_the_pod_is_found(
     runtime: WebhookSite,
 ) -> None:
     namespace = await place(runtime)
@@ -150,7 +152,7 @@ async def test_a_service_account_that_was_created_just_before_is_found(
         assert "token" in effects(await runtime.client.create(obj, dry_run=True))
 
 
-async def test_a_refusal_names_the_webhook_and_the_pod_is_not_there(runtime: WebhookSite) -> None:
+async def test_a_refusal_names_the_webhook_and_the_pod_is_not_created(runtime: WebhookSite) -> None:
     namespace = await place(runtime)
     obj = pod(namespace, "web", account="quiet")
     expiration = "projected-token-mount.resources.gardener.cloud/expiration-seconds"
@@ -164,7 +166,7 @@ async def test_a_refusal_names_the_webhook_and_the_pod_is_not_there(runtime: Web
     assert volume["projected"]["sources"][0]["serviceAccountToken"]["expirationSeconds"] == 8998
 
 
-async def test_a_missing_gateway_refuses_pods_that_want_it(runtime: WebhookSite) -> None:
+async def test_pods_that_need_a_missing_gateway_are_refused(runtime: WebhookSite) -> None:
     namespace = await place(runtime)
     service = SERVICE
     await runtime.client.delete(service, Key(namespace, "istio-ingressgateway-internal"))
@@ -195,7 +197,7 @@ def hints(slice_: JsonObject) -> list[JsonObject | None]:
     return [endpoint.get("hints") for endpoint in slice_["endpoints"]]
 
 
-async def test_endpoints_are_hinted_at_their_zone_whenever_they_are_written(
+async def test_endpoints_get_hints_for_their_zones_whenever_they_are_written(
     runtime: WebhookSite,
 ) -> None:
     namespace = await runtime.add_namespace(**ROLES)
@@ -207,7 +209,9 @@ async def test_endpoints_are_hinted_at_their_zone_whenever_they_are_written(
     assert hints(await runtime.client.update(created)) == hinted
 
 
-async def test_endpoints_of_services_that_did_not_ask_stay(runtime: WebhookSite) -> None:
+async def test_endpoints_of_services_without_the_label_are_not_changed(
+    runtime: WebhookSite,
+) -> None:
     namespace = await runtime.add_namespace(**ROLES)
     obj = endpoints(namespace)
     assert hints(await runtime.client.create(obj)) == hints(obj)
@@ -224,7 +228,7 @@ async def test_endpoints_of_services_that_did_not_ask_stay(runtime: WebhookSite)
         ("Auto", {"vpa-in-place-updates.resources.gardener.cloud/skip": ""}, "Auto"),
     ],
 )
-async def test_autoscalers_resize_in_place(
+async def test_autoscalers_are_set_to_resize_pods_in_place(
     runtime: WebhookSite, mode: str | None, labels: dict[str, str], result: str
 ) -> None:
     policy = {"minReplicas": 2} | ({"updateMode": mode} if mode else {})
@@ -258,7 +262,7 @@ def is_invalid(secret: JsonObject) -> bool:
     return map_at(secret, "data").get("token") == INVALID and CONSIDER in labels_of(secret)
 
 
-async def test_unused_tokens_are_overwritten_and_come_back_on_demand(
+async def test_unused_tokens_are_overwritten_and_restored_on_demand(
     runtime: WebhookSite,
 ) -> None:
     client, namespace = runtime.client, await runtime.add_namespace(**ROLES)
@@ -282,7 +286,7 @@ async def test_unused_tokens_are_overwritten_and_come_back_on_demand(
         assert CONSIDER not in labels_of(again)
 
 
-async def test_tokens_that_are_mounted_automatically_stay_and_are_restored(
+async def test_automatically_mounted_tokens_are_kept_and_restored(
     runtime: WebhookSite,
 ) -> None:
     client, namespace = runtime.client, await runtime.add_namespace(**ROLES)
@@ -303,7 +307,7 @@ async def test_tokens_that_are_mounted_automatically_stay_and_are_restored(
         await until(client, SECRET, key, is_valid)
 
 
-async def test_a_token_that_a_pod_mounts_is_overwritten_when_the_pod_is_gone(
+async def test_a_token_that_a_pod_mounts_is_overwritten_once_the_pod_is_deleted(
     runtime: WebhookSite,
 ) -> None:
     client, namespace = runtime.client, await runtime.add_namespace(**ROLES)
@@ -323,7 +327,7 @@ async def test_a_token_that_a_pod_mounts_is_overwritten_when_the_pod_is_gone(
         await until(client, SECRET, key, is_invalid)
 
 
-async def test_other_secrets_pass_as_they_are(runtime: WebhookSite) -> None:
+async def test_other_secrets_are_not_changed(runtime: WebhookSite) -> None:
     namespace = await runtime.add_namespace(**ROLES)
     secret: JsonObject = {
         "apiVersion": "v1",

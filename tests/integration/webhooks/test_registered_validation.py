@@ -53,7 +53,7 @@ def fields(error: Invalid) -> set[str]:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.kind)
-async def test_all_that_misses_is_said_at_once_and_nothing_is_stored(
+async def test_all_missing_fields_are_reported_at_once_and_nothing_is_stored(
     runtime: WebhookSite, kind: Kind
 ) -> None:
     obj = valid(gvk_of(kind), await runtime.add_namespace())
@@ -69,7 +69,7 @@ async def test_all_that_misses_is_said_at_once_and_nothing_is_stored(
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.kind)
-async def test_what_must_not_change_does_not_change_and_the_rest_may(
+async def test_immutable_fields_cannot_be_changed_and_others_can(
     runtime: WebhookSite, kind: Kind
 ) -> None:
     gvk, namespace = gvk_of(kind), await runtime.add_namespace()
@@ -89,7 +89,7 @@ async def test_what_must_not_change_does_not_change_and_the_rest_may(
     assert changed["spec"]["providerConfig"] == {"x": "y"}
 
 
-async def test_a_status_is_written_without_being_asked_about(runtime: WebhookSite) -> None:
+async def test_a_status_is_written_without_a_review(runtime: WebhookSite) -> None:
     gvk = GroupVersionKind("extensions.gardener.cloud", "v1alpha1", "OperatingSystemConfig")
     obj = valid(gvk, await runtime.add_namespace())
     await runtime.client.create(obj)
@@ -98,7 +98,7 @@ async def test_a_status_is_written_without_being_asked_about(runtime: WebhookSit
     assert patched["status"] == units["status"]
 
 
-async def test_a_dry_run_is_judged_alike(runtime: WebhookSite) -> None:
+async def test_a_dry_run_gets_the_same_verdict(runtime: WebhookSite) -> None:
     obj = valid(INFRASTRUCTURE, await runtime.add_namespace())
     assert (await runtime.client.create(obj, dry_run=True))["spec"] == obj["spec"]
     del obj["spec"]["region"]
@@ -106,7 +106,7 @@ async def test_a_dry_run_is_judged_alike(runtime: WebhookSite) -> None:
         await runtime.client.create(obj, dry_run=True)
 
 
-async def test_the_spec_of_what_is_being_deleted_is_frozen(runtime: WebhookSite) -> None:
+async def test_the_spec_of_an_object_under_deletion_is_immutable(runtime: WebhookSite) -> None:
     obj = valid(INFRASTRUCTURE, await runtime.add_namespace())
     obj["metadata"]["finalizers"] = [WAIT]
     obj["metadata"]["annotations"] = {"confirmation.gardener.cloud/deletion": "true"}
@@ -121,7 +121,7 @@ async def test_the_spec_of_what_is_being_deleted_is_frozen(runtime: WebhookSite)
     await until_gone(runtime.client, INFRASTRUCTURE, key)
 
 
-async def test_an_old_object_that_breaks_newer_rules_can_be_finalised(site: WebhookSite) -> None:
+async def test_an_old_object_that_violates_newer_rules_can_be_finalized(site: WebhookSite) -> None:
     obj = valid(INFRASTRUCTURE, await site.add_namespace())
     obj["metadata"]["finalizers"] = [WAIT]
     obj["metadata"]["annotations"] = {"confirmation.gardener.cloud/deletion": "true"}
@@ -139,6 +139,6 @@ async def test_an_old_object_that_breaks_newer_rules_can_be_finalised(site: Webh
         await until_gone(site.client, INFRASTRUCTURE, key)
 
 
-async def test_a_target_validates_nothing(target: WebhookSite) -> None:
+async def test_nothing_is_validated_in_a_target(target: WebhookSite) -> None:
     obj = valid(INFRASTRUCTURE, await target.add_namespace()) | {"spec": {}}
     assert (await target.client.create(obj))["spec"] == {}

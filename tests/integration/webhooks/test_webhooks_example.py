@@ -1,4 +1,4 @@
-"""`examples/webhooks`: the process, its registration, and the check, up and down."""
+"""`examples/webhooks`: the process, its registration, and the check in both cases."""
 
 import asyncio
 import os
@@ -90,7 +90,7 @@ async def create_all(site: WebhookSite) -> dict[str, JsonObject | str]:
     return found
 
 
-async def test_the_example_shows_what_its_text_says(site: WebhookSite, tmp_path: Path) -> None:
+async def test_the_example_does_what_its_readme_says(site: WebhookSite, tmp_path: Path) -> None:
     await install_crds(site.client)
     (namespace,) = manifests("namespace.yaml")
     await site.client.create(namespace)

@@ -1,4 +1,4 @@
-"""Fixtures: the tests of this folder have a separate cluster."""
+"""Fixtures: a separate cluster for the tests of this folder."""
 
 from pergola.testing.lone_cluster import fresh, lone_client, lone_sandbox, other, recorder
 

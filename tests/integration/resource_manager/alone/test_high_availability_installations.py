@@ -1,4 +1,4 @@
-"""Node changes reach workloads regardless of who registers the webhooks: spec 11 §7.2.
+"""Changes of nodes trigger workloads, whoever registers the webhooks: spec 11 §7.2.
 
 The configurations are those of the original, without `selfSigned`.
 """
@@ -47,7 +47,7 @@ OF_A_SHOOT: JsonObject = ORIGINAL | {"targetClientConnection": {"kubeconfig": "/
 
 @asynccontextmanager
 async def leading(config: JsonObject, recorder: RecordingClient) -> AsyncIterator[Unit]:
-    """Run what the leader runs for the webhooks of a configuration."""
+    """Run the units of the leader for the webhooks of a configuration."""
     loaded, warnings = configuration_from(config, source="test")
     assert warnings == []
     serving = WebhookServing(loaded, Clusters(recorder, recorder), Metrics(), (1, 36))
@@ -110,7 +110,7 @@ async def kube_system(lone_client: Client) -> AsyncIterator[str]:
 
 
 @pytest.mark.parametrize("config", [ORIGINAL, OF_A_SHOOT], ids=["runtime", "shoot"])
-async def test_a_namespace_needs_only_the_label_that_requests_it(
+async def test_a_namespace_needs_only_the_label_that_requests_high_availability(
     lone_client: Client, recorder: RecordingClient, fresh: str, config: JsonObject
 ) -> None:
     await join(lone_client, "one")
@@ -123,7 +123,7 @@ async def test_a_namespace_needs_only_the_label_that_requests_it(
         await lone_client.delete(NODE, Key("", "two"))
 
 
-async def test_a_system_namespace_of_a_shoot_is_looked_at(
+async def test_a_system_namespace_of_a_shoot_is_considered(
     lone_client: Client, recorder: RecordingClient, kube_system: str
 ) -> None:
     await join(lone_client, "one")

@@ -73,7 +73,7 @@ async def hvpas(lone_client: Client) -> AsyncIterator[None]:
 
 
 async def until_discovered(client: Client, *, wanted: bool) -> None:
-    """Wait until discovery is up to date, so that the next test does not see stale data."""
+    """Wait until discovery is up to date, so that the next test gets no stale data."""
     async with asyncio.timeout(PATIENCE):
         while await is_discovered(client) != wanted:
             pass
@@ -91,10 +91,10 @@ async def most(environment: ClusterEnvironment, namespace: str, name: str) -> in
     return await environment.most_replicas(DEPLOYMENT, Key(namespace, name))
 
 
-async def test_an_hvpa_counts_also_while_the_caches_are_behind(
+async def test_an_hvpa_counts_even_before_the_caches_are_filled(
     lone_client: Client, fresh: str, other: str, hvpas: None
 ) -> None:
-    # Taken for unscaled, a workload with ten replicas would get two.
+    # If a workload with ten replicas counted as unscaled, it would get two.
     await lone_client.create(hpa(fresh, "a", target="web", most=4))
     await lone_client.create(hvpa(fresh, "web", most=9))
     await lone_client.create(hvpa(fresh, "big", most=10))
@@ -137,14 +137,16 @@ async def test_hvpas_are_registered_where_they_are_served(
     assert ["hvpas"] in [rule["resources"] for rule in entry["rules"]]
 
 
-async def test_without_hvpas_nothing_is_scaled_by_one(lone_client: Client, fresh: str) -> None:
+async def test_without_hvpas_workloads_are_not_scaled_by_them(
+    lone_client: Client, fresh: str
+) -> None:
     environment = ClusterEnvironment(lone_client)
     assert await most(environment, fresh, "web") is None
     async with running(Unit(caches=environment.caches)):
         assert await most(environment, fresh, "web") is None
 
 
-async def test_where_only_some_namespaces_are_watched_the_others_are_asked_live(
+async def test_autoscalers_in_unwatched_namespaces_are_read_live(
     lone_client: Client, fresh: str, other: str
 ) -> None:
     await lone_client.create(hpa(fresh, "web", target="web", most=4))
@@ -155,7 +157,7 @@ async def test_where_only_some_namespaces_are_watched_the_others_are_asked_live(
         assert await most(environment, other, "web") == 5
 
 
-async def test_a_maximum_that_changes_is_known_soon(lone_client: Client, fresh: str) -> None:
+async def test_a_changed_maximum_is_noticed(lone_client: Client, fresh: str) -> None:
     environment = ClusterEnvironment(lone_client)
     async with running(Unit(caches=environment.caches)):
         await lone_client.create(hpa(fresh, "web", target="web", most=4))
@@ -166,7 +168,7 @@ async def test_a_maximum_that_changes_is_known_soon(lone_client: Client, fresh: 
         await until_equal(lone_client, lambda: most(environment, fresh, "web"), None)
 
 
-async def test_many_nodes_are_more_than_one(lone_client: Client) -> None:
+async def test_two_nodes_are_many_nodes(lone_client: Client) -> None:
     for name, many in (("one", False), ("two", True)):
         environment = ClusterEnvironment(lone_client)
         await lone_client.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
@@ -175,7 +177,7 @@ async def test_many_nodes_are_more_than_one(lone_client: Client) -> None:
             assert await environment.many_nodes() is many
 
 
-async def test_a_namespace_that_the_cache_does_not_have_is_read_live(
+async def test_a_namespace_that_is_not_cached_is_read_live(
     lone_client: Client, recorder: RecordingClient, fresh: str
 ) -> None:
     annotations = {f"{PREFIX}/zones": "b,a,,b", f"{PREFIX}/zone-pinning": "T"}
@@ -189,7 +191,7 @@ async def test_a_namespace_that_the_cache_does_not_have_is_read_live(
             await environment.namespace("no-such-namespace")
 
 
-async def test_a_request_from_nowhere_is_refused_with_500(lone_client: Client) -> None:
+async def test_a_request_for_a_missing_namespace_is_refused_with_500(lone_client: Client) -> None:
     handler = HighAvailability(ClusterEnvironment(lone_client), TODAY)
     obj = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": {}}
     verdict = await handler(review_of(obj, namespace="no-such-namespace"))
@@ -197,14 +199,14 @@ async def test_a_request_from_nowhere_is_refused_with_500(lone_client: Client) -
     assert "no-such-namespace" in verdict.message
 
 
-async def test_the_version_is_that_of_the_cluster(lone_client: Client) -> None:
+async def test_the_version_of_the_cluster_is_known(lone_client: Client) -> None:
     version = await version_of(lone_client)
     assert version is not None
     assert version >= (1, 30)
 
 
 async def until_equal(client: Client, ask: Any, wanted: object) -> None:
-    """Wait until an answer is the expected one."""
+    """Wait until an answer has the expected value."""
     async with asyncio.timeout(PATIENCE):
         while await ask() != wanted:
             await client.get_raw("/version")

@@ -54,7 +54,7 @@ def deployment(namespace: str, name: str, *, replicas: int = 1, **labels: str) -
 
 @pytest.fixture
 async def considered(lone_client: Client, fresh: str) -> AsyncIterator[str]:
-    """Yield a namespace that the webhook considers, until the end of the test."""
+    """Yield a namespace that the webhook considers until the end of the test."""
     label = {f"{PREFIX}/consider": "true"}
     await lone_client.patch(NAMESPACE, Key("", fresh), {"metadata": {"labels": label}})
     yield fresh
@@ -63,7 +63,7 @@ async def considered(lone_client: Client, fresh: str) -> AsyncIterator[str]:
 
 
 class Working:
-    """The controller, and the lookups of its handler."""
+    """The controller with the lookups of its handler."""
 
     def __init__(self, client: RecordingClient, namespace: str, **settings: Any) -> None:
         self.recorder = client
@@ -80,7 +80,7 @@ class Working:
         self.seen = Unit(caches=self.around.caches)
 
     async def until_written(self, *wanted: str) -> None:
-        """Wait until exactly this was written, in this order."""
+        """Wait until exactly these writes were made, in this order."""
         async with asyncio.timeout(PATIENCE):
             while len(getattr(self.recorder, "writes", [])) < len(wanted):
                 await self.recorder.get_raw("/version")
@@ -88,16 +88,16 @@ class Working:
         assert self.recorder.taken() == [*wanted]
 
 
-async def test_what_a_patch_did_not_change_is_looked_at_again_a_few_times(
+async def test_an_ineffective_patch_is_retried_a_few_times(
     lone_client: Client, recorder: RecordingClient, considered: str
 ) -> None:
-    # No webhook is registered here: as if the replica that was asked had not heard of it yet.
+    # No webhook is registered here, as if the replica that was asked did not know of it yet.
     await lone_client.create(deployment(considered, "web"))
     work = Working(recorder, considered, pauses=(0.01, 0.02))
     async with running(work.seen, work.unit):
         patch = f"patch Deployment {considered}/web"
         await work.until_written(patch, patch, patch)
-        # Given up; the next change is a reason to try again.
+        # The controller has given up; the next change makes it try again.
         annotations = {f"{PREFIX}/failure-tolerance-type": "node"}
         await lone_client.patch(
             NAMESPACE, Key("", considered), {"metadata": {"annotations": annotations}}
@@ -105,7 +105,7 @@ async def test_what_a_patch_did_not_change_is_looked_at_again_a_few_times(
         await work.until_written(patch, patch, patch)
 
 
-async def test_without_its_autoscaler_a_workload_keeps_its_replicas_for_a_while(
+async def test_a_workload_keeps_its_replicas_for_a_while_after_its_autoscaler_is_deleted(
     lone_client: Client, recorder: RecordingClient, considered: str
 ) -> None:
     await lone_client.create(deployment(considered, "web", replicas=5))
@@ -139,7 +139,7 @@ async def test_without_its_autoscaler_a_workload_keeps_its_replicas_for_a_while(
         await work.until_written(f"patch Deployment {considered}/web")
 
 
-async def test_an_object_that_is_refused_does_not_hold_up_the_others(
+async def test_a_refused_object_does_not_delay_others(
     lone_client: Client, recorder: RecordingClient, considered: str
 ) -> None:
     for name in ("a-refused", "b"):
@@ -159,7 +159,7 @@ async def test_an_object_that_is_refused_does_not_hold_up_the_others(
             await lone_client.delete(GroupVersionKind.of(obj), Key.of(obj))
 
 
-async def test_what_the_webhook_would_refuse_is_not_sent(
+async def test_a_patch_that_the_webhook_would_refuse_is_not_sent(
     lone_client: Client, recorder: RecordingClient, considered: str
 ) -> None:
     wrong = deployment(considered, "wrong")
@@ -176,7 +176,7 @@ async def test_what_the_webhook_would_refuse_is_not_sent(
 
 
 async def until_forgotten(work: Working, namespace: str) -> None:
-    """Wait until no autoscaler is known, and the controller has nothing to do."""
+    """Wait until no autoscaler is cached and the queue of the controller is empty."""
     async with asyncio.timeout(PATIENCE):
         while any(key.namespace == namespace for key, _ in work.around.autoscalers[0].items()):
             await work.recorder.get_raw("/version")
@@ -195,7 +195,7 @@ async def until_refused(client: Client, key: Key) -> None:
 
 
 def refusing(name: str, namespace: str) -> tuple[JsonObject, JsonObject]:
-    """Return a policy, and its binding, by which one Deployment cannot be changed."""
+    """Return a policy with its binding that prevents changes of one Deployment."""
     rule = {
         "apiGroups": ["apps"],
         "apiVersions": ["v1"],

@@ -27,8 +27,8 @@ from pergola.testing.world import RecordingClient
 class Site:
     """A namespace with workloads, and the controller without a webhook behind it.
 
-    No webhook answers the API server here: objects stay as they are, so that each wake
-    shows as a patch.
+    No webhook answers the API server here, so objects do not change, and each trigger causes a
+    patch.
     """
 
     def __init__(self, client: Client, recorder: RecordingClient, namespace: str) -> None:
@@ -40,7 +40,7 @@ class Site:
 
     @asynccontextmanager
     async def at_work(self, *, only_managed: bool = False) -> AsyncIterator[Unit]:
-        """Yield the controller after its first pass over everything."""
+        """Yield the controller after its first pass over all objects."""
         async with running(Unit(caches=self.around.caches)):
             chosen = Settings(only_managed=only_managed, pauses=(), settling=0.0)
             unit = high_availability_retrigger(
@@ -51,7 +51,7 @@ class Site:
                 yield unit
 
     async def patched(self, unit: Unit) -> list[str]:
-        """Return which of our objects were patched since the last call, ignoring other tests'."""
+        """Return which objects of this test were patched since the last call."""
         await settled(unit, self.client)
         taken = [write for write in self.recorder.taken() if f" {self.namespace}/" in write]
         return sorted(write.removeprefix("patch ") for write in taken)
@@ -68,7 +68,7 @@ class Site:
     async def create(
         self, name: str, *, right: bool = True, labels: dict[str, str] | None = None
     ) -> None:
-        """Create a Deployment, as the webhook would have it or without its constraints."""
+        """Create a Deployment, either as the webhook would change it or without constraints."""
         obj: JsonObject = {
             "apiVersion": "apps/v1",
             "kind": "Deployment",
@@ -116,7 +116,7 @@ async def site(lone_client: Client, recorder: RecordingClient, fresh: str) -> Si
     return Site(lone_client, recorder, fresh)
 
 
-async def test_what_is_right_is_never_patched(site: Site) -> None:
+async def test_correct_objects_are_never_patched(site: Site) -> None:
     await site.join("one", "two")
     await site.consider(failure_tolerance_type="node", zones="a,b")
     await site.create("web")
@@ -128,7 +128,7 @@ async def test_what_is_right_is_never_patched(site: Site) -> None:
             assert await site.patched(unit) == []
 
 
-async def test_the_first_look_finds_what_was_missed(site: Site) -> None:
+async def test_the_first_pass_patches_objects_that_the_webhook_missed(site: Site) -> None:
     await site.consider()
     await site.create("web", right=False)
     async with running(Unit(caches=site.around.caches)):
@@ -139,7 +139,7 @@ async def test_the_first_look_finds_what_was_missed(site: Site) -> None:
             assert set(await site.patched(unit)) == set(site.of("web"))
 
 
-async def test_annotations_of_a_namespace_reach_its_workloads(site: Site) -> None:
+async def test_annotations_of_a_namespace_trigger_its_workloads(site: Site) -> None:
     await site.join("one", "two")
     await site.consider(zones="a,b")
     await site.create("web")
@@ -152,7 +152,7 @@ async def test_annotations_of_a_namespace_reach_its_workloads(site: Site) -> Non
         assert await site.patched(unit) == []
 
 
-async def test_an_autoscaler_reaches_what_it_scales(site: Site) -> None:
+async def test_an_autoscaler_triggers_its_workload(site: Site) -> None:
     await site.join("one", "two")
     await site.consider(zones="a,b,c")
     await site.create("web")
@@ -180,7 +180,7 @@ async def test_an_autoscaler_reaches_what_it_scales(site: Site) -> None:
         assert await site.patched(unit) == []
 
 
-async def test_a_second_node_and_its_end_reach_what_is_spread(site: Site) -> None:
+async def test_a_second_node_triggers_workloads_that_are_spread(site: Site) -> None:
     await site.join("one")
     await site.consider(failure_tolerance_type="node")
     await site.create("web")
@@ -192,11 +192,11 @@ async def test_a_second_node_and_its_end_reach_what_is_spread(site: Site) -> Non
         assert await site.patched(unit) == []
         await site.client.delete(NODE, Key("", "three"))
         await site.client.delete(NODE, Key("", "two"))
-        # The result of the webhook in the meantime:
+        # The webhook would have changed the object in between.
         assert await site.patched(unit) == []
 
 
-async def test_the_way_back_to_a_single_node_reaches_what_is_spread(site: Site) -> None:
+async def test_the_return_to_a_single_node_triggers_workloads_that_are_spread(site: Site) -> None:
     await site.join("one", "two")
     await site.consider(failure_tolerance_type="node")
     await site.create("web")

@@ -54,7 +54,7 @@ async def istio(lone_client: Client) -> AsyncIterator[Client]:
 
 
 async def is_served(client: Client, gvk: GroupVersionKind) -> bool:
-    """Return whether the API server serves a kind already."""
+    """Return whether the API server serves a kind."""
     try:
         await client.list(gvk)
     except KubeError:
@@ -89,7 +89,7 @@ async def put_service(
 async def put_rule(
     client: Client, namespace: str, name: str = "api", exported: str = "*", **policy: object
 ) -> None:
-    """Create a DestinationRule for the Service of its name."""
+    """Create a DestinationRule for the Service of the same name."""
     spec = {
         "host": name,
         "exportTo": [exported],
@@ -111,7 +111,7 @@ def clusters(envoy_filter: JsonObject) -> list[str]:
 
 
 def key(gateways: str, source: str) -> Key:
-    """Return the key of a source namespace's EnvoyFilter."""
+    """Return the key of the EnvoyFilter for a source namespace."""
     return Key(gateways, f"{source}-cluster-configuration")
 
 
@@ -175,7 +175,7 @@ async def test_a_restart_writes_nothing(
         assert recorder.taken() == []
 
 
-async def test_only_gateways_to_which_rule_and_service_are_exported_get_one(
+async def test_only_gateways_to_which_rule_and_service_are_exported_get_a_filter(
     istio: Client, recorder: RecordingClient, gateways: str, fresh: str
 ) -> None:
     await put_service(istio, fresh, exported="elsewhere")
@@ -191,7 +191,7 @@ async def test_only_gateways_to_which_rule_and_service_are_exported_get_one(
         await until_gone(istio, ENVOY_FILTER, where)
 
 
-async def test_a_service_that_appears_later_and_goes_again_is_noticed(
+async def test_a_service_that_is_created_later_and_deleted_is_noticed(
     istio: Client, recorder: RecordingClient, gateways: str, fresh: str
 ) -> None:
     await put_rule(istio, fresh)
@@ -205,7 +205,7 @@ async def test_a_service_that_appears_later_and_goes_again_is_noticed(
         await until_gone(istio, ENVOY_FILTER, where)
 
 
-async def test_a_namespace_becomes_one_with_gateways_and_is_none_any_more(
+async def test_a_namespace_can_start_and_stop_having_gateways(
     istio: Client, recorder: RecordingClient, fresh: str, other: str
 ) -> None:
     await put_service(istio, fresh)
@@ -223,7 +223,7 @@ async def test_a_namespace_becomes_one_with_gateways_and_is_none_any_more(
         await until_gone(istio, ENVOY_FILTER, where)
 
 
-async def test_what_is_left_of_a_source_that_went_meanwhile_is_deleted_and_no_more(
+async def test_only_the_filter_of_a_source_deleted_during_an_outage_is_deleted(
     istio: Client, recorder: RecordingClient, gateways: str, fresh: str
 ) -> None:
     await put_service(istio, fresh)
@@ -258,7 +258,7 @@ async def test_what_is_left_of_a_source_that_went_meanwhile_is_deleted_and_no_mo
     ],
     ids=["patches", "selector", "label", "owner"],
 )
-async def test_what_is_edited_by_hand_is_repaired(
+async def test_manual_edits_are_reverted(
     istio: Client, recorder: RecordingClient, gateways: str, fresh: str, edit: JsonObject
 ) -> None:
     await put_service(istio, fresh)
@@ -305,7 +305,9 @@ async def test_a_foreign_envoy_filter_is_not_overwritten(
     assert await istio.get(ENVOY_FILTER, where) == theirs
 
 
-async def test_the_example_shows_what_it_says(istio: Client, recorder: RecordingClient) -> None:
+async def test_the_example_does_what_its_readme_says(
+    istio: Client, recorder: RecordingClient
+) -> None:
     for obj in documents("2-gateway-and-api-server.yaml"):
         await istio.apply(obj, manager="tests")
     where = Key("example-istio-ingress", "example-shoot-cluster-configuration")

@@ -48,7 +48,7 @@ async def put_node(client: Client, name: str, secret: str = "", delay: str = "")
 
 @pytest.fixture
 async def secret(lone_client: Client) -> AsyncIterator[Key]:
-    """Yield an operating system config whose Nodes take turns."""
+    """Yield an operating system config with serial updates of its Nodes."""
     key = Key("kube-system", f"osc-{secrets.token_hex(4)}")
     metadata = {
         "name": key.name,
@@ -97,7 +97,7 @@ async def test_a_single_node_gets_the_shortest_delay(
         assert await delays(lone_client) == expected("5s")
 
 
-async def test_nodes_that_take_turns_never_get_a_delay(
+async def test_nodes_with_serial_updates_get_no_delay(
     lone_client: Client, recorder: RecordingClient, secret: Key
 ) -> None:
     await put_node(lone_client, "node-0")
@@ -110,7 +110,7 @@ async def test_nodes_that_take_turns_never_get_a_delay(
         assert await delays(lone_client) == {**third, "node-0-serial": None}
 
 
-async def test_nodes_that_take_turns_no_more_get_their_delay_at_once(
+async def test_nodes_get_their_delays_as_soon_as_updates_are_not_serial(
     lone_client: Client, recorder: RecordingClient, secret: Key
 ) -> None:
     await put_node(lone_client, "node-0", secret.name)
@@ -121,7 +121,7 @@ async def test_nodes_that_take_turns_no_more_get_their_delay_at_once(
         await until(lone_client, NODE, Key("", "node-0"), lambda n: DELAY in annotations_of(n))
 
 
-async def test_a_restart_writes_nothing_and_what_is_edited_by_hand_is_repaired(
+async def test_a_restart_writes_nothing_and_manual_edits_are_reverted(
     lone_client: Client, recorder: RecordingClient
 ) -> None:
     await put_node(lone_client, "node-0", delay="5s")
@@ -138,7 +138,7 @@ async def test_a_restart_writes_nothing_and_what_is_edited_by_hand_is_repaired(
         assert recorder.taken() == ["patch Node node-0"]
 
 
-async def test_a_node_that_joins_or_leaves_moves_all_others(
+async def test_a_node_that_joins_or_leaves_changes_all_delays(
     lone_client: Client, recorder: RecordingClient
 ) -> None:
     await put_node(lone_client, "node-0")
@@ -151,7 +151,7 @@ async def test_a_node_that_joins_or_leaves_moves_all_others(
         await until_delays(lone_client, expected("5s", "17.5s"))
 
 
-async def test_while_nodes_join_only_those_are_written_that_have_no_delay_yet(
+async def test_while_nodes_join_only_those_without_a_delay_are_written(
     lone_client: Client, recorder: RecordingClient
 ) -> None:
     for number in (0, 2, 4):
@@ -165,13 +165,13 @@ async def test_while_nodes_join_only_those_are_written_that_have_no_delay_yet(
             await until(lone_client, NODE, Key("", name), lambda n: DELAY in annotations_of(n))
         await settled(working, lone_client)
         assert recorder.taken() == ["patch Node node-1", "patch Node node-3"]
-    # With a shorter time to settle the others follow, as after any restart.
+    # With a shorter settling time the others follow, as after any restart.
     async with running(working := unit(recorder)):
         await settled(working, lone_client)
     assert await delays(lone_client) == expected("5s", "10s", "15s", "20s", "25s")
 
 
-async def test_the_example_shows_what_it_says(
+async def test_the_example_does_what_its_readme_says(
     lone_client: Client, recorder: RecordingClient
 ) -> None:
     for document in parse_documents((EXAMPLE / "nodes.yaml").read_text()):

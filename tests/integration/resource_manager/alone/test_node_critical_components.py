@@ -1,4 +1,4 @@
-"""Nodes on a real API server lose the taint when everything critical runs: spec 11 §5.4."""
+"""Nodes on a real API server lose the taint once everything critical runs: spec 11 §5.4."""
 
 import asyncio
 import secrets
@@ -34,13 +34,13 @@ SUCCEEDED = (
 def unit(
     client: Client, namespace: str, backoff: float = FOREVER, metrics: Metrics | None = None
 ) -> Unit:
-    """Return the controller; by default, only events trigger it."""
+    """Return the controller, which only events trigger by default."""
     settings = Settings(backoff=backoff, critical_namespaces=(namespace,))
     return node_critical_components(client, settings, metrics=metrics or Metrics())
 
 
 async def put_node(client: Client, *taints: JsonObject, labels: JsonObject | None = None) -> Key:
-    """Create a Node with the taints, by default only with ours."""
+    """Create a Node with these taints; by default, only with ours."""
     name = f"node-{secrets.token_hex(4)}"
     spec = {"taints": [*taints] or [TAINT]}
     metadata = {"name": name, "labels": labels or {}}
@@ -81,7 +81,7 @@ async def put_pod(
     name: str = "pod",
     **metadata: object,
 ) -> Key:
-    """Create a node-critical Pod on a Node, like a DaemonSet's controller; it is not ready."""
+    """Create an unready node-critical Pod on a Node, as the controller of a DaemonSet does."""
     controller = {
         "apiVersion": "apps/v1",
         "kind": "DaemonSet",
@@ -136,7 +136,7 @@ async def stays_tainted(working: Unit, client: Client, node: Key) -> bool:
 
 
 async def events_of(client: Client, about: Key, count: int = 1) -> list[JsonObject]:
-    """Return the Events about an object, as soon as there are that many; oldest first."""
+    """Wait for this many Events about an object, and return them, oldest first."""
     where, fields = about.namespace or "default", f"regarding.name={about.name}"
     async with asyncio.timeout(PATIENCE):
         while len(found := await client.list(EVENT, where, fields=fields)) < count:
@@ -150,14 +150,14 @@ def reported(events: Sequence[JsonObject]) -> list[tuple[str, str, str]]:
 
 
 def patched(recorder: RecordingClient) -> list[str]:
-    """Return the writes since the last call, without Events."""
+    """Return the writes since the last call, except for Events."""
     return [write for write in recorder.taken() if " Event " not in write]
 
 
 # 1
 
 
-async def test_where_nothing_is_critical_the_taint_goes_at_once_and_others_stay_in_order(
+async def test_without_critical_components_only_our_taint_is_removed_at_once(
     lone_client: Client, recorder: RecordingClient, fresh: str
 ) -> None:
     first = {"key": "a", "value": "b", "effect": "NoSchedule"}
@@ -188,7 +188,7 @@ async def test_a_node_without_the_taint_is_left_alone(
 # 2
 
 
-async def test_the_pod_of_a_daemon_set_is_awaited_and_then_its_readiness(
+async def test_the_pod_of_a_daemon_set_is_awaited_until_it_is_ready(
     lone_client: Client, recorder: RecordingClient, fresh: str
 ) -> None:
     node = await put_node(lone_client)
@@ -218,7 +218,7 @@ async def test_the_pod_of_a_daemon_set_is_awaited_and_then_its_readiness(
     [{"nodeSelector": {"zone": "b"}}, {"label": "false"}, {"label": ""}],
     ids=["another zone", "label false", "label only on metadata"],
 )
-async def test_a_daemon_set_that_does_not_concern_the_node_is_ignored(
+async def test_a_daemon_set_for_other_nodes_is_ignored(
     lone_client: Client, recorder: RecordingClient, fresh: str, changes: dict[str, str]
 ) -> None:
     await put_daemon_set(lone_client, fresh, **changes)
@@ -290,7 +290,7 @@ async def test_the_drivers_that_pods_name_are_awaited(
 # 6
 
 
-async def test_a_taint_that_others_removed_needs_no_write(
+async def test_a_taint_that_others_removed_causes_no_write(
     lone_client: Client, recorder: RecordingClient, fresh: str
 ) -> None:
     node = await put_node(lone_client)
@@ -322,7 +322,7 @@ class Interrupted(RecordingClient):
         *,
         subresource: str = "",
     ) -> JsonObject:
-        """Let the other client be first."""
+        """Let the other client write first."""
         if gvk == NODE and self.added is None:
             self.added = {"key": "added", "effect": "NoExecute"}
             node = await self.admin.get(NODE, key)
@@ -331,7 +331,7 @@ class Interrupted(RecordingClient):
         return await super().patch(gvk, key, body, subresource=subresource)
 
 
-async def test_no_taint_that_is_added_concurrently_is_lost(
+async def test_concurrently_added_taints_are_not_lost(
     lone_client: Client, lone_sandbox: Sandbox, fresh: str
 ) -> None:
     node = await put_node(lone_client)
@@ -345,7 +345,7 @@ async def test_no_taint_that_is_added_concurrently_is_lost(
 # 8
 
 
-async def test_a_taint_that_appears_again_is_removed_again_and_never_added(
+async def test_a_taint_that_reappears_is_removed_again_and_never_added(
     lone_client: Client, recorder: RecordingClient, fresh: str
 ) -> None:
     node = await put_node(lone_client)
@@ -385,7 +385,7 @@ async def test_everything_that_a_node_waits_for_is_reported_once_per_backoff(
         assert len(await events_of(lone_client, node)) == 3
 
 
-async def test_a_pod_that_is_done_is_not_awaited(
+async def test_a_completed_pod_is_not_awaited(
     lone_client: Client, recorder: RecordingClient, fresh: str
 ) -> None:
     node = await put_node(lone_client)
@@ -395,7 +395,7 @@ async def test_a_pod_that_is_done_is_not_awaited(
         await until(lone_client, NODE, node, is_free)
 
 
-async def test_a_pod_that_goes_is_not_awaited_when_its_daemon_set_has_another(
+async def test_a_terminating_pod_is_not_awaited_if_its_daemon_set_has_another(
     lone_client: Client, recorder: RecordingClient, fresh: str
 ) -> None:
     node = await put_node(lone_client)
@@ -410,7 +410,7 @@ async def test_a_pod_that_goes_is_not_awaited_when_its_daemon_set_has_another(
     assert map_at(await lone_client.get(POD, going), "metadata")["deletionTimestamp"]
 
 
-async def test_a_daemon_set_that_lacks_the_toleration_is_reported(
+async def test_a_daemon_set_without_the_toleration_is_reported(
     lone_client: Client, recorder: RecordingClient, fresh: str
 ) -> None:
     await put_daemon_set(lone_client, fresh, tolerations=[])
@@ -422,7 +422,7 @@ async def test_a_daemon_set_that_lacks_the_toleration_is_reported(
     assert f'Add the toleration {{key: "{KEY}"' in event["note"]
 
 
-async def test_a_daemon_set_that_goes_is_not_awaited_any_more(
+async def test_a_deleted_daemon_set_is_not_awaited(
     lone_client: Client, recorder: RecordingClient, fresh: str
 ) -> None:
     node = await put_node(lone_client)

@@ -66,9 +66,9 @@ def documents(path: Path) -> list[JsonObject]:
 async def restricted(
     admin: Client, sandbox: Sandbox, namespace: str, file: str
 ) -> AsyncGenerator[tuple[Client, Counter[str]]]:
-    """A client with the ClusterRoles of a file, and how often it got which HTTP status.
+    """Yield a client with the ClusterRoles of a file, and counts of the HTTP statuses it gets.
 
-    A role whose name ends with the name of a namespace is bound there, any other everywhere.
+    Roles whose names end with the name of a namespace are bound there, and all others everywhere.
     """
     subject = {"kind": "ServiceAccount", "name": "default", "namespace": namespace}
     for role in documents(ROLES / file):

@@ -34,7 +34,7 @@ SHORT = {"leaseDuration": "6s", "renewDeadline": "4s", "retryPeriod": "500ms"}
 
 
 class Shards:
-    """Replicas in a ring of the test's namespace, each behind a proxy that records its writes."""
+    """Replicas in a ring in the test's namespace, each behind a proxy that records its writes."""
 
     def __init__(self, world: World, proxy: RecordingProxy, folder: Path) -> None:
         self.world = world
@@ -46,7 +46,7 @@ class Shards:
         self._instances = Instances(folder / "unused", folder)
 
     async def start(self, name: str, times: JsonObject) -> Instance:
-        """Start one more replica."""
+        """Start another replica."""
         url = await self._stack.enter_async_context(self.proxy.connection(name))
         path = self._folder / f"{name}.kubeconfig"
         path.write_bytes(orjson.dumps(kubeconfig(name, url, b"", None)))
@@ -127,7 +127,7 @@ class Shards:
         await self.history.until(lambda: self.history.data == desired)
 
     async def violations(self) -> list[str]:
-        """Return all writes by replicas whose objects they were not."""
+        """Return all writes of replicas to objects that were not assigned to them."""
         last = await self.world.edit("mr-0", {"metadata": {"labels": {"last": "yes"}}})
         await self.history.complete(last)
         return self.history.violations(self.proxy.writes)
@@ -150,7 +150,9 @@ async def shards(
         yield shards
 
 
-async def test_replicas_share_hand_over_and_never_write_to_the_same_object(shards: Shards) -> None:
+async def test_replicas_share_and_hand_over_objects_and_never_write_to_the_same_one(
+    shards: Shards,
+) -> None:
     first, _ = await shards.start("a", STEADY), await shards.start("b", STEADY)
     await shards.put(0)
     await shards.create()
@@ -170,7 +172,7 @@ async def test_replicas_share_hand_over_and_never_write_to_the_same_object(shard
     assert await shards.violations() == []
 
 
-async def test_a_killed_and_a_paused_replica_never_write_to_what_others_have(
+async def test_killed_and_paused_replicas_never_write_to_objects_of_others(
     shards: Shards,
 ) -> None:
     await shards.put(0)

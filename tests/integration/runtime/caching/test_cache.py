@@ -1,4 +1,4 @@
-"""Caches survive every end of a watch, and notify subscribers of differences only."""
+"""Caches survive every end of a watch, and notify subscribers only of differences."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -19,13 +19,13 @@ MINE = "test=mine"
 
 
 def keep_data(obj: JsonObject) -> JsonObject:
-    """Return the data, which the tests keep."""
+    """Return the data, which the caches of these tests keep."""
     data: JsonObject = obj.get("data") or {}
     return data
 
 
 class Log:
-    """The notifications of a subscriber, and a way to wait for one."""
+    """The notifications of a subscriber, with a method that waits for them."""
 
     def __init__(self) -> None:
         self.changes: list[Change[JsonObject]] = []
@@ -36,7 +36,7 @@ class Log:
         self._notified.set()
 
     async def until(self, count: int) -> list[Change[JsonObject]]:
-        """Wait until there are that many notifications."""
+        """Wait for this many notifications."""
         async with asyncio.timeout(PATIENCE):
             while len(self.changes) < count:
                 self._notified.clear()
@@ -46,7 +46,7 @@ class Log:
 
 @asynccontextmanager
 async def running(cache: Cache[JsonObject]) -> AsyncIterator[Log]:
-    """Run a cache and log its changes."""
+    """Run a cache, and record its changes."""
     log = Log()
     cache.subscribe(log)
     task = asyncio.create_task(cache.run())
@@ -64,7 +64,7 @@ def mine(name: str, namespace: str, **data: str) -> JsonObject:
     return config_map(name, namespace, labels={"test": "mine"}, **data)
 
 
-async def test_a_cache_can_tell_whether_it_is_behind(
+async def test_a_cache_knows_whether_it_lags_behind_the_server(
     cluster_client: Client, namespace: str
 ) -> None:
     cache = Cache(cluster_client, CONFIG_MAP, keep_data, namespace=namespace, labels=MINE)
@@ -80,7 +80,7 @@ async def test_a_cache_can_tell_whether_it_is_behind(
     assert await cache.is_behind()
 
 
-async def test_a_cache_of_a_kind_that_is_not_served_is_never_behind(
+async def test_a_cache_of_an_unserved_kind_never_lags_behind(
     cluster_client: Client,
 ) -> None:
     unserved = GroupVersionKind("unserved.example.org", "v1", "Gadget")
@@ -88,7 +88,9 @@ async def test_a_cache_of_a_kind_that_is_not_served_is_never_behind(
     assert not await Cache(cluster_client, unserved, keep_data).is_behind()
 
 
-async def test_a_cache_lists_and_follows(cluster_client: Client, namespace: str) -> None:
+async def test_a_cache_lists_and_then_watches_objects(
+    cluster_client: Client, namespace: str
+) -> None:
     await cluster_client.create(mine("a", namespace, x="1"))
     cache = Cache(cluster_client, CONFIG_MAP, keep_data, namespace=namespace, labels=MINE)
     async with running(cache) as log:
@@ -105,7 +107,7 @@ async def test_a_cache_lists_and_follows(cluster_client: Client, namespace: str)
     assert len(cache) == 1
 
 
-async def test_an_object_that_loses_the_label_is_gone(
+async def test_an_object_that_loses_the_label_is_removed_from_the_cache(
     cluster_client: Client, namespace: str
 ) -> None:
     await cluster_client.create(mine("a", namespace))
@@ -118,7 +120,7 @@ async def test_an_object_that_loses_the_label_is_gone(
     assert changes[1].new is None
 
 
-async def test_a_write_is_seen_at_once_and_notified_once(
+async def test_an_observed_write_is_visible_at_once_and_notified_once(
     cluster_client: Client, namespace: str
 ) -> None:
     cache = Cache(cluster_client, CONFIG_MAP, keep_data, namespace=namespace, labels=MINE)
@@ -130,7 +132,7 @@ async def test_a_write_is_seen_at_once_and_notified_once(
     assert [c.key.name for c in changes] == ["a", "b"]
 
 
-async def test_a_kind_that_is_not_served_is_empty_and_appears_later(
+async def test_the_cache_of_an_unserved_kind_is_empty_until_the_kind_is_served(
     cluster_client: Client, namespace: str
 ) -> None:
     group = f"{namespace}.example.org"
@@ -159,7 +161,7 @@ async def test_a_kind_that_is_not_served_is_empty_and_appears_later(
     assert [(c.old, c.new) for c in changes] == [(None, {"x": "1"}), ({"x": "1"}, None)]
 
 
-async def test_a_kind_that_went_away_behind_the_back_of_discovery_is_empty(
+async def test_the_cache_of_a_kind_is_empty_even_if_discovery_still_lists_it(
     cluster_client: Client, kubeconfig: Path, namespace: str
 ) -> None:
     group = f"{namespace}.example.org"
@@ -171,7 +173,7 @@ async def test_a_kind_that_went_away_behind_the_back_of_discovery_is_empty(
         await cluster_client.delete(CRD, Key("", f"widgets.{group}"))
         while await is_served(client, widget):
             await cluster_client.get_raw("/version")
-        await client.resource(widget)  # what it remembers is wrong by now
+        await client.resource(widget)  # the remembered resource is wrong by now
         async with running(Cache(client, widget, keep_data)):
             pass
 

@@ -36,7 +36,7 @@ async def far_client(proxy: CuttableProxy) -> AsyncIterator[Client]:
 
 
 class Notified:
-    """The notifications of a subscriber, and a way to wait for one about an object."""
+    """The notifications of a subscriber, with a method that waits for one about an object."""
 
     def __init__(self) -> None:
         self.changes: list[Change[str]] = []
@@ -47,7 +47,7 @@ class Notified:
         self._notified.set()
 
     async def until(self, name: str) -> list[tuple[str, str | None, str | None]]:
-        """Wait for a change of the object; return all of them in the order of the names."""
+        """Wait for a change of the object, and return all changes sorted by name."""
         async with asyncio.timeout(PATIENCE):
             while all(change.key.name != name for change in self.changes):
                 self._notified.clear()
@@ -57,7 +57,7 @@ class Notified:
 
 @asynccontextmanager
 async def following(cache: Cache[str]) -> AsyncIterator[Notified]:
-    """Run a cache; yield the changes after its first list."""
+    """Run a cache, and yield the changes after its first list."""
     task = asyncio.create_task(cache.run())
     try:
         async with asyncio.timeout(PATIENCE):
@@ -72,7 +72,7 @@ async def following(cache: Cache[str]) -> AsyncIterator[Notified]:
 
 
 def cache_of(client: Client, namespace: str) -> Cache[str]:
-    """Return a cache of the tests' ConfigMaps that keeps their value."""
+    """Return a cache of the tests' ConfigMaps that keeps their values."""
     return Cache(client, CONFIG_MAP, keep_value, namespace=namespace, labels=MINE)
 
 
@@ -86,7 +86,7 @@ def mine(name: str, namespace: str, value: str) -> JsonObject:
 
 
 async def until(client: Client, holds: Callable[[], object]) -> None:
-    """Wait, with a request between two checks, so that the loop has something to do."""
+    """Wait, with a request between two checks, so that the event loop is not blocked."""
     async with asyncio.timeout(PATIENCE):
         while not holds():
             await client.get_raw("/version")
@@ -106,7 +106,7 @@ def resumes(cache: Cache[str]) -> None:
 
 
 @pytest.mark.parametrize("how", [resumes, relists])
-async def test_what_happens_while_the_connection_is_cut_is_notified_once_and_as_differences(
+async def test_changes_during_an_outage_are_notified_once_as_differences(
     cluster_client: Client,
     far_client: Client,
     proxy: CuttableProxy,
@@ -137,7 +137,7 @@ async def test_what_happens_while_the_connection_is_cut_is_notified_once_and_as_
     ]
 
 
-async def test_a_cache_that_is_refused_says_so_and_recovers(
+async def test_a_refused_cache_reports_the_problem_and_recovers(
     cluster_client: Client,
     far_client: Client,
     proxy: CuttableProxy,
@@ -162,7 +162,7 @@ async def test_a_cache_that_is_refused_says_so_and_recovers(
         await notified.until("a")
 
 
-async def test_a_silent_connection_is_given_up_and_made_anew(
+async def test_a_silent_connection_is_replaced(
     cluster_client: Client,
     far_client: Client,
     proxy: CuttableProxy,
@@ -187,7 +187,7 @@ async def test_a_silent_connection_is_given_up_and_made_anew(
 async def far_world(
     proxy: CuttableProxy, cluster_client: Client, namespace: str
 ) -> AsyncIterator[World]:
-    """Yield a namespace whose resource manager is behind the proxy, unlike the test itself."""
+    """Yield a namespace with a resource manager behind the proxy, unlike the test itself."""
     await install_crds(cluster_client)
     async with RecordingClient.connect(proxy.config) as recorder:
         world = World(cluster_client, recorder, namespace)
@@ -202,7 +202,7 @@ CUTS = 10
 
 
 def content(world: World, number: int, revision: int) -> list[JsonObject]:
-    """Return a ManagedResource's objects: one that stays, and one with a new name each time."""
+    """Return the objects of a ManagedResource: one with a fixed name, and one with a new name."""
     return [
         world.config_map(f"stays-{number}", revision=str(revision)),
         world.config_map(f"moves-{number}-{revision}", revision=str(revision)),
@@ -225,7 +225,7 @@ async def uids_that_stay(world: World) -> set[str]:
     return {uid_of(obj) for obj in found if name_of(obj).startswith(("stays-", "bystander"))}
 
 
-async def test_managed_resources_stay_right_while_the_connection_is_cut_again_and_again(
+async def test_repeated_outages_do_not_corrupt_managed_resources(
     far_world: World, proxy: CuttableProxy
 ) -> None:
     world, chance = far_world, random.Random(7)  # noqa: S311
@@ -241,7 +241,7 @@ async def test_managed_resources_stay_right_while_the_connection_is_cut_again_an
         enough = len(writes) + chance.randrange(1, 2 * COUNT)
         await change_all(world, revision)
         await until_longer(world.client, writes, enough)
-        await until(world.client, proxy.cut)  # some are open again after the last time
+        await until(world.client, proxy.cut)  # some connections are open again since the last cut
     wanted = {
         name_of(obj): obj["data"] for n in range(COUNT) for obj in content(world, n, CUTS)
     } | {"bystander": {"untouched": "yes"}}

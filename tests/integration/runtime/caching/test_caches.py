@@ -1,4 +1,4 @@
-"""One kind in several namespaces, and the unit that runs caches and controllers together."""
+"""Caches of one kind in several namespaces, and units that run caches with controllers."""
 
 import asyncio
 
@@ -16,7 +16,7 @@ from pergola.testing.waiting import running, settled
 from pergola.testing.world import config_map
 
 
-async def test_only_the_given_namespaces_are_seen(cluster_client: Client, namespace: str) -> None:
+async def test_only_the_given_namespaces_are_cached(cluster_client: Client, namespace: str) -> None:
     other = await create_namespace(cluster_client, "other")
     for place in (namespace, other):
         await cluster_client.create(config_map("demo", place))
@@ -30,7 +30,7 @@ async def test_only_the_given_namespaces_are_seen(cluster_client: Client, namesp
     await delete_namespace(cluster_client, other)
 
 
-async def test_a_controller_starts_only_when_the_caches_are_full(
+async def test_a_controller_starts_only_when_the_caches_are_filled(
     cluster_client: Client, namespace: str
 ) -> None:
     names = {f"demo-{number}" for number in range(20)}
@@ -53,7 +53,7 @@ async def test_a_controller_starts_only_when_the_caches_are_full(
     assert known_at_first == [len(names)] * len(names)
 
 
-async def test_what_a_write_returned_is_seen_at_once(
+async def test_the_result_of_an_observed_write_is_visible_at_once(
     cluster_client: Client, namespace: str
 ) -> None:
     caches = Caches(cluster_client, CONFIG_MAP, _data, namespaces=[namespace])

@@ -1,4 +1,4 @@
-"""A client that reads from replicas sees its own writes, and asks the server when in doubt."""
+"""A client that reads from replicas observes its own writes, and asks the server when in doubt."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -68,20 +68,20 @@ async def following(replica: Replica) -> AsyncIterator[None]:
 
 @pytest.fixture
 def client(cluster_client: Client) -> Client:
-    """An administrator's client, which reads and writes as others do."""
+    """Yield an administrator's client, which reads and writes as other clients do."""
     return cluster_client
 
 
 @pytest.fixture
 async def place(client: Client, namespace: str) -> AsyncIterator[Place]:
-    live = CountingClient(client._transport)  # the same connections
+    live = CountingClient(client._transport)  # share the connections
     await client.create(config_map("before", namespace, labels={"name": "before"}, key="old"))
     replica = Replica(live, CONFIG_MAP, namespace)
     async with following(replica):
         yield Place(namespace, live, CachingClient(live, [replica]), replica)
 
 
-async def test_reads_of_what_is_copied_are_no_requests(place: Place) -> None:
+async def test_reads_of_replicated_objects_cause_no_requests(place: Place) -> None:
     found = await place.find("before")
     assert found == await Client.find(place.live, CONFIG_MAP, place.named("before"))
     place.live.reads = 0
@@ -98,13 +98,13 @@ async def test_reads_of_what_is_copied_are_no_requests(place: Place) -> None:
     assert place.live.reads == 0
 
 
-async def test_a_reader_may_change_what_it_got(place: Place) -> None:
+async def test_a_reader_may_modify_the_returned_object(place: Place) -> None:
     found = await place.find("before") or {}
     found["data"]["key"] = "changed"
     assert (await place.find("before") or {})["data"] == {"key": "old"}
 
 
-async def test_its_own_writes_are_seen_without_a_request(place: Place) -> None:
+async def test_own_writes_are_visible_without_a_request(place: Place) -> None:
     await place.client.create(place.config_map("new", key="1"))
     assert (await place.find("new") or {})["data"] == {"key": "1"}
     await place.client.patch(CONFIG_MAP, place.named("new"), {"data": {"key": "2"}})
@@ -118,7 +118,7 @@ async def test_its_own_writes_are_seen_without_a_request(place: Place) -> None:
     assert place.live.reads == 0
 
 
-async def test_a_deleted_object_is_not_read_any_more(place: Place) -> None:
+async def test_a_deleted_object_is_not_found(place: Place) -> None:
     for _ in range(20):
         await place.client.delete(CONFIG_MAP, place.named("before"))
         assert await place.find("before") is None
@@ -126,7 +126,9 @@ async def test_a_deleted_object_is_not_read_any_more(place: Place) -> None:
         assert await place.find("before") is not None
 
 
-async def test_an_object_that_waits_for_finalizers_is_read_as_being_deleted(place: Place) -> None:
+async def test_an_object_that_waits_for_finalizers_is_read_with_its_deletion_timestamp(
+    place: Place,
+) -> None:
     held = place.config_map("held")
     held["metadata"]["finalizers"] = ["example.org/test"]
     await place.client.create(held)
@@ -139,7 +141,9 @@ async def test_an_object_that_waits_for_finalizers_is_read_as_being_deleted(plac
             await place.client.get_raw("/version")
 
 
-async def test_after_a_conflict_the_server_is_asked(place: Place, client: Client) -> None:
+async def test_an_object_is_read_from_the_server_after_a_conflict(
+    place: Place, client: Client
+) -> None:
     stale = await place.find("before") or {}
     key = place.named("before")
     written = await client.patch(CONFIG_MAP, key, {"data": {"key": "theirs"}})
@@ -148,7 +152,7 @@ async def test_after_a_conflict_the_server_is_asked(place: Place, client: Client
     assert await place.find("before") == written
 
 
-async def test_after_a_create_that_came_too_late_the_server_is_asked(
+async def test_an_object_is_read_from_the_server_if_another_client_created_it_first(
     place: Place, client: Client
 ) -> None:
     written = await client.create(place.config_map("theirs", key="theirs"))
@@ -157,12 +161,12 @@ async def test_after_a_create_that_came_too_late_the_server_is_asked(
     assert await place.find("theirs") == written
 
 
-async def test_a_dry_run_leaves_no_trace(place: Place) -> None:
+async def test_a_dry_run_does_not_change_the_replica(place: Place) -> None:
     await place.client.create(place.config_map("never"), dry_run=True)
     assert await place.find("never") is None
 
 
-async def test_an_answer_that_is_older_than_a_deletion_is_not_kept(
+async def test_an_answer_that_is_older_than_a_deletion_is_discarded(
     place: Place, client: Client
 ) -> None:
     created = await client.create(place.config_map("brief"))
@@ -175,7 +179,7 @@ async def test_an_answer_that_is_older_than_a_deletion_is_not_kept(
     assert await place.find("brief") is None
 
 
-async def test_states_come_from_the_copies(place: Place, client: Client) -> None:
+async def test_states_come_from_the_replica(place: Place, client: Client) -> None:
     key = place.named("before")
     watching = watched(place.client, CONFIG_MAP, key, 1.0)
     async with asyncio.timeout(PATIENCE), aclosing(watching) as seen:
@@ -188,7 +192,7 @@ async def test_states_come_from_the_copies(place: Place, client: Client) -> None
     assert place.live.reads == 0
 
 
-async def test_copies_of_metadata_answer_questions_about_metadata_only(
+async def test_replicas_of_metadata_only_answer_reads_of_metadata(
     client: Client, namespace: str
 ) -> None:
     await client.create(config_map("big", namespace, labels={"a": "b"}, key="value"))
@@ -204,7 +208,9 @@ async def test_copies_of_metadata_answer_questions_about_metadata_only(
         assert copied.follow(CONFIG_MAP, key) is None
 
 
-async def test_without_a_live_watch_the_server_is_asked(client: Client, namespace: str) -> None:
+async def test_without_a_live_watch_objects_are_read_from_the_server(
+    client: Client, namespace: str
+) -> None:
     await client.create(config_map("there", namespace, key="value"))
     replica = Replica(client, CONFIG_MAP, namespace)
     copied = CachingClient(client, [replica])
@@ -212,12 +218,12 @@ async def test_without_a_live_watch_the_server_is_asked(client: Client, namespac
     assert copied.follow(CONFIG_MAP, Key(namespace, "there")) is None
 
 
-async def test_live_reads_are_requests(place: Place) -> None:
+async def test_live_reads_cause_requests(place: Place) -> None:
     await place.client.live.list(CONFIG_MAP, place.namespace)
     assert place.live.reads == 1
 
 
-async def test_a_guard_prevents_writes_of_a_client_with_copies(place: Place) -> None:
+async def test_a_guard_prevents_writes_of_a_client_with_replicas(place: Place) -> None:
     def forbid() -> None:
         raise LookupError
 

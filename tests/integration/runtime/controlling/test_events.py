@@ -1,4 +1,4 @@
-"""Events as an API server stores them: one for many equal ones."""
+"""Events in an API server: equal Events are stored as one."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -35,7 +35,7 @@ async def recording(
 
 
 async def events(client: Client, namespace: str, count: int = 1) -> list[JsonObject]:
-    """Wait until a namespace has that many Events that the controller wrote."""
+    """Wait until a namespace has this many Events of the controller."""
     async with asyncio.timeout(PATIENCE):
         while len(found := await client.list(EVENT, namespace)) < count:
             pass
@@ -43,7 +43,7 @@ async def events(client: Client, namespace: str, count: int = 1) -> list[JsonObj
 
 
 async def writes(client: RecordingClient, count: int) -> list[str]:
-    """Wait until that many writes were started, and a later request was answered."""
+    """Wait until this many writes were started, and a later request was answered."""
     async with asyncio.timeout(PATIENCE):
         while len(getattr(client, "writes", [])) < count:
             await client.get_raw("/version")
@@ -55,7 +55,7 @@ async def regarding(cluster_client: Client, namespace: str) -> Regarding:
     return Regarding.of(await cluster_client.create(config_map("demo", namespace)))
 
 
-async def test_an_event_names_object_reason_and_controller(
+async def test_an_event_contains_object_reason_and_controller(
     kubeconfig: Path, namespace: str, regarding: Regarding
 ) -> None:
     async with recording(kubeconfig, FakeClock(NOW)) as (recorder, client):
@@ -68,7 +68,7 @@ async def test_an_event_names_object_reason_and_controller(
     assert event["regarding"]["uid"] == regarding.uid
 
 
-async def test_the_same_sentence_is_written_once_and_counted_after_six_minutes(
+async def test_a_repeated_event_is_written_once_and_counted_after_six_minutes(
     kubeconfig: Path, namespace: str, regarding: Regarding
 ) -> None:
     clock = FakeClock(NOW)
@@ -87,7 +87,7 @@ async def test_the_same_sentence_is_written_once_and_counted_after_six_minutes(
         assert len(client.taken()) == 1
 
 
-async def test_a_sentence_is_written_anew_after_an_hour_and_when_its_event_is_gone(
+async def test_a_repeated_event_is_recreated_after_an_hour_or_its_deletion(
     kubeconfig: Path, namespace: str, regarding: Regarding
 ) -> None:
     clock = FakeClock(NOW)
@@ -105,7 +105,7 @@ async def test_a_sentence_is_written_anew_after_an_hour_and_when_its_event_is_go
         assert [write.split()[0] for write in client.taken()] == ["patch", "create"]
 
 
-async def test_a_long_note_is_cut_and_a_refused_event_stops_nothing(
+async def test_a_long_note_is_truncated_and_a_refused_event_does_not_block_others(
     kubeconfig: Path, namespace: str, regarding: Regarding
 ) -> None:
     nowhere = Regarding(CONFIG_MAP, Key("no-such-namespace-at-all", "demo"))
@@ -116,13 +116,13 @@ async def test_a_long_note_is_cut_and_a_refused_event_stops_nothing(
     assert len(event["note"].encode()) == NOTE_BYTES
 
 
-async def test_what_waits_when_the_controller_ends_is_still_written(
+async def test_pending_events_are_written_when_the_controller_ends(
     kubeconfig: Path, namespace: str, regarding: Regarding
 ) -> None:
     async with Client.connect(load(kubeconfig)) as client:
         recorder = Recorder(client, "test-controller", closing_seconds=PATIENCE)
         running = asyncio.create_task(recorder.run())
-        await asyncio.sleep(0)  # it runs, and has nothing to send
+        await asyncio.sleep(0)  # it is running, and has nothing to send
         for reason in ("First", "Second"):
             recorder.normal(regarding, reason, "the controller ends")
         running.cancel()
@@ -132,7 +132,7 @@ async def test_what_waits_when_the_controller_ends_is_still_written(
     assert found == {"First", "Second"}
 
 
-async def test_an_end_does_not_wait_for_an_api_server_that_does_not_answer(
+async def test_the_end_does_not_wait_for_an_unresponsive_api_server(
     regarding: Regarding,
 ) -> None:
     class Silent(Client):
@@ -153,7 +153,7 @@ async def test_an_end_does_not_wait_for_an_api_server_that_does_not_answer(
     assert running.cancelled()
 
 
-async def test_cluster_scoped_objects_have_their_events_in_the_default_namespace(
+async def test_events_about_cluster_scoped_objects_are_in_the_default_namespace(
     kubeconfig: Path, namespace: str
 ) -> None:
     node = Regarding(NODE, Key("", f"node-of-{namespace}"), uid="u")

@@ -24,7 +24,7 @@ MICRO_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
 def candidate(
     client: Client, namespace: str, identity: str, lease_duration: float = 60.0
 ) -> LeaderElection:
-    """Return a candidate without jitter that tries often; no lease ends on a busy machine."""
+    """Return a candidate without jitter that tries often; no lease expires on a busy machine."""
     return LeaderElection(
         client,
         namespace,
@@ -44,7 +44,7 @@ async def spec(client: Client, namespace: str) -> JsonObject:
 
 
 def follower(client: Client, namespace: str, identity: str) -> LeaderElection:
-    """Return a candidate that tries again only every quarter of an hour, but for its watch."""
+    """Return a candidate that retries every 15 minutes, but is triggered by its watch."""
     return LeaderElection(
         client,
         namespace,
@@ -57,7 +57,7 @@ def follower(client: Client, namespace: str, identity: str) -> LeaderElection:
     )
 
 
-async def test_of_two_replicas_one_leads_and_hands_over_when_it_stops(
+async def test_one_of_two_replicas_leads_and_hands_over_when_it_stops(
     cluster_client: Client, namespace: str
 ) -> None:
     leading: asyncio.Queue[str] = asyncio.Queue()
@@ -92,7 +92,7 @@ async def test_of_two_replicas_one_leads_and_hands_over_when_it_stops(
     assert (released["holderIdentity"], released["leaseDurationSeconds"]) == ("", 1)
 
 
-async def test_a_leader_that_vanishes_is_succeeded_when_its_lease_is_over(
+async def test_a_vanished_leader_is_replaced_when_its_lease_expires(
     cluster_client: Client, namespace: str
 ) -> None:
     await candidate(cluster_client, namespace, "gone", 2.0).acquire()
@@ -107,9 +107,7 @@ async def test_a_leader_that_vanishes_is_succeeded_when_its_lease_is_over(
     assert (await spec(cluster_client, namespace))["holderIdentity"] == "other"
 
 
-async def test_a_leader_whose_lease_is_taken_from_it_ends(
-    cluster_client: Client, namespace: str
-) -> None:
+async def test_a_leader_that_loses_its_lease_ends(cluster_client: Client, namespace: str) -> None:
     election = candidate(cluster_client, namespace, "a")
     await election.acquire()
     await cluster_client.patch(LEASE, Key(namespace, NAME), {"spec": {"holderIdentity": "usurper"}})
@@ -123,7 +121,7 @@ async def test_a_leader_whose_lease_is_taken_from_it_ends(
 
 
 @pytest.mark.parametrize("within", [None, 30.0])
-async def test_no_write_leaves_a_replica_that_does_not_lead_any_more(
+async def test_a_replica_that_lost_leadership_does_not_send_writes(
     cluster_client: Client, namespace: str, within: float | None
 ) -> None:
     election = candidate(cluster_client, namespace, "a")
@@ -148,7 +146,7 @@ async def test_no_write_leaves_a_replica_that_does_not_lead_any_more(
     assert await guarded.list(CONFIG_MAP, namespace, fields="metadata.name=refused") == []
 
 
-async def test_a_write_that_a_paused_process_sends_too_late_is_never_carried_out(
+async def test_a_write_that_a_paused_process_sends_too_late_is_not_executed(
     kubeconfig: Path, cluster_client: Client, namespace: str
 ) -> None:
     late = config_map("late", namespace)
@@ -157,7 +155,7 @@ async def test_a_write_that_a_paused_process_sends_too_late_is_never_carried_out
         Client.connect(proxy.config) as client,
         asyncio.timeout(PATIENCE),
     ):
-        # The body leaves after the server has given up, as from a process that was paused there.
+        # The body is sent after the server has given up, as if the process had been paused.
         guarded = client.guarded(proxy.hold_back, within=1.0)
         with pytest.raises(ApiError, match="timeout"):
             await guarded.create(late)
