@@ -63,6 +63,12 @@ class Clusters:
     async def passwords(self, client: Client) -> list[JsonObject]:
         return [each for each in await client.list(SECRET, GARDEN) if "observ" in name_of(each)]
 
+    async def clear(self) -> None:
+        """Delete all passwords, also those that other tests left in the shared clusters."""
+        for client in (self.runtime, self.virtual):
+            for each in await self.passwords(client):
+                await client.delete(SECRET, Key.of(each))
+
 
 class _Connected(VirtualCluster):
     """A virtual cluster with a given client."""
@@ -96,10 +102,9 @@ async def clusters(
                 {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": GARDEN}}
             )
         found = Clusters(runtime, virtual)
+        await found.clear()
         yield found
-        for client in (runtime, virtual):
-            for each in await found.passwords(client):
-                await client.delete(SECRET, Key.of(each))
+        await found.clear()
 
 
 async def test_the_password_is_generated_once_and_replicated_without_its_prefix(
