@@ -436,10 +436,8 @@ async def test_a_provider_that_does_not_run_is_detected(
 async def test_a_provider_is_not_blamed_for_writes_of_core(
     core_sandbox: Sandbox, tmp_path: Path, stack: AsyncExitStack
 ) -> None:
-    kubeconfig, namespace = (
-        core_sandbox.kubeconfig,
-        None,
-    )  # all: the suite creates namespaces
+    # In all namespaces, because the suite creates its own
+    kubeconfig, namespace = core_sandbox.kubeconfig, None
     client = await stack.enter_async_context(Client.connect(load(kubeconfig)))
     managed = await managed_kind(client, NEW.group_kind)
     await stack.enter_async_context(guarded(client, managed, ["v1beta2"], namespace, tmp_path))
