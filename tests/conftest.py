@@ -18,7 +18,7 @@ from pergola.testing.shared import in_thread
 
 NIGHTLY_EXAMPLES = 20_000
 LONG = 900.0
-"""The time limit in seconds from which on a test takes minutes."""
+"""Tests with at least this time limit, in seconds, take minutes."""
 
 # A slow machine is not a defect: examples have no deadline, only tests have time limits.
 settings.register_profile("default", deadline=None)

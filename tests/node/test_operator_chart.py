@@ -36,7 +36,7 @@ KINDS: Final = (CONFIG_MAP, DEPLOYMENT, LEASE, SECRET, SERVICE)
 # the labels.
 FIELD_MANAGER: Final = "pergola-testing-operator"
 FOREIGN: Final = "istio-ca-root-cert"
-"""The ConfigMap that an istiod of other tests puts into every namespace."""
+"""The ConfigMap that istiod, in other tests, writes to every namespace."""
 Install: TypeAlias = Callable[[JsonObject], Coroutine[None, None, None]]
 
 

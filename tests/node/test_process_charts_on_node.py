@@ -39,11 +39,11 @@ from pergola.testing.waiting import PATIENCE, until, until_gone
 pytestmark = [pytest.mark.node, pytest.mark.timeout(900)]  # Helm and the image may have to be built
 
 PRIORITY: Final = "gardener-system-900"
-"""The priority of extensions, which each Seed has."""
+"""The PriorityClass of extensions, which exists on every Seed."""
 CERTIFICATE: Final = "pergola-dashboard-tls"
 VALUES: Final[JsonObject] = {"replicas": 1, "networkPolicy": {"enabled": True}}
 STAYS: Final = (CONFIG_MAP, LEASE, SECRET, SERVICE, SERVICE_ACCOUNT)
-"""Kinds of objects that could stay in a namespace."""
+"""Kinds of objects that could be left in a namespace."""
 
 
 class Case(NamedTuple):

@@ -30,7 +30,7 @@ from pergola.testing.objects import definition
 PROVIDER: Final = ROOT / "examples" / "extensions" / "provider-aws.yaml"
 EXTENSION_FIELDS: Final = "how-to/extensions-of-a-garden.md: Values with credentials"
 ELSEWHERE: Final = {"Gardenlet"}
-"""Kinds that gardener-apiserver serves: `test_garden_life` sends them to one."""
+"""Kinds of gardener-apiserver, to which `test_garden_life` sends them."""
 ETCD: Final = "etcds.druid.gardener.cloud"
 
 

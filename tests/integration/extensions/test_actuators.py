@@ -81,7 +81,7 @@ async def test_an_unknown_config_field_is_named(
         """The config of a test."""
 
         backend: str = ""
-        """The obstacle to packets."""
+        """The backend for packets."""
 
     async def act(context: Context, obj: JsonObject) -> None:
         gvk = GroupVersionKind("test.networking.extensions.gardener.cloud", "v1", "NetworkConfig")

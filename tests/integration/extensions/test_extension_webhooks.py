@@ -63,7 +63,7 @@ class Config(Value):
     """The config of a plugin that routes Services with eBPF only."""
 
     ebpf: bool = False
-    """Whether it routes Services."""
+    """Whether eBPF routes Services."""
 
 
 class Weft(NetworkPlugin[Config]):

@@ -24,7 +24,7 @@ from pergola.testing.waiting import until
 from pergola.testing.world import RecordingClient, World, config_map
 
 ENOUGH_TO_READ: Final = 20.0
-"""Seconds in which an object is read on a busy machine, too."""
+"""Seconds that suffice to read an object, even on a busy machine."""
 
 
 def deployment(namespace: str, replicas: int) -> JsonObject:

@@ -58,9 +58,9 @@ pytestmark = pytest.mark.timeout(2400)
 LOCAL = Key("", "local")
 PATIENCE = 700.0
 START, COMPLETE = 1, 2
-"""The commands of the guide; the first one shows what would happen."""
+"""The commands of the guide, the first of which is a dry run."""
 FATAL = (RENEW, TOKENS)
-"""Each kills an operator when it is done: before the Seeds, and between two operations on them."""
+"""The tasks after which an operator is killed: before and between the operations on Seeds."""
 SEEDS = ("far", "gone", "near")
 GONE = "gone"
 RECORD = "rotation.operator.gardener.cloud"

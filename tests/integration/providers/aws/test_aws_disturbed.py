@@ -24,7 +24,7 @@ TAGGED_BY = (
     *("NatGatewayId", "AllocationId", "SubnetId", "RouteTableId", "GroupId", "KeyPairId"),
     *("InternetGatewayId", "VpcEndpointId", "DhcpOptionsId", "VpcId"),
 )
-"""The fields of ids, those of what is inside of others first."""
+"""The fields with ids; inner resources come before those that contain them."""
 Disturb = Callable[[MortalAws, str], None]
 
 

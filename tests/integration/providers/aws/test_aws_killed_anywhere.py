@@ -17,9 +17,9 @@ from pergola.testing.aws.world import Network, managed_config
 
 REGION = "eu-west-1"
 PARTS = 6
-"""Kills are spread over so many tests, so that these can run beside each other."""
+"""The kills are distributed over this many tests, which can run in parallel."""
 LEAST_WRITES = 10
-"""A flow with fewer writes was none."""
+"""A flow with fewer writes did not do its work."""
 LONGEST = 40
 
 

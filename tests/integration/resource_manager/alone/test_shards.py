@@ -25,12 +25,12 @@ from pergola.testing.waiting import PATIENCE
 from pergola.testing.world import RecordingClient, World
 
 COUNT = 30
-"""ManagedResources; so many that each of three shards gets some, but for one time in 10^5."""
+"""Enough ManagedResources that each of three shards gets one, except in one of 10^5 runs."""
 RESOURCES = {"group": MANAGED_RESOURCE.group, "resource": "managedresources"}
 STEADY = {"leaseDuration": "60s", "renewDeadline": "50s", "retryPeriod": "1s"}
-"""Times of a Lease that no slow machine loses."""
+"""Timing of a Lease that even a slow machine does not lose."""
 SHORT = {"leaseDuration": "6s", "renewDeadline": "4s", "retryPeriod": "500ms"}
-"""Times of a Lease that is over soon; a slow machine may lose it without any fault."""
+"""Timing of a Lease that expires soon; a slow machine may lose it without a defect."""
 
 
 class Shards:

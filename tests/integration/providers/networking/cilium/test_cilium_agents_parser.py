@@ -58,7 +58,7 @@ LABELS: Final = {
     "topology.kubernetes.io/zone": False,
 }
 REMOVED: Final = ["enable-ipv4-egress-gateway"]
-"""Known to no program of this version, and rendered nevertheless: see `config_map`."""
+"""Rendered although no program of this version knows it: see `config_map`."""
 
 
 def plans() -> Iterator[Plan[NetworkConfig]]:

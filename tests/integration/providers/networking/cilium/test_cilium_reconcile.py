@@ -26,7 +26,7 @@ from pergola.testing.world import RecordingClient
 NAME: Final = "extension-networking-cilium-config"
 CILIUM_CONFIG: Final = Key("kube-system", "cilium-config")
 OLD: Final[JsonObject] = {"providerStatus": {"kind": "NetworkStatus"}}
-"""The status of a Network that an extension without state reconciled before."""
+"""The status of a Network that an extension without state has reconciled."""
 
 
 class Answers:
