@@ -148,7 +148,7 @@ async def test_the_first_steps_of_the_readme_work(
                 await _apply(client, (tmp_path / "examples" / "first.yaml").read_bytes())
                 key = Key("default", "hello")
                 await until(client, MANAGED_RESOURCE, key, _is_applied)
-                await _edit_and_see_it_reverted(client, Key("default", "greeting"))
+                await _is_reverted_after_an_edit(client, Key("default", "greeting"))
     finally:
         ran("pergola sandbox stop", variables, tmp_path)
 
@@ -188,7 +188,7 @@ def _is_applied(resource: JsonObject) -> bool:
     return condition is not None and condition["status"] == "True"
 
 
-async def _edit_and_see_it_reverted(client: Client, key: Key) -> None:
+async def _is_reverted_after_an_edit(client: Client, key: Key) -> None:
     before = await until(client, CONFIG_MAP, key, lambda obj: obj["data"] == {"text": "hello"})
     edited = await client.patch(CONFIG_MAP, key, {"data": {"text": "edited"}})
     versions = {before["metadata"]["resourceVersion"], edited["metadata"]["resourceVersion"]}

@@ -171,10 +171,10 @@ async def test_no_secret_blocks_its_namespace_wherever_the_resource_manager_stop
     # In parallel, because the namespace controller takes its time.
     async with asyncio.TaskGroup() as group:
         for writes in range(8):
-            group.create_task(namespace_goes(world.client, sandbox, writes))
+            group.create_task(check_interrupted_deletion(world.client, sandbox, writes))
 
 
-async def namespace_goes(client: Client, sandbox: Sandbox, writes: int) -> None:
+async def check_interrupted_deletion(client: Client, sandbox: Sandbox, writes: int) -> None:
     """Delete a namespace, stop the resource manager after some writes, and start it again."""
     namespace = await create_namespace(client, f"stops after {writes}")
     async with Stopping.connect(load(sandbox.kubeconfig)) as stopping:

@@ -73,7 +73,7 @@ RUN_ELSEWHERE: Final = {
     "pergola infra": "integration/cli/test_infra.py",
     "pergola infra-manager": "integration/externally_managed/test_infra_manager_process.py",
     "pergola network": "integration/cli/test_network.py",
-    "pergola operator": "integration/operator/test_operator_at_work.py",
+    "pergola operator": "integration/operator/test_operator_with_chart_permissions.py",
     "pergola resource-manager": "integration/process/test_resource_manager_process.py",
     "pergola sandbox images": "unit/sandbox/test_image_building.py",
     "pergola sandbox": "integration/sandbox/test_sandbox_command.py",

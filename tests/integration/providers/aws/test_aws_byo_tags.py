@@ -25,7 +25,7 @@ def subnets_in_status(cluster: StepsOf) -> dict[tuple[str, str], str]:
     return {(each["purpose"], each["zone"]): each["id"] for each in found}
 
 
-def without_rights(aws: CorrectedAws, operation: str, times: int = 10) -> None:
+def deny(aws: CorrectedAws, operation: str, times: int = 10) -> None:
     aws.fail(operation, "UnauthorizedOperation", status=403, times=times)
 
 
@@ -146,7 +146,7 @@ async def test_without_permission_to_create_tags_the_missing_tags_are_reported(
 ) -> None:
     network = await Network.complete(client, zones=("a",))
     cluster = StepsOf.byo(client, network)
-    without_rights(aws, "CreateTags")
+    deny(aws, "CreateTags")
 
     await cluster.ensure(byo_steps)
 
@@ -163,7 +163,7 @@ async def test_without_permission_to_create_tags_subnets_with_tags_are_used_and_
 ) -> None:
     network = await Network.complete(client, zones=("a",))
     cluster = StepsOf.byo(client, network)
-    without_rights(aws, "CreateTags", times=3)
+    deny(aws, "CreateTags", times=3)
     await cluster.ensure(byo_steps)
     await network.tag(network.workers["a"], **{CLUSTER: "shared"})
     await network.tag(network.public["a"], **{CLUSTER: "shared", ROLE_PUBLIC: "1"})

@@ -70,13 +70,13 @@ async def of_ipv6(site: AwsSite, client: AwsClient) -> JsonObject:
     return managed_config(site.region)
 
 
-async def in_a_vpc_that_exists(site: AwsSite, client: AwsClient) -> JsonObject:
+async def in_an_existing_vpc(site: AwsSite, client: AwsClient) -> JsonObject:
     network = await Network.create(client, zones="")
     await network.add_gateway()
     return managed_config(site.region, vpc=network.id)
 
 
-async def with_a_security_group_that_exists(site: AwsSite, client: AwsClient) -> JsonObject:
+async def with_an_existing_security_group(site: AwsSite, client: AwsClient) -> JsonObject:
     network = await Network.create(client, zones="")
     await network.add_gateway()
     config = managed_config(site.region, vpc=network.id)
@@ -84,7 +84,7 @@ async def with_a_security_group_that_exists(site: AwsSite, client: AwsClient) ->
     return config
 
 
-async def without_a_way_out(site: AwsSite, client: AwsClient) -> JsonObject:
+async def without_egress(site: AwsSite, client: AwsClient) -> JsonObject:
     network = await Network.create(client, zones="")
     config = managed_config(site.region, vpc=network.id, public=False)
     config["networks"]["vpc"]["gatewayEndpoints"] = ["s3"]
@@ -114,9 +114,9 @@ async def with_a_file_system(site: AwsSite, client: AwsClient) -> JsonObject:
 MODES = (
     of_dual_stack,
     of_ipv6,
-    in_a_vpc_that_exists,
-    with_a_security_group_that_exists,
-    without_a_way_out,
+    in_an_existing_vpc,
+    with_an_existing_security_group,
+    without_egress,
     byo_and_private,
     byo_with_dual_stack,
     byo_without_a_group,

@@ -220,7 +220,7 @@ async def data_by_name(world: World) -> dict[str, dict[str, str]]:
     return {name_of(o): o.get("data") or {} for o in found if name_of(o) != "kube-root-ca.crt"}
 
 
-async def uids_that_stay(world: World) -> set[str]:
+async def uids_of_kept_objects(world: World) -> set[str]:
     found = await world.client.list(CONFIG_MAP, world.namespace)
     return {uid_of(obj) for obj in found if name_of(obj).startswith(("stays-", "bystander"))}
 
@@ -235,7 +235,7 @@ async def test_repeated_outages_do_not_corrupt_managed_resources(
         await world.create(f"mr-{number}", *content(world, number, 0))
     for number in range(COUNT):
         await world.healthy(f"mr-{number}")
-    before = await uids_that_stay(world)
+    before = await uids_of_kept_objects(world)
     writes = world.recorder.writes
     for revision in range(1, CUTS + 1):
         enough = len(writes) + chance.randrange(1, 2 * COUNT)
@@ -251,7 +251,7 @@ async def test_repeated_outages_do_not_corrupt_managed_resources(
     for number in range(COUNT):
         await world.until(f"mr-{number}", is_ready)
     assert await data_by_name(world) == wanted
-    assert await uids_that_stay(world) == before
+    assert await uids_of_kept_objects(world) == before
     deleted = [write for write in writes if write.startswith("delete")]
     assert all("/moves-" in write for write in deleted)
     assert not any(write.endswith(f"-{CUTS}") for write in deleted)
