@@ -3,7 +3,7 @@
 SERVED = Fuzzed.of(webhooks, Metrics())
 
 @given(data=st.data())
-def test_a_webhook_answers_whatever_it_is_sent(data):
+def test_a_webhook_responds_to_every_request(data):
 SERVED.check(data, path, [Sample("", "pods", pod)])
 """
 

@@ -1,4 +1,4 @@
-"""Edits of an object, and the JSON patch that they become."""
+"""Edits of an object, and the resulting JSON patch."""
 
 import copy
 
@@ -54,7 +54,7 @@ def edit(data: st.DataObject, draft: Draft) -> None:
 
 
 @given(st.data())
-def test_the_patch_makes_the_draft_of_the_original(data: st.DataObject) -> None:
+def test_the_patch_turns_the_original_into_the_draft(data: st.DataObject) -> None:
     original = data.draw(objects)
     before = copy.deepcopy(original)
     draft = Draft(original)
@@ -66,7 +66,7 @@ def test_the_patch_makes_the_draft_of_the_original(data: st.DataObject) -> None:
 
 
 @given(st.data())
-def test_what_is_set_already_is_not_set_again(data: st.DataObject) -> None:
+def test_setting_an_equal_value_is_no_edit(data: st.DataObject) -> None:
     draft = Draft(data.draw(objects))
     path, value = data.draw(paths(draft.object)), data.draw(values)
     draft.set(path, value, BECAUSE)
@@ -77,7 +77,7 @@ def test_what_is_set_already_is_not_set_again(data: st.DataObject) -> None:
 
 
 @given(st.data())
-def test_what_is_removed_from_a_map_is_not_removed_again(data: st.DataObject) -> None:
+def test_removing_an_absent_field_is_no_edit(data: st.DataObject) -> None:
     draft = Draft(data.draw(objects))
     path = data.draw(paths(draft.object))
     draft.remove(path, BECAUSE)
@@ -100,7 +100,9 @@ def test_what_is_removed_from_a_map_is_not_removed_again(data: st.DataObject) ->
         ({"a": [{}]}, ("a", 0, "x/y"), [Edit("add", "/a/0/x~1y", 1, BECAUSE)]),
     ],
 )
-def test_setting_is_the_smallest_edit(obj: JsonObject, path: Path, edits: list[Edit]) -> None:
+def test_setting_a_value_produces_the_smallest_edit(
+    obj: JsonObject, path: Path, edits: list[Edit]
+) -> None:
     draft = Draft(obj)
     draft.set(path, 1, BECAUSE)
     assert list(draft.edits) == edits
@@ -115,13 +117,13 @@ def test_setting_is_the_smallest_edit(obj: JsonObject, path: Path, edits: list[E
         ({"a": [0]}, Edit("add", "/a/-", 1, BECAUSE)),
     ],
 )
-def test_appending_creates_the_list_where_it_misses(obj: JsonObject, edit_made: Edit) -> None:
+def test_appending_creates_a_missing_list(obj: JsonObject, edit_made: Edit) -> None:
     draft = Draft(obj)
     draft.append(("a",), 1, BECAUSE)
     assert draft.edits == (edit_made,)
 
 
-def test_an_edit_keeps_the_value_that_it_was_made_with() -> None:
+def test_changing_a_value_later_does_not_change_the_edit() -> None:
     draft = Draft({})
     draft.set(("a",), {"b": []}, "first")
     draft.append(("a", "b"), 1, "second")
@@ -130,7 +132,7 @@ def test_an_edit_keeps_the_value_that_it_was_made_with() -> None:
     assert draft.get("a", "b") == [1, 2]
 
 
-def test_reads_see_the_edits_and_nothing_beyond_what_is_there() -> None:
+def test_reads_see_the_edits_and_return_none_for_absent_fields() -> None:
     draft = Draft({"a": [{"b": 1}]})
     draft.set(("a", 0, "b"), 2, BECAUSE)
     assert draft.get("a", 0, "b") == 2
@@ -138,12 +140,12 @@ def test_reads_see_the_edits_and_nothing_beyond_what_is_there() -> None:
     assert draft.get("a", 0, "b", "c") is None
 
 
-def test_a_path_through_a_scalar_is_a_mistake() -> None:
+def test_a_path_through_a_scalar_is_an_error() -> None:
     with pytest.raises(TypeError, match="/a is neither a map nor a list"):
         Draft({"a": 1}).set(("a", "b"), 2, BECAUSE)
 
 
-def test_the_verdict_has_the_edits_or_says_why_there_are_none() -> None:
+def test_the_verdict_has_the_edits_or_the_reason_for_having_none() -> None:
     draft = Draft({})
     assert draft.verdict("all is well").because == "all is well"
     draft.set(("a",), 1, BECAUSE)

@@ -44,7 +44,7 @@ def texts(found: Iterable[Finding]) -> list[str]:
     return [f"{finding.severity} {finding.webhook} {finding.text}" for finding in found]
 
 
-def test_a_webhook_that_is_asked_about_its_own_pods_blocks_them() -> None:
+def test_a_webhook_that_is_called_for_its_own_pods_blocks_them() -> None:
     needs = list(own_needs(NAME, "garden", RUNTIME, []))
     found = texts(blocking(known(registration()), needs))
     blocks = "error pods.example.org blocks its own start: it is asked about the creation of"
@@ -70,12 +70,12 @@ def test_a_webhook_that_is_asked_about_its_own_pods_blocks_them() -> None:
     ],
     ids=["open", "selected out", "elsewhere"],
 )
-def test_a_webhook_that_fails_open_or_is_not_asked_blocks_nothing(changes: JsonObject) -> None:
+def test_a_webhook_that_fails_open_or_is_not_called_blocks_nothing(changes: JsonObject) -> None:
     needs = list(own_needs(NAME, "garden", RUNTIME, []))
     assert texts(blocking(known(registration(**changes)), needs)) == []
 
 
-def test_the_labels_of_the_pods_count_as_they_are() -> None:
+def test_selectors_are_matched_with_the_current_labels_of_pods() -> None:
     selector = {"matchExpressions": [{"key": "skip", "operator": "DoesNotExist"}]}
     webhook = known(registration(object_selector=selector))
     pod = {"metadata": {"labels": {"app": NAME, "skip": "true"}}}
@@ -83,7 +83,7 @@ def test_the_labels_of_the_pods_count_as_they_are() -> None:
     assert texts(blocking(webhook, own)) == []
 
 
-def test_what_is_registered_is_compared_with_what_should_be() -> None:
+def test_the_registration_is_compared_with_the_desired_one() -> None:
     desired = known(registration("a"), registration("b"), registration("c"))
     live = known(registration("b"), registration("c", timeout_seconds=3), registration("d"))
     assert texts(unlike(desired, live)) == [
@@ -93,19 +93,19 @@ def test_what_is_registered_is_compared_with_what_should_be() -> None:
     ]
 
 
-def test_the_order_of_review_versions_and_the_bundle_do_not_matter() -> None:
+def test_order_of_review_versions_and_the_ca_bundle_are_not_compared() -> None:
     desired = known(registration())
     live = entries(configurations(NAME, {}, [registration()], by_service(NAME, "garden"), b"OTHER"))
     live["pods.example.org"]["admissionReviewVersions"] = ["v1beta1", "v1"]
     assert texts(unlike(desired, live)) == []
 
 
-def test_a_path_that_is_not_served_is_named() -> None:
+def test_a_path_that_is_not_served_is_reported() -> None:
     found = texts(unserved(known(registration(), registration("b", path="/b")), {"/pods"}))
     assert found == ["error b is registered, but /b is not served"]
 
 
-def test_path_and_host_are_read_from_both_forms() -> None:
+def test_path_and_host_are_read_from_urls_and_service_references() -> None:
     service = known(registration())["pods.example.org"]
     assert (path_of(service), host_of(service)) == ("/pods", f"{NAME}.garden.svc")
     (by_address,) = configurations(NAME, {}, [registration()], by_url("https://10.0.0.1:9"), b"")
@@ -128,7 +128,7 @@ def test_a_good_certificate_has_no_findings() -> None:
     assert trust() == []
 
 
-def test_expiring_certificates_are_reported_in_time() -> None:
+def test_certificates_are_reported_before_they_expire() -> None:
     (soon,) = trust(at=NOW + 21 * DAY)
     assert soon.endswith("expires 2030-01-31 00:00 and should have been renewed")
     assert trust(at=NOW + 31 * DAY) == [

@@ -79,7 +79,7 @@ class Served:
         return self.metrics.registry.get_sample_value(name, labels)
 
 
-async def test_a_request_is_read_as_it_was_asked() -> None:
+async def test_all_fields_of_a_request_are_read() -> None:
     served = Served()
     await served.answer(review(subResource="status", oldObject={"a": 1}))
     (request,) = served.asked
@@ -94,7 +94,7 @@ async def test_a_request_is_read_as_it_was_asked() -> None:
 
 
 @pytest.mark.parametrize("version", ["v1", "v1beta1"])
-async def test_an_answer_has_the_version_and_uid_of_the_question(version: str) -> None:
+async def test_a_response_has_the_version_and_uid_of_the_request(version: str) -> None:
     answer = await Served().answer(review(version))
     assert answer == {
         "apiVersion": f"admission.k8s.io/{version}",
@@ -133,18 +133,18 @@ async def test_a_body_that_is_not_a_review_is_a_bad_request(
     assert served.asked == []
 
 
-async def test_the_uid_is_kept_where_it_could_be_read() -> None:
+async def test_an_error_has_the_uid_if_it_could_be_read() -> None:
     response = await Served().response(review(object="x"))
     assert response["uid"] == "u-1"
 
 
-async def test_garbage_for_a_deleted_object_reaches_the_handler() -> None:
+async def test_a_malformed_deleted_object_reaches_the_handler() -> None:
     served = Served()
     await served.response(review(operation="DELETE", oldObject="garbage", object=None))
     assert served.asked[0].old_object == {}
 
 
-def test_a_body_that_is_too_large_has_an_answer_of_its_own() -> None:
+def test_a_body_that_is_too_large_is_refused_with_413() -> None:
     reviewer = Reviewer(PATH, lambda _: allowed(), Metrics().webhook(PATH))
     response = orjson.loads(reviewer.too_large())["response"]
     assert response["status"] == {
@@ -154,7 +154,7 @@ def test_a_body_that_is_too_large_has_an_answer_of_its_own() -> None:
     }
 
 
-async def test_edits_are_a_patch_and_no_edits_are_none() -> None:
+async def test_a_response_has_a_patch_only_if_there_are_edits() -> None:
     edits = (Edit("add", "/metadata/labels", {"a": "b"}, "rule"), Edit("remove", "/x", None, ""))
     response = await Served(lambda _: Verdict(edits=edits)).response(review())
     assert response["patchType"] == "JSONPatch"
@@ -195,13 +195,13 @@ async def test_edits_are_a_patch_and_no_edits_are_none() -> None:
         ),
     ],
 )
-async def test_each_verdict_has_its_status(verdict: Verdict, status: JsonObject) -> None:
+async def test_each_verdict_has_its_own_status(verdict: Verdict, status: JsonObject) -> None:
     response = await Served(lambda _: verdict).response(review())
     assert response["allowed"] is verdict.allowed
     assert response["status"] == status
 
 
-async def test_warnings_are_handed_on() -> None:
+async def test_warnings_are_returned_to_the_client() -> None:
     response = await Served(lambda _: allowed(warnings=("careful",))).response(review())
     assert response["warnings"] == ["careful"]
 
@@ -215,7 +215,7 @@ async def test_an_api_servers_refusal_keeps_its_code_and_reason() -> None:
     assert status["message"] == 'x "y" not found'
 
 
-async def test_an_api_server_that_cannot_be_reached_is_a_refusal_and_no_panic() -> None:
+async def test_an_unreachable_api_server_is_a_refusal_and_not_a_crash() -> None:
     def fail(_: Request) -> Verdict:
         raise Unreachable("no answer from https://api")
 
@@ -244,7 +244,7 @@ async def test_a_handler_that_raises_is_counted_and_the_next_request_works() -> 
     assert served.value("controller_runtime_webhook_panics_total") == 1
 
 
-async def test_a_handler_that_takes_too_long_is_given_up() -> None:
+async def test_a_handler_that_takes_too_long_is_cancelled() -> None:
     async def never(_: Request) -> Verdict:
         await asyncio.Event().wait()
         raise AssertionError("unreachable")
@@ -253,7 +253,7 @@ async def test_a_handler_that_takes_too_long_is_given_up() -> None:
     assert answer["response"]["status"]["message"] == "no verdict within 0.01 seconds"
 
 
-async def test_a_timeout_inside_a_handler_is_not_the_budget_of_the_review() -> None:
+async def test_a_timeout_inside_a_handler_is_an_error_of_the_handler() -> None:
     async def unanswered(_: Request) -> Verdict:
         raise TimeoutError("the look-up did not answer")
 

@@ -15,7 +15,7 @@ def registration(kind: Literal["mutating", "validating"] = "mutating") -> Regist
     return Registration(name="x.example.org", path="/webhooks/x", kind=kind, rules=(PODS,))
 
 
-def test_an_entry_has_every_field_that_the_api_server_would_fill_in() -> None:
+def test_an_entry_has_every_field_that_the_api_server_would_default() -> None:
     assert registration().render(CLIENT) == {
         "name": "x.example.org",
         "admissionReviewVersions": ["v1", "v1beta1"],
@@ -39,7 +39,7 @@ def test_an_entry_has_every_field_that_the_api_server_would_fill_in() -> None:
     }
 
 
-def test_what_is_said_is_rendered() -> None:
+def test_explicit_settings_are_rendered() -> None:
     condition = {"name": "relevant", "expression": "true"}
     entry = Registration(
         name="x.example.org",
@@ -63,7 +63,7 @@ def test_what_is_said_is_rendered() -> None:
 
 
 @pytest.mark.parametrize(("kind", "has_policy"), [("mutating", True), ("validating", False)])
-def test_only_mutating_webhooks_can_be_asked_again(
+def test_only_mutating_webhooks_can_be_reinvoked(
     kind: Literal["mutating", "validating"], has_policy: bool
 ) -> None:
     entry = registration(kind).render(CLIENT)

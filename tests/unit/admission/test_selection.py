@@ -21,7 +21,7 @@ def entry(**changes: JsonObject) -> JsonObject:
     ).render({})
 
 
-def test_what_rules_and_selectors_name_is_selected() -> None:
+def test_requests_that_match_rules_and_selectors_are_selected() -> None:
     selecting = entry(
         object_selector={"matchLabels": {"app": "web"}},
         namespace_selector={"matchLabels": SYSTEM},
@@ -48,7 +48,7 @@ def test_what_rules_and_selectors_name_is_selected() -> None:
         ),
     ],
 )
-def test_the_first_requirement_that_is_not_met_is_named(candidate: Candidate, reason: str) -> None:
+def test_the_first_unmet_requirement_is_reported(candidate: Candidate, reason: str) -> None:
     selecting = entry(
         object_selector={"matchExpressions": [{"key": "skip", "operator": "DoesNotExist"}]},
         namespace_selector={"matchLabels": SYSTEM},
@@ -56,7 +56,7 @@ def test_the_first_requirement_that_is_not_met_is_named(candidate: Candidate, re
     assert why_not_selected(selecting, candidate) == reason
 
 
-def test_labels_of_a_namespace_that_is_not_known_are_not_asked() -> None:
+def test_the_labels_of_an_unknown_namespace_are_assumed_to_match() -> None:
     selecting = entry(namespace_selector={"matchLabels": SYSTEM})
     assert why_not_selected(selecting, Candidate("CREATE", PODS)) is None
 
@@ -77,16 +77,14 @@ def test_labels_of_a_namespace_that_is_not_known_are_not_asked() -> None:
         ("pods/status", "pods", False),
     ],
 )
-def test_subresources_are_selected_by_their_own_names(
-    listed: str, resource: str, selected: bool
-) -> None:
+def test_subresources_are_selected_by_name(listed: str, resource: str, selected: bool) -> None:
     rule = {"operations": ["*"], "apiGroups": [""], "apiVersions": ["*"], "resources": [listed]}
     operation: Operation = "UPDATE"
     candidate = Candidate(operation, GroupVersionResource("", "v1", resource))
     assert (why_not_selected({"rules": [rule]}, candidate) is None) is selected
 
 
-def test_a_rule_may_be_for_one_scope_only() -> None:
+def test_a_rule_may_apply_to_one_scope_only() -> None:
     rule = Rule(("CREATE",), ("",), ("v1",), ("*",)).render() | {"scope": "Cluster"}
     nodes = GroupVersionResource("", "v1", "nodes")
     assert why_not_selected({"rules": [rule]}, Candidate("CREATE", nodes, namespaced=False)) is None

@@ -30,12 +30,12 @@ VALID: JsonObject = {
 }
 
 
-def test_what_callers_ask_for_and_the_extension_of_aws_writes_is_allowed() -> None:
+def test_fields_that_callers_and_the_aws_extension_write_are_valid() -> None:
     assert list(validate(schema_of(Bastion), VALID, "")) == []
 
 
 @pytest.mark.parametrize("error", ["", "not a word", "e" * 317])
-def test_the_error_of_a_port_is_a_word(error: str) -> None:
+def test_the_error_of_a_port_must_be_a_string(error: str) -> None:
     port: JsonObject = {"port": 22, "protocol": "TCP", "error": error}
     status: JsonObject = {"ingress": {"ports": [port]}}
 
@@ -44,7 +44,7 @@ def test_the_error_of_a_port_is_a_word(error: str) -> None:
     assert found.path == "status.ingress.ports[0].error"
 
 
-def test_a_bastion_is_read_and_written_as_it_is() -> None:
+def test_a_bastion_survives_a_round_trip() -> None:
     bastion = read(Bastion, VALID, of="Bastion cli-1")
 
     assert bastion.spec.user_data == b"#!/bin/sh\n"
@@ -53,7 +53,7 @@ def test_a_bastion_is_read_and_written_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("field", ["type", "userData", "ingress"])
-def test_what_every_provider_needs_is_required(field: str) -> None:
+def test_fields_that_every_provider_needs_are_required(field: str) -> None:
     spec = {name: value for name, value in VALID["spec"].items() if name != field}
 
     findings = validate(schema_of(Bastion), {**VALID, "spec": spec}, "")
@@ -61,7 +61,7 @@ def test_what_every_provider_needs_is_required(field: str) -> None:
     assert [finding.path for finding in findings] == [f"spec.{field}"]
 
 
-def test_the_definition_is_namespaced_has_a_status_and_shows_where_it_is_reached() -> None:
+def test_the_definition_is_namespaced_has_a_status_and_shows_the_address() -> None:
     definition = bastion_crd()["spec"]
     version = definition["versions"][0]
 

@@ -44,7 +44,7 @@ def test_a_condition_starts_as_unknown() -> None:
     ],
     ids=["status", "reason", "message", "codes", "status and reason", "nothing"],
 )
-def test_each_time_moves_only_with_what_it_is_about(
+def test_each_timestamp_changes_only_with_its_own_fields(
     change: dict[str, Any], transition: str, update: str
 ) -> None:
     content = {"status": "True", "reason": "Good", "message": "Good."} | change
@@ -55,7 +55,7 @@ def test_each_time_moves_only_with_what_it_is_about(
     assert changed.items() >= content.items()
 
 
-def test_a_condition_reported_again_is_equal_to_the_last_byte() -> None:
+def test_reporting_the_same_condition_again_changes_no_byte() -> None:
     before = [condition(codes=["ERR_A"])]
 
     after = set_condition(
@@ -71,7 +71,7 @@ def test_a_condition_reported_again_is_equal_to_the_last_byte() -> None:
     assert after == before
 
 
-def test_codes_that_no_longer_apply_are_dropped() -> None:
+def test_codes_that_no_longer_apply_are_removed() -> None:
     cleared = api.update_condition(
         condition(codes=["ERR_A"]), status="True", reason="Good", message="Good.", now=NOW
     )
@@ -79,7 +79,7 @@ def test_codes_that_no_longer_apply_are_dropped() -> None:
     assert "codes" not in cleared
 
 
-def test_fields_of_others_survive_in_a_condition() -> None:
+def test_unknown_fields_of_a_condition_are_kept() -> None:
     foreign = condition() | {"observedGeneration": 7}
 
     [changed] = set_condition(
@@ -99,7 +99,7 @@ def test_a_condition_without_times_gets_them() -> None:
     assert (changed["lastTransitionTime"], changed["lastUpdateTime"]) == (NEW, NEW)
 
 
-def test_merging_replaces_in_place_and_appends_what_is_new() -> None:
+def test_merging_replaces_conditions_in_place_and_appends_new_ones() -> None:
     a, b, c = ({"type": name, "status": "True"} for name in "abc")
     newer = {"type": "a", "status": "False"}
 
@@ -119,7 +119,7 @@ def test_a_fresh_managed_resource_lists_healthy_progressing_applied() -> None:
     assert [c["type"] for c in items] == [HEALTHY, PROGRESSING, APPLIED]
 
 
-def test_the_argument_is_never_changed() -> None:
+def test_arguments_are_never_modified() -> None:
     before = [condition()]
 
     set_condition(before, APPLIED, status="False", reason="x", message="x", now=NOW)
@@ -164,6 +164,6 @@ def test_setting_twice_changes_nothing_the_second_time(
     assert len({c["type"] for c in items}) == len(items)
 
 
-def test_a_condition_without_words_says_so() -> None:
+def test_a_condition_without_a_message_gets_a_placeholder() -> None:
     [found] = set_condition([], APPLIED, status="False", reason="", message="", now=NOW)
     assert (found["reason"], found["message"]) == ("Unspecified", "No message given.")

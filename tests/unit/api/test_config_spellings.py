@@ -60,7 +60,7 @@ def test_old_and_new_names_mean_the_same(section: str, old: str, new: str) -> No
     ]
 
 
-def test_both_names_may_hold_different_settings() -> None:
+def test_settings_may_be_spread_over_both_names() -> None:
     blocks = {"managedResource": {"syncPeriod": "1h"}, "managedResources": {"concurrentSyncs": 9}}
 
     resources = load("controllers", blocks).config.controllers.managed_resources
@@ -68,7 +68,7 @@ def test_both_names_may_hold_different_settings() -> None:
     assert (resources.sync_period, resources.concurrent_syncs) == (timedelta(hours=1), 9)
 
 
-def test_the_same_duration_written_differently_is_not_a_contradiction() -> None:
+def test_equal_durations_in_different_notations_do_not_conflict() -> None:
     blocks = {
         "managedResource": {"syncPeriod": "60s"},
         "managedResources": {"syncPeriod": "1m"},
@@ -89,7 +89,7 @@ def test_findings_use_the_name_that_the_file_has() -> None:
     ]
 
 
-def test_the_slip_token_validator_counts_with_a_warning() -> None:
+def test_the_misspelt_token_validator_is_accepted_with_a_warning() -> None:
     loaded = configuration_from(
         {
             **FILE,

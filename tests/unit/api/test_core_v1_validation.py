@@ -7,7 +7,7 @@ from pergola.api.core_v1 import LabelSelector, LabelSelectorRequirement, Tolerat
 
 
 @pytest.mark.parametrize("text", ["", "a", "A.b_c-9", "x" * 63])
-def test_label_values(text: str) -> None:
+def test_valid_label_values(text: str) -> None:
     assert rules.is_label_value(text)
 
 
@@ -17,7 +17,7 @@ def test_texts_that_are_not_label_values(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["a", "example.org/Name", "a.b-c.d/x_y.z"])
-def test_label_keys(text: str) -> None:
+def test_valid_label_keys(text: str) -> None:
     assert rules.is_label_key(text)
 
 
@@ -27,14 +27,14 @@ def test_texts_that_are_not_label_keys(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["a", "a-b.c9", "x" * 64, "x" * 253])
-def test_names_of_most_objects(text: str) -> None:
+def test_valid_names_of_objects(text: str) -> None:
     assert rules.is_dns_subdomain(text)
 
 
 @pytest.mark.parametrize(
     "text", ["", "a.", ".a", "a..b", "-a", "a-.b", "A", "a_b", "x" * 254, "a\n"]
 )
-def test_texts_that_are_no_names_of_objects(text: str) -> None:
+def test_texts_that_are_not_names_of_objects(text: str) -> None:
     assert not rules.is_dns_subdomain(text)
 
 
@@ -56,7 +56,7 @@ def requirement(**changes: Any) -> LabelSelector:
         (requirement(values=["ok", "not ok"]), "s.matchExpressions[0].values[1]"),
     ],
 )
-def test_what_is_wrong_with_a_selector(selector: LabelSelector, path: str) -> None:
+def test_invalid_selectors_are_reported(selector: LabelSelector, path: str) -> None:
     assert [f.path for f in rules.selector_findings(selector, "s")] == [path]
 
 
@@ -69,7 +69,7 @@ def test_what_is_wrong_with_a_selector(selector: LabelSelector, path: str) -> No
         requirement(operator="Exists", values=[]),
     ],
 )
-def test_selectors_that_are_fine(selector: LabelSelector) -> None:
+def test_valid_selectors_have_no_findings(selector: LabelSelector) -> None:
     assert list(rules.selector_findings(selector, "s")) == []
 
 
@@ -85,7 +85,7 @@ def test_selectors_that_are_fine(selector: LabelSelector) -> None:
         (Toleration(key="a", toleration_seconds=5, effect="NoSchedule"), "t.effect"),
     ],
 )
-def test_what_is_wrong_with_a_toleration(toleration: Toleration, path: str) -> None:
+def test_invalid_tolerations_are_reported(toleration: Toleration, path: str) -> None:
     assert [f.path for f in rules.toleration_findings(toleration, "t")] == [path]
 
 
@@ -97,5 +97,5 @@ def test_what_is_wrong_with_a_toleration(toleration: Toleration, path: str) -> N
         Toleration(key="a", effect="NoExecute", toleration_seconds=0),
     ],
 )
-def test_tolerations_that_are_fine(toleration: Toleration) -> None:
+def test_valid_tolerations_have_no_findings(toleration: Toleration) -> None:
     assert list(rules.toleration_findings(toleration, "t")) == []

@@ -24,7 +24,7 @@ FILES = {
 }
 
 
-def test_the_files_of_the_chart_are_what_the_types_say() -> None:
+def test_the_crds_of_the_chart_match_the_types() -> None:
     written = {path.name: path.read_text() for path in FOLDER.iterdir()}
 
     assert written == {

@@ -47,7 +47,7 @@ def test_durations_are_read_as_go_reads_them(text: str, duration: timedelta) -> 
         "9" * 10_000 + "h",
     ],
 )
-def test_anything_else_is_not_a_duration(text: str) -> None:
+def test_invalid_durations_are_refused(text: str) -> None:
     with pytest.raises(DurationError, match="invalid duration"):
         parse_duration(text)
 
@@ -62,7 +62,7 @@ def test_anything_else_is_not_a_duration(text: str) -> None:
         ("300000000h", "longer than 292 years"),
     ],
 )
-def test_the_error_says_what_is_wrong(text: str, problem: str) -> None:
+def test_the_error_names_the_problem(text: str, problem: str) -> None:
     with pytest.raises(DurationError, match=problem) as raised:
         parse_duration(text)
     assert raised.value.text == text
@@ -96,13 +96,13 @@ def test_durations_are_written_as_go_writes_them(duration: timedelta, text: str)
 
 
 @given(st.timedeltas(-LONGEST + MICROSECOND, LONGEST - MICROSECOND))
-def test_what_is_written_reads_the_same(duration: timedelta) -> None:
+def test_written_text_parses_to_the_same_value(duration: timedelta) -> None:
     assert parse_duration(format_duration(duration)) == duration
 
 
 @pytest.mark.fuzz
 @given(st.text("0123456789.hmsnu\u00b5 -+", max_size=12) | st.text(max_size=6))
-def test_no_text_causes_another_error(text: str) -> None:
+def test_no_text_raises_an_unexpected_error(text: str) -> None:
     try:
         parse_duration(text)
     except DurationError as error:

@@ -28,7 +28,7 @@ def frozen(message: str) -> JsonObject:
     return STRING | {"x-kubernetes-validations": [{"rule": "self == oldSelf", "message": message}]}
 
 
-# The schema of spec 40 §1.2, written down once more by hand; descriptions are not compared.
+# The schema of spec 40 §1.2, repeated by hand; descriptions are not compared.
 SPEC = record(
     ("type", "podCIDR", "serviceCIDR"),
     type=frozen("field is immutable"),
@@ -94,7 +94,7 @@ def bare(schema: Any) -> Any:
     }
 
 
-def test_the_schema_of_a_network_is_that_of_the_contract() -> None:
+def test_the_schema_of_a_network_follows_the_contract() -> None:
     properties = bare(schema_of(Network))["properties"]
     rules = properties["spec"].pop("x-kubernetes-validations")
 
@@ -104,7 +104,7 @@ def test_the_schema_of_a_network_is_that_of_the_contract() -> None:
     assert schema_of(Network)["required"] == ["spec"]
 
 
-def test_networks_are_served_as_the_contract_says() -> None:
+def test_networks_are_served_as_the_contract_requires() -> None:
     crd = network_crd()
     [version] = crd["spec"]["versions"]
 
@@ -129,7 +129,7 @@ def test_networks_are_served_as_the_contract_says() -> None:
     ]
 
 
-def test_a_cluster_belongs_to_no_namespace_and_its_status_is_a_subresource() -> None:
+def test_a_cluster_is_cluster_scoped_with_a_status_subresource() -> None:
     crd = cluster_crd()
     [version] = crd["spec"]["versions"]
 
@@ -139,7 +139,7 @@ def test_a_cluster_belongs_to_no_namespace_and_its_status_is_a_subresource() -> 
 
 
 @pytest.mark.parametrize("missing", ["type", "podCIDR", "serviceCIDR"])
-def test_a_network_without_what_it_is_does_not_follow_the_schema(missing: str) -> None:
+def test_a_network_without_required_fields_violates_the_schema(missing: str) -> None:
     spec: JsonObject = {
         "type": "calico",
         "podCIDR": "100.244.0.0/16",

@@ -27,12 +27,12 @@ VALID: JsonObject = {
 }
 
 
-def test_what_the_extension_of_aws_writes_is_allowed() -> None:
+def test_fields_that_the_aws_extension_writes_are_valid() -> None:
     assert list(validate(schema_of(Infrastructure), VALID, "")) == []
 
 
 @pytest.mark.parametrize("field", ["type", "region", "secretRef"])
-def test_what_every_provider_needs_is_required(field: str) -> None:
+def test_fields_that_every_provider_needs_are_required(field: str) -> None:
     spec = {name: value for name, value in VALID["spec"].items() if name != field}
 
     findings = validate(schema_of(Infrastructure), {**VALID, "spec": spec}, "")

@@ -16,7 +16,7 @@ BOOLEAN: JsonObject = {"type": "boolean"}
 TIME: JsonObject = {"type": "string", "format": "date-time"}
 LABELS: JsonObject = {"type": "object", "additionalProperties": STRING}
 
-# The schema of spec 10 §2, written down once more by hand; descriptions are not compared.
+# The schema of spec 10 §2, repeated by hand; descriptions are not compared.
 SPEC: JsonObject = {
     "type": "object",
     "required": ["secretRefs"],
@@ -177,7 +177,7 @@ def properties(schema: JsonObject, path: str = "") -> list[tuple[str, JsonObject
     return found
 
 
-def test_the_crd_is_the_one_that_the_specification_describes() -> None:
+def test_the_crd_follows_the_specification() -> None:
     assert without_descriptions(managed_resource_crd()) == CRD
 
 
@@ -235,12 +235,12 @@ def test_a_spec_is_read_with_every_field() -> None:
     assert [[e.kind for e in group] for group in spec.equivalences] == [["Deployment"]]
 
 
-def test_an_object_without_spec_or_status_reads_as_empty() -> None:
+def test_an_object_without_spec_and_status_is_read_as_empty() -> None:
     assert ManagedResourceSpec.from_object({}).secret_refs == []
     assert ManagedResourceStatus.from_object({}).resources == []
 
 
-def test_a_malformed_spec_is_one_sentence() -> None:
+def test_a_malformed_spec_is_reported_in_one_sentence() -> None:
     obj = {
         "metadata": {"namespace": "shoot--a", "name": "core"},
         "spec": {"secretRefs": [{"name": 1}], "keepObjects": "yes"},

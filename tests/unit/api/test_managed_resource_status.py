@@ -42,18 +42,18 @@ def test_an_earlier_generation_does_not_count_as_applied() -> None:
 
 
 @pytest.mark.parametrize("status", ["False", "Unknown", "Progressing"])
-def test_applied_is_only_what_is_true(status: str) -> None:
+def test_only_the_status_true_counts_as_applied(status: str) -> None:
     problem = applied_problem(resource(("ResourcesApplied", status, "ApplyFailed", "no such kind")))
     assert problem == f"condition ResourcesApplied is {status} (ApplyFailed): no such kind"
 
 
-def test_checks_that_are_pending_are_not_healthy() -> None:
+def test_pending_checks_do_not_count_as_healthy() -> None:
     pending = resource(("ResourcesHealthy", "Unknown", "ChecksPending", ""))
     assert healthy_problem(pending) == "condition ResourcesHealthy is Unknown (ChecksPending)"
 
 
 @pytest.mark.parametrize("status", ["True", "Unknown"])
-def test_rolled_out_is_only_what_is_not_progressing(status: str) -> None:
+def test_only_resources_that_are_not_progressing_are_rolled_out(status: str) -> None:
     problem = progressing_problem(resource(("ResourcesProgressing", status, "R", "m")))
     assert problem == f"condition ResourcesProgressing is {status} (R): m"
 
@@ -71,6 +71,6 @@ def test_the_cause_that_blocks_a_deletion_is_reported(reason: str) -> None:
     assert deletion_problem(deleting) == "ConfigMap a/b is pending"
 
 
-def test_other_reasons_do_not_hold_up_a_deletion() -> None:
+def test_other_reasons_do_not_block_a_deletion() -> None:
     assert deletion_problem(resource(APPLIED)) is None
     assert deletion_problem(resource()) is None

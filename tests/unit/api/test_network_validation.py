@@ -37,7 +37,7 @@ def network(**spec: Any) -> dict[str, Any]:
         ({"ipFamilies": ["IPv6", "IPv4"], "podCIDR": "2001:db8::/64"}, []),
     ],
 )
-def test_a_network_is_checked(spec: dict[str, Any], findings: list[str]) -> None:
+def test_invalid_networks_are_reported(spec: dict[str, Any], findings: list[str]) -> None:
     assert [str(cause) for cause in check_network(network(**spec))] == findings
 
 
@@ -54,7 +54,7 @@ def test_a_network_is_checked(spec: dict[str, Any], findings: list[str]) -> None
         (["IPv6"], ["IPv6", "IPv4"], False),
     ],
 )
-def test_saying_no_family_is_saying_ipv4(
+def test_the_default_ip_family_is_ipv4(
     old: list[str] | None, new: list[str] | None, allowed: bool
 ) -> None:
     found = check_network_update(network(ipFamilies=new), network(ipFamilies=old))
@@ -62,7 +62,7 @@ def test_saying_no_family_is_saying_ipv4(
 
 
 @pytest.mark.parametrize("name", ["type", "podCIDR", "serviceCIDR"])
-def test_what_a_network_is_stays(name: str) -> None:
+def test_identifying_fields_of_a_network_are_immutable(name: str) -> None:
     [cause] = check_network_update(network(**{name: "other"}), network())
     assert str(cause) == f'spec.{name}: Invalid value: "other": field is immutable'
 

@@ -59,7 +59,7 @@ def test_an_empty_configuration_has_the_originals_defaults() -> None:
     assert config.node_toleration.default_not_ready_toleration_seconds is None
 
 
-def test_zero_and_empty_count_as_absent() -> None:
+def test_zero_and_empty_values_get_the_defaults() -> None:
     config = loaded(
         {
             "runtimeClientConnection": {"qps": 0, "burst": 0},
@@ -72,7 +72,7 @@ def test_zero_and_empty_count_as_absent() -> None:
     assert config.leader_election.resource_name == "gardener-operator-leader-election"
 
 
-def test_the_charts_configuration_is_read_completely() -> None:
+def test_every_field_of_the_charts_configuration_is_read() -> None:
     config = loaded(
         {
             "featureGates": {"DefaultSeccompProfile": True, "HVPA": False},
@@ -191,13 +191,11 @@ WRONG: list[tuple[dict[str, Any], list[str]]] = [
 
 
 @pytest.mark.parametrize(("values", "expected"), WRONG)
-def test_everything_that_is_wrong_is_named_with_its_path(
-    values: dict[str, Any], expected: list[str]
-) -> None:
+def test_every_error_is_reported_with_its_path(values: dict[str, Any], expected: list[str]) -> None:
     assert findings(values) == expected
 
 
-def test_an_unknown_feature_gate_is_refused_with_the_known_ones() -> None:
+def test_the_error_about_an_unknown_feature_gate_lists_the_known_ones() -> None:
     [finding] = findings({"featureGates": {"Nothing": True}})
 
     assert finding.startswith(

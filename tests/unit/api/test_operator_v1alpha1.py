@@ -38,7 +38,7 @@ def test_a_minimal_garden_follows_the_schema() -> None:
     assert validate(schema_of(Garden), MINIMAL) == []
 
 
-def test_a_minimal_garden_reads_with_all_defaults() -> None:
+def test_a_minimal_garden_gets_all_defaults() -> None:
     spec = garden_from(MINIMAL).spec
     kubernetes, gardener = spec.virtual_cluster.kubernetes, spec.virtual_cluster.gardener
     server = kubernetes.kube_api_server
@@ -56,7 +56,7 @@ def test_a_minimal_garden_reads_with_all_defaults() -> None:
     assert gardener.discovery_server is None
 
 
-def test_a_broken_garden_is_named_with_every_wrong_field() -> None:
+def test_every_invalid_field_of_a_garden_is_reported() -> None:
     broken = {**MINIMAL, "spec": {"runtimeCluster": {}, "virtualCluster": 1}}
 
     with pytest.raises(Malformed) as raised:
@@ -76,7 +76,7 @@ def test_defaulting_again_changes_nothing() -> None:
     assert default_garden(once) == once
 
 
-def test_the_columns_of_a_garden_have_the_order_that_users_know() -> None:
+def test_the_columns_of_a_garden_have_the_original_order() -> None:
     [version] = garden_crd()["spec"]["versions"]
 
     assert [column["name"] for column in version["additionalPrinterColumns"]] == [
@@ -91,7 +91,7 @@ def test_the_columns_of_a_garden_have_the_order_that_users_know() -> None:
     ]
 
 
-def test_both_kinds_are_cluster_scoped_with_status_and_protected() -> None:
+def test_both_kinds_are_cluster_scoped_and_protected_and_have_a_status() -> None:
     for definition, short in ((garden_crd(), "grdn"), (extension_crd(), "extop")):
         spec = definition["spec"]
         [version] = spec["versions"]
@@ -102,7 +102,7 @@ def test_both_kinds_are_cluster_scoped_with_status_and_protected() -> None:
         assert definition["metadata"]["labels"] == {"gardener.cloud/deletion-protected": "true"}
 
 
-def test_the_columns_of_an_extension_have_the_order_that_users_know() -> None:
+def test_the_columns_of_an_extension_have_the_original_order() -> None:
     [version] = extension_crd()["spec"]["versions"]
 
     assert [column["name"] for column in version["additionalPrinterColumns"]] == [
@@ -184,7 +184,7 @@ def test_an_annotation_holds_several_operations(annotation: str, operations: lis
     ("zone", "is_valid"),
     [("+0000", True), ("+1400", True), ("-1200", True), ("-1300", False), ("+1500", False)],
 )
-def test_maintenance_windows_have_zones_that_exist(zone: str, is_valid: bool) -> None:
+def test_maintenance_windows_need_valid_time_zones(zone: str, is_valid: bool) -> None:
     window = {"begin": f"220000{zone}", "end": "230000+0000"}
     patch = {"spec": {"virtualCluster": {"maintenance": {"timeWindow": window}}}}
 
@@ -195,7 +195,7 @@ def test_maintenance_windows_have_zones_that_exist(zone: str, is_valid: bool) ->
     )
 
 
-def test_an_encryption_needs_a_provider_which_defaulting_adds() -> None:
+def test_defaulting_adds_the_required_encryption_provider() -> None:
     server = {"kubeAPIServer": {"encryptionConfig": {"resources": ["configmaps"]}}}
     garden = apply_merge_patch(MINIMAL, {"spec": {"virtualCluster": {"kubernetes": server}}})
 

@@ -47,7 +47,7 @@ def problems(value: JsonValue) -> list[str]:
 # Must hold, spec 10 §3.3 (B20), §13.4; spec 11 §2.5, §8; spec 12 §1.5
 
 
-def test_every_offending_path_is_named_at_once() -> None:
+def test_all_invalid_paths_are_reported_at_once() -> None:
     wrong = {
         **MINIMAL,
         "logLevel": "loud",
@@ -75,7 +75,7 @@ def test_every_offending_path_is_named_at_once() -> None:
     ]
 
 
-def test_a_single_problem_is_one_sentence() -> None:
+def test_a_single_problem_is_reported_in_one_sentence() -> None:
     with pytest.raises(ConfigurationInvalid) as caught:
         configuration_from(at("controllers.health.syncPeriod", "1s"), source="config.yaml")
 
@@ -90,7 +90,7 @@ def test_an_empty_resource_class_is_rejected() -> None:
     ]
 
 
-def test_leader_election_needs_a_namespace_only_if_it_takes_place() -> None:
+def test_leader_election_needs_a_namespace_only_if_enabled() -> None:
     config = {"apiVersion": API_VERSION, "kind": KIND}
 
     assert problems({**config, "leaderElection": {"leaderElect": True}}) == [
@@ -113,7 +113,7 @@ def test_the_name_of_a_ring_is_part_of_a_label(name: str) -> None:
     ]
 
 
-def test_shards_need_a_leader_for_what_is_not_shared() -> None:
+def test_shards_need_leader_election_for_unsharded_work() -> None:
     config = at("sharding.controllerRing", "resource-manager")
 
     assert problems({**config, "leaderElection": {"leaderElect": False}}) == [
@@ -138,7 +138,7 @@ def test_a_cluster_id_with_a_colon_is_rejected() -> None:
 
 
 @pytest.mark.parametrize(("controller", "webhook"), [(True, False), (False, True)])
-def test_the_token_invalidator_is_on_as_a_whole_or_not_at_all(
+def test_the_token_invalidator_is_enabled_completely_or_not_at_all(
     controller: bool, webhook: bool
 ) -> None:
     config = {
@@ -155,7 +155,7 @@ def test_the_token_invalidator_is_on_as_a_whole_or_not_at_all(
     ]
 
 
-def test_a_projected_token_must_live_ten_minutes() -> None:
+def test_a_projected_token_must_be_valid_for_ten_minutes() -> None:
     mount = {"enabled": True, "expirationSeconds": 599}
 
     assert problems(at("webhooks.projectedTokenMount", mount)) == [
@@ -168,7 +168,7 @@ def test_a_projected_token_must_live_ten_minutes() -> None:
 # Defaults
 
 
-def test_the_defaults() -> None:
+def test_unset_fields_get_the_documented_defaults() -> None:
     config = configuration_from(MINIMAL).config
 
     source = config.source_client_connection
@@ -233,9 +233,7 @@ def setting(config: ResourceManagerConfiguration, path: str, name: str) -> JsonV
 
 
 @pytest.mark.parametrize(("path", "name", "default"), WHEN_ENABLED)
-def test_a_default_appears_only_when_its_block_is_enabled(
-    path: str, name: str, default: JsonValue
-) -> None:
+def test_a_block_gets_defaults_only_if_enabled(path: str, name: str, default: JsonValue) -> None:
     assert setting(load(path, {"enabled": True}).config, path, name) == default
     assert setting(load(path, {"enabled": False}).config, path, name) is None
 
@@ -262,7 +260,7 @@ def test_an_explicit_value_is_never_overwritten(path: str, name: str, explicit: 
     assert setting(config, path, name) == explicit
 
 
-def test_an_empty_audience_is_named() -> None:
+def test_an_empty_audience_is_reported() -> None:
     problem = problems(
         at("controllers.tokenRequestor", {"enabled": True, "audiences": ["gardener", ""]})
     )
@@ -270,7 +268,7 @@ def test_an_empty_audience_is_named() -> None:
     assert problem == ["controllers.tokenRequestor.audiences[1]: must not be empty"]
 
 
-def test_a_controller_that_is_off_has_no_workers() -> None:
+def test_a_disabled_controller_has_no_workers() -> None:
     off = load("controllers.networkPolicy", {"concurrentSyncs": 3}).config.controllers
     on = load("controllers.networkPolicy", {"enabled": True}).config.controllers
 
@@ -288,7 +286,7 @@ def test_the_namespaces_of_both_fields_are_joined() -> None:
 @pytest.mark.parametrize(
     "connection", [{}, {"namespace": ""}, {"namespaces": []}, {"namespaces": ["", "a"]}]
 )
-def test_without_a_restriction_all_namespaces_count(connection: JsonObject) -> None:
+def test_all_namespaces_are_selected_by_default(connection: JsonObject) -> None:
     config = load("targetClientConnection", connection).config
 
     assert config.target_client_connection is not None
@@ -328,7 +326,7 @@ def test_without_a_restriction_all_namespaces_count(connection: JsonObject) -> N
         ("webhooks.nodeAgentAuthorizer.machineNamespace", ""),
     ],
 )
-def test_a_value_out_of_range_is_named_by_its_path(path: str, value: JsonValue) -> None:
+def test_a_value_out_of_range_is_reported_with_its_path(path: str, value: JsonValue) -> None:
     [problem] = problems(at(path, value))
 
     assert problem.startswith(f"{path}: ")
@@ -356,7 +354,7 @@ def test_a_value_out_of_range_is_named_by_its_path(path: str, value: JsonValue) 
         ("webhooks.projectedTokenMount", "expirationSeconds", 0),
     ],
 )
-def test_a_setting_counts_only_where_its_block_is_enabled(
+def test_settings_are_validated_only_in_enabled_blocks(
     path: str, name: str, value: JsonValue
 ) -> None:
     [problem] = problems(at(path, {"enabled": True, name: value}))
@@ -393,7 +391,7 @@ def test_selectors_and_tolerations_are_checked() -> None:
     ]
 
 
-def test_without_leader_election_its_other_fields_do_not_count() -> None:
+def test_fields_of_disabled_leader_election_are_not_validated() -> None:
     election = {"leaderElect": False, "leaseDuration": "1s", "resourceLock": "", "retryPeriod": "0"}
 
     load("leaderElection", election)
@@ -431,7 +429,7 @@ def test_an_unknown_field_is_a_warning_with_its_path() -> None:
     ]
 
 
-def test_findings_behind_a_broken_item_of_a_list_keep_their_place() -> None:
+def test_findings_after_an_invalid_list_item_keep_their_index() -> None:
     selectors = [{"matchExpressions": [{"key": "a"}]}, {"matchLabels": {"a b": "c"}}]
     policy = {"enabled": True, "namespaceSelectors": selectors}
 
@@ -471,7 +469,7 @@ def values_of(schema: JsonObject) -> st.SearchStrategy[JsonValue]:
 
 
 @given(values_of(schema_of(ResourceManagerConfiguration)))
-def test_whatever_the_file_holds_the_answer_is_a_configuration_or_findings(
+def test_any_file_results_in_a_configuration_or_in_findings(
     value: JsonValue,
 ) -> None:
     file = OFF | (value if isinstance(value, dict) else {})
@@ -494,7 +492,7 @@ def test_whatever_the_file_holds_the_answer_is_a_configuration_or_findings(
         ({"installation": "shoot"}, {}, "server.webhooks.selfSigned.installation"),
     ],
 )
-def test_own_certificates_need_a_place_and_exclude_mounted_ones(
+def test_self_signed_certificates_need_a_secret_and_exclude_mounted_ones(
     own: JsonObject, tls: JsonObject, path: str
 ) -> None:
     server = {"selfSigned": {"enabled": True, **own}, "tls": tls}
@@ -502,6 +500,6 @@ def test_own_certificates_need_a_place_and_exclude_mounted_ones(
     assert problem.startswith(path)
 
 
-def test_certificates_are_mounted_unless_asked_for() -> None:
+def test_certificates_are_mounted_by_default() -> None:
     config = load("server.webhooks", {"tls": {"serverCertDir": "/certs"}}).config
     assert not config.server.webhooks.self_signed.enabled

@@ -18,7 +18,7 @@ class Colour(Enum):
 class Part(Value):
     """A part.
 
-    What comes after the first paragraph is for readers of the code.
+    Later paragraphs are for readers of the code.
     """
 
     name: str
@@ -124,7 +124,7 @@ def test_a_type_becomes_its_schema(name: str, expected: JsonObject) -> None:
     assert schema_of(Everything)["properties"][name] == expected
 
 
-def test_a_struct_lists_what_is_required_and_describes_its_fields() -> None:
+def test_a_struct_lists_required_fields_and_describes_all() -> None:
     assert schema_of(Part) == {
         "description": "A part.",
         "type": "object",
@@ -136,7 +136,7 @@ def test_a_struct_lists_what_is_required_and_describes_its_fields() -> None:
     }
 
 
-def test_a_list_keyed_by_a_field_says_so() -> None:
+def test_a_list_keyed_by_a_field_is_of_type_map() -> None:
     parts = schema_of(Everything)["properties"]["parts"]
 
     assert parts["x-kubernetes-list-type"] == "map"
@@ -144,11 +144,11 @@ def test_a_list_keyed_by_a_field_says_so() -> None:
     assert parts["items"] == schema_of(Part)
 
 
-def test_the_description_of_a_field_wins_over_that_of_its_type() -> None:
+def test_the_description_of_a_field_overrides_that_of_its_type() -> None:
     assert schema_of(Everything)["properties"]["part"]["description"] == "The best part."
 
 
-def test_nothing_is_required_where_everything_has_a_default() -> None:
+def test_required_is_left_out_if_all_fields_have_defaults() -> None:
     assert "required" not in schema_of(Everything)
 
 
@@ -165,7 +165,7 @@ class Unknown(Value):
 
 
 @pytest.mark.parametrize("cls", [Loop, Either, Unknown])
-def test_what_no_structural_schema_can_say_is_refused(cls: type[Value]) -> None:
+def test_types_without_a_structural_schema_are_refused(cls: type[Value]) -> None:
     with pytest.raises(SchemaError):
         schema_of(cls)
 

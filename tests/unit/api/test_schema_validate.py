@@ -60,7 +60,7 @@ def findings(value: JsonValue, path: str = "") -> list[tuple[str, str]]:
         {"hollow": None, "given": None},
     ],
 )
-def test_what_the_schema_allows_has_no_findings(value: JsonValue) -> None:
+def test_valid_values_have_no_findings(value: JsonValue) -> None:
     assert findings(value) == []
 
 
@@ -98,7 +98,9 @@ def test_what_the_schema_allows_has_no_findings(value: JsonValue) -> None:
         ({"anything": []}, "anything", "must be a map, not a list"),
     ],
 )  # fmt: skip
-def test_each_rule_is_one_finding_at_its_path(value: JsonValue, path: str, problem: str) -> None:
+def test_each_violated_rule_is_one_finding_at_its_path(
+    value: JsonValue, path: str, problem: str
+) -> None:
     assert findings(value) == [(path, problem)]
 
 
@@ -116,7 +118,7 @@ def test_all_findings_are_reported_at_once() -> None:
     ]
 
 
-def test_an_unknown_field_is_a_warning_that_names_the_near_miss() -> None:
+def test_the_warning_about_an_unknown_field_suggests_a_similar_one() -> None:
     assert validate(SCHEMA, {"Flag": True, "zzz": 1, "items": [{"name": "a", "sise": 1}]}) == [
         Finding(
             "items[0].sise",
@@ -137,7 +139,7 @@ def test_findings_never_quote_the_value() -> None:
     assert not any(secret in str(finding) for finding in found)
 
 
-def test_a_value_is_read_as_its_type() -> None:
+def test_a_value_is_converted_to_its_type() -> None:
     sample = read(
         Sample, {"count": 3.0, "every": "90s", "given": None, "unknown": 1}, of="the sample"
     )
@@ -147,7 +149,7 @@ def test_a_value_is_read_as_its_type() -> None:
     assert sample.given == "x"
 
 
-def test_what_cannot_be_read_is_one_sentence_with_every_field() -> None:
+def test_a_value_that_cannot_be_read_is_one_sentence_with_every_field() -> None:
     with pytest.raises(Malformed) as caught:
         read(Sample, {"flag": 1, "every": 5, "unknown": 1}, path="spec", of="Sample a/b")
 
@@ -157,7 +159,7 @@ def test_what_cannot_be_read_is_one_sentence_with_every_field() -> None:
     )
 
 
-def test_a_value_becomes_json_again() -> None:
+def test_a_value_is_converted_back_to_json() -> None:
     value: JsonObject = {"every": "1m30s", "items": [{"name": "a"}], "port": "http"}
 
     assert read(Sample, value, of="the sample").to_json() == value
@@ -185,6 +187,6 @@ def test_validation_never_raises(value: JsonValue) -> None:
 
 
 @given(st.dictionaries(st.sampled_from([*SCHEMA["properties"]]), JSON, max_size=4))
-def test_what_has_no_errors_can_be_read(value: dict[str, JsonValue]) -> None:
+def test_values_without_errors_can_be_read(value: dict[str, JsonValue]) -> None:
     if not any(f.severity == "error" for f in validate(SCHEMA, value)):
         read(Sample, value, of="the sample")

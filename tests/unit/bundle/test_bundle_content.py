@@ -25,7 +25,7 @@ def read(key: str, value: bytes, budget: Budget | None = None) -> list[object]:
     return [document.value for document in read_documents(key, value, budget or Budget())]
 
 
-def test_plain_and_compressed_values_say_the_same() -> None:
+def test_plain_and_compressed_values_are_read_alike() -> None:
     text = b'a: 1\n---\n{"b": 2}\n'
 
     assert read("x.yaml", text) == [{"a": 1}, {"b": 2}]
@@ -34,13 +34,13 @@ def test_plain_and_compressed_values_say_the_same() -> None:
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".zst", ".xz", ".bz2", ".lz4", ".zip"])
-def test_another_compression_is_named(suffix: str) -> None:
+def test_an_unknown_compression_is_reported(suffix: str) -> None:
     with pytest.raises(DecompressionError, match=rf"compression {suffix} is not supported"):
         read(f"x.yaml{suffix}", b"a: 1")
 
 
 @pytest.mark.parametrize("value", [b"x", brotli.compress(b"abc" * 99)[:-3]])
-def test_a_corrupt_or_cut_stream_is_an_error(value: bytes) -> None:
+def test_a_corrupt_or_truncated_stream_is_an_error(value: bytes) -> None:
     with pytest.raises(DecompressionError):
         decompress(value, Budget())
 
@@ -59,7 +59,7 @@ def test_values_share_one_budget_of_bytes() -> None:
         read("plain", bytes(3_000_000), budget)
 
 
-def test_a_bomb_is_not_decompressed_beyond_the_budget() -> None:
+def test_a_decompression_bomb_is_stopped_at_the_budget() -> None:
     bomb = brotli.compress(bytes(512 * MIB), quality=1)
 
     tracemalloc.start()
@@ -85,7 +85,7 @@ def test_a_bomb_is_not_decompressed_beyond_the_budget() -> None:
         (b"a: &a {b: {c: {d: {}}}}\n<<: [" + b"*a, " * 9 + b"]\n", "values"),
     ],
 )
-def test_each_kind_of_flood_ends_at_its_limit(text: bytes, problem: str) -> None:
+def test_each_kind_of_oversized_content_is_stopped_at_its_limit(text: bytes, problem: str) -> None:
     budget = Budget(documents=10, errors=3, values=ValueLimit(40))
 
     with pytest.raises(BudgetExceeded, match=problem):
@@ -98,7 +98,7 @@ def test_commas_within_strings_do_not_count_as_values() -> None:
     assert read("x", text, Budget(values=ValueLimit(8))) == [{"a": "[,{" * 1000, "b": '",","'}]
 
 
-def test_a_json_flood_is_refused_before_it_is_parsed() -> None:
+def test_oversized_json_is_refused_before_it_is_parsed() -> None:
     text = b'{"a": [' + b"[]," * (4 * MIB) + b"[]]}"
 
     tracemalloc.start()
@@ -120,7 +120,7 @@ def test_a_json_flood_is_refused_before_it_is_parsed() -> None:
         ({f"{number}": b"x" * 1000 for number in range(20)}, False),
     ],
 )
-def test_only_a_little_plain_text_is_cheap(data: dict[str, bytes], cheap: bool) -> None:
+def test_only_short_plain_text_is_free(data: dict[str, bytes], cheap: bool) -> None:
     assert is_cheap(data) is cheap
     assert is_cheap({"b": b"y"}, data) is cheap
 

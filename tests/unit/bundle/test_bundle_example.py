@@ -21,7 +21,7 @@ def objects_of(text: str) -> dict[str, JsonObject]:
     return {str(value["kind"]): value for value in values if isinstance(value, dict)}
 
 
-def test_the_example_rolls_its_workload_out_when_the_content_changes() -> None:
+def test_changed_content_rolls_out_the_workload_of_the_example() -> None:
     before, after = objects_of("hello"), objects_of("goodbye")
     assert name_of(before["ConfigMap"]) != name_of(after["ConfigMap"])
     template = map_at(after["Deployment"], "spec", "template")

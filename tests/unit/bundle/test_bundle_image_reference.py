@@ -16,7 +16,7 @@ DIGEST = "sha256:" + "a" * 64
         (f"r.io/pause:3.10@{DIGEST}", ("r.io/pause", "3.10", DIGEST)),
     ],
 )
-def test_a_reference_is_taken_apart(text: str, reference: tuple[str, str, str]) -> None:
+def test_a_reference_is_split_into_its_parts(text: str, reference: tuple[str, str, str]) -> None:
     assert ImageReference.parse(text) == reference
 
 

@@ -53,11 +53,11 @@ def findings(text: str) -> list[tuple[str, str]]:
         ("", "registry.k8s.io/pause:3.1"),
     ],
 )
-def test_the_version_decides_which_entry_is_taken(version: str, reference: str) -> None:
+def test_entries_are_selected_by_version(version: str, reference: str) -> None:
     assert IMAGES.find("pause", version=version) == reference
 
 
-def test_an_entry_for_certain_versions_goes_before_one_for_all_wherever_it_stands() -> None:
+def test_an_entry_with_versions_takes_precedence_wherever_it_is() -> None:
     all_versions = "name: a, repository: r, tag: all"
     certain = 'name: a, repository: r, tag: new, targetVersion: ">= 1.30"'
     for entries in ((all_versions, certain), (certain, all_versions)):
@@ -65,7 +65,7 @@ def test_an_entry_for_certain_versions_goes_before_one_for_all_wherever_it_stand
         assert vector(*entries).find("a", version="1.29.0") == "r:all"
 
 
-def test_both_versions_have_to_fit_and_together_weigh_more_than_one() -> None:
+def test_both_versions_must_match_and_two_matches_outweigh_one() -> None:
     images = vector(
         'name: a, repository: r, tag: target, targetVersion: ">= 1.30"',
         'name: a, repository: r, tag: runtime, runtimeVersion: ">= 1.28"',
@@ -77,7 +77,7 @@ def test_both_versions_have_to_fit_and_together_weigh_more_than_one() -> None:
     assert images.find("a", version="1.30.0") == "r:target"
 
 
-def test_of_entries_that_fit_equally_well_the_first_is_taken() -> None:
+def test_the_first_of_equally_good_entries_is_selected() -> None:
     images = vector(
         'name: a, repository: r, tag: one, targetVersion: ">= 1.28"',
         'name: a, repository: r, tag: two, targetVersion: ">= 1.30"',
@@ -85,7 +85,7 @@ def test_of_entries_that_fit_equally_well_the_first_is_taken() -> None:
     assert images.find("a", version="1.31.0") == "r:one"
 
 
-def test_the_architecture_decides_and_none_named_means_all() -> None:
+def test_entries_are_selected_by_architecture_and_default_to_all() -> None:
     images = vector(
         "name: a, repository: r, tag: any",
         "name: a, repository: r, tag: arm, architectures: [arm64]",
@@ -106,7 +106,7 @@ def test_the_architecture_decides_and_none_named_means_all() -> None:
         (f"v1.2.3@{DIGEST}", f"r.io/a:v1.2.3@{DIGEST}"),
     ],
 )
-def test_a_tag_may_be_or_have_a_digest(tag: str, reference: str) -> None:
+def test_a_tag_may_be_or_include_a_digest(tag: str, reference: str) -> None:
     assert vector(f'name: a, repository: r.io/a, tag: "{tag}"').find("a") == reference
 
 
@@ -119,7 +119,7 @@ def test_an_image_without_a_tag_has_the_version_of_the_cluster() -> None:
         images.find("kube-proxy")
 
 
-def test_an_unknown_name_is_answered_with_similar_ones() -> None:
+def test_the_error_about_an_unknown_name_suggests_similar_ones() -> None:
     images = vector("name: calico-node, ref: 'r:1'", "name: typha, ref: 'r:1'")
     with pytest.raises(
         ImageNotFound, match=r'no image "calico-nod" .*: there is only calico-node;'
@@ -127,7 +127,7 @@ def test_an_unknown_name_is_answered_with_similar_ones() -> None:
         images.find("calico-nod")
 
 
-def test_an_image_that_fits_no_version_is_answered_with_all_candidates() -> None:
+def test_the_error_about_an_unsupported_version_lists_all_candidates() -> None:
     images = vector(
         "name: a, ref: 'r:1', targetVersion: 1.30.x",
         "name: a, ref: 'r:1', runtimeVersion: '< 1.30', architectures: [arm64]",
@@ -172,7 +172,7 @@ def test_versions_are_the_same_however_they_are_written() -> None:
     assert images.find("pause", version="1.30.1") == "registry.k8s.io/pause:other"
 
 
-def test_former_files_have_the_range_in_version() -> None:
+def test_older_files_have_the_range_in_version() -> None:
     images = IMAGES.override(
         document(
             "name: pause, repository: mirror/pause, version: 1.30.x",
@@ -188,7 +188,7 @@ def test_a_version_that_is_not_a_range_only_describes_the_image() -> None:
     assert images.find("a") == images.find("a", version="1.30.0") == f"r@{DIGEST}"
 
 
-def test_an_override_without_architectures_is_for_each_entry_of_its_versions() -> None:
+def test_an_override_without_architectures_changes_all_entries_of_its_versions() -> None:
     images = vector(
         "name: a, repository: r, tag: '1', architectures: [amd64]",
         "name: a, repository: r, tag: '2', architectures: [arm64]",
@@ -197,7 +197,7 @@ def test_an_override_without_architectures_is_for_each_entry_of_its_versions() -
     assert images.find("a", architecture="arm64") == "mirror:2"
 
 
-def test_an_override_with_architectures_is_only_for_those() -> None:
+def test_an_override_with_architectures_changes_only_their_entries() -> None:
     images = vector("name: a, repository: r, tag: '1'").override(
         document("name: a, repository: mirror, tag: '2', architectures: [arm64]")
     )
@@ -205,7 +205,7 @@ def test_an_override_with_architectures_is_only_for_those() -> None:
     assert images.find("a", architecture="arm64") == "mirror:2"
 
 
-def test_a_new_entry_of_an_override_is_added_and_goes_before_what_fits_as_well() -> None:
+def test_a_new_entry_of_an_override_precedes_equally_good_ones() -> None:
     images = vector("name: a, ref: 'r:1', targetVersion: '>= 1.28'").override(
         document(
             "name: b, ref: 'r:2'",
@@ -217,13 +217,13 @@ def test_a_new_entry_of_an_override_is_added_and_goes_before_what_fits_as_well()
     assert images.find("a", version="1.29.0") == "r:1"
 
 
-def test_no_override_changes_nothing() -> None:
+def test_an_empty_override_changes_nothing() -> None:
     assert IMAGES.override(None) is IMAGES
     assert IMAGES.override("images: []").sources == IMAGES.sources
 
 
 @given(st.sampled_from(["", "1.29.0", "1.30.0", "1.31.0"]))
-def test_a_file_that_overrides_itself_changes_nothing(version: str) -> None:
+def test_overriding_a_file_with_itself_changes_nothing(version: str) -> None:
     same = IMAGES.override(PAUSE)
     assert same.find("pause", version=version) == IMAGES.find("pause", version=version)
 
@@ -272,7 +272,7 @@ def test_every_finding_of_a_file_is_reported() -> None:
     assert "put it in quotes" in dict(found)["images[3].tag"]
 
 
-def test_entries_for_the_same_are_refused() -> None:
+def test_duplicate_entries_are_refused() -> None:
     text = document(
         "name: a, ref: 'r:1', targetVersion: 1.30.x, architectures: [arm64, amd64]",
         "name: a, ref: 'r:1', targetVersion: ~1.30",
@@ -281,11 +281,11 @@ def test_entries_for_the_same_are_refused() -> None:
     assert [path for path, _ in findings(text)] == ["images[2].name"]
 
 
-def test_an_entry_has_to_say_where_its_image_is() -> None:
+def test_an_entry_without_a_repository_is_refused() -> None:
     assert [path for path, _ in findings(document("name: a, tag: '1'"))] == ["images[0].repository"]
 
 
-def test_fields_of_later_versions_are_not_a_mistake() -> None:
+def test_fields_of_later_versions_are_ignored() -> None:
     assert vector("name: a, ref: 'r:1', signature: x").find("a") == "r:1"
 
 
@@ -299,7 +299,7 @@ def test_broken_yaml_is_reported_with_its_line() -> None:
         ImageVector.load("images:\n- {", "images.yaml")
 
 
-def test_the_environment_names_the_file_that_overrides(tmp_path: Path) -> None:
+def test_an_environment_variable_names_the_override(tmp_path: Path) -> None:
     package, override = tmp_path / "images.yaml", tmp_path / "overwrite.yaml"
     package.write_text(PAUSE)
     override.write_text(document("name: pause, repository: mirror/pause"))
@@ -310,7 +310,7 @@ def test_the_environment_names_the_file_that_overrides(tmp_path: Path) -> None:
     assert overridden.find("pause") == "mirror/pause:3.1"
 
 
-def test_a_file_that_overrides_and_is_missing_is_named(tmp_path: Path) -> None:
+def test_a_missing_override_is_reported(tmp_path: Path) -> None:
     package = tmp_path / "images.yaml"
     package.write_text(PAUSE)
     environment = {"IMAGEVECTOR_OVERWRITE": str(tmp_path / "gone.yaml")}

@@ -182,7 +182,7 @@ def test_a_component_that_follows_the_rules_has_no_violations() -> None:
     assert lint(list(component().values())) == []
 
 
-# Rule, kind, the path that is edited and its value; then where it is found, if that is elsewhere.
+# Rule, kind, edited path and its value; then the path of the finding, if it differs.
 BREAKING: list[tuple[str, str, str, Any, str]] = [
     ("valid-name", "Service", "apiVersion", GONE, ""),
     ("valid-name", "ConfigMap", "metadata.name", "", ""),
@@ -266,18 +266,18 @@ BREAKING: list[tuple[str, str, str, Any, str]] = [
 
 
 @pytest.mark.parametrize(("rule", "kind", "path", "value", "place"), BREAKING)
-def test_what_breaks_a_rule_is_found_with_its_place(
+def test_each_violation_is_found_with_its_path(
     rule: str, kind: str, path: str, value: Any, place: str
 ) -> None:
     assert (rule, kind, place or path) in violations((kind, path, value))
 
 
-def test_each_rule_is_broken_by_some_test() -> None:
+def test_every_rule_has_a_test_that_violates_it() -> None:
     elsewhere = {"duplicate-object", "disruption-budget"}
     assert {rule.id for rule in RULES} == {row[0] for row in BREAKING} | elsewhere
 
 
-def test_an_object_is_described_once_whatever_its_version() -> None:
+def test_duplicate_objects_are_found_across_versions() -> None:
     objects = component()
     again = {**objects["PodDisruptionBudget"], "apiVersion": "policy/v1beta1"}
     (violation,) = lint([*objects.values(), again])
@@ -291,20 +291,20 @@ def test_an_object_is_described_once_whatever_its_version() -> None:
         [("Deployment", "spec.replicas", 1), ("Deployment", "metadata.labels", HIGHLY_AVAILABLE)],
     ],
 )
-def test_replicas_need_a_budget_for_disruptions(edits: list[tuple[str, str, Any]]) -> None:
+def test_several_replicas_need_a_disruption_budget(edits: list[tuple[str, str, Any]]) -> None:
     elsewhere = ("PodDisruptionBudget", "metadata.namespace", "garden")
     found = violations(elsewhere, *edits)
     assert ("disruption-budget", "Deployment", "spec.replicas") in found
 
 
-def test_a_single_replica_needs_no_budget() -> None:
+def test_a_single_replica_needs_no_disruption_budget() -> None:
     objects = component()
     objects.pop("PodDisruptionBudget")
     objects["Deployment"]["spec"]["replicas"] = 1
     assert lint(list(objects.values())) == []
 
 
-def test_kinds_are_namespaced_as_their_definition_says() -> None:
+def test_the_scope_of_custom_kinds_is_read_from_their_definition() -> None:
     found = violations(("CustomResourceDefinition", "spec.scope", "Namespaced"))
     assert found == {("namespace", "Pool", "metadata.namespace")}
 
@@ -334,7 +334,7 @@ def test_kinds_are_namespaced_as_their_definition_says() -> None:
         ("Deployment", f"{VOLUMES}[3].hostPath.path", "/var"),
     ],
 )
-def test_what_breaks_no_rule_is_not_found(kind: str, path: str, value: Any) -> None:
+def test_valid_changes_have_no_findings(kind: str, path: str, value: Any) -> None:
     assert violations((kind, path, value)) == set()
 
 
@@ -366,7 +366,7 @@ def test_an_exception_with_a_reason_is_allowed(exception: str) -> None:
     "exception",
     ["priority-class Deployment garden/typha", "probes Deployment kube-system/typha"],
 )
-def test_an_exception_is_for_one_rule_and_object(exception: str) -> None:
+def test_an_exception_applies_to_one_rule_and_object(exception: str) -> None:
     changed = component()
     edit(changed["Deployment"], f"{POD}.priorityClassName", GONE)
     assert len(lint(list(changed.values()), allow={exception: "runs for tests only"})) == 1
@@ -380,21 +380,19 @@ def test_an_exception_is_for_one_rule_and_object(exception: str) -> None:
         ("probes Deployment a/b", " ", "needs a reason"),
     ],
 )
-def test_an_exception_that_says_too_little_is_refused(
-    exception: str, reason: str, problem: str
-) -> None:
+def test_an_incomplete_exception_is_refused(exception: str, reason: str, problem: str) -> None:
     with pytest.raises(LintError, match=problem):
         lint([], allow={exception: reason})
 
 
 @pytest.mark.parametrize("external", ["Secret kube-system/typha", "Secret kube-system/ty*"])
-def test_what_is_external_need_not_be_described(external: str) -> None:
+def test_external_objects_need_no_manifest(external: str) -> None:
     objects = [o for o in component().values() if o["kind"] != "Secret"]
     assert {v.rule for v in lint(objects)} == {"existing-reference"}
     assert lint(objects, external=[external]) == []
 
 
-def test_references_are_looked_up_in_the_namespace_of_the_pods() -> None:
+def test_references_are_resolved_in_the_namespace_of_the_pods() -> None:
     changed = component()
     changed["Secret"]["metadata"]["namespace"] = "garden"
     assert {v.rule for v in lint(list(changed.values()))} == {"existing-reference"}
@@ -421,16 +419,16 @@ def test_references_are_looked_up_in_the_namespace_of_the_pods() -> None:
         },
     ],
 )
-def test_malformed_objects_are_findings_and_no_failure(broken: JsonObject) -> None:
+def test_malformed_objects_are_reported_as_findings(broken: JsonObject) -> None:
     assert "valid-name" in {v.rule for v in lint([broken])}
 
 
-def test_each_rule_says_why_it_is_there() -> None:
+def test_each_rule_has_a_reason() -> None:
     assert all(rule.reason.endswith(".") for rule in RULES)
     assert len({rule.id for rule in RULES}) == len(RULES)
 
 
-def test_objects_that_are_linted_stay_as_they_are() -> None:
+def test_linting_does_not_modify_objects() -> None:
     objects = list(component().values())
     lint(objects)
     assert objects == list(component().values())

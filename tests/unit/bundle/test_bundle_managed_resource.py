@@ -45,7 +45,7 @@ def data_of(secret: JsonObject) -> bytes:
     return base64.b64decode(value)
 
 
-def test_a_bundle_is_an_immutable_secret_and_the_resource_that_reads_it() -> None:
+def test_a_bundle_is_an_immutable_secret_and_a_managed_resource() -> None:
     bundle = build("ns", "demo", ONE)
 
     [secret] = bundle.secrets
@@ -65,7 +65,7 @@ def test_a_bundle_is_an_immutable_secret_and_the_resource_that_reads_it() -> Non
     assert annotated_references(annotations_of(resource)) == {Reference("secret", name_of(secret))}
 
 
-def test_the_prefix_of_secrets_can_be_left_out() -> None:
+def test_the_prefix_of_secrets_can_be_omitted() -> None:
     [secret] = build("ns", "demo", ONE, secret_prefix=False).secrets
     assert name_of(secret).startswith("demo-")
 
@@ -76,7 +76,7 @@ def test_no_objects_need_no_secret() -> None:
     assert bundle.managed_resource["spec"] == {"secretRefs": []}
 
 
-def test_what_does_not_fit_into_one_secret_is_spread_over_several() -> None:
+def test_large_bundles_are_split_into_several_secrets() -> None:
     source = random.Random(3)  # noqa: S311 - the same every time
     names = [f"map-{number}" for number in range(5)]
     objects = Registry(*(config_map(n, noise=source.randbytes(250_000).hex()) for n in names))
@@ -127,7 +127,7 @@ def test_a_bundle_for_the_seed(namespace: str, labels: dict[str, str]) -> None:
     }
 
 
-def test_all_settings_are_fields_of_the_api() -> None:
+def test_every_setting_is_a_field_of_the_api() -> None:
     settings = Settings(
         resource_class="c",
         inject_labels={"a": "b"},
@@ -141,7 +141,7 @@ def test_all_settings_are_fields_of_the_api() -> None:
     assert ManagedResourceSpec.from_object(resource).to_json() == resource["spec"]
 
 
-def test_labels_and_annotations_of_the_live_resource_stay_and_its_spec_goes() -> None:
+def test_merging_keeps_live_labels_and_annotations_and_replaces_the_spec() -> None:
     wanted = build("ns", "demo", ONE, labels={"a": "new"}, annotations={"b": "new"})
     old = build("ns", "demo", Registry(config_map("other"))).managed_resource
     live = copy.deepcopy(old)

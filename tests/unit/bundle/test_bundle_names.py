@@ -49,14 +49,14 @@ def test_a_unique_object_is_immutable_and_collectable() -> None:
     assert unique["type"] == "kubernetes.io/tls"
 
 
-def test_own_labels_stay() -> None:
+def test_labels_of_the_object_are_kept() -> None:
     labelled = secret()
     labelled["metadata"]["labels"] = {"app": "x"}
     assert labels_of(make_unique(labelled)) == {"app": "x", COLLECTABLE: "true"}
     assert labelled["metadata"] == {"name": "s", "namespace": "ns", "labels": {"app": "x"}}
 
 
-def test_a_name_that_ends_with_a_hyphen_gets_no_second_one() -> None:
+def test_a_name_that_ends_with_a_hyphen_gets_no_second_hyphen() -> None:
     assert name_of(make_unique(secret("s-", foo=b"bar"))) == "s-bd142ccf"
 
 
@@ -77,16 +77,16 @@ def test_text_and_base64_of_the_same_content_have_the_same_name() -> None:
         (config_map(data={"k": 1}), r"ConfigMap ns/c: data\[k\] is not a string"),
     ],
 )
-def test_what_cannot_have_a_unique_name_is_refused(obj: JsonObject, problem: str) -> None:
+def test_objects_that_cannot_have_a_unique_name_are_refused(obj: JsonObject, problem: str) -> None:
     with pytest.raises(InvalidObject, match=problem):
         make_unique(obj)
 
 
-def test_the_same_content_may_be_there_already() -> None:
+def test_an_existing_object_with_the_same_content_is_accepted() -> None:
     check_same_content(secret(a=b"1"), {**secret(), "stringData": {"a": "1"}})
 
 
-def test_renamed_keys_are_found_out() -> None:
+def test_renamed_keys_are_detected() -> None:
     old, new = make_unique(secret(a=b"1")), make_unique(secret(b=b"1"))
     assert name_of(old) == name_of(new)
     with pytest.raises(NameTaken, match=r"same values under other keys \(a instead of b\)"):
@@ -101,7 +101,7 @@ def test_other_content_is_detected_without_revealing_its_values() -> None:
     assert "secret" not in str(caught.value).replace("Secret", "")
 
 
-def test_what_an_object_lacks_of_uniqueness_is_patched() -> None:
+def test_missing_marks_of_unique_objects_are_patched() -> None:
     wanted = make_unique(secret())
     assert immutability_patch(wanted, wanted) == {}
     assert immutability_patch({**wanted, "immutable": False}, wanted) == {"immutable": True}

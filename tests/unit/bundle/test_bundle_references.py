@@ -82,7 +82,9 @@ def test_keys_are_those_of_other_implementations(name: str, digits: str) -> None
 
 
 @pytest.mark.parametrize(("api_version", "kind", "spec"), SHAPES)
-def test_every_kind_and_its_templates_are_annotated(api_version: str, kind: str, spec: Any) -> None:
+def test_objects_and_their_pod_templates_are_annotated(
+    api_version: str, kind: str, spec: Any
+) -> None:
     obj = {
         "apiVersion": api_version,
         "kind": kind,
@@ -109,7 +111,7 @@ def test_a_managed_resource_uses_its_secrets() -> None:
     }
 
 
-def test_a_prometheus_uses_what_its_operator_mounts() -> None:
+def test_a_prometheus_uses_the_objects_that_its_operator_mounts() -> None:
     auth = {
         "username": {"name": "user", "key": "u"},
         "password": {"name": "password", "key": "p"},
@@ -143,7 +145,7 @@ def test_a_prometheus_uses_what_its_operator_mounts() -> None:
         ({"env": [{"valueFrom": {"secretKeyRef": {"name": "x"}}}]}, Reference("secret", "x")),
     ],
 )
-def test_containers_of_all_sorts_use(
+def test_references_of_all_kinds_of_containers_are_found(
     containers: str, container: JsonObject, used: Reference
 ) -> None:
     assert references(pod(**{containers: [container]})) == {used}
@@ -167,15 +169,15 @@ def test_containers_of_all_sorts_use(
         ({"storageos": {"secretRef": {"name": "x"}}}, Reference("secret", "x")),
     ],
 )
-def test_volumes_of_all_sorts_use(volume: JsonObject, used: Reference) -> None:
+def test_references_of_all_kinds_of_volumes_are_found(volume: JsonObject, used: Reference) -> None:
     assert references(pod(volumes=[{"name": "v", **volume}])) == {used}
 
 
-def test_pull_secrets_are_used() -> None:
+def test_pull_secrets_are_found() -> None:
     assert references(pod(imagePullSecrets=[{"name": "x"}])) == {Reference("secret", "x")}
 
 
-def test_the_garbage_collector_can_read_what_a_replica_set_uses() -> None:
+def test_references_of_a_replica_set_are_read_for_garbage_collection() -> None:
     replica_set = {
         "apiVersion": "apps/v1",
         "kind": "ReplicaSet",
@@ -194,7 +196,7 @@ def test_the_garbage_collector_can_read_what_a_replica_set_uses() -> None:
         {"imagePullSecrets": [{"name": ""}, {}]},
     ],
 )
-def test_what_is_missing_or_mistyped_is_not_used(spec: JsonObject) -> None:
+def test_missing_and_mistyped_references_are_ignored(spec: JsonObject) -> None:
     assert references(pod(**spec)) == set()
 
 
@@ -214,7 +216,7 @@ def test_other_kinds_cannot_be_annotated(api_version: str, kind: str) -> None:
         annotate(obj)
 
 
-def test_former_references_go_and_other_annotations_stay() -> None:
+def test_old_references_are_removed_and_other_annotations_kept() -> None:
     before = pod(containers=[])
     before["metadata"]["annotations"] = {
         f"{PREFIX}secret-12345678": "old",
@@ -253,7 +255,7 @@ def test_without_references_nothing_changes() -> None:
         ("other.example.org/secret-82a3537f", "x", set()),
     ],
 )
-def test_annotations_that_count(key: str, value: str, used: set[Reference]) -> None:
+def test_reference_annotations_are_recognized(key: str, value: str, used: set[Reference]) -> None:
     assert annotated_references({key: value}) == used
 
 
@@ -269,7 +271,7 @@ def test_references_survive_as_annotations(used: set[Reference]) -> None:
 
 
 @given(st.sampled_from(SHAPES), st.sets(NAMES), st.sets(NAMES))
-def test_what_is_annotated_is_what_is_used(
+def test_annotations_list_exactly_the_used_objects(
     shape: tuple[str, str, Any], secrets: set[str], config_maps: set[str]
 ) -> None:
     api_version, kind, spec = shape

@@ -38,7 +38,7 @@ def content(registry: Registry) -> list[object]:
 
 
 @given(CONFIG_MAPS, st.randoms())
-def test_the_order_of_adding_changes_neither_bytes_nor_names(
+def test_the_order_of_additions_changes_neither_bytes_nor_names(
     objects: list[JsonObject], random: Any
 ) -> None:
     shuffled = list(objects)
@@ -49,7 +49,7 @@ def test_the_order_of_adding_changes_neither_bytes_nor_names(
 
 
 @given(CONFIG_MAPS)
-def test_what_is_written_reads_as_what_was_added(objects: list[JsonObject]) -> None:
+def test_written_objects_are_read_as_they_were_added(objects: list[JsonObject]) -> None:
     def by_name(o: Any) -> Any:
         return o["metadata"]["name"], o["metadata"].get("namespace", "")
 
@@ -76,7 +76,7 @@ def test_changed_content_has_another_name() -> None:
     assert name_of(before.secrets[0]) != name_of(after.secrets[0])
 
 
-def test_documents_come_in_the_order_of_file_names_separated_by_hyphens() -> None:
+def test_documents_are_sorted_by_file_name_and_separated_by_hyphens() -> None:
     registry = Registry(obj("Secret", "a"), obj("ConfigMap", "z", "ns"), obj("ConfigMap", "a"))
     assert brotli.decompress(registry.serialize()["data.yaml.br"]).decode() == (
         "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n"
@@ -101,7 +101,7 @@ def test_documents_come_in_the_order_of_file_names_separated_by_hyphens() -> Non
         ),
     ],
 )
-def test_file_names_tell_kind_namespace_and_name(manifest: JsonObject, name: str) -> None:
+def test_file_names_contain_kind_namespace_and_name(manifest: JsonObject, name: str) -> None:
     assert file_name(manifest) == name
 
 
@@ -111,7 +111,7 @@ def test_nothing_is_skipped() -> None:
     assert len(registry) == 1
 
 
-def test_an_object_that_is_described_twice_is_named() -> None:
+def test_a_duplicate_object_is_reported() -> None:
     registry = Registry(obj("ConfigMap", "a", "ns"))
     registry.add(obj("ConfigMap", "a", "other"), obj("Secret", "a", "ns"))
     with pytest.raises(DuplicateObject, match="ConfigMap ns/a is described twice"):
@@ -140,12 +140,12 @@ def test_a_value_that_is_not_json_is_refused(value: object) -> None:
         Registry(obj("ConfigMap", "a", "ns", data=value))
 
 
-def test_dates_of_yaml_libraries_stay_text() -> None:
+def test_dates_parsed_by_yaml_libraries_become_text() -> None:
     registry = Registry(obj("ConfigMap", "a", data={"day": dt.date(2001, 12, 14)}))
     assert content(registry) == [obj("ConfigMap", "a", data={"day": "2001-12-14"})]
 
 
-def test_an_object_is_taken_as_it_is_when_added() -> None:
+def test_later_changes_of_an_added_object_have_no_effect() -> None:
     changing = obj("ConfigMap", "a", data={"k": "before"})
     registry = Registry(changing)
     changing["data"]["k"] = "after"

@@ -22,13 +22,13 @@ def documents(*sizes: int) -> list[Document]:
     ]
 
 
-def test_nothing_is_split_that_fits() -> None:
+def test_content_that_fits_is_not_split() -> None:
     assert len(split(documents(100, 100), part_limit=100_000)) == 1
     assert split([]) == []
 
 
 @given(st.lists(st.integers(0, 600), max_size=12), st.integers(900, 2000))
-def test_parts_hold_everything_in_order_and_keep_the_limit(sizes: list[int], limit: int) -> None:
+def test_parts_contain_everything_in_order_within_the_limit(sizes: list[int], limit: int) -> None:
     wanted = documents(*sizes)
     parts = split(wanted, part_limit=limit, quality=1)
     assert all(len(part) <= limit for part in parts)
@@ -36,7 +36,7 @@ def test_parts_hold_everything_in_order_and_keep_the_limit(sizes: list[int], lim
     assert together == b"---\n".join(document.text for document in wanted)
 
 
-def test_parts_are_about_equal() -> None:
+def test_parts_are_about_equally_large() -> None:
     parts = split(documents(*[300] * 8), part_limit=1500)
     assert len(parts) == 2
     assert abs(len(parts[0]) - len(parts[1])) < 50
@@ -48,7 +48,7 @@ def test_a_large_document_gets_a_part_of_its_own() -> None:
     assert len(second) < len(first)
 
 
-def test_the_largest_object_that_cannot_fit_is_named() -> None:
+def test_an_object_that_cannot_fit_is_reported() -> None:
     with pytest.raises(ObjectTooLarge, match=r"ConfigMap ns/2 has 4006 bytes, compressed 2\d{3}, "):
         split(documents(10, 1200, 2000, 10), part_limit=500, secret_limit=1000)
 

@@ -17,7 +17,7 @@ def fits(constraint: str, version: str) -> bool:
     return Version.parse(version) in VersionRange.parse(constraint)
 
 
-def test_versions_are_in_the_order_of_semantic_versions() -> None:
+def test_versions_are_sorted_as_semantic_versions() -> None:
     ascending = (
         "1.0.0-0",
         "1.0.0-alpha",
@@ -46,7 +46,7 @@ def test_a_version_can_be_written_in_several_ways(text: str, same: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "v", "1.x", "1.2.3.4", "one", "1..2", "1.2.3-", ">= 1.2"])
-def test_a_text_that_is_not_a_version_is_refused(text: str) -> None:
+def test_an_invalid_version_is_refused(text: str) -> None:
     with pytest.raises(VersionError, match="is not a version"):
         Version.parse(text)
 
@@ -91,24 +91,26 @@ def test_a_text_that_is_not_a_version_is_refused(text: str) -> None:
         ("2.3.4 - 4.5", "4.5.9", "4.6.0"),
     ],
 )
-def test_a_range_holds_what_it_says(constraint: str, inside: str, outside: str) -> None:
+def test_a_range_contains_the_versions_that_it_describes(
+    constraint: str, inside: str, outside: str
+) -> None:
     assert fits(constraint, inside)
     assert not fits(constraint, outside)
 
 
 @pytest.mark.parametrize("constraint", ["*", "x", ">= *", "<= x", "= *", "^*", "~x"])
-def test_a_wildcard_alone_is_about_all_versions(constraint: str) -> None:
+def test_a_lone_wildcard_contains_all_versions(constraint: str) -> None:
     assert fits(constraint, "0.0.0")
     assert fits(constraint, "99.0.0")
 
 
 @pytest.mark.parametrize("constraint", ["< *", "> x", "!= *"])
-def test_nothing_is_outside_of_all_versions(constraint: str) -> None:
+def test_a_range_of_all_versions_contains_every_version(constraint: str) -> None:
     assert not fits(constraint, "1.30.0")
 
 
 @pytest.mark.parametrize("version", ["1.30.2-gke.5", "1.30.2-eks-1552ad0", "v1.30.2-rc.1+build"])
-def test_what_vendors_append_makes_no_difference(version: str) -> None:
+def test_vendor_suffixes_are_ignored(version: str) -> None:
     assert fits(">= 1.30.2", version)
     assert fits("= 1.30.2", version)
     assert not fits("< 1.30.2", version)
@@ -140,12 +142,12 @@ def test_a_range_that_names_a_prerelease_distinguishes_prereleases() -> None:
         "x.y",
     ],
 )
-def test_a_text_that_is_not_a_range_is_refused(constraint: str) -> None:
+def test_an_invalid_range_is_refused(constraint: str) -> None:
     with pytest.raises(VersionError, match="is not a version range"):
         VersionRange.parse(constraint)
 
 
-def test_ranges_of_one_meaning_are_equal() -> None:
+def test_equivalent_ranges_are_equal() -> None:
     assert VersionRange.parse(">=1.30,<1.32") == VersionRange.parse(">= 1.30 < 1.32")
     assert VersionRange.parse("1.30.x") == VersionRange.parse("~1.30")
     assert VersionRange.parse(">= 1.30") != VersionRange.parse("> 1.30")

@@ -27,7 +27,7 @@ ROLLED_OUT = {"type": "ResourcesProgressing", "status": "False"}
 
 
 class Answers(Client):
-    """Answers one `get` after another."""
+    """A client with a list of responses to consecutive `get`s."""
 
     def __init__(self, *answers: JsonObject | Exception) -> None:
         self._answers = list(answers)
@@ -64,10 +64,10 @@ async def now() -> float:
     return asyncio.get_running_loop().time()
 
 
-async def test_healthy_is_applied_and_healthy() -> None:
+async def test_healthy_requires_applied_and_healthy() -> None:
     ready = resource(APPLIED, HEALTHY, PROGRESSING)
     states = every_second(
-        None,  # is retried
+        None,  # the read is retried
         resource(),
         resource(HEALTHY, APPLIED, observed=0),
         resource({**APPLIED, "status": "Progressing"}, HEALTHY),
@@ -78,7 +78,7 @@ async def test_healthy_is_applied_and_healthy() -> None:
     assert await now() == pytest.approx(6)
 
 
-async def test_rolled_out_is_healthy_and_not_progressing() -> None:
+async def test_rolled_out_requires_healthy_and_not_progressing() -> None:
     ready = resource(APPLIED, HEALTHY, ROLLED_OUT)
     states = every_second(
         resource(APPLIED, HEALTHY, PROGRESSING),
@@ -108,7 +108,7 @@ async def test_other_checks_can_be_waited_for() -> None:
         ([resource(observed=0)], "generation 1 was not applied yet; the last one was 0"),
     ],
 )
-async def test_a_timeout_says_what_was_missing(
+async def test_a_timeout_reports_the_missing_conditions(
     seen: Sequence[JsonObject | None], problem: str
 ) -> None:
     with pytest.raises(WaitTimeout) as caught:
@@ -117,7 +117,7 @@ async def test_a_timeout_says_what_was_missing(
     assert await now() == pytest.approx(4.5)
 
 
-async def test_deleted_is_what_is_not_there() -> None:
+async def test_the_wait_for_a_deletion_ends_when_the_object_is_gone() -> None:
     await wait_deleted(Answers(), KEY, 60, states=every_second(resource(APPLIED), None))
     assert await now() == pytest.approx(2)
 
@@ -130,7 +130,7 @@ async def test_deleted_is_what_is_not_there() -> None:
         ("ApplySucceeded", ""),
     ],
 )
-async def test_a_deletion_that_takes_too_long_says_why(reason: str, because: str) -> None:
+async def test_a_timeout_of_a_deletion_reports_the_cause(reason: str, because: str) -> None:
     message = "ConfigMap a/b has finalizers"
     deleting = resource({"type": "ResourcesApplied", "reason": reason, "message": message})
     with pytest.raises(WaitTimeout) as caught:
@@ -138,14 +138,14 @@ async def test_a_deletion_that_takes_too_long_says_why(reason: str, because: str
     assert str(caught.value) == f"ManagedResource garden/demo is not deleted after 30 s{because}"
 
 
-async def test_who_may_not_watch_asks_every_two_seconds() -> None:
+async def test_without_permission_to_watch_it_polls_every_two_seconds() -> None:
     first, last = resource(observed=0), resource(APPLIED, HEALTHY)
     client = Answers(NotFound(404, {}), first, last)
     assert await wait_healthy(client, KEY, 60, states=polled) is last
     assert await now() == pytest.approx(4)
 
 
-async def test_what_cannot_be_read_is_not_asked_for_again() -> None:
+async def test_an_object_that_cannot_be_read_is_not_polled_again() -> None:
     async with aclosing(polled(Answers(Forbidden(403, {})), KEY)) as states:
         with pytest.raises(Forbidden):
             await anext(states)

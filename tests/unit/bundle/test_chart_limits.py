@@ -21,7 +21,7 @@ def workloads() -> Iterator[tuple[Path, JsonObject]]:
 
 
 @pytest.mark.timeout(600)  # Helm may have to be built
-def test_every_container_has_a_limit_of_memory() -> None:
+def test_every_container_has_a_memory_limit() -> None:
     found = list(workloads())
     assert {path.name for path, _ in found} >= {"resource-manager", "operator"}
     for path, workload in found:

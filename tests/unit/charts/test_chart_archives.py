@@ -1,4 +1,4 @@
-"""Archives of charts: what is refused before Helm reads them."""
+"""Archives of charts, which are checked before Helm reads them."""
 
 import base64
 import gzip
@@ -52,7 +52,7 @@ def test_a_chart_has_the_name_and_version_of_its_metadata() -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_what_is_not_the_archive_of_one_chart_is_refused(content: bytes, problem: str) -> None:
+def test_anything_but_the_archive_of_one_chart_is_refused(content: bytes, problem: str) -> None:
     with pytest.raises(NotAChart, match=problem) as caught:
         read_chart(content, SOURCE)
     assert str(caught.value).startswith(f"{SOURCE} is not a Helm chart: ")

@@ -7,7 +7,7 @@ from pergola.charts import Blobs
 from pergola.charts.blobs import digest_of
 
 
-def test_content_is_found_by_its_digest_also_by_another_process(tmp_path: Path) -> None:
+def test_content_is_found_by_its_digest_even_by_another_process(tmp_path: Path) -> None:
     Blobs(tmp_path / "blobs").write(b"content")
 
     assert Blobs(tmp_path / "blobs").read(digest_of(b"content")) == b"content"
@@ -15,7 +15,7 @@ def test_content_is_found_by_its_digest_also_by_another_process(tmp_path: Path) 
     assert (tmp_path / "blobs").stat().st_mode & 0o777 == 0o700
 
 
-def test_what_was_used_least_recently_goes_when_the_limit_is_reached(tmp_path: Path) -> None:
+def test_the_least_recently_used_content_is_evicted_at_the_limit(tmp_path: Path) -> None:
     blobs = Blobs(tmp_path, limit=250)
     for age, letter in ((3, b"a"), (2, b"b")):
         blobs.write(letter * 100)
@@ -29,7 +29,7 @@ def test_what_was_used_least_recently_goes_when_the_limit_is_reached(tmp_path: P
     assert blobs.read(digest_of(b"c" * 100)) is not None
 
 
-def test_damaged_content_is_forgotten(tmp_path: Path) -> None:
+def test_corrupt_content_is_removed(tmp_path: Path) -> None:
     blobs = Blobs(tmp_path)
     blobs.write(b"content")
     path = tmp_path / digest_of(b"content").removeprefix("sha256:")
@@ -39,7 +39,7 @@ def test_damaged_content_is_forgotten(tmp_path: Path) -> None:
     assert not path.exists()
 
 
-def test_a_directory_that_cannot_be_written_makes_it_forget(tmp_path: Path) -> None:
+def test_nothing_is_cached_if_the_directory_is_not_writable(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     blobs = Blobs(tmp_path / "file" / "blobs")
 

@@ -41,7 +41,7 @@ def test_an_entry_for_the_repository_takes_precedence() -> None:
     assert credentials_in(secret({"auths": entries}), REFERENCE) == Credentials("bob", "other")
 
 
-def test_a_secret_without_an_entry_of_the_registry_gives_no_credentials() -> None:
+def test_a_secret_without_an_entry_for_the_registry_has_no_credentials() -> None:
     assert credentials_in(secret({"auths": {"registry.example": {}}}), REFERENCE) is None
 
 
@@ -54,7 +54,7 @@ def test_a_secret_without_an_entry_of_the_registry_gives_no_credentials() -> Non
         (secret({"auths": {"registry.example:5000": {"auth": "a"}}}), 'an "auth" that is not'),
     ],
 )
-def test_a_secret_that_cannot_be_read_is_named_without_its_content(
+def test_the_error_about_a_malformed_secret_does_not_quote_its_content(
     found: JsonObject, problem: str
 ) -> None:
     with pytest.raises(PullSecretInvalid, match=problem) as caught:

@@ -39,9 +39,7 @@ def test_a_reference_has_a_registry_a_repository_and_a_version(
         ("", "has no registry"),
     ],
 )
-def test_a_reference_that_names_no_chart_is_refused_with_what_to_write(
-    text: str, problem: str
-) -> None:
+def test_the_error_about_an_invalid_reference_shows_a_valid_one(text: str, problem: str) -> None:
     with pytest.raises(InvalidReference, match=problem) as caught:
         ChartReference.parse(text)
     assert f'"{text}"' in str(caught.value)
@@ -72,7 +70,5 @@ def test_the_digest_of_a_repository_takes_precedence_over_its_tag() -> None:
         ("127.0.0.1.example:5000", False),
     ],
 )
-def test_only_registries_on_this_machine_and_in_local_setups_do_without_tls(
-    registry: str, is_local: bool
-) -> None:
+def test_only_local_registries_are_used_without_tls(registry: str, is_local: bool) -> None:
     assert ChartReference(registry, "dns", "1").is_local is is_local

@@ -123,7 +123,7 @@ async def test_a_token_service_that_refuses_is_an_error_about_credentials(
         await puller(tmp_path).pull(registry.reference)
 
 
-async def test_a_token_of_the_pull_secret_is_sent_as_it_is(
+async def test_a_token_of_the_pull_secret_is_sent_unchanged(
     registry: Registry, tmp_path: Path
 ) -> None:
     registry.scheme = "bearer"
@@ -132,7 +132,7 @@ async def test_a_token_of_the_pull_secret_is_sent_as_it_is(
     assert (await puller(tmp_path).pull(registry.reference, access)).name == "greeter"
 
 
-async def test_other_content_than_the_digest_promises_is_refused(
+async def test_content_that_does_not_match_its_digest_is_refused(
     registry: Registry, tmp_path: Path
 ) -> None:
     registry.archive = ARCHIVE + b" "
@@ -147,7 +147,7 @@ async def test_other_content_than_the_digest_promises_is_refused(
 
 
 @pytest.mark.parametrize("status", [403, 429, 500])
-async def test_other_answers_are_named_by_their_status(
+async def test_the_error_about_another_response_has_its_status(
     registry: Registry, tmp_path: Path, status: int
 ) -> None:
     registry.status = status

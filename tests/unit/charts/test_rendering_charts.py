@@ -27,7 +27,7 @@ def chart(template: str | None = None) -> Chart:
     return read_chart(chart_archive(templates), "oci://registry.example/greeter:1")
 
 
-async def test_objects_have_the_release_the_values_and_the_version(program: str) -> None:
+async def test_rendered_objects_use_the_release_the_values_and_the_version(program: str) -> None:
     [obj] = await Helm(program).render(chart(), RELEASE)
 
     assert obj["metadata"] == {"name": "dns", "namespace": "demo"}
@@ -48,7 +48,7 @@ metadata: {name: test, annotations: {helm.sh/hook: test}}
     assert await Helm(program).render(chart(template), RELEASE) == []
 
 
-async def test_api_versions_of_the_cluster_are_known(program: str) -> None:
+async def test_templates_can_check_api_versions_of_the_cluster(program: str) -> None:
     template = '{v: {{ .Capabilities.APIVersions.Has "druid.gardener.cloud/v1alpha1" }}}'
     with_etcd = replace(RELEASE, api_versions=("druid.gardener.cloud/v1alpha1",))
 
@@ -56,7 +56,7 @@ async def test_api_versions_of_the_cluster_are_known(program: str) -> None:
     assert await Helm(program).render(chart(template), RELEASE) == [{"v": False}]
 
 
-async def test_the_same_chart_and_release_are_rendered_once(program: str, tmp_path: Path) -> None:
+async def test_a_chart_with_equal_values_is_rendered_once(program: str, tmp_path: Path) -> None:
     wrapper = tmp_path / "helm"
     wrapper.write_text(f'#!/bin/sh\necho run >> {tmp_path}/runs\nexec {program} "$@"\n')
     wrapper.chmod(0o755)
@@ -71,7 +71,7 @@ async def test_the_same_chart_and_release_are_rendered_once(program: str, tmp_pa
     assert (tmp_path / "runs").read_text().count("run") == 2
 
 
-async def test_what_helm_refuses_is_one_sentence_without_secrets(program: str) -> None:
+async def test_errors_of_helm_become_one_sentence_without_secrets(program: str) -> None:
     template = '{{ fail (printf "no zone in %s" .Values.zone) }}'
     release = replace(RELEASE, values={"zone": "s3cr3t"}, hidden=frozenset({"s3cr3t"}))
 
@@ -85,12 +85,12 @@ async def test_what_helm_refuses_is_one_sentence_without_secrets(program: str) -
 @pytest.mark.parametrize(
     ("template", "problem"), [("{{ if }}", "parse error"), ("- a\n- b", "cannot render|not an obj")]
 )
-async def test_wrong_templates_are_refused(program: str, template: str, problem: str) -> None:
+async def test_invalid_templates_are_refused(program: str, template: str, problem: str) -> None:
     with pytest.raises(HelmFailed, match=problem):
         await Helm(program).render(chart(template), RELEASE)
 
 
-async def test_helm_that_takes_too_long_is_ended(tmp_path: Path) -> None:
+async def test_helm_is_killed_if_it_takes_too_long(tmp_path: Path) -> None:
     sleeper = tmp_path / "helm"
     sleeper.write_text("#!/bin/sh\nexec sleep 1000\n")
     sleeper.chmod(0o755)
@@ -106,12 +106,12 @@ async def test_objects_beyond_the_limit_are_refused(program: str) -> None:
         await Helm(program, Limits(rendered_bytes=1024 * 1024)).render(chart(template), RELEASE)
 
 
-async def test_without_helm_the_error_says_how_to_name_it(tmp_path: Path) -> None:
+async def test_the_error_about_a_missing_helm_says_how_to_configure_it(tmp_path: Path) -> None:
     with pytest.raises(HelmFailed, match="install it, or name its path in PERGOLA_HELM"):
         await Helm(str(tmp_path / "absent")).render(chart(), RELEASE)
 
 
-async def test_helm_is_the_one_that_the_environment_names(program: str) -> None:
+async def test_an_environment_variable_selects_helm(program: str) -> None:
     assert await Helm.of({"PERGOLA_HELM": program}).render(chart(), RELEASE)
 
 

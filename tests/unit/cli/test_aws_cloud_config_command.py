@@ -49,7 +49,7 @@ def file(folder: Path, objects: list[JsonObject]) -> str:
     return str(path)
 
 
-def test_people_read_what_is_given_and_why(
+def test_the_text_has_each_value_with_its_reason(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cloud_config(source=Source(file=file(tmp_path, reconciled(PRIVATE))))
@@ -73,7 +73,7 @@ def test_people_read_what_is_given_and_why(
     assert printed.err == ""
 
 
-def test_a_subnet_found_by_its_tags_switches_the_service_controller_on(
+def test_a_subnet_found_by_its_tags_enables_the_service_controller(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cloud_config(source=Source(file=file(tmp_path, reconciled(PRIVATE, BY_TAGS))), output="json")
@@ -86,7 +86,7 @@ def test_a_subnet_found_by_its_tags_switches_the_service_controller_on(
     assert 'SubnetID="subnet-tagged"' in found["configMap"]["data"]["cloudprovider.conf"]
 
 
-def test_yaml_can_be_applied_and_has_the_rest_in_comments(
+def test_the_yaml_can_be_applied_and_has_reasons_as_comments(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     objects = reconciled("pattern-2-byo.yaml")
@@ -138,12 +138,12 @@ def test_a_status_without_subnets_is_reported(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", [["infrastructure/web", "-f", "x"], ["web", "--name", "web"]])
-def test_an_infrastructure_is_named_once(arguments: list[str]) -> None:
+def test_an_infrastructure_is_given_only_once(arguments: list[str]) -> None:
     with pytest.raises(AwsCheckError, match="give either --file or the name"):
         app(["aws", "cloud-config", *arguments], exit_on_error=False)
 
 
-def test_only_an_infrastructure_can_be_named() -> None:
+def test_only_infrastructures_are_accepted() -> None:
     with pytest.raises(AwsCheckError, match='"shoot/web" is not an Infrastructure; write infra'):
         app(["aws", "cloud-config", "shoot/web"], exit_on_error=False)
 

@@ -96,7 +96,7 @@ def test_every_finding_is_a_line_and_the_exit_code_is_1(
     ]
 
 
-def test_an_unknown_field_has_a_suggestion_and_hides_no_other_finding(
+def test_an_unknown_field_gets_a_suggestion_besides_other_findings(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     misspelt = BAD.replace("zones: [{name: eu-west-1a,", "zones: [{name: eu-west-1a, Internal: x,")
@@ -123,7 +123,7 @@ def test_a_change_is_checked_against_the_old_manifest(
     ]
 
 
-def test_an_only_old_shoot_may_have_another_name(
+def test_a_single_old_shoot_may_have_another_name(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     old = file(tmp_path, GOOD.replace("name: web", "name: before"), "old.yaml")
@@ -133,14 +133,14 @@ def test_an_only_old_shoot_may_have_another_name(
     assert printed(capsys) == ["Shoot garden-dev/web is valid"]
 
 
-def test_an_old_file_has_to_hold_the_same_object(tmp_path: Path) -> None:
+def test_the_old_file_must_contain_the_same_object(tmp_path: Path) -> None:
     old = file(tmp_path, PROFILE, "old.yaml")
 
     with pytest.raises(ManifestFileError, match="--old does not contain Shoot garden-dev/web"):
         validate(file=file(tmp_path, GOOD), old=old)
 
 
-def test_what_admission_would_set_itself_is_not_missed(
+def test_fields_that_admission_defaults_may_be_absent(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ipv6 = GOOD.replace("type: calico", "type: calico, ipFamilies: [IPv6]")
@@ -150,7 +150,7 @@ def test_what_admission_would_set_itself_is_not_missed(
     assert printed(capsys) == ["Shoot garden-dev/web is valid"]
 
 
-def test_a_cluster_beside_an_infrastructure_provides_the_families(
+def test_the_ip_families_are_read_from_the_cluster(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     validate(file=file(tmp_path, INFRASTRUCTURE + CLUSTER))
@@ -158,7 +158,7 @@ def test_a_cluster_beside_an_infrastructure_provides_the_families(
     assert printed(capsys) == ["Infrastructure shoot--dev--web/web is valid"]
 
 
-def test_an_infrastructure_without_a_cluster_is_taken_as_ipv4(
+def test_an_infrastructure_without_a_cluster_is_validated_as_ipv4(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit, match="1"):
@@ -172,7 +172,7 @@ def test_an_infrastructure_without_a_cluster_is_taken_as_ipv4(
     assert "assuming IPv4" in captured.err
 
 
-def test_findings_of_several_objects_name_them(
+def test_findings_of_several_objects_have_their_names(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit, match="1"):
@@ -183,7 +183,7 @@ def test_findings_of_several_objects_name_them(
     assert lines[1].startswith("Infrastructure shoot--dev--web/web: spec.providerConfig.networks")
 
 
-def test_programs_read_json(
+def test_json_output_has_every_finding(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(BAD.encode())))
@@ -201,7 +201,9 @@ def test_programs_read_json(
     ]
 
 
-def test_no_finding_is_an_empty_list(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_without_findings_is_an_empty_list(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     validate(file=file(tmp_path, GOOD), output="json")
 
     assert orjson.loads(capsys.readouterr().out) == []
@@ -224,13 +226,13 @@ def test_no_finding_is_an_empty_list(tmp_path: Path, capsys: pytest.CaptureFixtu
         ),
     ],
 )
-def test_a_file_that_lacks_required_objects_is_reported_in_a_sentence(
+def test_a_file_without_required_objects_is_reported_in_a_sentence(
     tmp_path: Path, content: str, problem: str
 ) -> None:
     with pytest.raises(ManifestFileError, match=problem):
         validate(file=file(tmp_path, content))
 
 
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ManifestFileError, match=r"cannot read .*gone\.yaml: No such file"):
         validate(file=str(tmp_path / "gone.yaml"))

@@ -1,4 +1,4 @@
-"""`pergola crds`: which definitions it prints."""
+"""The definitions that `pergola crds` prints."""
 
 import pytest
 
@@ -41,7 +41,7 @@ def test_without_a_group_only_the_kinds_of_pergola_are_printed(
     assert [name_of(crd) for crd in printed(capsys)] == [name_of(crd) for crd in definitions()]
 
 
-def test_all_has_what_the_operator_installs_and_every_kind_of_extension(
+def test_all_prints_the_kinds_of_the_operator_and_of_extensions(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     found = [name_of(crd) for crd in printed(capsys, "all")]
@@ -50,18 +50,18 @@ def test_all_has_what_the_operator_installs_and_every_kind_of_extension(
     assert set(found) >= {name for group in GROUPS for name in group.names}
 
 
-def test_groups_are_printed_as_they_ship_each_once(capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_group_is_printed_once_as_shipped(capsys: pytest.CaptureFixture[str]) -> None:
     found = printed(capsys, "shoot-extensions", "etcd", "etcd")
     [etcd] = [group for group in GROUPS if group.key == "etcd"]
     assert found == [*load(etcd), *load(SHOOT_EXTENSIONS)]
 
 
-def test_an_unknown_group_is_an_error_that_lists_all() -> None:
+def test_the_error_about_an_unknown_group_lists_all_groups() -> None:
     with pytest.raises(
         UnknownGroup, match=r"no group is called knative: name pergola, .*istio.*, all$"
     ):
         chosen(["etcd", "knative"])
 
 
-def test_the_help_names_every_group() -> None:
+def test_the_help_lists_every_group() -> None:
     assert [name for name in names() if name not in (crds.__doc__ or "")] == []

@@ -42,7 +42,7 @@ def outcomes(answer: JsonObject) -> dict[str, str]:
     }
 
 
-def test_the_example_does_what_its_readme_says(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_example_prints_the_output_in_its_readme(capsys: pytest.CaptureFixture[str]) -> None:
     given = {"file": [EXAMPLE / "pod.yaml"], "config": EXAMPLE / "config.yaml"}
     (answer,) = said(capsys, **given)
     assert outcomes(answer) == {
@@ -75,7 +75,7 @@ def test_the_example_does_what_its_readme_says(capsys: pytest.CaptureFixture[str
     ]
 
 
-def test_people_read_each_change_with_its_reason(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_text_has_each_change_with_its_reason(capsys: pytest.CaptureFixture[str]) -> None:
     explain(file=[EXAMPLE / "pod.yaml"], config=EXAMPLE / "config.yaml")
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "Pod kube-system/dns, when it is created"
@@ -87,14 +87,14 @@ def test_people_read_each_change_with_its_reason(capsys: pytest.CaptureFixture[s
     )
 
 
-def test_yaml_says_the_same_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+def test_yaml_output_equals_json_output(capsys: pytest.CaptureFixture[str]) -> None:
     given: dict[str, Any] = {"file": [EXAMPLE / "pod.yaml"], "config": EXAMPLE / "config.yaml"}
     expected = said(capsys, **given)
     explain(output="yaml", **given)
     assert parse(capsys.readouterr().out) == expected
 
 
-def test_without_a_configuration_all_webhooks_are_asked(
+def test_all_webhooks_are_called_by_default(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (answer,) = said(capsys, file=manifest(tmp_path, POD))
@@ -109,7 +109,7 @@ def test_without_a_configuration_all_webhooks_are_asked(
     }
 
 
-def test_labels_of_a_namespace_are_assumed_only_if_no_file_has_them(
+def test_labels_of_a_namespace_are_assumed_only_without_its_manifest(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     explain(file=manifest(tmp_path, POD))
@@ -121,7 +121,7 @@ def test_labels_of_a_namespace_are_assumed_only_if_no_file_has_them(
     assert "the namespace's labels do not match: gardener.cloud/role" in out
 
 
-def test_the_kind_of_installation_decides_which_namespaces_are_looked_at(
+def test_the_kind_of_installation_selects_the_namespaces(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kube-system"}}
@@ -132,7 +132,7 @@ def test_the_kind_of_installation_decides_which_namespaces_are_looked_at(
         assert outcomes(answer)["seccomp-profile"] == outcome
 
 
-def test_a_deletion_that_is_refused_is_explained(
+def test_a_refused_deletion_is_explained(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     network = {
@@ -146,7 +146,7 @@ def test_a_deletion_that_is_refused_is_explained(
     assert "Network shoot/net has none" in entry["because"]
 
 
-def test_lists_and_standard_input_are_read(
+def test_lists_are_read_from_standard_input(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = dump({"apiVersion": "v1", "kind": "List", "items": [POD, POD]})
@@ -154,7 +154,9 @@ def test_lists_and_standard_input_are_read(
     assert len(said(capsys, file=[Path("-")])) == 2
 
 
-def test_a_folder_means_its_manifests(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_manifests_of_a_folder_are_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "README.md").write_text("# Not YAML: [")
     (tmp_path / "below").mkdir()
     (tmp_path / "b.yml").write_text(dump(POD))
@@ -172,7 +174,7 @@ def test_a_folder_means_its_manifests(tmp_path: Path, capsys: pytest.CaptureFixt
         ("kind: Node\napiVersion: v1\n", "no webhook reviews any object in "),
     ],
 )
-def test_a_file_that_cannot_be_explained_is_one_sentence(
+def test_a_file_that_cannot_be_explained_is_reported_in_one_sentence(
     content: str, problem: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "x.yaml"
@@ -183,7 +185,7 @@ def test_a_file_that_cannot_be_explained_is_one_sentence(
     assert str(path) in str(error.value)
 
 
-def test_a_missing_file_and_no_object_are_one_sentence(tmp_path: Path) -> None:
+def test_a_missing_file_and_missing_arguments_are_reported_in_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(ExplainError, match=r"cannot read .*x\.yaml: No such file"):
         explain(file=[tmp_path / "x.yaml"])
     with pytest.raises(ExplainError, match="nothing to explain: name an object such as pod/web"):

@@ -33,7 +33,7 @@ def kinds(documents: list[JsonObject]) -> list[str]:
     return [document["kind"] for document in documents]
 
 
-def test_an_operator_gets_one_extension(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_operator_gets_a_single_extension(capsys: pytest.CaptureFixture[str]) -> None:
     [document] = printed(capsys, CILIUM, "--ref", REFERENCE)
     assert document["kind"] == "Extension"
     assert document["spec"]["resources"] == [{"kind": "Network", "type": "cilium"}]
@@ -56,7 +56,7 @@ def test_all_kinds_of_an_extension_are_registered_together(
     ]
 
 
-def test_bastions_alone_may_look_at_infrastructures(capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_bastions_may_read_infrastructures(capsys: pytest.CaptureFixture[str]) -> None:
     found = printed(capsys, AWS[1], "--install", IMAGE)
     [role] = [document for document in found if document["kind"] == "ClusterRole"]
     about = {
@@ -66,7 +66,7 @@ def test_bastions_alone_may_look_at_infrastructures(capsys: pytest.CaptureFixtur
     assert "watch" in about["bastions"]
 
 
-def test_a_landscape_without_operator_gets_two_documents(
+def test_a_landscape_without_an_operator_gets_two_documents(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     found = printed(capsys, CILIUM, "--ref", REFERENCE, "--format", "controller")
@@ -74,7 +74,7 @@ def test_a_landscape_without_operator_gets_two_documents(
     assert found[0]["helm"] == {"ociRepository": {"ref": REFERENCE}}
 
 
-def test_an_image_is_enough(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_image_is_the_only_required_option(capsys: pytest.CaptureFixture[str]) -> None:
     found = printed(capsys, CALICO, "--image", IMAGE)
     assert kinds(found) == ["ControllerDeployment", "ControllerRegistration"]
     assert found[0]["helm"]["rawChart"]
@@ -107,7 +107,9 @@ def test_an_extension_with_webhooks_gets_a_service_a_port_and_the_permissions(
     assert lint(found, external=["ConfigMap extension-x/kube-root-ca.crt"]) == []
 
 
-def test_an_extension_without_webhooks_gets_none_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_extension_without_webhooks_gets_no_service_and_permissions(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     found = printed(capsys, CALICO, "--install", IMAGE)
     assert "Service" not in kinds(found)
     [deployment] = [document for document in found if document["kind"] == "Deployment"]
@@ -127,6 +129,6 @@ def test_an_extension_without_webhooks_gets_none_of_it(capsys: pytest.CaptureFix
         ((CALICO, CILIUM, "--ref", "x"), "one extension is registered at a time"),
     ],
 )
-def test_a_mistake_is_one_sentence(arguments: tuple[str, ...], sentence: str) -> None:
+def test_an_error_is_one_sentence(arguments: tuple[str, ...], sentence: str) -> None:
     with pytest.raises((ExtensionCommandError, ExtensionError), match=sentence):
         app(["extension", "register", *arguments])

@@ -22,7 +22,7 @@ def file(folder: Path, obj: JsonObject, name: str = "garden.yaml") -> str:
     return str(path)
 
 
-def test_a_valid_garden_is_reported_with_its_warnings_apart(
+def test_warnings_about_a_valid_garden_are_printed_separately(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     check(file=str(EXAMPLES / "garden.yaml"))
@@ -47,9 +47,7 @@ def test_every_finding_is_a_line_and_the_exit_code_is_1(
     ]
 
 
-def test_programs_read_findings_and_warnings(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_json_has_findings_and_warnings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="1"):
         check(file=file(tmp_path, with_values(MINIMAL, {VERSION: "1.1.0"})), output="json")
 
@@ -71,20 +69,20 @@ def test_a_change_is_checked_against_the_old_manifest(
     assert capsys.readouterr().out.startswith(f"Garden minimal: {VERSION}: ")
 
 
-def test_an_old_file_has_to_hold_the_same_garden(tmp_path: Path) -> None:
+def test_the_old_file_must_contain_the_same_garden(tmp_path: Path) -> None:
     old = file(tmp_path, with_values(MINIMAL, {"metadata.name": "other"}), "old.yaml")
 
     with pytest.raises(ManifestFileError, match="--old does not contain Garden minimal"):
         check(file=file(tmp_path, MINIMAL), old=old)
 
 
-def test_a_file_without_a_garden_is_an_error_that_names_its_content(tmp_path: Path) -> None:
+def test_the_error_about_a_file_without_a_garden_names_its_content(tmp_path: Path) -> None:
     config_map: JsonObject = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
 
     with pytest.raises(ManifestFileError, match=r"must contain a Garden .* contains ConfigMap a"):
         check(file=file(tmp_path, config_map))
 
 
-def test_the_old_manifest_and_a_cluster_exclude_each_other(tmp_path: Path) -> None:
+def test_an_old_manifest_and_a_cluster_are_mutually_exclusive(tmp_path: Path) -> None:
     with pytest.raises(ManifestFileError, match="--old cannot be combined"):
         check(file=file(tmp_path, MINIMAL), old="x", cluster=ClusterOptions(context="y"))

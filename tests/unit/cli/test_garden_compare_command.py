@@ -57,7 +57,7 @@ def test_differences_are_listed_by_component_and_the_exit_code_is_2(
     assert lines[-1] == "not compared: 2 objects of users"
 
 
-def test_programs_read_every_difference(landscape: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_has_every_difference(landscape: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         compare(source=landscape, only=[COMPONENT], output="json")
 
@@ -72,7 +72,9 @@ def test_programs_read_every_difference(landscape: str, capsys: pytest.CaptureFi
     assert {each["group"] for each in found["onlyHere"]} == groups
 
 
-def test_a_dump_of_rows_is_recognised(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dump_as_a_table_is_recognized(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     row = {"where": "runtime cluster", "apiVersion": GARDEN["apiVersion"], "kind": "Garden"}
     rows = [
         {**row, "namespace": "", "name": "garden", "spec": GARDEN["spec"]},
@@ -113,7 +115,7 @@ def test_no_value_of_a_secret_is_printed(
     assert "aHVudGVyMg" not in out
 
 
-def test_a_landscape_without_a_garden_needs_one(tmp_path: Path) -> None:
+def test_a_landscape_without_a_garden_is_an_error(tmp_path: Path) -> None:
     dumped = listed(tmp_path, WILDCARD)
 
     with pytest.raises(CompareError, match="one Garden is needed, but there is none"):
@@ -124,7 +126,7 @@ def test_a_landscape_without_a_garden_needs_one(tmp_path: Path) -> None:
         compare(source=dumped, garden=str(tmp_path / "garden.yaml"))
 
 
-def test_of_several_gardens_one_is_chosen_by_its_name(tmp_path: Path) -> None:
+def test_one_of_several_gardens_is_selected_by_name(tmp_path: Path) -> None:
     other = {**GARDEN, "metadata": {"name": "other"}}
     dumped = listed(tmp_path, GARDEN, other, WILDCARD)
 
@@ -134,7 +136,7 @@ def test_of_several_gardens_one_is_chosen_by_its_name(tmp_path: Path) -> None:
         compare(source=dumped, garden="other")
 
 
-def test_what_the_garden_names_and_the_dump_lacks_is_a_warning(
+def test_references_that_the_dump_lacks_are_warnings(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     dns = {"providers": [{"name": "a", "type": "b", "secretRef": {"name": "account"}}]}
@@ -169,6 +171,6 @@ def test_feature_gates_come_from_the_operators_configuration(
     assert service not in capsys.readouterr().out
 
 
-def test_a_file_that_is_missing_is_named() -> None:
+def test_a_missing_dump_is_reported() -> None:
     with pytest.raises(ManifestFileError, match=r"cannot read ./absent.yaml"):
         compare(source="./absent.yaml")

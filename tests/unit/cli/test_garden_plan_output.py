@@ -1,4 +1,4 @@
-"""What `pergola garden plan` prints."""
+"""The output of `pergola garden plan`."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ QUIET = planned("Deploying nothing", why="nothing", unchanged=3)
 SKIPPED = planned("Deploying more", fate=Fate.SKIP, why="spec.more is not set", after=("first",))
 
 
-def test_only_tasks_that_change_something_are_printed() -> None:
+def test_only_tasks_with_changes_are_printed() -> None:
     server = planned(
         "Deploying server",
         changed(Field("spec.replicas", 1, 2), Field("spec.paused", new=True)),
@@ -54,7 +54,7 @@ def test_only_tasks_that_change_something_are_printed() -> None:
     ]
 
 
-def test_all_tasks_are_printed_with_reasons_and_dependencies_on_request() -> None:
+def test_all_prints_every_task_with_reasons_and_dependencies() -> None:
     assert printed(QUIET, SKIPPED, everything=True) == [
         "Garden reconciliation",
         "  Deploying nothing: runs, nothing",
@@ -66,7 +66,7 @@ def test_all_tasks_are_printed_with_reasons_and_dependencies_on_request() -> Non
     ]
 
 
-def test_lists_and_texts_are_printed_by_their_differences() -> None:
+def test_only_the_differences_of_lists_and_texts_are_printed() -> None:
     arguments = Field("args", ["--a=1", "--b"], ["--a=2", "--b"])
     text = Field("data.text", "a\nb\n", "a\nc\n")
     shown = printed(planned("Deploying server", changed(arguments, text)))
@@ -99,7 +99,7 @@ def test_objects_in_managed_resources_are_printed_below_them() -> None:
     assert "    would wait for Deployment garden/server: it does not exist" in printed(task)
 
 
-def test_what_prevents_a_reconciliation_comes_first() -> None:
+def test_blocking_problems_are_printed_first() -> None:
     missing = (Reference("Secret", Key("garden", "backup"), "spec.backup"),)
     unknown = planned("Deploying server", fate=Fate.UNKNOWN, why="it is unreachable")
     shown = printed(unknown, missing=missing, rotations=["service account key: Prepared"])
@@ -111,14 +111,14 @@ def test_what_prevents_a_reconciliation_comes_first() -> None:
     assert shown[-1] == "1 task cannot be foreseen"
 
 
-def test_a_plan_for_programs_has_no_values_of_secrets() -> None:
+def test_json_has_no_values_of_secrets() -> None:
     task = planned("Deploying server", changed(Field("data", keys=("a",)), gvk=SECRET))
     plan = Plan(garden="local", tasks=[task]).to_json()
     assert plan["changed"] is True
     assert plan["tasks"][0]["changes"][0]["fields"] == [{"path": "data", "keys": ["a"]}]
 
 
-def test_the_picture_says_what_each_task_would_do() -> None:
+def test_the_graph_shows_the_changes_of_each_task() -> None:
     first = planned("first", changed(verb=Verb.CREATE), changed(verb=Verb.CREATE))
     plan = Plan(garden="local", tasks=[first, SKIPPED])
     tree = pictures(plan, "tree")

@@ -1,4 +1,4 @@
-"""What `pergola garden rotate` prints."""
+"""The output of `pergola garden rotate`."""
 
 from datetime import timedelta
 from io import StringIO
@@ -12,7 +12,7 @@ from pergola.operator.rotation.ages import Age
 from pergola.operator.rotation.requested import Request
 
 
-def test_it_says_what_will_happen_before_it_requests_anything() -> None:
+def test_the_effects_are_printed_before_the_request() -> None:
     requested = Request("rotate-ca-complete", ("old certificates are no longer accepted",))
     assert announcement("local", requested, ("gone",)).splitlines() == [
         "rotate-ca-complete for Garden local:",
@@ -21,7 +21,7 @@ def test_it_says_what_will_happen_before_it_requests_anything() -> None:
     ]
 
 
-def test_it_shows_where_each_rotation_is_and_how_old_each_credential_is() -> None:
+def test_the_phase_of_each_rotation_and_the_age_of_credentials_are_printed() -> None:
     authorities = {"phase": "Prepared", "lastInitiationTime": "2026-01-01T00:00:00Z"}
     observability = {"lastCompletionTime": "2026-02-01T00:00:00Z"}
     rotation = {"certificateAuthorities": authorities, "observability": observability}
@@ -44,7 +44,7 @@ def test_it_shows_where_each_rotation_is_and_how_old_each_credential_is() -> Non
     ]
 
 
-def test_one_command_does_not_start_and_complete() -> None:
+def test_a_rotation_cannot_be_started_and_completed_at_once() -> None:
     with pytest.raises(OneAction, match="use --start or --complete"):
         rotate(start=True, complete=True)
     with pytest.raises(OneAction, match="use it with --start or --complete"):

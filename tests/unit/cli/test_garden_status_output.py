@@ -1,4 +1,4 @@
-"""What `pergola garden status` prints: a tree, lines for logs, and JSON."""
+"""The output of `pergola garden status`: a tree, lines for logs, and JSON."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -59,7 +59,7 @@ async def stream(*pictures: Picture) -> AsyncIterator[Picture]:
         yield picture
 
 
-def test_the_tree_shows_what_runs_what_it_waits_for_and_for_how_long() -> None:
+def test_the_tree_shows_running_tasks_their_waits_and_durations() -> None:
     text = printed(RUNNING)
     assert "Garden local: Reconcile Processing, 40 % (41 s ago)" in text
     assert "Setup: 1 of 1 done, 1 skipped" in text
@@ -70,7 +70,7 @@ def test_the_tree_shows_what_runs_what_it_waits_for_and_for_how_long() -> None:
     assert "Deploying a" not in text
 
 
-def test_the_tree_shows_every_task_with_its_reason_upon_request() -> None:
+def test_all_shows_every_task_with_its_reason() -> None:
     text = printed(RUNNING, every=True)
     assert "skipped   Deploying b: b is off" in text
     assert "after Deploying c" in text
@@ -84,7 +84,7 @@ def test_the_tree_fits_a_small_terminal() -> None:
     assert len(text.splitlines()) <= 14
 
 
-def test_changes_are_lines_with_the_time_and_the_first_object_that_is_awaited() -> None:
+def test_changes_are_lines_with_the_time_and_the_first_awaited_object() -> None:
     lines = list(changes(replace(RUNNING, tasks=TASKS[:1]), RUNNING))
     assert lines == [
         "12:00:00 skipped Deploying b: b is off",
@@ -96,7 +96,7 @@ def test_changes_are_lines_with_the_time_and_the_first_object_that_is_awaited() 
     assert list(changes(RUNNING, gone)) == ["12:00:00 Garden local is gone"]
 
 
-async def test_without_a_terminal_changes_are_printed_until_the_operation_ended() -> None:
+async def test_without_a_terminal_changes_are_printed_until_the_operation_ends() -> None:
     out = StringIO()
     pictures = until_over(stream(RUNNING, FAILED, RUNNING), once=False)
     last = await show(pictures, console(out))
@@ -105,7 +105,7 @@ async def test_without_a_terminal_changes_are_printed_until_the_operation_ended(
     assert "12:00:00 Reconcile Error, 40 %\n" in out.getvalue()
 
 
-async def test_on_a_terminal_the_last_tree_stays() -> None:
+async def test_the_last_tree_stays_on_the_terminal() -> None:
     out = StringIO()
     console = Console(file=out, width=100, height=40, force_terminal=True, color_system=None)
     last = await show(stream(RUNNING, FAILED), console)
@@ -123,7 +123,7 @@ def test_the_health_has_the_errors_with_codes_and_the_conditions_with_messages()
     assert "False EtcdUnhealthy: etcd is down" in text
 
 
-async def test_programs_read_one_picture_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_json_is_one_state_per_line(capsys: pytest.CaptureFixture[str]) -> None:
     await print_data(stream(RUNNING, FAILED))
     first, second = map(orjson.loads, capsys.readouterr().out.splitlines())
     assert first["tasks"][2]["waitsFor"][0] == {
@@ -140,5 +140,5 @@ async def test_programs_read_one_picture_a_line(capsys: pytest.CaptureFixture[st
 @pytest.mark.parametrize(
     ("seconds", "text"), [(41, "41 s"), (121, "2 min"), (7300, "2 h"), (200000, "2 d")]
 )
-def test_times_are_short(seconds: int, text: str) -> None:
+def test_durations_are_abbreviated(seconds: int, text: str) -> None:
     assert lasting(NOW, NOW + timedelta(seconds=seconds)) == text

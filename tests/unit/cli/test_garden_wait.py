@@ -1,4 +1,4 @@
-"""What `pergola garden wait` requires of a Garden (spec 21 §12.4, §12.5)."""
+"""The requirements of `pergola garden wait` (spec 21 §12.4, §12.5)."""
 
 import copy
 from typing import Any, Final
@@ -45,7 +45,7 @@ def conditions(**statuses: str) -> JsonObject:
 
 
 @pytest.mark.parametrize("targets", [(READY,), (HEALTHY,), (f"condition={HEALTHY}",)])
-def test_a_garden_that_is_ready_lacks_nothing(targets: tuple[str, ...]) -> None:
+def test_a_ready_garden_lacks_nothing(targets: tuple[str, ...]) -> None:
     assert [*problems_of(GARDEN, targets)] == []
 
 
@@ -65,7 +65,7 @@ def test_a_garden_that_is_ready_lacks_nothing(targets: tuple[str, ...]) -> None:
         ({"lastOperation": {}}, "it is not reconciled"),
     ],
 )
-def test_what_is_missing_is_named(status: JsonObject, problem: str) -> None:
+def test_each_missing_requirement_is_reported(status: JsonObject, problem: str) -> None:
     assert [*problems_of(garden(**status), (READY,))] == [problem]
 
 
@@ -76,12 +76,12 @@ def test_a_garden_without_conditions_lacks_each_of_them() -> None:
     ]
 
 
-def test_other_conditions_do_not_matter_to_one_that_is_named() -> None:
+def test_only_the_named_condition_is_checked() -> None:
     live = garden(**conditions(ObservabilityComponentsHealthy="False"))
     assert [*problems_of(live, (HEALTHY,))] == []
 
 
-def test_the_last_operation_can_be_left_out() -> None:
+def test_the_check_of_the_last_operation_can_be_disabled() -> None:
     live = garden(**operation(state="Error"))
     assert [*problems_of(live, (HEALTHY,))] != []
     assert [*problems_of(live, (HEALTHY,), skips=True)] == []
@@ -94,7 +94,7 @@ def test_another_status_can_be_requested() -> None:
     assert [*problems_of(live, (target,))] == []
 
 
-def test_a_garden_that_does_not_exist_is_gone_and_nothing_else() -> None:
+def test_an_absent_garden_only_satisfies_the_wait_for_its_deletion() -> None:
     assert [*problems_of(None, (DELETE,))] == []
     assert [*problems_of(None, (READY,))] == ["it does not exist"]
     assert [*problems_of(GARDEN, (DELETE,))] == ["it exists (Reconcile Succeeded, 100 %: done)"]

@@ -1,4 +1,4 @@
-"""What `pergola garden why` prints: the answer, its causes, and what to do next."""
+"""The output of `pergola garden why`: the answer, its causes, and the next step."""
 
 from io import StringIO
 
@@ -31,7 +31,7 @@ FOUND = of_garden(
 )
 
 
-def test_the_causes_are_a_tree_with_event_and_log_and_the_next_step_comes_last() -> None:
+def test_causes_are_a_tree_with_events_and_logs_and_the_next_step_is_last() -> None:
     out = StringIO()
     print_text(FOUND, console(out))
     assert out.getvalue() == (
@@ -44,7 +44,7 @@ def test_the_causes_are_a_tree_with_event_and_log_and_the_next_step_comes_last()
     )
 
 
-def test_programs_read_the_same_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_has_the_same_content(capsys: pytest.CaptureFixture[str]) -> None:
     print_data(FOUND)
     data = orjson.loads(capsys.readouterr().out)
     assert (data["component"], data["state"], data["next"]) == ("etcd", "running", "read its log")

@@ -33,7 +33,7 @@ def file(folder: Path, content: str, name: str = "manifests.yaml") -> Path:
     return path
 
 
-def test_good_manifests_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_valid_manifests_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lint([file(tmp_path, GOOD)])
     assert capsys.readouterr().out == f"checked 2: all follow the {len(RULES)} house rules\n"
 
@@ -49,7 +49,7 @@ def test_violations_are_printed_and_the_exit_code_is_1(
     )
 
 
-def test_programs_read_json(
+def test_json_output_has_every_finding(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stdin = io.TextIOWrapper(io.BytesIO(BINDING.encode()))
@@ -62,12 +62,14 @@ def test_programs_read_json(
     assert found["path"] == "roleRef.name"
 
 
-def test_no_violation_is_an_empty_list(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_without_violations_is_an_empty_list(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     lint([file(tmp_path, GOOD)], output="json")
     assert orjson.loads(capsys.readouterr().out) == []
 
 
-def test_exceptions_come_from_a_file_and_external_objects_from_the_command_line(
+def test_a_file_lists_exceptions_and_options_name_external_objects(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     allow = file(tmp_path, "cluster-admin RoleBinding default/a: it is a demo\n", "allow.yaml")
@@ -82,7 +84,7 @@ def test_exceptions_come_from_a_file_and_external_objects_from_the_command_line(
         ("a: {", r"manifests\.yaml, document 0: line"),
     ],
 )
-def test_a_malformed_manifest_is_reported_with_its_place(
+def test_a_malformed_manifest_is_reported_with_its_position(
     tmp_path: Path, content: str, problem: str
 ) -> None:
     with pytest.raises(ManifestsError, match=problem):
@@ -92,18 +94,18 @@ def test_a_malformed_manifest_is_reported_with_its_place(
 @pytest.mark.parametrize(
     ("content", "problem"), [("[]", "must be a map"), ("probes X a/b: 1", "must be a text")]
 )
-def test_exceptions_have_to_be_a_map_of_reasons(tmp_path: Path, content: str, problem: str) -> None:
+def test_exceptions_must_be_a_map_of_reasons(tmp_path: Path, content: str, problem: str) -> None:
     with pytest.raises(ManifestsError, match=problem):
         lint([file(tmp_path, GOOD)], allow=file(tmp_path, content, "allow.yaml"))
 
 
-def test_an_exception_from_no_rule_is_refused(tmp_path: Path) -> None:
+def test_an_exception_from_an_unknown_rule_is_refused(tmp_path: Path) -> None:
     allow = file(tmp_path, "nothing X a/b: why", "allow.yaml")
     with pytest.raises(LintError, match="names no rule"):
         lint([file(tmp_path, GOOD)], allow=allow)
 
 
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ManifestsError, match=r"cannot read .*gone\.yaml: No such file"):
         lint([tmp_path / "gone.yaml"])
 

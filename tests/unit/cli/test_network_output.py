@@ -16,7 +16,9 @@ def test_progress_is_one_line_with_the_reason() -> None:
     assert text_of(Progress(0, "no [one]", "it is dead")) == "0% no [one] (it is dead)"
 
 
-def test_without_a_terminal_each_progress_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_terminal_each_progress_is_printed_on_a_new_line(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     with shown("Network a/b") as report:
         report(Progress(1, "Reconciling the Network"))
         report(Progress(40, "Rolling out"))
@@ -25,7 +27,7 @@ def test_without_a_terminal_each_progress_is_a_line(capsys: pytest.CaptureFixtur
     )
 
 
-def test_a_terminal_has_a_bar(
+def test_a_terminal_shows_a_progress_bar(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
@@ -38,7 +40,7 @@ def test_a_terminal_has_a_bar(
     assert "Rolling [out] (slowly)" in said
 
 
-def test_a_state_is_written_for_its_owner_only_also_over_an_older_one(tmp_path: Path) -> None:
+def test_a_state_file_is_readable_only_by_its_owner_even_if_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "state.yaml"
     path.write_text("old")
     path.chmod(0o644)
@@ -48,7 +50,7 @@ def test_a_state_is_written_for_its_owner_only_also_over_an_older_one(tmp_path: 
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_table_has_only_what_there_is_to_say(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_table_omits_empty_fields(capsys: pytest.CaptureFixture[str]) -> None:
     network = {
         "metadata": {"name": "demo", "namespace": "shoot--a--demo"},
         "spec": {"type": "gardenet"},

@@ -76,13 +76,13 @@ def test_a_mounted_file_is_a_key_of_its_config_map(
     ("arguments", "expected"),
     [((ARGUMENT,), FILE), (("--config", FILE), FILE), (("--verbose",), ""), (("--config",), "")],
 )
-def test_an_argument_names_the_configuration_file(
+def test_the_configuration_file_is_found_by_its_argument(
     arguments: tuple[str, ...], expected: str
 ) -> None:
     found = deployment({"mountPath": "/etc"}, {"configMap": {"name": "a"}}, *arguments)
     assert configuration_file(found) == expected
 
 
-def test_a_deployment_without_the_container_has_no_configuration() -> None:
+def test_a_deployment_without_the_operator_has_no_configuration() -> None:
     assert configuration_file({}) == ""
     assert mounted({}, FILE) is None

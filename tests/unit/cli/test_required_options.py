@@ -15,7 +15,7 @@ from pergola.cli.resource_manager import resource_manager
         (infra_manager, r"--kind is required: .*--kind AWSCluster.infrastructure"),
     ],
 )
-def test_a_missing_option_is_named_with_an_example(
+def test_a_missing_option_is_reported_with_an_example(
     command: Callable[[], None], sentence: str
 ) -> None:
     with pytest.raises(Exception, match=sentence):

@@ -32,7 +32,7 @@ def story(*, terminal: bool = False) -> tuple[Story, io.StringIO]:
     return Story(plain, chapters=2), stream
 
 
-def test_all_text_fits_into_the_page_without_spaces_at_the_end() -> None:
+def test_all_lines_fit_into_the_page_without_trailing_spaces() -> None:
     told, stream = story()
     told.chapter("A title", LONG)
     told.say(LONG)
@@ -48,7 +48,7 @@ def test_all_text_fits_into_the_page_without_spaces_at_the_end() -> None:
     assert lines[1] == "1/2 A title"
 
 
-def test_a_broken_command_is_one_command_for_a_shell() -> None:
+def test_a_wrapped_command_is_still_one_command_for_a_shell() -> None:
     lines = broken(COMMAND, 74)
     assert len(lines) > 1
     assert max(map(len, lines)) <= 74
@@ -56,16 +56,16 @@ def test_a_broken_command_is_one_command_for_a_shell() -> None:
     assert shlex.split(joined) == shlex.split(COMMAND)
 
 
-def test_an_example_is_named_as_it_is_unpacked() -> None:
+def test_the_path_of_an_example_is_where_it_is_unpacked() -> None:
     assert path_of(EXAMPLES / "garden" / "garden.yaml") == "examples/garden/garden.yaml"
     assert path_of(Path("/srv/mine")) == "/srv/mine"
 
 
-def test_a_short_command_stays_in_one_line() -> None:
+def test_a_short_command_stays_on_one_line() -> None:
     assert broken("kubectl get nodes", 74) == ["kubectl get nodes"]
 
 
-def test_commands_of_pergola_come_with_the_path_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commands_of_pergola_are_printed_with_its_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/usr/bin")
     told, stream = story()
     told.try_it(Path("/kubeconfig"), "pergola tokens")
@@ -83,14 +83,14 @@ def test_commands_of_kubectl_need_a_kubeconfig_only(monkeypatch: pytest.MonkeyPa
     ]
 
 
-def test_markup_in_progress_of_others_is_text() -> None:
+def test_markup_in_progress_texts_is_printed_literally() -> None:
     told, stream = story()
     with told.working() as show:
         show("[1/5] etcd: 3 packages compiled, 5 s")
     assert stream.getvalue() == "    [1/5] etcd: 3 packages compiled, 5 s\n"
 
 
-def test_a_log_has_few_lines_of_a_long_step(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_step_prints_few_lines_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
     monkeypatch.setattr(progress, "monotonic", lambda: now)
     told, stream = story()
@@ -109,7 +109,7 @@ def test_a_log_has_few_lines_of_a_long_step(monkeypatch: pytest.MonkeyPatch) -> 
     ]
 
 
-def test_a_terminal_keeps_only_what_is_done() -> None:
+def test_a_terminal_keeps_only_completed_steps() -> None:
     told, stream = story(terminal=True)
     with told.working() as show:
         show("[1/2] etcd: in progress, 5 s")
@@ -128,17 +128,19 @@ def test_a_build_that_outlives_the_story_is_interrupted() -> None:
     assert "10 s" not in stream.getvalue()
 
 
-def test_no_color_is_honoured(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_color_is_respected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     assert console().no_color
 
 
-def test_a_wide_terminal_is_not_filled(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_text_is_at_most_80_columns_wide_on_a_wide_terminal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     assert console().width == WIDTH
 
 
-async def test_a_wait_that_is_over_names_what_it_waited_for() -> None:
+async def test_a_timeout_names_the_awaited_object() -> None:
     with pytest.raises(UpError, match="waited 0 s for the moon"):
         async with within(0.0, "the moon"):
             await asyncio.Event().wait()
@@ -150,14 +152,14 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "pergola"
 
 
-def test_the_log_of_a_story_that_went_well_is_removed(cache: Path) -> None:
+def test_the_log_is_removed_after_success(cache: Path) -> None:
     with journal("up"):
         assert (cache / "up.log").exists()
     configure()
     assert not (cache / "up.log").exists()
 
 
-def test_the_log_of_a_failure_stays_and_has_the_reason(cache: Path) -> None:
+def test_the_log_is_kept_after_a_failure_and_has_the_reason(cache: Path) -> None:
     with pytest.raises(ValueError, match="the reason"), journal("up") as path:
         raise ValueError("the reason")
     configure()
@@ -167,6 +169,6 @@ def test_the_log_of_a_failure_stays_and_has_the_reason(cache: Path) -> None:
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/tutorials/first-steps.md"])
-def test_a_page_names_all_chapters(page: str) -> None:
+def test_a_page_lists_all_chapters(page: str) -> None:
     text = (Path(__file__).parents[3] / page).read_text()
     assert [title for title in TITLES if title not in text] == []

@@ -30,7 +30,7 @@ class Call(NamedTuple):
 
 
 class Ec2:
-    """Answers with VPCs, two per page, after as many failures as a test wants."""
+    """A server that returns VPCs, two per page, after a number of failures."""
 
     def __init__(self) -> None:
         self.failures: deque[tuple[int, str]] = deque()
@@ -74,7 +74,7 @@ async def ec2() -> AsyncIterator[Ec2]:
 
 
 class Waiting:
-    """Records sleeps, which take no time."""
+    """A sleep that records its delays and returns at once."""
 
     def __init__(self) -> None:
         self.waits: list[float] = []
@@ -110,7 +110,7 @@ async def client(ec2: Ec2, sleep: Waiting, calls: list[Call]) -> AsyncIterator[A
         yield client
 
 
-async def test_an_answer_is_plain_and_without_what_is_about_itself(client: AwsClient) -> None:
+async def test_a_response_is_plain_data_without_metadata(client: AwsClient) -> None:
     assert await client.call("ec2", "DescribeVpcs") == {"Vpcs": [{"VpcId": "vpc-0"}]}
 
 
@@ -122,13 +122,13 @@ async def test_all_pages_are_read(client: AwsClient, ec2: Ec2) -> None:
     assert {request["MaxResults"] for request in ec2.requests} == {"5"}
 
 
-async def test_the_account_is_asked_for_once(client: AwsClient, ec2: Ec2) -> None:
+async def test_the_account_is_requested_once(client: AwsClient, ec2: Ec2) -> None:
     assert await client.account() == await client.account() == "123456789012"
     assert len(ec2.requests) == 1
 
 
 @pytest.mark.parametrize("failure", [THROTTLED, BROKEN], ids=["throttled", "broken"])
-async def test_reads_are_tried_again(
+async def test_reads_are_retried(
     client: AwsClient, ec2: Ec2, sleep: Waiting, calls: list[Call], failure: tuple[int, str]
 ) -> None:
     ec2.failures.extend([failure] * 2)
@@ -144,7 +144,7 @@ async def test_after_the_last_attempt_the_error_is_raised(client: AwsClient, ec2
     assert len(ec2.requests) == 4
 
 
-async def test_a_write_that_may_have_happened_is_not_repeated(client: AwsClient, ec2: Ec2) -> None:
+async def test_a_write_that_may_have_succeeded_is_not_retried(client: AwsClient, ec2: Ec2) -> None:
     ec2.failures.append(BROKEN)
     with pytest.raises(Unreachable) as raised:
         await client.call("ec2", "CreateVpc", CidrBlock="10.0.0.0/16")
@@ -155,7 +155,7 @@ async def test_a_write_that_may_have_happened_is_not_repeated(client: AwsClient,
 @pytest.mark.parametrize(
     ("status", "text"), [(500, ""), (500, "oops"), (502, "<html>bad gateway</html>"), (200, "oops")]
 )
-async def test_answers_of_a_broken_aws_do_not_blame_the_network(
+async def test_malformed_responses_of_aws_are_not_reported_as_network_errors(
     client: AwsClient, ec2: Ec2, status: int, text: str
 ) -> None:
     ec2.nonsense = (status, text)
@@ -167,7 +167,7 @@ async def test_answers_of_a_broken_aws_do_not_blame_the_network(
     assert "check the network" not in str(raised.value)
 
 
-async def test_the_library_logs_warnings_only(
+async def test_the_library_logs_only_warnings(
     client: AwsClient, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.INFO):
@@ -177,7 +177,7 @@ async def test_the_library_logs_warnings_only(
     assert [record.name for record in caplog.records if "boto" in record.name] == []
 
 
-async def test_an_unknown_operation_or_parameter_is_the_callers_mistake(
+async def test_an_unknown_operation_or_parameter_is_an_error_of_the_caller(
     client: AwsClient, ec2: Ec2
 ) -> None:
     with pytest.raises(InvalidRequest, match="has no operation Nothing"):
@@ -187,7 +187,7 @@ async def test_an_unknown_operation_or_parameter_is_the_callers_mistake(
     assert ec2.requests == []
 
 
-async def test_an_address_without_a_server_cannot_be_reached(sleep: Waiting) -> None:
+async def test_an_unreachable_endpoint_is_reported(sleep: Waiting) -> None:
     async with AwsClient(
         "eu-west-1",
         credentials=Credentials("AKIA1", "s3cret"),
@@ -197,10 +197,10 @@ async def test_an_address_without_a_server_cannot_be_reached(sleep: Waiting) -> 
     ) as client:
         with pytest.raises(Unreachable, match="check the network"):
             await client.call("ec2", "CreateVpc", CidrBlock="10.0.0.0/16")
-    assert len(sleep.waits) == 2  # it never got there, so it was safe
+    assert len(sleep.waits) == 2  # the request was never sent, so retries are safe
 
 
-async def test_without_any_credentials_the_error_says_where_to_put_them(
+async def test_the_error_about_missing_credentials_says_where_to_put_them(
     ec2: Ec2, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
@@ -214,7 +214,7 @@ async def test_without_any_credentials_the_error_says_where_to_put_them(
     assert ec2.requests == []
 
 
-def test_the_library_is_not_loaded_before_it_is_needed() -> None:
+def test_the_library_is_loaded_on_first_use() -> None:
     code = "import sys, pergola.cloud.aws; sys.exit('botocore' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
@@ -243,7 +243,7 @@ async def test_parallel_reads_of_a_throttled_account_fail_before_their_callers_d
 
 
 @pytest.mark.looptime(start=0)
-async def test_a_deadline_that_interrupts_a_retry_learns_what_was_refused() -> None:
+async def test_a_deadline_that_interrupts_a_retry_reports_the_last_error() -> None:
     with collect_failures() as failures, pytest.raises(TimeoutError):
         async with asyncio.timeout(5):
             await AwsClient("eu-west-1", services=ThrottledAws()).call("ec2", "DescribeVpcs")
@@ -264,7 +264,7 @@ class ThrottledOnce(ThrottledAws):
 
 
 @pytest.mark.looptime(start=0)
-async def test_a_throttled_call_is_sent_less_often_from_then_on() -> None:
+async def test_a_throttled_operation_is_sent_less_often_afterwards() -> None:
     client = AwsClient("eu-west-1", services=ThrottledOnce())
     await client.call("ec2", "DescribeVpcs")
     began = asyncio.get_running_loop().time()

@@ -42,7 +42,7 @@ def secrets() -> Secrets:
     return found
 
 
-async def test_a_client_is_kept_while_its_secret_stays(secrets: Secrets) -> None:
+async def test_a_client_is_reused_while_its_secret_is_unchanged(secrets: Secrets) -> None:
     clients = AwsClients()
     async with clients.use(secrets.read, PLACE, NOW) as first:
         pass
@@ -60,7 +60,7 @@ async def test_another_region_has_another_client(secrets: Secrets) -> None:
         assert (here.region, there.region) == ("eu-west-1", "us-east-1")
 
 
-async def test_a_rotated_secret_makes_a_new_client_while_the_old_one_is_in_use(
+async def test_a_rotated_secret_gets_a_new_client_while_the_old_one_is_in_use(
     secrets: Secrets,
 ) -> None:
     clients = AwsClients()
@@ -72,13 +72,13 @@ async def test_a_rotated_secret_makes_a_new_client_while_the_old_one_is_in_use(
         assert kept is new
 
 
-async def test_a_secret_that_is_gone_is_a_lack_of_credentials() -> None:
+async def test_a_deleted_secret_is_reported_as_missing_credentials() -> None:
     with pytest.raises(CredentialsInvalid, match="does not exist; create it"):
         async with AwsClients().use(Secrets().read, PLACE, NOW):
             pass
 
 
-async def test_no_error_shows_what_a_secret_holds(secrets: Secrets) -> None:
+async def test_no_error_shows_data_of_a_secret(secrets: Secrets) -> None:
     secrets.put({"accessKeyID": "AKIAVERYSECRET"})
     with pytest.raises(CredentialsInvalid) as caught:
         async with AwsClients().use(secrets.read, PLACE, NOW):
@@ -114,12 +114,12 @@ def test_a_secret_has_keys_or_a_role_with_a_token(data: dict[str, bytes], role: 
         ({"token": b"t", "config": b"[1]"}, "no roleARN"),
     ],
 )
-def test_a_workload_identity_needs_both(data: dict[str, bytes], missing: str) -> None:
+def test_a_workload_identity_needs_a_role_and_a_token(data: dict[str, bytes], missing: str) -> None:
     with pytest.raises(CredentialsInvalid, match=missing):
         role_of(data, OF)
 
 
-async def test_without_a_secret_the_usual_chain_is_used_and_one_client_kept_per_region(
+async def test_without_a_secret_the_default_chain_is_used_with_a_client_per_region(
     secrets: Secrets,
 ) -> None:
     clients = AwsClients()

@@ -33,7 +33,7 @@ def test_keys_are_found_under_all_their_names(names: tuple[str, str, str]) -> No
         ({"accessKeyID": b"AKIA1", "secretAccessKey": b"\xff"}, "key secretAccessKey is missing"),
     ],
 )
-def test_what_is_missing_is_named_and_no_value_is_shown(data: dict[str, bytes], said: str) -> None:
+def test_missing_keys_are_reported_without_values(data: dict[str, bytes], said: str) -> None:
     with pytest.raises(CredentialsInvalid) as raised:
         credentials_of(data, "Secret a/b")
     assert said in str(raised.value)

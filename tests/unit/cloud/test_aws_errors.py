@@ -79,7 +79,7 @@ def test_an_unknown_code_is_judged_by_the_status(status: int, kind: type[CloudEr
     assert kind_of_error("SomethingNew", status) is kind
 
 
-def test_a_sentence_says_what_was_asked_what_is_wrong_and_what_to_do() -> None:
+def test_an_error_says_what_was_requested_what_is_wrong_and_what_to_do() -> None:
     error = refused("UnauthorizedOperation", "You are not authorized.", 403)
     assert str(error) == (
         "ec2 DescribeVpcs in eu-west-1: the credentials do not permit it; allow ec2:DescribeVpcs "
@@ -88,19 +88,19 @@ def test_a_sentence_says_what_was_asked_what_is_wrong_and_what_to_do() -> None:
     assert (error.code, error.call) == ("UnauthorizedOperation", "ec2 DescribeVpcs in eu-west-1")
 
 
-def test_what_only_aws_can_decode_is_left_out() -> None:
+def test_encoded_authorization_messages_are_left_out() -> None:
     error = refused("UnauthorizedOperation", "No. Encoded authorization failure message: x9 y8")
     assert "x9" not in str(error)
 
 
-def test_a_failed_authentication_shows_nothing_of_the_keys() -> None:
+def test_an_authentication_error_shows_no_part_of_the_keys() -> None:
     text = "The canonical string for this request should have been AKIA123 / secret"
     error = refused("SignatureDoesNotMatch", text, 403)
     assert "AKIA123" not in str(error)
     assert "SignatureDoesNotMatch" in str(error)
 
 
-def test_endless_texts_are_cut() -> None:
+def test_long_messages_are_truncated() -> None:
     assert len(str(refused("InvalidParameterValue", "x" * 10_000))) < 1_000
 
 
@@ -131,14 +131,14 @@ def test_failures_without_a_response_have_classes_too(
     assert "token=abc" not in str(found)
 
 
-def test_a_meaningless_answer_is_not_a_problem_of_the_network() -> None:
+def test_a_malformed_response_is_not_a_network_error() -> None:
     error = made(ResponseParserError("<html>"))
     assert "check the network" not in str(error)
     assert "the answer does not come from AWS" in str(error)
     assert error.may_have_happened
 
 
-def test_a_resource_that_is_taken_is_reported_with_what_to_do() -> None:
+def test_a_resource_that_already_exists_is_reported_with_what_to_do() -> None:
     error = refused("Resource.AlreadyAssociated", "resource igw-1 is already attached")
     assert str(error) == (
         "ec2 DescribeVpcs in eu-west-1: it is already associated with something else; remove "
@@ -147,16 +147,16 @@ def test_a_resource_that_is_taken_is_reported_with_what_to_do() -> None:
     )
 
 
-def test_a_bug_is_not_a_failure() -> None:
+def test_other_exceptions_are_not_translated() -> None:
     assert failure(KeyError("x"), "ec2", "DescribeVpcs", "eu-west-1") is None
 
 
-def test_only_throttling_and_outages_pass_by_themselves() -> None:
+def test_only_throttling_and_outages_are_transient() -> None:
     transient = {kind for kind in CloudError.__subclasses__() if kind.is_transient}
     assert transient == {Throttled, Unreachable}
 
 
-def test_what_was_never_sent_cannot_have_happened() -> None:
+def test_a_request_that_was_never_sent_cannot_have_succeeded() -> None:
     assert not made(aws.ConnectTimeoutError(endpoint_url="https://x")).may_have_happened
     assert made(aws.ReadTimeoutError(endpoint_url="https://x")).may_have_happened
     assert refused("InternalError", status=500).may_have_happened

@@ -78,7 +78,7 @@ def test_a_filter_without_a_name_is_never_sent(name: str) -> None:
         sent("DescribeVpcs", Filters=[{"Name": name, "Values": ["x"]}])
 
 
-def test_no_filter_at_all_has_to_be_said_by_leaving_filters_out() -> None:
+def test_an_empty_list_of_filters_is_refused() -> None:
     assert sent("DescribeAddresses") == {}
     with pytest.raises(InvalidRequest, match="Filters is empty"):
         sent("DescribeAddresses", Filters=[])
@@ -92,7 +92,7 @@ def test_a_tag_may_have_an_empty_value_but_no_empty_key() -> None:
 
 
 @given(value=ODD, other=ODD)
-def test_a_value_with_wildcards_matches_itself_only(value: str, other: str) -> None:
+def test_a_value_with_wildcards_matches_only_itself(value: str, other: str) -> None:
     assume(value != other)
     (condition,) = sent("DescribeVpcs", Filters=[{"Name": "tag:Name", "Values": [value]}])[
         "Filters"
@@ -102,13 +102,13 @@ def test_a_value_with_wildcards_matches_itself_only(value: str, other: str) -> N
     assert not matches(pattern, other)
 
 
-def test_what_is_created_may_have_empty_properties() -> None:
+def test_new_resources_may_have_empty_properties() -> None:
     parameters = {"VpcId": "vpc-1", "RouteTableIds": [], "Description": "", "Tags": []}
     assert sent("CreateVpcEndpoint", **parameters) == parameters
 
 
 @given(empty=EMPTY)
-async def test_the_client_refuses_before_it_asks(empty: object) -> None:
+async def test_the_client_refuses_unsafe_parameters_before_it_sends_them(empty: object) -> None:
     async with Untouched("eu-west-1") as client:
         with pytest.raises(InvalidRequest, match="the request was not sent"):
             await client.call("ec2", "DeleteTags", Resources=["vpc-1"], Tags=empty)

@@ -18,7 +18,7 @@ SLOW_DOWN = Throttled("slow down")
 
 
 class Account:
-    """AWS's side: a token bucket per operation, as documented, and what others take from it."""
+    """AWS's side: a token bucket per operation, as documented, which others also use."""
 
     def __init__(self, taken_by_others: float = 0.0) -> None:
         self._taken = taken_by_others
@@ -43,7 +43,7 @@ class Account:
 async def send(
     quotas: Quotas, user: User, account: Account, operation: str, until: float = FOREVER
 ) -> float:
-    """Send until AWS answers; returns when it did."""
+    """Send until AWS accepts the request, and return the time."""
     while True:
         line = await quotas.turn(user, REGION, "ec2", operation, {}, until)
         refused = account.ask("ec2", operation)
@@ -55,7 +55,7 @@ async def send(
 async def landscape(
     quotas: Quotas, users: int, reads: int, account: Account, identity: str = "AKIA1"
 ) -> dict[str, float]:
-    """Let users read at the same time; returns when each of them was done."""
+    """Let users read concurrently, and return the time when each finished."""
     operations = [f"Describe{number}" for number in range(reads)]
 
     async def one(name: str) -> float:
@@ -69,7 +69,7 @@ async def landscape(
     return dict(zip(names, done, strict=True))
 
 
-async def test_two_hundred_users_are_never_throttled_and_done_as_fast_as_the_quota_allows() -> None:
+async def test_two_hundred_users_are_never_throttled_and_finish_at_the_rate_of_the_quota() -> None:
     account = Account()
 
     done = await landscape(Quotas(), 200, 14, account)
@@ -80,7 +80,7 @@ async def test_two_hundred_users_are_never_throttled_and_done_as_fast_as_the_quo
     assert max(done.values()) <= 200 / (limit.refill * SHARE)
 
 
-async def test_a_restart_does_not_burst_although_the_quota_is_used_up() -> None:
+async def test_a_restart_with_an_exhausted_quota_does_not_send_a_burst() -> None:
     account = Account()
     await landscape(Quotas(), 200, 1, account)
     await asyncio.sleep(3)
@@ -90,7 +90,7 @@ async def test_a_restart_does_not_burst_although_the_quota_is_used_up() -> None:
     assert account.throttled == 0
 
 
-async def test_with_others_in_the_same_quota_few_requests_are_refused_and_all_get_done() -> None:
+async def test_with_other_users_of_the_quota_few_requests_are_throttled_and_all_succeed() -> None:
     account = Account(taken_by_others=14)
 
     done = await landscape(Quotas(), 200, 3, account)
@@ -159,7 +159,7 @@ async def test_a_request_that_cannot_be_sent_in_time_fails_at_once() -> None:
     await asyncio.gather(*waiting)
 
 
-async def test_a_cancelled_request_leaves_its_turn_to_the_next() -> None:
+async def test_a_cancelled_request_passes_its_turn_to_the_next() -> None:
     quotas = Quotas()
 
     async def turn(name: str) -> None:
@@ -192,7 +192,7 @@ async def test_keys_of_one_account_share_its_quota_once_iam_has_named_it() -> No
     assert lines[0] is lines[1] is lines[2]
 
 
-def test_a_rate_is_halved_once_for_refusals_of_one_moment_and_comes_back_slowly() -> None:
+def test_simultaneous_refusals_halve_the_rate_once_and_it_recovers_slowly() -> None:
     bucket = Bucket(Limit(100, 20), 0.0)
     full = bucket.rate
     for _ in range(30):
@@ -223,14 +223,12 @@ def test_a_rate_is_halved_once_for_refusals_of_one_moment_and_comes_back_slowly(
         (("iam", "GetRole"), Limit(100, 20), True),
     ],
 )
-def test_limits_are_those_of_the_documentation(
-    of: tuple[str, str], limit: Limit, is_global: bool
-) -> None:
+def test_limits_match_the_documentation(of: tuple[str, str], limit: Limit, is_global: bool) -> None:
     slot = slot_of(*of, {})
     assert (slot.limit, slot.is_global) == (limit, is_global)
 
 
-def test_what_shares_a_bucket_at_aws_shares_one_here() -> None:
+def test_operations_that_share_a_bucket_at_aws_share_one_here() -> None:
     def place(service: str, operation: str) -> str:
         return slot_of(service, operation, {}).name
 

@@ -31,19 +31,19 @@ def wait(error: CloudError, operation: str, attempt: int = 1) -> float | None:
         (NotFound("none"), "DescribeVpcs", False),
     ],
 )
-def test_what_may_have_happened_is_asked_again_only_if_it_changes_nothing(
+def test_a_request_that_may_have_succeeded_is_retried_only_if_it_is_a_read(
     error: CloudError, operation: str, again: bool
 ) -> None:
     assert (wait(error, operation) is not None) is again
 
 
-def test_attempts_end() -> None:
+def test_attempts_are_limited() -> None:
     assert wait(SLOW_DOWN, "DescribeVpcs", 3) is not None
     assert wait(SLOW_DOWN, "DescribeVpcs", 4) is None
 
 
 @given(attempt=st.integers(1, 50), seed=st.integers())
-def test_waits_double_up_to_a_limit_and_are_spread(attempt: int, seed: int) -> None:
+def test_waits_double_up_to_a_limit_with_jitter(attempt: int, seed: int) -> None:
     retry = Retry(attempts=100, first_seconds=0.5, longest_seconds=20)
     found = retry.wait(SLOW_DOWN, "DescribeVpcs", attempt, random.Random(seed))  # noqa: S311 - a test
     assert found is not None

@@ -18,7 +18,7 @@ def only(kind: str, objects: list[JsonObject]) -> JsonObject:
     return found
 
 
-def test_its_role_lists_what_the_page_shows_and_nothing_else() -> None:
+def test_its_role_permits_exactly_the_objects_on_the_page() -> None:
     rules = maps_at(only("ClusterRole", CHART.rendered()), "rules")
     granted = {
         (rule["apiGroups"][0], plural, *sorted(rule["verbs"]))
@@ -38,7 +38,7 @@ def _plural(kind: str) -> str:
     return "backupentries" if kind == "BackupEntry" else f"{kind.lower()}s"
 
 
-def test_the_process_serves_all_names_of_the_values() -> None:
+def test_all_host_names_of_the_values_are_arguments() -> None:
     ingress = {"enabled": True, "host": "dashboard.example.org"}
     found = CHART.rendered({"hosts": ["localhost", "a.example"], "ingress": ingress})
     [container] = map_at(only("Deployment", found), "spec", "template", "spec")["containers"]
@@ -52,7 +52,7 @@ def test_the_process_serves_all_names_of_the_values() -> None:
     assert rule["host"] == "dashboard.example.org"
 
 
-def test_the_command_line_knows_the_arguments_of_the_chart() -> None:
+def test_the_command_line_accepts_the_arguments_of_the_chart() -> None:
     values = {"clusterName": "the: garden"}
     [container] = map_at(only("Deployment", CHART.rendered(values)), "spec", "template", "spec")[
         "containers"
@@ -62,7 +62,7 @@ def test_the_command_line_knows_the_arguments_of_the_chart() -> None:
     assert bound.arguments["host"] == ["pergola-dashboard.pergola-system.svc", "localhost"]
 
 
-def test_anyone_who_may_reach_the_page_is_named_by_the_policy() -> None:
+def test_the_network_policy_lists_all_permitted_clients() -> None:
     def sources(peers: list[JsonObject]) -> list[object]:
         policy = {"enabled": True, "pageFrom": peers}
         found = only("NetworkPolicy", CHART.rendered({"networkPolicy": policy}))

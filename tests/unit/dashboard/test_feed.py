@@ -1,4 +1,4 @@
-"""Numbered changes: what a page gets that was away."""
+"""Numbered changes, and the ones that a reconnecting page gets."""
 
 import asyncio
 from typing import NamedTuple
@@ -32,7 +32,7 @@ async def test_a_new_page_gets_everything() -> None:
     assert changes.position == feed.position
 
 
-async def test_an_entry_that_changed_often_is_sent_once_with_its_last_state() -> None:
+async def test_an_entry_with_several_changes_is_sent_once_with_its_last_state() -> None:
     feed = Feed()
     feed.put(Entry("a"))
     feed.put(Entry("b"))
@@ -45,7 +45,7 @@ async def test_an_entry_that_changed_often_is_sent_once_with_its_last_state() ->
     assert changes.items == [Entry("c"), Entry("a", "last")]
 
 
-async def test_removed_entries_are_named_unless_they_came_back() -> None:
+async def test_removed_entries_are_listed_unless_they_were_recreated() -> None:
     feed = Feed()
     for name in ("a", "b"):
         feed.put(Entry(name))
@@ -68,7 +68,7 @@ async def test_an_unknown_position_gets_everything(text: str) -> None:
     assert changes.items == [Entry("a")]
 
 
-async def test_a_page_that_missed_forgotten_removals_starts_again(
+async def test_a_page_that_missed_discarded_removals_starts_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("pergola.dashboard.state.feed._REMEMBERED", 2)

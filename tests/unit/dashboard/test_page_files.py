@@ -8,7 +8,7 @@ INDEX = (PAGE / "index.html").read_text()
 SIGN_IN = (PAGE / "sign-in-token.html").read_text()
 
 
-def test_all_modules_are_loaded_at_once() -> None:
+def test_all_modules_are_preloaded() -> None:
     preloaded = set(re.findall(r'href="/assets/js/(\w+\.js)"', INDEX))
     started = set(re.findall(r'src="/assets/js/([\w-]+\.js)"', INDEX + SIGN_IN))
     assert preloaded | started == {path.name for path in (PAGE / "js").iterdir()}

@@ -1,7 +1,7 @@
 """Every code block of the documentation is executed, or checked as far as it can be.
 
-Commands are parsed by the programs that they call, and run where nothing but files is needed.
-Tests of the commands themselves run the others; what no test runs as it is written says why.
+Commands are parsed by the programs that they call, and executed if they need only files.
+Other tests execute the rest; the tables give a reason for each command that no test executes.
 """
 
 import ast
@@ -191,7 +191,7 @@ def test_a_script_can_be_read_by_a_shell(block: Block) -> None:
 
 
 @pytest.mark.parametrize("block", of("sh"), ids=named)
-def test_the_commands_of_a_block_can_be_called(block: Block) -> None:
+def test_the_commands_of_a_block_exist(block: Block) -> None:
     found = [*commands_of(block.text)]
     assert found
     for command in found:
@@ -200,7 +200,7 @@ def test_the_commands_of_a_block_can_be_called(block: Block) -> None:
 
 
 def rule(command: Command) -> str:
-    """Return the words by which the tables above have a command; empty if they do not."""
+    """Return the words under which the tables above list a command; empty if they do not."""
     words = str(command)
     known = (*FILES_ONLY, *RUN_ELSEWHERE, *ONLY_PARSED, *RENDERED)
     return max((each for each in known if f"{words} ".startswith(f"{each} ")), key=len, default="")
@@ -284,7 +284,9 @@ def test_a_command_that_needs_only_files_succeeds(
 
 @pytest.mark.timeout(600)  # Helm may have to be built
 @pytest.mark.parametrize("command", called(*RENDERED), ids=str)
-def test_a_chart_can_be_rendered_as_a_command_installs_it(command: Command, folder: Path) -> None:
+def test_a_chart_can_be_rendered_with_the_flags_of_its_install_command(
+    command: Command, folder: Path
+) -> None:
     (folder / "charts").symlink_to(ROOT / "charts")
     (folder / "target.kubeconfig").write_text("apiVersion: v1")
     chart = next(word for word in command.arguments if word.startswith("charts/"))
@@ -294,7 +296,7 @@ def test_a_chart_can_be_rendered_as_a_command_installs_it(command: Command, fold
     assert "kind: Deployment" in text
 
 
-def test_each_row_of_the_tables_is_of_use() -> None:
+def test_each_row_of_the_tables_is_used() -> None:
     used = {rule(command) for block in of("sh") for command in commands_of(block.text)}
     assert used == {*FILES_ONLY, *RUN_ELSEWHERE, *ONLY_PARSED, *RENDERED}
 
@@ -357,7 +359,7 @@ def test_the_code_about_unique_names_annotates_the_workload() -> None:
 
 
 @pytest.mark.parametrize("block", of("toml"), ids=named)
-def test_an_entry_point_leads_to_a_class_of_the_examples(block: Block) -> None:
+def test_an_entry_point_names_a_class_of_the_examples(block: Block) -> None:
     [points] = tomllib.loads(block.text)["project"]["entry-points"].values()
     for target in points.values():
         module, _, name = target.partition(":")
@@ -366,7 +368,7 @@ def test_an_entry_point_leads_to_a_class_of_the_examples(block: Block) -> None:
 
 
 @pytest.mark.parametrize("block", of("text"), ids=named)
-def test_an_output_is_one_that_the_product_prints(block: Block) -> None:
+def test_texts_in_output_blocks_are_in_the_source(block: Block) -> None:
     if block.place in PRINTED_BY_KUBECTL:
         text = (TESTS / PRINTED_BY_KUBECTL[block.place]).read_text()
         assert '"README.md"' in text
@@ -379,7 +381,7 @@ def test_an_output_is_one_that_the_product_prints(block: Block) -> None:
 
 
 @pytest.mark.parametrize("block", of("promql"), ids=named)
-def test_a_query_has_metrics_that_exist(block: Block) -> None:
+def test_queries_use_existing_metrics(block: Block) -> None:
     known = "".join(path.read_text() for path in (ROOT / "src").rglob("metrics.py"))
     names = set(re.findall(r"\b(pergola_\w+)", block.text))
     assert names
@@ -409,7 +411,7 @@ def test_fields_of_a_garden_are_valid(
 @pytest.mark.parametrize(
     ("place", "name"), [(place, name) for place, names in VALUES.items() for name in names]
 )
-def test_values_are_those_of_a_chart(place: str, name: str) -> None:
+def test_values_blocks_are_valid_for_a_chart(place: str, name: str) -> None:
     [chart] = [chart for chart in ALL_CHARTS if chart.name == name]
     [block] = [block for block in of("yaml") if block.place == place]
     assert chart.rendered(loaded(block.text)) != chart.rendered()
@@ -421,7 +423,7 @@ def loaded(text: str) -> JsonObject:
     return value
 
 
-# What reads them
+# The parsers
 
 
 def test_the_commands_of_a_script_are_found() -> None:
@@ -446,6 +448,6 @@ def test_the_commands_of_a_script_are_found() -> None:
 @pytest.mark.parametrize(
     "line", ["get pods --unknown", "frobnicate pod/x", "delete x --replicas 2"]
 )
-def test_a_command_that_kubectl_does_not_have_is_found(line: str) -> None:
+def test_an_unknown_kubectl_command_is_detected(line: str) -> None:
     with pytest.raises(ValueError, match="kubectl"):
         read(line.split())

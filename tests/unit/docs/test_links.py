@@ -57,13 +57,13 @@ def problem(page: Path, target: str) -> str | None:
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
-def test_the_links_of_a_page_lead_somewhere(page: Path) -> None:
+def test_every_link_has_an_existing_target(page: Path) -> None:
     problems = [text for target in links(page) if (text := problem(page, target))]
 
     assert problems == []
 
 
-def test_a_heading_that_does_not_exist_is_found(tmp_path: Path) -> None:
+def test_a_link_to_a_missing_heading_is_detected(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("# A `title`: here\n\n## Same\n\n## Same\n\n```sh\n# no heading\n```\n")
 

@@ -60,9 +60,7 @@ def expressions() -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("name", "expression"), list(expressions()))
-def test_an_expression_has_metrics_that_exist_with_labels_that_they_have(
-    name: str, expression: str
-) -> None:
+def test_expressions_use_existing_metrics_and_labels(name: str, expression: str) -> None:
     known = metrics()
     selections = _SELECTION.findall(expression)
     assert selections, name
@@ -129,7 +127,7 @@ def test_rules_and_dashboard_select_what_the_service_monitor_scrapes(chart: Char
 
 @pytest.mark.timeout(600)  # Helm may have to be built
 @pytest.mark.parametrize("chart", OBSERVED, ids=lambda chart: chart.name)
-def test_nothing_observes_by_default(chart: ChartCase) -> None:
+def test_monitoring_is_disabled_by_default(chart: ChartCase) -> None:
     found = chart.rendered()
 
     assert not {"ServiceMonitor", "PrometheusRule"} & {obj["kind"] for obj in found}

@@ -1,4 +1,4 @@
-"""The public surface of the library changes only with a word in the changelog."""
+"""The changelog mentions every change of the library's public surface."""
 
 import subprocess
 import sys
@@ -17,7 +17,7 @@ def test_the_record_has_the_names_and_signatures_of_the_source() -> None:
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
-def test_a_changed_signature_is_a_change_that_the_changelog_has_to_name() -> None:
+def test_the_changelog_must_mention_a_changed_signature() -> None:
     old = {"pergola.flow.run": "def run(graph: Graph)", "pergola.flow.Task": "class Task()"}
     new = {"pergola.flow.run": "def run(graph: Graph, *, again: bool)"}
     changelog = "# Changelog\n\n## Unreleased\n\n- `pergola.flow.run` runs again.\n\n## 1.0\n"
@@ -31,13 +31,13 @@ def test_a_changed_signature_is_a_change_that_the_changelog_has_to_name() -> Non
     assert "+    def run(graph: Graph, *, again: bool)" in text
 
 
-def test_what_an_earlier_release_says_is_no_word_about_a_change() -> None:
+def test_the_section_of_an_earlier_release_does_not_count() -> None:
     changelog = "# Changelog\n\n## Unreleased\n\n## 1.0\n\n- `pergola.flow.run` is new.\n"
 
     assert surface.unmentioned(["pergola.flow.run"], changelog) == ["pergola.flow.run"]
 
 
-def test_a_word_about_a_room_is_one_about_its_names() -> None:
+def test_mentioning_a_room_covers_its_names() -> None:
     changelog = "# Changelog\n\n## Unreleased\n\n- `pergola.flow` is new.\n"
 
     assert surface.unmentioned(["pergola.flow.run", "pergola.kube.load"], changelog) == [

@@ -7,7 +7,7 @@ from typing import Final
 ROOT: Final = Path(__file__).parents[3]
 
 
-def test_every_defence_is_held_by_a_test_that_exists() -> None:
+def test_every_mitigation_names_existing_tests() -> None:
     page = (ROOT / "THREAT_MODEL.md").read_text()
     named = set(re.findall(r"`(test_\w+(?:\.py)?)`", page))
     files = list((ROOT / "tests").rglob("test_*.py"))
@@ -19,7 +19,7 @@ def test_every_defence_is_held_by_a_test_that_exists() -> None:
     assert named - existing == set()
 
 
-def test_every_threat_names_a_test() -> None:
+def test_every_threat_has_a_test() -> None:
     rows = [line for line in (ROOT / "THREAT_MODEL.md").read_text().splitlines() if "|" in line]
     threats = [row for row in rows if not row.startswith(("| threat", "|---"))]
 

@@ -53,7 +53,7 @@ def test_the_class_is_shoot_by_default(
     assert Predicate(TYPE, classes).is_responsible(snapshot(obj)) is expected
 
 
-def test_another_type_is_never_looked_at() -> None:
+def test_resources_of_another_type_are_ignored() -> None:
     other = network("reconcile", type="cilium")
     for predicate in (A, B):
         assert not predicate.appeared(snapshot(other))
@@ -94,7 +94,7 @@ def test_pending_and_unfinished_work_is_resumed_at_the_start(
         ("wait-for-state", "t1", "t0", False),
     ],
 )
-def test_at_the_start_a_request_that_was_taken_off_and_not_begun_is_taken_up(
+def test_an_accepted_request_that_did_not_begin_is_resumed_at_the_start(
     operation: str, timestamp: str, observed: str, expected: bool
 ) -> None:
     obj = network()
@@ -111,7 +111,7 @@ def test_at_the_start_a_request_that_was_taken_off_and_not_begun_is_taken_up(
         (DONE, network("migrate"), True),
         (network("wait-for-state"), network("restore"), True),
         (DONE, network("wait-for-state"), False),
-        # The same word at another time is another request.
+        # The same operation at another time is another request.
         (network("migrate"), network("migrate", at="t1"), True),
         (network("reconcile"), network("reconcile", generation=2), True),
         # The controller's own writes.
@@ -148,7 +148,7 @@ def test_without_annotations_only_a_generation_counts(
     assert B.changed(snapshot(old), snapshot(new)) is expected
 
 
-def test_a_malformed_resource_belongs_to_no_controller() -> None:
+def test_a_malformed_resource_is_ignored() -> None:
     seen = snapshot({"metadata": {"annotations": {marks.OPERATION: 1}}, "spec": {"type": 2}})
     assert not A.is_responsible(seen)
     assert not seen.request.is_trigger

@@ -1,4 +1,4 @@
-"""Names of BackupEntries, which say what belongs to them; pure."""
+"""Names of BackupEntries, which identify the etcd and its backups."""
 
 import pytest
 
@@ -22,7 +22,7 @@ UID = "2039f2f6-cfb5-4880-9421-9c214edcc241"
         ("plain", "plain", "plain/", "etcd-backup"),
     ],
 )
-def test_a_name_says_where_the_etcd_is_and_where_its_backups_are(
+def test_a_name_contains_the_namespace_of_the_etcd_and_the_prefix_of_its_backups(
     name: str, technical_id: str, prefix: str, secret: str
 ) -> None:
     entry = entry_of(name)
@@ -32,7 +32,7 @@ def test_a_name_says_where_the_etcd_is_and_where_its_backups_are(
     assert entry.secret == Key(technical_id, secret)
 
 
-def test_no_prefix_begins_with_that_of_another_entry() -> None:
+def test_no_prefix_starts_with_the_prefix_of_another_entry() -> None:
     one, other = entry_of("garden--1").prefix, entry_of("garden--12").prefix
 
     assert not other.startswith(one)

@@ -47,9 +47,9 @@ def of(kind: str, objects: list[JsonObject]) -> list[JsonObject]:
 
 
 def differences(schema: JsonObject, values: object, path: str = "") -> Iterator[str]:
-    """Yield each value that only one of schema and defaults has, or that is not described.
+    """Yield each value that is missing in the schema or in the defaults, or has no description.
 
-    A schema has the values of another chart without their type: they are accepted, but not used.
+    A schema accepts the values of another chart without a type; they are not used.
     """
     if "description" not in schema and path:
         yield f"{path} has no description"
@@ -81,7 +81,7 @@ def test_a_chart_has_the_version_of_pergola_and_runs_its_image(chart: ChartCase)
 
 
 @pytest.mark.parametrize("chart", ALL_CHARTS, ids=by_name)
-def test_helm_has_no_complaint(chart: ChartCase) -> None:
+def test_helm_lint_has_no_findings(chart: ChartCase) -> None:
     assert "WARNING" not in chart.linted()
 
 
@@ -92,7 +92,7 @@ def test_a_chart_has_notes_and_one_schema_for_all_its_values(chart: ChartCase) -
 
     assert schema["additionalProperties"] is False
     assert (chart.folder / "templates" / "NOTES.txt").is_file()
-    if chart not in (OPERATOR, RESOURCE_MANAGER):  # tests of their own: they have a configuration
+    if chart not in (OPERATOR, RESOURCE_MANAGER):  # these have a configuration and separate tests
         assert list(differences(schema, values)) == []
 
 
@@ -110,7 +110,7 @@ def test_a_chart_has_notes_and_one_schema_for_all_its_values(chart: ChartCase) -
     ],
     ids=str,
 )
-def test_wrong_values_are_refused_with_their_place(
+def test_invalid_values_are_refused_with_their_path(
     chart: ChartCase, values: JsonObject, finding: str
 ) -> None:
     with pytest.raises(HelmError) as refused:
@@ -178,7 +178,7 @@ def test_pods_have_no_privileges_and_a_disruption_budget(chart: ChartCase) -> No
 
 
 @pytest.mark.parametrize("chart", WITH_PODS, ids=by_name)
-def test_a_process_gets_the_variables_of_the_values_besides_its_own(chart: ChartCase) -> None:
+def test_environment_variables_from_values_are_added(chart: ChartCase) -> None:
     endpoint = {"name": "OTEL_EXPORTER_OTLP_ENDPOINT", "value": "http://collector:4318"}
 
     def variables(values: JsonObject) -> list[JsonObject]:
@@ -189,7 +189,7 @@ def test_a_process_gets_the_variables_of_the_values_besides_its_own(chart: Chart
     assert variables({"env": [endpoint]}) == [*variables({}), endpoint]
 
 
-def test_the_extensions_share_what_is_equal_in_their_charts() -> None:
+def test_shared_templates_of_extension_charts_are_identical() -> None:
     shared = (
         "dashboard",
         "pod-disruption-budget",

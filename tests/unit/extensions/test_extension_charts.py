@@ -1,4 +1,4 @@
-"""The charts of our extensions give valid objects, which need no more permissions than the code."""
+"""The charts of our extensions render valid objects without unnecessary permissions."""
 
 import copy
 from pathlib import Path
@@ -99,19 +99,19 @@ def test_a_chart_has_the_objects_of_the_sdk(chart: str) -> None:
 
 
 @pytest.mark.parametrize("chart", EXTENSIONS)
-def test_no_chart_grants_more_than_the_sdk_does(chart: str) -> None:
+def test_no_chart_grants_more_than_the_sdk(chart: str) -> None:
     found = rendered(chart)
 
     excess = granted(maps_at(found["ClusterRole"], "rules")) - granted(
         permissions(installation(chart))
     )
-    # A name narrows what the SDK grants for all names.
+    # A name restricts a permission that the SDK grants for all names.
     wide = granted(permissions(installation(chart)))
     assert {each for each in excess if (*each[:3], "") not in wide} == set()
 
 
 @pytest.mark.parametrize("chart", NETWORKS)
-def test_charts_of_networks_grant_what_the_sdk_does(chart: str) -> None:
+def test_charts_of_networks_grant_the_permissions_of_the_sdk(chart: str) -> None:
     rules = maps_at(rendered(chart)["ClusterRole"], "rules")
 
     assert granted(rules) == granted(permissions(installation(chart)))

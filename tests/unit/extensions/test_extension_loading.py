@@ -83,7 +83,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         "{folder}/gardenet_one.py:Gardenet",
     ],
 )
-def test_a_file_and_a_module_are_found(folder: Path, reference: str) -> None:
+def test_actuators_are_loaded_from_files_and_modules(folder: Path, reference: str) -> None:
     actuator = load_actuator(reference.format(folder=folder))
     assert (actuator.kind, actuator.type, actuator.name) == (
         "Network",
@@ -123,7 +123,7 @@ def test_a_file_and_a_module_are_found(folder: Path, reference: str) -> None:
         ("pergola.extension_api.errors", "has no actuator: a class that derives from"),
     ],
 )
-def test_a_wrong_reference_is_reported_in_one_sentence(
+def test_an_invalid_reference_is_reported_in_one_sentence(
     folder: Path, reference: str, sentence: str
 ) -> None:
     with pytest.raises(BadReference, match=re.escape(sentence)) as raised:
@@ -149,7 +149,7 @@ def test_a_failed_import_is_reported_with_the_line(
     assert "broken" not in sys.modules
 
 
-def test_a_file_takes_no_other_modules_place(folder: Path) -> None:
+def test_a_loaded_file_shadows_no_other_module(folder: Path) -> None:
     import json
 
     (folder / "json.py").write_text(ONE)
@@ -157,7 +157,7 @@ def test_a_file_takes_no_other_modules_place(folder: Path) -> None:
     assert sys.modules["json"] is json
 
 
-def test_installed_extensions_are_named_by_entry_points() -> None:
+def test_installed_extensions_are_found_by_entry_point() -> None:
     found = load_actuators(["calico", "aws", "cilium"])
 
     assert [(actuator.kind, actuator.type) for actuator in found] == [
@@ -171,7 +171,7 @@ def test_installed_extensions_are_named_by_entry_points() -> None:
     ]
 
 
-def test_an_extension_with_several_actuators_is_not_one() -> None:
+def test_an_extension_with_several_actuators_is_not_a_single_actuator() -> None:
     with pytest.raises(BadReference, match=r"aws names 5 actuators"):
         load_actuator("aws")
 

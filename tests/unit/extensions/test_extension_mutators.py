@@ -78,7 +78,7 @@ def after(webhook: Webhook, new: JsonObject, old: JsonObject | None = None) -> J
     return applied(new, verdict.edits)
 
 
-def test_the_webhook_of_a_cloud_is_registered_as_the_contract_says() -> None:
+def test_the_webhook_of_a_cloud_is_registered_as_the_contract_requires() -> None:
     entry = WEBHOOK.registration.render({"url": "https://x/network"})
     assert entry == {
         "name": "network.azure.extensions.gardener.cloud",
@@ -117,7 +117,7 @@ def test_the_webhook_of_a_cloud_is_registered_as_the_contract_says() -> None:
 
 
 @pytest.mark.parametrize("config", [CONFIG | {"backend": "bird"}, {"backend": "bird"}, CONFIG, {}])
-def test_calicos_backend_becomes_none_on_azure(config: JsonObject) -> None:
+def test_the_backend_of_calico_becomes_none_on_azure(config: JsonObject) -> None:
     stored = after(WEBHOOK, network(config))["spec"]["providerConfig"]
     assert stored == config | {"backend": "none"}
 
@@ -127,7 +127,7 @@ def test_a_network_without_a_config_gets_one_with_its_type() -> None:
     assert stored == CONFIG | {"backend": "none"}
 
 
-def test_cilium_on_azure_stays_untouched() -> None:
+def test_cilium_on_azure_is_unchanged() -> None:
     config = {"apiVersion": "cilium.networking.extensions.gardener.cloud/v1alpha1"}
     assert ask(WEBHOOK, network(config, "cilium")).edits == ()
 
@@ -142,19 +142,19 @@ def test_an_update_of_a_network_that_is_being_deleted_is_neither_changed_nor_ref
 # Guarantees of mutators
 
 
-def test_a_value_that_works_is_kept_and_so_are_unknown_fields() -> None:
+def test_valid_values_and_unknown_fields_are_kept() -> None:
     config = CONFIG | {"backend": "vxlan", "future": {"a": [1]}, "vethMTU": "1440"}
     assert ask(WEBHOOK, network(config)).edits == ()
     changed = after(WEBHOOK, network(config | {"backend": "bird"}))
     assert changed["spec"]["providerConfig"] == config | {"backend": "none"}
 
 
-def test_a_config_of_another_group_is_not_even_read() -> None:
+def test_a_config_of_another_group_is_ignored() -> None:
     foreign = {"apiVersion": "other.example.org/v1", "backend": "bird"}
     assert ask(WEBHOOK, network(foreign)).edits == ()
 
 
-def test_an_overlay_that_a_user_wants_becomes_vxlan() -> None:
+def test_an_overlay_enabled_by_the_user_uses_vxlan() -> None:
     config = after(WEBHOOK, network(CONFIG | {"overlay": {"enabled": True}}))["spec"]
     assert config["providerConfig"]["vxlan"] == {"enabled": True}
     off = after(WEBHOOK, network(CONFIG | {"overlay": {"enabled": False}}))["spec"]
@@ -174,7 +174,7 @@ CONFIGS = st.fixed_dictionaries(
 
 
 @given(st.none() | CONFIGS, st.none() | CONFIGS)
-def test_a_mutator_has_nothing_to_say_to_its_own_output(
+def test_a_mutator_does_not_change_its_own_output(
     config: JsonObject | None, old: JsonObject | None
 ) -> None:
     before = network(old) if old is not None else None
@@ -183,7 +183,7 @@ def test_a_mutator_has_nothing_to_say_to_its_own_output(
     assert ask(WEBHOOK, once, once).edits == ()
 
 
-def test_a_rule_can_spare_clusters_that_exist() -> None:
+def test_a_rule_can_skip_existing_clusters() -> None:
     rule = ConfigRule(path=("mtu",), unfit=(9000,), instead=1500, because="b", spares_existing=True)
     gvk = GroupVersionKind(CALICO, "v1alpha1", "NetworkConfig")
     webhook = network_mutator("provider-x", "x", {"calico": config_mutator(gvk, [rule])})
@@ -193,12 +193,12 @@ def test_a_rule_can_spare_clusters_that_exist() -> None:
     assert ask(webhook, new, network({"mtu": 1400})).edits != ()
 
 
-def test_a_rule_whose_replacement_is_unfit_cannot_be_declared() -> None:
+def test_a_rule_with_an_invalid_replacement_is_refused() -> None:
     with pytest.raises(WebhookError, match="backend: 'none' would replace itself"):
         ConfigRule(path=("backend",), unfit=("bird", "none"), instead="none", because="b")
 
 
-def test_what_a_mutator_raises_refuses_the_request_with_its_text() -> None:
+def test_an_error_of_a_mutator_refuses_the_request_with_its_message() -> None:
     def refuse(draft: Draft, old: JsonObject | None) -> None:
         raise ExtensionError("azure has no such region")
 
@@ -219,7 +219,7 @@ def test_a_review_without_an_object_is_a_bad_request() -> None:
     assert (verdict.allowed, verdict.code) == (False, 400)
 
 
-def test_a_body_that_is_not_a_review_is_a_bad_request_and_the_server_lives_on() -> None:
+def test_a_body_that_is_not_a_review_is_a_bad_request_and_the_server_keeps_running() -> None:
     metrics = Metrics().webhook("/network")
     reviewer = Reviewer("/network", WEBHOOK.handler, metrics)
     answer = reviewer("application/json", b"{]")
@@ -234,7 +234,7 @@ CILIUM = shoot_mutator("admission-cilium", [KUBE_PROXY_OFF], network="cilium")
 CLOUD = shoot_mutator("admission-gcp", [OVERLAY_OFF], cloud="gcp")
 
 
-def test_cilium_switches_kube_proxy_off_in_new_shoots() -> None:
+def test_cilium_disables_kube_proxy_in_new_shoots() -> None:
     stored = after(CILIUM, shoot())
     assert stored["spec"]["kubernetes"]["kubeProxy"] == {"enabled": False}
     assert [rule.operations for rule in CILIUM.registration.rules] == [("CREATE",)]
@@ -245,7 +245,7 @@ def test_cilium_switches_kube_proxy_off_in_new_shoots() -> None:
 
 
 @pytest.mark.parametrize("explicit", [True, False])
-def test_what_a_user_says_about_kube_proxy_is_kept(explicit: bool) -> None:
+def test_a_user_setting_of_kube_proxy_is_kept(explicit: bool) -> None:
     said = shoot(kubernetes={"kubeProxy": {"enabled": explicit}})
     assert ask(CILIUM, said).edits == ()
 
@@ -259,22 +259,22 @@ def test_what_a_user_says_about_kube_proxy_is_kept(explicit: bool) -> None:
     ],
     ids=["workerless", "calico", "none"],
 )
-def test_other_shoots_are_not_ciliums_business(parts: JsonObject) -> None:
+def test_shoots_with_other_networks_are_unchanged(parts: JsonObject) -> None:
     assert ask(CILIUM, shoot(**parts)).edits == ()
 
 
-def test_existing_shoots_are_left_as_they_are() -> None:
+def test_existing_shoots_are_unchanged() -> None:
     assert ask(CILIUM, shoot(region="b"), shoot(region="a")).edits == ()
 
 
-def test_a_cloud_switches_the_overlay_off_in_new_shoots_only() -> None:
+def test_a_cloud_disables_the_overlay_only_in_new_shoots() -> None:
     assert after(CLOUD, shoot())["spec"]["networking"]["providerConfig"] == {
         "overlay": {"enabled": False}
     }
     assert ask(CLOUD, shoot(region="b"), shoot(region="a")).edits == ()
 
 
-def test_an_overlay_setting_that_is_left_out_later_stays_as_it_was() -> None:
+def test_an_omitted_overlay_setting_keeps_its_old_value() -> None:
     before = shoot(networking={"type": "cilium", "providerConfig": {"overlay": {"enabled": True}}})
     stored = after(CLOUD, shoot(), before)
     assert stored["spec"]["networking"]["providerConfig"] == {"overlay": {"enabled": True}}
@@ -289,14 +289,14 @@ def test_an_overlay_setting_that_is_left_out_later_stays_as_it_was() -> None:
     ],
     ids=["migrating", "restoring", "rescheduled"],
 )
-def test_shoots_that_move_are_left_alone(status: JsonObject, seeds: tuple[str, str]) -> None:
+def test_migrating_shoots_are_unchanged(status: JsonObject, seeds: tuple[str, str]) -> None:
     config = {"overlay": {"enabled": True}}
     before = shoot(networking={"type": "cilium", "providerConfig": config}, seedName=seeds[0])
     now = shoot(seedName=seeds[1], region="b") | {"status": status}
     assert ask(CLOUD, now, before).edits == ()
 
 
-def test_an_unchanged_spec_and_a_shoot_in_deletion_are_left_alone() -> None:
+def test_unchanged_specs_and_deleted_shoots_are_not_mutated() -> None:
     assert ask(CLOUD, shoot(), shoot()).edits == ()
     going = shoot()
     going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
@@ -308,7 +308,7 @@ def test_an_unchanged_spec_and_a_shoot_in_deletion_are_left_alone() -> None:
     st.sampled_from([{}, {"enabled": True}, {"mode": "IPVS"}]),
     st.none() | st.sampled_from([{}, {"overlay": {}}, {"overlay": {"enabled": True}}]),
 )
-def test_defaults_of_shoots_are_set_once(
+def test_defaulting_a_shoot_again_changes_nothing(
     defaults: list[ShootDefault], proxy: JsonObject, config: JsonObject | None
 ) -> None:
     webhook = shoot_mutator("admission-x", defaults, cloud="gcp")
@@ -363,7 +363,7 @@ def test_objects_of_shoots_are_changed_by_kind_and_name() -> None:
     assert ask(LOCAL_DNS, config_map("other")).edits == ()
 
 
-def test_webhooks_in_shoots_are_open_unless_said_otherwise() -> None:
+def test_webhooks_in_shoots_fail_open_by_default() -> None:
     assert LOCAL_DNS.of_shoots
     assert LOCAL_DNS.registration.failure_policy == "Fail"
     other = shoot_objects_mutator("networking-x", "purpose", [MUTATION])
@@ -373,7 +373,7 @@ def test_webhooks_in_shoots_are_open_unless_said_otherwise() -> None:
     }
 
 
-def test_objects_of_control_planes_are_those_of_the_providers_shoots() -> None:
+def test_only_control_planes_of_the_providers_shoots_are_selected() -> None:
     webhook = control_plane_mutator("provider-azure", [MUTATION, MUTATION], cloud="azure")
     entry = webhook.registration
     assert (entry.name, entry.path) == (

@@ -26,13 +26,13 @@ def test_without_options_the_documented_defaults_apply() -> None:
     assert options.webhooks.namespace == "extension-ns"
 
 
-def test_on_a_developers_machine_there_is_one_replica_without_heartbeat_and_webhooks() -> None:
+def test_outside_a_cluster_there_is_one_replica_without_heartbeat_and_webhooks() -> None:
     options = options_from(None, {})
     assert (options.leader_election_namespace, options.heartbeat_namespace) == ("", "")
     assert options.webhooks is None
 
 
-def test_leader_election_can_be_switched_off() -> None:
+def test_leader_election_can_be_disabled() -> None:
     options = options_from(None, {"leaderElection": False}, "extension-ns")
     assert (options.leader_election_namespace, options.heartbeat_namespace) == ("", "extension-ns")
 
@@ -52,7 +52,7 @@ def test_a_timeout_of_zero_is_three_minutes() -> None:
     assert options_from(None, {"reconcileTimeout": "0"}).lifecycle.deadline == 180
 
 
-def test_all_mistakes_of_a_file_are_named(tmp_path: Path) -> None:
+def test_all_errors_of_a_file_are_reported(tmp_path: Path) -> None:
     file = tmp_path / "options.yaml"
     file.write_text("maxConcurrentReconciles: 0\nunknown: 1\nextensionClasses: [cloud]\n")
     with pytest.raises(StartError) as raised:
@@ -81,7 +81,7 @@ def test_a_missing_file_is_reported_in_one_sentence(
         options_from(file, {})
 
 
-def test_a_wrong_webhook_option_is_named() -> None:
+def test_an_invalid_webhook_option_is_reported() -> None:
     with pytest.raises(StartError, match="--webhook-config-mode=url needs --webhook-config-url"):
         options_from(None, {"webhookConfigMode": "url"}, "ns")
 
@@ -95,12 +95,12 @@ def test_a_wrong_webhook_option_is_named() -> None:
         ("0", None),
     ],
 )
-def test_addresses_are_read(text: str, expected: tuple[str, int] | None) -> None:
+def test_addresses_are_parsed(text: str, expected: tuple[str, int] | None) -> None:
     assert parse_address(text, "--metrics-bind-address") == expected
 
 
 @pytest.mark.parametrize("text", ["8080", "", "host:", ":port", ":65536", ":-1"])
-def test_a_wrong_address_names_its_option(text: str) -> None:
+def test_the_error_about_an_invalid_address_names_its_option(text: str) -> None:
     with pytest.raises(StartError, match=r"--metrics-bind-address is .*; write host:port"):
         parse_address(text, "--metrics-bind-address")
 
@@ -114,11 +114,11 @@ def test_a_wrong_address_names_its_option(text: str) -> None:
         (Options(controllers=("network",), disable_controllers=("network",)), []),
     ],
 )
-def test_controllers_are_switched_by_name(options: Options, expected: list[str]) -> None:
+def test_controllers_are_disabled_by_name(options: Options, expected: list[str]) -> None:
     assert [unit.name for unit in chosen(UNITS, options)] == expected
 
 
-def test_an_unknown_controller_is_refused_with_the_known_ones() -> None:
+def test_the_error_about_an_unknown_controller_lists_the_known_ones() -> None:
     with pytest.raises(StartError, match="--controllers names net; there are heartbeat, network"):
         chosen(UNITS, Options(controllers=("net",)))
 
@@ -143,6 +143,6 @@ def test_a_ring_makes_every_replica_a_shard(tmp_path: Path) -> None:
         ("networks", "", "needs the leader election"),
     ],
 )
-def test_a_ring_that_cannot_work_is_refused(ring: str, namespace: str, problem: str) -> None:
+def test_an_invalid_ring_is_refused(ring: str, namespace: str, problem: str) -> None:
     with pytest.raises(StartError, match=problem):
         options_from(None, {"sharding": {"controllerRing": ring}}, namespace).process("weft")

@@ -74,7 +74,7 @@ def said(document: JsonObject) -> list[str]:
     return [str(cause) for cause in check(document)]
 
 
-def test_an_operator_takes_one_extension() -> None:
+def test_an_operator_needs_only_an_extension() -> None:
     document = extension(GARDENET)
     assert (document["apiVersion"], document["kind"]) == (
         "operator.gardener.cloud/v1alpha1",
@@ -124,12 +124,12 @@ def test_an_actuator_registers_itself_with_a_chart_that_installs_it() -> None:
     assert raw_chart(installation) == packed
 
 
-def test_what_installs_an_extension_keeps_the_house_rules() -> None:
+def test_the_objects_of_an_extension_follow_the_house_rules() -> None:
     installation = installation_of([Gardenet], ["gardenet:Gardenet"], IMAGE)
     assert lint(installation_documents(installation)) == []
 
 
-def test_an_extension_may_only_do_what_it_has_to() -> None:
+def test_an_extension_has_only_the_required_permissions() -> None:
     installation = installation_of([Another], ["x"], IMAGE)
     allowed = {
         (resource, verb)
@@ -149,12 +149,12 @@ def test_the_actuators_of_two_extensions_are_not_registered_together() -> None:
         installation_of([Gardenet, Another], ["x"], IMAGE)
 
 
-def test_a_duplicate_is_found_wherever_it_is() -> None:
+def test_duplicates_are_found_at_any_index() -> None:
     document = registered(network("a"), network("b"), network("a"))
     assert said(document) == ['spec.resources[2]: Duplicate value: "Network/a"']
 
 
-def test_kind_and_type_have_to_be_there() -> None:
+def test_kind_and_type_are_required() -> None:
     first, second = said(registered({"kind": "Netwrok", "type": "a"}, {"kind": "Network"}))
     assert first.startswith('spec.resources[0].kind: Unsupported value: "Netwrok"')
     assert second == "spec.resources[1].type: Required value: field is required"
@@ -175,7 +175,7 @@ def test_a_network_has_no_fields_of_the_kind_extension(name: str, value: Any) ->
     assert said(registered({"kind": "Extension", "type": "a", name: value})) == []
 
 
-def test_seeds_are_not_chosen_for_a_primary_resource() -> None:
+def test_seed_selectors_are_forbidden_for_primary_resources() -> None:
     (problem,) = said(registered(network(), seedSelector={}))
     assert problem.startswith("spec.deployment.seedSelector: Forbidden")
     assert said(registered(network(primary=False), seedSelector={})) == []
@@ -184,7 +184,7 @@ def test_seeds_are_not_chosen_for_a_primary_resource() -> None:
     assert said(operated)[0].startswith("spec.deployment.extension.seedSelector: Forbidden")
 
 
-def test_a_policy_is_one_of_three_and_there_is_one_deployment() -> None:
+def test_only_three_policies_and_one_deployment_are_valid() -> None:
     (problem,) = said(registered(network(), policy="Sometimes"))
     assert problem.startswith('spec.deployment.policy: Unsupported value: "Sometimes"')
     (problem,) = said(registered(network(), deploymentRefs=[{"name": "a"}, {"name": "b"}]))

@@ -37,14 +37,12 @@ SHOOT = shoot_mutator("provider-azure", [KUBE_PROXY_OFF], network="cilium")
         ("url-service", "", {"url": "https://gardener-extension-x.ext:443/p"}),
     ],
 )
-def test_each_mode_has_its_way_to_the_server(
-    mode: Mode, url: str, expected: dict[str, object]
-) -> None:
+def test_each_mode_has_its_own_url(mode: Mode, url: str, expected: dict[str, object]) -> None:
     settings = WebhookSettings(mode=mode, url=url, namespace="ext")
     assert settings.endpoint("x")("/p") == expected
 
 
-def test_shoots_reach_the_server_by_a_url_also_where_the_seed_uses_the_service() -> None:
+def test_shoots_use_a_url_even_if_the_seed_uses_the_service() -> None:
     settings = WebhookSettings(namespace="ext", service_port=8443)
     assert settings.shoot_endpoint("x")("/p") == {"url": "https://gardener-extension-x.ext:8443/p"}
 
@@ -63,12 +61,12 @@ def test_the_certificate_is_for_the_service_and_the_host_of_the_url() -> None:
         ({}, "--webhook-config-namespace is not set"),
     ],
 )
-def test_wrong_settings_are_one_clear_sentence(wrong: dict[str, str], text: str) -> None:
+def test_invalid_settings_are_reported_in_one_sentence(wrong: dict[str, str], text: str) -> None:
     with pytest.raises(WebhookError, match=text):
         WebhookSettings(**wrong)  # type: ignore[arg-type] # as a command line would give them
 
 
-def test_webhooks_are_switched_off_by_the_first_part_of_their_name() -> None:
+def test_webhooks_are_disabled_by_the_first_part_of_their_name() -> None:
     assert enabled([NETWORK, SHOOT], {"network"}) == [SHOOT]
     assert list(endpoints(enabled([NETWORK, SHOOT], ()), Metrics())) == [
         "/network",
@@ -76,7 +74,7 @@ def test_webhooks_are_switched_off_by_the_first_part_of_their_name() -> None:
     ]
 
 
-def test_an_unknown_name_to_disable_is_reported_with_the_known_ones() -> None:
+def test_the_error_about_an_unknown_name_lists_the_known_ones() -> None:
     with pytest.raises(WebhookError, match="netwrok, but the webhooks are mutator, network"):
         enabled([NETWORK, SHOOT], {"netwrok"})
 
@@ -93,7 +91,7 @@ def test_names_and_paths_are_unique(other: Webhook, text: str) -> None:
         enabled([NETWORK, other], ())
 
 
-def test_only_webhooks_of_shoots_are_registered_in_shoots_and_always_the_same() -> None:
+def test_only_webhooks_of_shoots_are_registered_in_shoots() -> None:
     inside = shoot_objects_mutator("networking-x", "dns", [])
     endpoint = WebhookSettings(namespace="ext").shoot_endpoint("networking-x")
     webhooks = [NETWORK, inside]
@@ -110,7 +108,7 @@ def test_only_webhooks_of_shoots_are_registered_in_shoots_and_always_the_same() 
     assert [found] == shoot_configurations("networking-x", webhooks, endpoint, b"ca")
 
 
-def test_a_webhook_declares_where_it_belongs() -> None:
+def test_a_webhook_declares_its_cluster() -> None:
     plain = Webhook(registration=NETWORK.registration, handler=lambda _: allowed())
     assert not plain.of_shoots
     assert plain.short_name == "network"

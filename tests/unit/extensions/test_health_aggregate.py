@@ -75,7 +75,7 @@ def test_codes_of_all_unhealthy_checks_appear_once() -> None:
         (old("Progressing", 100_000), None, "Progressing"),
     ],
 )
-def test_what_only_progresses_has_time_until_the_threshold(
+def test_progressing_is_tolerated_until_the_threshold(
     before: JsonObject | None, threshold: float | None, status: str
 ) -> None:
     said = aggregate([HEALTHY, rolling(threshold)], before, NOW)
@@ -83,18 +83,18 @@ def test_what_only_progresses_has_time_until_the_threshold(
     assert said == ConditionUpdate(status, reason, "2 of 3 are ready.")
 
 
-def test_of_several_thresholds_the_smallest_counts() -> None:
+def test_the_smallest_threshold_counts() -> None:
     said = aggregate([rolling(600), rolling(None), rolling(10)], old("Progressing", 11), NOW)
     assert said.status == "False"
 
 
-def test_if_all_is_well_the_condition_is_true() -> None:
+def test_if_all_checks_succeed_the_condition_is_true() -> None:
     assert aggregate([HEALTHY, HEALTHY], None, NOW) == ConditionUpdate(
         "True", "HealthCheckSuccessful", "All health checks successful"
     )
 
 
-def test_groups_are_named_only_where_there_are_several() -> None:
+def test_groups_are_named_only_if_there_are_several() -> None:
     said = aggregate([raised("x"), BROKEN, rolling(), rolling()], None, NOW)
     assert said.message == (
         "failed to execute 1 health check: Unable to execute check(s): x. Failed check(s): "
@@ -121,14 +121,14 @@ def test_the_order_of_checks_does_not_change_the_status(
 
 
 @pytest.mark.parametrize("status", ["True", "False", "Unknown"])
-def test_a_check_that_a_condition_is_all_about_uses_its_own_words(status: Any) -> None:
+def test_the_only_check_of_a_condition_uses_its_own_texts(status: Any) -> None:
     verdict = Verdict(status, "tcp 443 is missing", (Code.CONFIGURATION_PROBLEM,), reason="Rules")
     assert aggregate([Result("rules", verdict)], None, NOW) == ConditionUpdate(
         status, "Rules", "tcp 443 is missing", (Code.CONFIGURATION_PROBLEM,)
     )
 
 
-def test_with_other_checks_it_uses_the_common_words() -> None:
+def test_one_of_several_checks_uses_the_common_texts() -> None:
     cannot_tell = Result("rules", Verdict("Unknown", "a prefix list is used", reason="Rules"))
     assert aggregate([HEALTHY, cannot_tell], None, NOW) == ConditionUpdate(
         "Unknown", "ConditionCheckError", "failed to execute 1 health check: a prefix list is used."

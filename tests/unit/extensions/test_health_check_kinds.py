@@ -76,7 +76,7 @@ async def test_a_managed_resource_that_is_applied_healthy_and_rolled_out_is_heal
     assert (await look(managed_resource("agents"), resource())).status == "True"
 
 
-async def test_a_missing_managed_resource_is_unhealthy_and_named() -> None:
+async def test_a_missing_managed_resource_is_reported_as_unhealthy() -> None:
     found = await look(managed_resource("agents"))
     assert found == Verdict("False", "ManagedResource shoot--a--b/agents does not exist")
 
@@ -90,7 +90,7 @@ async def test_an_unhealthy_managed_resource_is_explained(
     assert condition in found.detail
 
 
-async def test_a_managed_resource_that_is_rolled_out_progresses_with_the_threshold() -> None:
+async def test_a_rollout_of_a_managed_resource_progresses_with_the_threshold() -> None:
     check = managed_resource("agents", threshold=60.0)
     found = await look(check, resource(ResourcesProgressing="True"))
     assert (found.status, found.threshold) == ("Progressing", 60.0)
@@ -112,7 +112,7 @@ async def test_a_workload_is_judged_by_the_rules_of_its_kind(make: Maker, kind: 
     assert missing == Verdict("False", f"{kind} shoot--a--b/agents does not exist")
 
 
-async def test_a_workload_whose_new_version_is_not_out_yet_progresses() -> None:
+async def test_a_workload_during_a_rollout_progresses() -> None:
     live = workload("StatefulSet", 1)
     live["status"]["updatedReplicas"] = 0
     assert (await look(stateful_set("agents"), live)).status == "Progressing"

@@ -1,4 +1,4 @@
-"""The Lease of a heartbeat, and what readers conclude from it."""
+"""The Lease of a heartbeat, and its meaning for readers."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -48,9 +48,7 @@ async def test_without_a_namespace_the_error_says_where_to_set_it() -> None:
 
 
 @pytest.mark.parametrize(("age", "alive"), [(0, True), (300, True), (301, False)])
-def test_a_lease_that_was_not_renewed_for_five_minutes_is_of_a_dead_extension(
-    age: int, alive: bool
-) -> None:
+def test_an_extension_without_a_renewal_for_five_minutes_is_dead(age: int, alive: bool) -> None:
     found = is_alive(lease(NOW - timedelta(seconds=age)), NOW)
     if alive:
         assert found is None
@@ -58,11 +56,11 @@ def test_a_lease_that_was_not_renewed_for_five_minutes_is_of_a_dead_extension(
         assert found == "extension networking-calico is not running since 2026-05-04T02:57:00Z"
 
 
-def test_the_threshold_can_be_another_one() -> None:
+def test_the_threshold_can_be_changed() -> None:
     assert is_alive(lease(NOW - timedelta(seconds=11)), NOW, stale=10) is not None
 
 
-def test_a_missing_lease_and_one_without_a_time_say_so() -> None:
+def test_a_missing_lease_and_one_without_a_time_are_reported() -> None:
     assert "has never run there" in (is_alive(None, NOW) or "")
     broken = lease(NOW)
     broken["spec"]["renewTime"] = "yesterday"

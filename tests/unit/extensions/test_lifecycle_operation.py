@@ -80,16 +80,16 @@ def test_migrated_and_untouched_objects_are_skipped(obj: JsonObject) -> None:
 
 
 @pytest.mark.parametrize("asked", ["migrate", "restore"])
-def test_what_has_left_can_leave_again_and_come_back(asked: str) -> None:
+def test_a_migrated_object_can_be_migrated_again_and_restored(asked: str) -> None:
     assert next_operation(network(asked, ("Migrate", "Succeeded")), OWN) == asked.capitalize()
 
 
-def test_waiting_for_the_state_is_seen() -> None:
+def test_waiting_for_the_state_is_recognized() -> None:
     assert waits_for_state(network("wait-for-state"))
     assert not waits_for_state(network("restore"))
 
 
-def test_accepting_takes_the_request_off_and_puts_the_finalizer_on_at_once() -> None:
+def test_accepting_removes_the_request_and_adds_the_finalizer_in_one_write() -> None:
     obj = network("reconcile", finalizers=(OTHER,))
     assert acceptance(obj, Operation.CREATE, OWN) == {
         "annotations": {marks.OPERATION: None},
@@ -107,7 +107,7 @@ def test_accepting_takes_the_request_off_and_puts_the_finalizer_on_at_once() -> 
         (network("reconcile", finalizers=()), None, {"annotations": {marks.OPERATION: None}}),
     ],
 )
-def test_nothing_is_accepted_that_need_not_be(
+def test_accepting_writes_only_missing_changes(
     obj: JsonObject, operation: Operation | None, expected: JsonObject
 ) -> None:
     assert acceptance(obj, operation, OWN) == expected
@@ -129,13 +129,13 @@ def test_nothing_is_accepted_that_need_not_be(
         (network("", ("Migrate", "Error")), Operation.MIGRATE, {"finalizers": []}),
     ],
 )
-def test_completing_takes_off_what_was_kept(
+def test_completing_removes_the_kept_request_and_finalizer(
     obj: JsonObject, operation: Operation, expected: JsonObject
 ) -> None:
     assert completion(obj, operation, OWN, request_of(obj)) == expected
 
 
-def test_a_newer_request_stays() -> None:
+def test_a_newer_request_is_kept() -> None:
     obj = network("migrate")
     assert completion(obj, Operation.MIGRATE, OWN, Request("migrate", "before")) == {
         "finalizers": []
@@ -156,7 +156,7 @@ objects = st.builds(
 
 
 @given(objects)
-def test_after_an_operation_nothing_is_left_to_be_accepted_or_completed(obj: JsonObject) -> None:
+def test_after_an_operation_nothing_remains_to_be_accepted_or_completed(obj: JsonObject) -> None:
     operation, request = next_operation(obj, OWN), request_of(obj)
     metadata = apply_merge_patch(obj["metadata"], acceptance(obj, operation, OWN))
     accepted = {**obj, "metadata": metadata}

@@ -30,7 +30,7 @@ NETWORK: JsonObject = {
 }
 
 
-def test_the_beginning_leaves_the_last_error_and_the_generation_alone() -> None:
+def test_the_start_keeps_the_last_error_and_the_generation() -> None:
     assert processing(NETWORK, Operation.CREATE, "Network", NOW) == {
         "lastOperation": {
             "type": "Create",
@@ -97,7 +97,9 @@ def test_success_removes_the_error_and_sets_the_fields_of_the_actuator() -> None
         (Operation.RESTORE, ("Restoring the X", "Error restoring X: e", "Successfully restored X")),
     ],
 )
-def test_each_operation_has_its_sentences(operation: Operation, texts: tuple[str, ...]) -> None:
+def test_each_operation_has_its_own_descriptions(
+    operation: Operation, texts: tuple[str, ...]
+) -> None:
     patches = (
         processing({}, operation, "X", NOW),
         failed({}, operation, "X", "e", (), NOW),
@@ -106,7 +108,7 @@ def test_each_operation_has_its_sentences(operation: Operation, texts: tuple[str
     assert tuple(patch["lastOperation"]["description"] for patch in patches) == texts
 
 
-def test_a_request_that_is_gone_is_not_echoed_any_more() -> None:
+def test_a_removed_request_is_no_longer_echoed() -> None:
     assert "observedTimestamp" not in processing({}, Operation.CREATE, "Network", NOW)
     reported = {"status": {"observedTimestamp": "before"}}
     assert processing(reported, Operation.CREATE, "Network", NOW)["observedTimestamp"] is None
@@ -122,7 +124,7 @@ def test_progress_changes_neither_type_nor_state() -> None:
     }
 
 
-def test_a_text_without_end_is_cut() -> None:
+def test_a_long_text_is_truncated() -> None:
     patch = failed({}, Operation.CREATE, "Network", "x" * 1_000_000, (), NOW)
     assert len(patch["lastError"]["description"]) == LONGEST
 
@@ -131,7 +133,7 @@ def test_a_text_without_end_is_cut() -> None:
     "field",
     ["lastOperation", "lastError", "conditions", "observedGeneration", "observedTimestamp"],
 )
-def test_what_the_sdk_writes_is_not_the_actuators(field: str) -> None:
+def test_actuators_cannot_set_fields_of_the_sdk(field: str) -> None:
     with pytest.raises(ExtensionError, match=rf"status\.{field}, which the SDK writes"):
         changes({}, {"state": {}, field: None})
 
@@ -147,7 +149,7 @@ fields = st.dictionaries(st.sampled_from(["state", "providerStatus", "ipFamilies
 
 
 @given(fields, fields)
-def test_fields_of_the_actuator_are_set_and_the_rest_stays(
+def test_fields_of_the_actuator_are_set_and_the_rest_is_kept(
     before: JsonObject, reported: JsonObject
 ) -> None:
     patch = changes({"status": before}, reported)
@@ -174,11 +176,13 @@ def test_none_removes_a_field() -> None:
         (FileNotFoundError(2, "No such file", "x"), "[Errno 2] No such file: 'x'"),
     ],
 )
-def test_texts_for_people_stay_and_defects_get_their_type(error: BaseException, text: str) -> None:
+def test_error_messages_for_users_are_kept_and_bugs_get_their_type(
+    error: BaseException, text: str
+) -> None:
     assert describe(error) == text
 
 
-def test_only_the_first_letter_is_raised() -> None:
+def test_only_the_first_letter_is_capitalized() -> None:
     assert upper_first("error of AWS") == "Error of AWS"
     assert upper_first("") == ""
 

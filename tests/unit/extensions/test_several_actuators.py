@@ -80,7 +80,7 @@ def test_controllers_of_one_kind_are_named_by_their_types_too() -> None:
     ]
 
 
-def test_a_path_that_several_want_is_followed_by_the_owner() -> None:
+def test_a_path_of_several_webhooks_is_followed_by_the_owner() -> None:
     groups = [
         ("weft", [webhook("/validate", "weft"), webhook("/network", "weft")]),
         ("warp", [webhook("/validate", "warp")]),
@@ -88,24 +88,24 @@ def test_a_path_that_several_want_is_followed_by_the_owner() -> None:
     assert paths(side_by_side(groups)) == [["/validate/weft", "/network"], ["/validate/warp"]]
 
 
-def test_a_webhook_alone_keeps_the_path_of_the_contract() -> None:
+def test_a_single_webhook_keeps_the_path_of_the_contract() -> None:
     assert paths(side_by_side([("weft", [webhook("/validate", "weft")])])) == [["/validate"]]
 
 
-def test_a_webhook_is_switched_off_by_its_name_where_several_start_alike() -> None:
+def test_a_full_name_disables_one_of_several_webhooks_with_the_same_first_part() -> None:
     both = [webhook("/a/validate", "weft"), webhook("/b/validate", "warp")]
     left = enabled(both, {"validate.weft.extensions.gardener.cloud"})
     assert left == both[1:]
     assert enabled(both, {"validate"}) == []
 
 
-def test_feature_gates_reach_the_actuator_that_has_them() -> None:
+def test_feature_gates_are_passed_to_their_actuator() -> None:
     weft = Weft()
     configure([weft, Warp()], {"Loose": True})
     assert weft.gates == {"Loose": True, "Tight": True}
 
 
-def test_an_unknown_feature_gate_is_refused_with_the_known_ones() -> None:
+def test_the_error_about_an_unknown_feature_gate_lists_the_known_ones() -> None:
     with pytest.raises(StartError, match="names Silk; there are Loose, Tight"):
         configure([Weft(), Warp()], {"Silk": True})
     with pytest.raises(StartError, match="names Silk; there are none"):
@@ -173,7 +173,7 @@ async def test_an_admission_component_is_named_by_the_first_actuator() -> None:
     assert found.secret == Key("garden", "gardener-extension-admission-weft-webhooks")
 
 
-async def test_cloud_profiles_are_watched_once_however_many_look_at_them() -> None:
+async def test_cloud_profiles_are_watched_once_for_all_webhooks() -> None:
     at = garden()
     assert at.unit().caches == ()
     at_garden(Cloth(), at=at, webhookConfigNamespace="garden")
@@ -209,7 +209,7 @@ async def test_calico_refuses_shoots_and_cilium_fits_them_too() -> None:
         (("admission", "x", "--feature-gates", "a=true,b=on"), '--feature-gates is "b=on"'),
     ],
 )
-def test_a_mistake_of_the_command_line_is_one_sentence(
+def test_an_error_in_the_command_line_is_one_sentence(
     arguments: tuple[str, ...], sentence: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Process, "configure_logging", lambda _: None)

@@ -54,7 +54,7 @@ def request(
         ("DELETE", YES, None, True),
     ],
 )
-def test_each_row_of_the_table(
+def test_each_row_of_the_annotation_table(
     operation: Operation,
     old: JsonObject | None,
     new: JsonObject | None,
@@ -70,7 +70,7 @@ def test_each_row_of_the_table(
         assert cause.message.endswith(": removal of externally managed annotation is not allowed")
 
 
-def test_the_status_is_not_looked_at() -> None:
+def test_the_status_is_ignored() -> None:
     assert AnnotationGuard()(request("UPDATE", NO, YES, subresource="status")).allowed
 
 

@@ -172,7 +172,7 @@ def test_a_load_balancer_is_named_or_has_an_arn(value: str, expected: LoadBalanc
         ({AWS_ACCOUNT: "mine"}, f'annotation {AWS_ACCOUNT} is "mine"'),
     ],
 )
-def test_a_mistake_in_an_annotation_is_one_finding(said: dict[str, str], finding: str) -> None:
+def test_an_invalid_annotation_is_one_finding(said: dict[str, str], finding: str) -> None:
     complete = said if {AWS_VPC, AWS_VPC_TAGS} & said.keys() or not said else {AWS_VPC: "vpc-1"}
     with pytest.raises(SourceProblem) as raised:
         wanted_of(annotated({**complete, **said}))
@@ -181,7 +181,7 @@ def test_a_mistake_in_an_annotation_is_one_finding(said: dict[str, str], finding
     assert raised.value.reason == "SourceInvalid"
 
 
-def test_without_a_region_nothing_can_be_looked_up() -> None:
+def test_a_missing_region_is_an_error() -> None:
     with pytest.raises(SourceProblem, match=r"spec\.region is empty"):
         wanted_of(annotated({AWS_VPC: "vpc-1"}, region=""))
 
@@ -238,7 +238,7 @@ def test_the_port_of_the_api_server_is_the_usual_or_the_only_one(
     assert (found.endpoint.port if found.endpoint else None) == expected
 
 
-# What is missing
+# Problems
 
 
 def test_a_complete_network_has_no_problems() -> None:
@@ -261,14 +261,14 @@ def test_a_zone_with_public_subnets_only_is_a_finding_unless_it_is_left_out() ->
     assert decide(observed, wanted).problems == ()
 
 
-def test_a_wanted_zone_without_subnets_or_unknown_is_a_finding() -> None:
+def test_a_requested_zone_that_is_unknown_or_has_no_subnets_is_a_finding() -> None:
     wanted = replace(WANTED, zones=("eu-west-1a", "eu-west-1c"))
     assert problem(wanted=wanted).startswith("zone eu-west-1c has no private subnet")
     wanted = replace(WANTED, zones=("eu-west-1a", "us-east-1a"))
     assert problem(wanted=wanted).startswith("zone us-east-1a is not in region eu-west-1")
 
 
-def test_zones_at_the_edge_are_used_only_where_they_are_wanted() -> None:
+def test_edge_zones_are_used_only_on_request() -> None:
     edge = {"ZoneName": f"{REGION}-edge-1", "ZoneType": "local-zone"}
     observed = replace(
         OBSERVED,
@@ -294,7 +294,7 @@ def test_zones_at_the_edge_are_used_only_where_they_are_wanted() -> None:
         {"DestinationCidrBlock": "0.0.0.0/0", "NetworkInterfaceId": "eni-1", "InstanceId": "i-1"},
     ],
 )
-def test_any_way_out_will_do(route: JsonObject) -> None:
+def test_any_route_to_the_internet_is_accepted(route: JsonObject) -> None:
     public = table("public", INTERNET_ROUTE, subnets=("public",))
     assert decide(replace(OBSERVED, route_tables=[table("main", route), public])).problems == ()
 
@@ -321,7 +321,9 @@ def test_any_way_out_will_do(route: JsonObject) -> None:
     ],
     ids=["none", "endpoint", "blackhole", "failed"],
 )
-def test_a_private_subnet_needs_a_way_out(route: JsonObject | None, finding: str) -> None:
+def test_a_private_subnet_needs_a_route_to_the_internet(
+    route: JsonObject | None, finding: str
+) -> None:
     public = table("public", INTERNET_ROUTE, subnets=("public",))
     failed = {"NatGatewayId": "nat-2", "SubnetId": "subnet-public", "State": "failed"}
     observed = replace(
@@ -333,7 +335,7 @@ def test_a_private_subnet_needs_a_way_out(route: JsonObject | None, finding: str
     assert problem(observed).startswith(finding)
 
 
-def test_security_groups_must_exist_and_be_of_the_vpc() -> None:
+def test_security_groups_must_exist_in_the_vpc() -> None:
     wanted = replace(WANTED, groups={"node": "sg-1", "lb": "sg-2", "bastion": "sg-3"})
     foreign = {**group("2"), "VpcId": "vpc-2"}
     observed = replace(OBSERVED, groups=[group("1")], foreign_groups=[foreign])
@@ -352,7 +354,7 @@ def test_security_groups_must_exist_and_be_of_the_vpc() -> None:
     ],
     ids=["vpc", "state", "type", "none"],
 )
-def test_a_load_balancer_must_be_able_to_serve(
+def test_an_unusable_load_balancer_is_a_finding(
     load_balancer: JsonObject | None, finding: str
 ) -> None:
     found = [load_balancer] if load_balancer else []
@@ -369,12 +371,12 @@ def test_a_load_balancer_must_be_able_to_serve(
     ],
     ids=["region", "account"],
 )
-def test_an_arn_must_be_of_the_same_region_and_account(named: LoadBalancer, finding: str) -> None:
+def test_an_arn_must_have_the_same_region_and_account(named: LoadBalancer, finding: str) -> None:
     observed = replace(OBSERVED, load_balancers=[balancer()], listeners=listeners(6443))
     assert finding in problem(observed, replace(WANTED, load_balancer=named))
 
 
-def test_ports_that_leave_the_endpoint_open_are_a_finding_unless_it_is_given() -> None:
+def test_ambiguous_ports_are_a_finding_unless_the_endpoint_is_given() -> None:
     observed = replace(OBSERVED, load_balancers=[balancer()], listeners=listeners(80, 8443))
     wanted = replace(WANTED, load_balancer=LoadBalancer("api"))
     assert "listens on 80, 8443" in problem(observed, wanted)
@@ -399,7 +401,7 @@ def test_tags_must_lead_to_exactly_one_vpc(vpcs: list[str], said: str) -> None:
     assert raised.value.reason == "SourceNotFound"
 
 
-# What it should be
+# The desired spec
 
 
 def subnets_in(network: Network) -> list[JsonObject]:
@@ -407,7 +409,7 @@ def subnets_in(network: Network) -> list[JsonObject]:
     return found
 
 
-def test_the_spec_has_what_machines_need() -> None:
+def test_the_spec_has_all_fields_that_machines_need() -> None:
     vpc = {**OBSERVED.vpcs[0], "Tags": tags(Name="shop", **{"aws:cloudformation:stack": "x"})}
     observed = replace(OBSERVED, vpcs=[vpc], groups=[group("1", "node")])
     network = decide(observed).spec["network"]
@@ -432,7 +434,7 @@ def test_the_spec_has_what_machines_need() -> None:
     st.permutations(OBSERVED.route_tables),
     st.permutations([group("1", "node"), group("2", "lb"), group("3")]),
 )
-def test_the_order_of_aws_answers_changes_nothing(
+def test_the_order_of_responses_does_not_matter(
     subnets: list[JsonObject], tables: list[JsonObject], groups: list[JsonObject]
 ) -> None:
     first = replace(OBSERVED, groups=[group("1", "node"), group("2", "lb"), group("3")])
@@ -440,7 +442,7 @@ def test_the_order_of_aws_answers_changes_nothing(
     assert decide(first) == decide(other)
 
 
-def test_a_zone_takes_control_planes_unless_all_its_private_subnets_say_no() -> None:
+def test_a_zone_is_for_control_planes_unless_all_its_private_subnets_are_excluded() -> None:
     no = {"Tags": tags(**{AWS_CONTROL_PLANE_TAG: "false"})}
     subnets = [subnet("a", "a", **no), subnet("a2", "a"), subnet("b", "b", **no)]
     found = decide(replace(OBSERVED, subnets=subnets)).failure_domains
@@ -476,7 +478,7 @@ def test_several_groups_for_a_role_are_a_finding_until_one_is_named() -> None:
     assert network.spec["network"]["securityGroupOverrides"] == {"node": "sg-2"}
 
 
-def test_the_status_names_groups_and_the_load_balancer_and_forgets_what_is_gone() -> None:
+def test_the_status_has_only_existing_groups_and_the_load_balancer() -> None:
     observed = replace(
         OBSERVED,
         groups=[group("1", "node")],
@@ -504,7 +506,7 @@ def owned_endpoint(host: str, port: int) -> JsonObject:
     }
 
 
-def test_an_endpoint_that_we_gave_stays_whatever_becomes_of_the_load_balancer() -> None:
+def test_our_endpoint_is_kept_even_if_the_load_balancer_changes() -> None:
     obj = owned_endpoint("old.example.org", 6443)
     gone = decide_network(obj, OBSERVED, WANTED)
     assert str(gone.endpoint) == "old.example.org:6443"
@@ -515,7 +517,7 @@ def test_an_endpoint_that_we_gave_stays_whatever_becomes_of_the_load_balancer() 
     assert "now at api.elb.example.org:6443, but spec.controlPlaneEndpoint is old.example" in found
 
 
-def test_a_users_endpoint_is_left_to_the_comparison_of_all_fields() -> None:
+def test_another_endpoint_of_a_user_is_not_a_problem_of_the_network() -> None:
     observed = replace(OBSERVED, load_balancers=[balancer()], listeners=listeners(6443))
     wanted = replace(WANTED, load_balancer=LoadBalancer("api"))
     given = {"host": "mine.example.org", "port": 443}
@@ -524,7 +526,7 @@ def test_a_users_endpoint_is_left_to_the_comparison_of_all_fields() -> None:
     assert network.problems == ()
 
 
-def test_another_vpc_than_before_is_refused_before_anything_is_filled_in() -> None:
+def test_a_changed_vpc_is_refused_before_any_field_is_set() -> None:
     with pytest.raises(SourceProblem, match=r"spec\.network\.vpc\.id is vpc-2") as raised:
         decide(network={"vpc": {"id": "vpc-2"}})
     assert raised.value.reason == "Conflict"
@@ -553,14 +555,14 @@ EVERYBODY_6 = {"Ipv6Ranges": [{"CidrIpv6": "::/0"}]}
         (rule("icmp", -1, **EVERYBODY), "lets icmp in from 0.0.0.0/0"),
     ],
 )
-def test_rules_that_let_everybody_in_are_listed(found: JsonObject, said: str) -> None:
+def test_rules_open_to_the_world_are_listed(found: JsonObject, said: str) -> None:
     observed = replace(OBSERVED, groups=[group("1", "node", "", found)])
     (warning,) = open_rules(observed, WANTED)
     assert warning.startswith(f"security group sg-1 for node {said}")
     assert decide(observed).problems == ()
 
 
-def test_rules_for_some_and_groups_for_load_balancers_are_not_listed() -> None:
+def test_restricted_rules_and_load_balancer_groups_are_not_listed() -> None:
     some = rule("tcp", 22, IpRanges=[{"CidrIp": "10.0.0.0/8"}], UserIdGroupPairs=[{}])
     everybody = rule("tcp", 6443, **EVERYBODY)
     groups = [group("1", "node", "", some), group("2", "apiserver-lb", "", everybody)]
@@ -575,7 +577,7 @@ def template(spec: JsonObject) -> JsonObject:
     }
 
 
-def test_machines_without_groups_of_their_own_are_listed() -> None:
+def test_machines_without_their_own_groups_are_listed() -> None:
     named = template({"additionalSecurityGroups": [{"id": "sg-1"}]})
     filtered = template({"additionalSecurityGroups": [{"filters": [{"name": "x"}]}]})
     bare: list[JsonObject] = [template({}), template({"additionalSecurityGroups": []})]
@@ -587,7 +589,7 @@ def test_machines_without_groups_of_their_own_are_listed() -> None:
     assert found[2].endswith("set spec.additionalSecurityGroups")
 
 
-def test_the_policy_allows_to_describe_and_nothing_else() -> None:
+def test_the_policy_only_allows_describe_operations() -> None:
     (statement,) = iam_policy()["Statement"]
     assert statement["Effect"] == "Allow"
     assert all(action.partition(":")[2].startswith("Describe") for action in statement["Action"])

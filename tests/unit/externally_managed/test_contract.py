@@ -37,7 +37,7 @@ def crd(**labels: str) -> JsonObject:
         ({"v1alpha3": "v1alpha3", "v1beta1": "v1alpha1_v1_v1beta2"}, "v1beta1", "v1"),
     ],
 )
-def test_the_labels_of_the_crd_decide(
+def test_the_labels_of_the_crd_select_the_contract(
     labels: dict[str, str], version: str, api_version: str
 ) -> None:
     contract = contract_of(crd(**labels))
@@ -46,7 +46,7 @@ def test_the_labels_of_the_crd_decide(
     assert kind_of(crd(**labels), contract) == kind
 
 
-def test_a_crd_without_labels_is_refused_in_cores_words() -> None:
+def test_a_crd_without_labels_is_refused_with_the_message_of_the_core() -> None:
     with pytest.raises(ContractError) as error:
         contract_of(crd(v1alpha4="v1alpha4"))
     assert str(error.value) == (
@@ -55,7 +55,7 @@ def test_a_crd_without_labels_is_refused_in_cores_words() -> None:
     )
 
 
-def test_versions_are_ordered_as_kubernetes_orders_them() -> None:
+def test_versions_are_sorted_as_in_kubernetes() -> None:
     ordered = ["v10", "v2", "v1", "v11beta2", "v10beta3", "v3beta1", "v12alpha1", "foo1", "foo10"]
     while len(ordered) > 1:
         assert newest(ordered) == ordered.pop(0)
@@ -71,7 +71,7 @@ def test_the_name_of_a_crd_follows_the_fixed_rule(kind: str, plural: str) -> Non
 
 
 @pytest.mark.parametrize("version", ["v1beta1", "v1beta2"])
-def test_what_is_written_as_done_is_read_as_done(version: ContractVersion) -> None:
+def test_a_written_ready_status_is_read_as_ready(version: ContractVersion) -> None:
     assert is_provisioned({"status": done(version)}, version)
     assert not is_provisioned({"status": {}}, version)
     other: ContractVersion = "v1beta2" if version == "v1beta1" else "v1beta1"
@@ -88,7 +88,7 @@ def test_failure_domains_are_read_as_they_are_written(version: ContractVersion) 
     assert failure_domains_of({}, version) == []
 
 
-def test_wrong_types_are_refused_in_cores_words() -> None:
+def test_wrong_types_are_refused_with_the_message_of_the_core() -> None:
     with pytest.raises(ContractError, match="true is of the type string, expected bool"):
         is_provisioned({"status": {"initialization": {"provisioned": "true"}}}, "v1beta2")
     with pytest.raises(ContractError, match=r"map\[string\]interface \{\}, expected \[\]interface"):
@@ -113,5 +113,5 @@ def test_an_endpoint_needs_host_and_port(
     assert found.is_valid is valid
 
 
-def test_an_address_of_version_six_is_shown_in_brackets() -> None:
+def test_an_ipv6_address_is_shown_in_brackets() -> None:
     assert str(Endpoint("2001:db8::1", 443)) == "[2001:db8::1]:443"

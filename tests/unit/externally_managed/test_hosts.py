@@ -49,7 +49,7 @@ addresses = st.ip_addresses().filter(lambda each: not (each.is_multicast or each
         ("ff02::1", "must be an address that clients can connect to"),
     ],
 )
-def test_what_is_not_a_host_is_refused_and_says_why(host: str, problem: str) -> None:
+def test_an_invalid_host_is_refused_with_the_reason(host: str, problem: str) -> None:
     assert (host_problem(host) or "").startswith(problem)
     described = read_network({"endpoint": {"host": host, "port": 6443}}, "ConfigMap demo/net")
     assert isinstance(described, list)
@@ -72,9 +72,7 @@ def test_addresses_are_accepted(address: ipaddress.IPv4Address | ipaddress.IPv6A
 @given(st.text() | names | addresses.map(str), st.integers(-1, 70000))
 @example("a b", 6443)
 @example("host:6443", 6443)
-def test_every_endpoint_that_may_be_written_is_one_that_clients_understand(
-    host: str, port: int
-) -> None:
+def test_clients_accept_every_valid_endpoint(host: str, port: int) -> None:
     described: JsonObject = {"endpoint": {"host": host, "port": port}}
     network = read_network(described, "ConfigMap demo/net")
     endpoint = Endpoint(host, port)

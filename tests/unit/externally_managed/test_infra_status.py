@@ -27,14 +27,14 @@ def written(obj: JsonObject, contract: Contract, outcome: Outcome, after: int = 
 
 
 @pytest.mark.parametrize("contract", [OLD, NEW], ids=lambda contract: contract.version)
-def test_a_complete_network_is_done_and_then_nothing_is_written(contract: Contract) -> None:
+def test_a_complete_network_is_ready_and_then_nothing_is_written(contract: Contract) -> None:
     outcome = Outcome(failure_domains=DOMAINS, extra={"networkStatus": {"x": 1}})
     obj = written({"metadata": {"generation": 2}}, contract, outcome)
     assert obj["status"]["networkStatus"] == {"x": 1}
     assert status_patch(obj, contract, outcome, NOW + timedelta(days=1)) == {}
 
 
-def test_each_contract_has_its_own_shape() -> None:
+def test_each_contract_has_its_own_status_fields() -> None:
     outcome = Outcome(failure_domains=DOMAINS)
     old = written({}, OLD, outcome)["status"]
     assert old["ready"] is True
@@ -49,7 +49,7 @@ def test_each_contract_has_its_own_shape() -> None:
 
 
 @pytest.mark.parametrize("contract", [OLD, NEW], ids=lambda contract: contract.version)
-def test_readiness_never_reverts_and_the_condition_says_what_is_wrong(contract: Contract) -> None:
+def test_readiness_never_reverts_and_the_condition_reports_problems(contract: Contract) -> None:
     obj = written({}, contract, Outcome(failure_domains=DOMAINS))
     worse = written(obj, contract, Outcome("NetworkIncomplete", ["no subnet", "no route"]), 5)
     status = worse["status"]
@@ -63,7 +63,7 @@ def test_readiness_never_reverts_and_the_condition_says_what_is_wrong(contract: 
 
 
 @pytest.mark.parametrize("contract", [OLD, NEW], ids=lambda contract: contract.version)
-def test_failure_domains_that_are_gone_go(contract: Contract) -> None:
+def test_obsolete_failure_domains_are_removed(contract: Contract) -> None:
     obj = written({}, contract, Outcome(failure_domains=DOMAINS))
     fewer = written(obj, contract, Outcome(failure_domains=DOMAINS[:1]))
     assert len(fewer["status"]["failureDomains"]) == 1
@@ -71,7 +71,7 @@ def test_failure_domains_that_are_gone_go(contract: Contract) -> None:
     assert "failureDomains" not in none["status"]
 
 
-def test_pausing_is_said_once_and_taken_back_where_the_contract_has_a_word_for_it() -> None:
+def test_a_pause_is_reported_once_and_withdrawn_if_the_contract_has_a_condition() -> None:
     assert paused_patch({}, OLD, NOW) == {}
     obj = apply_merge_patch({}, {"status": paused_patch({}, NEW, NOW)})
     assert obj["status"]["conditions"][0]["status"] == "True"
@@ -90,7 +90,7 @@ def test_conditions_of_others_are_kept() -> None:
 # Descriptions
 
 
-def test_a_description_is_read() -> None:
+def test_a_valid_description_is_parsed() -> None:
     network = read_network(
         {
             "endpoint": {"host": "api.example", "port": 6443},
@@ -136,7 +136,7 @@ def test_a_description_is_read() -> None:
         ),
     ],
 )
-def test_all_that_is_wrong_with_a_description_is_named(
+def test_all_errors_of_a_description_are_reported(
     value: JsonObject | str, paths: list[str]
 ) -> None:
     problems = read_network(value, "ConfigMap demo/net")
@@ -188,7 +188,7 @@ def test_every_status_satisfies_the_crd(contract: Contract, data: st.DataObject)
     assert status_patch(written(obj, only, outcome), only, outcome, NOW) == {}
 
 
-def test_a_condition_of_the_provider_that_says_not_paused_stays_as_it_is() -> None:
+def test_a_paused_condition_of_the_provider_with_status_false_is_kept() -> None:
     said = {"type": "Paused", "status": "False", "reason": "X", "lastTransitionTime": "2029"}
     obj: JsonObject = {"status": {"conditions": [said]}}
     assert written(obj, OLD, Outcome())["status"]["conditions"][0] == said

@@ -34,14 +34,14 @@ def leaves(value: JsonObject, path: Path = ()) -> Iterator[tuple[Path, JsonValue
 
 
 def tree(value: JsonObject) -> Fields:
-    """Return the fields of a value, as its applier owns them."""
+    """Return a value's fields in the form of managed fields."""
     return {name: tree(item) if isinstance(item, dict) else {} for name, item in value.items()}
 
 
 OURS = Owned(tree(WANTED), {})
 
 
-def test_what_is_empty_is_filled() -> None:
+def test_empty_fields_are_set() -> None:
     live = {"controlPlaneEndpoint": {"host": "", "port": 0}, "region": "eu-1"}
     decision = decide_fields(WANTED, live, Owned({}, tree(live)))
     assert decision.fields == WANTED
@@ -49,18 +49,18 @@ def test_what_is_empty_is_filled() -> None:
     assert decision.conflicts == ()
 
 
-def test_what_is_ours_and_right_needs_no_write() -> None:
+def test_our_correct_fields_are_not_written() -> None:
     assert not decide_fields(WANTED, {**WANTED, "region": "eu-1"}, OURS).differs
 
 
-def test_what_is_ours_follows_the_network() -> None:
+def test_our_fields_follow_the_network() -> None:
     live = apply_merge_patch(WANTED, {"network": {"vpc": {"id": "vpc-old"}}})
     decision = decide_fields(WANTED, live, OURS)
     assert decision.differs
     assert decision.fields["network"]["vpc"]["id"] == "vpc-1"
 
 
-def test_a_users_other_value_stays_and_both_are_named() -> None:
+def test_a_conflicting_value_of_a_user_is_kept_and_reported() -> None:
     live = apply_merge_patch(WANTED, {"controlPlaneEndpoint": {"host": "mine.example"}})
     decision = decide_fields(WANTED, live, NOBODY)
     assert "host" not in decision.fields.get("controlPlaneEndpoint", {})
@@ -69,25 +69,25 @@ def test_a_users_other_value_stays_and_both_are_named() -> None:
     )
 
 
-def test_a_users_equal_value_stays_the_users() -> None:
+def test_an_equal_value_of_a_user_stays_owned_by_the_user() -> None:
     decision = decide_fields(WANTED, WANTED, NOBODY)
     assert decision.fields == {}
     assert not decision.differs
     assert not decision.conflicts
 
 
-def test_what_the_network_has_no_more_is_given_up() -> None:
+def test_fields_that_left_the_network_are_released() -> None:
     decision = decide_fields({}, WANTED, OURS)
     assert decision.removed == {"network": None}
 
 
-def test_an_endpoint_that_was_given_stays() -> None:
+def test_an_endpoint_is_never_removed() -> None:
     decision = decide_fields({}, WANTED, OURS)
     assert decision.fields == {"controlPlaneEndpoint": WANTED["controlPlaneEndpoint"]}
     assert not decision.differs
 
 
-def test_a_map_of_ours_stays_while_a_user_has_a_field_in_it() -> None:
+def test_our_map_is_kept_while_a_user_owns_a_field_in_it() -> None:
     live = {"network": {"id": "mine"}}
     owned = Owned({"network": {}}, {"network": {"id": {}}})
     changed = decide_fields({"network": {"id": "net-1"}}, live, owned)
@@ -99,7 +99,7 @@ def test_a_map_of_ours_stays_while_a_user_has_a_field_in_it() -> None:
     assert not gone.removed
 
 
-def test_half_an_endpoint_of_a_user_is_not_completed_with_half_of_ours() -> None:
+def test_a_partial_endpoint_of_a_user_is_not_completed() -> None:
     live = {"controlPlaneEndpoint": {"host": "mine.example", "port": 0}}
     decision = decide_fields(WANTED, live, Owned({}, tree(live)))
     assert "controlPlaneEndpoint" not in decision.fields
@@ -119,7 +119,7 @@ def test_a_users_value_is_not_replaced_by_a_map() -> None:
     assert decision.conflicts == ('spec.network is "mine", but the network has {"id":"net-1"}',)
 
 
-def test_a_list_to_which_a_user_added_is_left_alone() -> None:
+def test_a_list_extended_by_a_user_is_not_changed() -> None:
     live = {"subnets": [{"id": "ours"}, {"id": "mine"}]}
     shared = Owned({"subnets": {}}, {"subnets": {}})
     decision = decide_fields({"subnets": [{"id": "new"}]}, live, shared)
@@ -128,7 +128,7 @@ def test_a_list_to_which_a_user_added_is_left_alone() -> None:
     assert len(decision.conflicts) == 1
 
 
-def test_the_managed_fields_say_what_is_ours() -> None:
+def test_ownership_is_read_from_managed_fields() -> None:
     ours = {
         "manager": MANAGER,
         "fieldsV1": {
@@ -166,7 +166,7 @@ def is_empty(value: JsonValue) -> bool:
 
 
 @given(values, values)
-def test_no_value_of_a_user_is_ever_applied_over(wanted: JsonObject, live: JsonObject) -> None:
+def test_no_value_of_a_user_is_ever_overwritten(wanted: JsonObject, live: JsonObject) -> None:
     decision = decide_fields(wanted, live, NOBODY)
     mine = {path for path, value in leaves(live) if not is_empty(value)}
     applied = set(dict(leaves(decision.fields)))
@@ -177,7 +177,7 @@ def test_no_value_of_a_user_is_ever_applied_over(wanted: JsonObject, live: JsonO
 
 
 @given(values, values)
-def test_what_was_applied_is_settled(wanted: JsonObject, live: JsonObject) -> None:
+def test_applying_a_decision_again_changes_nothing(wanted: JsonObject, live: JsonObject) -> None:
     first = decide_fields(wanted, live, NOBODY)
     after = apply_merge_patch(live, first.fields)
     applied = dict(leaves(first.fields))

@@ -38,7 +38,7 @@ EXTERNAL = [{MANAGED_BY: ""}, {MANAGED_BY: "x"}, {MANAGED_BY: "false"}]
 
 
 @pytest.mark.parametrize("annotations", MANAGED)
-def test_without_the_key_an_object_is_its_providers(annotations: Any) -> None:
+def test_an_object_without_the_annotation_belongs_to_its_provider(annotations: Any) -> None:
     obj = infra(annotations)
     assert not is_externally_managed(obj)
     assert manager_of(obj) is None
@@ -47,7 +47,9 @@ def test_without_the_key_an_object_is_its_providers(annotations: Any) -> None:
 
 
 @pytest.mark.parametrize("annotations", EXTERNAL)
-def test_with_the_key_it_is_left_alone_whatever_the_value(annotations: JsonObject) -> None:
+def test_an_object_with_the_annotation_is_ignored_whatever_the_value(
+    annotations: JsonObject,
+) -> None:
     obj = infra(annotations)
     assert is_externally_managed(obj)
     assert manager_of(obj) == annotations[MANAGED_BY]
@@ -59,19 +61,19 @@ def test_a_label_of_that_name_has_no_effect() -> None:
     assert not is_externally_managed(infra(labels={MANAGED_BY: "x"}))
 
 
-def test_only_the_newest_state_of_an_update_counts() -> None:
+def test_only_the_new_state_of_an_update_counts() -> None:
     mine, theirs = infra(), infra(EXTERNAL[1])
     assert resource_is_not_externally_managed(Change(KEY, theirs, mine))
     assert not resource_is_not_externally_managed(Change(KEY, mine, theirs))
 
 
-def test_the_first_name_of_the_filter_passes_the_same() -> None:
+def test_both_names_of_the_filter_pass_the_same_objects() -> None:
     for obj in (infra(), infra(EXTERNAL[0])):
         event = Change(KEY, None, obj)
         assert resource_externally_managed(event) is resource_is_not_externally_managed(event)
 
 
-def test_the_watch_filter_is_exact_and_empty_passes_all() -> None:
+def test_the_watch_filter_is_exact_and_an_empty_one_passes_all() -> None:
     labelled = infra(labels={"cluster.x-k8s.io/watch-filter": "a"})
     assert has_watch_label(labelled, "")
     assert has_watch_label(labelled, "a")
@@ -79,7 +81,7 @@ def test_the_watch_filter_is_exact_and_empty_passes_all() -> None:
     assert not has_watch_label(infra(), "a")
 
 
-def test_pausing_is_by_presence_on_the_object_or_by_the_cluster() -> None:
+def test_an_annotation_on_the_object_or_the_cluster_pauses() -> None:
     assert is_paused(infra({"cluster.x-k8s.io/paused": "false"}))
     assert is_paused(infra(), {"spec": {"paused": True}})
     assert not is_paused(infra(), {"spec": {"paused": False}})
@@ -144,7 +146,7 @@ def test_both_forms_of_a_reference_are_read() -> None:
     assert infrastructure_reference(cluster({"kind": "X"})) is None
 
 
-def test_the_owner_is_found_by_reference_and_else_by_label() -> None:
+def test_the_owner_is_found_by_reference_or_by_label() -> None:
     owner = {"apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "Cluster", "name": "a"}
     label = {"cluster.x-k8s.io/cluster-name": "b"}
     foreign = {"apiVersion": "apps/v1", "kind": "Cluster", "name": "x"}

@@ -35,13 +35,13 @@ def names(edges: dict[str, list[str]]) -> list[str]:
         ({"late": ["z"], "a": [], "z": []}, ["a", "z", "late"]),
     ],
 )
-def test_tasks_are_ordered_after_what_they_come_after_and_else_as_they_were_added(
+def test_tasks_are_ordered_by_dependency_and_then_by_addition(
     edges: dict[str, list[str]], order: list[str]
 ) -> None:
     assert names(edges) == order
 
 
-def test_a_task_can_come_after_a_task_or_its_name_and_twice_is_once() -> None:
+def test_a_dependency_is_a_task_or_a_name_and_duplicates_are_ignored() -> None:
     built = Graph("demo")
     first = built.add("first", nothing)
     second = built.add("second", nothing, after=[first, "first", first])
@@ -56,7 +56,7 @@ def test_two_tasks_of_one_name_are_refused() -> None:
         built.add("ensure VPC", nothing)
 
 
-def test_an_unknown_dependency_is_named_with_what_may_have_been_meant() -> None:
+def test_the_error_about_an_unknown_dependency_suggests_similar_names() -> None:
     with pytest.raises(UnknownDependency) as caught:
         names({"ensure VPC": [], "ensure subnets": ["ensure vpc"]})
     assert str(caught.value) == (
@@ -65,7 +65,7 @@ def test_an_unknown_dependency_is_named_with_what_may_have_been_meant() -> None:
     )
 
 
-def test_an_unknown_dependency_that_resembles_nothing_is_named_alone() -> None:
+def test_the_error_about_an_unknown_dependency_has_no_unrelated_suggestions() -> None:
     with pytest.raises(UnknownDependency, match=r'"zzz", which is not in the flow$'):
         names({"a": ["zzz"]})
 
@@ -98,7 +98,7 @@ def test_an_optional_dependency_can_close_a_cycle() -> None:
 
 
 @given(st.data())
-def test_whatever_is_left_out_a_required_dependency_is_never_dropped_and_an_optional_one_is(
+def test_only_optional_dependencies_on_absent_tasks_are_dropped(
     data: st.DataObject,
 ) -> None:
     names = list("abcdef")
@@ -128,7 +128,7 @@ def test_a_task_of_another_graph_is_refused_even_if_the_name_is_known() -> None:
         graph({"a": []}).add("b", nothing, after=[foreign])
 
 
-def test_a_cycle_is_named_task_by_task_and_without_the_tasks_that_only_wait_for_it() -> None:
+def test_the_error_about_a_cycle_lists_exactly_its_tasks() -> None:
     edges = {"root": [], "behind": ["a"], "a": ["root", "c"], "b": ["a"], "c": ["b"]}
     with pytest.raises(Cycle) as caught:
         names(edges)
@@ -143,7 +143,7 @@ def test_a_task_that_comes_after_itself_is_a_cycle() -> None:
         names({"a": ["a"]})
 
 
-def test_a_task_that_would_be_retried_without_end_is_refused() -> None:
+def test_a_task_with_endless_retries_is_refused() -> None:
     with pytest.raises(GraphError, match="give it a timeout or a number of attempts"):
         Graph("demo").add("a", nothing, retry=Retry.every(5))
 

@@ -21,7 +21,7 @@ async def broken() -> None:
     raise ConnectionError("no")
 
 
-async def test_tasks_and_flows_are_counted_as_dashboards_know_them() -> None:
+async def test_metrics_have_the_names_that_dashboards_use() -> None:
     registry = CollectorRegistry()
     metrics = FlowMetrics(registry)
     graph = Graph("garden")

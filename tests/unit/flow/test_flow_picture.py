@@ -34,7 +34,7 @@ NOTES = {
 }
 
 
-def test_a_tree_has_each_task_once_below_the_last_one_that_it_waits_for() -> None:
+def test_a_tree_has_each_task_once_below_its_last_dependency() -> None:
     pictured = tree(infrastructure(), NOTES)
     assert pictured.splitlines() == [
         "infrastructure",
@@ -77,7 +77,7 @@ def test_dot_leaves_out_edges_that_follow_from_others() -> None:
     )
 
 
-def test_dot_quotes_what_would_end_a_label() -> None:
+def test_dot_escapes_characters_that_would_end_a_label() -> None:
     graph = Graph('"x"')
     graph.add('say "hi" \\', nothing)
     lines = dot(graph).splitlines()
@@ -98,7 +98,7 @@ def test_mermaid_numbers_the_tasks_and_colours_those_with_a_note() -> None:
     )
 
 
-def test_mermaid_escapes_what_would_end_a_label() -> None:
+def test_mermaid_escapes_characters_that_would_end_a_label() -> None:
     graph = Graph("demo")
     graph.add('<b> "#1" & more\nlines', nothing)
     assert mermaid(graph).splitlines()[1] == (
@@ -106,7 +106,7 @@ def test_mermaid_escapes_what_would_end_a_label() -> None:
     )
 
 
-def test_what_is_skipped_is_noted_with_its_reason_without_running_anything() -> None:
+def test_skipped_tasks_have_their_reason_even_before_a_run() -> None:
     graph = Graph("demo")
     graph.add("a", nothing, skip="off")
     graph.add("b", nothing, skip=lambda: "not in state")

@@ -62,9 +62,7 @@ async def followed(graph: Graph, status: Status, span: tuple[int, int] = (0, 100
     return status
 
 
-async def test_percent_counts_the_tasks_that_succeeded_and_the_description_names_what_runs() -> (
-    None
-):
+async def test_percent_counts_successful_tasks_and_the_description_names_running_ones() -> None:
     graph = chain("Garden", {"Deploying etcd": 6, "Waiting for etcd": 12, "Deploying API": 3})
     status = await followed(graph, Status())
     assert status.reports == [
@@ -92,7 +90,7 @@ async def test_skipped_tasks_are_not_counted(middle: str) -> None:
     assert (7.05, 50, "b") in (await followed(graph, Status())).reports
 
 
-async def test_forty_tasks_within_a_second_are_three_reports_at_most() -> None:
+async def test_forty_tasks_within_a_second_cause_at_most_three_reports() -> None:
     graph = chain("demo", {str(number): 0.02 for number in range(40)})
     status = await followed(graph, Status())
     assert [percent for _, percent, _ in status.reports] == [0, 100]
@@ -108,7 +106,7 @@ async def test_a_flow_with_nothing_to_do_is_finished_at_once() -> None:
     assert status.reports == [(0, 100, "demo finished")]
 
 
-async def test_a_report_that_fails_fails_nothing_and_is_made_again() -> None:
+async def test_a_failed_report_fails_no_task_and_is_retried() -> None:
     status = await followed(chain("demo", {"a": 3, "b": 10}), Status(failures=1))
     assert status.reports == [(5, 50, "b"), (13, 100, "demo finished")]
 
@@ -120,7 +118,7 @@ async def test_a_slow_report_does_not_delay_the_tasks() -> None:
     assert status.reports[-1] == (10, 100, "demo finished")
 
 
-async def test_a_report_that_hangs_at_the_end_is_given_up() -> None:
+async def test_a_final_report_that_hangs_is_cancelled() -> None:
     graph, status = chain("demo", {"a": 3}), Status(latency=10_000)
     await run(graph, progress=Progress(graph, status.report, closing_seconds=7))
     assert asyncio.get_running_loop().time() == pytest.approx(10)
@@ -133,7 +131,7 @@ async def test_when_a_flow_fails_the_last_report_keeps_the_percent_and_names_the
     assert status.reports[-1] == (2, 33, "demo failed: b")
 
 
-async def test_a_flow_can_fill_a_part_of_the_percentage() -> None:
+async def test_a_flow_can_cover_a_part_of_the_percentage() -> None:
     status = await followed(chain("setup", {"a": 6, "b": 6}), Status(), span=(10, 30))
     assert [percent for _, percent, _ in status.reports] == [10, 20, 30]
     assert status.reports[-1][2] == "setup finished"
@@ -151,7 +149,7 @@ async def test_reports_end_with_a_cancelled_flow() -> None:
     assert status.reports[-1] == (8, 50, "demo failed: b")
 
 
-async def test_a_flow_whose_caller_goes_on_reports_no_success_but_a_failure() -> None:
+async def test_a_flow_that_is_not_the_last_reports_failure_but_not_success() -> None:
     for seconds, last in ((1, "Starting Garden"), (-1, "Garden failed: A")):
         graph, status = chain("Garden", {"A": seconds}), Status()
         progress = Progress(graph, status.report, is_followed=True)

@@ -1,7 +1,7 @@
-"""Whatever the graph, whatever fails and wherever it is killed: properties of flows.
+"""Properties of flows with any graph, any failures, and a kill at any point.
 
-A world of named objects replaces a cloud. Every operation of it, and every write of the state,
-takes time and can be the last thing that the process sees: before it has happened, or after.
+A world of named objects replaces a cloud. Every operation and every write of the state takes time,
+and the process can be killed before or after it takes effect.
 """
 
 import asyncio
@@ -157,7 +157,7 @@ async def process(world: World, retry: Retry, parallel: int | None) -> bool:
     attempts=st.integers(1, 3),
     parallel=st.none() | st.integers(1, 3),
 )
-def test_a_flow_killed_anywhere_and_run_again_creates_everything_once_and_forgets_nothing(
+def test_a_flow_killed_anywhere_and_resumed_creates_everything_once(
     edges: Edges,
     latency: list[int],
     failing: set[int],
@@ -170,7 +170,7 @@ def test_a_flow_killed_anywhere_and_run_again_creates_everything_once_and_forget
         retry = Retry(attempts=attempts, first_seconds=1, jitter=0)
         for last in kills:
             await process(world.restarted(last), retry, parallel)
-        # Each further life uses up a failure at least, so that one of them has none.
+        # Each restart uses up at least one failure, so the last run has none.
         for _ in range(len(failing) + 1):
             if await process(world.restarted(0), retry, parallel):
                 break
@@ -202,7 +202,7 @@ def test_a_flow_takes_as_long_as_its_critical_path_and_each_task_starts_as_early
 
 
 @given(edges=edges(), data=st.data())
-def test_every_error_is_reported_and_only_what_depends_on_one_is_not_run(
+def test_every_error_is_reported_and_only_dependent_tasks_do_not_run(
     edges: Edges, data: st.DataObject
 ) -> None:
     broken = data.draw(st.sets(st.sampled_from(sorted(edges))))

@@ -28,7 +28,7 @@ class CloudError(Exception):
 
 
 class Throttled(CloudError):
-    """Come back later."""
+    """An error that asks for a later retry."""
 
 
 class Diary:
@@ -131,7 +131,7 @@ async def test_an_exception_becomes_the_task_s_error_with_its_type_if_it_is_buil
     assert isinstance(error.failures[1].__cause__, KeyError)
 
 
-async def test_errors_are_reported_in_the_order_of_the_graph_whichever_comes_first() -> None:
+async def test_errors_are_reported_in_the_order_of_the_graph() -> None:
     diary, graph = Diary(), Graph("demo")
     graph.add("slow", diary.takes("slow", 9, CloudError("late")))
     graph.add("fast", diary.takes("fast", 1, CloudError("early")))
@@ -176,7 +176,7 @@ async def test_an_action_with_several_errors_reports_each_of_them_once() -> None
     assert error.codes == ("ERR_A", "ERR_B")
 
 
-async def test_what_is_ready_runs_at_once_and_the_flow_takes_as_long_as_its_critical_path() -> None:
+async def test_ready_tasks_run_at_once_and_a_flow_takes_as_long_as_its_critical_path() -> None:
     diary, graph = Diary(), Graph("demo")
     graph.add("vpc", diary.takes("vpc", 3))
     graph.add("role", diary.takes("role", 10))
@@ -191,7 +191,7 @@ async def test_what_is_ready_runs_at_once_and_the_flow_takes_as_long_as_its_crit
     assert path.tasks[0] == "vpc"
 
 
-async def test_parallelism_can_be_limited_and_goes_by_the_order_of_the_graph() -> None:
+async def test_parallelism_can_be_limited_and_follows_the_order_of_the_graph() -> None:
     diary, graph = Diary(), Graph("demo")
     for name in "abcde":
         graph.add(name, diary.takes(name, 2))
@@ -232,7 +232,7 @@ async def test_a_condition_that_raises_fails_its_task_alone() -> None:
     assert diary.ended == {"b": 1}
 
 
-async def test_a_wrong_graph_is_refused_before_anything_starts() -> None:
+async def test_an_invalid_graph_is_refused_before_any_task_starts() -> None:
     diary, graph = Diary(), Graph("demo")
     graph.add("free", diary.takes("free"))
     graph.add("a", diary.takes("a"), after=["b"])
@@ -246,7 +246,7 @@ async def test_an_empty_graph_is_done() -> None:
     assert (await run(Graph("nothing"))).tasks == {}
 
 
-async def test_the_sentence_can_be_the_one_that_users_know() -> None:
+async def test_the_message_of_a_failure_can_be_replaced() -> None:
     graph = Graph("demo")
     graph.add("Deploying {etcd}", fails(CloudError("{no} quorum")))
     error = await failed(graph, Settings(sentence=TASK_FAILED))
@@ -269,7 +269,7 @@ async def test_observers_are_notified_of_starts_and_ends() -> None:
 # Timeouts, retries, and what an error means.
 
 
-async def test_a_task_that_takes_too_long_is_cancelled_and_says_so() -> None:
+async def test_a_task_that_takes_too_long_is_cancelled_and_reported() -> None:
     diary, graph = Diary(), Graph("demo")
     graph.add("ensure NAT", diary.takes("ensure NAT", 200), timeout=90)
     error = await failed(graph)
@@ -294,7 +294,7 @@ async def test_a_task_is_repeated_until_it_succeeds() -> None:
     assert result.tasks["wait"].attempts == 5
 
 
-async def test_a_task_that_is_repeated_until_its_time_is_over_reports_its_last_error() -> None:
+async def test_a_retried_task_reports_its_last_error_at_its_timeout() -> None:
     graph = Graph("demo")
     errors = [CloudError(f"{number} of 9 are ready") for number in range(9)]
     graph.add("wait", fails(*errors), timeout=30, retry=Retry.every(5))
@@ -334,7 +334,7 @@ async def test_the_waits_between_attempts_grow() -> None:
     assert error.failures[0].attempts == 6
 
 
-async def test_an_error_that_will_not_pass_is_not_tried_again() -> None:
+async def test_a_permanent_error_is_not_retried() -> None:
     graph = Graph("demo")
     graph.add("A", fails(CloudError("bad CIDR")), retry=Retry.every(1, 5))
 
@@ -368,7 +368,7 @@ async def test_a_diagnosis_that_raises_fails_its_task_alone() -> None:
 @pytest.mark.parametrize(
     ("wishes", "after"), [([5.0], 5.0), ([5.0, 20.0], 20.0), ([5.0, None], None), ([None], None)]
 )
-async def test_a_wish_to_come_back_later_outlives_the_flow_if_all_failures_agree(
+async def test_a_flow_asks_to_be_requeued_if_all_its_failures_do(
     wishes: list[float | None], after: float | None
 ) -> None:
     graph = Graph("demo")
@@ -381,7 +381,7 @@ async def test_a_wish_to_come_back_later_outlives_the_flow_if_all_failures_agree
     assert (await failed(graph, Settings(diagnose=diagnose))).after == after
 
 
-async def test_an_action_that_turns_its_timeout_into_an_error_is_not_tried_again() -> None:
+async def test_an_action_that_turns_its_timeout_into_an_error_is_not_retried() -> None:
     async def action() -> None:
         try:
             await asyncio.sleep(100)
@@ -397,7 +397,7 @@ async def test_an_action_that_turns_its_timeout_into_an_error_is_not_tried_again
 # Deadline and cancellation.
 
 
-async def test_at_the_deadline_running_tasks_are_cancelled_and_named() -> None:
+async def test_running_tasks_are_cancelled_and_reported_at_the_deadline() -> None:
     diary, graph = Diary(), Graph("demo")
     graph.add("a", diary.takes("a", 1))
     graph.add("b", diary.takes("b", 100), after=["a"])
@@ -417,7 +417,7 @@ async def retry_for_ever() -> None:
             await asyncio.sleep(1)
 
 
-async def test_a_task_whose_time_is_up_reports_what_it_was_retrying_with_its_codes() -> None:
+async def test_a_task_at_its_timeout_reports_the_retried_error_with_its_codes() -> None:
     def diagnose(error: Exception) -> Diagnosis:
         return Diagnosis(codes=(str(error),))
 
@@ -428,7 +428,7 @@ async def test_a_task_whose_time_is_up_reports_what_it_was_retrying_with_its_cod
     assert error.codes == ("throttled",)
 
 
-async def test_at_the_deadline_running_tasks_report_what_they_were_retrying() -> None:
+async def test_running_tasks_report_retried_errors_at_the_deadline() -> None:
     graph = Graph("demo")
     graph.add("a", retry_for_ever)
     error = await failed(graph, Settings(deadline=30))
@@ -450,7 +450,7 @@ async def test_a_task_that_ignores_the_deadline_starts_nothing_after_it() -> Non
     assert diary.began == {}
 
 
-async def test_cancelling_a_flow_cancels_what_runs_and_starts_nothing_more() -> None:
+async def test_cancelling_a_flow_cancels_running_tasks_and_starts_no_others() -> None:
     diary, graph, watcher = Diary(), Graph("demo"), Watcher()
     graph.add("a", diary.takes("a", 100))
     graph.add("b", diary.takes("b"), after=["a"])
@@ -502,14 +502,14 @@ def chain(state: State, see: Callable[[], object]) -> Graph:
     return graph
 
 
-async def test_what_a_task_created_is_saved_before_anything_after_it_starts() -> None:
+async def test_creations_of_a_task_are_saved_before_its_dependants_start() -> None:
     state, store, seen = State(), Store(), list[tuple[float, object]]()
     graph = chain(state, lambda: seen.append((now(), store.data)))
     await run(graph, saver=Saver(state, store.write))
     assert seen == [(1, {"vpc": "vpc-1"})]
 
 
-async def test_a_save_that_failed_fails_no_task_and_what_comes_after_waits_for_it() -> None:
+async def test_a_failed_save_fails_no_task_but_dependants_wait_for_it() -> None:
     state, store, seen = State(), Store(failures=2), list[object]()
     graph = chain(state, lambda: seen.append(store.data))
     await run(graph, saver=Saver(state, store.write))
@@ -551,7 +551,7 @@ async def test_a_creation_is_saved_when_its_task_fails_later() -> None:
     assert store.data == {"nat": "nat-1"}
 
 
-async def test_a_creation_belongs_to_its_task_also_when_a_task_of_that_made_it() -> None:
+async def test_a_creation_in_an_asyncio_task_belongs_to_the_flow_task() -> None:
     state, store, seen = State(), Store(), list[object]()
 
     async def action() -> None:

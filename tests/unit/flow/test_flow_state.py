@@ -44,7 +44,7 @@ def in_task(name: str, act: Callable[[], object]) -> None:
     RUNNING_TASK.reset(token)
 
 
-def test_an_empty_value_is_the_same_as_none_and_stays_as_it_was_read() -> None:
+def test_an_empty_value_counts_as_absent_and_is_preserved() -> None:
     state = State({"VPC": "", "Zones/a/Suffix": "z0", "Zones/b/Suffix": "", "Zonesque": "x"})
     assert state.get("VPC") is None
     assert state.get("missing") is None
@@ -52,7 +52,7 @@ def test_an_empty_value_is_the_same_as_none_and_stays_as_it_was_read() -> None:
     assert state.snapshot()["VPC"] == ""
 
 
-def test_what_is_forgotten_is_gone() -> None:
+def test_a_forgotten_value_is_removed() -> None:
     state = State({"VPC": "vpc-1"})
     state.forget("VPC")
     state.forget("never there")
@@ -68,13 +68,13 @@ def test_setting_the_same_value_is_not_a_change() -> None:
     assert state.version == 0
 
 
-def test_the_map_that_was_read_is_not_changed() -> None:
+def test_the_original_map_is_not_modified() -> None:
     read = {"VPC": "vpc-1"}
     State(read).set("VPC", "vpc-2")
     assert read == {"VPC": "vpc-1"}
 
 
-def test_creations_are_known_by_the_task_that_made_them() -> None:
+def test_creations_are_recorded_by_task() -> None:
     state = State()
     in_task("a", lambda: state.created("A", "1"))
     in_task("b", lambda: state.set("B", "1"))
@@ -83,7 +83,7 @@ def test_creations_are_known_by_the_task_that_made_them() -> None:
     assert state.version == 2
 
 
-async def test_what_was_created_is_written_at_once() -> None:
+async def test_creations_are_written_immediately() -> None:
     store, state = Store(), State()
     async with Saver(state, store.write).running():
         await asyncio.sleep(3)
@@ -92,7 +92,7 @@ async def test_what_was_created_is_written_at_once() -> None:
         assert store.writes == [(3, {"VPC": "vpc-1"})]
 
 
-async def test_other_changes_are_written_once_a_second_at_most() -> None:
+async def test_other_changes_are_written_at_most_once_a_second() -> None:
     store, state = Store(), State()
     async with Saver(state, store.write).running():
         for number in range(35):
@@ -114,7 +114,7 @@ async def test_creations_during_a_write_share_the_next_one() -> None:
         assert [(when, len(data)) for when, data in store.writes] == [(0.5, 1), (1.0, 5)]
 
 
-async def test_what_changed_before_a_creation_goes_with_it() -> None:
+async def test_earlier_changes_are_written_with_a_creation() -> None:
     store, state = Store(), State()
     async with Saver(state, store.write).running():
         state.set("Zones/a/Suffix", "z0")
@@ -132,7 +132,7 @@ async def test_nothing_is_written_when_nothing_changed() -> None:
     assert store.attempts == []
 
 
-async def test_what_is_left_is_written_when_the_block_is_left_by_an_error() -> None:
+async def test_pending_changes_are_written_when_an_error_leaves_the_block() -> None:
     store, state = Store(), State()
 
     async def work() -> None:
@@ -145,7 +145,7 @@ async def test_what_is_left_is_written_when_the_block_is_left_by_an_error() -> N
     assert store.writes == [(0, {"VPC": "vpc-1"})]
 
 
-async def test_what_is_left_is_written_when_it_is_cancelled() -> None:
+async def test_pending_changes_are_written_on_cancellation() -> None:
     store, state = Store(latency=1), State()
 
     async def work() -> None:
@@ -161,7 +161,7 @@ async def test_what_is_left_is_written_when_it_is_cancelled() -> None:
     assert store.writes == [(1.5, {"VPC": "vpc-1"})]
 
 
-async def test_a_write_that_fails_is_tried_again_with_backoff() -> None:
+async def test_a_failed_write_is_retried_with_backoff() -> None:
     store, state = Store(failures=3), State()
     retry = Retry(attempts=8, first_seconds=1, jitter=0)
     saver = Saver(state, store.write, retry=retry)
@@ -186,7 +186,7 @@ async def test_a_task_that_created_nothing_waits_for_no_write() -> None:
         assert now() == pytest.approx(5)
 
 
-async def test_a_write_counts_only_for_what_was_there_when_it_began() -> None:
+async def test_a_write_confirms_only_changes_made_before_it_began() -> None:
     store, state = Store(latency=2), State()
     saver = Saver(state, store.write)
     async with saver.running():
@@ -209,7 +209,7 @@ async def test_waiting_tasks_get_a_lasting_write_failure_and_writing_continues()
     assert store.writes[0][1] == {"VPC": "vpc-1"}
 
 
-async def test_flush_writes_at_once_what_could_be_found_again_too() -> None:
+async def test_flush_writes_pending_changes_immediately() -> None:
     store, state = Store(latency=0.25), State()
     saver = Saver(state, store.write)
     async with saver.running():
@@ -220,7 +220,7 @@ async def test_flush_writes_at_once_what_could_be_found_again_too() -> None:
         assert len(store.attempts) == 1
 
 
-async def test_the_last_write_is_given_up_after_a_while_and_says_why() -> None:
+async def test_the_last_write_is_abandoned_after_a_while_with_a_reason() -> None:
     store, state = Store(failures=1000), State()
     saver = Saver(state, store.write, closing_seconds=4)
     async with saver.running():
@@ -240,7 +240,7 @@ async def test_the_last_write_does_not_wait_for_the_backoff() -> None:
 
 
 @pytest.mark.parametrize("hang", [asyncio.Event().wait, asyncio.Future])
-async def test_a_write_that_hangs_or_is_cancelled_is_a_write_that_failed(
+async def test_a_write_that_hangs_or_is_cancelled_counts_as_failed(
     hang: Callable[[], Awaitable[object]],
 ) -> None:
     stored: list[Data] = []

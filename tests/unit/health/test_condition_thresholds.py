@@ -55,7 +55,7 @@ def test_the_period_begins_at_the_last_update_if_the_transition_is_unknown() -> 
 
 
 @pytest.mark.parametrize("time", [None, "", "yesterday", 7])
-def test_a_period_of_unknown_length_is_over(time: object) -> None:
+def test_a_period_of_unknown_length_has_expired(time: object) -> None:
     assert failing(condition("Progressing", lastTransitionTime=time)) == "False"
 
 
@@ -71,11 +71,11 @@ def test_only_an_operation_that_succeeded_counts(state: str) -> None:
     assert failing(condition("False"), operation=operation) == "False"
 
 
-def test_another_failure_progresses_again() -> None:
+def test_a_different_failure_progresses_again() -> None:
     assert failing(condition("False"), reason="BrokenOtherwise") == "Progressing"
     assert failing(condition("False")) == "False"
 
 
 @pytest.mark.parametrize("previous", [condition("Unknown"), {}])
-def test_what_was_not_known_to_be_healthy_fails_at_once(previous: JsonObject) -> None:
+def test_a_condition_that_was_not_healthy_fails_at_once(previous: JsonObject) -> None:
     assert failing(previous, operation=succeeded(0)) == "False"

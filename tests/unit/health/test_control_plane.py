@@ -52,13 +52,13 @@ def test_a_healthy_control_plane_has_no_problem() -> None:
     assert checked() is None
 
 
-def test_of_a_missing_etcd_and_a_missing_deployment_only_the_etcd_is_reported() -> None:
+def test_a_missing_etcd_hides_a_missing_deployment() -> None:
     assert checked({"etcd-main": ""}, {}) == CareFailure(
         "EtcdMissing", "Missing required etcds: [etcd-events]"
     )
 
 
-def test_all_missing_objects_are_named_and_sorted() -> None:
+def test_all_missing_objects_are_reported_in_order() -> None:
     assert checked({}) == CareFailure(
         "EtcdMissing", "Missing required etcds: [etcd-events, etcd-main]"
     )
@@ -73,7 +73,7 @@ def test_a_missing_etcd_comes_before_an_unhealthy_one() -> None:
     assert found.reason == "EtcdMissing"
 
 
-def test_all_unhealthy_objects_are_named_and_sorted() -> None:
+def test_all_unhealthy_objects_are_reported_in_order() -> None:
     assert checked({"etcd-main": "b", "etcd-events": "a"}, {}) == CareFailure(
         "EtcdUnhealthy",
         'Etcd extension resource "etcd-events" is unhealthy: a; '
@@ -110,7 +110,7 @@ def test_every_listed_deployment_counts_even_if_it_is_not_required() -> None:
         ),
     ],
 )
-def test_a_deployment_is_described_in_the_words_that_clients_match(
+def test_a_deployment_is_described_in_the_texts_that_clients_match(
     obj: JsonObject, problem: str
 ) -> None:
     assert deployment_problem(obj) == problem

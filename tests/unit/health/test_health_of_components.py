@@ -76,7 +76,7 @@ WELL = [
 
 
 @pytest.mark.parametrize(("check", "obj"), WELL)
-def test_a_component_that_is_well_has_no_problem(check: Check, obj: JsonObject) -> None:
+def test_a_healthy_component_has_no_problem(check: Check, obj: JsonObject) -> None:
     assert check(obj) is None
 
 
@@ -135,12 +135,14 @@ BEHIND = "observed generation 2 is behind generation 3"
         (check_own_seed, live(GardenletReady="True"), "SeedSystemComponentsHealthy is missing"),
     ],
 )
-def test_the_failure_text_names_what_is_wrong(check: Check, obj: JsonObject, words: str) -> None:
+def test_the_failure_text_of_a_component_names_the_problem(
+    check: Check, obj: JsonObject, words: str
+) -> None:
     assert words in (check(obj) or "")
 
 
 @pytest.mark.parametrize("change", [{"id": "other"}, {"version": "1.99.0"}, {"name": None}])
-def test_a_seed_of_another_gardener_is_unhealthy(change: JsonObject) -> None:
+def test_a_seed_of_another_gardener_version_is_unhealthy(change: JsonObject) -> None:
     seed = live(GardenletReady="True", SeedSystemComponentsHealthy="True")
     seed["status"]["gardener"] = GARDENER | change
     [field] = change
@@ -182,7 +184,7 @@ def test_a_node_that_is_not_ready_is_unhealthy(statuses: dict[str, str]) -> None
     assert "condition Ready is" in (check_node(with_conditions(statuses)) or "")
 
 
-def test_the_annotation_that_skips_health_checks_means_nothing_to_a_wait() -> None:
+def test_a_wait_ignores_the_annotation_that_skips_health_checks() -> None:
     skipped = {"metadata": {"annotations": {SKIP_HEALTH_CHECK: "true"}}}
 
     assert check_node(skipped) is not None

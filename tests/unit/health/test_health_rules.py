@@ -255,7 +255,7 @@ def test_a_deployment_in_the_middle_of_a_normal_update_is_healthy() -> None:
         ("cert-manager.io/v1", "Certificate"),
     ],
 )
-def test_other_kinds_are_healthy_by_existing(api_version: str, kind: str) -> None:
+def test_objects_of_other_kinds_are_always_healthy(api_version: str, kind: str) -> None:
     obj = live(api_version, kind, {"conditions": conditions(Ready="False", Available="False")})
 
     assert check(obj) is None
@@ -274,7 +274,7 @@ def test_a_pending_pod_is_unhealthy_unless_it_is_skipped_or_runs() -> None:
 
 
 @pytest.mark.parametrize("value", ["True", "1", "t", "", " true", "yes"])
-def test_only_the_exact_word_skips_a_check(value: str) -> None:
+def test_only_the_exact_value_skips_a_check(value: str) -> None:
     annotations = {SKIP_HEALTH_CHECK: value}
 
     assert check(live("v1", "Pod", {}, metadata={"annotations": annotations})) is not None
@@ -350,5 +350,5 @@ def test_a_malformed_object_is_judged_and_never_raises(damage: Damage, data: st.
 
 
 @given(st.none() | st.integers() | st.lists(st.integers()) | st.text())
-def test_an_object_of_no_kind_is_healthy(kind: object) -> None:
+def test_an_object_without_a_kind_is_healthy(kind: object) -> None:
     assert check({"apiVersion": "v1", "kind": kind}) is None

@@ -54,7 +54,7 @@ def cared(obj: JsonObject, threshold: timedelta | None = THRESHOLD) -> CareFailu
 
 
 @pytest.mark.parametrize("observed", [2, 4])
-def test_what_was_applied_of_another_generation_is_not_ready(observed: int) -> None:
+def test_a_resource_applied_in_another_generation_is_not_ready(observed: int) -> None:
     outdated = resource(observed=observed)
 
     assert "generation 3" in (check_ready(outdated) or "")
@@ -68,7 +68,7 @@ def test_pending_checks_are_not_ready(status: str) -> None:
     assert HEALTHY in (check_ready(pending) or "")
 
 
-def test_good_checks_of_earlier_content_are_not_ready() -> None:
+def test_successful_checks_of_earlier_content_do_not_count() -> None:
     changed = resource({APPLIED: "Progressing"}, observed=3, reason="ApplyProgressing")
 
     assert APPLIED in (check_ready(changed) or "")
@@ -98,7 +98,7 @@ def test_a_rollout_is_ready_but_not_rolled_out(status: str) -> None:
     assert PROGRESSING in (check_rolled_out(rolling) or "")
 
 
-def test_what_is_not_ready_is_not_rolled_out() -> None:
+def test_a_resource_that_is_not_ready_is_not_rolled_out() -> None:
     assert check_rolled_out(resource()) is None
     assert check_rolled_out(resource({HEALTHY: "False"})) is not None
 
@@ -107,7 +107,7 @@ def test_what_is_not_ready_is_not_rolled_out() -> None:
 
 
 @pytest.mark.parametrize("threshold", [None, THRESHOLD])
-def test_a_good_resource_affects_nothing(threshold: timedelta | None) -> None:
+def test_a_healthy_resource_affects_nothing(threshold: timedelta | None) -> None:
     assert cared(resource(), threshold) is None
 
 
@@ -136,11 +136,11 @@ def test_nothing_else_explains_an_outdated_status(status: str, reason: str) -> N
 
 @pytest.mark.parametrize("status", ["False", "Unknown"])
 @pytest.mark.parametrize("kind", [APPLIED, HEALTHY])
-def test_a_bad_condition_is_passed_on(kind: str, status: str) -> None:
+def test_a_false_condition_is_passed_on(kind: str, status: str) -> None:
     assert cared(resource({kind: status})) == CareFailure("Because", f"message of {kind}")
 
 
-def test_an_apply_that_is_under_way_is_tolerated() -> None:
+def test_an_apply_in_progress_is_tolerated() -> None:
     assert cared(resource({APPLIED: "Progressing"})) is None
 
 
@@ -152,7 +152,7 @@ def test_an_apply_that_is_under_way_is_tolerated() -> None:
         ({HEALTHY: "", PROGRESSING: "True"}, PROGRESSING),
     ],
 )
-def test_conditions_are_read_in_order_and_missing_ones_last(
+def test_conditions_are_checked_in_order_and_missing_ones_last(
     statuses: dict[str, str], blamed: str
 ) -> None:
     found = cared(resource(statuses), threshold=None)

@@ -1,4 +1,4 @@
-"""The pods that count for a Deployment, and that their number decides (spec 10 §9, B17)."""
+"""The pods that count for a Deployment, and the rule about their number (spec 10 §9, B17)."""
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -67,7 +67,7 @@ def made_by(owner: str, template_hash: str) -> JsonObject:
 # Must hold
 
 
-def test_a_second_live_pod_is_a_rollout_until_it_is_gone() -> None:
+def test_an_additional_live_pod_is_a_rollout_until_it_is_gone() -> None:
     assert pods_problem(deployment(1), [pod(), pod()]) == "there are 2 pods, expected 1"
     assert pods_problem(deployment(1), [pod()]) is None
 
@@ -123,7 +123,7 @@ def test_any_other_pod_counts(status: JsonObject) -> None:
         (0, 1, "there are 1 pods, expected 0"),
     ],
 )
-def test_the_number_of_pods_is_that_of_the_replicas(
+def test_the_number_of_pods_must_equal_the_replicas(
     replicas: int | None, pods: int, problem: str | None
 ) -> None:
     assert pods_problem(deployment(replicas), [pod() for _ in range(pods)]) == problem
@@ -156,7 +156,7 @@ def test_pods_of_another_namespace_or_with_other_labels_do_not_count() -> None:
     assert [name_of(p) for p in pods_of(deployment(), [pod("a"), *others])] == ["a"]
 
 
-def test_the_whole_selector_decides() -> None:
+def test_all_parts_of_the_selector_must_match() -> None:
     expression = {"key": "tier", "operator": "NotIn", "values": ["canary"]}
     picky = {"matchLabels": {"app": "web"}, "matchExpressions": [expression]}
 
@@ -165,14 +165,14 @@ def test_the_whole_selector_decides() -> None:
     assert [name_of(p) for p in counted] == ["a"]
 
 
-def test_an_empty_selector_counts_nothing() -> None:
+def test_an_empty_selector_matches_no_pods() -> None:
     empty = deployment(1, {"matchLabels": {}})
 
     assert list(pods_of(empty, [pod()])) == []
     assert pods_problem(empty, []) is None
 
 
-def test_a_selector_that_cannot_be_understood_is_named() -> None:
+def test_an_invalid_selector_is_reported() -> None:
     broken = {"matchExpressions": [{"key": "app", "operator": "Like", "values": ["w"]}]}
 
     problem = pods_problem(deployment(1, broken), [pod()]) or ""

@@ -61,7 +61,7 @@ UNSCHEDULED = {"type": "PodScheduled", "status": "False", "message": "0/1 nodes 
         (pod(phase="Failed", reason="Evicted", message="disk"), Cause.FAILED, "Evicted: disk"),
     ],
 )
-def test_the_trouble_of_a_pod_has_its_kind_and_a_sentence(
+def test_the_problem_of_a_pod_has_a_kind_and_a_sentence(
     it: JsonObject, cause: Cause, words: str
 ) -> None:
     trouble = pod_trouble(it)
@@ -70,13 +70,13 @@ def test_the_trouble_of_a_pod_has_its_kind_and_a_sentence(
     assert words in trouble.problem
 
 
-def test_a_container_that_cannot_run_comes_before_one_that_is_not_ready() -> None:
+def test_a_container_that_cannot_run_is_reported_before_one_that_is_not_ready() -> None:
     trouble = pod_trouble(pod({**UNREADY, "name": "first"}, CRASHED))
     assert trouble is not None
     assert trouble.container == "app"
 
 
-def test_the_log_of_the_run_that_crashed_says_more() -> None:
+def test_the_log_of_a_crashed_run_is_preferred() -> None:
     crashed, ended = pod_trouble(pod(CRASHED)), pod_trouble(pod(ENDED))
     assert crashed is not None
     assert (crashed.has_log, crashed.has_previous) == (True, True)
@@ -84,13 +84,13 @@ def test_the_log_of_the_run_that_crashed_says_more() -> None:
     assert (ended.has_log, ended.has_previous) == (True, False)
 
 
-def test_a_ready_or_completed_pod_is_in_no_trouble() -> None:
+def test_a_ready_or_completed_pod_has_no_problem() -> None:
     ready = {"type": "Ready", "status": "True"}
     assert pod_trouble(pod(READY, phase="Running", conditions=[ready])) is None
     assert pod_trouble(pod(DONE, phase="Succeeded")) is None
 
 
-def test_a_pod_that_is_being_deleted_says_so() -> None:
+def test_the_deletion_of_a_pod_is_reported() -> None:
     deleted = pod(READY)
     deleted["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     trouble = pod_trouble(deleted)

@@ -42,12 +42,12 @@ def pod(on: str = "kept", ready: str | None = "False", **metadata: Any) -> JsonO
 
 
 @pytest.mark.parametrize("ready", ["False", "Unknown"])
-def test_a_pod_on_a_broken_preserved_node_is_forgiven(ready: str) -> None:
+def test_an_unready_pod_on_a_broken_preserved_node_is_tolerated(ready: str) -> None:
     assert check_daemon_set_preserved(daemon_set(1), [node(ready=ready)], [pod()]) is None
 
 
 @pytest.mark.parametrize("ready", ["False", "Unknown", None])
-def test_any_pod_that_is_not_ready_is_forgiven_there(ready: str | None) -> None:
+def test_every_kind_of_unready_pod_is_tolerated_on_such_a_node(ready: str | None) -> None:
     assert check_daemon_set_preserved(daemon_set(1), [node()], [pod(ready=ready)]) is None
 
 
@@ -65,19 +65,19 @@ def test_any_pod_that_is_not_ready_is_forgiven_there(ready: str | None) -> None:
         (node(), pod(ownerReferences=[], labels={"app": "else"})),
     ],
 )
-def test_nothing_else_is_forgiven(broken: JsonObject, unready: JsonObject) -> None:
+def test_other_unready_pods_are_not_tolerated(broken: JsonObject, unready: JsonObject) -> None:
     problem = check_daemon_set_preserved(daemon_set(1), [broken], [unready])
 
     assert problem == "1 of 3 pods are unavailable, at most 0 may be"
 
 
-def test_a_pod_without_a_controller_is_known_by_its_labels() -> None:
+def test_a_pod_without_a_controller_is_matched_by_its_labels() -> None:
     orphan = pod(ownerReferences=[])
 
     assert check_daemon_set_preserved(daemon_set(1), [node()], [orphan]) is None
 
 
-def test_only_as_many_as_are_unready_there_are_forgiven() -> None:
+def test_only_the_number_of_unready_pods_on_such_nodes_is_tolerated() -> None:
     nodes, pods = [node("a"), node("b")], [pod("a"), pod("b")]
 
     assert check_daemon_set_preserved(daemon_set(2), nodes, pods) is None
@@ -93,7 +93,7 @@ def test_only_as_many_as_are_unready_there_are_forgiven() -> None:
         ({"numberMisscheduled": 1}, "1 pods run on nodes where they should not"),
     ],
 )
-def test_the_other_rules_of_daemon_sets_hold_as_ever(status: dict[str, int], words: str) -> None:
+def test_the_other_rules_of_daemon_sets_still_apply(status: dict[str, int], words: str) -> None:
     assert check_daemon_set_preserved(daemon_set(1, **status), [node()], [pod()]) == words
 
 

@@ -106,7 +106,7 @@ def test_the_reason_of_a_rollout_is_reported(obj: JsonObject, words: str) -> Non
         (monitoring("Alertmanager", 1), "1 of 2 replicas are updated"),
     ],
 )
-def test_one_replica_that_is_not_updated_is_a_rollout(obj: JsonObject, words: str) -> None:
+def test_a_single_outdated_replica_is_a_rollout(obj: JsonObject, words: str) -> None:
     assert progressing(obj) == words
 
 

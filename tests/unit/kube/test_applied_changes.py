@@ -38,7 +38,7 @@ def paths(wanted: JsonObject) -> dict[str, tuple[object, object]]:
     return {path: (old, new) for path, old, new in changes(wanted, LIVE, MANAGER)}
 
 
-def test_an_object_as_desired_has_no_changes_whatever_a_server_added() -> None:
+def test_an_object_in_its_desired_state_has_no_changes_despite_server_defaults() -> None:
     assert is_applied(desired(), LIVE, MANAGER)
     assert paths(desired()) == {}
 
@@ -53,7 +53,7 @@ def test_a_changed_an_added_and_a_removed_field_have_their_paths() -> None:
     }
 
 
-def test_items_of_lists_are_found_by_their_names() -> None:
+def test_list_items_are_matched_by_name() -> None:
     new = {"name": "side", "image": "b"}
     wanted = desired(containers=[{"name": "web", "image": "c"}, new])
     assert paths(wanted) == {

@@ -147,7 +147,7 @@ def segments(path: str) -> list[str]:
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.fuzz
 @given(key=KEYS)
-def test_a_request_for_an_object_reaches_that_object_or_is_not_sent(verb: str, key: Key) -> None:
+def test_a_request_addresses_exactly_its_object_or_is_not_sent(verb: str, key: Key) -> None:
     for method, path, _ in sent(VERBS[verb], CONFIG_MAP, key):
         expected = ["api", "v1", "namespaces", key.namespace, "configmaps", key.name]
         assert segments(path) == [*expected, *SUBRESOURCES.get(verb, [])], method
@@ -176,7 +176,7 @@ def test_a_key_that_addresses_no_object_is_refused(
 @pytest.mark.parametrize("verb", [a_list, a_watch])
 @pytest.mark.fuzz
 @given(selection=SELECTIONS)
-def test_a_selection_selects_no_more_than_it_says_or_is_not_sent(
+def test_a_selection_is_sent_exactly_or_not_at_all(
     verb: Callable[[Client, GroupVersionKind, Selection], Awaitable[object]],
     selection: Selection,
 ) -> None:

@@ -33,7 +33,7 @@ class Server:
         self.requests: list[tuple[str, int]] = []
 
     def vanish(self) -> None:
-        """Drop every packet that arrives, so that nothing is acknowledged any more."""
+        """Drop every incoming packet, so that nothing is acknowledged."""
         program = ctypes.create_string_buffer(_DROP_ALL)
         for accepted in self.accepted:
             packed = struct.pack("HL", 1, ctypes.addressof(program))
@@ -92,7 +92,7 @@ async def write(transport: Transport, server: Server) -> None:
 
 @linux
 @pytest.mark.parametrize("use", [follow, write])
-async def test_a_server_that_vanished_is_noticed_on_idle_and_on_busy_connections(
+async def test_a_vanished_server_is_detected_on_idle_and_busy_connections(
     use: Callable[[Transport, Server], Awaitable[None]],
 ) -> None:
     async with serving() as server, transport_to(server) as transport:

@@ -76,7 +76,7 @@ def pem_pair(name: str = "me") -> ClientCertificate:
         ),
     ],
 )
-async def test_constant_credentials_are_always_the_same(
+async def test_constant_credentials_never_change(
     credentials: Credentials, headers: dict[str, str]
 ) -> None:
     assert await credentials.headers() == headers
@@ -85,7 +85,7 @@ async def test_constant_credentials_are_always_the_same(
     assert credentials.version == 0
 
 
-async def test_a_token_file_is_read_again_when_it_changed(tmp_path: Path) -> None:
+async def test_a_changed_token_file_is_read_again(tmp_path: Path) -> None:
     ticks, file = Ticks(), tmp_path / "token"
     file.write_text("first\n")
     credentials = TokenFile(file, monotonic=ticks)
@@ -142,7 +142,7 @@ async def test_a_rejected_token_file_is_read_before_the_next_request(tmp_path: P
 
 
 @pytest.mark.parametrize("accident", [Path.unlink, Path.touch, lambda file: file.write_text(" ")])
-async def test_a_token_file_in_trouble_keeps_its_last_good_token(
+async def test_an_unreadable_token_file_keeps_the_last_valid_token(
     tmp_path: Path, accident: Callable[[Path], object]
 ) -> None:
     ticks, file = Ticks(), tmp_path / "token"
@@ -185,7 +185,7 @@ async def test_a_rotated_certificate_makes_a_new_version(tmp_path: Path) -> None
     certificate.write_bytes(new.certificate)
     ticks.seconds += 10
     await credentials.headers()
-    assert credentials.client_certificate() == old  # half a rotation is none
+    assert credentials.client_certificate() == old  # half a rotation is ignored
     assert credentials.version == 0
 
     key.write_bytes(new.key)
@@ -195,7 +195,7 @@ async def test_a_rotated_certificate_makes_a_new_version(tmp_path: Path) -> None
     assert credentials.version == 1
 
 
-async def test_a_certificate_file_that_is_only_touched_makes_no_new_version(
+async def test_touching_a_certificate_file_makes_no_new_version(
     tmp_path: Path,
 ) -> None:
     ticks, pair = Ticks(), pem_pair()
@@ -209,7 +209,7 @@ async def test_a_certificate_file_that_is_only_touched_makes_no_new_version(
     assert credentials.version == 0
 
 
-def test_a_certificate_and_a_key_must_belong_together() -> None:
+def test_a_certificate_and_a_key_must_match() -> None:
     with pytest.raises(ConfigurationError, match="not a matching, unencrypted PEM pair"):
         Certificate(pem_pair().certificate, pem_pair().key)
     with pytest.raises(ConfigurationError, match="not a matching, unencrypted PEM pair"):
@@ -249,7 +249,7 @@ def test_a_key_is_never_in_a_file_that_others_can_read(
     assert platform == "linux" or not mode & (stat.S_IRWXG | stat.S_IRWXO)
 
 
-async def test_combined_credentials_are_those_of_all_parts() -> None:
+async def test_combined_credentials_include_all_parts() -> None:
     pair = pem_pair()
     credentials = Combined([Certificate(pair.certificate, pair.key), StaticToken("abc")])
 
@@ -259,7 +259,7 @@ async def test_combined_credentials_are_those_of_all_parts() -> None:
     assert not credentials.rejected()
 
 
-def test_no_credential_shows_its_secret_when_printed() -> None:
+def test_the_repr_of_credentials_shows_no_secret() -> None:
     pair = pem_pair()
     things = [StaticToken("hush"), BasicAuth("me", "hush"), pair, plugin("x", env={"T": "hush"})]
     assert "hush" not in repr(things)
@@ -294,14 +294,14 @@ def answer(**status: str) -> str:
     )
 
 
-async def test_a_program_gives_out_a_token() -> None:
+async def test_a_program_provides_a_token() -> None:
     credentials = ExecCredentials(plugin(answer(token="abc")))
     assert credentials.client_certificate() is None
     assert await credentials.headers() == {"Authorization": "Bearer abc"}
     assert credentials.version == 0
 
 
-async def test_a_program_gives_out_a_certificate() -> None:
+async def test_a_program_provides_a_certificate() -> None:
     pair = pem_pair()
     credentials = ExecCredentials(
         plugin(
@@ -313,7 +313,7 @@ async def test_a_program_gives_out_a_certificate() -> None:
     assert credentials.version == 1
 
 
-async def test_a_program_runs_once_however_many_ask(tmp_path: Path) -> None:
+async def test_concurrent_requests_run_a_program_once(tmp_path: Path) -> None:
     runs = tmp_path / "runs.log"
     credentials = ExecCredentials(plugin(answer(token="abc"), env={"RUNS": str(runs)}))
 
@@ -323,7 +323,7 @@ async def test_a_program_runs_once_however_many_ask(tmp_path: Path) -> None:
     assert runs.read_text() == "run\n"
 
 
-async def test_a_program_runs_again_when_its_answer_expired(tmp_path: Path) -> None:
+async def test_a_program_runs_again_when_its_credential_expires(tmp_path: Path) -> None:
     runs, now = tmp_path / "runs.log", [NOON]
     script = answer(token="abc", expirationTimestamp="2026-11-21T13:00:00Z")
     credentials = ExecCredentials(plugin(script, env={"RUNS": str(runs)}), now=lambda: now[0])
@@ -334,7 +334,7 @@ async def test_a_program_runs_again_when_its_answer_expired(tmp_path: Path) -> N
     assert runs.read_text() == "run\n" * 2
 
 
-async def test_a_program_runs_again_when_the_server_rejected_its_answer(tmp_path: Path) -> None:
+async def test_a_program_runs_again_when_the_server_rejects_its_credential(tmp_path: Path) -> None:
     runs, ticks = tmp_path / "runs.log", Ticks()
     credentials = ExecCredentials(
         plugin(answer(token="abc"), env={"RUNS": str(runs)}), monotonic=ticks
@@ -351,7 +351,7 @@ async def test_a_program_runs_again_when_the_server_rejected_its_answer(tmp_path
     assert runs.read_text() == "run\n" * 2
 
 
-async def test_a_program_gets_the_cluster_info_that_it_may_have() -> None:
+async def test_a_program_gets_the_configured_cluster_info() -> None:
     script = (
         "info = json.loads(os.environ['KUBERNETES_EXEC_INFO'])\n"
         "token = info['kind'], info['spec']['interactive'], info['spec']['cluster']['server'],"
@@ -381,7 +381,7 @@ async def test_a_program_gets_the_cluster_info_that_it_may_have() -> None:
         (answer(token="hush").replace('"hush"', '["hush"]'), "a token that is not a string"),
     ],
 )
-async def test_a_program_that_fails_is_named_and_its_output_is_not_shown(
+async def test_the_error_about_a_failed_program_does_not_show_its_output(
     script: str, problem: str
 ) -> None:
     credentials = ExecCredentials(plugin(script))
@@ -392,7 +392,7 @@ async def test_a_program_that_fails_is_named_and_its_output_is_not_shown(
     assert "hush" not in str(failure.value)
 
 
-async def test_a_missing_program_is_named_with_the_hint_how_to_install_it() -> None:
+async def test_the_error_about_a_missing_program_has_the_install_hint() -> None:
     credentials = ExecCredentials(
         plugin("", command="no-such-login", install_hint="see https://example.org")
     )
@@ -402,20 +402,20 @@ async def test_a_missing_program_is_named_with_the_hint_how_to_install_it() -> N
         await credentials.headers()
 
 
-async def test_a_program_that_cannot_be_started_is_named(tmp_path: Path) -> None:
+async def test_a_program_that_cannot_be_started_is_reported(tmp_path: Path) -> None:
     (tmp_path / "login").write_text("no program")
     credentials = ExecCredentials(plugin("", command=str(tmp_path / "login")))
     with pytest.raises(ConfigurationError, match='login" cannot be started: Permission denied'):
         await credentials.headers()
 
 
-async def test_a_program_that_hangs_is_ended() -> None:
+async def test_a_program_that_hangs_is_killed() -> None:
     credentials = ExecCredentials(plugin("import time; time.sleep(600)"), timeout=0.2)
     with pytest.raises(ConfigurationError, match=r"gave no answer within 0\.2 seconds"):
         await credentials.headers()
 
 
-async def test_a_program_that_must_ask_needs_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_interactive_program_needs_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", None)
     credentials = ExecCredentials(plugin(answer(token="abc"), interactive_mode="Always"))
     with pytest.raises(ConfigurationError, match="standard input is not a terminal"):

@@ -16,7 +16,7 @@ def paths(found: list[Difference]) -> list[str]:
     return [each.path for each in found]
 
 
-def test_defaults_and_what_the_server_assigns_are_equal_to_nothing() -> None:
+def test_defaults_and_values_assigned_by_the_server_equal_absent_fields() -> None:
     live: JsonObject = {
         "spec": {
             "type": "ClusterIP",
@@ -29,7 +29,7 @@ def test_defaults_and_what_the_server_assigns_are_equal_to_nothing() -> None:
     assert list(differences(live, manifest, SERVICE)) == []
 
 
-def test_the_smallest_part_that_differs_is_named_with_both_values() -> None:
+def test_the_smallest_difference_is_reported_with_both_values() -> None:
     found = differences(
         deployment(resources={"requests": {"cpu": "1", "memory": "1Gi"}}),
         deployment(resources={"requests": {"cpu": "1000m", "memory": "2Gi"}}),
@@ -47,7 +47,7 @@ def test_named_items_are_compared_with_their_namesakes() -> None:
     assert list(differences(one, other, {})) == [Difference("ports[b].port", 2, 3)]
 
 
-def test_an_item_of_one_side_alone_is_whole() -> None:
+def test_an_item_on_only_one_side_is_reported_as_a_whole() -> None:
     one: JsonObject = {"ports": [{"name": "a", "port": 1}]}
 
     (found,) = differences(one, {"ports": []}, {})
@@ -55,7 +55,7 @@ def test_an_item_of_one_side_alone_is_whole() -> None:
     assert found == Difference("ports[a]", {"name": "a", "port": 1}, None)
 
 
-def test_of_plain_lists_only_what_has_no_equal_is_named() -> None:
+def test_only_unmatched_items_of_plain_lists_are_reported() -> None:
     one: JsonObject = {"args": ["--a", "--b", "--b"]}
     other: JsonObject = {"args": ["--b", "--c", "--a"]}
 
@@ -76,7 +76,7 @@ def test_items_without_names_are_paired_in_their_order() -> None:
     assert list(differences(one, other, {})) == [Difference("rules[1].b", 2, 4)]
 
 
-def test_a_default_that_one_side_states_differs_from_another_value() -> None:
+def test_an_explicit_default_differs_from_another_value() -> None:
     one: JsonObject = {"spec": {"replicas": 2}}
 
     assert paths(list(differences(one, {"spec": {}}, DEPLOYMENT))) == ["spec.replicas"]
@@ -87,7 +87,7 @@ def test_values_of_different_types_differ_as_a_whole() -> None:
     assert list(differences({"a": [1]}, {"a": {"b": 1}}, {})) == [Difference("a", [1], {"b": 1})]
 
 
-def test_defaults_of_a_definition_are_equal_to_nothing() -> None:
+def test_defaults_of_a_definition_equal_absent_fields() -> None:
     fields: JsonObject = {
         "replicas": {"type": "integer", "default": 1},
         "probe": {

@@ -53,7 +53,7 @@ class Server:
         return Discovery(self.fetch, now=lambda: self.now, refresh=10.0)
 
 
-async def test_a_group_version_is_asked_for_once() -> None:
+async def test_a_group_version_is_requested_once() -> None:
     server = Server()
     discovery = server.discovery()
     assert discovery.known(POD) is None
@@ -74,7 +74,7 @@ async def test_subresources_are_not_separate_kinds() -> None:
 
 
 @pytest.mark.parametrize("gvk", [GADGET, POD._replace(kind="Pot")])
-async def test_an_unknown_kind_is_asked_for_again_after_the_refresh_time_only(
+async def test_an_unknown_kind_is_requested_again_only_after_the_refresh_time(
     gvk: GroupVersionKind,
 ) -> None:
     server = Server()
@@ -96,7 +96,7 @@ async def test_a_kind_that_appears_later_is_found() -> None:
     assert (await discovery.resource(GADGET)).plural == "gadgets"
 
 
-async def test_known_kinds_need_no_server() -> None:
+async def test_known_kinds_are_not_requested() -> None:
     server = Server()
     discovery = server.discovery()
     await discovery.resource(POD)
@@ -105,7 +105,7 @@ async def test_known_kinds_need_no_server() -> None:
     assert (await discovery.resource(NODE)).plural == "nodes"
 
 
-async def test_a_server_that_is_away_says_nothing_about_kinds() -> None:
+async def test_an_unreachable_server_does_not_make_a_kind_unknown() -> None:
     server = Server()
     discovery = server.discovery()
     server.away = True
@@ -115,7 +115,7 @@ async def test_a_server_that_is_away_says_nothing_about_kinds() -> None:
     assert (await discovery.resource(POD)).plural == "pods"
 
 
-async def test_those_who_ask_at_once_share_one_request() -> None:
+async def test_concurrent_callers_share_one_request() -> None:
     server = Server()
     discovery = server.discovery()
     server.answering.clear()
@@ -129,7 +129,7 @@ async def test_those_who_ask_at_once_share_one_request() -> None:
     assert sorted(server.asked) == ["/api/v1", "/apis/example.org/v1"]
 
 
-async def test_who_stops_asking_does_not_stop_the_others() -> None:
+async def test_a_cancelled_caller_does_not_cancel_the_others() -> None:
     server = Server()
     discovery = server.discovery()
     server.answering.clear()
@@ -143,7 +143,7 @@ async def test_who_stops_asking_does_not_stop_the_others() -> None:
     assert first.cancelled()
 
 
-async def test_what_was_forgotten_is_asked_for_again_at_once() -> None:
+async def test_a_forgotten_kind_is_requested_again_at_once() -> None:
     server = Server()
     discovery = server.discovery()
     await discovery.resource(POD)
@@ -159,7 +159,7 @@ async def test_what_was_forgotten_is_asked_for_again_at_once() -> None:
 
 
 @pytest.mark.parametrize("gvk", [POD._replace(kind=""), POD._replace(version="")])
-async def test_what_names_no_kind_is_not_asked_for(gvk: GroupVersionKind) -> None:
+async def test_invalid_kinds_are_not_requested(gvk: GroupVersionKind) -> None:
     server = Server()
     with pytest.raises(UnknownKind):
         await server.discovery().resource(gvk)
@@ -190,7 +190,9 @@ async def test_what_names_no_kind_is_not_asked_for(gvk: GroupVersionKind) -> Non
         ),
     ],
 )
-def test_the_paths_of_objects(resource: Resource, key: Key, subresource: str, path: str) -> None:
+def test_paths_of_objects_follow_the_api(
+    resource: Resource, key: Key, subresource: str, path: str
+) -> None:
     assert resource.item(key, subresource) == path
 
 
@@ -204,6 +206,6 @@ def test_the_paths_of_objects(resource: Resource, key: Key, subresource: str, pa
         (Resource(POD, "pods", namespaced=True), Key("a/pods", "b")),
     ],
 )
-def test_what_addresses_no_single_object_has_no_path(resource: Resource, key: Key) -> None:
+def test_a_key_that_addresses_no_single_object_has_no_path(resource: Resource, key: Key) -> None:
     with pytest.raises(InvalidKey):
         resource.item(key)

@@ -87,19 +87,19 @@ def b64(content: bytes) -> str:
 # -- where the configuration comes from
 
 
-def test_a_named_file_wins_over_the_environment(write: Write) -> None:
+def test_an_explicit_file_takes_precedence_over_the_environment(write: Write) -> None:
     named = write(name="named", cluster={"server": "https://named"})
     other = write(name="other", cluster={"server": "https://other"})
     assert load(named, environ={"KUBECONFIG": str(other)}).server == "https://named"
     assert load(None, environ={"KUBECONFIG": str(other)}).server == "https://other"
 
 
-def test_without_anything_said_the_home_folder_counts(write: Write, tmp_path: Path) -> None:
+def test_the_default_is_the_file_in_the_home_folder(write: Write, tmp_path: Path) -> None:
     write(name=".kube/config", cluster={"server": "https://home"})
     assert load(environ={"HOME": str(tmp_path)}).server == "https://home"
 
 
-def test_a_pod_is_its_own_configuration(tmp_path: Path) -> None:
+def test_a_pod_uses_the_in_cluster_configuration(tmp_path: Path) -> None:
     for name, text in {"token": "abc", "ca.crt": "CA", "namespace": "garden\n"}.items():
         (tmp_path / name).write_text(text)
     environ = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}
@@ -112,19 +112,19 @@ def test_a_pod_is_its_own_configuration(tmp_path: Path) -> None:
     assert in_cluster(environ=environ, folder=tmp_path).server == "https://[fd00::1]:443"
 
 
-def test_a_pod_without_a_token_says_which_file_is_missing(tmp_path: Path) -> None:
+def test_the_error_about_a_pod_without_a_token_names_the_missing_file(tmp_path: Path) -> None:
     (tmp_path / "ca.crt").write_text("CA")
     environ = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}
     with pytest.raises(ConfigurationError, match=f"{tmp_path}/token cannot be read"):
         in_cluster(environ=environ, folder=tmp_path)
 
 
-def test_outside_of_a_pod_no_in_cluster_configuration_exists() -> None:
+def test_there_is_no_in_cluster_configuration_outside_a_pod() -> None:
     with pytest.raises(ConfigurationError, match="this is not a pod"):
         in_cluster(environ={})
 
 
-def test_where_nothing_is_configured_the_error_names_the_ways(tmp_path: Path) -> None:
+def test_the_error_about_a_missing_configuration_lists_all_sources(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="no cluster is configured: pass a kubeconfig"):
         load(environ={"HOME": str(tmp_path)})
 
@@ -141,9 +141,7 @@ def test_the_pod_s_account_is_used_if_no_file_exists(
 # -- merging
 
 
-def test_of_several_files_the_first_to_name_an_entry_describes_it(
-    write: Write, tmp_path: Path
-) -> None:
+def test_an_entry_is_taken_from_the_first_file_that_has_it(write: Write, tmp_path: Path) -> None:
     first = write(name="first", cluster={"server": "https://first"}, **{"current-context": ""})
     second = write(
         name="second",
@@ -158,12 +156,12 @@ def test_of_several_files_the_first_to_name_an_entry_describes_it(
     assert config.context == "here"  # which only the second file sets
 
 
-def test_of_several_files_at_least_one_must_exist(tmp_path: Path) -> None:
+def test_at_least_one_of_several_files_must_exist(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="a cannot be read: no such file"):
         load(environ={"KUBECONFIG": f"{tmp_path}/a:{tmp_path}/b"})
 
 
-def test_paths_are_relative_to_the_file_they_stand_in(write: Write, tmp_path: Path) -> None:
+def test_paths_are_relative_to_their_file(write: Write, tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "ca.crt").write_text("CA")
     path = write(name="sub/config", cluster={"certificate-authority": "ca.crt"})
@@ -219,7 +217,7 @@ def test_all_fields_of_a_cluster_are_read(write: Write) -> None:
         ),
     ],
 )
-async def test_a_user_is_who_its_fields_say(
+async def test_all_kinds_of_user_credentials_are_read(
     write: Write, tmp_path: Path, user: JsonObject, headers: dict[str, str]
 ) -> None:
     (tmp_path / "token").write_text("from file")
@@ -345,7 +343,7 @@ async def test_an_exec_plugin_is_run_as_configured(write: Write, tmp_path: Path)
         ({"user": {"exec": {"command": "x"}}}, "users[u].user.exec.apiVersion must be client.auth"),
     ],
 )
-def test_what_cannot_work_is_refused_by_file_and_field(
+def test_invalid_configurations_are_refused_with_file_and_field(
     write: Write, changes: JsonObject, problem: str
 ) -> None:
     path = write(**changes)
@@ -390,7 +388,7 @@ def test_a_file_that_is_not_a_kubeconfig_is_refused(
     assert str(path) in str(failure.value)
 
 
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"the kubeconfig .*/gone cannot be read: no such"):
         load(tmp_path / "gone")
 
@@ -442,7 +440,7 @@ def test_only_the_named_authority_is_trusted(write: Write, pair: tuple[bytes, by
     assert context.check_hostname
 
 
-def test_an_insecure_server_is_believed(write: Write) -> None:
+def test_an_insecure_server_is_not_verified(write: Write) -> None:
     context = ssl_context(load(write(cluster={"insecure-skip-tls-verify": True})))
     assert context.verify_mode == ssl.CERT_NONE
     assert not context.check_hostname

@@ -49,7 +49,7 @@ def objects(scalars: st.SearchStrategy[Any]) -> st.SearchStrategy[JsonObject]:
         ({}, {"a": {}}, {"a": {}}),
     ],
 )
-def test_a_merge_patch_says_only_what_changes(
+def test_a_merge_patch_has_only_changed_fields(
     old: JsonObject, new: JsonObject, patch: JsonObject
 ) -> None:
     found = merge_patch(old, new)
@@ -57,7 +57,7 @@ def test_a_merge_patch_says_only_what_changes(
 
 
 @given(objects(SET_SCALARS), objects(SET_SCALARS))
-def test_a_merge_patch_leads_from_the_old_object_to_the_new_one(
+def test_a_merge_patch_turns_the_old_object_into_the_new_one(
     old: JsonObject, new: JsonObject
 ) -> None:
     before = copy.deepcopy(old)
@@ -66,7 +66,7 @@ def test_a_merge_patch_leads_from_the_old_object_to_the_new_one(
 
 
 @given(objects(SCALARS))
-def test_an_object_that_did_not_change_needs_no_patch(obj: JsonObject) -> None:
+def test_an_unchanged_object_needs_no_patch(obj: JsonObject) -> None:
     twin = copy.deepcopy(obj)
     assert merge_patch(obj, twin) == {}
 
@@ -87,13 +87,13 @@ def test_an_object_that_did_not_change_needs_no_patch(obj: JsonObject) -> None:
         ({}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}),
     ],
 )
-def test_a_merge_patch_is_applied_as_the_rfc_says(
+def test_a_merge_patch_is_applied_as_in_the_rfc(
     obj: JsonObject, patch: JsonObject, result: JsonObject
 ) -> None:
     assert apply_merge_patch(obj, patch) == result
 
 
-def test_applying_a_merge_patch_shares_what_it_does_not_touch() -> None:
+def test_applying_a_merge_patch_shares_unchanged_parts() -> None:
     obj: JsonObject = {"a": {"b": 1}, "c": {"d": {"e": 1}, "f": {}}}
     result = apply_merge_patch(obj, {"c": {"d": {"e": 2}}})
     assert result == {"a": {"b": 1}, "c": {"d": {"e": 2}, "f": {}}}

@@ -37,7 +37,7 @@ def test_quantities_are_exact(quantity: str | float, amount: str) -> None:
 
 
 @pytest.mark.parametrize("quantity", ["1n", "0.1n", "0.0000000001", "1e-10", "1e-300"])
-def test_parts_below_a_nano_are_rounded_away_from_zero(quantity: str) -> None:
+def test_fractions_below_a_nano_are_rounded_away_from_zero(quantity: str) -> None:
     assert parse_quantity(quantity) == Decimal("1e-9")
     assert parse_quantity(f"-{quantity}") == Decimal("-1e-9")
 
@@ -50,7 +50,7 @@ def test_parts_below_a_nano_are_rounded_away_from_zero(quantity: str) -> None:
         *("1e999999999999", "1e-999999999999", "9" * 101, True, False, float("inf"), float("nan")),
     ],
 )
-def test_a_text_that_is_not_a_quantity_is_refused(quantity: str | float) -> None:
+def test_an_invalid_quantity_is_refused(quantity: str | float) -> None:
     with pytest.raises(QuantityError, match="is not a quantity"):
         parse_quantity(quantity)
 
@@ -71,7 +71,7 @@ def test_an_error_shows_only_the_start_of_a_long_text() -> None:
     ("one", "other"),
     [("1", "1000m"), ("1Gi", "1024Mi"), ("1.0", 1), ("1e3", "1k"), ("0.5", "500m"), ("8Ei", "9Ei")],
 )
-def test_equal_amounts_are_equal_however_they_are_written(
+def test_equal_amounts_in_different_notations_are_equal(
     one: str | float, other: str | float
 ) -> None:
     assert equal_quantities(one, other)
@@ -79,13 +79,13 @@ def test_equal_amounts_are_equal_however_they_are_written(
 
 
 @pytest.mark.parametrize(("one", "other"), [("1G", "1Gi"), ("1", "1m"), ("1", "-1")])
-def test_other_amounts_are_not_equal(one: str, other: str) -> None:
+def test_different_amounts_are_not_equal(one: str, other: str) -> None:
     assert not equal_quantities(one, other)
 
 
 @pytest.mark.fuzz
 @given(st.text("0123456789.eEinumkKMGTP+-", max_size=12) | st.text(max_size=4))
-def test_no_text_causes_another_error(text: str) -> None:
+def test_no_text_raises_an_unexpected_error(text: str) -> None:
     try:
         amount = parse_quantity(text)
     except QuantityError:

@@ -47,7 +47,7 @@ async def test_a_rejected_token_is_read_again_once_for_all_requests() -> None:
     assert source.reads == 1
 
 
-async def test_a_token_that_was_renewed_meanwhile_is_not_read_again() -> None:
+async def test_a_token_renewed_in_between_is_not_read_again() -> None:
     source = Source()
     source.credentials.rejected()
     source.credentials.renew(StaticToken("other"))
@@ -55,7 +55,7 @@ async def test_a_token_that_was_renewed_meanwhile_is_not_read_again() -> None:
     assert source.reads == 0
 
 
-async def test_only_another_certificate_requires_new_connections() -> None:
+async def test_only_a_new_certificate_requires_new_connections() -> None:
     source = Source()
     versions = [source.credentials.version]
     for credentials in (StaticToken("new"), WithCertificate(b"a"), WithCertificate(b"a")):

@@ -102,7 +102,7 @@ def test_a_selector_with_a_requirement_is_not_empty(selector: JsonObject) -> Non
         ({"matchLabels": {"a": "b"}} | expression("c", "In", "d"), "a=b,c in (d)"),
     ],
 )
-def test_a_selector_is_written_as_the_api_takes_it(selector: JsonObject, text: str) -> None:
+def test_a_selector_is_written_in_the_syntax_of_the_api(selector: JsonObject, text: str) -> None:
     assert format_selector(selector) == text
 
 
@@ -121,7 +121,7 @@ def test_a_selector_is_written_as_the_api_takes_it(selector: JsonObject, text: s
         expression("", "Exists"),
     ],
 )
-def test_what_can_be_no_label_is_not_written(selector: JsonObject) -> None:
+def test_invalid_labels_are_not_written(selector: JsonObject) -> None:
     with pytest.raises(SelectorError, match="cannot be a"):
         format_selector(selector)
 
@@ -151,7 +151,7 @@ def test_what_can_be_no_label_is_not_written(selector: JsonObject) -> None:
         ("a=b,a=c", {"matchLabels": {"a": "b"}} | expression("a", "In", "c")),
     ],
 )
-def test_a_query_text_is_read_as_the_api_reads_it(text: str, selector: JsonObject) -> None:
+def test_a_query_is_parsed_as_by_the_api(text: str, selector: JsonObject) -> None:
     assert parse_selector(text) == selector
 
 
@@ -163,7 +163,7 @@ def test_a_query_text_is_read_as_the_api_reads_it(text: str, selector: JsonObjec
         *("-a=b", "a=-b", "a=\u00e9", "a='x'", "/a=b", "a/=b", "X.com/y=z", "a" * 64),
     ],
 )
-def test_what_the_api_would_refuse_is_refused(text: str) -> None:
+def test_selectors_that_the_api_would_refuse_are_refused(text: str) -> None:
     with pytest.raises(SelectorError):
         parse_selector(text)
 
@@ -190,12 +190,12 @@ SELECTORS = st.fixed_dictionaries(
 
 
 @given(SELECTORS)
-def test_what_is_written_reads_the_same(selector: JsonObject) -> None:
+def test_written_text_parses_to_the_same_value(selector: JsonObject) -> None:
     assert parse_selector(format_selector(selector)) == selector
 
 
 @given(SELECTORS, st.dictionaries(NAMES, VALUES, max_size=3))
-def test_a_selector_matches_as_much_as_all_its_parts(
+def test_a_selector_matches_if_all_its_parts_match(
     selector: JsonObject, labels: dict[str, str]
 ) -> None:
     parts: list[JsonObject] = [
@@ -206,7 +206,7 @@ def test_a_selector_matches_as_much_as_all_its_parts(
 
 @pytest.mark.fuzz
 @given(st.text("ab=!,() in\tnotx<>-", max_size=12) | st.text(max_size=6))
-def test_no_text_causes_another_error(text: str) -> None:
+def test_no_text_raises_an_unexpected_error(text: str) -> None:
     try:
         selector = parse_selector(text)
     except SelectorError:

@@ -56,7 +56,7 @@ class Asked(NamedTuple):
 
 
 class Player:
-    """Gives its answers in turn, repeating the last one."""
+    """A server that gives its answers in turn, repeating the last one."""
 
     def __init__(self, *answers: Answer) -> None:
         self._answers = list(answers)
@@ -150,10 +150,10 @@ BUSY = Answer(429, b"slow down", {"Retry-After": "0"})
 OK = Answer(200, b'{"fine":true}')
 
 
-# Come back later
+# Retries
 
 
-async def test_a_server_that_is_busy_for_a_moment_is_asked_again() -> None:
+async def test_a_request_to_a_busy_server_is_retried() -> None:
     async with playing(BUSY, BUSY, OK) as player, transport_to(player) as transport:
         assert await transport.request("POST", "/x", body=b"content") == OK.body
     assert [asked.body for asked in player.asked] == [b"content"] * 3
@@ -201,7 +201,7 @@ async def test_a_server_may_refuse_a_write_before_it_reads_the_body() -> None:
             await transport.request("POST", "/x", body=b"content", guard=guard)
 
 
-async def test_a_busy_server_s_retry_after_is_honoured() -> None:
+async def test_the_retry_after_of_a_busy_server_is_respected() -> None:
     loop = asyncio.get_running_loop()
     busy = Answer(429, b"", {"Retry-After": "1"})
     async with playing(busy, OK) as player, transport_to(player) as transport:
@@ -210,7 +210,7 @@ async def test_a_busy_server_s_retry_after_is_honoured() -> None:
         assert 1.0 <= loop.time() - began < 10.0
 
 
-async def test_the_time_that_a_status_names_counts_before_that_of_the_header() -> None:
+async def test_the_delay_in_a_status_takes_precedence_over_the_header() -> None:
     busy = status(429, "TooManyRequests", retryAfterSeconds=0)
     busy = busy._replace(headers={"Retry-After": "600"})
     async with playing(busy, OK) as player, transport_to(player) as transport:
@@ -225,7 +225,7 @@ async def test_a_status_with_empty_details_may_come_with_a_retry_after() -> None
         assert await transport.request("GET", "/x") == OK.body
 
 
-async def test_a_server_that_stays_busy_is_given_up() -> None:
+async def test_a_permanently_busy_server_is_an_error() -> None:
     async with playing(BUSY) as player, transport_to(player) as transport:
         with pytest.raises(TooManyRequests, match="slow down"):
             await transport.request("GET", "/x")
@@ -256,7 +256,7 @@ async def test_credentials_that_stay_rejected_are_reported() -> None:
     assert len(player.asked) == 2
 
 
-async def test_credentials_that_cannot_change_are_not_tried_again() -> None:
+async def test_requests_with_constant_credentials_are_not_retried() -> None:
     async with (
         playing(status(401, "Unauthorized")) as player,
         transport_to(player) as transport,
@@ -272,7 +272,7 @@ async def test_credentials_may_expire_while_the_server_is_busy() -> None:
         assert await transport.request("GET", "/x") == OK.body
 
 
-async def test_a_stream_that_is_refused_is_opened_with_fresh_credentials_the_next_time() -> None:
+async def test_a_refused_stream_is_next_opened_with_fresh_credentials() -> None:
     credentials = Renewed()
     async with (
         playing(status(401, "Unauthorized"), Answer(body=b"1\n")) as player,
@@ -300,7 +300,7 @@ async def test_an_error_that_is_not_json_is_reported_with_its_text(code: int) ->
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"null", b'{"kind":"Other"}', b'{"kind":"Status"}'])
-async def test_an_error_of_any_body_is_an_api_error(body: bytes) -> None:
+async def test_an_error_with_any_body_is_an_api_error(body: bytes) -> None:
     async with playing(Answer(500, body)) as player, transport_to(player) as transport:
         with pytest.raises(ApiError) as caught:
             await transport.request("GET", "/x")
@@ -338,9 +338,7 @@ SERVED = Answer(
 )
 
 
-async def test_an_object_that_is_not_there_is_another_matter_than_a_kind_that_is_not_served() -> (
-    None
-):
+async def test_a_missing_object_is_distinguished_from_a_kind_that_is_not_served() -> None:
     missing = status(404, "NotFound", name="a", kind="configmaps")
     unserved = Answer(404, b"404 page not found\n", {"Content-Type": "text/plain"})
     key = Key("default", "a")
@@ -376,16 +374,14 @@ async def test_an_object_that_is_not_there_is_another_matter_than_a_kind_that_is
         (Forbidden(403, {}), False),
     ],
 )
-def test_a_404_that_names_no_object_says_that_the_kind_is_missing(
-    error: ApiError, *, missing: bool
-) -> None:
+def test_a_404_without_an_object_means_a_missing_kind(error: ApiError, *, missing: bool) -> None:
     assert is_missing_kind(error) is missing
 
 
 # No answer
 
 
-async def test_a_server_that_is_not_there_is_named() -> None:
+async def test_an_unreachable_server_is_named() -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{unused.getsockname()[1]}"
@@ -397,7 +393,7 @@ async def test_a_server_that_is_not_there_is_named() -> None:
         await transport.close()
 
 
-async def test_an_answer_that_takes_too_long_counts_as_none() -> None:
+async def test_a_response_that_takes_too_long_means_unreachable() -> None:
     async with (
         playing(Answer(body=b"{", then="hang")) as player,
         transport_to(player, timeout=0.1) as transport,
@@ -407,7 +403,7 @@ async def test_an_answer_that_takes_too_long_counts_as_none() -> None:
 
 
 @pytest.mark.parametrize("order", ["timeout first", "cancellation first"])
-async def test_a_request_whose_time_is_over_when_it_is_cancelled_ends_as_cancelled(
+async def test_a_cancelled_request_ends_as_cancelled_even_after_its_timeout(
     order: str,
 ) -> None:
     for timeout in (0.2, 2, 20):  # a slow machine needs longer until the request is sent
@@ -429,18 +425,18 @@ async def test_a_request_whose_time_is_over_when_it_is_cancelled_ends_as_cancell
     pytest.fail("no request was sent in time")
 
 
-async def test_an_answer_that_breaks_off_counts_as_none() -> None:
+async def test_a_truncated_response_means_unreachable() -> None:
     answer = Answer(body=b"{", headers={"Content-Length": "100"}, then="break")
     async with playing(answer) as player, transport_to(player) as transport:
         with pytest.raises(Unreachable, match=player.url):
             await transport.request("GET", "/x")
 
 
-# Large ones
+# Large bodies
 
 
 @pytest.mark.parametrize("size", [MEBIBYTE, MEBIBYTE + 1, 3 * MEBIBYTE])
-async def test_large_bodies_arrive_whole_and_without_a_warning(size: int) -> None:
+async def test_large_bodies_are_read_completely_without_a_warning(size: int) -> None:
     body = b"x" * size
     async with playing(BUSY, OK) as player, transport_to(player) as transport:
         await transport.request("PUT", "/x", body=body)
@@ -454,7 +450,7 @@ async def test_lines_of_a_stream_may_be_longer_than_a_mebibyte() -> None:
         assert await lines(transport) == [b"a", long, long, b"b"]
 
 
-async def test_a_stream_that_goes_silent_counts_as_ended() -> None:
+async def test_a_silent_stream_counts_as_ended() -> None:
     async with (
         playing(Answer(body=b"1\n", then="hang")) as player,
         transport_to(player) as transport,
@@ -489,7 +485,7 @@ async def test_closing_leaves_no_connection_open() -> None:
         assert [one.fileno() for one in opened] == [-1] * len(opened)
 
 
-async def test_each_answer_is_observed_with_its_code() -> None:
+async def test_each_response_is_observed_with_its_code() -> None:
     seen: list[tuple[str, str, str]] = []
     async with playing(OK, Answer(500)) as player:
         transport = Transport(
@@ -504,17 +500,17 @@ async def test_each_answer_is_observed_with_its_code() -> None:
     assert seen == [("GET", "200", host), ("POST", "500", host)]
 
 
-# Not too fast
+# Rate limits
 
 
 @pytest.mark.looptime(start=0)
-async def test_a_burst_goes_at_once_and_the_rest_at_the_given_rate() -> None:
+async def test_a_burst_is_sent_at_once_and_the_rest_at_the_configured_rate() -> None:
     throttle = Throttle(10.0, 3)
     assert await moments(throttle, 6) == pytest.approx([0.0, 0.0, 0.0, 0.1, 0.2, 0.3])
 
 
 @pytest.mark.looptime(start=0)
-async def test_after_a_pause_there_may_be_a_burst_again_and_no_larger_one() -> None:
+async def test_a_pause_allows_another_burst_but_no_larger_one() -> None:
     throttle = Throttle(10.0, 3)
     await moments(throttle, 6)
     await asyncio.sleep(99.7)
@@ -523,12 +519,12 @@ async def test_after_a_pause_there_may_be_a_burst_again_and_no_larger_one() -> N
 
 @pytest.mark.looptime(start=0)
 @pytest.mark.parametrize("burst", [None, 0, 1])
-async def test_without_a_burst_requests_go_one_by_one(burst: int | None) -> None:
+async def test_without_a_burst_requests_are_sent_one_by_one(burst: int | None) -> None:
     assert await moments(Throttle(2.0, burst), 3) == pytest.approx([0.0, 0.5, 1.0])
 
 
 @pytest.mark.looptime(start=0)
-async def test_who_waits_is_served_in_order() -> None:
+async def test_waiting_requests_are_sent_in_order() -> None:
     throttle = Throttle(10.0)
     served: list[int] = []
 

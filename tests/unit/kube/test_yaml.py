@@ -100,7 +100,7 @@ def test_json_is_read_with_or_without_separators(text: str, found: list[JsonValu
     assert values(text) == found
 
 
-def test_numbers_mean_the_same_in_json_and_in_yaml() -> None:
+def test_numbers_are_equal_in_json_and_yaml() -> None:
     text = '{"a": 1.0, "b": [1e3, -0.0, {"c": 2.50}], "d": 9223372036854775808, "e": 1e300}'
     wanted = {"a": 1, "b": [1000, 0, {"c": 2.5}], "d": 2**63, "e": 1e300}
     assert is_same(parse(text), wanted)
@@ -125,7 +125,7 @@ def test_numbers_mean_the_same_in_json_and_in_yaml() -> None:
         ("%YAML 1.1\n---\na: 1\n", [None, {"a": 1}]),
     ],
 )
-def test_what_follows_a_broken_document_is_read(text: str, found: list[JsonValue]) -> None:
+def test_documents_after_a_broken_one_are_read(text: str, found: list[JsonValue]) -> None:
     documents = list(parse_documents(text))
     assert [d.value for d in documents] == found
     assert [d.index for d in documents] == list(range(len(found)))
@@ -140,7 +140,7 @@ def test_bytes_that_are_not_text_break_only_their_document(broken: bytes) -> Non
     assert second.error.line == 3
 
 
-def test_half_of_a_surrogate_pair_breaks_only_its_document() -> None:
+def test_a_lone_surrogate_breaks_only_its_document() -> None:
     texts = ("a: \ud83d", 'a: "\\ud83d"', '{"a": "\\ud83d"}')
     for text in texts:
         first, second = parse_documents(f"{text}\n---\nb: 2\n")
@@ -223,13 +223,13 @@ def drained(text: str | bytes) -> int:
 
 @pytest.mark.fuzz
 @given(st.binary(max_size=60))
-def test_no_bytes_cause_another_error(data: bytes) -> None:
+def test_no_bytes_raise_an_unexpected_error(data: bytes) -> None:
     drained(data)
 
 
 @pytest.mark.fuzz
 @given(st.text("a1:-?[]{},#&*!|>'\"%@`<=~.+_ \t\n\r\\\u00e9\u2028\ufeff", max_size=40))
-def test_no_text_causes_another_error(text: str) -> None:
+def test_no_text_raises_an_unexpected_error(text: str) -> None:
     drained(text)
 
 

@@ -29,14 +29,14 @@ def test_keys_become_strings(text: str, key: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["null: x", "~: x", "? [a]\n: b", "? {a: b}\n: c", "?", ".inf: 1"])
-def test_what_can_be_no_key_is_an_error(text: str) -> None:
+def test_an_invalid_key_is_an_error(text: str) -> None:
     assert the_error(text + "\n").line == 1
 
 
 @pytest.mark.parametrize(
     "text", ["a: 1\na: 2\n", '{"a": 1, "a": 2}', "yes: 1\n'true': 0\nyes: 2\n"]
 )
-def test_of_equal_keys_the_last_one_wins(text: str) -> None:
+def test_the_last_of_equal_keys_wins(text: str) -> None:
     value = parse(text)
     assert isinstance(value, dict)
     assert list(value.values()) == [2]
@@ -75,13 +75,13 @@ def test_an_alias_or_merge_of_nothing_is_an_error(text: str) -> None:
     assert the_error(text + "\n").line > 0
 
 
-def test_anchors_do_not_live_longer_than_their_document() -> None:
+def test_anchors_are_limited_to_their_document() -> None:
     first, second = parse_documents("a: &x 1\n---\nb: *x\n")
     assert first.value == {"a": 1}
     assert second.error is not None
 
 
-def test_what_an_alias_repeats_can_be_changed_in_one_place() -> None:
+def test_values_of_aliases_can_be_changed_independently() -> None:
     value: Any = parse("a: &x {b: [1]}\nc: *x\nd: {<<: *x}\n")
     value["a"]["b"].append(2)
     assert value == {"a": {"b": [1, 2]}, "c": {"b": [1]}, "d": {"b": [1]}}
@@ -103,7 +103,7 @@ def test_what_an_alias_repeats_can_be_changed_in_one_place() -> None:
         '{"a":' + "[" * 5000 + "]" * 5000 + "}{}",
     ],
 )
-def test_endless_nesting_is_refused(text: str) -> None:
+def test_excessive_nesting_is_refused(text: str) -> None:
     assert "levels deep" in str(the_error(text))
 
 
@@ -113,7 +113,7 @@ def test_aliases_cannot_nest_deeper_than_a_document_could() -> None:
     assert "levels deep" in str(the_error(f"a: {first}\nb: {second}\n"))
 
 
-def test_as_deep_as_allowed_can_be_written_as_json() -> None:
+def test_the_deepest_allowed_value_can_be_written_as_json() -> None:
     for text in ("[" * 200 + "]" * 200, '{"a":' * 200 + "1" + "}" * 200):
         value = parse(text)
         assert orjson.dumps(value).decode() == text
@@ -131,6 +131,6 @@ def test_aliases_of_a_long_text_cannot_fill_the_memory() -> None:
     assert "too many" in str(the_error(text))
 
 
-def test_a_thousand_aliases_of_a_small_value_are_fine() -> None:
+def test_a_thousand_aliases_of_a_small_value_are_allowed() -> None:
     value = parse(f"a: &a {{b: c}}\nd: [{', '.join(['*a'] * 1000)}]\n")
     assert value == {"a": {"b": "c"}, "d": [{"b": "c"}] * 1000}

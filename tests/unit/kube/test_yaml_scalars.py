@@ -48,7 +48,7 @@ def test_the_words_of_yaml_1_1_are_booleans_and_null(text: str, value: JsonValue
         ),
     ],
 )
-def test_what_only_looks_like_a_number_or_date_stays_a_string(text: str) -> None:
+def test_strings_that_resemble_numbers_or_dates_stay_strings(text: str) -> None:
     if text not in ("-", "<<"):
         assert is_same(parse(f"a: {text}\n"), {"a": text})
     assert is_same(parse(f"a: '{text}'\n"), {"a": text})
@@ -100,12 +100,12 @@ def test_what_only_looks_like_a_number_or_date_stays_a_string(text: str) -> None
         ("1" + "0" * 200, 1e200),
     ],
 )
-def test_numbers_are_read_as_kubernetes_reads_them(text: str, value: float) -> None:
+def test_numbers_are_parsed_as_in_kubernetes(text: str, value: float) -> None:
     assert is_same(parse(f"a: {text}\n"), {"a": value})
 
 
 @pytest.mark.parametrize("text", [".inf", "-.inf", "+.Inf", ".INF", ".nan", ".NaN", ".NAN"])
-def test_what_json_cannot_say_is_an_error_unless_quoted(text: str) -> None:
+def test_values_that_json_lacks_are_errors_unless_quoted(text: str) -> None:
     assert "quote" in problem(f"a: {text}\n")
     assert parse(f'a: "{text}"\n') == {"a": text}
 
@@ -131,7 +131,7 @@ def test_what_json_cannot_say_is_an_error_unless_quoted(text: str) -> None:
         ("!<tag:yaml.org,2002:int> '3'", 3),
     ],
 )
-def test_tags_are_obeyed(text: str, value: JsonValue) -> None:
+def test_tags_determine_the_type(text: str, value: JsonValue) -> None:
     assert is_same(parse(f"a: {text}\n"), {"a": value})
 
 

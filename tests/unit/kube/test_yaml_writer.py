@@ -121,7 +121,7 @@ def test_strings_are_read_as_strings_by_every_reader(text: str) -> None:
         written = dump(value)
         assert parse(written) == value
         assert yaml.load(written, yaml.CSafeLoader) == value
-    # Readers of YAML 1.2 know no other words than these.
+    # YAML 1.2 has no other keywords.
     if text.isascii() and dump(text) == f"{text}\n":
         assert text.lower() not in ("true", "false", "null", "~", ".nan", ".inf", "")
         assert not text[0].isdigit()
@@ -137,12 +137,12 @@ def test_long_keys_are_written_so_that_they_can_be_read() -> None:
 @pytest.mark.parametrize(
     "value", [float("inf"), float("-inf"), float("nan"), "\ud83d", {"\udc00": 1}]
 )
-def test_what_cannot_be_read_back_is_not_written(value: JsonValue) -> None:
+def test_values_that_cannot_be_read_back_are_refused(value: JsonValue) -> None:
     with pytest.raises(YamlError):
         dump([value])
 
 
-def test_endless_nesting_is_not_written() -> None:
+def test_excessive_nesting_is_not_written() -> None:
     value: JsonValue = 1
     for _ in range(300):
         value = [value]
@@ -164,7 +164,7 @@ JSON = st.recursive(
 
 @settings(deadline=None, max_examples=300)
 @given(JSON)
-def test_what_is_written_reads_the_same(value: JsonValue) -> None:
+def test_written_text_parses_to_the_same_value(value: JsonValue) -> None:
     written = dump(value)
     assert parse(written) == value
     assert dump(parse(written)) == written
@@ -180,6 +180,6 @@ def test_json_is_read_the_same_through_both_readers(value: JsonValue) -> None:
 
 @settings(deadline=None, max_examples=100)
 @given(st.lists(JSON.filter(lambda value: value is not None), max_size=4))
-def test_a_stream_of_documents_reads_the_same(stream: list[JsonValue]) -> None:
+def test_a_written_stream_of_documents_is_read_back(stream: list[JsonValue]) -> None:
     text = "---\n".join(map(dump, stream))
     assert [d.value for d in parse_documents(text)] == stream

@@ -48,7 +48,7 @@ def test_a_role_and_its_binding_have_one_name() -> None:
     assert all("namespace" not in obj["metadata"] for obj in cluster_role("reader", rules))
 
 
-def test_a_service_keeps_its_selector_and_ports_whatever_else_its_spec_says() -> None:
+def test_other_spec_fields_do_not_replace_selector_and_ports_of_a_service() -> None:
     made = service("web", "shop", {"app": "web"}, service_port("http", 80), clusterIP="None")
 
     assert made["spec"] == {
@@ -59,14 +59,14 @@ def test_a_service_keeps_its_selector_and_ports_whatever_else_its_spec_says() ->
     }
 
 
-def test_a_budget_selects_the_pods_that_it_is_labelled_like() -> None:
+def test_a_disruption_budget_selects_pods_with_its_labels() -> None:
     made = disruption_budget("web", "shop", {"app": "web"})
 
     assert made["metadata"]["labels"] == {"app": "web"}
     assert made["spec"]["selector"] == {"matchLabels": {"app": "web"}}
 
 
-def test_privileges_are_dropped_unless_they_are_named() -> None:
+def test_all_privileges_are_dropped_unless_requested() -> None:
     for context in (restricted(), capable("NET_ADMIN")):
         assert context["allowPrivilegeEscalation"] is False
         assert context["capabilities"]["drop"] == ["ALL"]

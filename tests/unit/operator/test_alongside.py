@@ -1,4 +1,4 @@
-"""Work alongside a block: both go on together, and neither outlives a failure of the block."""
+"""Work alongside a block: both run concurrently, and neither survives a failure of the block."""
 
 import asyncio
 
@@ -7,7 +7,7 @@ import pytest
 from pergola.operator.garden.alongside import alongside
 
 
-async def test_the_work_goes_on_while_the_block_runs() -> None:
+async def test_the_work_runs_while_the_block_runs() -> None:
     begun = asyncio.Event()
 
     async def work() -> None:
@@ -17,7 +17,7 @@ async def test_the_work_goes_on_while_the_block_runs() -> None:
         await begun.wait()
 
 
-async def test_the_block_is_left_when_the_work_is_done() -> None:
+async def test_the_block_ends_when_the_work_is_done() -> None:
     done = []
 
     async def work() -> None:
@@ -45,7 +45,7 @@ async def test_a_failure_of_the_work_is_raised_after_the_block() -> None:
     assert steps == ["block"]
 
 
-async def test_a_block_that_fails_cancels_the_work_and_is_what_is_raised() -> None:
+async def test_a_failed_block_cancels_the_work_and_its_error_is_raised() -> None:
     ends = []
 
     async def work() -> None:

@@ -88,13 +88,13 @@ def test_the_audit_log_is_sent_to_the_webhook_with_the_policy_of_the_garden() ->
     assert "--audit-webhook-batch-max-size=7" in found.args
 
 
-def test_a_missing_audit_policy_is_an_error_that_names_it() -> None:
+def test_a_missing_audit_policy_is_reported_with_its_name() -> None:
     of = landscape(settings(auditConfig=POLICY))
     with pytest.raises(ReferenceMissing, match="ConfigMap garden/policy"):
         audit(of, api_server(of))
 
 
-def test_an_audit_policy_without_its_key_is_an_error_that_names_the_key() -> None:
+def test_an_audit_policy_without_its_key_is_reported_with_the_key() -> None:
     of = landscape(
         settings(auditConfig=POLICY), references=dict([config_map("policy", other="rules: []")])
     )
@@ -102,7 +102,7 @@ def test_an_audit_policy_without_its_key_is_an_error_that_names_the_key() -> Non
         audit(of, api_server(of))
 
 
-def test_a_plugin_cannot_read_a_kubeconfig_that_the_garden_does_not_give_it() -> None:
+def test_a_plugin_cannot_read_a_kubeconfig_that_the_garden_does_not_provide() -> None:
     stolen = {"kubeConfigFile": "/var/run/secrets/token"}
     for name in ("MutatingAdmissionWebhook", "ValidatingAdmissionWebhook"):
         config = plugin_configuration(AdmissionPlugin(name=name, config=dict(stolen)))
@@ -147,7 +147,7 @@ def test_pod_security_never_applies_to_kube_system() -> None:
     assert config == {"kind": "x", "exemptions": {"namespaces": ["kube-system"]}}
 
 
-def test_limits_become_flags_and_absent_ones_do_not() -> None:
+def test_limits_become_flags_only_if_set() -> None:
     of = landscape(
         settings(
             requests={"maxNonMutatingInflight": 1},
@@ -200,14 +200,14 @@ def key_names(of: Landscape) -> list[list[str]]:
     ]
 
 
-def test_the_new_key_encrypts_only_when_all_replicas_know_it() -> None:
+def test_the_new_key_encrypts_only_once_all_replicas_know_it() -> None:
     of = with_keys(landscape(in_phase("Preparing")), key("new"), key("old"))
     assert key_names(of) == [["old", "new"]]
     known = replace(of, new_key_known_by=frozenset({"gardener-apiserver"}))
     assert key_names(known) == [["new", "old"]]
 
 
-def test_keys_of_different_providers_get_a_block_each() -> None:
+def test_each_provider_has_a_block_for_its_keys() -> None:
     of = with_keys(landscape(in_phase("Prepared")), key("new"), key("old", "secretbox"))
     assert key_names(of) == [["new"], ["old"]]
 
@@ -217,7 +217,7 @@ def test_the_old_key_is_dropped_when_the_rotation_completes() -> None:
     assert encryption_key(of, api_server(of)).options.ignore_old
 
 
-def test_what_is_not_encrypted_any_more_stays_readable_and_is_written_plain() -> None:
+def test_resources_no_longer_encrypted_stay_readable_and_are_written_in_plain_text() -> None:
     status = {
         "credentials": {
             "encryptionAtRest": {"resources": ["configmaps", "shoots.core.gardener.cloud"]}

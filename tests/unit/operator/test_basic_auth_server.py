@@ -14,7 +14,7 @@ def rendered(kind: str) -> JsonObject:
     return found
 
 
-def test_every_host_that_needs_a_password_is_guarded() -> None:
+def test_every_host_that_needs_a_password_is_protected() -> None:
     built = landscape()
     guarded = {host(built, name) for name in HOSTS}
     labels = basic_auth(CREDENTIAL).items()
@@ -31,13 +31,13 @@ def test_every_host_that_needs_a_password_is_guarded() -> None:
     assert needing <= guarded
 
 
-def test_the_gateway_asks_about_these_hosts_only() -> None:
+def test_the_gateway_requires_authorization_only_for_these_hosts() -> None:
     patches = map_at(rendered("EnvoyFilter"), "spec")["configPatches"]
     asked = [map_at(patch, "match", "listener", "filterChain")["sni"] for patch in patches]
     assert asked == [host(landscape(), name) for name in HOSTS]
 
 
-def test_the_password_of_each_host_is_a_file_of_its_own() -> None:
+def test_each_host_has_its_own_password_file() -> None:
     pod = map_at(rendered("Deployment"), "spec", "template", "spec")
     [container] = pod["containers"]
     mounts = {each.get("subPath"): each["mountPath"] for each in container["volumeMounts"]}
@@ -46,7 +46,7 @@ def test_the_password_of_each_host_is_a_file_of_its_own() -> None:
     assert [each["key"] for each in map_at(secrets, "secret")["items"]] == ["auth"] * len(HOSTS)
 
 
-def test_only_ingress_gateways_reach_it() -> None:
+def test_only_ingress_gateways_may_connect() -> None:
     annotations = map_at(rendered("Service"), "metadata", "annotations")
     assert annotations["networking.resources.gardener.cloud/namespace-selectors"] == (
         '[{"matchLabels":{"gardener.cloud/role":"istio-ingress"}}]'

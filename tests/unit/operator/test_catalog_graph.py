@@ -1,6 +1,6 @@
-"""The graph of all components: every dependency exists, and nothing waits for itself (spec 20 §12).
+"""The graph of all components: every dependency exists, and no task waits for itself (spec 20 §12).
 
-Tasks that are not those of a component are named here.
+Tasks that belong to no component are listed here.
 """
 
 from collections.abc import Iterable

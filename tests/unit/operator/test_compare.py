@@ -1,4 +1,4 @@
-"""A landscape compared with itself has no difference, and every change of one is named."""
+"""A landscape equals itself, and every change is reported."""
 
 import os
 from typing import Any
@@ -49,7 +49,7 @@ def service(name: str = "web", managed: str = "", component: str = "", **spec: A
 
 @pytest.fixture(scope="module")
 def ours() -> list[Placed]:
-    """All objects of a Garden, from a dump with nothing but what its user made."""
+    """All objects of a Garden, rendered from a dump of only its user's objects."""
     dump = from_objects(USERS)
     return rendered(landscape_of(GARDEN, dump, TEMPLATE, CATALOG), CATALOG)
 
@@ -61,7 +61,7 @@ def test_a_garden_is_rendered_without_a_cluster_and_without_keys(ours: list[Plac
     assert len(ours) > 500
 
 
-def test_a_dump_of_what_ours_applies_is_equal_to_it(ours: list[Placed]) -> None:
+def test_a_dump_of_rendered_objects_equals_them(ours: list[Placed]) -> None:
     dump = from_objects([*USERS, *(each.obj for each in ours if not each.managed)])
     here = rendered(landscape_of(GARDEN, dump, TEMPLATE, CATALOG), CATALOG)
 
@@ -72,7 +72,7 @@ def test_a_dump_of_what_ours_applies_is_equal_to_it(ours: list[Placed]) -> None:
     assert found.equal == len({each.identity for each in here})
 
 
-def test_rows_without_texts_are_equal_to_it_as_well(ours: list[Placed]) -> None:
+def test_rows_without_texts_equal_the_rendered_objects(ours: list[Placed]) -> None:
     dump = from_rows([_row(each) for each in ours])
 
     found = compare(dump.objects, ours, has_texts=dump.has_texts)
@@ -80,7 +80,7 @@ def test_rows_without_texts_are_equal_to_it_as_well(ours: list[Placed]) -> None:
     assert (found.only_there, found.only_here, found.differing) == ([], [], [])
 
 
-def test_objects_of_one_side_alone_are_named() -> None:
+def test_objects_on_only_one_side_are_reported() -> None:
     found = compare([service("a"), service("b")], [service("b"), service("c")])
 
     assert [str(each.identity) for each in found.only_there] == ["Service garden/a"]
@@ -89,7 +89,7 @@ def test_objects_of_one_side_alone_are_named() -> None:
     assert not found.is_equal
 
 
-def test_every_field_that_differs_has_both_values() -> None:
+def test_every_different_field_is_reported_with_both_values() -> None:
     there, here = service(clusterIP="None"), service(type="NodePort", clusterIP="10.0.0.1")
 
     (found,) = compare([there], [here]).differing
@@ -107,26 +107,26 @@ def test_an_object_that_moved_to_a_managed_resource_is_the_same_object() -> None
     assert found.fields == (Difference(KEPT_BY, "the operator", "ManagedResource web"),)
 
 
-def test_an_object_counts_as_its_manifest_and_not_as_a_server_has_it() -> None:
+def test_an_object_in_a_managed_resource_is_compared_by_its_manifest() -> None:
     there = [service(type="NodePort"), service(managed="web")]
 
     assert compare(there, [service(managed="web")]).is_equal
 
 
-def test_generations_of_a_unique_object_are_one() -> None:
+def test_generations_of_a_unique_object_are_compared_as_one() -> None:
     there = [service("web-00000001"), service("web-00000002")]
 
     assert compare(there, [service("web-00000003")]).is_equal
 
 
-def test_a_text_that_a_dump_does_not_have_is_no_difference() -> None:
+def test_a_text_that_the_dump_lacks_is_not_a_difference() -> None:
     short, long = service(externalName="short"), service(externalName="x" * 200)
 
     assert compare([long], [short], has_texts=False).is_equal
     assert not compare([long], [short]).is_equal
 
 
-def test_a_reader_can_pick_components_and_managed_resources() -> None:
+def test_differences_can_be_filtered_by_component_and_managed_resource() -> None:
     there = [service("a", managed="logs"), service("b", managed="web")]
     here = [service("c", component="vpa")]
 
@@ -136,7 +136,7 @@ def test_a_reader_can_pick_components_and_managed_resources() -> None:
     assert found.of_groups(["logs", "vpa"]).groups == ["ManagedResource logs", "component vpa"]
 
 
-def test_what_a_garden_names_is_taken_from_the_dump() -> None:
+def test_references_of_the_garden_are_taken_from_the_dump() -> None:
     address = service("gardener-apiserver", clusterIP="10.0.0.7").obj
 
     found = landscape_of(GARDEN, from_objects([WILDCARD, address]), TEMPLATE, CATALOG)
@@ -145,7 +145,7 @@ def test_what_a_garden_names_is_taken_from_the_dump() -> None:
     assert found.gardener_api_server_address == "10.0.0.7"
 
 
-def test_etcds_keep_the_schedules_that_they_have() -> None:
+def test_etcds_keep_their_live_schedules() -> None:
     schedule = "5 21 * * *"
     etcd: JsonObject = {
         "apiVersion": "druid.gardener.cloud/v1alpha1",

@@ -48,7 +48,7 @@ def test_objects_of_managed_resources_are_read_from_their_secrets() -> None:
     assert found.problems == []
 
 
-def test_an_object_that_a_resource_manager_keeps_counts_as_its_manifest_alone() -> None:
+def test_an_object_of_a_resource_manager_is_read_only_from_its_manifest() -> None:
     annotations = {"resources.gardener.cloud/origin": "garden:garden/logs"}
     live = {**CONFIG_MAP, "metadata": {**CONFIG_MAP["metadata"], "annotations": annotations}}
 
@@ -69,7 +69,7 @@ def test_a_secret_that_a_dump_lacks_is_a_problem_and_not_a_crash() -> None:
     assert "not a Brotli stream" in problem
 
 
-def test_what_no_operator_applies_is_counted_and_left_out() -> None:
+def test_objects_that_no_operator_applies_are_counted_and_ignored() -> None:
     rows = [
         row("Pod", "etcd-0", namespace="garden"),
         row("ConfigMap", "kube-root-ca.crt", namespace="garden"),
@@ -92,14 +92,14 @@ def test_what_no_operator_applies_is_counted_and_left_out() -> None:
     }
 
 
-def test_objects_that_the_garden_names_are_those_of_its_user() -> None:
+def test_objects_that_the_garden_references_belong_to_its_user() -> None:
     named = {"spec": {"dns": {"providers": [{"secretRef": {"name": "dns"}}]}}}
     found = from_rows([row("Secret", "dns", namespace="garden"), row("Secret", "other")])
 
     assert titles(found.made_for(named)) == ["runtime - Secret other"]
 
 
-def test_rows_say_where_an_object_is_kept() -> None:
+def test_the_location_of_an_object_is_read_from_its_row() -> None:
     found = from_rows(
         [
             row("ConfigMap", "settings-0123abcd", "virtual cluster, ManagedResource web"),
@@ -113,6 +113,6 @@ def test_rows_say_where_an_object_is_kept() -> None:
 
 
 @pytest.mark.parametrize("broken", [{}, {"where": "nowhere", "kind": "A", "name": "a"}])
-def test_a_row_of_another_form_is_named_by_its_line(broken: JsonObject) -> None:
+def test_the_error_about_a_malformed_row_has_its_line(broken: JsonObject) -> None:
     with pytest.raises(RecordError, match="line 2"):
         from_rows([row("Service", "a"), broken])

@@ -1,4 +1,4 @@
-"""Differences that are decided have their reason with them; all others remain."""
+"""Decided differences have a reason; all others remain."""
 
 from typing import Final
 
@@ -48,12 +48,12 @@ def test_other_fields_and_values_are_not_decided(path: str, original: int, ours:
     assert why(path, original, ours) is None
 
 
-def test_an_object_that_only_the_original_has_is_not_decided_by_one_that_only_ours_has() -> None:
+def test_a_decision_about_our_additional_objects_does_not_cover_missing_ones() -> None:
     assert reason_alone(deployment("new"), is_there=True, rows=ROWS) is None
     assert reason_alone(deployment("web"), is_there=False, rows=ROWS) is None
 
 
-def test_what_is_not_decided_remains() -> None:
+def test_undecided_differences_remain() -> None:
     there = [deployment("a", 1), deployment("b", 3), deployment("gone")]
     here = [deployment("a"), deployment("b"), deployment("new")]
 
@@ -64,12 +64,12 @@ def test_what_is_not_decided_remains() -> None:
     assert found.only_here == []
 
 
-def test_landscapes_with_decided_differences_only_are_equal() -> None:
+def test_landscapes_with_only_decided_differences_are_equal() -> None:
     assert unexpected(compare([deployment("a", 1)], [deployment("a")]), ROWS).is_equal
 
 
 @pytest.mark.parametrize("row", expected(), ids=lambda row: f"{row.objects[0]} {row.field}")
-def test_every_decided_difference_says_why(row: Expected) -> None:
+def test_every_decided_difference_has_a_reason(row: Expected) -> None:
     assert row.objects
     assert row.why.endswith(".")
     assert row.original != row.ours or row.original == "*"

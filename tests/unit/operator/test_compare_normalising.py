@@ -14,7 +14,7 @@ def normal(obj: JsonObject, *, has_texts: bool = True) -> JsonObject:
     return normalise({"kind": "Thing", **obj}, has_texts=has_texts)
 
 
-def test_the_values_of_secrets_never_remain() -> None:
+def test_values_of_secrets_are_removed() -> None:
     secret: JsonObject = {
         "kind": "Secret",
         "data": {"password": base64.b64encode(b"hunter2").decode()},
@@ -36,14 +36,14 @@ def test_the_values_of_secrets_never_remain() -> None:
         ("text", PEM.replace("CERTIFICATE", "RSA PRIVATE KEY").replace("MIIB", "c2VjcmV0")),
     ],
 )
-def test_secrets_outside_of_secrets_do_not_remain(field: str, value: str) -> None:
+def test_credentials_outside_of_secrets_are_removed(field: str, value: str) -> None:
     found = str(normal({"spec": {field: value}}))
 
     assert "hunter2" not in found
     assert "c2Vjcm" not in found
 
 
-def test_status_and_what_a_server_sets_do_not_remain() -> None:
+def test_status_and_fields_set_by_the_server_are_removed() -> None:
     metadata: JsonObject = {"name": "a", "uid": "1", "resourceVersion": "2", "generation": 3}
 
     assert normal({"metadata": metadata, "status": {"ready": True}}) == {
@@ -65,7 +65,7 @@ def test_status_and_what_a_server_sets_do_not_remain() -> None:
         (f"ca: {PEM}", f"ca: {PEM.replace('MIIB', 'MIIC')}"),
     ],
 )
-def test_texts_that_differ_in_every_landscape_are_equal(one: str, other: str) -> None:
+def test_texts_that_vary_between_landscapes_are_equal(one: str, other: str) -> None:
     assert normal({"spec": {"text": one}}) == normal({"spec": {"text": other}})
 
 
@@ -73,7 +73,7 @@ def test_texts_that_differ_in_every_landscape_are_equal(one: str, other: str) ->
     ("one", "other"),
     [("web-server", "web-client"), ("10m", "10s"), ("example.org:80", "example.org:443")],
 )
-def test_texts_that_mean_something_else_differ(one: str, other: str) -> None:
+def test_texts_with_another_meaning_differ(one: str, other: str) -> None:
     assert normal({"spec": {"text": one}}) != normal({"spec": {"text": other}})
 
 
@@ -85,16 +85,18 @@ def test_texts_that_mean_something_else_differ(one: str, other: str) -> None:
         (["--rate=1.000000"], ["--rate=1"]),
     ],
 )
-def test_spellings_of_arguments_are_equal(one: list[JsonValue], other: list[JsonValue]) -> None:
+def test_different_notations_of_arguments_are_equal(
+    one: list[JsonValue], other: list[JsonValue]
+) -> None:
     assert normal({"args": one}) == normal({"args": other})
 
 
-def test_zeros_that_count_stay() -> None:
+def test_meaningful_zeros_are_kept() -> None:
     assert normal({"args": ["--replicas=10"]})["args"] == ["--replicas=10"]
     assert normal({"args": ["--share=0.105"]})["args"] == ["--share=0.105"]
 
 
-def test_labels_of_credentials_that_say_how_they_were_generated_do_not_count() -> None:
+def test_labels_about_the_generation_of_credentials_are_ignored() -> None:
     labels = {"managed-by": "secrets-manager", "name": "ca", "issued-at-time": "1"}
 
     assert normal({"metadata": {"labels": labels}})["labels"] == {
@@ -115,7 +117,7 @@ def test_structured_texts_are_compared_by_their_fields() -> None:
     assert normal(config)["data"] == {"config.yaml": {"a": {"b": 1}}, "text": "b"}
 
 
-def test_rules_are_compared_by_what_they_grant() -> None:
+def test_rules_are_compared_by_the_permissions_they_grant() -> None:
     together: JsonObject = {
         "kind": "Role",
         "rules": [{"apiGroups": ["", "apps"], "resources": ["a"], "verbs": ["list", "get"]}],
@@ -133,7 +135,7 @@ def test_rules_are_compared_by_what_they_grant() -> None:
     assert normal(together)["rules"] == {"a": ["get", "list"], "a.apps": ["get", "list"]}
 
 
-def test_grants_for_one_object_are_no_grants_for_all() -> None:
+def test_permissions_for_one_object_differ_from_permissions_for_all() -> None:
     rule: JsonObject = {"apiGroups": [""], "resources": ["a"], "verbs": ["get"]}
 
     one = normal({"kind": "Role", "rules": [rule]})
@@ -142,7 +144,7 @@ def test_grants_for_one_object_are_no_grants_for_all() -> None:
     assert one != other
 
 
-def test_without_texts_all_long_ones_are_the_same() -> None:
+def test_long_texts_are_equal_if_texts_are_not_compared() -> None:
     config: JsonObject = {"kind": "ConfigMap", "data": {"a": "1"}, "spec": {"text": "x" * 161}}
 
     found = normal(config, has_texts=False)
@@ -150,7 +152,7 @@ def test_without_texts_all_long_ones_are_the_same() -> None:
     assert (found["data"], found["spec"]) == ({"a": TEXT}, {"text": TEXT})
 
 
-def test_of_a_definition_counts_what_clients_depend_on() -> None:
+def test_definitions_are_compared_by_the_fields_that_clients_depend_on() -> None:
     version: JsonObject = {"name": "v1", "served": True, "storage": True, "schema": {"a": 1}}
     definition: JsonObject = {
         "kind": "CustomResourceDefinition",
@@ -179,7 +181,7 @@ def test_a_target_port_of_0_means_none() -> None:
 @pytest.mark.parametrize(
     ("kind", "mode"), [("DestinationRule", "DISABLE"), ("Gateway", "PASSTHROUGH")]
 )
-def test_the_first_mode_of_tls_may_be_left_out(kind: str, mode: str) -> None:
+def test_the_default_tls_mode_may_be_omitted(kind: str, mode: str) -> None:
     def spec(tls: JsonObject) -> JsonObject:
         return normal({"kind": kind, "spec": {"servers": [{"tls": tls}]}})
 
@@ -187,7 +189,7 @@ def test_the_first_mode_of_tls_may_be_left_out(kind: str, mode: str) -> None:
     assert spec({}) != spec({"mode": "SIMPLE"})
 
 
-def test_spaces_in_expressions_count_in_quotes_only() -> None:
+def test_spaces_in_expressions_matter_only_in_quotes() -> None:
     one = normal({"expr": 'absent( up{job = "a", b!="c"} == 1 )'})
 
     assert one == normal({"expr": 'absent(up{job="a",b!="c"} == 1)'})

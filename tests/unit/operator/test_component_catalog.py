@@ -32,7 +32,7 @@ def test_no_object_is_rendered_twice(component: Component, patches: tuple[JsonOb
 
 
 @each_component
-def test_pods_get_no_token_that_they_do_not_ask_for(component: Component) -> None:
+def test_pods_get_tokens_only_on_request(component: Component) -> None:
     accounts = [obj for obj in objects_of(component) if obj["kind"] == "ServiceAccount"]
     assert all(account.get("automountServiceAccountToken") is False for account in accounts)
 
@@ -44,21 +44,23 @@ def test_deployments_keep_two_revisions(component: Component) -> None:
 
 
 @each_component
-def test_what_pods_refer_to_is_safe_from_the_garbage_collector(component: Component) -> None:
+def test_objects_referenced_by_pods_are_safe_from_the_garbage_collector(
+    component: Component,
+) -> None:
     for obj in objects_of(component):
         if references(obj):
             annotations = map_at(obj, "metadata", "annotations")
             assert any(key.startswith("reference.resources.gardener.cloud/") for key in annotations)
 
 
-def test_components_and_their_tasks_have_names_of_their_own() -> None:
+def test_components_and_their_tasks_have_unique_names() -> None:
     tasks = [name for each in CATALOG for name in (each.deploy, each.wait) if name]
     assert Counter(each.name for each in CATALOG).most_common(1)[0][1] == 1
     assert Counter(tasks).most_common(1)[0][1] == 1
 
 
 @each_component
-def test_a_component_that_can_be_absent_leaves_nothing_behind(component: Component) -> None:
+def test_an_optional_component_removes_all_its_objects(component: Component) -> None:
     if component.absent is always:
         return
     rendered = component.objects(landscape(COMPLETE))

@@ -50,7 +50,7 @@ def test_a_file_has_the_definitions_of_its_group_and_no_others(group: Group) -> 
 
 
 @each_group
-def test_definitions_have_a_schema_in_which_kubectl_explains_fields(group: Group) -> None:
+def test_kubectl_can_explain_the_fields_of_definitions(group: Group) -> None:
     for definition in load(group):
         assert all(schema["type"] == "object" for schema in schemas(definition))
         assert any(b'"description"' in orjson.dumps(schema) for schema in schemas(definition))
@@ -64,7 +64,7 @@ def test_the_notice_names_the_origin_of_a_file(group: Group) -> None:
 
 
 @pytest.mark.parametrize("key", ["etcd", "extensions", "shoot-extensions"])
-def test_what_holds_the_state_of_clusters_is_protected_from_deletion(key: str) -> None:
+def test_definitions_of_cluster_state_are_protected_from_deletion(key: str) -> None:
     for definition in load(group_of(key)):
         assert labels_of(definition) == {"gardener.cloud/deletion-protected": "true"}
 
@@ -80,14 +80,14 @@ def test_the_resource_manager_keeps_the_definitions_of_the_autoscaler() -> None:
         assert annotations_of(definition)["resources.gardener.cloud/keep-object"] == "true"
 
 
-def test_a_group_without_all_its_definitions_is_an_error_that_names_them(tmp_path: Path) -> None:
+def test_missing_definitions_of_a_group_are_reported(tmp_path: Path) -> None:
     content = orjson.dumps([{"metadata": {"name": "etcds.druid.gardener.cloud"}}])
     (tmp_path / "etcd.json.br").write_bytes(brotli.compress(content))
     with pytest.raises(DefinitionsMissing, match="lacks etcdcopybackupstasks"):
         load(group_of("etcd"), tmp_path)
 
 
-def test_each_group_has_a_task_that_applies_it_and_one_that_waits() -> None:
+def test_each_group_has_a_task_that_applies_and_one_that_waits() -> None:
     assert tasks(group_of("istio")) == (
         "Deploying custom resource definitions for Istio",
         "Waiting for custom resource definitions for Istio",
@@ -117,7 +117,7 @@ def test_the_resource_manager_starts_when_the_kinds_that_it_uses_are_served() ->
     )
 
 
-def test_definitions_that_a_garden_does_not_need_are_left_alone() -> None:
+def test_unneeded_definitions_are_not_deleted() -> None:
     foreign = {"settings": {"verticalPodAutoscaler": {"enabled": False}}}
     built = landscape({"spec": {"runtimeCluster": foreign}})
     unneeded = [each for each in CRDS.values() if each.absent(built)]

@@ -24,7 +24,7 @@ SECRETS: Final = {"name": "secrets", "kind": "Secret", "namespaced": True, "verb
 class ManySecrets(Transport):
     """An API server that has Secrets, and answers each request after a while.
 
-    A list is that of its first page, as with etcd: what changes meanwhile is not in it.
+    A list shows the state at its first page, as with etcd, without later changes.
 
     Attributes:
         labels: The labels of each Secret.
@@ -32,7 +32,7 @@ class ManySecrets(Transport):
         patched: The times at which Secrets were patched, in order.
         writes: How often each Secret was patched.
         deleted: Secrets that are listed, but gone when they are patched.
-        expires: The number of the page before which a list grows too old; 0 for none.
+        expires: The number of the page before which a list expires; 0 for none.
     """
 
     def __init__(self, count: int) -> None:
@@ -105,8 +105,8 @@ async def test_ten_thousand_secrets_take_twenty_pages_and_a_hundred_seconds() ->
     assert all(later - time >= 0.99 for time, later in pairs)
 
 
-async def test_what_was_rewritten_is_neither_listed_nor_written_again() -> None:
-    """The operator is killed twice, and a list grows too old while it is read."""
+async def test_rewritten_objects_are_neither_listed_nor_written_again() -> None:
+    """The operator is killed twice, and a list expires while it is read."""
     server = ManySecrets(5_000)
     client = Client(server)
 
@@ -116,11 +116,11 @@ async def test_what_was_rewritten_is_neither_listed_nor_written_again() -> None:
     assert await killed_after(1_234, client, work)
     assert server.pages == [PAGE] * 3
     assert await killed_after(1_000, client, work)
-    # 5,000 - 1,234 were left: two pages, and the third for which no write was permitted any more.
+    # 5,000 - 1,234 remained: two pages, and a third one for which no write was permitted.
     assert server.pages[3:] == [PAGE] * 3
     server.expires = len(server.pages) + 1
     await work(client)
-    # One page before the list is too old, and the others of those that are still left.
+    # One page before the list expires, and then the remaining pages.
     assert server.pages[6:] == [PAGE, PAGE, PAGE, PAGE, PAGE, 266]
 
     assert len(server.writes) == 5_000
@@ -128,7 +128,7 @@ async def test_what_was_rewritten_is_neither_listed_nor_written_again() -> None:
     assert all(labels == {KEY_NAME: "new"} for labels in server.labels.values())
 
 
-async def test_only_what_has_the_label_loses_it() -> None:
+async def test_the_label_is_removed_only_from_objects_that_have_it() -> None:
     server = ManySecrets(1_200)
     for number in range(700):
         server.labels[f"s{number}"] = {KEY_NAME: "new"}

@@ -1,4 +1,4 @@
-"""Which encrypted resources are rewritten, row by row of the table in spec 20 §17.3."""
+"""Encrypted resources that are rewritten, for each row of the table in spec 20 §17.3."""
 
 from typing import Final
 
@@ -99,7 +99,7 @@ def garden(
         ),
     ],
 )
-def test_what_is_rewritten_and_when_its_label_goes(
+def test_resources_are_rewritten_and_unlabelled_in_the_right_phase(
     case: Garden, rewrites: frozenset[str], unlabels: frozenset[str]
 ) -> None:
     found = situation(case)
@@ -108,7 +108,7 @@ def test_what_is_rewritten_and_when_its_label_goes(
     assert (found.no_unlabelling() is None) == bool(unlabels)
 
 
-def test_another_provider_starts_the_rotation_that_rewrites() -> None:
+def test_another_provider_starts_a_rotation_that_rewrites_objects() -> None:
     changed = garden(encrypted=[], provider="secretbox")
     patch = begun(changed, [], SystemClock().now())["etcdEncryptionKey"]
     assert (patch["phase"], patch["autoCompleteAfterPrepared"]) == ("Preparing", True)

@@ -5,7 +5,7 @@ from pergola.operator.components.etcd_druid import configuration
 from pergola.testing.garden import landscape
 
 
-def test_druid_gets_the_settings_of_the_operator() -> None:
+def test_etcd_druid_gets_the_settings_of_the_operator() -> None:
     controllers = map_at(configuration(landscape().etcd_config), "controllers")
     assert map_at(controllers, "etcd")["concurrentSyncs"] == 50
     assert map_at(controllers, "compaction") == {
@@ -17,14 +17,14 @@ def test_druid_gets_the_settings_of_the_operator() -> None:
     }
 
 
-def test_what_the_operator_does_not_set_is_left_to_druid() -> None:
+def test_settings_absent_in_the_operator_are_left_to_druid() -> None:
     config = configuration({"featureGates": {"UpgradeEtcdVersion": True}})
     assert config["featureGates"] == {"UpgradeEtcdVersion": True}
     assert map_at(config, "controllers", "compaction") == {}
     assert "featureGates" not in configuration({})
 
 
-def test_only_the_garbage_collector_may_change_what_druid_manages() -> None:
+def test_only_the_garbage_collector_may_change_objects_of_druid() -> None:
     protection = map_at(configuration({}), "webhooks", "etcdComponentProtection")
     assert protection["exemptServiceAccounts"] == [
         "system:serviceaccount:kube-system:generic-garbage-collector"

@@ -24,7 +24,7 @@ def etcd(role: str = "main", **spec: Any) -> JsonObject:
     return {"metadata": {"labels": {"role": role}}, "spec": spec}
 
 
-def test_capacity_and_schedules_of_an_existing_etcd_stay() -> None:
+def test_capacity_and_schedules_of_an_existing_etcd_are_kept() -> None:
     desired = etcd(
         storageCapacity="50Gi",
         etcd={"defragmentationSchedule": "0 1 * * *", "quota": "8Gi"},
@@ -89,11 +89,11 @@ def test_a_ready_etcd_has_no_problem() -> None:
         ({"status": {"ready": False}}, "it is not ready"),
     ],
 )
-def test_what_is_wrong_is_said(change: JsonObject, text: str) -> None:
+def test_each_problem_of_an_etcd_is_reported(change: JsonObject, text: str) -> None:
     assert problem(apply_merge_patch(READY, change)) == text
 
 
-def test_an_error_before_the_request_was_carried_out_is_over() -> None:
+def test_an_error_from_before_the_request_is_ignored() -> None:
     assert problem(apply_merge_patch(READY, {"status": {"lastErrors": [{"code": "X"}]}})) is None
 
 

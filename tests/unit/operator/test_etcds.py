@@ -78,7 +78,7 @@ def test_only_the_main_etcd_is_backed_up() -> None:
         (None, f"garden-{GARDEN['metadata']['uid']}", "virtual-garden-etcd-main/etcd-main"),
     ],
 )
-def test_a_bucket_may_have_a_path_or_no_name(
+def test_a_bucket_may_have_a_prefix_or_no_name(
     bucket: str | None, container: str, prefix: str
 ) -> None:
     named = in_etcd("main", backup={"bucketName": bucket})
@@ -86,11 +86,11 @@ def test_a_bucket_may_have_a_path_or_no_name(
     assert (store["container"], store["prefix"]) == (container, prefix)
 
 
-def test_the_secret_of_the_garden_is_used_where_no_extension_makes_one() -> None:
+def test_the_secret_of_the_garden_is_used_unless_an_extension_generates_one() -> None:
     assert map_at(etcd(MAIN, BACKED_UP), "backup", "store")["secretRef"] == {"name": "backup"}
 
 
-def test_settings_of_the_operator_reach_the_backup() -> None:
+def test_settings_of_the_operator_apply_to_the_backup() -> None:
     config = {
         "deltaSnapshotRetentionPeriod": "24h",
         "backupLeaderElection": {"reelectionPeriod": "5s"},
@@ -110,7 +110,7 @@ def test_settings_of_the_operator_reach_the_backup() -> None:
         (None, "30Gi", "30Gi"),
     ],
 )
-def test_a_volume_has_the_least_size_of_the_runtime_cluster(
+def test_a_volume_has_at_least_the_minimum_size_of_the_runtime_cluster(
     minimum: str | None, chosen: str | None, expected: str
 ) -> None:
     patches: list[JsonObject] = []
@@ -127,7 +127,7 @@ def test_a_storage_class_is_named_only_if_the_garden_does() -> None:
     assert etcd(MAIN, named)["storageClass"] == "fast"
 
 
-def test_the_events_etcd_shrinks_in_the_maintenance_window_only() -> None:
+def test_the_events_etcd_is_scaled_down_only_in_the_maintenance_window() -> None:
     rendered = ETCDS.objects(landscape()).direct
     found = {
         name_of(obj): map_at(obj, "metadata", "annotations")
@@ -163,7 +163,7 @@ def test_defragmentation_is_inside_the_window_and_snapshots_end_before_it(
 @pytest.mark.parametrize(
     ("begin", "end"), [("000000+0000", "000000+0000"), ("000000+0000", "235959+0000")]
 )
-def test_a_window_that_is_always_open_means_the_minute_of_creation(begin: str, end: str) -> None:
+def test_with_an_always_open_window_the_time_of_creation_is_used(begin: str, end: str) -> None:
     garden = garden_from(apply_merge_patch(GARDEN, window(begin, end)))
     assert schedules.defragmentation(garden) == schedules.full_snapshot(garden) == (12, 34)
 

@@ -17,7 +17,7 @@ def in_window(window: str = WINDOW) -> Seen:
     return Seen("in-maintenance-window-only", window, [])
 
 
-def test_pods_that_are_never_evicted_for_downscaling_need_no_second_look() -> None:
+def test_pods_never_evicted_for_downscaling_are_not_requeued() -> None:
     assert decide(Seen("never", "", []), at(12)) == Decision(ONLY_UPSCALING)
 
 
@@ -31,7 +31,7 @@ def test_pods_that_are_never_evicted_for_downscaling_need_no_second_look() -> No
         (at(0), False, 20 * 3600 + 55 * 60),
     ],
 )
-def test_downscaling_is_allowed_in_the_window_which_is_looked_at_five_minutes_ahead(
+def test_downscaling_is_allowed_in_the_window_and_decided_five_minutes_ahead(
     now: datetime, again: float, *, may_downscale: bool
 ) -> None:
     assert decide(in_window(), now) == Decision([] if may_downscale else ONLY_UPSCALING, again)
@@ -53,13 +53,13 @@ def test_a_window_may_contain_midnight() -> None:
         (in_window("25,26"), "write it as BEGIN,END"),
     ],
 )
-def test_a_missing_or_malformed_annotation_is_named(autoscaler: Seen, text: str) -> None:
+def test_a_missing_or_malformed_annotation_is_reported(autoscaler: Seen, text: str) -> None:
     with pytest.raises(ValueError, match="annotation") as error:
         decide(autoscaler, at(12))
     assert text in str(error.value)
 
 
-def test_only_what_decides_is_kept() -> None:
+def test_only_relevant_fields_are_cached() -> None:
     found = seen({"metadata": {}, "spec": {"updatePolicy": {"evictionRequirements": [{"a": 1}]}}})
     assert found == Seen("", "", [{"a": 1}])
     assert seen({"metadata": {}}) == Seen("", "", [])

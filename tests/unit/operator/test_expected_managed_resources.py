@@ -37,7 +37,7 @@ GARDENS: Final = {
 
 
 @pytest.mark.parametrize("garden", GARDENS.values(), ids=GARDENS)
-def test_every_garden_expects_what_its_components_render(garden: Landscape) -> None:
+def test_every_garden_expects_the_managed_resources_of_its_components(garden: Landscape) -> None:
     rendered = {
         Expected(Key(each.namespace, each.name), condition(each))
         for component in CATALOG
@@ -47,7 +47,7 @@ def test_every_garden_expects_what_its_components_render(garden: Landscape) -> N
     assert set(expected(garden)) == rendered
 
 
-def test_neither_credentials_nor_references_are_needed() -> None:
+def test_expected_managed_resources_need_neither_credentials_nor_references() -> None:
     garden = GARDENS["complete"]
     bare = replace(garden, credentials=Credentials(), references={}, wildcard_certificate=None)
     assert expected(bare) == expected(garden)

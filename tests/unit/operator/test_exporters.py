@@ -43,7 +43,7 @@ def targets() -> dict[str, tuple[str, ...]]:
     return {probe.name: probe.targets for probe in probes(landscape())}
 
 
-def test_endpoints_are_probed_by_the_names_that_users_know() -> None:
+def test_endpoints_are_probed_by_their_public_names() -> None:
     assert targets() == {
         "apiserver": (
             "https://gardener.virtual-garden.local.gardener.cloud/healthz",
@@ -59,7 +59,7 @@ def test_a_pattern_that_names_no_host_is_not_probed() -> None:
     assert api_servers.targets[1:] == ("https://api.example.org/healthz",)
 
 
-def test_the_discovery_server_is_probed_where_there_is_one() -> None:
+def test_the_discovery_server_is_probed_if_it_exists() -> None:
     assert [probe.name for probe in probes(landscape(DISCOVERY))][-1] == "discovery-server"
     assert "http_gardener_discovery_server" in modules(landscape(DISCOVERY))
     assert "http_gardener_discovery_server" not in modules(landscape())
@@ -86,7 +86,7 @@ def test_probes_use_the_token_of_the_garden_prometheus() -> None:
     assert names == ["ca-bundle-0123abcd", "shoot-access-prometheus-garden"]
 
 
-def test_metrics_of_custom_resources_are_all_kept() -> None:
+def test_all_metrics_of_custom_resources_are_kept() -> None:
     resources = custom_resource_metrics()["spec"]["resources"]
     made = [
         f"{resource.get('metricNamePrefix', 'kube_customresource')}_{metric['name']}"
@@ -100,7 +100,7 @@ def test_metrics_of_custom_resources_are_all_kept() -> None:
     assert all(f"^{name}$" in kept for name in made)
 
 
-def test_kube_state_metrics_reports_the_states_that_alerts_look_for() -> None:
+def test_kube_state_metrics_reports_the_states_that_alerts_use() -> None:
     garden = custom_resource_metrics()["spec"]["resources"][0]
     condition, operation = garden["metrics"]
     assert map_at(condition, "each", "stateSet")["labelName"] == "status"

@@ -218,7 +218,7 @@ async def test_all_violations_are_causes_of_one_refusal() -> None:
     )
 
 
-async def test_an_update_without_another_spec_is_admitted_whatever_the_spec() -> None:
+async def test_an_update_that_keeps_the_spec_is_always_admitted() -> None:
     broken = with_values(VALID, {DEPLOYMENT: ...})
     new = with_values(broken, {"metadata.labels": {"a": "b"}})
 
@@ -229,7 +229,7 @@ async def test_an_update_without_another_spec_is_admitted_whatever_the_spec() ->
     ("old", "new", "is_same"),
     [(None, True, True), (True, None, True), (None, False, False), (False, True, False)],
 )
-def test_who_is_responsible_for_a_resource_stays(
+def test_the_primary_extension_of_a_resource_is_immutable(
     old: bool | None, new: bool | None, is_same: bool
 ) -> None:
     before = with_values(VALID, {"spec.resources": [INFRASTRUCTURE | {"primary": old}]})
@@ -340,5 +340,5 @@ async def test_a_default(given: dict[str, Any], expected: dict[str, Any]) -> Non
 
 
 @pytest.mark.parametrize("spec", [None, {}, {"resources": 1}, {"resources": [1], "deployment": 1}])
-async def test_an_extension_of_a_wrong_shape_is_left_to_validation(spec: Any) -> None:
+async def test_a_malformed_extension_is_left_to_validation(spec: Any) -> None:
     assert (await answer(defaulting.default, review_of(VALID | {"spec": spec}))).edits == ()

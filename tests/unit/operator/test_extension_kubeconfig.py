@@ -57,7 +57,7 @@ def test_all_containers_of_a_workload_get_it(obj: JsonObject, path: tuple[str, .
     assert "generic" in annotations_of(map_at(changed, *path)).values()
 
 
-def test_workloads_that_set_the_variable_stay_as_they_are() -> None:
+def test_workloads_that_set_the_variable_are_unchanged() -> None:
     own = {"name": "GARDEN_KUBECONFIG", "value": "/own"}
     pod: JsonObject = {"spec": {"containers": [{"name": "a"}, {"name": "b", "env": [own]}]}}
     obj = workload("apps/v1", "Deployment", template=pod)
@@ -65,7 +65,7 @@ def test_workloads_that_set_the_variable_stay_as_they_are() -> None:
     assert with_kubeconfig(obj, "generic", "access") == obj
 
 
-def test_other_objects_stay_as_they_are() -> None:
+def test_other_objects_are_unchanged() -> None:
     for obj in (
         {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}},
         workload("monitoring.coreos.com/v1", "Prometheus"),

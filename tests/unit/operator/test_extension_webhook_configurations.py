@@ -1,4 +1,4 @@
-"""Which webhook configurations belong to the namespace of an Extension."""
+"""The webhook configurations that belong to the namespace of an Extension."""
 
 import pytest
 

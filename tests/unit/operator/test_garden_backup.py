@@ -63,7 +63,7 @@ def test_a_bucket_without_a_name_is_named_after_the_garden() -> None:
     assert name_of(bucket) == f"garden-{UID}"
 
 
-def test_the_region_is_that_of_the_runtime_cluster_unless_the_backup_has_one() -> None:
+def test_the_region_defaults_to_that_of_the_runtime_cluster() -> None:
     runtime = {"spec": {"runtimeCluster": {"provider": {"region": "north"}}}}
     assert backup.backup_bucket(site(runtime))["spec"]["region"] == "local"
     without = backed_up(region=None)
@@ -101,7 +101,7 @@ def test_configuration_of_the_provider_is_passed_on() -> None:
     assert entry["spec"]["providerConfig"] == {"kind": "Config"}
 
 
-def test_an_existing_bucket_without_an_extension_is_used_as_it_is() -> None:
+def test_an_existing_bucket_is_used_without_an_extension() -> None:
     reason = backup.bucket_absent(site(extensions=()))
     assert reason == (
         "spec.virtualCluster.etcd.main.backup names the bucket, and no Extension serves "
@@ -128,7 +128,7 @@ def test_without_an_entry_the_etcd_uses_the_generated_secret_or_that_of_the_gard
     assert backup.etcd_secret(generated_in("garden")) == "generated"
 
 
-def test_a_generated_secret_in_another_namespace_is_an_error_with_what_to_do() -> None:
+def test_a_generated_secret_in_another_namespace_is_an_error_with_advice() -> None:
     with pytest.raises(OperatorError, match="elsewhere/generated, but the etcd needs one in"):
         backup.etcd_secret(generated_in("elsewhere"))
 

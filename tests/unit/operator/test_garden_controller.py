@@ -44,13 +44,13 @@ def matter(old: JsonObject | None, new: JsonObject | None) -> bool:
         (garden(annotations={"operator.gardener.cloud/ignore": "true"}), garden(), True),
     ],
 )
-def test_only_what_requests_something_triggers(
+def test_only_requested_operations_trigger(
     old: JsonObject | None, new: JsonObject | None, *, triggers: bool
 ) -> None:
     assert matter(old, new) is triggers
 
 
-def test_handled_operations_leave_the_annotation_and_unknown_ones_stay() -> None:
+def test_handled_operations_are_removed_from_the_annotation_and_unknown_ones_kept() -> None:
     asked = garden(annotations={OPERATION: "reconcile;future;rotate-ca-start"})
     patch = remaining(requested_by(asked))
     assert patch == {"metadata": {"annotations": {OPERATION: "future"}}}
@@ -77,14 +77,14 @@ def test_the_address_of_the_virtual_cluster_is_advertised() -> None:
         ("", "v1.1.0", None),
     ],
 )
-def test_versions_follow_each_other_without_a_step_back_or_a_gap(
+def test_versions_neither_decrease_nor_skip_a_minor_version(
     before: str, now: str, problem: str | None
 ) -> None:
     found = version_problem(before, now)
     assert (found is None) if problem is None else (found is not None and problem in found)
 
 
-def test_each_failed_task_has_an_error_of_its_own() -> None:
+def test_each_failed_task_has_its_own_error() -> None:
     failures = [
         TaskFailed("Deploying Istio", "no address", codes=("ERR_CONFIGURATION_PROBLEM",)),
         TaskFailed("Deploying Vali", "no disk"),

@@ -82,7 +82,7 @@ async def test_a_default(given: dict[str, Any], expected: dict[str, Any]) -> Non
     assert default_garden(garden) == complete
 
 
-async def test_a_second_pass_changes_nothing() -> None:
+async def test_defaulting_a_garden_again_changes_nothing() -> None:
     verdict = await answer(WEBHOOK.handler, review_of(default_garden(MINIMAL), "UPDATE"))
 
     assert (verdict.allowed, verdict.edits) == (True, ())
@@ -113,7 +113,7 @@ SPARSE: list[JsonObject] = [
 
 
 @pytest.mark.parametrize("sparse", SPARSE)
-async def test_a_garden_of_a_wrong_shape_is_left_to_validation(sparse: JsonObject) -> None:
+async def test_a_malformed_garden_is_left_to_validation(sparse: JsonObject) -> None:
     garden = MINIMAL | {"spec": None} | sparse
 
     verdict = await answer(WEBHOOK.handler, review_of(garden))

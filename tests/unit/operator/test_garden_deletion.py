@@ -1,4 +1,4 @@
-"""The flow that deletes a Garden (spec 20 §18): what goes, and what must be gone before."""
+"""The flow that deletes a Garden (spec 20 §18): its tasks and their order."""
 
 import re
 from unittest.mock import create_autospec
@@ -27,7 +27,7 @@ def graph(**attributes: object) -> Graph:
 
 
 def before(graph: Graph, name: str) -> set[str]:
-    """Return the names of all tasks that have to be done before one."""
+    """Return the names of all tasks that must precede one."""
     dependencies = graph.dependencies()
     names: set[str] = set()
     remaining = [name]
@@ -51,7 +51,7 @@ def test_every_component_that_has_objects_is_destroyed() -> None:
     assert without_task - KEPT <= objectless
 
 
-def test_nothing_of_the_control_plane_goes_before_gardener_is_gone() -> None:
+def test_the_control_plane_is_deleted_only_after_gardener() -> None:
     tasks = graph()
     gardener = {
         "Destroying Gardener API Server",
@@ -69,7 +69,7 @@ def test_nothing_of_the_control_plane_goes_before_gardener_is_gone() -> None:
         assert flow_delete.ONLY_REQUIRED in before(tasks, name)
 
 
-def test_the_virtual_resource_manager_outlives_all_that_it_has_to_release() -> None:
+def test_the_virtual_resource_manager_outlives_the_objects_that_it_releases() -> None:
     tasks = graph()
     manager = "Destroying gardener-resource-manager for virtual garden"
     assert flow_delete.NONE_VIRTUAL in before(tasks, manager)
@@ -79,7 +79,7 @@ def test_the_virtual_resource_manager_outlives_all_that_it_has_to_release() -> N
     )
 
 
-def test_gardener_outlives_the_extensions_that_go_before_the_api_server() -> None:
+def test_gardener_outlives_extensions_deleted_before_the_api_server() -> None:
     tasks = graph()
     for name in ("Controller Manager", "Admission Controller", "API Server"):
         assert extensions.BEFORE_GONE in before(tasks, f"Destroying Gardener {name}")
@@ -93,7 +93,7 @@ def test_druid_and_the_backup_outlive_the_etcds() -> None:
     assert extensions.DESTROY_ENTRY in before(tasks, extensions.DESTROY_BUCKET)
 
 
-def test_the_runtime_resource_manager_goes_when_nothing_needs_it() -> None:
+def test_the_runtime_resource_manager_is_deleted_once_nothing_needs_it() -> None:
     tasks = graph()
     others = {task.name for task in tasks} - before(tasks, flow_delete.NONE)
     assert flow_delete.NONE in before(tasks, "Destroying gardener-resource-manager")
@@ -103,14 +103,14 @@ def test_the_runtime_resource_manager_goes_when_nothing_needs_it() -> None:
     )
 
 
-def test_on_a_shoot_that_hosts_its_own_control_plane_its_components_stay() -> None:
+def test_components_of_a_self_hosted_shoot_are_not_deleted() -> None:
     kept = {task.name for task in graph(is_self_hosted=True) if task.why_skipped()}
     assert {"Destroying ETCD Druid", "Destroying gardener-resource-manager"} <= kept
     assert "Destroying custom resource definitions for Istio" not in kept
     assert "Destroying custom resource definitions for prometheus-operator" in kept
 
 
-def test_definitions_of_an_autoscaler_that_is_not_ours_stay() -> None:
+def test_definitions_of_a_foreign_autoscaler_are_not_deleted() -> None:
     settings = {"verticalPodAutoscaler": {"enabled": False}}
     foreign = {"spec": {"runtimeCluster": {"settings": settings}}}
     run = create_autospec(Run, instance=True)
@@ -120,7 +120,7 @@ def test_definitions_of_an_autoscaler_that_is_not_ours_stay() -> None:
 
 
 @pytest.mark.parametrize("component", CATALOG, ids=lambda each: each.name)
-def test_what_a_component_applies_is_what_it_leaves_behind(component: Component) -> None:
+def test_the_deletion_covers_every_applied_object(component: Component) -> None:
     for patches in ((COMPLETE,), (COMPLETE, HIGHLY_AVAILABLE, BACKED_UP)):
         site = landscape(*patches)
         if component.absent(site) is not None or component.name.endswith("-crds"):
@@ -150,13 +150,13 @@ def is_unnamed(obj: JsonObject) -> bool:
         ({"metadata": {"name": "own", "namespace": "garden"}, "spec": {}}, False),
     ],
 )
-def test_managed_resources_of_every_namespace_but_kube_system_hold_a_deletion(
+def test_managed_resources_outside_kube_system_block_the_deletion(
     resource: JsonObject, *, selected: bool
 ) -> None:
     assert Selection(names=frozenset({"own"})).selects(resource) is selected
 
 
-def test_the_flows_that_reconcile_have_no_cycle() -> None:
+def test_the_reconciliation_flows_have_no_cycle() -> None:
     run = create_autospec(Run, instance=True)
     assert flows.setup(run).order()
     assert flows.reconciliation(run, Key("", "garden")).order()

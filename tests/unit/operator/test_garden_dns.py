@@ -43,7 +43,7 @@ def dns_names(*patches: JsonObject) -> list[str]:
     return [record["spec"]["name"] for record in dns_records(landscape(*patches), ADDRESS)]
 
 
-def test_without_spec_dns_there_is_nothing_to_do_and_the_reason_is_said() -> None:
+def test_without_spec_dns_the_task_is_skipped_with_a_reason() -> None:
     assert absent(landscape()) == "spec.dns is not set"
     assert absent(landscape(WITH_DNS)) is None
 
@@ -95,7 +95,7 @@ def test_the_form_of_the_address_decides_the_type_of_the_record(
         assert record["spec"]["values"] == [address]
 
 
-def test_a_domain_may_name_its_provider_whose_configuration_is_passed_through() -> None:
+def test_a_domain_may_have_its_own_provider_and_configuration() -> None:
     patch = garden(ingress=[{"name": "i.example.org", "provider": "other"}])
     [record] = [
         each
@@ -107,19 +107,19 @@ def test_a_domain_may_name_its_provider_whose_configuration_is_passed_through() 
     assert record["spec"]["providerConfig"] == {"apiVersion": "a/v1", "kind": "Config"}
 
 
-def test_an_unknown_provider_is_named_with_those_that_exist() -> None:
+def test_the_error_about_an_unknown_provider_lists_the_known_ones() -> None:
     patch = garden(ingress=[{"name": "i.example.org", "provider": "gone"}])
     with pytest.raises(OperatorError, match=r'\*\.i\.example\.org names the DNS provider "gone"'):
         dns_records(landscape(patch), ADDRESS)
 
 
-def test_names_that_need_the_same_object_are_refused_instead_of_overwriting_each_other() -> None:
+def test_names_that_need_the_same_object_are_refused() -> None:
     patch = garden(virtual=[{"name": "a.b.example.org"}, {"name": "a-b.example.org"}])
     with pytest.raises(OperatorError, match="both need DNSRecord api-a-b-example-org-aws-route53"):
         dns_records(landscape(patch), ADDRESS)
 
 
-def test_a_name_that_several_domains_need_is_one_record() -> None:
+def test_a_name_in_several_domains_has_one_record() -> None:
     shared = [{"name": "example.org"}]
     assert dns_names(garden(virtual=shared, ingress=shared)) == [
         "*.example.org",
@@ -128,7 +128,7 @@ def test_a_name_that_several_domains_need_is_one_record() -> None:
     ]
 
 
-def test_own_domains_have_records_unless_a_wildcard_covers_them() -> None:
+def test_separate_domains_have_records_unless_a_wildcard_covers_them() -> None:
     own = gardener(
         gardenerDashboard={"domain": {"name": "dashboard.example.com", "provider": "other"}},
         gardenerDiscoveryServer={"domain": {"name": "keys.i.example.org"}},
@@ -137,7 +137,7 @@ def test_own_domains_have_records_unless_a_wildcard_covers_them() -> None:
     assert "keys.i.example.org" not in dns_names(garden(), own)
 
 
-def test_a_dashboard_that_others_expose_gets_no_record() -> None:
+def test_a_dashboard_exposed_by_others_gets_no_record() -> None:
     own = gardener(
         gardenerDashboard={
             "domain": {"name": "dashboard.example.com"},
@@ -159,7 +159,7 @@ def test_a_dashboard_that_others_expose_gets_no_record() -> None:
         ("a.x.i.example.org", True),
     ],
 )
-def test_a_wildcard_covers_what_resolvers_find_through_it(name: str, covered: bool) -> None:
+def test_a_wildcard_covers_the_names_that_resolvers_match(name: str, covered: bool) -> None:
     records = ["*.i.example.org", "api.i.example.org", "*.x.i.example.org"]
     assert is_covered(name, records) is covered
 
@@ -183,7 +183,7 @@ EXPLICIT: JsonObject = {
 }
 
 
-def test_on_request_every_host_behind_the_gateway_has_a_record_beside_the_wildcard() -> None:
+def test_every_host_behind_the_gateway_has_its_own_record_on_request() -> None:
     site = landscape(COMPLETE, WITH_DNS, EXPLICIT)
     served = {
         host

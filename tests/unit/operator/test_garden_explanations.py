@@ -63,7 +63,7 @@ def test_the_last_line_of_a_log_has_no_control_characters() -> None:
     assert last_line(b"") == ""
 
 
-def test_the_next_step_is_that_of_the_deepest_first_cause() -> None:
+def test_the_next_step_belongs_to_the_deepest_first_cause() -> None:
     pod = Finding(subject="Pod", problem="x", advice="read its log")
     workload = Finding(subject="Deployment", problem="y", causes=(pod,), advice="look at it")
     assert Finding(subject="ManagedResource", problem="z", causes=(workload,)).next_step == (

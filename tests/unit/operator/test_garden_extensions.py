@@ -64,7 +64,7 @@ def test_the_lifecycle_of_the_extension_decides_when_it_is_deployed() -> None:
     assert found == {"early": True, "late": False, "usual": False}
 
 
-def test_tasks_without_extensions_say_so() -> None:
+def test_tasks_without_extensions_are_skipped_with_a_reason() -> None:
     early = extension(
         "a", served("Extension", "early", lifecycle={"reconcile": "BeforeKubeAPIServer"})
     )
@@ -82,7 +82,7 @@ def test_the_lifecycle_decides_when_a_live_extension_is_deleted_even_if_it_is_st
     assert deletion_of({"spec": {"type": "unknown"}}, [known]) == "BeforeKubeAPIServer"
 
 
-def test_the_time_limit_is_that_of_the_resource() -> None:
+def test_the_time_limit_is_read_from_the_resource() -> None:
     known = extension(
         "a",
         served("Extension", "slow", reconcileTimeout="10m"),
@@ -125,7 +125,7 @@ def test_a_garden_without_extensions_requires_none() -> None:
     assert none_required(landscape()) == "the Garden uses no extension"
 
 
-def test_everything_that_a_garden_uses_is_required_with_the_extensions_that_serve_it() -> None:
+def test_every_used_type_is_required_with_its_extensions() -> None:
     known = (
         extension("enabled", served("Extension", "everywhere", autoEnable=["garden"])),
         extension("one", served("BackupBucket", "Local"), served("DNSRecord", "Route53")),

@@ -1,4 +1,4 @@
-"""Tasks of a Garden that are not those of components: where they are in the flows (spec 20 §12)."""
+"""Tasks of a Garden that are not those of components: their position in the flows (spec 20 §12)."""
 
 from unittest.mock import create_autospec
 
@@ -12,7 +12,7 @@ RUN = create_autospec(Run, instance=True)
 
 
 def before(graph: Graph, name: str) -> set[str]:
-    """Return the names of all tasks that have to be done before one."""
+    """Return the names of all tasks that must precede one."""
     names: set[str] = set()
     for task in graph.dependencies()[name]:
         names |= {task.name} | before(graph, task.name)
@@ -34,7 +34,7 @@ def test_the_etcds_come_after_the_backup_and_the_api_server_after_early_extensio
     assert {tasks.DEPLOY_BEFORE, tasks.BEFORE} <= server
 
 
-def test_what_faces_outwards_needs_the_gateway_and_other_extensions_the_virtual_cluster() -> None:
+def test_public_components_need_the_gateway_and_late_extensions_the_virtual_cluster() -> None:
     graph = flows.reconciliation(RUN, Key("", "garden"))
     assert "Deploying Istio" in before(graph, tasks.DNS)
     for name in (tasks.AFTER, tasks.STALE, gardener_info.TASK):

@@ -135,7 +135,7 @@ def test_an_operation_is_refused_in_the_wrong_phase(
     assert [cause.message.removeprefix("Forbidden: ") for cause in causes] == messages
 
 
-def test_an_unknown_operation_is_refused_with_the_known_ones() -> None:
+def test_the_error_about_an_unknown_operation_lists_the_known_ones() -> None:
     [cause] = check_garden(garden_from(operations("rotate-ssh-keypair")), FACTS)
 
     assert (cause.reason, cause.field) == ("FieldValueNotSupported", OPERATION)
@@ -152,7 +152,7 @@ def test_two_kinds_of_etcd_key_rotation_exclude_each_other() -> None:
     assert "is not permitted to be run together with" in cause.message
 
 
-def test_below_1_34_all_credentials_are_complete_only_with_the_etcd_key() -> None:
+def test_before_1_34_all_credentials_are_complete_only_with_the_etcd_key() -> None:
     rotated = operations("rotate-credentials-complete", **dict.fromkeys(ALL, "Prepared"))
     unfinished = with_values(
         rotated,

@@ -86,7 +86,7 @@ def test_running_tasks_are_found_in_the_description(
 # States
 
 
-def test_before_an_operation_begins_its_tasks_nothing_has_started() -> None:
+def test_before_the_first_task_nothing_has_started() -> None:
     tasks = found(processing("Reconciliation of Garden cluster initialized."), {})
     assert words(tasks) == {
         "Da": "pending",
@@ -121,7 +121,7 @@ def test_tasks_before_a_reported_one_are_done_and_those_after_it_are_pending() -
     assert tasks["Dd"].waits == (Wait("Thing garden/d", "slow"),)
 
 
-def test_live_objects_say_what_is_awaited_rather_than_an_older_report() -> None:
+def test_live_objects_override_an_older_report() -> None:
     tasks = found(processing("Deploying d (Thing garden/d: slow)"), {"d": {"problem": "new"}})
     assert [wait.problem for wait in tasks["Dd"].waits] == ["new"]
 
@@ -131,7 +131,7 @@ def test_a_flow_that_begins_ends_the_one_before_it() -> None:
     assert [words(tasks)[name] for name in ("Da", "Wa", "Dd")] == ["done", "done", "running"]
 
 
-def test_a_failed_task_says_why_and_what_comes_after_it_is_pending() -> None:
+def test_a_failed_task_has_a_reason_and_its_dependants_are_pending() -> None:
     operation = Operation("Reconcile", "Error", 10, "task failed")
     tasks = found(operation, {"a": {}}, {"Deploying d": "it is broken"})
     assert tasks["Dd"].why == "it is broken"
@@ -151,17 +151,17 @@ def test_after_a_failure_before_the_first_task_absent_objects_are_pending() -> N
     assert words(found(operation, {"a": {"problem": "x"}}))["Da"] == "unhealthy"
 
 
-def test_after_success_a_task_whose_objects_are_not_ready_is_unhealthy() -> None:
+def test_after_a_success_tasks_with_unready_objects_are_unhealthy() -> None:
     operation = Operation("Reconcile", "Succeeded", 100, "done")
     tasks = found(operation, {"a": {}, "d": {"problem": "it crashes"}})
     assert words(tasks)["Dd"] == "unhealthy"
     assert words(tasks)["De"] == "done"
 
 
-# Since when
+# Start times
 
 
-def test_a_problem_lasts_since_the_condition_that_it_names_changed() -> None:
+def test_a_problem_lasts_since_the_last_transition_of_its_condition() -> None:
     obj: Any = {
         "metadata": {"creationTimestamp": "2026-01-01T10:00:00Z"},
         "status": {
@@ -190,7 +190,7 @@ def picture(it: JsonObject) -> Picture:
     return picture_of(it, STEPS, lambda _: {}, NOW)
 
 
-def test_an_operation_is_over_when_it_ended_for_the_present_generation() -> None:
+def test_an_operation_is_over_once_it_ended_for_the_current_generation() -> None:
     last = {"type": "Reconcile", "state": "Succeeded", "progress": 100, "description": "x"}
     assert picture(garden(lastOperation=last, observedGeneration=2)).is_over
     assert not picture(garden(lastOperation=last, observedGeneration=1)).is_over
@@ -198,7 +198,7 @@ def test_an_operation_is_over_when_it_ended_for_the_present_generation() -> None
     assert not picture(garden(lastOperation=running, observedGeneration=2)).is_over
 
 
-def test_an_operation_that_is_due_is_noted_until_it_begins() -> None:
+def test_a_pending_operation_is_reported_until_it_begins() -> None:
     waiting = picture(garden())
     assert not waiting.is_over
     assert "check that it runs" in waiting.note
@@ -223,13 +223,13 @@ def running_task(*waits: Wait) -> Picture:
     return Picture(garden="g", at=NOW, tasks=(task,))
 
 
-def test_a_task_of_the_first_picture_runs_at_least_since_its_oldest_wait_began() -> None:
+def test_a_task_seen_first_has_run_at_least_since_its_oldest_wait() -> None:
     before = NOW.replace(hour=10)
     first = Times().added_to(running_task(Wait("a", "b", NOW), Wait("c", "d", before)))
     assert first.tasks[0].since == before
 
 
-def test_a_task_that_begins_later_runs_since_it_was_first_seen() -> None:
+def test_a_task_that_starts_later_has_run_since_it_was_first_seen() -> None:
     times = Times()
     times.added_to(Picture(garden="g", at=NOW))
     began = times.added_to(replace(running_task(Wait("a", "b", NOW)), at=NOW.replace(hour=13)))
@@ -237,7 +237,7 @@ def test_a_task_that_begins_later_runs_since_it_was_first_seen() -> None:
     assert began.tasks[0].since == later.tasks[0].since == NOW.replace(hour=13)
 
 
-def test_an_object_that_does_not_exist_is_awaited_since_it_was_first_missed() -> None:
+def test_an_absent_object_is_awaited_since_it_was_first_missed() -> None:
     times, picture = Times(), running_task(Wait("a", "it does not exist"))
     assert times.added_to(picture).tasks[0].waits[0].since is None
     later = times.added_to(replace(picture, at=NOW.replace(hour=13)))
@@ -258,7 +258,7 @@ def test_an_object_that_does_not_exist_is_awaited_since_it_was_first_missed() ->
         ({"holderIdentity": ""}, "no operator holds"),
     ],
 )
-def test_an_operator_that_does_not_renew_its_lease_is_not_at_work(
+def test_an_operator_that_does_not_renew_its_lease_is_not_running(
     spec: JsonObject, words: str
 ) -> None:
     problem = operator_problem({"spec": spec}, NOW)

@@ -58,7 +58,7 @@ def test_a_value_that_is_not_a_name_is_not_a_reference(field: str, value: object
     assert references_of(naming(field, value)) == []
 
 
-def test_each_item_of_a_list_is_a_reference_of_its_own() -> None:
+def test_each_item_of_a_list_is_a_separate_reference() -> None:
     providers = [{"secretRef": {"name": "a"}}, {"secretRef": {}}, {"secretRef": {"name": "b"}}]
     found = references_of({"spec": {"dns": {"providers": providers}}})
     assert [reference.field for reference in found] == [
@@ -83,7 +83,7 @@ def test_resources_for_extensions_are_references(resource: object, kinds: list[s
     assert [reference.kind for reference in references_of(garden)] == kinds
 
 
-def test_a_garden_that_names_nothing_has_no_references() -> None:
+def test_a_minimal_garden_has_no_references() -> None:
     assert references_of(GARDEN) == []
 
 
@@ -95,5 +95,5 @@ json = st.recursive(
 
 
 @given(field=st.sampled_from(list(FIELDS)), value=json, cut=st.integers(0, 6))
-def test_a_garden_of_any_shape_can_be_read(field: str, value: object, cut: int) -> None:
+def test_references_of_malformed_gardens_can_be_read(field: str, value: object, cut: int) -> None:
     references_of(naming(".".join(field.split(".")[: cut + 1]), value))

@@ -50,7 +50,7 @@ async def test_a_second_garden_is_refused_valid_or_not(version: str) -> None:
 @pytest.mark.parametrize(
     "finalizer", ["gardener.cloud/operator", "gardener.cloud/reference-protection"]
 )
-async def test_a_finalizer_of_the_operator_cannot_be_there_on_creation(finalizer: str) -> None:
+async def test_a_finalizer_of_the_operator_is_refused_on_creation(finalizer: str) -> None:
     garden = with_values(MINIMAL, {"metadata.finalizers": ["example.org/mine", finalizer]})
 
     verdict = await answer(handler(), review_of(garden))
@@ -78,7 +78,7 @@ async def test_all_violations_are_causes_of_one_refusal() -> None:
     ]
 
 
-async def test_types_of_extensions_are_those_that_are_registered_for_gardens() -> None:
+async def test_only_extension_types_registered_for_gardens_are_valid() -> None:
     garden = with_values(MINIMAL, {"spec.extensions": [{"type": "a"}, {"type": "b"}]})
     registered: JsonObject = {
         "spec": {
@@ -97,13 +97,13 @@ async def test_types_of_extensions_are_those_that_are_registered_for_gardens() -
     ]
 
 
-async def test_an_unreachable_cluster_is_not_the_users_fault() -> None:
+async def test_an_unreachable_cluster_is_an_internal_error() -> None:
     verdict = await answer(handler(error=Unreachable("no answer")), review_of(MINIMAL))
 
     assert (verdict.allowed, verdict.code) == (False, 500)
 
 
-async def test_what_another_schema_let_through_is_refused_with_every_field() -> None:
+async def test_a_garden_that_violates_the_schema_is_refused_with_every_field() -> None:
     broken = with_values(MINIMAL, {f"{RUNTIME}.provider": 1, f"{RUNTIME}.ingress.controller": ...})
 
     verdict = await answer(handler(), review_of(broken))
@@ -115,7 +115,7 @@ async def test_what_another_schema_let_through_is_refused_with_every_field() -> 
     ]
 
 
-async def test_a_garden_that_is_stored_in_another_shape_can_be_repaired() -> None:
+async def test_a_malformed_stored_garden_can_be_repaired() -> None:
     old = with_values(MINIMAL, {f"{RUNTIME}.networking.pods": "10.1.0.0/16"})
 
     assert (await answer(handler(), review_of(MINIMAL, "UPDATE", old_object=old))).allowed
@@ -147,7 +147,7 @@ async def test_an_unconfirmed_deletion_is_refused(annotations: dict[str, str]) -
     )
 
 
-async def test_a_deletion_that_is_under_way_follows_the_same_rule() -> None:
+async def test_a_deletion_in_progress_follows_the_same_rule() -> None:
     deleting = {"metadata.deletionTimestamp": "2026-05-01T00:00:00Z"}
     confirmed = annotated(**{"confirmation.gardener.cloud/deletion": "true"})
 
@@ -170,7 +170,7 @@ async def test_metadata_of_a_garden_that_is_no_longer_supported_can_change() -> 
     assert (await answer(handler(), review_of(new, "UPDATE", old_object=old))).allowed
 
 
-async def test_a_requested_operation_has_the_whole_garden_checked() -> None:
+async def test_a_requested_operation_validates_the_whole_garden() -> None:
     old = with_values(MINIMAL, {f"{VIRTUAL}.kubernetes.version": "1.20.1"})
     new = with_values(old, {"metadata.annotations": {"gardener.cloud/operation": "reconcile"}})
 
@@ -179,7 +179,7 @@ async def test_a_requested_operation_has_the_whole_garden_checked() -> None:
     assert [cause.field for cause in verdict.causes] == [f"{VIRTUAL}.kubernetes.version"]
 
 
-async def test_an_update_is_judged_by_what_was_before() -> None:
+async def test_an_update_is_validated_against_the_old_garden() -> None:
     new = with_values(MINIMAL, {f"{RUNTIME}.networking.pods": ["10.4.0.0/16"]})
 
     verdict = await answer(handler(), review_of(new, "UPDATE", old_object=MINIMAL))
@@ -190,7 +190,7 @@ async def test_an_update_is_judged_by_what_was_before() -> None:
     )
 
 
-async def test_any_version_is_admitted_on_request() -> None:
+async def test_unsupported_versions_are_admitted_on_request() -> None:
     garden = with_values(MINIMAL, {f"{VIRTUAL}.kubernetes.version": "1.40.0"})
 
     refused = await answer(handler(), review_of(garden))
@@ -253,7 +253,7 @@ async def test_a_safe_garden_causes_no_warning() -> None:
         ),
     ],
 )
-async def test_what_is_risky_or_deprecated_causes_a_warning(
+async def test_risky_and_deprecated_settings_cause_warnings(
     values: dict[str, Any], about: str
 ) -> None:
     [warning] = (await answer(handler(), review_of(with_values(SAFE, values)))).warnings
@@ -269,7 +269,7 @@ async def test_a_change_without_effect_causes_a_warning() -> None:
     assert warning.startswith("spec.virtualCluster.etcd.main.storage.capacity has no effect")
 
 
-async def test_a_refusal_carries_the_warnings_too() -> None:
+async def test_a_refusal_has_warnings_too() -> None:
     broken = with_values(MINIMAL, {f"{SERVER}.eventTTL": "25h"})
 
     verdict = await answer(handler(), review_of(broken))

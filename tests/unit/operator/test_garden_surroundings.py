@@ -1,4 +1,4 @@
-"""Webhooks about what a Garden needs: its namespace and its audit policies (spec 21 §9.1, §9.3)."""
+"""Webhooks that protect a Garden's namespace and audit policies (spec 21 §9.1, §9.3)."""
 
 from typing import Any
 
@@ -43,7 +43,7 @@ async def deletion_of(name: str, **lookups: Any) -> Verdict:
     return await answer(handler, review_of(namespace(name), "DELETE", name=name))
 
 
-async def test_the_namespace_stays_while_there_is_a_garden() -> None:
+async def test_the_namespace_cannot_be_deleted_while_a_garden_exists() -> None:
     verdict = await deletion_of("garden", existing_gardens=[MINIMAL])
 
     assert (verdict.code, verdict.message) == (
@@ -55,15 +55,15 @@ async def test_the_namespace_stays_while_there_is_a_garden() -> None:
     )
 
 
-async def test_the_namespace_goes_without_a_garden() -> None:
+async def test_the_namespace_can_be_deleted_without_a_garden() -> None:
     assert (await deletion_of("garden")).allowed
 
 
-async def test_another_namespace_goes_even_if_the_cluster_does_not_answer() -> None:
+async def test_other_namespaces_can_be_deleted_even_if_the_cluster_is_unreachable() -> None:
     assert (await deletion_of("other", error=Unreachable("no answer"))).allowed
 
 
-async def test_the_namespace_stays_if_the_cluster_does_not_answer() -> None:
+async def test_the_namespace_cannot_be_deleted_if_the_cluster_is_unreachable() -> None:
     verdict = await deletion_of("garden", error=Unreachable("no answer"))
 
     assert (verdict.allowed, verdict.code) == (False, 500)
@@ -82,7 +82,7 @@ async def test_a_garden_with_valid_policies_is_admitted() -> None:
     assert verdict.allowed
 
 
-async def test_every_policy_that_is_missing_or_wrong_is_named_with_its_field() -> None:
+async def test_every_missing_or_invalid_policy_is_reported_with_its_field() -> None:
     verdict = await judged(AUDITED, gardener={"policy": "rules: 1"})
 
     assert verdict.code == 422
@@ -103,7 +103,9 @@ async def test_every_policy_that_is_missing_or_wrong_is_named_with_its_field() -
     ],
     ids=["other labels", "other zones", "being deleted", "no policies"],
 )
-async def test_policies_are_not_read_without_need(old: JsonObject, new: JsonObject) -> None:
+async def test_policies_are_not_read_if_nothing_relevant_changed(
+    old: JsonObject, new: JsonObject
+) -> None:
     assert (await judged(new, old)).allowed
 
 
@@ -118,7 +120,7 @@ async def test_policies_are_read_if_they_or_the_version_change(change: dict[str,
     assert (await judged(with_values(AUDITED, change), AUDITED)).code == 422
 
 
-async def test_a_policy_in_use_stays_valid() -> None:
+async def test_a_policy_in_use_must_stay_valid() -> None:
     old, new = config_map("kube", {"policy": POLICY}), config_map("kube", {"policy": "- x: ["})
 
     verdict = await judged(new, old)
@@ -200,7 +202,7 @@ POLICIES: list[tuple[str, list[str]]] = [
 
 
 @pytest.mark.parametrize(("text", "problems"), POLICIES)
-def test_a_policy_is_what_kube_apiserver_reads(text: str, problems: list[str]) -> None:
+def test_policies_are_validated_like_in_kube_apiserver(text: str, problems: list[str]) -> None:
     assert policy_problems(config_map("a", {"policy": text})) == problems
 
 
@@ -212,5 +214,5 @@ def test_a_policy_is_what_kube_apiserver_reads(text: str, problems: list[str]) -
         ({"policy": ""}, "data.policy is empty"),
     ],
 )
-def test_a_policy_is_there(data: Any, problem: str) -> None:
+def test_a_missing_or_empty_policy_is_refused(data: Any, problem: str) -> None:
     assert policy_problems(config_map("a", data)) == [problem]

@@ -29,11 +29,11 @@ def example(name: str) -> JsonObject:
 
 
 @pytest.mark.parametrize("name", ["garden.yaml", "every-field.yaml"])
-def test_the_examples_break_no_rule(name: str) -> None:
+def test_the_examples_violate_no_rule(name: str) -> None:
     assert findings(example(name)) == []
 
 
-def test_a_minimal_garden_breaks_no_rule() -> None:
+def test_a_minimal_garden_violates_no_rule() -> None:
     assert findings(MINIMAL) == []
 
 

@@ -31,7 +31,7 @@ def test_one_kubeconfig_works_outside_and_one_without_dns_outside() -> None:
     }
 
 
-def test_the_tokens_that_the_secrets_have_are_kept() -> None:
+def test_existing_tokens_in_secrets_are_kept() -> None:
     found = kubeconfigs(landscape(access_tokens={"gardener": "abc"}))
     users = {name: map_at(maps_at(each, "users")[0], "user") for name, each in found.items()}
     assert users == {"gardener": {"token": "abc"}, "gardener-internal": {"token": ""}}

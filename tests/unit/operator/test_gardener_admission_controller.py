@@ -51,7 +51,7 @@ def test_sizes_are_checked_only_if_the_garden_limits_them() -> None:
     }
 
 
-def test_limits_reach_the_program() -> None:
+def test_size_limits_are_passed_to_the_program() -> None:
     server = map_at(configuration(landscape(limited())), "server")
     assert server["resourceAdmissionConfiguration"] == LIMITS
     assert "resourceAdmissionConfiguration" not in map_at(configuration(landscape()), "server")
@@ -64,7 +64,7 @@ def test_the_api_server_reaches_every_webhook_through_the_runtime_cluster() -> N
         assert "service" not in client
 
 
-def test_an_older_version_is_not_sent_resources_that_it_does_not_know() -> None:
+def test_webhooks_of_an_older_version_exclude_resources_that_it_does_not_know() -> None:
     mutated = []
     for version in ("v1.130.0", "v1.150.0"):
         rendered = GARDENER_ADMISSION_CONTROLLER.objects(landscape(gardener_version=version))
@@ -84,7 +84,7 @@ def test_every_webhook_fails_closed_and_in_time() -> None:
         assert (webhook["failurePolicy"], webhook["timeoutSeconds"]) == ("Fail", 10)
 
 
-def test_its_certificate_is_of_the_new_authority_at_once() -> None:
+def test_its_certificate_is_signed_by_the_new_authority_at_once() -> None:
     (credential,) = GARDENER_ADMISSION_CONTROLLER.credentials(landscape())
     signed_by = credential.options.signed_by
     assert signed_by is not None
@@ -111,7 +111,7 @@ def test_webhooks_are_open_to_api_servers_and_metrics_to_prometheus() -> None:
 @pytest.mark.parametrize(
     ("version", "distribution"), [("1.33.4", "PreferClose"), ("1.34.0", "PreferSameZone")]
 )
-def test_clients_prefer_their_own_zone_if_the_garden_wants_it(
+def test_clients_prefer_their_own_zone_if_the_garden_enables_it(
     version: str, distribution: str
 ) -> None:
     patch: JsonObject = {

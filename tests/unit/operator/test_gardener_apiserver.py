@@ -42,7 +42,7 @@ def test_a_highly_available_garden_has_a_third_replica() -> None:
     assert map_at(deployment(landscape(HIGHLY_AVAILABLE)), "spec")["replicas"] == 3
 
 
-def test_the_old_authority_stays_until_all_pods_show_the_new_certificate() -> None:
+def test_the_old_authority_is_trusted_until_all_pods_serve_the_new_certificate() -> None:
     runtime, virtual = GARDENER_APISERVER.objects(landscape()).managed
     assert runtime.deployment == "gardener-apiserver"
     assert not virtual.deployment
@@ -70,7 +70,7 @@ def test_the_endpoint_of_the_virtual_cluster_is_the_service_of_the_runtime_clust
     assert maps_at(subset, "addresses") == [{"ip": "10.2.0.7"}]
 
 
-def test_kubernetes_1_33_gets_both_kinds_of_endpoints_and_1_34_slices_only() -> None:
+def test_kubernetes_1_33_gets_both_kinds_of_endpoints_and_1_34_only_slices() -> None:
     assert [obj["kind"] for obj in endpoints(landscape(kubernetes("1.33.1")))] == [
         "Endpoints",
         "EndpointSlice",
@@ -103,7 +103,7 @@ def test_settings_become_flags() -> None:
     assert "--cluster-identity=test" in found
 
 
-def test_settings_that_are_absent_are_left_to_the_program() -> None:
+def test_absent_settings_are_left_to_the_program() -> None:
     found = flags(landscape())
     assert "--log-level=info" in found
     for flag in ("--goaway-chance", "--shoot-admin-kubeconfig-max-expiration", "--feature-gates"):
@@ -119,7 +119,7 @@ def test_tokens_of_workload_identities_name_the_domain_of_the_discovery_server()
     assert issuer.format("keys.example.org") in flags(of)
 
 
-def test_what_the_pods_mount_is_applied_before_them() -> None:
+def test_mounted_objects_are_applied_before_the_pods() -> None:
     rendered = GARDENER_APISERVER.objects(landscape())
     names = {name_of(obj) for obj in rendered.direct}
     volumes = maps_at(deployment(landscape()), "spec", "template", "spec", "volumes")

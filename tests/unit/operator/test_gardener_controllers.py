@@ -23,7 +23,7 @@ def test_seeds_of_the_same_region_are_the_default() -> None:
     assert map_at(config, "schedulers", "shoot") == {"candidateDeterminationStrategy": "SameRegion"}
 
 
-def test_quotas_of_new_projects_reach_the_controller_manager() -> None:
+def test_quotas_of_new_projects_are_passed_to_the_controller_manager() -> None:
     quota: JsonObject = {
         "config": {"spec": {"hard": {"count/shoots.core.gardener.cloud": "5"}}},
         "projectSelector": {"matchLabels": {"size": "small"}},

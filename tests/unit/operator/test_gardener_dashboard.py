@@ -120,7 +120,7 @@ def test_issuer_and_client_are_those_of_the_api_server_if_absent() -> None:
     assert map_at(oidc, "public")["clientId"] == "kube"
 
 
-def test_an_authority_that_is_not_a_certificate_is_an_error_that_names_the_secret() -> None:
+def test_an_invalid_authority_is_reported_with_its_secret() -> None:
     oidc = {**OIDC, "certificateAuthoritySecretRef": {"name": "authority"}}
     for content in ("no certificate", ""):
         of = landscape(
@@ -130,7 +130,7 @@ def test_an_authority_that_is_not_a_certificate_is_an_error_that_names_the_secre
             configuration(of)
 
 
-def test_a_domain_of_its_own_replaces_those_of_the_ingress() -> None:
+def test_a_separate_domain_replaces_the_ingress_domains() -> None:
     of = landscape(dashboard(domain={"name": "gardener.example.org"}))
     assert configuration(of)["websocketAllowedOrigins"] == ["https://gardener.example.org"]
 
@@ -187,7 +187,7 @@ def test_with_github_one_pod_may_hold_the_lease_of_notifications() -> None:
     assert "gardener-dashboard-github" in volumes(of)
 
 
-def test_terminals_may_connect_to_the_allowed_hosts_only() -> None:
+def test_terminals_may_connect_only_to_allowed_hosts() -> None:
     terminal = {"container": {"image": "busybox"}, "allowedHosts": ["a.example.org"]}
     of = landscape(dashboard(terminal=terminal), terminal_seed="soil")
     config = configuration(of)
@@ -200,7 +200,7 @@ def test_terminals_may_connect_to_the_allowed_hosts_only() -> None:
     assert map_at(config, "frontend", "features") == {"terminalEnabled": True}
 
 
-def test_without_terminals_the_dashboard_offers_none() -> None:
+def test_the_dashboard_offers_no_terminals_if_they_are_disabled() -> None:
     of = landscape(dashboard(terminal=None))
     assert {"terminal", "contentSecurityPolicy", "frontend"} & configuration(of).keys() == set()
 
@@ -236,7 +236,7 @@ def test_pods_are_replaced_when_the_logos_change() -> None:
     assert checksums[0] != checksums[1]
 
 
-def test_the_certificate_is_that_of_the_garden_or_the_wildcard_or_a_generated_one() -> None:
+def test_the_certificate_is_from_the_garden_or_the_wildcard_or_generated() -> None:
     wildcard, own = (
         secret("wildcard", **{"tls.crt": "a", "tls.key": "b"}),
         secret("own", **{"tls.crt": "c", "tls.key": "d"}),

@@ -59,7 +59,7 @@ def test_the_gateway_does_not_decrypt_its_connections() -> None:
     assert map_at(listener, "tls")["mode"] == "PASSTHROUGH"
 
 
-def test_shoots_learn_the_domain_of_the_server() -> None:
+def test_the_domain_of_the_server_is_published_for_shoots() -> None:
     of = landscape(server(domain={"name": "keys.example.org"}))
     secret = one(of, "Secret", Target.VIRTUAL)
     assert (namespace_of(secret), name_of(secret)) == ("garden", "shoot-service-account-issuer")
@@ -67,7 +67,7 @@ def test_shoots_learn_the_domain_of_the_server() -> None:
     assert base64.b64decode(map_at(secret, "data")["hostname"]) == b"keys.example.org"
 
 
-def test_a_certificate_is_generated_only_if_there_is_none() -> None:
+def test_a_certificate_is_generated_only_if_none_is_given() -> None:
     wildcard: JsonObject = {"metadata": {"name": "wildcard"}, "data": {}}
     cases = {
         "gardener-discovery-server-tls-0123abcd": landscape(server(), wildcard_certificate=None),
@@ -86,7 +86,7 @@ def test_a_certificate_is_generated_only_if_there_is_none() -> None:
     assert generated == [1, 0, 0]
 
 
-def test_it_reads_secrets_of_issuers_only() -> None:
+def test_it_may_only_read_secrets_of_issuers() -> None:
     of = landscape(server())
     assert namespace_of(one(of, "Role", Target.VIRTUAL)) == "gardener-system-shoot-issuer"
     rules = maps_at(one(of, "ClusterRole", Target.VIRTUAL), "rules")

@@ -1,6 +1,6 @@
 """The objects of Gardener's control plane, as an existing landscape has them (spec 20 §16).
 
-Their names are how another operator's objects are taken over. Hashes are `*`.
+The takeover of another operator's objects depends on their names. Hashes are `*`.
 """
 
 import pytest
@@ -30,7 +30,7 @@ def bound(kind: str, *names: str) -> set[str]:
 
 
 def exposed(name: str) -> set[str]:
-    """Return the identities of what exposes a host."""
+    """Return the identities of the objects that expose a host."""
     return {f"{kind} garden/{name}" for kind in ("DestinationRule", "Gateway", "VirtualService")}
 
 
@@ -192,7 +192,7 @@ def test_a_component_has_the_objects_of_an_existing_landscape(
         "gardener-metrics-exporter",
     ],
 )
-def test_a_garden_that_is_deleted_knows_all_managed_resources_to_remove(name: str) -> None:
+def test_the_deletion_of_a_garden_covers_all_managed_resources(name: str) -> None:
     found = component(name)
     managed = {each.name for each in found.objects(landscape(COMPLETE)).managed}
     assert {key.name for key in found.leftovers.managed} == managed

@@ -50,14 +50,14 @@ def with_condition(obj: JsonObject, status: str) -> JsonObject:
     return {**obj, "status": {"conditions": [condition]}}
 
 
-# What to do
+# Steps
 
 
 def test_a_gardenlet_without_a_seed_is_deployed() -> None:
     assert step_for(gardenlet("one", "chart"), None) == Step.DEPLOY
 
 
-def test_a_gardenlet_with_a_seed_is_handed_over_once() -> None:
+def test_a_gardenlet_with_a_seed_is_released_once() -> None:
     fresh = gardenlet("one", "chart")
     assert step_for(fresh, seed("one")) == Step.HAND_OVER
     assert step_for(with_condition(fresh, "Progressing"), seed("one")) == Step.HAND_OVER
@@ -77,11 +77,11 @@ def test_only_a_forced_deployment_ignores_the_seed(operation: str) -> None:
     assert step_for(forced, seed("one")) == Step.DEPLOY
 
 
-def test_gardenlets_of_self_hosted_shoots_are_not_the_operators() -> None:
+def test_gardenlets_of_self_hosted_shoots_are_ignored() -> None:
     assert step_for(gardenlet("self-hosted-shoot-one", "chart"), None) == Step.LEAVE
 
 
-def test_a_gardenlet_that_is_being_deleted_is_left_alone() -> None:
+def test_a_gardenlet_in_deletion_is_ignored() -> None:
     obj = annotated("force-redeploy")
     obj["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     assert step_for(obj, None) == Step.LEAVE
@@ -90,7 +90,7 @@ def test_a_gardenlet_that_is_being_deleted_is_left_alone() -> None:
 # The target
 
 
-def test_another_target_than_before_is_refused_with_both_names() -> None:
+def test_a_changed_target_is_refused_with_both_names() -> None:
     obj = gardenlet("one", "chart")
     target = Target(None, "uid-2", "the runtime cluster", is_runtime=True)  # type: ignore[arg-type]
     check_unchanged(obj, target)
@@ -127,7 +127,7 @@ def test_a_gardenlet_uses_the_address_of_the_garden_unless_it_names_another() ->
     assert address_for(obj, ADDRESS) == GardenAddress("https://other", b"other")
 
 
-def test_an_authority_that_is_not_base64_is_named() -> None:
+def test_an_authority_that_is_not_base64_is_reported() -> None:
     own = {"gardenClusterCACert": "no base64"}
     obj = gardenlet("one", "chart", config={"gardenClientConnection": own})
     with pytest.raises(GardenletFailed, match=r"CACert of Gardenlet garden/one is not"):
@@ -137,7 +137,7 @@ def test_an_authority_that_is_not_base64_is_named() -> None:
 # The bootstrap token
 
 
-def test_the_token_of_a_gardenlet_is_described_as_the_original_reads_it() -> None:
+def test_the_token_of_a_gardenlet_has_the_description_of_the_original() -> None:
     token = BootstrapToken(token_id(ONE), "0123456789abcdef")
     secret = token_secret(token, ONE, NOW)
     data = {name: base64.b64decode(text).decode() for name, text in secret["data"].items()}
@@ -163,7 +163,7 @@ def test_a_token_is_used_until_an_hour_before_its_end(hours: float, is_used: boo
     assert token_in(secret, NOW + timedelta(hours=hours)) == (token if is_used else None)
 
 
-def test_a_damaged_token_is_not_used() -> None:
+def test_a_malformed_token_is_not_used() -> None:
     assert token_in({}, NOW) is None
     secret = token_secret(BootstrapToken("abcdef", "short"), ONE, NOW)
     assert token_in(secret, NOW) is None
@@ -177,7 +177,7 @@ def test_tokens_are_different_for_each_gardenlet_and_always_the_same() -> None:
     assert len(token_id(ONE)) == 6
 
 
-def test_a_kubeconfig_is_renewed_when_its_certificate_has_expired_or_a_user_wants_it() -> None:
+def test_a_kubeconfig_is_renewed_after_its_certificate_expires_or_on_request() -> None:
     known = seed("one")
     assert not must_renew(gardenlet("one", "chart"), None, NOW)
     assert not must_renew(gardenlet("one", "chart"), known, NOW)
@@ -191,7 +191,7 @@ def test_a_kubeconfig_is_renewed_when_its_certificate_has_expired_or_a_user_want
 # The values
 
 
-def test_values_are_those_of_the_gardenlet_and_of_the_operator() -> None:
+def test_chart_values_combine_the_gardenlet_and_the_operator() -> None:
     deployment = {"replicaCount": 1, "env": [{"name": "A", "value": "b"}]}
     config = {"logLevel": "debug", "seedConfig": {"spec": {"provider": {"type": "aws"}}}}
     obj = gardenlet("one", "chart", config=config, deployment=deployment)
@@ -224,13 +224,13 @@ def test_a_gardenlet_with_its_own_kubeconfig_gets_no_bootstrap() -> None:
     obj = gardenlet("one", "chart", config={"gardenClientConnection": connection})
     rendered = render_config(obj, FOUND._replace(bootstrap=""))
     assert "bootstrapKubeconfig" not in rendered["gardenClientConnection"]
-    # Otherwise, the place that the user names is used.
+    # Otherwise, the path set by the user is used.
     place = render_config(obj, FOUND)["gardenClientConnection"]["bootstrapKubeconfig"]
     assert place == {"name": "a", "namespace": "b", "kubeconfig": "kubeconfig"}
     assert "kubeconfig" not in connection["bootstrapKubeconfig"]
 
 
-def test_the_place_of_the_kubeconfig_may_be_another() -> None:
+def test_the_path_of_the_kubeconfig_can_be_changed() -> None:
     assert kubeconfig_key(gardenlet("one", "chart")) == Key("garden", "gardenlet-kubeconfig")
     connection = {"kubeconfigSecret": {"name": "mine", "namespace": "there"}}
     obj = gardenlet("one", "chart", config={"gardenClientConnection": connection})
@@ -289,7 +289,7 @@ def test_pods_start_again_when_the_credentials_for_backups_change() -> None:
     assert values["podAnnotations"] == {"checksum/seed-backup-secret": "b-12"}
 
 
-def test_rendering_changes_nothing_in_the_gardenlet() -> None:
+def test_rendering_does_not_modify_the_gardenlet() -> None:
     obj = gardenlet("one", "chart", config={"gardenClientConnection": {"qps": 1}})
     before = str(obj)
     render_values(obj, OPERATOR, FOUND)
@@ -311,7 +311,7 @@ def test_the_image_and_the_chart_have_the_version_of_the_operator(tmp_path: Any)
 
 
 @pytest.mark.parametrize("lacks", ["apiVersion", "kind", "metadata"])
-def test_an_object_that_cannot_be_applied_is_the_fault_of_the_chart(lacks: str) -> None:
+def test_an_object_that_cannot_be_applied_is_an_error_of_the_chart(lacks: str) -> None:
     chart = Chart("registry.example/gardenlet:1", "gardenlet", "1.0.0", b"", "sha256:ab")
     obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
     check_object(obj, chart)
@@ -339,7 +339,7 @@ def test_only_labelled_gardenlets_get_another_chart() -> None:
     ("state", "version", "is_so"),
     [("Succeeded", "v1", True), ("Processing", "v1", False), ("Succeeded", "v0", False)],
 )
-def test_charts_follow_a_garden_that_the_operators_version_has_reconciled(
+def test_charts_are_updated_once_the_garden_is_reconciled_by_the_same_version(
     state: str, version: str, is_so: bool
 ) -> None:
     operation = {"type": "Reconcile", "state": state, "progress": 100}

@@ -88,7 +88,7 @@ def resource(name: str, healthy: str = "True") -> JsonObject:
         ),
     ],
 )
-def test_a_condition_exists_while_it_is_relevant(
+def test_conditions_exist_only_while_relevant(
     found: JsonObject, expected: dict[str, list[str]]
 ) -> None:
     checked = relevant(found, "dns")
@@ -96,7 +96,7 @@ def test_a_condition_exists_while_it_is_relevant(
     assert {kind: [key.name for key in keys] for kind, keys in checked.items()} == expected
 
 
-def test_the_first_failing_resource_gives_the_reason_and_all_are_named() -> None:
+def test_the_reason_is_from_the_first_failing_resource_and_all_are_listed() -> None:
     resources = {Key("garden", name): resource(name, "False") for name in ("a", "b")}
 
     verdict = check_resources(resources, resources.get, NOW)
@@ -142,13 +142,13 @@ def test_the_first_failing_resource_gives_the_reason_and_all_are_named() -> None
         ),
     ],
 )
-def test_an_installation_is_healthy_if_it_is_current_and_all_its_conditions_are_good(
+def test_an_installation_is_healthy_if_it_is_current_and_all_its_conditions_are(
     found: Installation, expected: Verdict
 ) -> None:
     assert check_installations([found], "7") == expected
 
 
-def test_failing_seeds_are_named_in_order_up_to_ten() -> None:
+def test_up_to_ten_failing_seeds_are_listed_in_order() -> None:
     found = [
         installation({"seedRef": {"name": f"s{number:02}"}}, Healthy="False")
         for number in reversed(range(12))
@@ -177,7 +177,7 @@ def condition(
     return get_condition(found, RUNTIME_HEALTHY) or {}
 
 
-def test_a_failure_is_progressing_for_the_time_of_its_threshold() -> None:
+def test_a_failure_is_progressing_until_its_threshold() -> None:
     failure = CareFailure("Broken", "it is broken")
     thresholds = {RUNTIME_HEALTHY: timedelta(minutes=1)}
     healthy = condition([], None)
@@ -194,14 +194,14 @@ def test_a_failure_is_progressing_for_the_time_of_its_threshold() -> None:
     assert condition([healthy], failure)["status"] == "False"
 
 
-def test_what_cannot_be_checked_is_unknown() -> None:
+def test_health_that_cannot_be_checked_is_unknown() -> None:
     found = condition([], Unable("no answer"))
 
     assert (found["status"], found["reason"]) == ("Unknown", "ConditionCheckError")
     assert found["message"] == "no answer"
 
 
-def test_health_that_is_not_relevant_any_more_is_removed_and_others_stay() -> None:
+def test_conditions_that_are_no_longer_relevant_are_removed() -> None:
     stored: list[JsonObject] = [
         {"type": "Installed", "status": "True"},
         {"type": ADMISSION_HEALTHY, "status": "False"},

@@ -15,7 +15,7 @@ def test_a_gateway_selects_the_pods_of_the_garden() -> None:
     assert map_at(made, "spec", "selector") == {"istio": "ingressgateway", "istio-role": "garden"}
 
 
-def test_only_the_ingress_gateway_learns_routes_and_rules() -> None:
+def test_routes_and_rules_are_visible_only_to_the_ingress_gateway() -> None:
     routes = istio.http_routes("example", LABELS, HOSTS, istio.route("example", 80))
     rule = istio.destination_rule("example", LABELS, "example")
     assert [map_at(each, "spec")["exportTo"] for each in (routes, rule)] == [
@@ -24,7 +24,7 @@ def test_only_the_ingress_gateway_learns_routes_and_rules() -> None:
     ]
 
 
-def test_a_refused_path_has_an_answer_and_no_destination() -> None:
+def test_a_refused_path_has_a_direct_response_and_no_destination() -> None:
     refused = istio.refused("reload-endpoint", "/-/reload")
     assert refused["directResponse"] == {"status": 403}
     assert "route" not in refused
@@ -44,7 +44,7 @@ def test_an_encrypted_connection_is_routed_by_its_server_name() -> None:
     ]
 
 
-def test_the_gateway_gets_a_copy_of_the_certificate_and_of_nothing_else() -> None:
+def test_only_the_certificate_is_copied_for_the_gateway() -> None:
     data = {"ca.crt": "YQ==", "tls.crt": "Yg==", "tls.key": "Yw=="}
     secret = {"metadata": {"name": "wildcard", "namespace": "garden"}, "data": data}
     copy = istio.certificate("example", LABELS, secret)

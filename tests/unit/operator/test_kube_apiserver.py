@@ -70,7 +70,7 @@ def secret(name: str, content: str) -> dict[tuple[str, Key], JsonObject]:
     return {("Secret", Key("garden", name)): obj}
 
 
-def test_no_flag_is_given_twice_but_the_issuers() -> None:
+def test_only_the_issuer_flag_is_repeated() -> None:
     names = [flag.partition("=")[0] for flag in flags()]
     repeated = {name for name in names if names.count(name) > 1}
     assert repeated <= {"--service-account-issuer"}
@@ -84,7 +84,7 @@ def test_every_volume_is_mounted_and_every_mount_has_a_volume() -> None:
     ]
 
 
-def test_every_file_of_a_flag_is_in_a_mount() -> None:
+def test_every_file_in_a_flag_is_mounted() -> None:
     found = objects()
     paths = [each["mountPath"] for each in container(found)["volumeMounts"]]
     for flag in container(found)["args"]:
@@ -93,7 +93,7 @@ def test_every_file_of_a_flag_is_in_a_mount() -> None:
             assert any(value.startswith(f"{path}/") for path in paths), flag
 
 
-def test_events_are_stored_in_their_own_etcd_with_what_the_garden_adds() -> None:
+def test_events_and_resources_chosen_by_the_garden_have_their_own_etcd() -> None:
     server = "https://virtual-garden-etcd-events-client:2379"
     chosen = settings(resourcesToStoreInETCDEvents=[{"group": "a.org", "resource": "things"}])
     assert (
@@ -127,7 +127,7 @@ def test_the_issuer_of_tokens_comes_before_accepted_ones() -> None:
         ("https://issuer.example.org", "api"),
     ],
 )
-def test_the_external_name_is_that_of_the_issuer_if_it_is_its_own(issuer: str, host: str) -> None:
+def test_the_external_hostname_is_taken_from_a_custom_issuer(issuer: str, host: str) -> None:
     found = flags(settings(serviceAccountConfig={"issuer": issuer}))
     assert f"--external-hostname={host}.virtual-garden.local.gardener.cloud" in found
 
@@ -157,7 +157,7 @@ def test_additional_names_have_the_certificate_of_the_garden() -> None:
     assert not any(each.startswith("--tls-sni-cert-key") for each in empty)
 
 
-def test_apis_that_need_nodes_are_off_unless_the_garden_wants_them() -> None:
+def test_apis_that_need_nodes_are_disabled_by_default() -> None:
     found = flags(settings(runtimeConfig={"batch/v1": True}))
     assert (
         "--runtime-config=apps/v1=false,autoscaling/v2=false,batch/v1=true,policy/v1=false,"
@@ -177,7 +177,7 @@ def test_anonymous_requests_are_refused_by_default() -> None:
     assert not any(each.startswith("--anonymous-auth") for each in container(found)["args"])
 
 
-def test_the_configuration_of_the_user_wins() -> None:
+def test_the_configuration_of_the_user_takes_precedence() -> None:
     text = "apiVersion: apiserver.config.k8s.io/v1beta1\nanonymous: {enabled: true}\njwt: []\n"
     found = objects(
         version("1.34.0"),
@@ -191,7 +191,7 @@ def test_the_configuration_of_the_user_wins() -> None:
 
 
 @pytest.mark.parametrize("text", ["- a", "a: [", "{"])
-def test_a_configuration_that_cannot_be_read_is_named(text: str) -> None:
+def test_a_malformed_configuration_is_reported(text: str) -> None:
     with pytest.raises(ReferenceMalformed, match=r'key "config\.yaml" of ConfigMap garden/users'):
         flags(
             settings(structuredAuthentication={"configMapName": "users"}),
@@ -199,7 +199,7 @@ def test_a_configuration_that_cannot_be_read_is_named(text: str) -> None:
         )
 
 
-def test_an_openid_provider_is_given_by_flags() -> None:
+def test_an_openid_provider_is_configured_by_flags() -> None:
     config = {
         "issuerURL": "https://issuer.example.org",
         "clientID": "kube",
@@ -226,7 +226,7 @@ def authorizers(found: list[JsonObject]) -> list[JsonObject]:
     return maps_at(config, "authorizers")
 
 
-def test_webhooks_of_gardener_decide_about_gardenlets_after_rbac() -> None:
+def test_gardener_webhooks_authorize_gardenlets_after_rbac() -> None:
     assert [each["name"] for each in authorizers(objects())] == [
         "rbac",
         "seed-authorizer",
@@ -234,7 +234,7 @@ def test_webhooks_of_gardener_decide_about_gardenlets_after_rbac() -> None:
     ]
 
 
-def test_webhooks_of_the_user_come_last_and_only_with_kubeconfigs_that_we_mount() -> None:
+def test_user_webhooks_come_last_and_only_with_mounted_kubeconfigs() -> None:
     text = (
         "authorizers:\n"
         "- {type: RBAC, name: rbac}\n"
@@ -270,7 +270,7 @@ def test_the_autoscaler_owns_the_replicas() -> None:
     assert available["spec"]["minReplicas"] == 3
 
 
-def test_probes_show_their_own_token() -> None:
+def test_probes_use_their_own_token() -> None:
     site = landscape()
     known = site.credentials
     tokens = ManagedSecret({}, {"static_tokens.csv": b"secret,health-check,health-check\n"})

@@ -57,7 +57,7 @@ def test_only_a_gateway_that_decrypts_needs_more_services() -> None:
     assert len(services.render(landscape(feature_gates=PASSTHROUGH)).direct) == 1
 
 
-def test_only_the_service_that_is_not_the_gateways_is_scraped() -> None:
+def test_only_the_service_that_the_gateway_does_not_use_is_scraped() -> None:
     scraped = [
         name_of(obj)
         for obj in services.render(landscape()).direct
@@ -66,7 +66,7 @@ def test_only_the_service_that_is_not_the_gateways_is_scraped() -> None:
     assert scraped == ["virtual-garden-kube-apiserver"]
 
 
-def test_requests_stay_in_their_zone_only_if_connections_are_not_decrypted() -> None:
+def test_requests_stay_in_their_zone_unless_connections_are_decrypted() -> None:
     routing = {"settings": {"topologyAwareRouting": {"enabled": True}}}
     patch: JsonObject = {"spec": {"runtimeCluster": routing}}
     [service] = services.render(landscape(patch, feature_gates=PASSTHROUGH)).direct
@@ -95,14 +95,14 @@ def test_names_that_a_pattern_covers_have_the_other_certificate(
     assert hosts_of(landscape(with_names(pattern))).other == other
 
 
-def test_a_certificate_that_is_not_there_is_an_error_that_names_it() -> None:
+def test_a_missing_certificate_is_reported_with_its_name() -> None:
     with pytest.raises(CertificateMissing, match="Secret garden/sni"):
         other_certificate(landscape(with_names(GARDENER, secret="sni")))
     with pytest.raises(CertificateMissing, match=r"gardener\.cloud/role=garden-cert"):
         other_certificate(landscape(with_names(GARDENER), wildcard_certificate=None))
 
 
-def test_a_gateway_that_does_not_decrypt_passes_connections_on() -> None:
+def test_a_gateway_that_does_not_decrypt_forwards_connections() -> None:
     rendered = sni.render(landscape(feature_gates=PASSTHROUGH))
     [gateway] = named(rendered, "Gateway").values()
     assert gateway["servers"][0]["tls"] == {"mode": "PASSTHROUGH"}
@@ -117,7 +117,7 @@ def test_a_gateway_that_decrypts_verifies_clients_and_servers() -> None:
     assert all(set(data) == {"cacert", "cert", "key"} for data in secrets.values())
 
 
-def test_only_clients_with_a_certificate_go_over_the_gateways_own_connection() -> None:
+def test_only_clients_with_a_certificate_use_the_connection_of_the_gateway() -> None:
     rules = named(sni.render(landscape()), "DestinationRule")
     modes = {name: map_at(spec, "trafficPolicy", "tls")["mode"] for name, spec in rules.items()}
     assert modes == {
@@ -127,7 +127,7 @@ def test_only_clients_with_a_certificate_go_over_the_gateways_own_connection() -
     }
 
 
-def test_names_with_another_certificate_have_a_server_of_their_own() -> None:
+def test_names_with_another_certificate_have_a_separate_server() -> None:
     chosen = landscape(
         with_names(GARDENER, secret="sni"),
         references={("Secret", Key("garden", "sni")): CERTIFICATE},
@@ -142,7 +142,7 @@ def test_names_with_another_certificate_have_a_server_of_their_own() -> None:
     assert secrets["garden-kube-apiserver-wildcard-tls"]["cert"] == "Yw=="
 
 
-def test_what_only_a_gateway_that_decrypts_needs_is_removed_with_the_gate() -> None:
+def test_objects_for_a_decrypting_gateway_are_removed_with_the_feature_gate() -> None:
     decrypting, passing = landscape(), landscape(feature_gates=PASSTHROUGH)
     removed = sni.TLS_SERVICES_CLEANUP.leftovers
     needed = [services.render(decrypting), sni.render(decrypting)]

@@ -55,7 +55,7 @@ def test_controllers_of_nodes_volumes_and_disabled_apis_do_not_run() -> None:
         ("1.36.0", {"podgroup-protection-controller", "resourcepoolstatusrequest-controller"}),
     ],
 )
-def test_controllers_that_came_later_are_disabled_where_they_exist(
+def test_newer_controllers_are_disabled_in_versions_that_have_them(
     version: str, added: set[str]
 ) -> None:
     assert added <= disabled(kubernetes(version=version))
@@ -78,7 +78,7 @@ def test_the_controllers_of_an_api_that_the_garden_disables_do_not_run() -> None
     assert disabled(chosen) - disabled() == {"clusterrole-aggregation"}
 
 
-def test_settings_of_the_garden_reach_the_flags() -> None:
+def test_settings_of_the_garden_become_flags() -> None:
     chosen = kubernetes(
         kubeControllerManager={
             "certificateSigningDuration": "720h",
@@ -92,6 +92,6 @@ def test_settings_of_the_garden_reach_the_flags() -> None:
     assert "--service-cluster-ip-range=100.64.0.0/13" in flags
 
 
-def test_its_permissions_outlive_it() -> None:
+def test_its_permissions_are_deleted_after_it() -> None:
     [managed] = KUBE_CONTROLLER_MANAGER.objects(landscape()).managed
     assert managed.keep

@@ -61,7 +61,7 @@ def test_every_filter_uses_a_parser_that_exists() -> None:
     assert {step["parser"] for step in used} <= set(parsers)
 
 
-def test_every_script_that_a_filter_names_exists() -> None:
+def test_every_script_of_a_filter_exists() -> None:
     for step in steps_of(FLUENT_BIT, "lua"):
         assert f"function {step['call']}(" in scripts()[map_at(step, "script")["key"]]
 
@@ -100,7 +100,7 @@ def test_logs_go_to_the_collector_of_the_garden() -> None:
     assert "\nDynamicHostRegex ^shoot-\n" in outputs["opentelemetry"]
 
 
-def test_without_a_collector_there_is_nowhere_to_send_logs() -> None:
+def test_logs_are_not_sent_without_a_collector() -> None:
     without = landscape(feature_gates=WITHOUT_COLLECTOR)
     assert OPENTELEMETRY_COLLECTOR.absent(without) == (
         "the feature gate OpenTelemetryCollector is off"
@@ -119,7 +119,7 @@ def test_a_collector_without_a_store_still_has_a_valid_configuration() -> None:
     assert set(pipelines(IPV6)) == {"logs/none"}
 
 
-def test_pipelines_use_only_what_is_configured() -> None:
+def test_pipelines_use_only_configured_components() -> None:
     config = configuration(landscape(feature_gates=BOTH_STORES))
     for each in map_at(config, "service", "pipelines").values():
         for part in ("receivers", "processors", "exporters"):
@@ -135,7 +135,7 @@ def test_victoria_logs_needs_its_feature_gate() -> None:
     assert VICTORIA_LOGS.absent(landscape(feature_gates=BOTH_STORES)) is None
 
 
-def test_the_collector_reaches_victoria_logs_by_the_service_of_its_operator() -> None:
+def test_the_collector_connects_to_the_service_of_victoria_logs() -> None:
     (store,) = objects_of(VICTORIA_LOGS, feature_gates=BOTH_STORES)
     spec = map_at(store, "spec")
     service = map_at(spec, "serviceSpec", "metadata")["name"]

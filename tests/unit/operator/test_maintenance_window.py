@@ -24,9 +24,7 @@ def at(hour: int, minute: int = 0) -> datetime:
         (at(0), None, 21 * HOUR),
     ],
 )
-def test_a_window_is_a_span_of_each_day(
-    now: datetime, left: timedelta | None, opens: timedelta
-) -> None:
+def test_a_window_opens_every_day(now: datetime, left: timedelta | None, opens: timedelta) -> None:
     window = Window.between("220000+0100", "230000+0100")
     assert (window.left(now), window.opens(now)) == (left, opens)
 
@@ -37,16 +35,16 @@ def test_a_window_may_contain_midnight() -> None:
     assert window.opens(at(1)) == 22 * HOUR
 
 
-def test_a_window_that_ends_where_it_begins_is_always_open() -> None:
+def test_a_window_with_equal_start_and_end_is_always_open() -> None:
     assert Window.between("000000+0000", "000000+0000").left(at(23)) == HOUR
 
 
-def test_times_of_other_zones_mean_the_same_moment() -> None:
+def test_times_in_other_zones_are_converted() -> None:
     now = at(21, 15).astimezone()
     assert Window.between("230000+0200", "000000+0200").left(now) == HOUR * 3 / 4
 
 
 @pytest.mark.parametrize("text", ["", "2200", "220000", "250000+0000", "soon"])
-def test_a_malformed_time_is_named_with_an_example(text: str) -> None:
+def test_a_malformed_time_is_reported_with_an_example(text: str) -> None:
     with pytest.raises(ValueError, match=re.escape(f'"{text}" is not a time of the day such as')):
         Window.between(text, "230000+0000")

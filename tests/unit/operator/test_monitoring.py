@@ -29,17 +29,17 @@ def test_a_prometheus_finds_its_objects_by_their_label() -> None:
     }
 
 
-def test_a_port_is_one_of_the_service_by_name_and_one_of_the_pods_by_number() -> None:
+def test_port_names_refer_to_the_service_and_numbers_to_the_pods() -> None:
     assert endpoint("metrics") == {"port": "metrics"}
     assert endpoint(8443) == {"targetPort": 8443}
 
 
-def test_metrics_are_kept_by_the_whole_of_their_names() -> None:
+def test_metrics_are_matched_by_their_full_names() -> None:
     (step,) = kept_metrics("go_.+", "up")
     assert step == {"action": "keep", "regex": "^(go_.+|up)$", "sourceLabels": ["__name__"]}
 
 
-def test_relabelings_leave_out_what_prometheus_defaults() -> None:
+def test_relabelings_omit_prometheus_defaults() -> None:
     assert job("web") == {"action": "replace", "targetLabel": "job", "replacement": "web"}
     assert replace("role", "", "part_of") == {
         "action": "replace",
@@ -54,7 +54,7 @@ def test_servers_of_the_virtual_cluster_get_the_token_of_the_garden_prometheus()
     assert found["scheme"] == "HTTPS"
 
 
-def test_an_alert_that_need_not_last_fires_at_once() -> None:
+def test_an_alert_without_a_duration_fires_at_once() -> None:
     fires = alert("Down", "up == 0", summary="Down", description="It is down.", severity="critical")
     assert "for" not in fires
     assert map_at(prometheus_rule(GARDEN, "down", rules("down", fires)), "spec")["groups"] == [

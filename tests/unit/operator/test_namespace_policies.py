@@ -45,7 +45,7 @@ def rendered(networks: Networks = NETWORKS) -> dict[str, JsonObject]:
         ("kube-system", {}, set()),
     ],
 )
-def test_the_role_of_a_namespace_decides_which_policies_it_has(
+def test_policies_follow_from_the_role_of_the_namespace(
     namespace: str, labels: dict[str, str], names: set[str]
 ) -> None:
     assert policy_names(namespace, labels, [{"matchLabels": {"team": "a"}}]) == names
@@ -56,7 +56,7 @@ def test_all_connections_are_forbidden() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(NAMES - {"deny-all"}))
-def test_what_is_allowed_needs_a_label(name: str) -> None:
+def test_allowed_connections_need_a_label(name: str) -> None:
     label = f"networking.gardener.cloud/{name.removeprefix('allow-')}"
     spec = rendered()[name]
     assert spec["podSelector"] == {"matchLabels": {label: "allowed"}}
@@ -69,19 +69,19 @@ def blocks(name: str) -> dict[str, list[str]]:
     return {block["cidr"]: block.get("except", []) for block in found}
 
 
-def test_public_networks_are_neither_private_nor_blocked() -> None:
+def test_public_networks_exclude_private_and_blocked_ones() -> None:
     public = blocks("allow-to-public-networks")
     assert {"10.0.0.0/8", "172.16.0.0/12", "169.254.169.254/32"} <= set(public["0.0.0.0/0"])
     assert public["::/0"] == ["fc00::/7", "fe80::/10"]
 
 
-def test_private_networks_are_not_those_of_the_runtime_cluster() -> None:
+def test_private_networks_exclude_those_of_the_runtime_cluster() -> None:
     private = blocks("allow-to-private-networks")
     assert private["10.0.0.0/8"] == ["10.1.0.0/16", "10.2.0.0/16"]
     assert private["192.168.0.0/16"] == []
 
 
-def test_blocked_networks_can_be_reached_only_if_there_are_any() -> None:
+def test_the_policy_for_blocked_networks_exists_only_if_there_are_any() -> None:
     assert blocks("allow-to-blocked-cidrs") == {"169.254.169.254/32": []}
     none = Networks(own=NETWORKS.own, services=NETWORKS.services)
     assert "allow-to-blocked-cidrs" not in rendered(none)
@@ -104,7 +104,7 @@ def test_the_api_server_is_reached_at_its_endpoints() -> None:
     assert [port["port"] for port in rule["ports"]] == [443, 6443]
 
 
-def test_nothing_is_written_about_an_api_server_without_addresses() -> None:
+def test_no_policy_is_written_for_an_api_server_without_addresses() -> None:
     unknown = Networks(own=NETWORKS.own, services=NETWORKS.services)
     assert "allow-to-runtime-apiserver" not in rendered(unknown)
 
@@ -115,5 +115,5 @@ def test_only_a_policy_that_the_operator_wrote_may_be_deleted(manager: str, *, o
     assert has_manager(live, "gardener-operator") is ours
 
 
-def test_a_policy_without_a_history_is_not_ours() -> None:
+def test_a_policy_without_managed_fields_is_not_ours() -> None:
     assert not has_manager({"metadata": {"name": "deny-all"}}, "gardener-operator")

@@ -1,4 +1,4 @@
-"""The identities of all objects of observability: what existing landscapes have, too (§16.8)."""
+"""The identities of all observability objects match existing landscapes (§16.8)."""
 
 import re
 from typing import Final
@@ -234,7 +234,7 @@ def test_only_the_role_of_the_garden_prometheus_is_in_the_virtual_cluster() -> N
     assert virtual == ["prometheus-garden-target"]
 
 
-def test_all_but_two_managed_resources_report_to_the_condition_of_observability() -> None:
+def test_all_but_two_managed_resources_count_for_the_observability_condition() -> None:
     others = {name for name, each in managed().items() if not each.condition}
     assert others == {"fluent-operator", "opentelemetry-operator"}
 

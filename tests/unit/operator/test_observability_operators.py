@@ -55,12 +55,12 @@ def test_conditions_report_on_the_operators_as_specified() -> None:
     }
 
 
-def test_prometheus_pods_get_the_reloader_of_the_image_vector() -> None:
+def test_prometheus_pods_use_the_reloader_image_of_the_image_vector() -> None:
     pod = map_at(only(PROMETHEUS_OPERATOR, "Deployment"), "spec", "template", "spec")
     reloader = landscape().image("configmap-reloader")
     assert f"--prometheus-config-reloader={reloader}" in pod["containers"][0]["args"]
 
 
-def test_fluent_operator_may_do_what_it_grants_to_fluent_bit() -> None:
+def test_fluent_operator_has_the_permissions_that_it_grants_to_fluent_bit() -> None:
     rules = only(FLUENT_OPERATOR, "ClusterRole")["rules"]
     assert all(granted in rules for granted in granted_to_fluent_bit())

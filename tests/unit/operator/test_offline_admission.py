@@ -45,7 +45,7 @@ def test_the_defaults_are_set_before_the_rules_are_checked() -> None:
     assert found.obj["spec"]["virtualCluster"]["dns"]["domains"] == [{"name": "garden.example.org"}]
 
 
-def test_all_findings_about_the_schema_come_together() -> None:
+def test_all_schema_findings_are_reported_together() -> None:
     broken = {f"{VIRTUAL}.kubernetes": 1, "spec.runtimeCluster.provider": "a"}
 
     (found,) = checked(with_values(MINIMAL, broken))
@@ -53,7 +53,7 @@ def test_all_findings_about_the_schema_come_together() -> None:
     assert fields(found) == ["spec.runtimeCluster.provider", f"{VIRTUAL}.kubernetes"]
 
 
-def test_all_findings_of_the_rules_come_together() -> None:
+def test_all_rule_findings_are_reported_together() -> None:
     broken: dict[str, Any] = {
         f"{VIRTUAL}.kubernetes.version": "1.1.0",
         f"{VIRTUAL}.dns.domains": [{"name": "A_"}],
@@ -83,7 +83,7 @@ def test_a_change_is_checked_against_the_stored_garden() -> None:
     assert fields(found) == [f"{VIRTUAL}.gardener.clusterIdentity"]
 
 
-def test_a_stored_garden_that_cannot_be_read_does_not_stop_its_repair() -> None:
+def test_a_malformed_stored_garden_can_be_repaired_offline() -> None:
     unreadable = with_values(MINIMAL, {f"{VIRTUAL}.kubernetes": 1})
 
     (found,) = checked(MINIMAL, stored=Stored([unreadable]))
@@ -100,7 +100,7 @@ def test_a_second_garden_is_refused() -> None:
     assert "there can be only one" in cause.message
 
 
-def test_extensions_of_the_same_file_serve_types() -> None:
+def test_extensions_in_the_same_file_serve_types() -> None:
     without, _ = checked(with_values(MINIMAL, ONE_TYPE), EXTENSION)
     other = with_values(EXTENSION, {"spec.resources": [{"kind": "Extension", "type": "other"}]})
     refused, _ = checked(with_values(MINIMAL, ONE_TYPE), other)
@@ -109,7 +109,7 @@ def test_extensions_of_the_same_file_serve_types() -> None:
     assert fields(refused) == ["spec.extensions[0].type"]
 
 
-def test_what_cannot_be_known_offline_is_a_warning_and_in_a_cluster_a_finding() -> None:
+def test_missing_references_are_warnings_offline_and_findings_in_a_cluster() -> None:
     unknown = with_values(MINIMAL, {**ONE_TYPE, POLICY: "policy"})
 
     (offline,) = checked(unknown)
@@ -130,7 +130,7 @@ def test_an_audit_policy_of_the_same_file_is_checked_with_its_garden() -> None:
     assert fields(policy) == ["data.policy"]
 
 
-def test_a_config_map_that_no_garden_names_is_not_judged() -> None:
+def test_an_unreferenced_config_map_is_not_validated() -> None:
     assert checked(CONFIG_MAP) == []
 
 
@@ -144,7 +144,7 @@ def test_an_extension_is_defaulted_and_checked() -> None:
     assert fields(malformed) == ["spec.resources[0]"]
 
 
-def test_the_status_of_a_change_is_that_of_the_stored_garden() -> None:
+def test_a_change_gets_the_status_of_the_stored_garden() -> None:
     (found,) = checked({**MINIMAL, "status": {"gardener": 1}}, stored=Stored([MINIMAL]))
 
     assert found.causes == ()

@@ -63,11 +63,11 @@ def test_the_chart_has_these_objects(default: OperatorChart) -> None:
     }
 
 
-def test_it_renders_the_same_bytes_again() -> None:
+def test_rendering_twice_gives_the_same_bytes() -> None:
     assert template(CHART) == template(CHART)
 
 
-def test_the_version_is_that_of_the_package() -> None:
+def test_the_chart_has_the_version_of_the_package() -> None:
     found = parse((CHART / "Chart.yaml").read_text())
     assert isinstance(found, dict)
 
@@ -75,7 +75,7 @@ def test_the_version_is_that_of_the_package() -> None:
     assert found["kubeVersion"] == f">= {SUPPORTED[0]}.0-0"
 
 
-def test_the_definitions_are_those_of_the_types() -> None:
+def test_the_definitions_match_the_types() -> None:
     folder = CHART / "files" / "crds"
 
     written = {path.name: path.read_text() for path in folder.iterdir()}
@@ -85,7 +85,7 @@ def test_the_definitions_are_those_of_the_types() -> None:
     )
 
 
-def test_helm_keeps_the_definitions_and_changes_nothing_else_in_them(
+def test_helm_keeps_the_definitions_unchanged_on_deletion(
     default: OperatorChart,
 ) -> None:
     keep: JsonObject = {"metadata": {"annotations": {"helm.sh/resource-policy": "keep"}}}
@@ -96,7 +96,7 @@ def test_helm_keeps_the_definitions_and_changes_nothing_else_in_them(
     assert {labels_of(crd)["gardener.cloud/deletion-protected"] for crd in found} == {"true"}
 
 
-def test_the_deployment_runs_the_operator_with_its_file(default: OperatorChart) -> None:
+def test_the_deployment_runs_the_operator_with_its_configuration(default: OperatorChart) -> None:
     container = default.container
 
     assert container["image"] == f"registry.example/pergola:{__version__}"
@@ -140,7 +140,7 @@ def test_the_container_has_no_privileges(default: OperatorChart) -> None:
     }
 
 
-def test_the_pods_may_connect_to_what_the_operator_calls(default: OperatorChart) -> None:
+def test_the_pods_may_connect_to_the_apis_that_the_operator_calls(default: OperatorChart) -> None:
     labels = default.pod["metadata"]["labels"]
     allowed = {name for name, value in labels.items() if value == "allowed"}
 
@@ -197,7 +197,7 @@ def test_all_selectors_find_the_pods(default: OperatorChart) -> None:
     assert budget["unhealthyPodEvictionPolicy"] == "AlwaysAllow"
 
 
-def test_the_roles_are_bound_to_the_account_of_the_pods(default: OperatorChart) -> None:
+def test_the_roles_are_bound_to_the_service_account_of_the_pods(default: OperatorChart) -> None:
     account = default.spec["serviceAccountName"]
     subject = {"kind": "ServiceAccount", "name": account, "namespace": "garden"}
 
@@ -212,7 +212,7 @@ def test_the_roles_are_bound_to_the_account_of_the_pods(default: OperatorChart) 
         }
 
 
-def test_the_token_is_mounted_for_the_container_alone(default: OperatorChart) -> None:
+def test_the_token_is_mounted_only_for_the_container(default: OperatorChart) -> None:
     assert default.one("ServiceAccount")["automountServiceAccountToken"] is False
     assert default.spec["automountServiceAccountToken"] is False
     (volume,) = (v for v in default.spec["volumes"] if "projected" in v)
@@ -221,7 +221,7 @@ def test_the_token_is_mounted_for_the_container_alone(default: OperatorChart) ->
     assert volume["projected"]["sources"][0]["serviceAccountToken"]["path"] == "token"
 
 
-def test_the_deployment_names_what_it_refers_to() -> None:
+def test_the_deployment_is_annotated_with_its_references() -> None:
     found = chart(
         {
             "imageVectorOverwrite": "images: []",

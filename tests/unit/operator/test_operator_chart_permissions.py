@@ -26,7 +26,7 @@ class Permissions(NamedTuple):
     garden: list[JsonObject]
 
     def lacks(self, verbs: Iterable[str], identity: Identity) -> Iterator[str]:
-        """Yield what the operator may not do with an object."""
+        """Yield the permissions that the operator lacks for an object."""
         rules = list(self.everywhere)
         if identity.key.namespace == ACCOUNT.namespace:
             rules += self.garden

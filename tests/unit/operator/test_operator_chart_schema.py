@@ -105,7 +105,7 @@ def test_the_page_of_the_chart_has_every_value() -> None:
     assert written == table(CHART, CONFIG)
 
 
-def test_lint_has_no_complaint() -> None:
+def test_helm_lint_has_no_findings_about_the_operator_chart() -> None:
     assert "WARNING" not in helm("lint", str(CHART), "--namespace", "garden", "--strict")
 
 
@@ -155,7 +155,7 @@ def test_lint_has_no_complaint() -> None:
     ],
     ids=str,
 )
-def test_wrong_values_are_refused_with_their_place(values: JsonObject, finding: str) -> None:
+def test_invalid_values_are_refused_with_their_path(values: JsonObject, finding: str) -> None:
     with pytest.raises(HelmError) as refused:
         render(CHART, values)
 

@@ -29,13 +29,13 @@ def default() -> OperatorChart:
     return chart()
 
 
-def test_the_numbers_of_replicas_and_of_old_ones() -> None:
+def test_the_numbers_of_replicas_and_old_revisions() -> None:
     spec = map_at(chart({"replicaCount": 3, "revisionHistoryLimit": 5}).one("Deployment"), "spec")
 
     assert (spec["replicas"], spec["revisionHistoryLimit"]) == (3, 5)
 
 
-def test_the_operator_can_be_scaled_to_nothing() -> None:
+def test_the_operator_can_be_scaled_to_zero() -> None:
     assert map_at(chart({"replicaCount": 0}).one("Deployment"), "spec")["replicas"] == 0
 
 
@@ -140,20 +140,20 @@ def test_tolerations_of_broken_nodes() -> None:
     assert found.file["nodeToleration"] == given
 
 
-def test_without_tolerations_the_cluster_decides() -> None:
+def test_tolerations_default_to_those_of_the_cluster() -> None:
     found = chart({"nodeToleration": None})
 
     assert "tolerations" not in found.spec
     assert "nodeToleration" not in found.file
 
 
-def test_tolerations_of_the_configuration_win_in_the_file() -> None:
+def test_tolerations_in_the_configuration_take_precedence() -> None:
     own = {"defaultNotReadyTolerationSeconds": 5}
 
     assert chart({"config": {"nodeToleration": own}}).file["nodeToleration"] == own
 
 
-def test_the_configuration_is_rendered_as_it_is() -> None:
+def test_the_configuration_is_rendered_unchanged() -> None:
     given: JsonObject = {
         "logLevel": "debug",
         "leaderElection": {"resourceName": "other"},
@@ -174,7 +174,7 @@ def test_the_configuration_is_rendered_as_it_is() -> None:
     assert found.config.log_level == "debug"
 
 
-def test_a_changed_configuration_has_another_name_and_rolls_the_pods(
+def test_a_changed_configuration_gets_a_new_name_and_rolls_out_the_pods(
     default: OperatorChart,
 ) -> None:
     changed = chart({"config": {"logLevel": "debug"}})
@@ -184,7 +184,7 @@ def test_a_changed_configuration_has_another_name_and_rolls_the_pods(
     assert len(names) == 2
 
 
-def test_the_default_configuration_is_valid_and_that_of_the_original(
+def test_the_default_configuration_is_valid_and_equals_the_original(
     default: OperatorChart,
 ) -> None:
     config = default.config
@@ -198,7 +198,7 @@ def test_the_default_configuration_is_valid_and_that_of_the_original(
     assert config.node_toleration.default_not_ready_toleration_seconds == 60
 
 
-def test_ports_change_everywhere() -> None:
+def test_changed_ports_are_used_everywhere() -> None:
     ports: JsonObject = {
         "webhooks": {"port": 1001},
         "healthProbes": {"port": 1002},
@@ -214,13 +214,13 @@ def test_ports_change_everywhere() -> None:
     assert found.file["server"] == ports
 
 
-def test_without_ports_the_process_has_its_own() -> None:
+def test_without_ports_the_process_uses_its_defaults() -> None:
     found = chart({"config": {"server": None}})
 
     assert [port["containerPort"] for port in found.container["ports"]] == [2750, 2751, 2752]
 
 
-def test_the_lock_may_be_named_otherwise() -> None:
+def test_the_lease_name_can_be_changed() -> None:
     found = chart({"config": {"leaderElection": {"resourceName": "other"}}})
 
     names = [rule.get("resourceNames") for rule in found.one("Role")["rules"]]

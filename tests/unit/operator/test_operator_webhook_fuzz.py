@@ -1,4 +1,4 @@
-"""Whatever is sent to a webhook of the operator, it answers with a valid review and never fails."""
+"""Webhooks of the operator respond to any request with a valid review, and never fail."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -97,13 +97,13 @@ PATHS: Final = list(handlers(webhooks(Dependencies(FixedLookups(), CLOCK))))
 @pytest.mark.parametrize("path", PATHS)
 @settings(max_examples=examples(), suppress_health_check=list(HealthCheck))
 @given(data=st.data())
-def test_a_webhook_answers_whatever_it_is_sent(path: str, data: st.DataObject) -> None:
+def test_a_webhook_responds_to_every_request(path: str, data: st.DataObject) -> None:
     SERVED.check(data, path, SAMPLES)
 
 
 @settings(max_examples=examples() * 2, suppress_health_check=list(HealthCheck))
 @given(garden=nearly(GARDEN) | nearly(MINIMAL))
-def test_defaulting_settles_at_once_and_breaks_nothing_that_was_valid(garden: JsonObject) -> None:
+def test_defaulting_is_idempotent_and_keeps_valid_objects_valid(garden: JsonObject) -> None:
     defaulted = default_garden(garden)
 
     assert default_garden(defaulted) == defaulted

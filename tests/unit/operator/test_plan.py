@@ -19,7 +19,7 @@ MANIFEST = {
 }
 
 
-def test_every_task_that_is_no_components_has_a_sentence() -> None:
+def test_every_task_outside_of_components_has_a_description() -> None:
     graphs = (flows.setup(RUN), flows.reconciliation(RUN, Key("", "garden")))
     own = {name for component in CATALOG for name in (component.deploy, component.wait)}
     tasks = {task.name for graph in graphs for task in graph} - own
@@ -45,7 +45,7 @@ def test_a_manifest_is_planned_with_the_metadata_and_status_of_the_live_garden()
     }
 
 
-def test_a_garden_that_does_not_exist_yet_gets_what_a_server_would_set() -> None:
+def test_a_new_garden_gets_the_fields_that_a_server_would_set() -> None:
     metadata = stored(MANIFEST, None, NOW)["metadata"]
     assert metadata["uid"]
     assert metadata["creationTimestamp"] == "2026-01-01T00:00:00Z"

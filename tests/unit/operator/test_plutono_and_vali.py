@@ -46,7 +46,7 @@ def environment(container: JsonObject) -> dict[str, str]:
     return {each["name"]: each["value"] for each in container["env"]}
 
 
-def test_labelled_config_maps_are_picked_up_as_dashboards() -> None:
+def test_labelled_config_maps_are_loaded_as_dashboards() -> None:
     variables = environment(containers()["dashboard-refresher"])
     assert variables["LABEL"] == "dashboard.monitoring.gardener.cloud/garden"
     assert variables["LABEL_VALUE"] == "true"
@@ -60,7 +60,7 @@ def test_the_first_dashboards_are_labelled_like_those_of_users() -> None:
     assert name_of(shipped) == "plutono-dashboards-garden"
 
 
-def test_users_may_look_at_everything_but_administer_nothing() -> None:
+def test_users_can_view_everything_but_administer_nothing() -> None:
     variables = environment(containers()["plutono"])
     assert variables["PL_AUTH_ANONYMOUS_ENABLED"] == "true"
     assert variables["PL_AUTH_DISABLE_LOGIN_FORM"] == "true"
@@ -76,7 +76,7 @@ def test_the_administrator_has_the_generated_password() -> None:
     assert b"admin_password = password of plutono-admin\n" in content
 
 
-def test_logs_are_shown_where_they_are_kept() -> None:
+def test_dashboards_show_logs_only_if_they_are_stored() -> None:
     def names(*, has_logs: bool) -> list[str]:
         return [each["name"] for each in data_sources(has_logs=has_logs)["datasources"]]
 
@@ -87,7 +87,7 @@ def test_logs_are_shown_where_they_are_kept() -> None:
 
 
 @every_dashboard
-def test_a_dashboard_has_panels_with_ids_of_their_own(file: str, content: str) -> None:
+def test_panels_of_a_dashboard_have_unique_ids(file: str, content: str) -> None:
     found = orjson.loads(content)
     ids = [panel["id"] for panel in found["panels"]]
     assert file == f"{found['uid']}-dashboard.json"
@@ -108,7 +108,7 @@ def test_panels_of_a_dashboard_do_not_overlap(file: str, content: str) -> None:
     assert len(cells) == len(set(cells))
 
 
-def test_a_panel_that_does_not_fit_starts_a_row() -> None:
+def test_a_panel_that_does_not_fit_starts_a_new_row() -> None:
     panels = (graph("one", {"": "up"}, width=16), graph("two", {"": "up"}, width=12, height=5))
     places = [panel["gridPos"] for panel in dashboard("uid", "Title", panels)["panels"]]
     assert places == [
@@ -117,7 +117,7 @@ def test_a_panel_that_does_not_fit_starts_a_row() -> None:
     ]
 
 
-def test_vali_is_not_deployed_where_pods_have_ipv6_addresses() -> None:
+def test_vali_is_not_deployed_if_pods_have_ipv6_addresses() -> None:
     assert VALI.absent(landscape()) is None
     reason = VALI.absent(landscape(IPV6))
     assert reason is not None
@@ -134,7 +134,7 @@ def test_the_volume_of_vali_has_the_minimum_size_of_the_garden() -> None:
     assert map_at(claim, "spec", "resources", "requests")["storage"] == "40Gi"
 
 
-def test_logs_are_kept_on_the_volume_for_as_long_as_they_can_be_searched() -> None:
+def test_logs_are_retained_for_as_long_as_they_can_be_searched() -> None:
     files = map_at(only(objects_of(VALI), "ConfigMap"), "data")
     settings = parse(files["vali.yaml"])
     assert isinstance(settings, dict)

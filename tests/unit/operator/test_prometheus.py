@@ -87,7 +87,7 @@ def test_volumes_have_the_minimum_size_of_the_garden() -> None:
     assert sizes == {"garden": "200Gi", "longterm": "150Gi", "alerts": "150Gi"}
 
 
-def test_alertmanager_takes_configurations_by_their_label_and_refuses_reloads() -> None:
+def test_alertmanager_selects_configurations_by_label_and_refuses_reloads() -> None:
     objects = objects_of(ALERTMANAGER)
     spec = map_at(only(objects, "Alertmanager", "garden"), "spec")
     assert spec["alertmanagerConfigSelector"] == {"matchLabels": {"alertmanager": "garden"}}
@@ -102,7 +102,7 @@ def test_alertmanager_takes_configurations_by_their_label_and_refuses_reloads() 
     [(PROMETHEUS_GARDEN, "garden"), (PROMETHEUS_LONGTERM, "longterm")],
     ids=["garden", "longterm"],
 )
-def test_labelled_monitoring_resources_of_all_namespaces_are_picked_up(
+def test_labelled_monitoring_resources_of_all_namespaces_are_selected(
     component: Component, label: str
 ) -> None:
     spec = map_at(only(objects_of(component), "Prometheus", label), "spec")
@@ -171,7 +171,7 @@ def test_only_a_garden_with_a_discovery_server_has_an_alert_about_it() -> None:
     assert "DiscoveryServerDown" in alerts(objects_of(PROMETHEUS_GARDEN, DISCOVERY))
 
 
-def test_users_of_the_long_term_prometheus_talk_to_cortex() -> None:
+def test_users_of_the_long_term_prometheus_connect_to_cortex() -> None:
     objects = objects_of(PROMETHEUS_LONGTERM)
     spec = map_at(only(objects, "VirtualService", "virtual-garden-prometheus-longterm"), "spec")
     assert map_at(spec["http"][0]["route"][0], "destination", "port") == {"number": 81}

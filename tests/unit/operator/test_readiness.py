@@ -1,4 +1,4 @@
-"""When the flow goes on: the rules for objects that the operator awaits."""
+"""The rules by which objects that the operator awaits are ready."""
 
 from typing import Final
 
@@ -37,7 +37,7 @@ def problem_of(patch: JsonObject) -> str | None:
     return direct_problem(DEPLOYMENT)(apply_merge_patch(ON_TRIAL, patch))
 
 
-def test_the_first_replicas_of_a_deployment_serve_when_they_are_ready() -> None:
+def test_a_new_deployment_is_ready_once_its_replicas_are() -> None:
     assert problem_of({}) is None
 
 
@@ -69,6 +69,6 @@ def test_the_deployment_of_a_managed_resource_is_awaited_instead_of_its_health()
     assert deployment.identity == (DEPLOYMENT, Key("garden", "server"))
 
 
-def test_the_gateway_follows_the_control_plane_that_creates_what_its_pods_mount() -> None:
+def test_the_gateway_comes_after_the_control_plane_that_creates_its_mounts() -> None:
     control_plane, gateway = ISTIO.render(landscape()).managed
     assert (control_plane.follows, gateway.follows) == (False, True)

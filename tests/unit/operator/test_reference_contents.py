@@ -113,12 +113,12 @@ def test_a_configuration_file_is_a_map(field: str) -> None:
         ]
 
 
-def test_credentials_of_others_only_have_to_have_some() -> None:
+def test_credentials_for_other_systems_must_not_be_empty() -> None:
     field = "spec.virtualCluster.etcd.main.backup.secretRef"
     assert problems(field, {"name": "named"}, {"any": "thing"}) == []
     assert problems(field, {"name": "named"}, {}) == ["is empty"]
 
 
-def test_what_extensions_refer_to_may_have_any_content() -> None:
+def test_references_of_extensions_may_have_any_content() -> None:
     resource = {"name": "a", "resourceRef": {"apiVersion": "v1", "kind": "Secret", "name": "named"}}
     assert problems("spec.resources", [resource], {}) == []

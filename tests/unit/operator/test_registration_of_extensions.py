@@ -54,7 +54,7 @@ def test_gardenlets_do_not_see_the_cluster_type_garden() -> None:
     ]
 
 
-def test_policy_selector_and_pod_security_are_those_of_the_extension() -> None:
+def test_policy_selector_and_pod_security_are_taken_from_the_extension() -> None:
     enforce = {"security.gardener.cloud/pod-security-enforce": "baseline"}
     selector = {"matchLabels": {"a": "b"}}
     of = extension({**enforce, "other": "x"}, policy="Always", seedSelector=selector)
@@ -90,7 +90,7 @@ def test_the_deployment_refers_to_copies_of_secrets_and_resources() -> None:
     assert CHART["pullSecretRef"] == {"name": "pull"}
 
 
-def test_an_extension_names_the_secrets_of_all_charts_and_its_resources() -> None:
+def test_references_of_an_extension_include_pull_secrets_and_resources() -> None:
     of = extension()
     of["spec"]["deployment"]["admission"] = {
         "runtimeCluster": {"helm": {"ociRepository": {"pullSecretRef": {"name": "a"}}}},

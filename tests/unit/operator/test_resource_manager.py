@@ -35,7 +35,7 @@ def test_a_configuration_is_valid_and_has_no_unknown_field(
     assert loaded.warnings == []
 
 
-def test_the_one_of_the_runtime_cluster_serves_managed_resources_of_its_class_only() -> None:
+def test_the_runtime_resource_manager_only_serves_its_own_class() -> None:
     config = configuration_from(for_runtime(landscape(), "name")).config
     assert config.controllers.resource_class == "seed"
     assert config.controllers.garbage_collector.enabled
@@ -48,7 +48,7 @@ def test_namespaces_of_the_operators_configuration_get_network_policies_too() ->
     assert controllers["networkPolicy"]["namespaceSelectors"][-1] == mine
 
 
-def test_tolerations_of_nodes_that_are_gone_are_handed_on() -> None:
+def test_tolerations_of_unreachable_nodes_are_passed_on() -> None:
     chosen = landscape(node_tolerations=NodeTolerations(not_ready=60))
     settings = for_runtime(chosen, "name")["webhooks"]["highAvailabilityConfig"]
     assert settings == {"enabled": True, "defaultNotReadyTolerationSeconds": 60}
@@ -68,7 +68,7 @@ def test_enabled_webhooks_are_registered_with_the_authority_of_the_runtime_clust
     assert of_kind(rendered, "ValidatingWebhookConfiguration")
 
 
-def test_system_components_are_placed_in_a_self_hosted_shoot_only() -> None:
+def test_system_components_are_scheduled_only_in_a_self_hosted_shoot() -> None:
     def names(built: Landscape) -> list[str]:
         config = of_kind(runtime.render(built), "MutatingWebhookConfiguration")
         return [entry["name"].partition(".")[0] for entry in config["webhooks"]]
@@ -86,14 +86,14 @@ def test_pods_are_spread_over_zones_only_if_there_are_several() -> None:
     assert keys(ONE_ZONE) == ["kubernetes.io/hostname"]
 
 
-def test_the_one_of_the_virtual_cluster_has_nothing_to_do_with_nodes() -> None:
+def test_the_virtual_resource_manager_has_no_controllers_for_nodes() -> None:
     config = configuration_from(for_virtual(landscape(), "name")).config
     assert not config.controllers.csr_approver.enabled
     assert not config.controllers.node_critical_components.enabled
     assert not config.webhooks.high_availability_config.enabled
 
 
-def test_it_reaches_the_namespaces_of_gardener_and_those_of_the_garden_spec() -> None:
+def test_it_manages_the_namespaces_of_gardener_and_of_the_garden_spec() -> None:
     more: JsonObject = {"gardenerResourceManager": {"additionalTargetNamespaces": ["a", "garden"]}}
     chosen = landscape({"spec": {"virtualCluster": {"gardener": more}}})
     assert for_virtual(chosen, "name")["targetClientConnection"]["namespaces"] == [
@@ -105,13 +105,13 @@ def test_it_reaches_the_namespaces_of_gardener_and_those_of_the_garden_spec() ->
     ]
 
 
-def test_it_may_do_nothing_outside_its_namespace_in_the_runtime_cluster() -> None:
+def test_it_has_no_permissions_outside_its_namespace_in_the_runtime_cluster() -> None:
     kinds = {obj["kind"] for obj in virtual.render(landscape()).direct}
     assert "Role" in kinds
     assert "ClusterRole" not in kinds
 
 
-def test_the_two_autoscalers_have_names_of_their_own() -> None:
+def test_the_two_autoscalers_have_different_names() -> None:
     names = [
         name_of(of_kind(each.render(landscape()), "VerticalPodAutoscaler"))
         for each in (runtime, virtual)
@@ -129,7 +129,7 @@ def test_the_certificate_of_the_bootstrap_is_valid_for_ten_minutes() -> None:
     assert credential.options.validity == timedelta(minutes=10)
 
 
-def test_only_the_bootstrap_mounts_that_certificate() -> None:
+def test_only_the_bootstrap_mounts_the_bootstrap_certificate() -> None:
     built = landscape()
     with_certificate = built.with_credentials(
         Credentials(

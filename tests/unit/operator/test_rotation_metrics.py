@@ -23,7 +23,7 @@ DAY: Final = 86400.0
 
 
 def cache(gvk: GroupVersionKind) -> Cache[Packed]:
-    """Return a cache that has what tests put into it."""
+    """Return a cache that tests fill."""
     return Cache(Client(Transport(cluster_config())), gvk, packed)
 
 
@@ -54,7 +54,7 @@ def secret(name: str, credential: str, issued: datetime) -> JsonObject:
     return {"metadata": {"name": name, "namespace": "garden", "labels": labels}}
 
 
-async def test_a_phase_ages_until_somebody_ends_it() -> None:
+async def test_the_age_of_a_phase_grows_until_the_phase_ends() -> None:
     registry, gardens = CollectorRegistry(), cache(GARDEN)
     metric = RotationPhases(registry)
     metric.follow(gardens)

@@ -1,4 +1,4 @@
-"""How far an operation on all Seeds has come (spec 20 §17.2, spec 21 §10.5).
+"""The progress of an operation on all Seeds (spec 20 §17.2, spec 21 §10.5).
 
 Pure functions of their annotations.
 """
@@ -43,7 +43,7 @@ def seed(name: str, annotations: dict[str, str] | None = None) -> JsonObject:
         (DONE | BUSY, "done"),
     ],
 )
-def test_a_seed_has_finished_when_the_request_of_this_rotation_is_gone(
+def test_a_seed_has_finished_once_the_request_of_this_rotation_is_gone(
     annotations: dict[str, str], field: str
 ) -> None:
     standing = standing_of([seed("a", annotations)], REQUEST, ())
@@ -55,7 +55,7 @@ def test_a_seed_has_finished_when_the_request_of_this_rotation_is_gone(
     assert counts == {"unasked": 0, "pending": 0, "done": 0} | {field: 1}
 
 
-def test_only_an_unasked_seed_with_another_operation_is_in_the_way() -> None:
+def test_only_another_operation_on_an_unrequested_seed_blocks() -> None:
     seeds = [seed("a", BUSY), seed("b", BUSY | DONE), seed("c", PENDING), seed("d")]
     standing = standing_of(seeds, REQUEST, ())
     assert standing.busy == [("a", "reconcile")]
@@ -64,7 +64,7 @@ def test_only_an_unasked_seed_with_another_operation_is_in_the_way() -> None:
     )
 
 
-def test_a_seed_that_a_user_excludes_is_neither_asked_nor_awaited() -> None:
+def test_an_excluded_seed_gets_no_request_and_is_not_awaited() -> None:
     garden = {
         "metadata": {"annotations": {"operator.gardener.cloud/skip-seeds-in-rotation": "b, a,"}}
     }
@@ -75,7 +75,7 @@ def test_a_seed_that_a_user_excludes_is_neither_asked_nor_awaited() -> None:
     assert standing.progress("Seeds") == "0 of 0 Seeds done; skipped: a, b"
 
 
-def test_the_progress_names_the_seeds_that_are_awaited() -> None:
+def test_the_progress_lists_the_awaited_seeds() -> None:
     some = [seed("a", DONE), seed("b", PENDING), seed("c", PENDING)]
     standing = standing_of(some, REQUEST, ())
     assert standing.progress("Seeds") == "1 of 3 Seeds done, waiting for b, c"
@@ -88,7 +88,7 @@ def test_the_progress_names_the_seeds_that_are_awaited() -> None:
     )
 
 
-def test_a_request_is_one_patch_with_its_record_and_the_version_that_was_read() -> None:
+def test_a_request_is_one_patch_with_its_record_and_the_resource_version() -> None:
     assert requesting(seed("a"), REQUEST) == {
         "metadata": {"annotations": PENDING | DONE, "resourceVersion": "7"}
     }
@@ -104,7 +104,7 @@ def test_a_request_is_one_patch_with_its_record_and_the_version_that_was_read() 
         ({"last-rotation-initiation-time": "1767323046"}, False),
     ],
 )
-def test_a_namespace_has_the_new_password_once_its_secret_is_as_new_as_the_rotation(
+def test_a_namespace_has_the_new_password_once_its_secret_is_newer_than_the_rotation(
     labels: dict[str, str], *, is_outdated: bool
 ) -> None:
     secret = {"metadata": {"namespace": "seed-a", "name": "x", "labels": labels}}

@@ -45,14 +45,14 @@ def test_starting_all_credentials_starts_each_kind() -> None:
         ("rotate-etcd-encryption-key-start", "1.33.0", False),
     ],
 )
-def test_who_starts_the_rotation_of_the_key_decides_whether_it_completes_by_itself(
+def test_the_operation_decides_whether_a_key_rotation_completes_automatically(
     operation: str, version: str, *, automatic: bool
 ) -> None:
     patch = begun(garden(version), [operation], NOW)
     assert patch["etcdEncryptionKey"]["autoCompleteAfterPrepared"] is automatic
 
 
-def test_completing_all_leaves_the_key_alone_where_it_completes_by_itself() -> None:
+def test_completing_all_skips_a_key_that_completes_automatically() -> None:
     prepared = {part: {"phase": "Prepared"} for part in PHASED}
     old = begun(garden("1.33.0", **prepared), ["rotate-credentials-complete"], NOW)
     assert old == dict.fromkeys(PHASED, COMPLETING)
@@ -61,7 +61,7 @@ def test_completing_all_leaves_the_key_alone_where_it_completes_by_itself() -> N
     assert "etcdEncryptionKey" not in new
 
 
-def test_a_prepared_key_goes_on_without_a_request() -> None:
+def test_a_prepared_key_continues_without_a_request() -> None:
     waiting = garden(etcdEncryptionKey={"phase": "Prepared", "autoCompleteAfterPrepared": True})
     assert key_completes_now(waiting)
     assert begun(waiting, [], NOW) == {"etcdEncryptionKey": COMPLETING}
@@ -76,7 +76,7 @@ def test_another_encryption_provider_starts_the_rotation_of_the_key() -> None:
 
 
 @pytest.mark.parametrize("part", PHASED)
-def test_success_ends_the_phase_that_runs(part: str) -> None:
+def test_success_ends_the_current_phase(part: str) -> None:
     prepared = succeeded(garden("1.33.0", **{part: {"phase": "Preparing"}}), NOW)
     assert prepared == {part: {"phase": "Prepared", "lastInitiationFinishedTime": AT}}
     completed = succeeded(garden("1.33.0", **{part: {"phase": "Completing"}}), NOW)[part]
@@ -108,7 +108,7 @@ def test_without_a_request_nothing_changes() -> None:
     ],
 )
 @pytest.mark.parametrize("phase", ["", "Completed"])
-def test_a_start_begins_one_rotation_and_forgets_the_times_of_the_last(
+def test_a_start_begins_one_rotation_and_clears_the_times_of_the_last(
     operation: str, part: str, phase: str
 ) -> None:
     last = {"phase": phase, "lastInitiationTime": BEFORE, "lastCompletionTime": BEFORE}
@@ -127,12 +127,12 @@ def test_a_start_begins_one_rotation_and_forgets_the_times_of_the_last(
         ("rotate-workload-identity-key-complete", "workloadIdentityKey"),
     ],
 )
-def test_a_completion_touches_one_rotation(operation: str, part: str) -> None:
+def test_a_completion_affects_one_rotation(operation: str, part: str) -> None:
     prepared = {name: {"phase": "Prepared"} for name in PHASED}
     assert begun(garden("1.33.0", **prepared), [operation], NOW) == {part: COMPLETING}
 
 
-def test_an_operation_on_all_swallows_those_on_one() -> None:
+def test_an_operation_on_all_credentials_includes_those_on_one() -> None:
     together = ["rotate-credentials-start", "rotate-ca-start", "rotate-observability-credentials"]
     alone = begun(garden(), ["rotate-credentials-start"], NOW)
     assert begun(garden(), together, NOW) == alone
@@ -142,7 +142,7 @@ def test_an_operation_on_all_swallows_those_on_one() -> None:
 
 
 @pytest.mark.parametrize("phase", ["Preparing", "Completing"])
-def test_a_run_that_failed_is_continued_with_the_same_phase_and_times(phase: str) -> None:
+def test_a_failed_run_is_resumed_with_the_same_phase_and_times(phase: str) -> None:
     running = {name: {"phase": phase, "lastInitiationTime": BEFORE} for name in PHASED}
     assert begun(garden("1.33.0", **running), [], NOW) == {}
 
@@ -151,7 +151,7 @@ def test_a_run_that_failed_is_continued_with_the_same_phase_and_times(phase: str
     ("version", "automatic", "goes_on"),
     [("1.33.9", None, False), ("1.33.9", True, True), ("1.34.0", None, True)],
 )
-def test_a_prepared_key_completes_by_its_own_choice_or_by_the_version(
+def test_a_prepared_key_completes_automatically_by_choice_or_version(
     version: str, *, automatic: bool | None, goes_on: bool
 ) -> None:
     key = {"phase": "Prepared", "autoCompleteAfterPrepared": automatic}
@@ -177,7 +177,7 @@ def test_the_choice_ends_with_the_rotation() -> None:
         ("", "", False),
     ],
 )
-def test_another_provider_starts_a_rotation_unless_one_is_under_way(
+def test_another_provider_starts_a_rotation_unless_one_is_in_progress(
     used: str, phase: str, *, starts: bool
 ) -> None:
     credentials: JsonObject = {
@@ -191,7 +191,7 @@ def test_another_provider_starts_a_rotation_unless_one_is_under_way(
 
 
 @pytest.mark.parametrize("phase", ["Preparing", "Prepared", "Completing"])
-def test_a_rotation_that_has_begun_does_not_begin_again(phase: str) -> None:
+def test_a_started_rotation_is_not_restarted(phase: str) -> None:
     running = {name: {"phase": phase, "lastInitiationTime": BEFORE} for name in PHASED}
     patch = begun(garden("1.33.0", **running), ["rotate-credentials-start"], NOW)
     assert [*patch] == ["observability"]
@@ -200,12 +200,12 @@ def test_a_rotation_that_has_begun_does_not_begin_again(phase: str) -> None:
 
 
 @pytest.mark.parametrize("phase", ["", "Preparing", "Completing", "Completed"])
-def test_only_what_is_prepared_is_completed(phase: str) -> None:
+def test_only_prepared_rotations_are_completed(phase: str) -> None:
     others = {name: {"phase": phase} for name in PHASED}
     assert begun(garden("1.33.0", **others), ["rotate-credentials-complete"], NOW) == {}
 
 
-def test_an_operator_that_is_killed_before_it_takes_the_request_off_does_not_start_twice() -> None:
+def test_an_operator_killed_before_it_removes_the_request_does_not_start_twice() -> None:
     first = begun(garden(), ["rotate-ca-start"], NOW)
     later = datetime(2026, 1, 2, 4, tzinfo=UTC)
     assert begun(garden("1.33.0", **first), ["rotate-ca-start"], later) == {}
@@ -223,7 +223,7 @@ def test_an_operator_that_is_killed_before_it_takes_the_request_off_does_not_sta
         ("Completed", "lastCompletionTime"),
     ],
 )
-def test_a_phase_has_the_age_of_the_step_that_led_to_it(phase: str, time: str) -> None:
+def test_the_age_of_a_phase_starts_with_the_step_that_led_to_it(phase: str, time: str) -> None:
     times = dict.fromkeys(
         ("lastInitiationTime", "lastInitiationFinishedTime", "lastCompletionTriggeredTime"), BEFORE
     )

@@ -1,4 +1,4 @@
-"""What a user can request of rotations, and the age of credentials."""
+"""Rotations that users can request, and the age of credentials."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -45,7 +45,7 @@ def test_each_kind_starts_with_its_operation(kind: Kind, action: Action, operati
     assert len(requested.effects) == (5 if kind == "all" else 1)
 
 
-def test_completing_all_says_nothing_of_a_key_that_completes_by_itself() -> None:
+def test_completing_all_omits_a_key_that_completes_automatically() -> None:
     prepared = dict.fromkeys(
         ("certificateAuthorities", "serviceAccountKey", "workloadIdentityKey"), "Prepared"
     )
@@ -87,7 +87,7 @@ def test_completing_all_says_nothing_of_a_key_that_completes_by_itself() -> None
         (garden(annotation="rotate-ca-start"), "ca", "start", 'not begun "rotate-ca-start" yet'),
     ],
 )
-def test_what_the_webhook_would_refuse_is_refused_with_its_words(
+def test_requests_that_the_webhook_would_refuse_are_refused_with_its_message(
     live: JsonObject, kind: Kind, action: Action, sentence: str
 ) -> None:
     with pytest.raises(Refused) as raised:
@@ -105,11 +105,11 @@ def test_what_the_webhook_would_refuse_is_refused_with_its_words(
         ("Completed", False),
     ],
 )
-def test_a_rotation_goes_on_by_itself_in_two_phases(phase: str, *, goes_on: bool) -> None:
+def test_a_rotation_continues_automatically_in_two_phases(phase: str, *, goes_on: bool) -> None:
     assert is_under_way(garden_from(garden(certificateAuthorities=phase))) is goes_on
 
 
-def test_a_prepared_key_of_etcd_goes_on_if_it_completes_by_itself() -> None:
+def test_a_prepared_etcd_key_continues_if_it_completes_automatically() -> None:
     assert is_under_way(garden_from(garden(etcdEncryptionKey="Prepared")))
     assert not is_under_way(garden_from(garden("1.33.1", etcdEncryptionKey="Prepared")))
 

@@ -107,7 +107,7 @@ def test_a_rotation_begins_once_and_again_after_its_period() -> None:
     assert due(obj, at(60, 21, 5)) == ["rotate-observability-credentials"]
 
 
-def test_two_steps_are_completed_only_if_the_schedule_says_after_which_time() -> None:
+def test_rotations_in_two_steps_are_completed_only_if_the_schedule_has_a_delay() -> None:
     manual = run(garden(certificateAuthorities=MONTHLY), at(30, 21))
     assert due(manual, at(300, 21, 30)) == []
 
@@ -121,7 +121,7 @@ def test_two_steps_are_completed_only_if_the_schedule_says_after_which_time() ->
     assert due(completed, at(60, 21)) == [STARTED]
 
 
-def test_credentials_have_schedules_of_their_own() -> None:
+def test_credentials_have_their_own_schedules() -> None:
     obj = garden(
         serviceAccountKey={"rotationPeriod": "24h"},
         etcdEncryptionKey={"rotationPeriod": "48h"},
@@ -146,7 +146,7 @@ def test_credentials_have_schedules_of_their_own() -> None:
         },
     ],
 )
-def test_nothing_begins_before_a_garden_is_ready_or_beside_other_operations(
+def test_no_rotation_begins_before_a_garden_is_ready_or_during_other_operations(
     patch: JsonObject,
 ) -> None:
     obj = garden(certificateAuthorities=MONTHLY)

@@ -1,4 +1,4 @@
-"""The tasks of rotations: where they are in the flow, and when they are skipped (spec 20 §12.2)."""
+"""The tasks of rotations: their position in the flow, and when they are skipped (spec 20 §12.2)."""
 
 from itertools import pairwise
 from typing import Any, Final
@@ -51,7 +51,7 @@ def to_run(found: Graph) -> set[str]:
     return {name for name in names if found[name].why_skipped() is None}
 
 
-def test_the_steps_on_seeds_come_strictly_one_after_the_other() -> None:
+def test_the_steps_on_seeds_are_strictly_sequential() -> None:
     found = graph()
     for before, after in pairwise(ON_SEEDS):
         assert before in found[after].after
@@ -59,7 +59,7 @@ def test_the_steps_on_seeds_come_strictly_one_after_the_other() -> None:
     assert found[seeds.PROPAGATED].after == (flows.REPLICATION,)
 
 
-def test_every_step_has_ten_minutes_and_is_tried_again_every_five_seconds() -> None:
+def test_every_step_is_retried_every_five_seconds_for_ten_minutes() -> None:
     for name in (*ON_SEEDS, *SELF_HOSTED, *OBSERVABILITY):
         task = graph()[name]
         assert (task.timeout, task.retry.first_seconds) == (600, 5)

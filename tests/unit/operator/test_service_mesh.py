@@ -32,7 +32,7 @@ def test_both_bundles_are_in_the_namespace_of_the_control_plane() -> None:
     assert [name_of(obj) for obj in rendered.direct] == ["istio-system"]
 
 
-def test_nothing_is_visible_in_a_namespace_unless_it_is_exported_to_it() -> None:
+def test_objects_are_visible_only_in_namespaces_that_they_are_exported_to() -> None:
     [control_plane, _] = ISTIO.objects(landscape()).managed
     [config] = [obj for obj in control_plane.objects if obj["kind"] == "ConfigMap"]
     mesh = parse(config["data"]["mesh"])
@@ -63,7 +63,7 @@ def test_load_balancers_get_the_annotations_and_the_policy_of_the_settings() -> 
     )
 
 
-def test_services_have_both_families_only_if_the_cluster_has() -> None:
+def test_services_are_dual_stack_only_if_the_cluster_is() -> None:
     both = ingress(runtime(networking={"ipFamilies": ["IPv6", "IPv4"]}))
     for name in ("istio-ingressgateway", "istio-ingressgateway-internal"):
         assert map_at(both["Service", name], "spec")["ipFamilies"] == ["IPv6", "IPv4"]
@@ -85,13 +85,13 @@ def test_the_proxy_protocol_is_read_only_if_it_is_allowed() -> None:
     assert ("EnvoyFilter", "proxy-protocol-sni") in allowed
 
 
-def test_clients_are_authenticated_only_where_their_connections_are_decrypted() -> None:
+def test_clients_are_authenticated_only_if_their_connections_are_decrypted() -> None:
     decrypts = ("EnvoyFilter", "apiserver-tls-termination")
     assert decrypts in ingress()
     assert decrypts not in ingress(feature_gates={"IstioTLSTermination": False})
 
 
-def test_claims_of_clients_are_dropped_before_the_gateway_makes_its_own() -> None:
+def test_identity_headers_of_clients_are_dropped_before_the_gateway_sets_its_own() -> None:
     [patch] = map_at(ingress()["EnvoyFilter", "apiserver-tls-termination"], "spec")["configPatches"]
     config = map_at(patch, "patch", "value", "typed_config", "defaultSourceCode")
     code = config["inlineString"]

@@ -29,7 +29,7 @@ def test_the_garden_prometheus_scrapes_the_operator() -> None:
     assert map_at(monitor, "metadata", "labels") == {"prometheus": "garden"}
 
 
-def test_pods_learn_all_names_of_the_api_server() -> None:
+def test_the_config_map_has_all_names_of_the_api_server() -> None:
     [config_map] = internal_load_balancing.render(landscape()).direct
     assert config_map["data"] == {
         "hosts": "api.virtual-garden.local.gardener.cloud,"
@@ -38,7 +38,7 @@ def test_pods_learn_all_names_of_the_api_server() -> None:
     }
 
 
-def test_pods_go_to_the_gateway_only_if_it_decrypts() -> None:
+def test_pods_connect_to_the_gateway_only_if_it_decrypts() -> None:
     passthrough = landscape(feature_gates={"IstioTLSTermination": False})
     assert internal_load_balancing.absent(passthrough)
     assert internal_load_balancing.absent(landscape()) is None
@@ -64,7 +64,7 @@ def test_the_garden_configures_nginx() -> None:
     assert found["allow-snippet-annotations"] == "false"
 
 
-def test_each_domain_has_a_route_to_nginx_of_its_own() -> None:
+def test_each_domain_has_its_own_route_to_nginx() -> None:
     domains = [{"name": "a.test"}, {"name": "b.a.test"}]
     built = landscape(runtime(ingress={"domains": domains}), feature_gates=NGINX)
     [managed] = nginx.NGINX_INGRESS.objects(built).managed

@@ -1,6 +1,6 @@
 """The objects of the system components, as an existing landscape has them (spec 20 §13, §14).
 
-Their names are how another operator's objects are taken over. Hashes are `*`.
+The takeover of another operator's objects depends on their names. Hashes are `*`.
 """
 
 import pytest

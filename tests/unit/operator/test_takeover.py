@@ -1,7 +1,7 @@
-"""The fields that cannot change or that clients depend on are as existing landscapes have them.
+"""Fields that are immutable or that clients depend on match existing landscapes.
 
 Selectors, role references and volume claims are immutable; other programs know addresses, webhooks
-and priorities. An operator that rendered others could not take a landscape over.
+and priorities. With other values, the operator could not take over a landscape.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -110,7 +110,7 @@ def found() -> dict[str, dict[str, JsonValue]]:
 
 
 @pytest.mark.parametrize("kind", FACTS)
-def test_what_cannot_change_is_as_landscapes_have_it(
+def test_immutable_fields_match_existing_landscapes(
     kind: str, found: dict[str, dict[str, JsonValue]]
 ) -> None:
     table = parse(TABLE.read_text())

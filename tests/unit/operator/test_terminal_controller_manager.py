@@ -14,18 +14,18 @@ from pergola.testing.garden import landscape
 @pytest.mark.parametrize(
     "dashboard", [None, {"terminal": None}], ids=["no dashboard", "no terminal"]
 )
-def test_a_garden_without_terminals_does_not_have_it(dashboard: JsonObject | None) -> None:
+def test_it_is_not_deployed_without_terminals(dashboard: JsonObject | None) -> None:
     of = landscape({"spec": {"virtualCluster": {"gardener": {"gardenerDashboard": dashboard}}}})
     reason = TERMINAL_CONTROLLER_MANAGER.absent(of)
     assert reason == "spec.virtualCluster.gardener.gardenerDashboard.terminal is not set"
 
 
-def test_terminals_may_name_the_api_server_of_the_dashboard_only() -> None:
+def test_terminals_may_only_use_the_api_server_of_the_dashboard() -> None:
     config = configuration(landscape())
     assert config["allowedAPIServerURLs"] == ["https://api.garden.local-test.gardener.cloud"]
 
 
-def test_it_cleans_up_after_the_account_of_the_dashboard_only() -> None:
+def test_only_the_dashboard_account_is_cleaned_up() -> None:
     accounts = map_at(configuration(landscape()), "controllers", "serviceAccount")
     assert accounts["allowedServiceAccountNames"] == ["dashboard-webterminal"]
 

@@ -1,4 +1,4 @@
-"""Exports of Gardens as files: sealed with a passphrase, and what the Garden in them says."""
+"""Exports of Gardens: the seal, the file, its passphrase, and the Garden in it."""
 
 import io
 import stat
@@ -37,19 +37,19 @@ def test_the_same_export_is_sealed_differently_each_time(sealed: bytes) -> None:
     assert seal(encode(EXPORT), PASSPHRASE)[24:] != sealed[24:]
 
 
-def test_a_wrong_passphrase_is_named_as_such(sealed: bytes) -> None:
+def test_a_wrong_passphrase_is_reported(sealed: bytes) -> None:
     with pytest.raises(TransferError, match="the passphrase is not the one"):
         unseal(sealed, "another passphrase")
 
 
 @pytest.mark.parametrize("length", [24, 91, 100])
-def test_a_truncated_file_is_named_as_such(sealed: bytes, length: int) -> None:
+def test_a_truncated_file_is_reported(sealed: bytes, length: int) -> None:
     with pytest.raises(TransferError, match="it is truncated"):
         unseal(sealed[:length], PASSPHRASE)
 
 
 @pytest.mark.parametrize("position", [84, -1])
-def test_a_changed_byte_is_damage(sealed: bytes, position: int) -> None:
+def test_a_changed_byte_is_detected(sealed: bytes, position: int) -> None:
     damaged = bytearray(sealed)
     damaged[position] ^= 1
 
@@ -57,7 +57,7 @@ def test_a_changed_byte_is_damage(sealed: bytes, position: int) -> None:
         unseal(bytes(damaged), PASSPHRASE)
 
 
-def test_an_extended_file_is_damaged(sealed: bytes) -> None:
+def test_appended_bytes_are_detected(sealed: bytes) -> None:
     with pytest.raises(TransferError, match="it is damaged"):
         unseal(sealed + b"x", PASSPHRASE)
 
@@ -67,7 +67,7 @@ def test_another_file_is_not_an_export() -> None:
         unseal(b"apiVersion: v1\n", PASSPHRASE)
 
 
-def test_a_newer_format_is_named(sealed: bytes) -> None:
+def test_a_newer_format_is_reported(sealed: bytes) -> None:
     with pytest.raises(TransferError, match=r'a newer pergola wrote it \(format "2"'):
         unseal(sealed.replace(b" 1\n", b" 2\n", 1), PASSPHRASE)
 
@@ -81,7 +81,7 @@ def test_content_that_is_not_an_export_is_refused(content: bytes) -> None:
 # The file
 
 
-def test_a_file_is_for_its_user_only_and_replaces_an_older_export(tmp_path: Path) -> None:
+def test_a_file_is_private_and_replaces_an_older_export(tmp_path: Path) -> None:
     path = tmp_path / "garden.export"
 
     write_sealed(path, EXPORT, PASSPHRASE)
@@ -102,7 +102,7 @@ def test_another_file_is_not_replaced(tmp_path: Path) -> None:
     assert path.read_text() == "kind: Garden\n"
 
 
-def test_the_file_is_in_the_error(tmp_path: Path) -> None:
+def test_errors_name_the_file(tmp_path: Path) -> None:
     path = tmp_path / "garden.export"
     path.write_bytes(b"something")
 
@@ -115,7 +115,7 @@ def test_the_file_is_in_the_error(tmp_path: Path) -> None:
 # The passphrase
 
 
-def test_a_file_comes_before_the_environment(
+def test_a_file_takes_precedence_over_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PERGOLA_PASSPHRASE", "from the environment")
@@ -126,7 +126,7 @@ def test_a_file_comes_before_the_environment(
     assert passphrase(None) == new_passphrase(None) == "from the environment"
 
 
-def test_without_a_terminal_it_has_to_be_given(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_passphrase_is_required_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PERGOLA_PASSPHRASE", raising=False)
     monkeypatch.setattr(sys, "stdin", io.StringIO())
 
@@ -155,7 +155,9 @@ def test_an_unusable_passphrase_is_refused(tmp_path: Path, monkeypatch: pytest.M
     ("given", "exported"),
     [(None, "garden-1-2-3"), ("", "garden-1-2-3"), ("/path", "garden-1-2-3/path"), ("b/p", "b/p")],
 )
-def test_a_bucket_of_the_old_uid_is_named_in_the_spec(given: str | None, exported: str) -> None:
+def test_the_bucket_named_after_the_old_uid_is_set_in_the_spec(
+    given: str | None, exported: str
+) -> None:
     garden = with_values(
         MINIMAL,
         {
@@ -170,7 +172,7 @@ def test_a_bucket_of_the_old_uid_is_named_in_the_spec(given: str | None, exporte
     assert backup == {"provider": "aws", "bucketName": exported}
 
 
-def test_a_garden_leaves_behind_what_its_cluster_and_requests_added() -> None:
+def test_fields_added_by_the_cluster_and_by_requests_are_not_exported() -> None:
     garden = with_values(MINIMAL, {"metadata.uid": "1", "metadata.resourceVersion": "2"})
     garden["status"] = {"lastOperation": {}}
     garden["metadata"]["finalizers"] = ["gardener.cloud/operator"]
@@ -189,7 +191,9 @@ def test_a_garden_leaves_behind_what_its_cluster_and_requests_added() -> None:
     }
 
 
-def test_a_variable_that_is_not_text_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_environment_variable_that_is_not_utf_8_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv(VARIABLE, "not text: \udcff")
 
     with pytest.raises(PassphraseError, match="PERGOLA_PASSPHRASE is not UTF-8 text"):

@@ -17,13 +17,13 @@ def settings_patch(**values: object) -> JsonObject:
     return {"spec": {"runtimeCluster": chosen}}
 
 
-def test_a_cluster_with_an_autoscaler_of_its_own_gets_none() -> None:
+def test_a_cluster_with_its_own_autoscaler_gets_none() -> None:
     assert absent(landscape(settings_patch(enabled=False)))
     assert absent(landscape()) is None
     assert absent(landscape({"spec": {"runtimeCluster": {"settings": None}}})) is None
 
 
-def test_feature_gates_reach_all_programs() -> None:
+def test_feature_gates_are_passed_to_all_programs() -> None:
     chosen = landscape(settings_patch(featureGates={"InPlaceOrRecreate": True, "A": False}))
     for program in PROGRAMS:
         assert "--feature-gates=A=false,InPlaceOrRecreate=true" in settings(program, chosen)

@@ -22,7 +22,7 @@ def binding(status: str = "True", message: str = "") -> JsonObject:
     return {"status": {"conditions": [condition]}}
 
 
-def test_with_a_token_and_its_permissions_there_is_no_reason() -> None:
+def test_a_token_with_permissions_is_no_reason_to_bootstrap() -> None:
     assert bootstrap_reason(access(), binding(), NOW) is None
 
 
@@ -41,7 +41,7 @@ def test_with_a_token_and_its_permissions_there_is_no_reason() -> None:
         (access(), binding("False", "cannot list: Unauthorized"), "its token is refused"),
     ],
 )
-def test_what_keeps_it_from_working_with_its_token_is_a_reason(
+def test_an_unusable_token_is_a_reason_to_bootstrap(
     secret: JsonObject | None, resource: JsonObject | None, reason: str
 ) -> None:
     found = bootstrap_reason(secret, resource, NOW)
@@ -49,10 +49,10 @@ def test_what_keeps_it_from_working_with_its_token_is_a_reason(
     assert reason in found
 
 
-def test_another_failure_to_apply_is_no_reason() -> None:
+def test_other_apply_failures_are_no_reason_to_bootstrap() -> None:
     assert bootstrap_reason(access(), binding("False", "conflict"), NOW) is None
 
 
-def test_a_time_that_cannot_be_read_is_an_error_that_says_what_to_do() -> None:
+def test_a_malformed_time_is_an_error_that_says_what_to_do() -> None:
     with pytest.raises(OperatorError, match="remove the annotation"):
         bootstrap_reason(access("tomorrow"), binding(), NOW)

@@ -17,12 +17,12 @@ def test_the_namespace_of_gardener_outlives_the_garden() -> None:
     assert keeps not in annotations_of(namespaces["gardener-system-public"])
 
 
-def test_aggregated_roles_have_no_rules_of_their_own() -> None:
+def test_aggregated_roles_have_no_own_rules() -> None:
     for role in objects("ClusterRole").values():
         assert ("aggregationRule" in role) is not ("rules" in role)
 
 
-def test_every_aggregated_role_finds_a_role_to_aggregate() -> None:
+def test_every_aggregated_role_selects_a_role() -> None:
     roles = objects("ClusterRole").values()
     selectors = [
         map_at(selector, "matchLabels").items()

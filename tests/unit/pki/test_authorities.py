@@ -57,7 +57,7 @@ def test_an_rsa_authority_signs_with_a_key_that_it_can_read_back(rsa_authority: 
     assert rsa_authority.has_signed(server.public)
 
 
-def test_a_certificate_becomes_valid_as_long_ago_as_asked(rsa_authority: Authority) -> None:
+def test_the_start_of_validity_can_be_in_the_past(rsa_authority: Authority) -> None:
     certificate = read_certificate(rsa_authority.pair.public)
 
     assert certificate.not_valid_before_utc == NOW - timedelta(minutes=1)
@@ -74,7 +74,7 @@ def test_a_client_certificate_names_the_user_and_its_groups(ec_authority: Author
     assert purposes(pair.public) == [ExtendedKeyUsageOID.CLIENT_AUTH]
 
 
-def test_one_certificate_can_serve_both_ends(ec_authority: Authority) -> None:
+def test_a_certificate_can_be_for_servers_and_clients(ec_authority: Authority) -> None:
     template = Template(
         common_name="etcd", hosts=("etcd-0",), lifetime=YEAR, for_server=True, for_client=True
     )
@@ -100,7 +100,7 @@ def test_one_certificate_can_serve_both_ends(ec_authority: Authority) -> None:
         ),
     ],
 )
-def test_an_impossible_certificate_is_refused_in_one_sentence(
+def test_an_invalid_certificate_request_is_refused_in_one_sentence(
     ec_authority: Authority, template: Template, message: str
 ) -> None:
     with pytest.raises(CertificateError, match=message):

@@ -38,7 +38,7 @@ def test_the_serving_certificate_is_for_its_hosts_and_signed_by_the_authority() 
     assert certificate.not_valid_before_utc < NOW < certificate.not_valid_after_utc
 
 
-def test_a_tls_server_can_be_made_of_it(tmp_path: Path) -> None:
+def test_a_tls_server_can_use_the_certificate(tmp_path: Path) -> None:
     pair = Authority.create("sandbox", NOW, YEAR).issue_server("server", ("localhost",), NOW, YEAR)
     (tmp_path / "crt").write_bytes(pair.public)
     (tmp_path / "key").write_bytes(pair.private)
@@ -47,7 +47,7 @@ def test_a_tls_server_can_be_made_of_it(tmp_path: Path) -> None:
     context.load_cert_chain(tmp_path / "crt", tmp_path / "key")
 
 
-def test_token_keys_are_in_the_form_that_kubernetes_reads() -> None:
+def test_token_keys_have_the_format_of_kubernetes() -> None:
     pair = key_pair()
 
     assert pair.private.startswith(b"-----BEGIN EC PRIVATE KEY-----")
@@ -55,14 +55,14 @@ def test_token_keys_are_in_the_form_that_kubernetes_reads() -> None:
     assert isinstance(load_pem_private_key(pair.private, None), EllipticCurvePrivateKey)
 
 
-def test_a_certificate_ends_with_its_authority_at_the_latest() -> None:
+def test_a_certificate_expires_no_later_than_its_authority() -> None:
     authority = Authority.create("ca", NOW, 10 * DAY)
     pair = authority.issue_server("server", ("localhost",), NOW + 5 * DAY, YEAR)
 
     assert read_certificate(pair.public).not_valid_after_utc == NOW + 10 * DAY
 
 
-def test_an_authority_knows_what_it_signed() -> None:
+def test_an_authority_recognizes_its_certificates() -> None:
     one, other = Authority.create("ca", NOW, YEAR), Authority.create("ca", NOW, YEAR)
     served = one.issue_server("server", ("a.example", "::1"), NOW, YEAR).public
 
@@ -81,14 +81,16 @@ def test_an_authority_knows_what_it_signed() -> None:
         (YEAR, None),
     ],
 )
-def test_certificates_are_renewed_in_time(lifetime: timedelta, renewed: datetime | None) -> None:
+def test_certificates_are_renewed_before_they_expire(
+    lifetime: timedelta, renewed: datetime | None
+) -> None:
     certificate = read_certificate(Authority.create("ca", NOW, lifetime).pair.public)
 
     begins, ends = certificate.not_valid_before_utc, certificate.not_valid_after_utc
     assert renewal_of(certificate) == (renewed or begins + (ends - begins) * 0.8)
 
 
-def test_what_cannot_be_read_is_named() -> None:
+def test_an_unreadable_certificate_is_reported() -> None:
     pair = Authority.create("ca", NOW, YEAR).pair
     with pytest.raises(CertificateError, match="not a PEM certificate"):
         read_certificate(b"nonsense")

@@ -31,7 +31,7 @@ def test_a_set_has_the_keys_of_a_bundle_in_its_order() -> None:
         assert int.from_bytes(decoded(found["e"]), "big") == numbers.e
 
 
-def test_keys_are_named_by_the_digest_that_gardener_puts_into_tokens() -> None:
+def test_key_ids_are_the_digests_that_gardener_puts_into_tokens() -> None:
     pem = public_pem(generate_key(KeyAlgorithm.RSA_3072).public_key())
     der = load_pem_public_key(pem).public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     (found,) = maps_at(key_set(pem), "keys")

@@ -32,7 +32,7 @@ def is_trusted(identity: Identity, bundle: bytes, now: datetime) -> bool:
     )
 
 
-def test_nothing_is_due_directly_after_the_beginning() -> None:
+def test_nothing_is_due_right_after_creation() -> None:
     identity = advance(None, PLAN, NOW)
     assert advance(identity, PLAN, NOW + DAY) is identity
     assert is_trusted(identity, identity.bundle, NOW)
@@ -64,7 +64,7 @@ def test_after_a_sleep_longer_than_all_validities_nothing_waits() -> None:
     assert is_trusted(awake, awake.bundle, later)
 
 
-def test_further_hosts_get_a_new_certificate_from_the_same_authority() -> None:
+def test_extra_hosts_get_a_new_certificate_from_the_same_authority() -> None:
     identity = advance(None, PLAN, NOW)
     wider = advance(identity, Plan("server", (*PLAN.hosts, "127.0.0.1")), NOW + DAY)
     assert wider.bundle == identity.bundle
@@ -72,7 +72,7 @@ def test_further_hosts_get_a_new_certificate_from_the_same_authority() -> None:
     assert is_trusted(wider, identity.bundle, NOW + DAY)
 
 
-def test_what_cannot_be_read_is_made_anew() -> None:
+def test_unreadable_credentials_are_regenerated() -> None:
     identity = advance(None, PLAN, NOW)
     broken = Identity(identity.bundle, b"nonsense", identity.server)
     anew = advance(broken, PLAN, NOW)
@@ -81,7 +81,7 @@ def test_what_cannot_be_read_is_made_anew() -> None:
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.integers(min_value=1, max_value=9 * 24), min_size=1, max_size=20))
-def test_a_client_that_reads_the_bundle_within_the_settling_time_never_sees_a_stranger(
+def test_a_client_that_reads_the_bundle_in_time_always_trusts_the_server(
     hours: list[int],
 ) -> None:
     identity, now = advance(None, PLAN, NOW), NOW

@@ -1,4 +1,4 @@
-"""`make release`: what is in it, and that the same sources give the same bytes."""
+"""`make release`: its contents, and equal bytes from equal sources."""
 
 import hashlib
 import json
@@ -50,14 +50,14 @@ def test_two_releases_of_the_same_sources_are_equal(files: dict[str, Path], tmp_
     assert [name for name in files if again[name].read_bytes() != files[name].read_bytes()] == []
 
 
-def test_all_times_are_that_of_the_commit(files: dict[str, Path]) -> None:
+def test_all_timestamps_are_that_of_the_commit(files: dict[str, Path]) -> None:
     with tarfile.open(files[f"operator-{__version__}.tgz"]) as chart:
         assert {member.mtime for member in chart} == {int(EPOCH)}
     with zipfile.ZipFile(files[f"pergola-{__version__}-py3-none-any.whl"]) as wheel:
         assert {info.date_time for info in wheel.infolist()} == {(2023, 11, 14, 22, 13, 20)}
 
 
-def test_each_chart_is_packed_so_that_the_operator_can_read_it(files: dict[str, Path]) -> None:
+def test_the_operator_can_read_each_packaged_chart(files: dict[str, Path]) -> None:
     charts = [path.parent for path in sorted(ROOT.glob("charts/*/Chart.yaml"))]
     packed = [path for name, path in files.items() if name.endswith(".tgz")]
     assert len(packed) == len(charts) > 0
@@ -67,7 +67,7 @@ def test_each_chart_is_packed_so_that_the_operator_can_read_it(files: dict[str, 
         assert f"{chart.name}-{chart.version}.tgz" == path.name
 
 
-def test_the_checksums_are_those_of_all_other_files(files: dict[str, Path]) -> None:
+def test_all_other_files_have_checksums(files: dict[str, Path]) -> None:
     lines = files["SHA256SUMS"].read_text().splitlines()
 
     assert dict(line.split("  ")[::-1] for line in lines) == {

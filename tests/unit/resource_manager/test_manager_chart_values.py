@@ -125,7 +125,7 @@ def test_the_page_of_the_chart_has_every_value() -> None:
     ],
     ids=str,
 )
-def test_wrong_configurations_are_refused(values: JsonObject, finding: str) -> None:
+def test_invalid_configurations_are_refused(values: JsonObject, finding: str) -> None:
     with pytest.raises(HelmError) as refused:
         RESOURCE_MANAGER.rendered(values)
 
@@ -171,7 +171,7 @@ def test_the_objects_of_one_cluster_need_all_permissions() -> None:
     assert of("Role", objects) == []
 
 
-def test_with_the_objects_in_another_cluster_nothing_but_the_source_is_allowed() -> None:
+def test_with_objects_in_another_cluster_only_the_source_is_permitted() -> None:
     objects = rendered(**TWO_CLUSTERS)
 
     assert bindings(objects) == {
@@ -207,7 +207,7 @@ def test_source_roles_are_bound_in_the_namespaces_that_are_read() -> None:
     assert roles == {name for name, _ in bindings(objects) if name.startswith("pergola:")}
 
 
-def test_a_ring_comes_with_the_rights_of_the_sharder_and_of_the_shards() -> None:
+def test_a_ring_grants_the_permissions_of_sharder_and_shards() -> None:
     objects = rendered(**TWO_CLUSTERS, sharding={"controllerRing": "grm"})
 
     assert file(objects).sharding.controller_ring == "grm"
@@ -223,7 +223,7 @@ def test_a_ring_comes_with_the_rights_of_the_sharder_and_of_the_shards() -> None
     }
 
 
-def test_a_ring_elsewhere_is_not_made_here() -> None:
+def test_a_ring_in_another_cluster_is_not_created() -> None:
     config = {"sourceClientConnection": {"kubeconfig": KUBECONFIG}}
     objects = rendered(**config, sharding={"controllerRing": "grm"})
 
@@ -231,7 +231,7 @@ def test_a_ring_elsewhere_is_not_made_here() -> None:
     assert bindings(objects) == set()
 
 
-def test_objects_here_of_managed_resources_elsewhere_need_the_rights_of_a_target() -> None:
+def test_local_objects_of_remote_managed_resources_need_target_permissions() -> None:
     objects = rendered(
         sourceClientConnection={"kubeconfig": KUBECONFIG}, targetClientConnection={"qps": 5}
     )
@@ -239,7 +239,7 @@ def test_objects_here_of_managed_resources_elsewhere_need_the_rights_of_a_target
     assert bindings(objects) == {(NAME, "")}
 
 
-def test_with_both_clusters_elsewhere_nothing_is_allowed_here() -> None:
+def test_with_both_clusters_remote_no_permissions_are_granted() -> None:
     assert bindings(rendered(sourceClientConnection={"kubeconfig": KUBECONFIG})) == set()
 
 
@@ -258,7 +258,7 @@ def test_the_content_of_kubeconfigs_is_mounted_from_a_secret() -> None:
     assert base64.b64decode(secret["data"][str(key)]).decode() == KUBECONFIG
 
 
-def test_certificates_of_a_secret_replace_those_of_the_process() -> None:
+def test_certificates_from_a_secret_replace_self_signed_ones() -> None:
     objects = RESOURCE_MANAGER.rendered({"certificateSecret": "webhook-tls"})
 
     webhooks = file(objects).server.webhooks

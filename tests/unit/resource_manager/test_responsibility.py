@@ -21,7 +21,7 @@ OWN, OTHER = FINALIZER, f"{FINALIZER}-seed"
         (["example.org/other"], "resources", True, False, False),
     ],
 )
-def test_the_table_of_hand_overs(
+def test_responsibility_follows_class_and_finalizers(
     finalizers: list[str],
     resource_class: str | None,
     responsible: bool,
@@ -43,7 +43,7 @@ def test_each_class_has_its_finalizer(resource_class: str, finalizer: str) -> No
     assert Responsibility(resource_class).finalizer == finalizer
 
 
-def test_the_star_is_responsible_for_every_class() -> None:
+def test_the_wildcard_is_responsible_for_every_class() -> None:
     star = Responsibility("*")
     assert star.is_responsible("seed")
     assert star.is_responsible(None)

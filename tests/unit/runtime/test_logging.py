@@ -50,7 +50,7 @@ def lines(stream: io.StringIO) -> list[dict[str, Any]]:
     return [json.loads(line) for line in stream.getvalue().splitlines()]
 
 
-def test_a_json_line_has_the_keys_that_pipelines_read_and_then_the_fields(logs: Logs) -> None:
+def test_a_json_line_has_the_standard_keys_and_then_the_fields(logs: Logs) -> None:
     stream = logs()
     get_logger("managedresource").info("object created", object="a/b", count=2)
     assert stream.getvalue() == (
@@ -59,7 +59,7 @@ def test_a_json_line_has_the_keys_that_pipelines_read_and_then_the_fields(logs: 
     )
 
 
-def test_a_text_line_is_for_people(logs: Logs) -> None:
+def test_a_text_line_is_readable(logs: Logs) -> None:
     stream = logs(format="text")
     get_logger("cache").error("watch failed", error="not now", kind="v1/Pod", none="", n=1)
     assert stream.getvalue() == (
@@ -94,7 +94,7 @@ def test_a_logger_made_before_the_configuration_follows_it(logs: Logs) -> None:
     assert [line["logger"] for line in lines(stream)] == ["early"]
 
 
-def test_what_libraries_log_becomes_lines_like_ours(logs: Logs) -> None:
+def test_log_records_of_libraries_have_our_format(logs: Logs) -> None:
     stream = logs()
     logging.getLogger("aiohttp.server").log(35, "%s of %d", "one", 2)
     assert lines(stream) == [
@@ -107,7 +107,7 @@ def test_what_libraries_log_becomes_lines_like_ours(logs: Logs) -> None:
     ]
 
 
-def test_a_malformed_record_of_a_library_does_not_end_the_caller(
+def test_a_malformed_record_of_a_library_does_not_raise(
     logs: Logs, capsys: pytest.CaptureFixture[str]
 ) -> None:
     logs()
@@ -136,7 +136,7 @@ def test_an_exception_is_one_sentence_and_a_stack(logs: Logs, format: Format) ->
     assert not text.endswith("\n\n")
 
 
-def test_the_exception_under_way_can_be_meant(logs: Logs) -> None:
+def test_the_current_exception_can_be_logged(logs: Logs) -> None:
     stream = logs()
     try:
         raise KeyError
@@ -154,20 +154,20 @@ def test_a_stack_is_only_there_with_an_exception(logs: Logs) -> None:
     assert "stacktrace" not in lines(stream)[0]
 
 
-def test_the_error_that_was_given_is_kept(logs: Logs) -> None:
+def test_an_explicit_error_field_is_kept(logs: Logs) -> None:
     stream = logs()
     get_logger("x").error("failed", error="in short", exc_info=ValueError("at length"))
     assert lines(stream)[0]["error"] == "in short"
 
 
-def test_of_a_group_of_exceptions_the_members_speak(logs: Logs) -> None:
+def test_the_messages_of_all_exceptions_in_a_group_are_logged(logs: Logs) -> None:
     stream = logs()
     group = ExceptionGroup("group", [ValueError("a"), ExceptionGroup("inner", [OSError("b")])])
     get_logger("x").error("failed", exc_info=group)
     assert lines(stream)[0]["error"] == "a; b"
 
 
-def test_what_could_be_a_secret_is_masked_at_any_depth(logs: Logs) -> None:
+def test_potential_secrets_are_masked_at_any_depth(logs: Logs) -> None:
     stream = logs()
     get_logger("x").info(
         "secret",
@@ -183,7 +183,7 @@ def test_what_could_be_a_secret_is_masked_at_any_depth(logs: Logs) -> None:
     assert line["nested"]["name"] == "shown"
 
 
-def test_masking_leaves_the_callers_objects_alone(logs: Logs) -> None:
+def test_masking_does_not_modify_logged_objects(logs: Logs) -> None:
     logs()
     secret = {"data": {"a": "b"}}
     get_logger("x").info("secret", objects=[secret])
@@ -273,7 +273,7 @@ class Unprintable:
 
 
 @pytest.mark.parametrize("format", ["json", "text"])
-def test_a_value_that_cannot_be_shown_costs_its_fields_and_not_the_caller(
+def test_an_unprintable_value_drops_the_fields_but_does_not_raise(
     logs: Logs,
     format: Format,  # noqa: A002 - as there
 ) -> None:

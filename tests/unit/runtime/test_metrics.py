@@ -21,7 +21,7 @@ def value(metrics: Metrics, sample: str, /, **labels: str) -> float | None:
     return metrics.registry.get_sample_value(sample, labels)
 
 
-def test_names_types_and_labels_are_those_that_dashboards_know() -> None:
+def test_names_types_and_labels_match_the_dashboards() -> None:
     metrics = Metrics()
     metrics.controller("health").observe("error", 0.2)
     metrics.queue("health").added()
@@ -107,7 +107,7 @@ def test_a_controller_counts_its_runs_by_result() -> None:
     assert of("reconcile_time_seconds_bucket", le="60.0") == 1
 
 
-def test_a_queue_reports_how_long_its_work_takes_when_scraped() -> None:
+def test_a_queue_reports_the_duration_of_its_work_when_scraped() -> None:
     ticks = Ticks()
     metrics = Metrics(monotonic=ticks)
     queue = metrics.queue("mr")
@@ -139,7 +139,7 @@ def test_a_queue_reports_how_long_its_work_takes_when_scraped() -> None:
     assert of("work_duration_seconds_bucket", le="1000.0") == 2
 
 
-def test_a_webhook_counts_its_answers_by_status() -> None:
+def test_a_webhook_counts_its_responses_by_status() -> None:
     metrics = Metrics()
     webhook = metrics.webhook("/webhooks/x")
     webhook.in_flight.inc()
@@ -170,7 +170,7 @@ def test_requests_to_an_api_server_are_counted(code: str) -> None:
     assert math.isclose(seconds, 0.6)
 
 
-def test_two_processes_in_one_do_not_share_their_metrics() -> None:
+def test_two_sets_of_metrics_in_one_process_are_separate() -> None:
     registry = CollectorRegistry()
     one, other = Metrics(registry), Metrics()
     one.client_request("GET", "200", "api", 0.1)

@@ -18,7 +18,7 @@ async def retry_for_ever(error: Exception) -> None:
             await asyncio.sleep(1)
 
 
-async def test_the_failure_that_is_retried_when_the_deadline_passes_is_its_cause() -> None:
+async def test_a_missed_deadline_has_the_retried_failure_as_its_cause() -> None:
     with collect_failures() as failures, pytest.raises(TimeoutError):
         async with asyncio.timeout(10):
             await retry_for_ever(THROTTLED)
@@ -26,7 +26,7 @@ async def test_the_failure_that_is_retried_when_the_deadline_passes_is_its_cause
     assert failures.last is THROTTLED
 
 
-async def test_failures_of_tasks_that_are_started_on_the_way_count_too() -> None:
+async def test_failures_of_child_tasks_count_too() -> None:
     with collect_failures() as failures, pytest.raises(TimeoutError):
         async with asyncio.timeout(10), asyncio.TaskGroup() as group:
             group.create_task(retry_for_ever(THROTTLED))

@@ -89,9 +89,9 @@ async def test_a_task_may_start_others() -> None:
     assert ended == [1, 2]
 
 
-async def test_a_time_limit_stays_one() -> None:
+async def test_a_timeout_is_raised_as_a_timeout() -> None:
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(1), TaskGroup() as group:
             group.create_task(fail_when_cancelled())
     assert not is_being_cancelled()
-    await asyncio.sleep(1)  # and nothing is cancelled any more
+    await asyncio.sleep(1)  # which nothing cancels

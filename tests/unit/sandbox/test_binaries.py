@@ -91,7 +91,7 @@ def test_the_cache_requires_a_home_directory() -> None:
         binaries.cache({})
 
 
-def test_each_module_has_its_own_place_in_the_cache(tmp_path: Path) -> None:
+def test_each_module_has_its_own_folder_in_the_cache(tmp_path: Path) -> None:
     environ = {"XDG_CACHE_HOME": str(tmp_path)}
     install(binaries.place(SANDBOX, environ), CLUSTER_API_MANAGER)
     assert binaries.present((CLUSTER_API_MANAGER,), environ) == {}

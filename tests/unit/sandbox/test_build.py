@@ -159,7 +159,7 @@ def test_the_build_does_not_depend_on_user_settings(tmp_path: Path) -> None:
     assert environ["GOPROXY"] == "mine"
 
 
-def test_only_modules_that_the_checksum_database_lacks_are_exempt_from_it(tmp_path: Path) -> None:
+def test_only_modules_missing_from_the_checksum_database_are_exempt_from_it(tmp_path: Path) -> None:
     assert "GONOSUMDB" not in environment(SANDBOX, tmp_path, {})
     assert environment(SANDBOX, tmp_path, {"GONOSUMDB": "mine"})["GONOSUMDB"] == "mine"
     assert environment(DRUID, tmp_path, {"GONOSUMDB": "mine"})["GONOSUMDB"] == (
@@ -167,13 +167,13 @@ def test_only_modules_that_the_checksum_database_lacks_are_exempt_from_it(tmp_pa
     )
 
 
-def test_modules_that_the_checksum_database_lacks_are_pinned_all_the_same() -> None:
+def test_modules_missing_from_the_checksum_database_are_still_pinned() -> None:
     for module in ON_DEMAND:
         sums = (module.directory / "go.sum").read_text()
         assert all(name in sums for name in module.unlisted)
 
 
-def test_without_a_writable_home_go_keeps_its_caches_beside_ours(tmp_path: Path) -> None:
+def test_without_a_writable_home_the_caches_of_go_are_next_to_ours(tmp_path: Path) -> None:
     assert environment(SANDBOX, tmp_path, {"HOME": "/nonexistent"})["GOCACHE"] == str(
         tmp_path / "go-build"
     )
@@ -204,7 +204,7 @@ def test_an_old_go_without_a_package_index_is_reported_in_one_sentence(
     assert [path.name for path in tmp_path.iterdir()] == ["go"]
 
 
-def test_the_own_c_compiler_is_preferred(tmp_path: Path) -> None:
+def test_an_installed_c_compiler_is_preferred(tmp_path: Path) -> None:
     (tmp_path / "cc").write_text("#!/bin/sh\n")
     (tmp_path / "cc").chmod(0o755)
 
@@ -214,7 +214,7 @@ def test_the_own_c_compiler_is_preferred(tmp_path: Path) -> None:
     assert find_c_compiler(tmp_path, lambda line: None, environ) == f"{tmp_path}/cc -m64"
 
 
-def test_without_c_compiler_and_package_index_the_way_out_is_named(tmp_path: Path) -> None:
+def test_without_c_compiler_and_package_index_the_error_says_what_to_do(tmp_path: Path) -> None:
     lines: list[str] = []
 
     with pytest.raises(SandboxError, match=r"^a C compiler is needed to build runc.*install gcc"):
@@ -257,7 +257,7 @@ def test_every_component_has_a_package_that_the_module_pins() -> None:
             assert own or package in pinned
 
 
-def test_a_folder_of_a_module_is_copied_beside_the_program_and_is_writable(
+def test_a_folder_of_a_module_is_copied_next_to_the_program_and_is_writable(
     tmp_path: Path,
 ) -> None:
     fetched = tmp_path / "fetched" / "config" / "crd"

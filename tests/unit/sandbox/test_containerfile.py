@@ -1,6 +1,6 @@
 """The Containerfile, compared with the image that the sandbox makes.
 
-Building it needs an engine and base images from a registry, which a test cannot expect.
+Building it needs an engine and base images from a registry, which tests do not have.
 """
 
 import json
@@ -89,7 +89,7 @@ def test_both_images_have_the_same_layout(recipe: Recipe) -> None:
     assert all("--python /usr/local/bin/python3" in line for line in installs)
 
 
-def test_all_modules_are_compiled_once_they_are_where_they_stay() -> None:
+def test_all_modules_are_compiled_at_their_final_path() -> None:
     *_, final = stages()
     words = [found.word for found in final]
     compiles = [number for number, found in enumerate(final) if "compileall" in found.rest]
@@ -131,7 +131,7 @@ def test_both_images_have_the_packages_of_the_lock_file() -> None:
     assert names == installation.required("pergola") - {"pergola"}
 
 
-def test_everything_that_is_copied_into_the_build_is_sent_to_it() -> None:
+def test_every_copied_file_is_in_the_build_context() -> None:
     ignored = (ROOT / ".containerignore").read_text().splitlines()
     helm, build, _ = stages()
 
@@ -151,7 +151,7 @@ def test_the_base_has_the_oldest_supported_version_of_python() -> None:
     assert base == required
 
 
-def test_helm_is_built_from_the_sources_that_the_sandbox_pins() -> None:
+def test_helm_is_built_from_the_version_that_the_sandbox_pins() -> None:
     helm, *_ = stages()
 
     (source,) = (line.split()[0] for line in of(helm, "COPY"))

@@ -14,7 +14,7 @@ from pergola.sandbox.node.forwarder import Address, Forwarder
 
 @pytest.fixture
 async def forwarder(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Forwarder]:
-    monkeypatch.setattr(kernel, "enter_network", lambda descriptor: None)  # takes root
+    monkeypatch.setattr(kernel, "enter_network", lambda descriptor: None)  # needs root
     outside = os.open("/proc/self/ns/net", os.O_RDONLY)
     forwarder = Forwarder(outside)
     yield forwarder
@@ -24,7 +24,7 @@ async def forwarder(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Forwarder]
 
 @pytest.fixture
 async def echo() -> AsyncIterator[Address]:
-    """A server that answers with what it received, once that has ended."""
+    """A server that echoes its input once the input has ended."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(await reader.read())
@@ -70,7 +70,7 @@ async def test_a_chosen_address_follows_its_target(forwarder: Forwarder, echo: A
     assert await ask(at, b"now here") == b"now here"
 
 
-async def test_any_port_means_one_of_127_0_0_1(forwarder: Forwarder, echo: Address) -> None:
+async def test_port_0_selects_a_free_port_of_127_0_0_1(forwarder: Forwarder, echo: Address) -> None:
     await forwarder.forward(echo, Address("127.77.1.5", 0))
 
     assert (await forwarder.forward(echo)).host == "127.0.0.1"
@@ -89,7 +89,7 @@ async def test_all_ports_of_an_address_are_closed_and_no_others(
     assert await ask(kept, b"kept") == b"kept"
 
 
-async def test_an_address_in_use_is_named(forwarder: Forwarder, echo: Address) -> None:
+async def test_an_address_in_use_is_reported(forwarder: Forwarder, echo: Address) -> None:
     with socket.socket() as taken:
         taken.bind(("127.77.1.4", 0))
         taken.listen()
@@ -107,7 +107,7 @@ async def test_a_target_that_refuses_ends_the_connection(forwarder: Forwarder) -
         assert await ask(at, b"") == b""
 
 
-async def test_an_offered_port_is_reached_at_the_same_address_each_time(
+async def test_an_offered_port_is_always_reached_at_the_same_address(
     forwarder: Forwarder, echo: Address
 ) -> None:
     at = await forwarder.offer(echo.port, "127.0.0.1")

@@ -72,7 +72,7 @@ def test_a_user_provided_program_replaces_a_stand_in(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["envoy", "istiod", "gardener-resource-manager", "pergola"])
-def test_a_user_provided_program_replaces_what_is_not_from_a_go_module(
+def test_a_user_provided_program_replaces_one_from_another_source(
     tmp_path: Path, name: str
 ) -> None:
     environ = given(tmp_path / "bin", name, "mine")

@@ -21,7 +21,7 @@ def members(layer: bytes) -> list[tarfile.TarInfo]:
         return archive.getmembers()
 
 
-def test_folders_above_an_entry_come_before_it() -> None:
+def test_parent_folders_come_before_an_entry() -> None:
     layer = packed(Entry("usr/local/bin/etcd", b"program", 0o755))
 
     assert [(m.name, oct(m.mode)) for m in members(layer)] == [

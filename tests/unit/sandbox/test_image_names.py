@@ -68,7 +68,7 @@ def test_an_image_of_a_garden_has_its_real_program(image: str) -> None:
 
 
 @pytest.mark.parametrize("image", STAND_INS)
-def test_an_image_without_its_real_program_says_what_it_does(image: str) -> None:
+def test_an_image_without_its_real_program_has_a_description(image: str) -> None:
     offer = resolve(image)
 
     assert offer is not None

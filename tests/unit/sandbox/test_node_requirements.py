@@ -23,7 +23,7 @@ def test_a_machine_that_has_everything_can_run_a_node() -> None:
     requirements.check()
 
 
-def test_missing_root_and_packages_are_named_in_one_sentence(
+def test_missing_root_permissions_and_packages_are_reported_in_one_sentence(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
@@ -38,7 +38,7 @@ def test_missing_root_and_packages_are_named_in_one_sentence(
     )
 
 
-def test_missing_features_of_the_kernel_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_kernel_features_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(requirements, "_missing_of_kernel", MISSING_OF_KERNEL)
     monkeypatch.setattr(requirements, "_NAMESPACES", ("pid", "dream"))
     monkeypatch.setattr(requirements, "_file_systems", lambda: {"tmpfs"})

@@ -42,7 +42,7 @@ def test_a_zombie_and_an_unused_pid_are_not_processes() -> None:
     assert ProcessId.of(2**22 + 1) is None
 
 
-def test_a_process_lives_as_long_as_its_last_thread() -> None:
+def test_a_process_is_alive_until_its_last_thread_ends() -> None:
     command = [sys.executable, "-c", MAIN_THREAD_ENDS]
     with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
         stat = Path(f"/proc/{process.pid}/stat")

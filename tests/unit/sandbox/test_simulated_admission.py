@@ -12,7 +12,7 @@ def test_everything_is_admitted() -> None:
     assert answer(review)["response"] == {"uid": "1", "allowed": True}
 
 
-def test_rights_are_left_to_other_authorizers() -> None:
+def test_authorization_is_left_to_other_authorizers() -> None:
     review = {
         "apiVersion": "authorization.k8s.io/v1",
         "kind": "SubjectAccessReview",

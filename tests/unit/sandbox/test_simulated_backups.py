@@ -1,4 +1,4 @@
-"""The stand-in for backups of etcd: which etcds have one, and whom it answers."""
+"""The stand-in for backups of etcd: its pods and its clients."""
 
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
@@ -34,7 +34,7 @@ def test_only_an_etcd_with_a_store_has_pods_for_backups() -> None:
     assert Key.of(added) == Key("garden", "main-backup-restore")
 
 
-def test_the_service_leads_to_one_pod_for_each_port() -> None:
+def test_the_service_forwards_each_port_to_one_pod() -> None:
     service, *workloads = objects(apply_merge_patch(ETCD, STORE))
     targets = {port["targetPort"] for port in maps_at(service, "spec", "ports")}
     templates = [map_at(each, "spec", "template") for each in workloads]

@@ -60,7 +60,7 @@ def generated(config: SecretConfig, signer: Authority | None = None) -> SecretDa
     return config.generate(inputs)
 
 
-def test_a_password_has_its_length_and_an_htpasswd_line_that_fits() -> None:
+def test_a_password_has_the_given_length_and_a_matching_htpasswd_line() -> None:
     data = generated(BasicAuth("ingress", length=32))
 
     assert data["username"] == b"admin"
@@ -91,7 +91,7 @@ def test_a_static_token_file_is_a_table_that_the_api_server_reads() -> None:
     assert all(len(row[0]) == 128 for row in rows)
 
 
-def test_a_client_kubeconfig_holds_the_certificate_beside_it(signer: Authority) -> None:
+def test_a_client_kubeconfig_contains_the_certificate(signer: Authority) -> None:
     data = generated(CLIENT, signer)
 
     assert set(data) == {"ca.crt", "bootstrap.crt", "bootstrap.key", "kubeconfig"}
@@ -132,13 +132,13 @@ def test_a_certificate_without_a_signer_is_an_error(config: SecretConfig) -> Non
         (CLIENT, {}, "it is always regenerated"),
     ],
 )
-def test_data_that_cannot_be_adopted_is_named(
+def test_data_that_cannot_be_adopted_is_reported(
     config: SecretConfig, data: SecretData, problem: str
 ) -> None:
     assert config.problem_with(data, None).startswith(problem)
 
 
-def test_what_was_generated_could_be_adopted(signer: Authority) -> None:
+def test_generated_data_can_be_adopted(signer: Authority) -> None:
     certificate = Certificate(
         name="a", common_name="a", hosts=("b", "a"), for_server=True, algorithm=EC
     )
@@ -163,7 +163,7 @@ def test_what_was_generated_could_be_adopted(signer: Authority) -> None:
         (Certificate(name="a", common_name="b", hosts=("a",), for_server=True), "another name"),
     ],
 )
-def test_a_certificate_for_something_else_is_not_adopted(
+def test_a_certificate_with_another_purpose_is_not_adopted(
     signer: Authority, changed: Certificate, problem: str
 ) -> None:
     issued = Certificate(name="a", common_name="a", hosts=("a",), for_server=True, algorithm=EC)
@@ -173,7 +173,7 @@ def test_a_certificate_for_something_else_is_not_adopted(
     assert "another authority" in issued.problem_with(data, Authority.create("x", NOW, YEAR))
 
 
-def test_fingerprints_never_hold_secrets_and_ignore_the_order_of_hosts() -> None:
+def test_fingerprints_never_contain_secrets_and_ignore_the_order_of_hosts() -> None:
     one = Certificate(name="a", common_name="a", hosts=("a", "b"))
     other = Certificate(name="a", common_name="a", hosts=("b", "a"))
     assert one.fingerprint() == other.fingerprint()
@@ -183,7 +183,7 @@ def test_fingerprints_never_hold_secrets_and_ignore_the_order_of_hosts() -> None
 
 @given(st.integers(0, 300))
 @settings(max_examples=30)
-def test_random_text_has_its_length_and_letters_and_digits_only(length: int) -> None:
+def test_random_text_has_the_given_length_and_only_letters_and_digits(length: int) -> None:
     text = random_text(length, os.urandom)
 
     assert len(text) == length
@@ -191,7 +191,7 @@ def test_random_text_has_its_length_and_letters_and_digits_only(length: int) -> 
     assert text.isascii()
 
 
-def test_random_text_prefers_no_character() -> None:
+def test_random_text_is_uniformly_distributed() -> None:
     every_byte = bytes(range(256))
 
     counts = Counter(random_text(248, lambda _: every_byte))

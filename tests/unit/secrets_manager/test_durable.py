@@ -17,7 +17,7 @@ def secret(name: str, suffix: str = "", *, created: datetime = NOW, **labels: st
     return ManagedSecret({"metadata": metadata}, {})
 
 
-def test_authorities_keys_and_persistent_secrets_are_durable_and_nothing_else_is() -> None:
+def test_only_authorities_keys_and_persistent_secrets_are_durable() -> None:
     found = durable(
         [
             secret("ca"),
@@ -33,7 +33,7 @@ def test_authorities_keys_and_persistent_secrets_are_durable_and_nothing_else_is
     assert [each.object_name for each in found] == ["ca", "password", "signing-key"]
 
 
-def test_old_ones_are_durable_as_well_and_come_first() -> None:
+def test_old_durable_secrets_are_included_and_come_first() -> None:
     later = NOW + timedelta(seconds=1)
     rotated = secret("ca", "-new", created=later, last_rotation_initiation_time="5")
     same_second = secret("ca", "-newer", created=later, last_rotation_initiation_time="6")

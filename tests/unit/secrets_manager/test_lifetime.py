@@ -46,7 +46,7 @@ def secret(
         (secret(validity=timedelta(minutes=10)), timedelta(minutes=8)),
     ],
 )
-def test_a_credential_is_renewed_after_its_share_or_ten_days_before_expiry(
+def test_a_credential_is_renewed_after_80_percent_or_ten_days_before_expiry(
     found: ManagedSecret, due: timedelta
 ) -> None:
     assert not is_renewal_due(found, NOW + due)
@@ -61,11 +61,11 @@ def test_a_label_that_is_not_a_number_counts_as_absent(text: str) -> None:
     assert is_renewal_due(found, NOW + 81 * DAY)
 
 
-def test_what_never_expires_is_never_due() -> None:
+def test_credentials_that_never_expire_are_never_due() -> None:
     assert not is_renewal_due(secret(), NOW + 36500 * DAY)
 
 
-def test_the_newest_secret_of_a_name_says_when_its_rotation_began() -> None:
+def test_the_newest_secret_of_a_name_has_the_start_of_its_rotation() -> None:
     older = secret("a", initiated="1")
     newer = secret("a", initiated="2", created=NOW + DAY)
     expiring = secret("b", initiated="3", validity=30 * DAY)
@@ -75,7 +75,7 @@ def test_the_newest_secret_of_a_name_says_when_its_rotation_began() -> None:
     assert times == {"a": "2", "b": str(int((NOW + 25 * DAY).timestamp()))}
 
 
-def test_of_two_secrets_of_one_second_the_later_rotation_is_the_newest() -> None:
+def test_the_later_rotation_is_the_newer_of_two_secrets_of_the_same_second() -> None:
     assert initiation_times([secret("a", initiated="2"), secret("a", initiated="1")], NOW) == {
         "a": "2"
     }

@@ -27,7 +27,7 @@ def write(path: Path, *objs: JsonObject) -> Path:
     return path
 
 
-def test_the_infra_cluster_is_distinguished_from_what_it_needs(tmp_path: Path) -> None:
+def test_the_infra_cluster_is_distinguished_from_its_dependencies(tmp_path: Path) -> None:
     secret: JsonObject = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "identity"}}
     managed, external = read_manifests(
         write(tmp_path / "managed.yaml", secret, infra_cluster()),
@@ -38,7 +38,7 @@ def test_the_infra_cluster_is_distinguished_from_what_it_needs(tmp_path: Path) -
     assert external.before == ()
 
 
-def test_a_kind_that_is_named_is_taken_among_several(tmp_path: Path) -> None:
+def test_a_named_kind_is_selected_from_several(tmp_path: Path) -> None:
     file = write(
         tmp_path / "managed.yaml", infra_cluster("FooCluster"), infra_cluster("BarCluster")
     )
@@ -62,7 +62,7 @@ def test_a_kind_that_is_named_is_taken_among_several(tmp_path: Path) -> None:
         (infra_cluster("Foo"), infra_cluster(annotation=True), "managed.yaml: exactly one"),
     ],
 )
-def test_manifests_that_do_not_fit_are_one_sentence(
+def test_unsuitable_manifests_are_reported_in_one_sentence(
     managed: JsonObject, external: JsonObject, problem: str, tmp_path: Path
 ) -> None:
     with pytest.raises(SubjectError, match=problem):
@@ -75,7 +75,7 @@ def test_manifests_that_do_not_fit_are_one_sentence(
     ("text", "problem"),
     [("a: [", "x: not valid YAML: "), ("- 1", "x, document 0: not a Kubernetes object")],
 )
-def test_a_text_that_has_no_objects_is_one_sentence(text: str, problem: str) -> None:
+def test_a_text_without_objects_is_reported_in_one_sentence(text: str, problem: str) -> None:
     with pytest.raises(SubjectError, match=problem):
         objects(text, "x")
 
@@ -94,7 +94,7 @@ def test_a_text_that_has_no_objects_is_one_sentence(text: str, problem: str) -> 
         ),
     ],
 )
-def test_options_that_are_missing_or_wrong_are_one_sentence(
+def test_missing_and_invalid_options_are_reported_in_one_sentence(
     options: list[str], sentence: str, tmp_path: Path
 ) -> None:
     write(tmp_path / "m.yaml", infra_cluster())

@@ -36,13 +36,13 @@ def test_our_own_writes_do_not_count() -> None:
     assert [write.paths for write in foreign_writes(states, {"1", "3"})] == [("spec.a",)]
 
 
-def test_the_links_that_core_makes_do_not_count() -> None:
+def test_links_set_by_the_core_do_not_count() -> None:
     links = {"ownerReferences": [CLUSTER], "labels": {"cluster.x-k8s.io/cluster-name": "demo"}}
     states = [state(1), state(2, "cluster-api-manager", metadata=links)]
     assert foreign_writes(states, {"1"}) == []
 
 
-def test_owners_and_labels_of_others_do() -> None:
+def test_owners_and_labels_of_others_count() -> None:
     linked = {"ownerReferences": [CLUSTER, {**CLUSTER, "kind": "AWSCluster"}]}
     states = [
         state(1),
@@ -55,7 +55,7 @@ def test_owners_and_labels_of_others_do() -> None:
     ]
 
 
-def test_the_beginning_of_a_deletion_does_not_count() -> None:
+def test_the_start_of_a_deletion_does_not_count() -> None:
     states = [
         state(1, metadata={"finalizers": ["hold"]}),
         state(2, metadata={"finalizers": ["hold"], "deletionTimestamp": "now", "generation": 2}),

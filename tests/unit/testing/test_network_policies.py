@@ -56,7 +56,7 @@ def test_a_pod_always_reaches_itself_but_not_its_replica() -> None:
     assert not reaches(DENY_ALL, source=replica)
 
 
-def test_both_ends_have_to_allow_a_connection() -> None:
+def test_both_ends_must_allow_a_connection() -> None:
     opens, accepts = egress({}), ingress({})
     assert not reaches(DENY_ALL, opens)
     assert not reaches(DENY_ALL, accepts)
@@ -70,7 +70,7 @@ def test_a_policy_isolates_only_the_pods_it_selects_and_in_its_directions() -> N
     assert network.may_reach(WEB, TILL, "TCP", 8080), "egress of web is not restricted"
 
 
-def test_policies_add_up() -> None:
+def test_policies_are_additive() -> None:
     first = ingress({"from": [{"podSelector": labels(app="till")}]})
     second = ingress({"from": [{"namespaceSelector": labels(team="b")}]})
     assert reaches(first, second, source=TILL)
@@ -121,19 +121,19 @@ def test_without_policy_types_egress_counts_only_with_egress_rules(
         ({"ipBlock": {"cidr": "::/0"}}, set()),
     ],
 )
-def test_a_peer_is_who_fulfils_all_its_selectors(peer: JsonObject, allowed: set[str]) -> None:
+def test_a_peer_must_match_all_its_selectors(peer: JsonObject, allowed: set[str]) -> None:
     sources: dict[str, Endpoint] = {"till": TILL, "pay": PAY, "lab": LAB, "outside": Outside()}
     rule = ingress({"from": [peer]})
     assert {name for name, pod in sources.items() if reaches(rule, source=pod)} == allowed
 
 
 @pytest.mark.parametrize("rule", [{}, {"from": []}, {"from": [], "ports": []}])
-def test_a_rule_without_peers_lets_everyone_in_from_outside_too(rule: JsonObject) -> None:
+def test_a_rule_without_peers_also_admits_connections_from_outside(rule: JsonObject) -> None:
     assert reaches(ingress(rule), source=PAY)
     assert reaches(ingress(rule), source=Outside())
 
 
-def test_no_rule_is_not_an_empty_rule() -> None:
+def test_no_rules_differ_from_an_empty_rule() -> None:
     assert not reaches(ingress())
 
 
@@ -159,7 +159,7 @@ def test_a_port_is_a_number_a_range_or_the_name_of_a_container_port(
     assert tcp | udp == allowed
 
 
-def test_a_named_port_of_an_egress_rule_is_looked_up_at_the_pod_that_is_called() -> None:
+def test_a_named_port_of_an_egress_rule_is_resolved_on_the_called_pod() -> None:
     named = egress({"ports": [{"port": "http"}]})
     assert reaches(named)
     assert not reaches(named, port=80)
@@ -167,7 +167,7 @@ def test_a_named_port_of_an_egress_rule_is_looked_up_at_the_pod_that_is_called()
     assert not Network(NAMESPACES, [named]).may_reach(TILL, Outside(), "TCP", 8080)
 
 
-def test_a_rule_is_for_its_peers_on_its_ports_only() -> None:
+def test_a_rule_applies_only_to_its_peers_and_ports() -> None:
     rules = ingress(
         {"from": [{"podSelector": labels(app="till")}], "ports": [{"port": 80}]},
         {"from": [{"namespaceSelector": labels(team="b")}], "ports": [{"port": 8080}]},

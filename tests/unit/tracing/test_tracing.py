@@ -1,4 +1,4 @@
-"""Spans: off by default, named by what they do, exported as the environment requests."""
+"""Spans are off by default, named after operations, and exported as the environment requests."""
 
 import socket
 import sys
@@ -47,7 +47,7 @@ def test_spans_of_requests_are_named_by_the_resource(path: str, resource: str) -
         ({"OTEL_SERVICE_NAME": "pergola"}, False),
     ],
 )
-def test_an_endpoint_switches_the_export_on(environment: dict[str, str], requested: bool) -> None:
+def test_an_endpoint_enables_the_export(environment: dict[str, str], requested: bool) -> None:
     assert is_requested(environment) is requested
 
 
@@ -61,7 +61,7 @@ def test_without_an_endpoint_nothing_is_recorded(monkeypatch: pytest.MonkeyPatch
         assert tracing.headers() == {}
 
 
-def test_without_the_extra_the_sentence_says_how_to_install_it(
+def test_the_error_about_the_missing_extra_says_how_to_install_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv(ENDPOINT, "http://127.0.0.1:4318")
@@ -71,7 +71,7 @@ def test_without_the_extra_the_sentence_says_how_to_install_it(
 
 
 @pytest.mark.timeout(60)
-def test_a_silent_collector_does_not_hold_the_end_of_the_process(
+def test_a_silent_collector_does_not_delay_the_end_of_the_process(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:

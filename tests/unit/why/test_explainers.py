@@ -43,7 +43,7 @@ def test_packages_add_explainers_by_entry_point(monkeypatch: pytest.MonkeyPatch)
         ("no.such.module:X", '"e0" cannot be imported: ModuleNotFoundError'),
     ],
 )
-def test_a_broken_explainer_is_named(
+def test_a_broken_explainer_is_reported(
     monkeypatch: pytest.MonkeyPatch, value: str, problem: str
 ) -> None:
     found(monkeypatch, value)
@@ -51,7 +51,7 @@ def test_a_broken_explainer_is_named(
         installed()
 
 
-async def test_the_explainer_of_the_page_works_as_written() -> None:
+async def test_the_explainer_in_the_documentation_works_as_written() -> None:
     page = (PAGES / "reference/why.md").read_text()
     [code] = re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
     names: dict[str, Any] = {}

@@ -41,7 +41,7 @@ AWS = GroupVersionKind("infrastructure.cluster.x-k8s.io", "v1beta2", "AWSCluster
         ("example.org/keep", CONFIG_MAP, "a controller that Pergola does not know", ""),
     ],
 )
-def test_a_finalizer_has_an_owner_that_removes_it_at_a_known_moment(
+def test_each_finalizer_has_an_owner_and_a_time_of_removal(
     name: str, kind: GroupVersionKind, owner: str, removal: str
 ) -> None:
     assert owner_of(name, kind) == (owner, removal)

@@ -1,4 +1,4 @@
-"""Annotations of Services, the errors in them, and what remains in effect then: spec 11 §4.9."""
+"""Annotations of Services, their errors, and the policies that stay in effect: spec 11 §4.9."""
 
 import json
 
@@ -59,13 +59,13 @@ def ports_of(text: str) -> list[PolicyPort]:
         ("[]", []),
     ],
 )
-def test_ports_are_numbers_or_names_and_of_tcp_unless_they_say_otherwise(
+def test_ports_are_numbers_or_names_and_default_to_tcp(
     text: str, ports: list[tuple[str, int | str, int | None]]
 ) -> None:
     assert ports_of(text) == ports
 
 
-def test_the_alias_is_what_stands_between_from_and_allowed_ports() -> None:
+def test_the_alias_is_the_text_between_from_and_allowed_ports() -> None:
     texts = {
         "from-all-scrape-targets-allowed-ports": '[{"port": 1}]',
         "from-b-allowed-ports": '[{"port": 2}]',
@@ -78,7 +78,7 @@ def test_the_alias_is_what_stands_between_from_and_allowed_ports() -> None:
     ]
 
 
-def test_the_legacy_annotations_are_an_alias_and_the_ports_are_of_the_alias_policy_too() -> None:
+def test_the_legacy_annotations_define_an_alias_and_its_ports() -> None:
     texts = {
         "from-policy-pod-label-selector": "all-scrape-targets",
         "from-policy-allowed-ports": GOOD,
@@ -91,7 +91,7 @@ def test_the_legacy_annotations_are_an_alias_and_the_ports_are_of_the_alias_poli
     assert {alias.annotation for alias in found.aliases} == {L + "from-policy-allowed-ports"}
 
 
-def test_the_legacy_alias_and_the_alias_of_the_same_name_are_one() -> None:
+def test_the_legacy_alias_is_merged_with_an_alias_of_the_same_name() -> None:
     texts = {
         "from-policy-pod-label-selector": "x",
         "from-policy-allowed-ports": '[{"port": 1}, {"port": 2}]',
@@ -116,7 +116,7 @@ def test_selectors_of_namespaces_are_read_as_the_api_server_stores_them() -> Non
     )
 
 
-def test_absent_is_not_empty() -> None:
+def test_absent_and_empty_annotations_differ() -> None:
     assert view({}).from_world is None
     assert view({WORLD: "[]"}).from_world == ()
     assert view({}).namespace_alias is None
@@ -124,7 +124,7 @@ def test_absent_is_not_empty() -> None:
     assert view({NAMESPACE_ALIAS: "all-shoots"}).caller_namespace == "all-shoots"
 
 
-def test_what_does_not_matter_makes_no_difference() -> None:
+def test_irrelevant_annotations_are_ignored() -> None:
     changed = read_service(
         {
             "metadata": {
@@ -147,7 +147,7 @@ def test_what_does_not_matter_makes_no_difference() -> None:
 
 
 @pytest.mark.parametrize("port", [{"port": 80}, {"port": 80, "targetPort": 0}])
-def test_a_port_without_target_is_its_own(port: JsonObject) -> None:
+def test_a_port_without_a_target_is_its_own_target(port: JsonObject) -> None:
     (found,) = view({}, ports=[port]).ports
     assert (found.protocol, found.target) == ("TCP", 80)
 
@@ -185,7 +185,7 @@ def test_a_port_without_target_is_its_own(port: JsonObject) -> None:
         (POD_SELECTOR, "{}", "it selects every pod of the namespace"),
     ],
 )
-def test_a_mistake_is_one_sentence_that_names_the_annotation_and_the_field(
+def test_an_error_is_one_sentence_that_names_the_annotation_and_the_field(
     annotation: str, text: str, sentence: str
 ) -> None:
     found = view({annotation: text})
@@ -194,13 +194,13 @@ def test_a_mistake_is_one_sentence_that_names_the_annotation_and_the_field(
     assert found.broken == {L + annotation}
 
 
-def test_a_mistake_in_the_legacy_alias_is_reported_for_its_annotation() -> None:
+def test_an_error_in_the_legacy_alias_is_reported_for_its_annotation() -> None:
     found = view({"from-policy-pod-label-selector": "a b", "from-policy-allowed-ports": GOOD})
     assert found.broken == {L + "from-policy-pod-label-selector"}
     assert [alias.name for alias in found.aliases] == ["policy"]
 
 
-def test_all_mistakes_are_reported_and_valid_parts_count() -> None:
+def test_all_errors_are_reported_and_valid_parts_are_used() -> None:
     found = view(
         {
             ALIAS: '[{"port": 1}, {"port": 0}, {"port": "B"}]',
@@ -214,21 +214,21 @@ def test_all_mistakes_are_reported_and_valid_parts_count() -> None:
     assert found.from_world is None
 
 
-def test_no_entry_of_the_world_counts_if_one_is_wrong() -> None:
-    # Without it, the list could be empty, which opens everything.
+def test_one_invalid_entry_of_from_world_invalidates_all() -> None:
+    # Without the entry, the list could be empty, which allows everything.
     assert view({WORLD: '[{"port": 0}]'}).from_world is None
 
 
-def test_without_a_namespace_alias_that_can_be_read_only_the_own_namespace_calls() -> None:
+def test_with_an_invalid_namespace_alias_only_the_own_namespace_is_allowed() -> None:
     found = view({NAMESPACE_ALIAS: "a b", SELECTORS: "[{}]"})
     assert {intent.peer for intent in intents(found, ["a", "b"])} == {"a"}
 
 
-def test_without_a_pod_selector_that_can_be_read_nothing_new_is_written() -> None:
+def test_with_an_invalid_pod_selector_no_new_policies_are_written() -> None:
     assert intents(view({POD_SELECTOR: "[]", WORLD: "[]"}), ["a"]) == []
 
 
-# What stays meanwhile
+# Policies that are kept
 
 OWN = [Key("a", "ingress-to-web-tcp-8443"), Key("a", "egress-to-web-tcp-8443")]
 PEER = [Key("a", "ingress-to-web-tcp-8443-from-b"), Key("b", "egress-to-a-web-tcp-8443")]
@@ -259,5 +259,5 @@ ALL = [*OWN, *PEER, *PEER_BEFORE, *VIA, *VIA_PEER, *VIA_OTHER, *EVERYBODY, *CONT
         ({POD_SELECTOR: "["}, ALL),
     ],
 )
-def test_what_a_broken_annotation_asked_for_stays(texts: dict[str, str], kept: list[Key]) -> None:
+def test_policies_of_a_broken_annotation_are_kept(texts: dict[str, str], kept: list[Key]) -> None:
     assert [key for key in ALL if is_kept(view(texts), key)] == kept

@@ -94,11 +94,11 @@ V1 = {
 }
 
 
-def test_v1_without_annotations_a_label_opens_each_port_within_the_namespace() -> None:
+def test_v1_without_annotations_a_label_allows_each_port_within_the_namespace() -> None:
     assert policies(service()) == V1
 
 
-def test_v2_a_peer_namespace_gets_a_pair_of_its_own() -> None:
+def test_v2_a_peer_namespace_gets_a_separate_pair() -> None:
     assert policies(service(), "a", "b") == V1 | {
         f"a/ingress-to-{X}-from-b": ingress(
             {"podSelector": callers(f"to-a-{X}"), "namespaceSelector": within("b")}
@@ -109,7 +109,7 @@ def test_v2_a_peer_namespace_gets_a_pair_of_its_own() -> None:
     }
 
 
-def test_v3_a_namespace_alias_joins_labels_and_leaves_names() -> None:
+def test_v3_a_namespace_alias_shares_labels_but_not_names() -> None:
     def in_bar(**annotations: object) -> dict[str, list[str]]:
         found = {}
         for namespace in ("foo-1", "foo-2"):
@@ -143,7 +143,7 @@ def test_v4_an_alias_is_one_label_for_many_services() -> None:
         assert found[f"a/egress-to-{base}"]["podSelector"] == callers("to-all-bars")
 
 
-def test_v5_from_world_needs_no_label_and_a_number_in_quotes_is_a_number() -> None:
+def test_v5_from_world_needs_no_label_and_quoted_numbers_are_numbers() -> None:
     view = service(ports=[], from_world_to_ports=[{"port": "10250", "protocol": "TCP"}])
     assert policies(view) == {
         f"a/ingress-to-{GRM}-from-world": {
@@ -154,7 +154,7 @@ def test_v5_from_world_needs_no_label_and_a_number_in_quotes_is_a_number() -> No
     }
 
 
-def test_v6_the_ingress_controller_reaches_what_ingresses_expose() -> None:
+def test_v6_the_ingress_controller_reaches_exposed_services() -> None:
     around = Environment(ingress_controller=WEB, ingress_backends=[Backend(443, "Ingress i")])
     who = {"matchLabels": {"foo": "bar"}}
     assert policies(service(), environment=around) == V1 | {
@@ -228,10 +228,10 @@ def test_a_gateway_is_named_by_its_namespace_or_istio() -> None:
         (8080, []),  # of the container, not of the Service
         ("", []),
         ("other", []),
-        (None, []),  # which of the two is meant cannot be said
+        (None, []),  # ambiguous
     ],
 )
-def test_a_backend_is_named_by_the_services_port(
+def test_policies_of_a_backend_are_named_after_the_service_port(
     backend: int | str | None, targets: list[int | str]
 ) -> None:
     ports = [port(80, 8080, name="web"), port(9090, "prom", name="metrics")]
@@ -240,12 +240,12 @@ def test_a_backend_is_named_by_the_services_port(
     assert [intent.port for intent in found if intent.kind == "ingress"] == targets
 
 
-def test_an_unnamed_port_is_not_what_an_empty_name_means() -> None:
+def test_an_empty_port_name_does_not_match_an_unnamed_port() -> None:
     around = Environment(ingress_controller=WEB, ingress_backends=[Backend("", "Ingress i")])
     assert policies(service(), environment=around) == V1
 
 
-def test_a_destination_without_port_is_the_only_port() -> None:
+def test_a_destination_without_a_port_means_the_only_port() -> None:
     backend = GatewayBackend(None, "VirtualService v", "istio-ingress", ISTIO)
     found = intents(service(), ["a"], Environment(gateway_backends=[backend]))
     assert [intent.port for intent in found if intent.kind == "istio"] == [10250]
@@ -263,14 +263,14 @@ def test_a_label_key_over_63_characters_is_cut_and_hashed() -> None:
 
 
 @pytest.mark.parametrize(("length", "is_cut"), [(63, False), (64, True)])
-def test_63_characters_are_not_too_long(length: int, is_cut: bool) -> None:
+def test_a_label_key_of_63_characters_is_not_cut(length: int, is_cut: bool) -> None:
     name = "n" * (length - len("to--tcp-80"))
     (intent,) = intents(service(name=name, ports=[port(80, 80)]), ["a"])
     assert (intent.label != intent.full_label) == is_cut
     assert len(intent.label.removeprefix(L)) == 63
 
 
-def test_long_label_keys_of_peers_differ_from_one_namespace_to_the_next() -> None:
+def test_long_label_keys_of_peers_differ_between_namespaces() -> None:
     def label(namespace: str) -> str:
         view = service(namespace, "n" * 60, [port(80, 80)])
         return intents(view, [namespace, "peer"])[1].label
@@ -367,11 +367,11 @@ SENTENCES = [
 
 
 @pytest.mark.parametrize(("kind", "number", "text"), SENTENCES)
-def test_a_policy_says_what_it_allows(kind: str, number: int, text: str) -> None:
+def test_a_policy_has_a_description(kind: str, number: int, text: str) -> None:
     assert description(kind, number) == text
 
 
-def test_an_intent_says_what_asked_for_it() -> None:
+def test_an_intent_names_its_origin() -> None:
     view = service(
         ports=[port(443, 10250, name="web")],
         from_world_to_ports=[],
@@ -396,12 +396,12 @@ def test_an_intent_says_what_asked_for_it() -> None:
 # Special Services, and special cases
 
 
-def test_an_empty_list_opens_all_ports_to_the_world() -> None:
+def test_an_empty_list_allows_the_world_on_all_ports() -> None:
     found = policies(service(ports=[], from_world_to_ports=[]))
     assert found[f"a/ingress-to-{GRM}-from-world"]["ingress"] == [{}]
 
 
-def test_a_range_of_ports_is_passed_on_and_named_by_its_beginning() -> None:
+def test_a_port_range_is_passed_on_and_named_after_its_start() -> None:
     view = service(
         ports=[], from_x_allowed_ports=[{"port": 30000, "endPort": 32767, "protocol": "UDP"}]
     )
@@ -412,16 +412,16 @@ def test_a_range_of_ports_is_passed_on_and_named_by_its_beginning() -> None:
     assert found[f"a/egress-to-{base}"]["egress"][0]["ports"] == [rendered]
 
 
-def test_of_the_world_all_ports_of_a_protocol_can_be_meant() -> None:
+def test_from_world_can_allow_all_ports_of_a_protocol() -> None:
     found = policies(service(ports=[], from_world_to_ports=[{"protocol": "UDP"}]))
     assert found[f"a/ingress-to-{GRM}-from-world"]["ingress"] == [{"ports": [{"protocol": "UDP"}]}]
 
 
-def test_equal_ports_make_one_pair() -> None:
+def test_equal_ports_share_one_pair() -> None:
     assert policies(service(ports=[port(443, 10250), port(8443, 10250)])) == V1
 
 
-def test_one_number_of_two_protocols_makes_two_pairs() -> None:
+def test_one_number_with_two_protocols_gets_two_pairs() -> None:
     found = policies(service(ports=[port(53, 53), port(53, 53, "UDP")]))
     assert list(found) == [
         f"a/{direction}-to-{GRM}-{protocol}-53"
@@ -430,7 +430,7 @@ def test_one_number_of_two_protocols_makes_two_pairs() -> None:
     ]
 
 
-def test_a_selector_that_chooses_the_services_namespace_changes_nothing() -> None:
+def test_selecting_the_namespace_of_the_service_adds_no_peer() -> None:
     view = service(namespace_selectors=[{}])
     assert policies(view, "a") == V1
 
@@ -448,18 +448,18 @@ def test_a_selector_that_chooses_the_services_namespace_changes_nothing() -> Non
     ],
     ids=["no selector", "empty selector", "external name", "deleting"],
 )
-def test_a_service_without_pods_wants_nothing(change: JsonObject) -> None:
+def test_a_service_without_a_selector_gets_no_policies(change: JsonObject) -> None:
     view = read_service({"metadata": {"name": "s", "namespace": "a"}} | change)
     assert intents(view, ["a"]) == []
 
 
-def test_without_peers_nothing_is_wanted() -> None:
+def test_without_peers_there_are_no_policies() -> None:
     view = service(from_world_to_ports=[])
     around = Environment(ingress_controller=WEB, ingress_backends=[Backend(443, "Ingress i")])
     assert intents(view, [], around) == []
 
 
-def test_only_for_matching_pods_labels_decide_and_the_rest_is_unconditional() -> None:
+def test_only_labelled_policies_depend_on_matching_pods() -> None:
     view = service(from_world_to_ports=[], from_x_allowed_ports=[{"port": 1}])
     pods = {("b", f"{L}to-a-{X}"), ("a", f"{L}to-x"), ("a", f"{L}to-a-{X}")}
     around = Environment(
@@ -477,14 +477,14 @@ def test_only_for_matching_pods_labels_decide_and_the_rest_is_unconditional() ->
     ]
 
 
-def test_only_for_matching_pods_the_shortened_label_counts() -> None:
+def test_matching_pods_are_found_by_the_shortened_label() -> None:
     view = service(name="n" * 60, ports=[port(80, 80)])
     (intent,) = intents(view, ["a"])
     assert intents(view, ["a"], Environment(has_caller=lambda _, key: key == intent.label))
     assert not intents(view, ["a"], Environment(has_caller=lambda _, key: key == intent.full_label))
 
 
-def test_another_selector_of_the_pods_is_used_in_all_policies() -> None:
+def test_a_custom_pod_selector_is_used_in_all_policies() -> None:
     chosen = {"matchExpressions": [{"key": "app", "operator": "In", "values": ["x", "y"]}]}
     view = service(networkpolicy_pod_selector=chosen, from_world_to_ports=[])
     found = policies(view)
@@ -496,7 +496,7 @@ def test_another_selector_of_the_pods_is_used_in_all_policies() -> None:
 # Names that two intents share
 
 
-def test_a_peer_and_a_gateway_of_one_namespace_share_the_policy_that_lets_them_in() -> None:
+def test_a_peer_and_a_gateway_of_one_namespace_share_the_ingress_policy() -> None:
     backend = GatewayBackend(443, "VirtualService v", "b", ISTIO)
     found = policies(service(), "a", "b", environment=Environment(gateway_backends=[backend]))
     rules = found[f"a/ingress-to-{X}-from-b"]["ingress"]
@@ -508,7 +508,7 @@ def test_a_peer_and_a_gateway_of_one_namespace_share_the_policy_that_lets_them_i
     assert found[f"b/egress-to-a-{X}-from-istio"]["podSelector"] == {"matchLabels": dict(ISTIO)}
 
 
-def test_two_gateways_of_one_namespace_both_get_out() -> None:
+def test_two_gateways_of_one_namespace_both_have_egress() -> None:
     other = (("istio", "other"),)
     around = Environment(
         gateway_backends=[
@@ -524,7 +524,7 @@ def test_two_gateways_of_one_namespace_both_get_out() -> None:
     assert len(found[f"a/ingress-to-{X}-from-istio-ingress"]["ingress"]) == 2
 
 
-def test_an_intent_is_a_pair_of_policies_or_one_for_the_world() -> None:
+def test_an_intent_is_a_pair_of_policies_or_a_single_one_for_the_world() -> None:
     view = service(from_world_to_ports=[])
     found = {i.kind: len(render(view, i)) for i in intents(view, ["a"])}
     assert found == {"port": 2, "world": 1}

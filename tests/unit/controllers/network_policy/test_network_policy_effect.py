@@ -163,13 +163,13 @@ def parsed(text: str | None) -> list[JsonObject] | None:
     return items
 
 
-def test_the_label_of_the_specification_is_cut_as_there() -> None:
+def test_the_example_label_of_the_specification_is_shortened_as_specified() -> None:
     rest = "this-is-a-very-long-svc-name-which-will-exceed-max-length-tcp-5678"
     cut = "to-this-is-a-very-long-svc-name-which-will-exceed-max-len-7c268"
     assert label(rest) == f"{MARK}{cut}"
 
 
-# Clusters to compare on
+# Clusters
 
 SELECTORS = st.sampled_from(
     [
@@ -261,7 +261,7 @@ def useful_labels(services: Sequence[JsonObject]) -> set[str]:
 
 
 def free() -> st.SearchStrategy[dict[str, str]]:
-    """Draw mostly no label that frees a pod of restrictions, and otherwise one or two."""
+    """Draw labels that exempt a pod from restrictions: usually none, otherwise one or two."""
     some = st.fixed_dictionaries({}, optional={name: st.just("any") for name in FREE})
     return st.one_of(*[st.just(dict[str, str]())] * 3, some)
 
@@ -281,7 +281,7 @@ def pods_behind(services: Sequence[JsonObject]) -> st.SearchStrategy[Pod]:
 
 
 def callers_of(services: Sequence[JsonObject]) -> st.SearchStrategy[Pod]:
-    """Draw pods with labels that could open something."""
+    """Draw pods with labels that could allow connections."""
     marks = sorted(useful_labels(services))
     some = dict.fromkeys(marks, st.sampled_from(["allowed", "allowed", "denied"]))
     return st.builds(
@@ -382,7 +382,7 @@ def wrong(tries: Iterable[Connection], network: Network) -> Iterator[Connection]
 
 @given(worlds())
 @settings(max_examples=150, deadline=None)
-def test_policies_allow_what_services_ask_for_and_nothing_else(world: World) -> None:
+def test_policies_allow_exactly_the_requested_connections(world: World) -> None:
     tries = connections(world)
     for only_for_matching_pods in (False, True):
         policies = generated(world, only_for_matching_pods=only_for_matching_pods)
@@ -391,12 +391,12 @@ def test_policies_allow_what_services_ask_for_and_nothing_else(world: World) -> 
 
 @given(worlds())
 @settings(max_examples=50, deadline=None)
-def test_policies_only_for_matching_pods_are_some_of_the_others(world: World) -> None:
+def test_policies_for_matching_pods_are_a_subset(world: World) -> None:
     every = generated(world)
     assert all(one in every for one in generated(world, only_for_matching_pods=True))
 
 
-# Would the comparison notice a wrong policy?
+# Does the comparison detect a wrong policy?
 
 RICH = World(
     {"alpha": {}, "beta": {"team": "a"}, "gamma": {}, TERMINATING: {"team": "a"}},
@@ -472,7 +472,7 @@ def mutants(policy: JsonObject) -> Iterator[tuple[str, list[JsonObject]]]:
     yield "no policy", []
 
 
-def test_each_mutant_of_each_policy_is_noticed() -> None:
+def test_each_mutant_of_each_policy_is_detected() -> None:
     policies = generated(RICH)
     callers = [one for one in connections(RICH) if one.target in RICH.pods[:8]]
     assert not any(wrong(callers, closed(RICH, policies)))

@@ -44,7 +44,7 @@ def service(name: str, *selectors: JsonObject, namespace: str = "a") -> ServiceV
 
 
 def namespaces(**labels: dict[str, str] | None) -> dict[str, SeenNamespace]:
-    """Return namespaces by name; None stands for a terminating one that everybody would choose."""
+    """Return namespaces by name; None stands for a terminating one that every selector matches."""
     return {
         name: SeenNamespace(found or {"team": "x"}, terminating=found is None)
         for name, found in labels.items()
@@ -65,13 +65,13 @@ AROUND = namespaces(a={"team": "y"}, c={"team": "x"}, b={"team": "x"}, gone=None
         ([{"matchLabels": {"team": "z"}}, {"matchLabels": {"team": "x"}}], ["a", "b", "c"]),
     ],
 )
-def test_peers_are_the_own_namespace_and_all_that_a_selector_chooses(
+def test_peers_are_the_own_namespace_and_all_selected_ones(
     selectors: list[JsonObject], peers: list[str]
 ) -> None:
     assert peers_of(service("web", *selectors), AROUND) == peers
 
 
-def test_in_a_terminating_namespace_there_are_no_peers() -> None:
+def test_a_terminating_namespace_has_no_peers() -> None:
     assert peers_of(service("web", {}, namespace="gone"), AROUND) == []
 
 
@@ -110,7 +110,7 @@ NAMESPACES = st.tuples(
 
 
 @given(st.lists(SERVICES | NAMESPACES, max_size=12))
-def test_peers_that_are_kept_up_to_date_are_those_that_would_be_found(
+def test_incrementally_updated_peers_equal_recomputed_ones(
     steps: list[tuple[str, list[JsonObject] | SeenNamespace | None]],
 ) -> None:
     views, around = Reported[ServiceView](), Reported[SeenNamespace]()
@@ -125,27 +125,27 @@ def test_peers_that_are_kept_up_to_date_are_those_that_would_be_found(
             affected = peers.namespace_changed(around.put(Key("", name), seen))
             changed = {k for k, view in views.items() if peers.of(view) != before[k]}
             assert changed <= affected
-            # Of several selectors one may begin to choose what another chose before.
+            # A selector may start to match a namespace that another one matched before.
             assert all(len(views.objects[k].namespace_selectors) > 1 for k in affected - changed)
         now = {key.name: seen for key, seen in around.items()}
         for view in views.objects.values():
             assert peers.of(view) == peers_of(view, now)
 
 
-# What is kept
+# Cached facts
 
 
-def test_a_namespace_is_its_labels_and_whether_it_is_going() -> None:
+def test_labels_and_termination_of_a_namespace_are_cached() -> None:
     metadata = {"labels": {"a": "b"}, "deletionTimestamp": "now"}
     assert keep_namespace({"metadata": metadata}) == SeenNamespace({"a": "b"}, terminating=True)
 
 
-def test_a_pod_is_the_labels_by_which_it_may_call() -> None:
+def test_labels_of_a_pod_that_allow_connections_are_cached() -> None:
     labels = {f"{L}to-a": "allowed", f"{L}to-b": "denied", f"{L}from-c": "allowed", "x": "allowed"}
     assert keep_pod({"metadata": {"labels": labels}}) == {f"{L}to-a"}
 
 
-def test_an_ingress_is_where_its_rules_send_traffic() -> None:
+def test_the_backends_of_an_ingress_are_cached() -> None:
     def path(**service: object) -> JsonObject:
         return {"path": "/", "backend": {"service": service}}
 
@@ -180,7 +180,7 @@ def test_an_ingress_is_where_its_rules_send_traffic() -> None:
     ],
 )
 @pytest.mark.parametrize("protocol", ["http", "tls", "tcp"])
-def test_a_virtual_service_is_where_it_routes_to(
+def test_the_destinations_of_a_virtual_service_are_cached(
     protocol: str, host: str | None, service: str | None
 ) -> None:
     destination = {"host": host, "port": {"number": 443}}
@@ -189,20 +189,20 @@ def test_a_virtual_service_is_where_it_routes_to(
     assert seen.destinations == ({(Key("a", service), 443)} if service else set())
 
 
-def test_gateways_are_named_with_or_without_namespace_and_mesh_is_none() -> None:
+def test_gateway_names_have_an_optional_namespace_and_mesh_is_ignored() -> None:
     spec = {"gateways": ["web", "istio-ingress/web", "mesh"]}
     seen = keep_virtual_service({"metadata": {"namespace": "a"}, "spec": spec})
     assert seen.gateways == {Key("a", "web"), Key("istio-ingress", "web")}
 
 
-def test_a_gateway_is_the_labels_of_its_pods() -> None:
+def test_the_pod_labels_of_a_gateway_are_cached() -> None:
     selector = {"istio": "ingressgateway", "app": "gateway"}
     labels = keep_gateway({"spec": {"selector": selector}})
     assert labels == (("app", "gateway"), ("istio", "ingressgateway"))
     assert keep_gateway({"spec": {}}) == ()
 
 
-# What is to be written
+# Pending writes
 
 
 def present(policies: dict[Key, JsonObject]) -> dict[Key, SeenPolicy]:
@@ -224,7 +224,7 @@ def wanted() -> dict[Key, JsonObject]:
     return desired(view, intents(view, ["a", "b"]))
 
 
-def test_what_is_as_it_should_be_is_not_written() -> None:
+def test_correct_policies_are_not_written() -> None:
     assert plan(wanted(), present(wanted())).is_empty
 
 
@@ -236,7 +236,7 @@ def test_what_is_as_it_should_be_is_not_written() -> None:
         {"metadata": {"annotations": {}}},
     ],
 )
-def test_what_was_edited_is_written(edit: JsonObject) -> None:
+def test_edited_policies_are_written(edit: JsonObject) -> None:
     key, policy = next(iter(wanted().items()))
     edited = {**policy, "spec": edit.get("spec", policy["spec"])}
     edited["metadata"] = {**policy["metadata"], **edit.get("metadata", {})}
@@ -244,7 +244,7 @@ def test_what_was_edited_is_written(edit: JsonObject) -> None:
     assert plan(wanted(), seen).put == [policy]
 
 
-def test_marks_of_others_do_not_count() -> None:
+def test_labels_and_annotations_of_others_are_ignored() -> None:
     key, policy = next(iter(wanted().items()))
     metadata = policy["metadata"]
     marked = {
@@ -258,7 +258,7 @@ def test_marks_of_others_do_not_count() -> None:
     assert plan(wanted(), present(wanted() | {key: marked})).is_empty
 
 
-def test_what_is_not_wanted_goes_unless_it_is_kept() -> None:
+def test_unwanted_policies_are_deleted_unless_kept() -> None:
     some = dict(list(wanted().items())[:2])
     rest = present(wanted()).keys() - some.keys()
     assert plan(some, present(wanted())).delete.keys() == rest

@@ -38,5 +38,5 @@ def test_labels_and_annotations_of_others_are_no_difference() -> None:
         {**desired(), "metadata": {"annotations": {"mark": "2"}}},
     ],
 )
-def test_each_other_value_and_each_field_that_went_is_a_difference(changed: JsonObject) -> None:
+def test_each_changed_or_removed_field_is_a_difference(changed: JsonObject) -> None:
     assert differs(LIVE, changed)

@@ -46,7 +46,7 @@ def cluster(workers: int = 1, status: JsonObject | None = None, **networking: An
         (["IPv4"], [], ""),
     ],
 )
-def test_a_network_gets_one_range_which_is_ipv4_in_dual_stack(
+def test_a_dual_stack_network_gets_only_the_ipv4_range(
     families: list[str], cidrs: list[str], chosen: str
 ) -> None:
     assert choose_cidr(families, cidrs) == chosen
@@ -77,14 +77,14 @@ def test_a_shoot_without_workers_has_no_network() -> None:
     assert network_of(cluster(workers=0, type=None)) is None
 
 
-def test_a_shoot_that_does_not_say_what_it_wants_is_an_error_with_its_path() -> None:
+def test_missing_fields_of_a_shoot_are_reported_with_their_path() -> None:
     with pytest.raises(CallerError, match=r"spec\.shoot\.spec\.networking\.pods is empty"):
         network_of(cluster(pods=None))
     with pytest.raises(CallerError, match=r"Cluster c has no spec\.shoot"):
         network_of(Cluster("c"))
 
 
-def test_nothing_else_of_the_old_spec_is_left() -> None:
+def test_no_other_field_of_the_old_spec_remains() -> None:
     live = {"type": "calico", "providerConfig": {"backend": "none", "ipam": {"type": "a"}}}
     wanted = {"type": "calico", "providerConfig": {"ipam": {"cidr": "b"}}}
     assert replaced_spec(live, wanted) == {
@@ -128,7 +128,7 @@ def test_a_replaced_spec_is_exactly_the_desired_one(live: JsonObject, wanted: Js
     assert apply_merge_patch(live, replaced_spec(live, wanted)) == wanted
 
 
-def test_a_request_is_marked_to_the_nanosecond() -> None:
+def test_the_timestamp_of_a_request_has_nanoseconds() -> None:
     now = datetime(2026, 3, 1, 10, 0, 0, 900_001, tzinfo=UTC)
     assert timestamp_of(now) == "2026-03-01T10:00:00.900001000Z"
     assert read_time(timestamp_of(now)) == now

@@ -80,7 +80,7 @@ def test_problems_use_the_words_of_the_contract(obj: JsonObject | None, problem:
     assert readiness(obj).problem == problem
 
 
-def test_the_checks_are_made_in_order() -> None:
+def test_checks_are_made_in_order() -> None:
     faults: list[tuple[str, JsonObject]] = [
         ("error during", network(lastError={"description": "x"}, observedGeneration=1)),
         ("observed gen", network({"gardener.cloud/operation": "restore"}, observedGeneration=1)),
@@ -95,7 +95,7 @@ def test_the_checks_are_made_in_order() -> None:
     )
 
 
-def test_an_error_of_the_extension_carries_its_codes_and_is_marked() -> None:
+def test_an_error_of_the_extension_has_its_codes_and_is_marked() -> None:
     codes = ["ERR_CONFIGURATION_PROBLEM", "ERR_OF_SOMEBODY", "ERR_CONFIGURATION_PROBLEM"]
     verdict = readiness(network(lastError={"description": "x", "codes": codes}))
     assert verdict.is_error
@@ -103,19 +103,19 @@ def test_an_error_of_the_extension_carries_its_codes_and_is_marked() -> None:
     assert not readiness(network(observedGeneration=1)).is_error
 
 
-def test_a_success_is_sure_where_the_extension_echoes_the_request() -> None:
+def test_an_echo_of_the_request_confirms_the_success() -> None:
     assert readiness(network(), ASKED).unsure == 0
     # Two requests within one second: only the echo distinguishes them.
     early = network(lastOperation={**DONE, "lastUpdateTime": "2026-03-01T10:00:00Z"})
     assert readiness(early).unsure == 0
 
 
-def test_a_success_of_the_same_second_is_believed_after_a_while_without_an_echo() -> None:
+def test_a_success_in_the_same_second_without_an_echo_is_accepted_after_a_delay() -> None:
     verdict = readiness(without_echo("2026-03-01T10:00:00Z"))
     assert (verdict.problem, verdict.unsure) == ("", UNSURE_SECONDS)
 
 
-def test_the_echo_of_another_request_is_believed_only_after_long() -> None:
+def test_a_success_with_the_echo_of_another_request_is_accepted_only_after_a_long_delay() -> None:
     verdict = readiness(network(observedTimestamp="2026-03-01T10:00:00.100000000Z"))
     assert (verdict.problem, verdict.unsure) == ("", OTHER_REQUEST_SECONDS)
 
@@ -133,14 +133,14 @@ def test_an_object_without_a_timestamp_needs_no_fresh_operation() -> None:
         ("Processing", "last operation is not a succeeded Migrate: Migrate is Processing"),
     ],
 )
-def test_the_migration_of_an_earlier_request_is_none(state: str, problem: str) -> None:
+def test_the_migration_of_an_earlier_request_does_not_count(state: str, problem: str) -> None:
     asked = network(lastOperation={**DONE, "type": "Migrate", "state": state})
     asked["metadata"]["annotations"] = {"gardener.cloud/operation": "migrate"}
 
     assert migration(asked).problem == problem
 
 
-def test_only_a_succeeded_migrate_or_nothing_is_a_migration() -> None:
+def test_a_migration_is_done_after_a_successful_migrate_or_without_an_operation() -> None:
     assert migration(None).problem == ""
     assert migration(network(lastOperation={**DONE, "type": "Migrate"})).problem == ""
     assert migration(network()).problem == (
@@ -152,7 +152,7 @@ def test_only_a_succeeded_migrate_or_nothing_is_a_migration() -> None:
     assert (failed.problem, failed.is_error) == ("error during migration: x", False)
 
 
-def test_the_blocker_of_a_deletion_is_named() -> None:
+def test_the_cause_that_blocks_a_deletion_is_reported() -> None:
     assert deletion(None).problem == ""
     assert deletion(network()).problem == "its deletion was not requested"
     going = network()
@@ -183,7 +183,7 @@ def test_a_request_is_pending_until_its_annotation_is_gone() -> None:
         (network(observedTimestamp="2026-03-01T09:00:00Z"), 40, True),
     ],
 )
-def test_a_success_settles_a_request_once_it_cannot_be_that_of_another(
+def test_a_success_completes_a_request_unless_another_request_may_have_caused_it(
     obj: JsonObject, seconds_later: int, settled: bool
 ) -> None:
     done = datetime(2026, 3, 1, 10, 0, 5, tzinfo=UTC)

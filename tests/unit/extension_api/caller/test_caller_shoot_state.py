@@ -50,7 +50,7 @@ def test_a_state_without_an_entry_is_empty() -> None:
     assert saved(shoot_state(), "Network", "demo") == Saved()
 
 
-def test_the_objects_come_without_what_belongs_to_their_old_place() -> None:
+def test_metadata_of_the_old_cluster_is_removed_from_objects() -> None:
     entry = {"kind": "Network", "name": "demo", "state": {}, "resources": [NAMED]}
     found = saved(shoot_state(entry, resources=[{**REF, "data": secret()}]), "Network", "demo")
     assert found.resources == (NAMED,)

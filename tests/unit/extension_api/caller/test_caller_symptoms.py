@@ -25,17 +25,17 @@ def test_a_running_extension_is_not_a_reason() -> None:
     assert heartbeat_symptom([ALIVE], "whatever", "networking-calico", NOW) == ""
 
 
-def test_an_extension_that_stopped_is_named_with_the_time() -> None:
+def test_a_stopped_extension_is_reported_with_the_time() -> None:
     expected = "extension networking-cilium is not running since 2026-03-01T08:00:00Z"
     assert heartbeat_symptom([ALIVE, DEAD], "cilium", "", NOW) == expected
 
 
-def test_one_of_several_extensions_for_a_type_is_enough() -> None:
+def test_one_running_extension_of_a_type_is_enough() -> None:
     old = lease("runtime-calico", "2026-03-01T08:00:00.000000Z")
     assert heartbeat_symptom([old, ALIVE], "calico", "", NOW) == ""
 
 
-def test_an_extension_that_never_ran_is_missed_and_the_others_are_named() -> None:
+def test_a_missing_extension_is_reported_with_the_existing_ones() -> None:
     assert heartbeat_symptom([ALIVE, DEAD], "gardenet", "", NOW) == (
         "an extension for type gardenet has no heartbeat (seen: networking-calico, "
         "networking-cilium): is it installed and running?"
@@ -52,7 +52,7 @@ def test_a_missing_cluster_and_a_failed_shoot_are_reasons() -> None:
     assert cluster_symptom(Cluster("ns", Shoot({})), "ns") == ""
 
 
-def test_what_was_migrated_away_waits_for_a_restore_in_vain() -> None:
+def test_a_migrated_object_without_a_restore_is_reported() -> None:
     migrated: JsonObject = {
         "status": {"lastOperation": {"type": "Migrate", "state": "Succeeded"}},
     }

@@ -56,14 +56,14 @@ PROCESSING = network(
 
 
 class Nobody(Client):
-    """A client without API server: the states come from a test's script."""
+    """A client without an API server; the script of a test provides the states."""
 
     def __init__(self) -> None:
         pass
 
 
 def script(*steps: tuple[float, State | KubeError]) -> Callable[[], States]:
-    """Return states that follow after the given seconds each; then nothing changes any more."""
+    """Return states that each follow after the given seconds; the last one stays."""
 
     async def states() -> AsyncGenerator[State]:
         for pause, state in steps:
@@ -89,7 +89,7 @@ async def test_the_wait_ends_at_the_moment_of_success() -> None:
     assert monotonic() == pytest.approx(12.3)
 
 
-async def test_an_error_that_lasts_ends_the_wait_at_the_seventh_look() -> None:
+async def test_a_lasting_error_ends_the_wait_at_the_seventh_poll() -> None:
     with pytest.raises(NotReady) as caught:
         await ready((0, FAILED), (40, READY))
     assert monotonic() == pytest.approx(30)
@@ -100,11 +100,11 @@ async def test_an_error_that_lasts_ends_the_wait_at_the_seventh_look() -> None:
     assert caught.value.codes == (Code.CONFIGURATION_PROBLEM,)
 
 
-async def test_an_error_that_passes_within_thirty_seconds_is_tolerated() -> None:
+async def test_an_error_that_disappears_within_thirty_seconds_is_tolerated() -> None:
     assert await ready((0, FAILED), (29.9, READY)) == READY
 
 
-async def test_an_error_that_comes_late_ends_the_wait_at_the_next_look() -> None:
+async def test_a_late_error_ends_the_wait_at_the_next_poll() -> None:
     with pytest.raises(NotReady):
         await ready((0, PROCESSING), (61, FAILED))
     assert monotonic() == pytest.approx(65)
@@ -120,7 +120,7 @@ async def test_everything_else_is_tolerated_until_the_timeout() -> None:
     assert monotonic() == pytest.approx(180)
 
 
-async def test_a_timeout_of_ones_own_counts() -> None:
+async def test_an_explicit_timeout_is_used() -> None:
     with pytest.raises(NotReady, match="it does not exist"):
         await ready((0, None), timeout=7)
     assert monotonic() == pytest.approx(7)
@@ -139,10 +139,10 @@ async def test_a_success_without_an_echo_has_to_last() -> None:
         await ready((0, seen), (0.2, PROCESSING))
 
 
-async def test_a_success_without_an_echo_is_believed_after_a_second() -> None:
+async def test_a_success_without_an_echo_is_accepted_after_a_second() -> None:
     unsure: JsonObject = {**SUCCEEDED, "lastUpdateTime": "2026-03-01T10:00:03Z"}
     seen = network(observedTimestamp=None, lastOperation=unsure)
-    # Another state that says the same does not make it wait longer.
+    # An equal state does not prolong the wait.
     assert await ready((4, seen), (0.6, seen)) == seen
     assert monotonic() == pytest.approx(5)
 
@@ -153,7 +153,7 @@ async def test_progress_is_reported_when_it_changes() -> None:
     assert reported == [Progress(0, "it does not exist"), Progress(1, "Reconciling the Network")]
 
 
-async def test_a_reason_is_looked_for_at_each_look_and_ends_up_in_the_error() -> None:
+async def test_a_reason_is_searched_at_each_poll_and_added_to_the_error() -> None:
     reported: list[Progress] = []
 
     async def explain(state: State) -> str:
@@ -165,7 +165,7 @@ async def test_a_reason_is_looked_for_at_each_look_and_ends_up_in_the_error() ->
 
 
 @pytest.mark.parametrize("timeout", [0.5, 5, 5.5])
-async def test_a_reason_is_looked_for_at_the_end_of_a_short_wait(timeout: float) -> None:
+async def test_a_reason_is_searched_at_the_end_of_a_short_wait(timeout: float) -> None:
     async def explain(state: State) -> str:
         return "extension x is not running since T"
 
@@ -181,7 +181,7 @@ async def test_an_explanation_that_takes_too_long_is_skipped() -> None:
     assert await ready((0, PROCESSING), (31, READY), explain=explain) == READY
 
 
-async def test_a_migration_ends_with_a_succeeded_migrate_and_tolerates_errors() -> None:
+async def test_a_migration_ends_with_a_successful_migrate_and_tolerates_errors() -> None:
     done = network(lastOperation={**SUCCEEDED, "type": "Migrate"})
     waiting = plan((0, FAILED), (100, done))
     assert await wait_migrated(Nobody(), NETWORK, KEY, waiting) == done
@@ -202,7 +202,7 @@ async def test_a_deletion_ends_when_the_object_or_its_kind_is_gone() -> None:
     await wait_deleted(Nobody(), NETWORK, KEY, plan((0, UnknownKind(NETWORK.gvk))))
 
 
-async def test_a_deletion_that_fails_carries_the_last_error_and_its_codes() -> None:
+async def test_the_error_about_a_failed_deletion_has_the_last_error_and_its_codes() -> None:
     with pytest.raises(NotDeleted) as caught:
         await wait_deleted(Nobody(), NETWORK, KEY, plan((0, FAILED)))
     assert str(caught.value) == "Failed to delete Network shoot--a--demo/demo: no such pool"

@@ -40,12 +40,12 @@ def secret(
     }
 
 
-def test_credentials_that_are_due_for_renewal_are_not_late_yet() -> None:
+def test_credentials_due_for_renewal_are_not_overdue_yet() -> None:
     assert check_certificates([lifetime(30, 4 * DAY)], NOW) is None
     assert check_certificates([lifetime(3650, 6 * DAY)], NOW) is None
 
 
-def test_credentials_that_were_not_renewed_are_named() -> None:
+def test_credentials_that_were_not_renewed_are_reported() -> None:
     late = lifetime(30, 2 * DAY)
     assert check_certificates([late, lifetime(30, 20 * DAY)], NOW) == CareFailure(
         "CertificatesExpiring",
@@ -56,7 +56,7 @@ def test_credentials_that_were_not_renewed_are_named() -> None:
     assert check_certificates([lifetime(30, -DAY)], NOW) is not None
 
 
-def test_user_provided_certificates_have_to_be_replaced() -> None:
+def test_expiring_user_provided_certificates_are_reported() -> None:
     found = check_certificates([lifetime(90, 4 * DAY, is_own=False)], NOW)
     assert found is not None
     assert found.message.endswith(": replace it")
@@ -71,7 +71,7 @@ def test_only_the_newest_secret_of_a_credential_counts() -> None:
     ]
 
 
-def test_the_lifetime_of_a_user_provided_certificate_is_its_own() -> None:
+def test_the_lifetime_of_a_user_provided_certificate_is_read_from_it() -> None:
     pem = Authority.create("test", NOW, 90 * DAY).pair.public
     given: JsonObject = {
         "apiVersion": "v1",
@@ -86,7 +86,7 @@ def test_the_lifetime_of_a_user_provided_certificate_is_its_own() -> None:
     assert list(provided_lifetimes([broken, {**given, "data": {}}])) == []
 
 
-def test_extension_resources_that_are_not_ready_are_named_and_sorted() -> None:
+def test_extension_resources_that_are_not_ready_are_listed_in_order() -> None:
     def record(name: str, state: str) -> JsonObject:
         return {
             "kind": "DNSRecord",

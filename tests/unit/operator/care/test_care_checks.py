@@ -31,7 +31,7 @@ def failure(verdicts: dict[str, Verdict], condition: str) -> CareFailure:
     return found
 
 
-def test_the_four_conditions_are_in_their_order() -> None:
+def test_the_four_conditions_have_a_fixed_order() -> None:
     assert [*checked()] == [
         "VirtualGardenAPIServerAvailable",
         "RuntimeComponentsHealthy",
@@ -41,7 +41,7 @@ def test_the_four_conditions_are_in_their_order() -> None:
     assert failing(checked()) == set()
 
 
-def test_a_deployment_that_is_absent_is_named() -> None:
+def test_a_missing_deployment_is_reported() -> None:
     found = checked(
         deployments={
             "virtual-garden-kube-apiserver": "",
@@ -94,13 +94,15 @@ def test_class_and_label_decide_which_conditions_a_managed_resource_counts_for(
         (False, OBSERVABILITY, OBSERVABILITY),
     ],
 )
-def test_a_managed_resource_may_count_once(*, has_class: bool, label: str, condition: str) -> None:
+def test_a_managed_resource_can_count_for_only_one_condition(
+    *, has_class: bool, label: str, condition: str
+) -> None:
     one = resource("one", has_class=has_class, label=label, **UNHEALTHY)
     assert failing(checked(one, once=True)) == {condition}
 
 
 @pytest.mark.parametrize("status", ["True", "Unknown"])
-def test_a_rollout_fails_with_the_words_of_the_managed_resource(status: str) -> None:
+def test_a_failed_rollout_has_the_message_of_the_managed_resource(status: str) -> None:
     one = resource("one", has_class=False, ResourcesProgressing=status)
     assert checked(one)[VIRTUAL] == CareFailure(
         "Because", "ManagedResource garden/one: ResourcesProgressing of one"
@@ -136,7 +138,7 @@ def test_a_managed_resource_that_must_exist_is_reported_under_its_condition() ->
     )
 
 
-def test_all_failing_items_are_named_and_sorted() -> None:
+def test_all_failing_items_are_listed_in_order() -> None:
     found = checked(
         resource("b", **UNHEALTHY),
         resource("a", namespace="istio-system", **UNHEALTHY),
@@ -149,14 +151,14 @@ def test_all_failing_items_are_named_and_sorted() -> None:
     )
 
 
-def test_of_many_failing_items_the_first_ten_are_named() -> None:
+def test_only_the_first_ten_failing_items_are_listed() -> None:
     many = [resource(f"r{number:02}", **UNHEALTHY) for number in range(13)]
     message = failure(checked(*many), RUNTIME).message
     assert message.startswith("ManagedResource garden/r00: ")
     assert message.endswith("ManagedResource garden/r09: ResourcesHealthy of r09; and 3 more")
 
 
-def test_the_reason_stays_while_an_item_fails_for_it() -> None:
+def test_the_reason_is_kept_while_an_item_fails_for_it() -> None:
     one = resource("one", reason="First", **UNHEALTHY)
     more = resource("more", reason="Second", **UNHEALTHY)
     assert failure(checked(one), RUNTIME).reason == "First"
@@ -206,14 +208,14 @@ def test_the_api_server_is_judged_by_its_health_endpoint(
     assert failing(found) == ({API} if expected else set())
 
 
-def test_if_managed_resources_are_unknown_so_is_everything() -> None:
+def test_all_conditions_are_unknown_without_managed_resources() -> None:
     unable = Unable("failed listing ManagedResources in namespace garden: forbidden")
     found = checked(resources=unable, probe=None)
     assert found == dict.fromkeys(CARE_CONDITIONS, unable)
 
 
 @pytest.mark.parametrize("part", ["etcds", "deployments"])
-def test_if_the_control_plane_is_unknown_only_its_condition_is(part: str) -> None:
+def test_only_its_own_condition_is_unknown_without_the_control_plane(part: str) -> None:
     unable = Unable("failed listing Etcds in namespace garden: forbidden")
     changes: dict[str, Any] = {part: unable}
     found = checked(**changes)
@@ -227,7 +229,7 @@ def test_the_control_plane_explains_failures_of_what_depends_on_it() -> None:
     assert failure(found, VIRTUAL).reason == "EtcdMissing"
 
 
-def test_if_prometheuses_are_unknown_only_observability_is() -> None:
+def test_only_observability_is_unknown_without_prometheuses() -> None:
     unable = Unable("failed listing Prometheuses in namespace garden: forbidden")
     one = resource("one", label=OBSERVABILITY, **UNHEALTHY)
     found = checked(one, prometheus=unable)

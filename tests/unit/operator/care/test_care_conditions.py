@@ -46,7 +46,7 @@ def run(
     return updated
 
 
-def test_a_failure_progresses_for_the_threshold_and_ends_at_once() -> None:
+def test_a_failure_progresses_until_the_threshold_and_recovers_at_once() -> None:
     first = run(healthy(), DOWN, NOW)
     assert (first["status"], first["lastTransitionTime"]) == ("Progressing", timestamp(NOW))
     later = run(first, CareFailure("Down", "It is still down."), after(59))
@@ -69,7 +69,7 @@ def test_changing_messages_do_not_delay_the_failure() -> None:
     assert run(condition, CareFailure("Down", "61 of 60"), after(61))["status"] == "False"
 
 
-def test_after_an_operation_a_failure_progresses() -> None:
+def test_a_failure_after_an_operation_progresses() -> None:
     failed = run(healthy(), DOWN, NOW, threshold=None)
     operation = {"state": "Succeeded", "lastUpdateTime": timestamp(after(600))}
     assert run(failed, DOWN, after(630), operation=operation)["status"] == "Progressing"
@@ -82,7 +82,7 @@ def test_a_change_of_the_status_alone_is_an_update() -> None:
     assert failed["lastUpdateTime"] == timestamp(after(61))
 
 
-def test_a_condition_that_does_not_change_keeps_its_times() -> None:
+def test_an_unchanged_condition_keeps_its_times() -> None:
     condition = healthy()
     assert run(condition, None, after(60)) == condition
 
@@ -114,7 +114,7 @@ def test_a_check_that_could_not_be_executed_is_unknown() -> None:
         ),
     ],
 )
-def test_healthy_conditions_say_so(condition: str, reason: str, message: str) -> None:
+def test_healthy_conditions_have_a_message(condition: str, reason: str, message: str) -> None:
     [found] = conditions_of(garden(), {condition: None}, {}, NOW)
     assert found == {
         "type": condition,
@@ -126,14 +126,14 @@ def test_healthy_conditions_say_so(condition: str, reason: str, message: str) ->
     }
 
 
-def test_conditions_of_others_stay_as_they_are() -> None:
+def test_conditions_of_other_controllers_are_unchanged() -> None:
     other: dict[str, Any] = {"type": "Other", "status": "False", "added": {"by": "others"}}
     found = conditions_of(garden(other), dict.fromkeys(CARE_CONDITIONS), {}, NOW)
     assert get_condition(found, "Other") == other
     assert [each["type"] for each in found] == ["Other", *CARE_CONDITIONS]
 
 
-def test_reasons_are_those_of_the_status() -> None:
+def test_reasons_follow_from_the_status() -> None:
     assert reasons_of(garden(healthy(), {"type": "Other"})) == {
         RUNTIME: "RuntimeComponentsRunning",
         "Other": "",

@@ -31,5 +31,5 @@ def test_the_message_is_the_same_all_day() -> None:
     assert check_credentials(secrets, NOW) == check_credentials(secrets, NOW + timedelta(hours=9))
 
 
-def test_credentials_that_the_operator_renews_by_itself_do_not_count() -> None:
+def test_automatically_renewed_credentials_are_not_reported() -> None:
     assert check_credentials([issued("ca-garden-runtime", 400)], NOW) is None

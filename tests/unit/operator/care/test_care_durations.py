@@ -1,4 +1,4 @@
-"""How long it takes to observe what conditions are about, in virtual time."""
+"""The durations of observations for conditions, in virtual time."""
 
 import asyncio
 
@@ -11,7 +11,7 @@ from pergola.operator.care.observe import Timed
 
 
 @pytest.mark.looptime
-async def test_of_several_observations_for_a_condition_the_longest_counts() -> None:
+async def test_the_longest_observation_of_a_condition_counts() -> None:
     timed = Timed()
 
     async def after(seconds: float) -> float:

@@ -39,5 +39,5 @@ def test_everything_can_be_configured() -> None:
 
 
 @pytest.mark.parametrize(("period", "seconds"), [(30, 15), (60, 30), (180, 90), (3600, 90)])
-def test_checks_have_half_of_the_period_and_90_seconds_at_most(period: int, seconds: int) -> None:
+def test_checks_time_out_after_half_the_period_or_90_seconds(period: int, seconds: int) -> None:
     assert Settings(sync_period=timedelta(seconds=period)).patience == seconds

@@ -48,7 +48,7 @@ def error(problem: str) -> CareFailure:
     )
 
 
-def test_every_replica_has_an_address_of_its_own_in_the_order_of_names() -> None:
+def test_every_replica_has_its_own_address_in_the_order_of_names() -> None:
     found = pods_of(
         [
             (Key("garden", "longterm"), Instance.of({"spec": {"serviceName": "long"}})),
@@ -75,7 +75,7 @@ def test_exactly_one_sample_with_value_1_is_healthy() -> None:
     assert judge(POD, HEALTHY) is None
 
 
-def test_without_samples_the_rules_are_not_there_yet() -> None:
+def test_no_samples_mean_that_the_rules_are_not_loaded_yet() -> None:
     assert judge(POD, answer()) == down(
         "health check recording rules are not deployed or running yet"
     )
@@ -89,7 +89,7 @@ def test_unhealthy_samples_are_sorted() -> None:
     assert found == down('{a="1", b="2"}, {task="rule"}')
 
 
-def test_many_samples_are_cut() -> None:
+def test_the_list_of_samples_is_limited() -> None:
     found = judge(POD, answer(*(({"task": f"{number:03}"}, "0") for number in range(100))))
     assert found is not None
     _, details = found.message.split("more details: ")
@@ -116,7 +116,7 @@ def test_many_samples_are_cut() -> None:
         ({}, "the answer has no status"),
     ],
 )
-def test_whatever_is_inconsistent_is_an_error(found: JsonObject, problem: str) -> None:
+def test_inconsistent_responses_are_errors(found: JsonObject, problem: str) -> None:
     assert judge(POD, found) == error(problem)
 
 
@@ -145,7 +145,7 @@ async def test_a_query_that_fails_is_reported() -> None:
 
 
 @pytest.mark.looptime(start=0)
-async def test_a_query_without_an_answer_ends() -> None:
+async def test_a_query_without_a_response_times_out() -> None:
     async def query(*_: str) -> JsonObject:
         await asyncio.Event().wait()
         return {}
@@ -182,7 +182,7 @@ async def test_the_api_of_prometheus_is_queried() -> None:
         (200, "[]", "answered with JSON that is not an object"),
     ],
 )
-async def test_other_answers_are_errors(status: int, text: str, problem: str) -> None:
+async def test_other_responses_are_errors(status: int, text: str, problem: str) -> None:
     server = await serving(status, text)
     try:
         with pytest.raises(QueryError, match=problem):
@@ -191,7 +191,7 @@ async def test_other_answers_are_errors(status: int, text: str, problem: str) ->
         await server.close()
 
 
-async def test_a_server_that_is_not_there_is_an_error() -> None:
+async def test_an_unreachable_server_is_an_error() -> None:
     server = await serving(200, "{}")
     address = str(server.make_url("")).rstrip("/")
     await server.close()

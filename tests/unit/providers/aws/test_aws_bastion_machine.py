@@ -72,7 +72,9 @@ def profile(bastion: JsonObject | None = None, **spec: object) -> JsonObject:
         ),
     ],
 )
-def test_the_profile_says_what_a_bastion_runs_on(bastion: JsonObject, machine: Machine) -> None:
+def test_the_machine_of_a_bastion_is_read_from_the_profile(
+    bastion: JsonObject, machine: Machine
+) -> None:
     assert machine_of(profile(bastion), REGION) == machine
 
 
@@ -84,7 +86,9 @@ def test_the_profile_says_what_a_bastion_runs_on(bastion: JsonObject, machine: M
         ({}, "us-east-1", "no image for amd64 machines in us-east-1"),
     ],
 )
-def test_gaps_in_the_profile_are_reported(bastion: JsonObject, region: str, text: str) -> None:
+def test_missing_fields_of_the_profile_are_reported(
+    bastion: JsonObject, region: str, text: str
+) -> None:
     with pytest.raises(ExtensionError, match=text):
         machine_of(profile(bastion), region)
 
@@ -107,7 +111,7 @@ def infrastructure(vpc: JsonObject, **networks: str) -> JsonObject:
     }
 
 
-def test_the_first_public_subnet_and_the_group_of_the_nodes_are_taken() -> None:
+def test_the_first_public_subnet_and_the_node_group_are_used() -> None:
     vpc = {
         "id": "vpc-1",
         "subnets": [
@@ -127,7 +131,7 @@ def test_the_first_public_subnet_and_the_group_of_the_nodes_are_taken() -> None:
     assert usable(site, BASTION) == (("10.0.0.0/8",), b"#!")
 
 
-def test_an_infrastructure_that_is_not_ready_is_waited_for() -> None:
+def test_a_bastion_waits_for_its_infrastructure() -> None:
     with pytest.raises(ExtensionError, match="wait until it is reconciled"):
         usable(site_of(BASTION, infrastructure({}), []), BASTION)
 
@@ -139,7 +143,7 @@ def test_an_infrastructure_that_is_not_ready_is_waited_for() -> None:
         ({"userData": "§"}, "spec.userData is not valid base64"),
     ],
 )
-def test_a_wrong_bastion_is_refused(change: JsonObject, text: str) -> None:
+def test_an_invalid_bastion_is_refused(change: JsonObject, text: str) -> None:
     vpc = {
         "id": "vpc-1",
         "subnets": [{"purpose": "public", "id": "subnet-2"}],

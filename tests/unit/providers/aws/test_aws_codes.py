@@ -69,7 +69,7 @@ def test_an_error_is_classified_by_its_class_before_its_text(error: Exception, c
         ("all is well", set()),
     ],
 )
-def test_a_text_speaks_of_codes(text: str, codes: set[Code]) -> None:
+def test_codes_are_recognized_in_texts(text: str, codes: set[Code]) -> None:
     assert set(codes_of_text(text)) == codes
 
 
@@ -101,9 +101,7 @@ def test_a_group_has_the_codes_of_all_its_errors_once() -> None:
         (ExtensionError("wait", Code.DEPENDENCIES), True),
     ],
 )
-def test_a_task_is_not_tried_again_where_only_a_person_can_help(
-    error: Exception, may_pass: bool
-) -> None:
+def test_a_task_is_not_retried_if_the_user_must_act(error: Exception, may_pass: bool) -> None:
     assert diagnose(error).may_pass is may_pass
 
 
@@ -148,7 +146,7 @@ def test_other_errors_are_reported_in_one_sentence(
     assert (str(caught.value), caught.value.codes) == (text, codes)
 
 
-def test_a_defect_stays_a_defect() -> None:
+def test_unexpected_exceptions_are_passed_on() -> None:
     with pytest.raises(KeyError), explained():
         raise KeyError("VpcId")
     with pytest.raises(ExceptionGroup), explained():

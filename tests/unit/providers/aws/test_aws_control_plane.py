@@ -46,7 +46,7 @@ def routes(*, enabled: bool) -> ControlPlaneConfig:
         (("nodes",), "subnet-nodes-a", False),
     ],
 )
-def test_the_subnet_is_public_else_internal_else_of_nodes_and_these_do_not_get_load_balancers(
+def test_the_subnet_is_public_or_internal_or_the_one_of_nodes(
     purposes: tuple[str, ...], subnet: str, *, services: bool
 ) -> None:
     assert cloud_subnet(status(*purposes)) == (subnet, "eu-west-1a")
@@ -169,7 +169,7 @@ def test_an_overlay_that_is_neither_on_nor_off_is_an_error() -> None:
         route_controller(shoot(overlay="no"))
 
 
-def test_a_switch_that_is_neither_on_nor_off_is_named() -> None:
+def test_an_invalid_switch_is_reported() -> None:
     path = "spec.provider.controlPlaneConfig.cloudControllerManager.useCustomRouteController"
     with pytest.raises(Malformed, match=path):
         route_controller(shoot(switch="yes"))

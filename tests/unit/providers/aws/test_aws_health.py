@@ -80,7 +80,7 @@ def test_a_group_with_all_rules_is_valid() -> None:
 
 
 @pytest.mark.parametrize("missing", COMPLETE)
-def test_each_missing_rule_is_named(missing: Rule) -> None:
+def test_each_missing_rule_is_reported(missing: Rule) -> None:
     said = nodes_security_group_valid(wanted(), group(*(r for r in COMPLETE if r != missing)))
 
     assert said[:2] == ("False", "MissingRequiredRules")
@@ -88,13 +88,13 @@ def test_each_missing_rule_is_named(missing: Rule) -> None:
     assert str(missing) in said.message
 
 
-def test_all_missing_rules_are_named_at_once() -> None:
+def test_all_missing_rules_are_reported_at_once() -> None:
     said = nodes_security_group_valid(wanted(), group())
 
     assert all(str(rule) in said.message for rule in COMPLETE)
 
 
-def test_ranges_of_load_balancers_are_as_good_as_everywhere() -> None:
+def test_rules_for_load_balancer_ranges_suffice() -> None:
     narrow = [
         rule._replace(peer=peer)
         for rule in (TCP_PORTS, UDP_PORTS)
@@ -170,7 +170,7 @@ def test_a_missing_rule_outweighs_an_unknown_one() -> None:
     assert "is unknown" in said.message
 
 
-def test_narrow_egress_is_only_noted() -> None:
+def test_restricted_egress_is_only_noted() -> None:
     narrow = Rule(EGRESS, TCP, (443, 443), "10.0.0.0/8")
 
     said = nodes_security_group_valid(wanted(), group(SELF, TCP_PORTS, UDP_PORTS, narrow))
@@ -179,7 +179,7 @@ def test_narrow_egress_is_only_noted() -> None:
     assert "not all traffic may leave to 0.0.0.0/0" in said.message
 
 
-def test_ipv6_needs_rules_of_its_own() -> None:
+def test_ipv6_needs_separate_rules() -> None:
     families = ("IPv4", "IPv6")
     more = [r._replace(peer=EVERYWHERE_6) for r in (TCP_PORTS, UDP_PORTS, OUT)]
 
@@ -197,7 +197,7 @@ def test_elastic_fabric_adapters_need_the_group_itself_as_a_destination() -> Non
     assert nodes_security_group_valid(with_adapters, complete, BALANCERS).status == "True"
 
 
-def test_how_a_file_system_is_reached_is_noted() -> None:
+def test_access_to_a_file_system_is_noted() -> None:
     nfs = Rule(INGRESS, TCP, NFS, "10.0.0.0/16")
 
     with_note = nodes_security_group_valid(wanted(efs=True), group(*COMPLETE), BALANCERS)
@@ -249,7 +249,7 @@ def test_a_subnet_in_every_zone_is_enough() -> None:
     )
 
 
-def test_zones_without_a_subnet_are_named() -> None:
+def test_zones_without_a_subnet_are_reported() -> None:
     said = available(
         subnet_1=subnet("a", "elb"),
         subnet_2=subnet("b", "elb"),
@@ -260,7 +260,7 @@ def test_zones_without_a_subnet_are_named() -> None:
     assert said.message.startswith("eu-a without a subnet for internal load balancers, eu-b with")
 
 
-def test_a_subnet_without_addresses_is_named() -> None:
+def test_a_subnet_without_free_addresses_is_reported() -> None:
     said = available(subnet_1=subnet("a", "elb", 7), subnet_2=subnet("b", "elb", 8))
 
     assert said.message == (
@@ -271,12 +271,12 @@ def test_a_subnet_without_addresses_is_named() -> None:
 # As results of health checks
 
 
-def test_a_condition_says_exactly_what_was_found() -> None:
+def test_the_message_of_a_condition_has_every_finding() -> None:
     assert verdict(Said("Unknown", "CheckFailed", "who knows")) == Verdict(
         "Unknown", "who knows", reason="CheckFailed"
     )
 
 
-def test_what_the_user_has_to_repair_has_a_code() -> None:
+def test_findings_that_the_user_must_fix_have_a_code() -> None:
     assert verdict(Said("False", "x", "y")).codes == (Code.CONFIGURATION_PROBLEM,)
     assert verdict(Said("True", "x", "y")).codes == ()

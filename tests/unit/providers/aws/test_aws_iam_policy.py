@@ -56,7 +56,7 @@ def names_of(several: set[str]) -> set[str]:
     return {action.partition(":")[2] for action in several}
 
 
-def test_whatever_the_code_calls_is_allowed_and_nothing_else() -> None:
+def test_exactly_the_called_operations_are_allowed() -> None:
     used = set(operations()) - NO_OPERATIONS
     allowed = names_of(all_of(Mode.MANAGED) | all_of(Mode.BYO) | all_of(Mode.CHECK))
     allowed |= {each for purpose in Purpose for each in garden_operations(purpose)}
@@ -65,12 +65,12 @@ def test_whatever_the_code_calls_is_allowed_and_nothing_else() -> None:
     assert allowed - OF_AWS_ITSELF - used == set()
 
 
-def test_who_only_checks_can_change_nothing() -> None:
+def test_the_policy_for_checks_is_read_only() -> None:
     for action in all_of(Mode.CHECK):
         assert action.partition(":")[2].startswith(("Describe", "Get"))
 
 
-def test_in_networks_of_users_no_network_can_be_created_or_deleted() -> None:
+def test_user_provided_networks_cannot_be_created_or_deleted() -> None:
     network = re.compile(
         r"ec2:(Create|Delete|Modify|Associate|Attach|Detach|Release|Replace)"
         r"(Vpc|Subnet$|RouteTable|Route$|InternetGateway|NatGateway|Dhcp|Address)"
@@ -81,7 +81,7 @@ def test_in_networks_of_users_no_network_can_be_created_or_deleted() -> None:
 
 
 @pytest.mark.parametrize("mode", [Mode.MANAGED, Mode.BYO])
-def test_the_identity_of_nodes_can_be_written_for_clusters_only(mode: Mode) -> None:
+def test_node_identities_can_be_written_only_for_clusters(mode: Mode) -> None:
     policy = iam_policy(mode, names="shoot--garden--*", partition="aws-cn")
 
     for statement in policy["Statement"]:
@@ -92,7 +92,7 @@ def test_the_identity_of_nodes_can_be_written_for_clusters_only(mode: Mode) -> N
             }
 
 
-def test_tags_of_others_in_networks_of_users_cannot_be_touched() -> None:
+def test_foreign_tags_in_user_provided_networks_cannot_be_changed() -> None:
     tagging = [s for s in iam_policy(Mode.BYO)["Statement"] if "ec2:DeleteTags" in s["Action"]]
 
     assert len(tagging) == 1
@@ -100,20 +100,20 @@ def test_tags_of_others_in_networks_of_users_cannot_be_touched() -> None:
     assert "kubernetes.io/cluster/*" in keys
 
 
-def test_features_add_permissions_and_take_none() -> None:
+def test_features_only_add_permissions() -> None:
     for mode in Mode:
         for feature in Feature:
             assert set(actions(mode)) <= set(actions(mode, [feature]))
 
 
-def test_dns_records_can_be_changed_in_named_zones_only() -> None:
+def test_dns_records_can_be_changed_only_in_named_zones() -> None:
     policy = garden_iam_policy(Purpose.DNS, names="Z0123", partition="aws-cn")
 
     changing = [s for s in policy["Statement"] if "route53:ChangeResourceRecordSets" in s["Action"]]
     assert [s["Resource"] for s in changing] == [["arn:aws-cn:route53:::hostedzone/Z0123"]]
 
 
-def test_backups_can_be_changed_in_named_buckets_only() -> None:
+def test_backups_can_be_changed_only_in_named_buckets() -> None:
     policy = garden_iam_policy(Purpose.BACKUP, names="garden-*")
 
     resources = {each for s in policy["Statement"] for each in s["Resource"]}

@@ -167,9 +167,7 @@ def config(base: JsonObject, path: str, value: object) -> JsonObject:
 
 @pytest.mark.parametrize("asked", [wanted(), wanted(MANAGED)])
 @pytest.mark.parametrize("families", [("IPv4",), ("IPv6",), ("IPv4", "IPv6")])
-def test_nothing_is_wrong_with_a_network_as_it_should_be(
-    asked: Wanted, families: tuple[str, ...]
-) -> None:
+def test_a_valid_network_has_no_findings(asked: Wanted, families: tuple[str, ...]) -> None:
     assert findings(replace(asked, families=families), healthy()) == []
 
 
@@ -187,7 +185,7 @@ def gone(snapshot: Snapshot) -> None:
     snapshot.subnets.clear()
 
 
-def test_l1_a_vpc_that_is_not_there_is_not_found() -> None:
+def test_l1_a_missing_vpc_is_reported() -> None:
     first = blocking(wanted(MANAGED), gone)
 
     assert only(first)[:2] == (
@@ -203,7 +201,7 @@ def test_l1_a_vpc_that_is_not_there_is_not_found() -> None:
         ("enableDnsHostnames", "--enable-dns-hostnames"),
     ],
 )
-def test_l1_dns_has_to_be_on(attribute: str, flag: str) -> None:
+def test_l1_dns_must_be_enabled(attribute: str, flag: str) -> None:
     field, message, fix = only(
         blocking(wanted(), lambda s: s.vpc_attributes.update({attribute: False}))
     )
@@ -215,7 +213,7 @@ def test_l1_dns_has_to_be_on(attribute: str, flag: str) -> None:
 
 
 @pytest.mark.parametrize("state", ["associating", None])
-def test_l2_ipv6_needs_a_block_that_is_associated(state: str | None) -> None:
+def test_l2_ipv6_needs_an_associated_block(state: str | None) -> None:
     def change(snapshot: Snapshot) -> None:
         assert snapshot.vpc is not None
         blocks = snapshot.vpc["Ipv6CidrBlockAssociationSet"]
@@ -229,7 +227,7 @@ def test_l2_ipv6_needs_a_block_that_is_associated(state: str | None) -> None:
     assert "--amazon-provided-ipv6-cidr-block" in by_family[2]
 
 
-def test_l3_a_public_range_needs_an_internet_gateway_and_nothing_else_does() -> None:
+def test_l3_only_a_public_range_needs_an_internet_gateway() -> None:
     def change(snapshot: Snapshot) -> None:
         snapshot.internet_gateways.clear()
 
@@ -251,7 +249,7 @@ def test_l3_an_internet_gateway_of_another_vpc_does_not_count() -> None:
     assert len(blocking(wanted(MANAGED), change)) == 1
 
 
-def test_an_egress_only_gateway_is_demanded_for_managed_ipv6_alone() -> None:
+def test_only_managed_ipv6_needs_an_egress_only_gateway() -> None:
     def change(snapshot: Snapshot) -> None:
         snapshot.egress_only_gateways.clear()
 
@@ -276,7 +274,7 @@ def test_l4_dhcp_options_need_the_domain_of_the_region(said: str | None) -> None
     assert "domain-name,Values=eu-west-1.compute.internal" in fix
 
 
-def test_l4_the_first_region_has_a_domain_of_its_own() -> None:
+def test_l4_the_first_region_has_its_own_domain() -> None:
     assert "ec2.internal" in only(blocking(wanted(region="us-east-1")))[1]
 
 
@@ -284,7 +282,7 @@ def test_l4_the_first_region_has_a_domain_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("field", ["workers", "public", "internal"])
-def test_l5_ranges_have_to_be_inside_the_vpc(field: str) -> None:
+def test_l5_ranges_must_be_inside_the_vpc(field: str) -> None:
     outside = wanted(config(MANAGED, f"networks.zones.0.{field}", "10.9.0.0/24"))
 
     path, message, fix = only(blocking(outside))
@@ -313,7 +311,7 @@ ROLES = [("w", "workersSubnetID"), ("p", "publicSubnetID"), ("i", "internalSubne
 
 
 @pytest.mark.parametrize(("role", "field"), ROLES)
-def test_l6_a_subnet_has_to_exist(role: str, field: str) -> None:
+def test_l6_a_subnet_must_exist(role: str, field: str) -> None:
     path, message, fix = only(blocking(wanted(), lambda s: s.subnets.pop(f"subnet-b{role}")))
 
     assert path == f"networks.zones[1].{field}"
@@ -323,7 +321,7 @@ def test_l6_a_subnet_has_to_exist(role: str, field: str) -> None:
 
 
 @pytest.mark.parametrize(("role", "field"), ROLES)
-def test_l6_a_subnet_in_another_zone_names_both_zones(role: str, field: str) -> None:
+def test_l6_a_subnet_in_another_zone_is_reported_with_both_zones(role: str, field: str) -> None:
     path, message, _ = only(
         blocking(wanted(), lambda s: s.subnets[f"subnet-a{role}"].update(AvailabilityZone=B))
     )
@@ -333,7 +331,7 @@ def test_l6_a_subnet_in_another_zone_names_both_zones(role: str, field: str) -> 
 
 
 @pytest.mark.parametrize(("role", "field"), ROLES)
-def test_l6_a_subnet_in_another_vpc_names_both(role: str, field: str) -> None:
+def test_l6_a_subnet_in_another_vpc_is_reported_with_both_vpcs(role: str, field: str) -> None:
     path, message, _ = only(
         blocking(wanted(), lambda s: s.subnets[f"subnet-a{role}"].update(VpcId="vpc-2"))
     )
@@ -343,9 +341,7 @@ def test_l6_a_subnet_in_another_vpc_names_both(role: str, field: str) -> None:
 
 
 @pytest.mark.parametrize(("role", "field"), ROLES)
-def test_l7_with_ipv6_a_subnet_has_one_range_and_the_fix_names_a_free_one(
-    role: str, field: str
-) -> None:
+def test_l7_a_missing_ipv6_range_is_reported_with_a_free_one(role: str, field: str) -> None:
     def change(snapshot: Snapshot) -> None:
         snapshot.subnets[f"subnet-a{role}"]["Ipv6CidrBlockAssociationSet"] = []
 
@@ -359,7 +355,7 @@ def test_l7_with_ipv6_a_subnet_has_one_range_and_the_fix_names_a_free_one(
     assert blocking(wanted(), change) == []
 
 
-def test_l7_several_subnets_are_offered_different_ranges() -> None:
+def test_l7_different_free_ranges_are_proposed_for_several_subnets() -> None:
     def change(snapshot: Snapshot) -> None:
         for each in snapshot.subnets.values():
             each["Ipv6CidrBlockAssociationSet"] = []
@@ -369,7 +365,7 @@ def test_l7_several_subnets_are_offered_different_ranges() -> None:
     assert offered == {f"2001:db8:0:10{number}::/64" for number in range(6)}
 
 
-def test_l7_two_ipv6_ranges_are_one_too_many() -> None:
+def test_l7_a_second_ipv6_range_is_reported() -> None:
     def change(snapshot: Snapshot) -> None:
         ranges = snapshot.subnets["subnet-aw"]["Ipv6CidrBlockAssociationSet"]
         ranges.append({**ranges[0], "Ipv6CidrBlock": "2001:db8:0:1ff::/64", "AssociationId": "x"})
@@ -381,7 +377,7 @@ def test_l7_two_ipv6_ranges_are_one_too_many() -> None:
 
 
 @pytest.mark.parametrize(("role", "count"), [("w", 1), ("p", 0), ("i", 0)])
-def test_l7_worker_subnets_give_ipv6_addresses(role: str, count: int) -> None:
+def test_l7_worker_subnets_must_assign_ipv6_addresses(role: str, count: int) -> None:
     def change(snapshot: Snapshot) -> None:
         snapshot.subnets[f"subnet-a{role}"]["AssignIpv6AddressOnCreation"] = False
 
@@ -394,7 +390,7 @@ def test_l7_worker_subnets_give_ipv6_addresses(role: str, count: int) -> None:
 
 @pytest.mark.parametrize("change", [{"Ipv6Native": True}, {"CidrBlock": None}])
 @pytest.mark.parametrize(("role", "count"), [("w", 0), ("p", 1), ("i", 1)])
-def test_l8_subnets_for_load_balancers_have_ipv4(change: JsonObject, role: str, count: int) -> None:
+def test_l8_subnets_for_load_balancers_need_ipv4(change: JsonObject, role: str, count: int) -> None:
     found = blocking(wanted(), lambda s: s.subnets[f"subnet-a{role}"].update(change))
 
     assert len(found) == count
@@ -410,7 +406,7 @@ def test_l8_subnets_for_load_balancers_have_ipv4(change: JsonObject, role: str, 
         ("", ("IPv4",), []),
     ],
 )
-def test_l9_worker_subnets_are_inside_the_range_of_nodes(
+def test_l9_worker_subnets_must_be_inside_the_node_range(
     nodes: str, families: tuple[str, ...], paths: list[str]
 ) -> None:
     found = blocking(wanted(node_range=nodes, families=families))
@@ -422,14 +418,14 @@ def test_l9_worker_subnets_are_inside_the_range_of_nodes(
 # L10 to L13
 
 
-def test_l10_a_security_group_that_is_not_there_is_not_found() -> None:
+def test_l10_a_missing_security_group_is_reported() -> None:
     path, message, _ = only(blocking(wanted(), lambda s: s.security_groups.clear()))
 
     assert path == "networks.nodesSecurityGroupID"
     assert message.startswith('Not found: "sg-1"')
 
 
-def test_l10_a_security_group_in_another_vpc_names_both() -> None:
+def test_l10_a_security_group_in_another_vpc_is_reported_with_both_vpcs() -> None:
     def change(snapshot: Snapshot) -> None:
         snapshot.security_groups.clear()
         snapshot.foreign_groups["sg-1"] = {"GroupId": "sg-1", "VpcId": "vpc-2"}
@@ -457,7 +453,7 @@ def test_l11_a_private_managed_network_needs_no_public_subnet() -> None:
 EIP = config(MANAGED, "networks.zones.0.elasticIPAllocationID", "eipalloc-1")
 
 
-def test_l12_an_elastic_ip_has_to_exist() -> None:
+def test_l12_an_elastic_ip_must_exist() -> None:
     path, message, fix = only(blocking(wanted(EIP)))
 
     assert path == "networks.zones[0].elasticIPAllocationID"
@@ -474,7 +470,7 @@ def test_l12_an_elastic_ip_has_to_exist() -> None:
         ("eipassoc-1", [], 1),
     ],
 )
-def test_l12_an_elastic_ip_is_free_or_of_this_clusters_nat_gateway(
+def test_l12_an_elastic_ip_must_be_free_or_used_by_this_clusters_nat_gateway(
     association: str | None, tags: list[JsonObject], count: int
 ) -> None:
     def change(snapshot: Snapshot) -> None:
@@ -500,7 +496,7 @@ EFS = config(BYO, "elasticFileSystem", {"enabled": True, "id": "fs-1"})
 @pytest.mark.parametrize(
     ("vpcs", "count"), [([], 0), (["vpc-1"], 0), (["vpc-2"], 1), (["vpc-1", "vpc-2"], 1)]
 )
-def test_l13_mount_targets_are_in_the_vpc(vpcs: list[str], count: int) -> None:
+def test_l13_mount_targets_must_be_in_the_vpc(vpcs: list[str], count: int) -> None:
     def change(snapshot: Snapshot) -> None:
         snapshot.file_system = {"FileSystemId": "fs-1"}
         snapshot.mount_targets = {f"fsmt-{n}": {"VpcId": vpc} for n, vpc in enumerate(vpcs)}
@@ -511,7 +507,7 @@ def test_l13_mount_targets_are_in_the_vpc(vpcs: list[str], count: int) -> None:
     assert all("vpc-2, not in vpc-1" in str(finding) for finding in found)
 
 
-def test_l13_a_file_system_has_to_exist() -> None:
+def test_l13_a_file_system_must_exist() -> None:
     assert only(blocking(wanted(EFS)))[1].startswith('Not found: "fs-1"')
 
 
@@ -525,7 +521,7 @@ def break_everything(snapshot: Snapshot) -> None:
     snapshot.security_groups.clear()
 
 
-def test_all_findings_of_all_zones_are_in_one_error_with_what_repairs_them() -> None:
+def test_one_error_has_all_findings_with_their_fixes() -> None:
     snapshot = healthy()
     break_everything(snapshot)
 
@@ -544,14 +540,14 @@ def test_all_findings_of_all_zones_are_in_one_error_with_what_repairs_them() -> 
     assert "aws ec2 modify-vpc-attribute" in text
 
 
-def test_hints_forbid_nothing() -> None:
+def test_hints_do_not_block() -> None:
     snapshot = healthy()
     snapshot.route_tables["rtb-w"]["Routes"] = []
 
     assert {finding.blocks for finding in demand(wanted(), snapshot)} == {False}
 
 
-def test_every_finding_has_one_line_that_repairs_it() -> None:
+def test_every_finding_has_a_one_line_fix() -> None:
     snapshot = healthy()
     break_everything(snapshot)
     snapshot.route_tables["rtb-p"]["Routes"] = []
@@ -566,7 +562,7 @@ def test_every_finding_has_one_line_that_repairs_it() -> None:
 # Hints
 
 
-def test_workers_without_a_way_out_are_reported_for_each_zone() -> None:
+def test_workers_without_internet_access_are_reported_for_each_zone() -> None:
     def change(snapshot: Snapshot) -> None:
         snapshot.route_tables["rtb-w"]["Routes"].pop()
 
@@ -583,7 +579,7 @@ def test_workers_without_a_way_out_are_reported_for_each_zone() -> None:
     assert "com.amazonaws.eu-west-1.s3 --route-table-ids rtb-w" in found[1].fix
 
 
-def test_a_private_network_with_a_transit_gateway_and_an_endpoint_has_a_way_out() -> None:
+def test_a_transit_gateway_with_an_endpoint_counts_as_internet_access() -> None:
     def change(snapshot: Snapshot) -> None:
         snapshot.route_tables["rtb-w"]["Routes"][-1] = {
             "DestinationCidrBlock": "10.0.0.0/8",
@@ -597,7 +593,7 @@ def test_a_private_network_with_a_transit_gateway_and_an_endpoint_has_a_way_out(
     assert hints(wanted(), change) == []
 
 
-def test_an_endpoint_that_is_there_only_needs_the_route_table() -> None:
+def test_an_existing_endpoint_only_needs_the_route_table() -> None:
     def change(snapshot: Snapshot) -> None:
         snapshot.route_tables["rtb-w"]["Routes"][-1] = {"TransitGatewayId": "tgw-1"}
         snapshot.endpoints["vpce-1"] = {
@@ -612,7 +608,7 @@ def test_an_endpoint_that_is_there_only_needs_the_route_table() -> None:
     )
 
 
-def test_a_default_route_into_nothing_is_reported() -> None:
+def test_a_blackhole_default_route_is_reported() -> None:
     def change(snapshot: Snapshot) -> None:
         snapshot.route_tables["rtb-w"]["Routes"][-1]["State"] = "blackhole"
 
@@ -624,7 +620,7 @@ def test_a_default_route_into_nothing_is_reported() -> None:
 
 @pytest.mark.parametrize(("free", "count"), [(8, 0), (7, 1)])
 @pytest.mark.parametrize("role", ["p", "i"])
-def test_load_balancers_want_eight_free_addresses(role: str, free: int, count: int) -> None:
+def test_load_balancers_need_eight_free_addresses(role: str, free: int, count: int) -> None:
     found = hints(
         wanted(), lambda s: s.subnets[f"subnet-a{role}"].update(AvailableIpAddressCount=free)
     )
@@ -632,7 +628,7 @@ def test_load_balancers_want_eight_free_addresses(role: str, free: int, count: i
     assert len(found) == count
 
 
-def test_a_public_subnet_has_a_route_to_the_internet_gateway() -> None:
+def test_a_public_subnet_needs_a_route_to_the_internet_gateway() -> None:
     def change(snapshot: Snapshot) -> None:
         snapshot.route_tables["rtb-p"]["Routes"].pop()
 
@@ -645,7 +641,7 @@ def test_a_public_subnet_has_a_route_to_the_internet_gateway() -> None:
     assert "--gateway-id igw-1" in found[0].fix
 
 
-def test_an_internal_subnet_has_none() -> None:
+def test_an_internal_subnet_must_not_have_a_route_to_the_internet_gateway() -> None:
     def change(snapshot: Snapshot) -> None:
         snapshot.route_tables["rtb-i"]["Routes"][-1] = {
             "DestinationCidrBlock": "0.0.0.0/0",
@@ -707,7 +703,7 @@ def test_several_tagged_subnets_in_a_zone_are_refused_with_their_ids() -> None:
     assert f"delete-tags --resources subnet-ap --tags Key={CLUSTER} " in fix
 
 
-def test_a_tagged_subnet_beside_the_named_one_is_refused_and_named_in_the_repair() -> None:
+def test_a_tagged_subnet_besides_the_named_one_is_refused_and_named_in_the_fix() -> None:
     field, message, fix = only(blocking(wanted(), tagged("elb", "subnet-ai")))
 
     assert field == "networks.zones[0].publicSubnetID"

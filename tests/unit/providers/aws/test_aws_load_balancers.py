@@ -58,7 +58,7 @@ def snapshot(*subnets: JsonObject, open_: tuple[str, ...] = ()) -> Snapshot:
     return Snapshot(subnets=by_id(*subnets), route_tables=tables)
 
 
-def test_a_subnet_counts_with_the_clusters_tag_and_the_role_in_the_vpc() -> None:
+def test_a_subnet_counts_if_it_is_in_the_vpc_with_the_cluster_and_role_tags() -> None:
     subnets = by_id(
         subnet("subnet-2", CLUSTER, ROLE_PUBLIC),
         subnet("subnet-1", CLUSTER, ROLE_PUBLIC),
@@ -118,7 +118,7 @@ def test_a_subnet_counts_with_the_clusters_tag_and_the_role_in_the_vpc() -> None
         ),
     ],
 )
-def test_more_than_one_subnet_in_a_zone_is_an_ambiguity_that_says_how_to_end_it(
+def test_several_subnets_in_a_zone_are_reported_as_ambiguous_with_a_fix(
     zone: Zone, subnets: list[JsonObject], named: tuple[str, ...]
 ) -> None:
     found = list(ambiguities(wanted(zone), by_id(*subnets)))
@@ -127,7 +127,7 @@ def test_more_than_one_subnet_in_a_zone_is_an_ambiguity_that_says_how_to_end_it(
     assert all(part in found[0] for part in named)
 
 
-def test_a_zone_has_the_subnet_that_is_named_or_else_the_one_with_tags() -> None:
+def test_a_named_subnet_takes_precedence_over_a_tagged_one() -> None:
     cluster = wanted(
         Zone(name="eu-west-1c", public_subnet_id="subnet-9"),
         Zone(name=ZONE),
@@ -163,7 +163,7 @@ def test_a_zone_has_the_subnet_that_is_named_or_else_the_one_with_tags() -> None
         ([subnet("subnet-2"), subnet("subnet-1", CLUSTER, vpc="vpc-2")], "subnet-2"),
     ],
 )
-def test_the_cloud_controller_takes_the_role_then_the_cluster_then_the_smaller_id(
+def test_the_cloud_controller_prefers_the_role_then_the_cluster_then_the_smaller_id(
     subnets: list[JsonObject], chosen: str
 ) -> None:
     (placement,) = placements(wanted(), Role.INTERNAL, snapshot(*subnets))
@@ -183,7 +183,7 @@ def test_the_reason_of_a_choice_is_reported() -> None:
     assert "smallest" in why(subnet("subnet-1"), subnet("subnet-2"))
 
 
-def test_public_load_balancers_are_only_placed_where_the_internet_reaches_them() -> None:
+def test_public_load_balancers_are_placed_only_in_public_subnets() -> None:
     world = snapshot(
         subnet("subnet-1", CLUSTER, ROLE_PUBLIC),
         subnet("subnet-2", CLUSTER),
@@ -194,7 +194,7 @@ def test_public_load_balancers_are_only_placed_where_the_internet_reaches_them()
     assert [each.subnet for each in placements(wanted(), Role.PUBLIC, world)] == ["subnet-2"]
 
 
-def test_what_a_service_names_by_id_or_name_overrides_tags() -> None:
+def test_subnets_named_by_a_service_override_tags() -> None:
     second = subnet("subnet-2")
     second["Tags"].append({"Key": "Name", "Value": "balancers"})
     world = snapshot(subnet("subnet-1", CLUSTER, ROLE_INTERNAL), second, subnet("subnet-3"))
@@ -215,7 +215,7 @@ def test_what_a_service_names_by_id_or_name_overrides_tags() -> None:
         (Role.INTERNAL, "subnet-other", ["it has only the tag of another cluster"]),
     ],
 )
-def test_a_subnet_that_does_not_fit_says_why(role: Role, name: str, reasons: list[str]) -> None:
+def test_an_unsuitable_subnet_has_a_reason(role: Role, name: str, reasons: list[str]) -> None:
     world = snapshot(
         subnet("subnet-open", CLUSTER),
         subnet("subnet-closed", CLUSTER, free=8),
@@ -240,7 +240,7 @@ SUBNETS = st.lists(
 
 
 @given(SUBNETS)
-def test_where_nothing_is_ambiguous_the_status_and_the_cloud_controller_agree(
+def test_the_status_and_the_cloud_controller_agree_unless_subnets_are_ambiguous(
     subnets: list[JsonObject],
 ) -> None:
     cluster = wanted(Zone(name=ZONE), Zone(name="eu-west-1b"))

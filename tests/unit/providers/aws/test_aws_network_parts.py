@@ -55,11 +55,11 @@ def work(for_: Wanted, state: State) -> Work:
         (Zone(name="eu-west-1a", workers_subnet_id="subnet-1"), []),
     ],
 )
-def test_a_zone_gets_the_subnets_for_which_it_has_ranges(zone: Zone, prefixes: list[str]) -> None:
+def test_a_zone_gets_a_subnet_for_each_of_its_ranges(zone: Zone, prefixes: list[str]) -> None:
     assert [each.prefix for each in subnets_of(wanted(zone), zone)] == prefixes
 
 
-def test_places_in_the_ipv6_block_are_three_for_each_zone_whatever_it_uses() -> None:
+def test_each_zone_reserves_three_ranges_of_the_ipv6_block() -> None:
     zones = (BARE, PRIVATE, MANAGED)
     dual = wanted(*zones, families=("IPv4", "IPv6"))
 
@@ -70,7 +70,7 @@ def test_places_in_the_ipv6_block_are_three_for_each_zone_whatever_it_uses() -> 
     ]
 
 
-def test_without_ipv4_only_nodes_have_no_ipv4() -> None:
+def test_only_node_subnets_lose_their_ipv4_range_without_ipv4() -> None:
     zone = Zone(name="eu-west-1a", workers="10.0.0.0/24", internal="10.0.1.0/24")
     subnets = list(subnets_of(wanted(zone, families=("IPv6",)), zone))
 
@@ -78,7 +78,7 @@ def test_without_ipv4_only_nodes_have_no_ipv4() -> None:
 
 
 @given(st.integers(0, 255))
-def test_a_range_in_a_block_is_found_again(place: int) -> None:
+def test_the_index_of_a_range_in_a_block_is_computed(place: int) -> None:
     found = part(BLOCK, 64, place)
     association = {"Ipv6CidrBlock": found, "Ipv6CidrBlockState": {"State": "associated"}}
 
@@ -106,7 +106,7 @@ def test_routes_are_compared_by_value(present: JsonObject, changed: bool) -> Non
     assert bool(changes(table, [Route(EVERYWHERE, NAT_GATEWAY, "nat-1")])) is changed
 
 
-def test_zones_keep_their_suffix_and_new_ones_get_the_smallest_that_is_free() -> None:
+def test_zones_keep_their_suffix_and_new_ones_get_the_smallest_free_one() -> None:
     state = State({"Zones/eu-west-1b/Suffix": "z0"})
     asked = wanted(MANAGED, PRIVATE, BARE)
     before = state.snapshot()
@@ -151,7 +151,7 @@ def test_zones_keep_their_suffix_and_new_ones_get_the_smallest_that_is_free() ->
         ),
     ],
 )
-def test_what_is_skipped_is_known_before_the_flow_begins(
+def test_skipped_steps_are_known_before_the_flow_starts(
     zones: tuple[Zone, ...], vpc: Vpc | None, skipped: set[str]
 ) -> None:
     steps = network_steps(wanted(*zones, vpc=vpc))
@@ -160,7 +160,7 @@ def test_what_is_skipped_is_known_before_the_flow_begins(
 
 
 @pytest.mark.parametrize("zones", [(MANAGED,), (MANAGED, PRIVATE, BARE), (PRIVATE,)])
-def test_the_steps_are_a_graph_in_order(zones: tuple[Zone, ...]) -> None:
+def test_the_steps_form_an_ordered_graph(zones: tuple[Zone, ...]) -> None:
     asked = wanted(*zones, families=("IPv4", "IPv6"))
     steps = network_steps(asked)
 
@@ -169,7 +169,7 @@ def test_the_steps_are_a_graph_in_order(zones: tuple[Zone, ...]) -> None:
     assert {task.name for task in graph.order()} == {step.name for step in steps}
 
 
-def test_nothing_but_routes_and_egress_waits_for_nat_gateways() -> None:
+def test_only_routes_and_egress_depend_on_nat_gateways() -> None:
     behind = {
         step.name for step in network_steps(wanted(MANAGED)) if names.NAT_GATEWAYS in step.after
     }

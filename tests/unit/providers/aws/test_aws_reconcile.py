@@ -60,7 +60,7 @@ def work_of(wanted: Wanted, state: State | None = None) -> Work:
 
 
 def before(steps: list[Step], name: str) -> set[str]:
-    """Return all steps that come before one."""
+    """Return all steps that precede one."""
     after = {step.name: step.after for step in steps}
     found: set[str] = set()
     look = list(after[name])
@@ -74,9 +74,7 @@ def before(steps: list[Step], name: str) -> set[str]:
 
 @pytest.mark.parametrize("pattern", PATTERNS)
 @pytest.mark.parametrize("families", FAMILIES, ids="-".join)
-def test_every_mode_has_a_graph_without_holes_and_cycles(
-    pattern: str, families: tuple[str, ...]
-) -> None:
+def test_every_mode_has_a_valid_graph(pattern: str, families: tuple[str, ...]) -> None:
     asked = wanted(PATTERNS[pattern], families)
     state = State()
     name_zones(asked, state)
@@ -97,7 +95,7 @@ def test_a_misspelt_dependency_of_a_step_is_an_error(monkeypatch: pytest.MonkeyP
         graph_of(RECONCILIATION, reconcile_steps(asked), work_of(asked)).order()
 
 
-def test_only_the_default_routes_wait_for_nat_gateways() -> None:
+def test_only_default_routes_depend_on_nat_gateways() -> None:
     steps = reconcile_steps(wanted(MANAGED))
 
     waiting = {step.name for step in steps if names.NAT_GATEWAYS in before(steps, step.name)}
@@ -105,7 +103,7 @@ def test_only_the_default_routes_wait_for_nat_gateways() -> None:
     assert NODES_GROUP not in waiting
 
 
-def test_the_identity_of_nodes_waits_for_no_network() -> None:
+def test_the_identity_of_nodes_does_not_depend_on_the_network() -> None:
     steps = reconcile_steps(wanted(MANAGED))
 
     assert all(
@@ -115,7 +113,7 @@ def test_the_identity_of_nodes_waits_for_no_network() -> None:
     )
 
 
-def test_of_a_network_that_is_user_provided_nothing_is_created_but_identities() -> None:
+def test_only_identities_are_created_in_a_user_provided_network() -> None:
     asked = wanted(BYO)
     steps = [step for step in reconcile_steps(asked) if not step.skip]
 
@@ -125,7 +123,7 @@ def test_of_a_network_that_is_user_provided_nothing_is_created_but_identities() 
     assert all("IAM" in name or "key pair" in name for name in creating)
 
 
-def test_what_is_skipped_says_why() -> None:
+def test_skipped_steps_have_a_reason() -> None:
     notes = foresee(reconcile_steps(wanted(PRIVATE)), work_of(wanted(PRIVATE)))
 
     skipped = {name: note.why for name, note in notes.items() if note.fate is Fate.SKIP}
@@ -133,7 +131,7 @@ def test_what_is_skipped_says_why() -> None:
     assert all(skipped.values())
 
 
-def test_naming_the_zones_of_a_new_cluster_makes_its_state_one_that_is_deleted() -> None:
+def test_naming_zones_makes_a_state_non_empty() -> None:
     state = State()
     name_zones(wanted(MANAGED), state)
 

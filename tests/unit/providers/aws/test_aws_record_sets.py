@@ -49,7 +49,7 @@ def actions(changes: list[JsonObject]) -> list[tuple[str, str]]:
         ("ec2-192-0-2-1.eu-west-1.compute.amazonaws.com", ""),
     ],
 )
-def test_load_balancers_are_known_by_their_host_names(host: str, zone: str) -> None:
+def test_load_balancers_are_recognized_by_their_host_names(host: str, zone: str) -> None:
     assert zone_of_load_balancer(host) == zone
 
 
@@ -61,11 +61,11 @@ def test_load_balancers_are_known_by_their_host_names(host: str, zone: str) -> N
         (r"a\057b.example.org", "a/b.example.org"),
     ],
 )
-def test_names_are_compared_in_one_form(written: str, name: str) -> None:
+def test_names_are_normalized_before_they_are_compared(written: str, name: str) -> None:
     assert normal_name(written) == name
 
 
-def test_a_name_is_only_in_zones_above_it_by_whole_labels() -> None:
+def test_a_zone_matches_a_name_by_whole_labels() -> None:
     zones = [
         HostedZone("Z1", "example.org", is_private=False),
         HostedZone("Z2", "pi.example.org", is_private=False),
@@ -93,7 +93,7 @@ def test_a_private_zone_of_the_same_name_as_a_public_one_does_not_count() -> Non
 
 
 @pytest.mark.parametrize(("ttl", "expected"), [(None, 120), (0, 0), (300, 300)])
-def test_the_time_to_live_is_two_minutes_unless_it_is_set(ttl: int | None, expected: int) -> None:
+def test_the_default_time_to_live_is_two_minutes(ttl: int | None, expected: int) -> None:
     [found] = desired_record_sets(dns_record(ttl=ttl))
 
     assert found.ttl == expected
@@ -105,7 +105,7 @@ def test_a_long_text_is_split_into_strings_of_255_characters() -> None:
     assert found.values == (f'"{"x" * 255}" "{"x" * 45}"',)
 
 
-def test_a_quoted_text_stays_as_it_is() -> None:
+def test_quoted_text_is_unchanged() -> None:
     [found] = desired_record_sets(dns_record(recordType="TXT", values=['"a" "b"']))
 
     assert found.values == ('"a" "b"',)
@@ -132,13 +132,13 @@ def test_alias_records_follow_the_ip_stack() -> None:
         ({"recordType": "CNAME", "values": ["a.example.com", "b.example.com"]}, "spec.values"),
     ],
 )
-def test_an_invalid_spec_is_named_by_its_field(spec: JsonObject, field: str) -> None:
+def test_the_error_about_an_invalid_spec_names_its_field(spec: JsonObject, field: str) -> None:
     with pytest.raises(ExtensionError, match=f"DNSRecord garden/api: {field}") as raised:
         desired_record_sets(dns_record(**spec))
     assert raised.value.codes == (Code.CONFIGURATION_PROBLEM,)
 
 
-def test_the_state_keeps_record_sets_as_they_are() -> None:
+def test_the_state_preserves_record_sets() -> None:
     balancer = desired_record_sets(
         dns_record(recordType="CNAME", values=["web-1.elb.eu-west-1.amazonaws.com"])
     )
@@ -151,7 +151,7 @@ def test_nothing_changes_if_nothing_differs() -> None:
     assert plan_record_sets([A, TXT], [A], []) == []
 
 
-def test_our_record_of_another_type_goes_with_the_new_one() -> None:
+def test_our_record_of_another_type_is_deleted_with_the_creation() -> None:
     assert actions(plan_record_sets([A], [CNAME], [A])) == [("DELETE", "A"), ("UPSERT", "CNAME")]
     assert actions(plan_record_sets([CNAME], [A], [CNAME])) == [
         ("DELETE", "CNAME"),
@@ -176,7 +176,7 @@ def test_our_record_with_another_time_to_live_is_still_ours() -> None:
         (A._replace(routing="blue"), A._replace(values=("192.0.2.9",))),
     ],
 )
-def test_a_record_of_others_that_excludes_ours_is_an_error(
+def test_a_foreign_record_that_conflicts_with_ours_is_an_error(
     live: RecordSet, desired: RecordSet
 ) -> None:
     with pytest.raises(ExtensionError, match="not created for this DNSRecord"):

@@ -29,7 +29,7 @@ def shoot(**networking: object) -> Cluster:
     return Cluster("shoot--p--s", Shoot(raw))
 
 
-def test_without_a_cluster_it_is_as_for_ipv4_alone() -> None:
+def test_the_request_is_for_ipv4_without_a_cluster() -> None:
     asked = wanted_of(infrastructure(), None)
 
     assert (asked.technical_id, asked.region) == ("shoot--p--s", REGION)
@@ -57,7 +57,7 @@ def test_the_shoot_provides_families_ranges_and_the_overlay() -> None:
     assert (asked.overlay, asked.shoot_uid, asked.ssh_public_key) == (False, "u-1", b"ssh-rsa x")
 
 
-def test_ranges_that_the_infrastructure_itself_reported_do_not_come_back() -> None:
+def test_ranges_reported_by_the_infrastructure_itself_are_ignored() -> None:
     cluster = shoot(pods="10.1.0.0/16")
     assert cluster.shoot is not None
     cluster.shoot.raw["status"] = {"networking": {"pods": ["2001:db8::/56", "10.1.0.0/16"]}}
@@ -104,7 +104,7 @@ def test_one_pool_with_an_elastic_fabric_adapter_is_enough(
         ({"sshPublicKey": "ssh-rsa no base64"}, "spec.sshPublicKey is not valid base64"),
     ],
 )
-def test_what_the_spec_has_to_say_is_asked_for(change: JsonObject, said: str) -> None:
+def test_missing_fields_of_the_spec_are_reported(change: JsonObject, said: str) -> None:
     with pytest.raises(ExtensionError, match=said) as caught:
         wanted_of(infrastructure(**change), None)
 

@@ -36,7 +36,7 @@ def test_a_subnet_has_its_own_table_or_else_the_main_one(
     assert reaches_internet(tables(*several), subnet) is (expected == "rtb-main")
 
 
-def test_without_any_table_nothing_is_reached() -> None:
+def test_a_subnet_without_a_table_has_no_routes() -> None:
     assert table_of(Snapshot(), "subnet-1") is None
     assert not reaches_internet(Snapshot(), "subnet-1")
 
@@ -55,7 +55,7 @@ def test_without_any_table_nothing_is_reached() -> None:
         ({"DestinationPrefixListId": "pl-1", "State": "blackhole"}, []),
     ],
 )
-def test_only_routes_within_the_range_of_pods_that_lead_nowhere_are_dead(
+def test_only_blackhole_routes_within_the_pod_range_are_dead(
     route: JsonObject, dead: list[str]
 ) -> None:
     ranges = ["100.64.0.0/16", "2001:db8::/64"]

@@ -82,7 +82,7 @@ def wanted(
         (("IPv4", "IPv6"), [*PAIRS, *PAIRS_6]),
     ],
 )
-def test_every_group_has_the_first_rows(families: tuple[str, ...], rules: list[Rule]) -> None:
+def test_every_group_has_the_basic_rules(families: tuple[str, ...], rules: list[Rule]) -> None:
     assert desired_rules(wanted(families=families), GROUP, []) == set(rules)
 
 
@@ -104,13 +104,13 @@ def test_the_subnets_of_load_balancers_may_reach_node_ports() -> None:
     }
 
 
-def test_a_file_system_is_reached_from_the_workers_subnets() -> None:
+def test_worker_subnets_may_reach_the_file_system() -> None:
     found = desired_rules(wanted(efs=True), GROUP, [Ranges(workers=("10.0.0.0/24",))])
 
     assert found - set(PAIRS) == {Rule(INGRESS, TCP, NFS, "10.0.0.0/24")}
 
 
-def test_beside_groups_of_the_user_there_are_only_the_first_rows() -> None:
+def test_with_additional_groups_there_are_only_the_basic_rules() -> None:
     ranges = Ranges(("10.0.0.0/24",), ("10.0.1.0/24",), ("10.0.2.0/24",))
 
     found = desired_rules(wanted(efs=True, more=("sg-9",)), GROUP, [ranges])
@@ -131,7 +131,7 @@ def test_ranges_of_created_subnets_come_from_the_config() -> None:
     ]
 
 
-def test_ranges_of_ipv6_are_counted_in_the_vpcs_block() -> None:
+def test_ipv6_ranges_are_computed_from_the_block_of_the_vpc() -> None:
     state = State({"VPCIPv6CidrBlock": BLOCK})
 
     found = zone_ranges(wanted(*ZONES, families=("IPv4", "IPv6")), state, Snapshot())
@@ -156,7 +156,7 @@ def test_an_existing_subnet_provides_its_own_range() -> None:
     assert found[0].internal == ("10.0.1.0/24", "2001:db8:1234:1a77::/64")
 
 
-def test_nodes_with_ipv6_only_have_no_range_of_ipv4() -> None:
+def test_nodes_with_only_ipv6_have_no_ipv4_range() -> None:
     state = State({"VPCIPv6CidrBlock": BLOCK})
     zone = Zone(name="a", internal="10.0.1.0/24")
 
@@ -166,7 +166,7 @@ def test_nodes_with_ipv6_only_have_no_range_of_ipv4() -> None:
     assert found.internal == ("10.0.1.0/24", "2001:db8:1234:1a01::/64")
 
 
-def test_ranges_of_user_provided_subnets_are_the_real_ones() -> None:
+def test_ranges_of_user_provided_subnets_are_read_from_aws() -> None:
     state = State(
         {
             "VPCIPv6CidrBlock": BLOCK,
@@ -186,7 +186,7 @@ def described(*ingress: JsonObject) -> JsonObject:
     return {"GroupId": GROUP, "OwnerId": "1", "IpPermissions": list(ingress)}
 
 
-def test_each_peer_is_a_rule_of_its_own() -> None:
+def test_each_peer_is_a_separate_rule() -> None:
     group = described(
         {
             "IpProtocol": "tcp",
@@ -212,7 +212,7 @@ def test_each_peer_is_a_rule_of_its_own() -> None:
         {"SomethingNew": [{"Id": "new-1"}]},
     ],
 )
-def test_what_is_not_understood_is_kept_as_it_is(peer: JsonObject) -> None:
+def test_unknown_rules_are_kept_unchanged(peer: JsonObject) -> None:
     permission = {"IpProtocol": "tcp", "FromPort": 80, "ToPort": 80, **peer}
 
     (rule,) = rules_of(described(permission))
@@ -222,7 +222,7 @@ def test_what_is_not_understood_is_kept_as_it_is(peer: JsonObject) -> None:
     assert compare(frozenset(), described(permission)).revoke == {rule}
 
 
-def test_what_a_bastion_may_do_stays() -> None:
+def test_rules_of_bastions_are_kept() -> None:
     ssh = {"IpProtocol": "tcp", "FromPort": 22, "ToPort": 22}
     group = described({**ssh, "UserIdGroupPairs": [{"GroupId": "sg-b"}, {"GroupId": "sg-x"}]})
 
@@ -241,7 +241,7 @@ def test_what_a_bastion_may_do_stays() -> None:
         ("other-bsg", {}, False),
     ],
 )
-def test_bastions_are_known_by_name_and_tag(
+def test_bastions_are_recognized_by_name_and_tag(
     name: str, tags: dict[str, str], *, is_ours: bool
 ) -> None:
     listed = [{"Key": key, "Value": value} for key, value in tags.items()]
@@ -271,14 +271,14 @@ DIRECTIONS: tuple[Direction, ...] = (INGRESS, EGRESS)
 
 
 @given(st.frozensets(RULES))
-def test_rules_survive_the_way_to_aws_and_back(rules: frozenset[Rule]) -> None:
+def test_rules_survive_a_round_trip_to_aws(rules: frozenset[Rule]) -> None:
     group = {FIELDS[direction]: permissions(rules, direction) for direction in DIRECTIONS}
 
     assert rules_of(group) == rules
 
 
 @given(st.frozensets(RULES), st.frozensets(RULES))
-def test_after_the_changes_there_are_the_rules(
+def test_applying_the_changes_gives_the_desired_rules(
     desired: frozenset[Rule], present: frozenset[Rule]
 ) -> None:
     group = {FIELDS[direction]: permissions(present, direction) for direction in DIRECTIONS}

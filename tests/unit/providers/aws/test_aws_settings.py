@@ -28,7 +28,7 @@ from pergola.providers.aws.bastion import AwsBastion
         ({BACKUP_GRACE: "0"}, AwsSettings()),
     ],
 )
-def test_a_variable_switches_what_it_names(
+def test_each_variable_switches_its_feature(
     environment: dict[str, str], settings: AwsSettings
 ) -> None:
     assert settings_from(environment) == settings
@@ -44,7 +44,7 @@ def test_a_variable_switches_what_it_names(
         ),
     ],
 )
-def test_what_is_neither_true_nor_false_is_one_sentence(
+def test_an_invalid_boolean_is_reported_in_one_sentence(
     environment: dict[str, str], sentence: str
 ) -> None:
     with pytest.raises(ExtensionError) as raised:
@@ -53,13 +53,13 @@ def test_what_is_neither_true_nor_false_is_one_sentence(
 
 
 @pytest.mark.parametrize("said", ["soon", "-1h"])
-def test_a_grace_that_is_not_a_duration_is_one_sentence(said: str) -> None:
+def test_an_invalid_grace_period_is_reported_in_one_sentence(said: str) -> None:
     with pytest.raises(ExtensionError, match=f'{BACKUP_GRACE} is "{said}"; write a duration'):
         settings_from({BACKUP_GRACE: said})
 
 
 @pytest.mark.parametrize("actuator", [AwsInfrastructure, AwsBastion])
-def test_no_actuator_of_aws_starts_with_a_variable_that_says_nothing(
+def test_no_aws_actuator_starts_with_an_invalid_variable(
     actuator: type[AwsInfrastructure | AwsBastion], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(REMOVE_POD_ROUTES, "on")

@@ -91,14 +91,14 @@ def test_a_new_shoot_has_no_overlay_and_routes_to_its_pods(network: str) -> None
 
 
 @pytest.mark.parametrize("overlay", [True, False])
-def test_routes_are_the_opposite_of_the_overlay_that_a_user_chose(*, overlay: bool) -> None:
+def test_routes_are_the_opposite_of_the_chosen_overlay(*, overlay: bool) -> None:
     shoot = after(a_shoot(overlay=overlay))
 
     assert overlay_of(shoot) is overlay
     assert routes_of(shoot) is not overlay
 
 
-def test_nothing_is_known_of_overlays_of_other_network_plugins() -> None:
+def test_overlays_of_other_network_plugins_are_ignored() -> None:
     assert changes(a_shoot(network="other")) == {}
 
 
@@ -120,7 +120,7 @@ def test_a_new_shoot_has_no_mtu_customizer() -> None:
     assert shoot.get("spec", "provider", "infrastructureConfig") == INFRASTRUCTURE
 
 
-def test_a_new_shoot_keeps_the_mtu_customizer_that_a_user_wants() -> None:
+def test_a_new_shoot_keeps_the_mtu_customizer_of_the_user() -> None:
     config = INFRASTRUCTURE | {"enableMTUCustomizer": True}
 
     assert "/spec/provider/infrastructureConfig/enableMTUCustomizer" not in changes(
@@ -128,24 +128,24 @@ def test_a_new_shoot_keeps_the_mtu_customizer_that_a_user_wants() -> None:
     )
 
 
-def test_a_shoot_that_exists_keeps_the_mtu_customizer_it_never_spoke_of() -> None:
+def test_an_existing_shoot_keeps_an_unset_mtu_customizer() -> None:
     config = {key: v for key, v in INFRASTRUCTURE.items() if key != "enableMTUCustomizer"}
     old = a_shoot(infrastructure=config)
 
     assert changes(a_shoot(infrastructure=config, purpose="production"), old) == {}
 
 
-def test_a_shoot_without_a_config_gets_no_piece_of_one() -> None:
+def test_a_shoot_without_a_config_gets_no_partial_config() -> None:
     shoot = after(a_shoot(infrastructure=None))
 
     assert shoot.get("spec", "provider", "infrastructureConfig") is None
 
 
-def test_a_shoot_that_exists_keeps_the_overlay_it_never_spoke_of() -> None:
+def test_an_existing_shoot_keeps_an_unset_overlay() -> None:
     assert changes(a_shoot(purpose="production"), a_shoot()) == {}
 
 
-def test_an_overlay_that_is_left_out_later_stays_as_it_was() -> None:
+def test_a_removed_overlay_setting_keeps_its_value() -> None:
     old = after(a_shoot(overlay=False)).object
 
     shoot = after(a_shoot(purpose="production"), old)
@@ -163,7 +163,7 @@ def test_routes_follow_when_the_overlay_changes(*, overlay: bool) -> None:
     assert routes_of(after(new, old)) is not overlay
 
 
-def test_routes_that_a_user_switches_by_hand_stay_so() -> None:
+def test_routes_set_by_the_user_are_kept() -> None:
     old = after(a_shoot(overlay=True)).object
     new = copy.deepcopy(old)
     manager = new["spec"]["provider"]["controlPlaneConfig"]["cloudControllerManager"]
@@ -173,7 +173,7 @@ def test_routes_that_a_user_switches_by_hand_stay_so() -> None:
 
 
 @pytest.mark.parametrize("families", [("IPv6",), ("IPv4", "IPv6")])
-def test_load_balancers_with_ipv6_always_have_their_controller(families: tuple[str, ...]) -> None:
+def test_load_balancers_with_ipv6_always_enable_the_controller(families: tuple[str, ...]) -> None:
     config = CONTROL_PLANE | {"loadBalancerController": {"enabled": False}}
     new = a_shoot(families=families, control_plane=config)
     path = ("spec", "provider", "controlPlaneConfig", "loadBalancerController", "enabled")
@@ -191,24 +191,24 @@ def test_load_balancers_with_ipv6_always_have_their_controller(families: tuple[s
         a_shoot() | {"status": {"lastOperation": {"type": "Restore", "state": "Processing"}}},
     ],
 )
-def test_shoots_without_workers_or_on_the_move_are_left_alone(new: JsonObject) -> None:
+def test_workerless_and_migrating_shoots_are_unchanged(new: JsonObject) -> None:
     assert changes(new) == {}
 
 
-def test_a_shoot_that_gets_another_seed_is_left_alone() -> None:
+def test_a_shoot_that_changes_its_seed_is_unchanged() -> None:
     old = a_shoot(overlay=False, seedName="a")
 
     assert changes(a_shoot(seedName="b"), old) == {}
 
 
-def test_a_shoot_whose_spec_stays_is_left_alone() -> None:
+def test_a_shoot_with_an_unchanged_spec_is_not_mutated() -> None:
     shoot = a_shoot(overlay=False)
 
     assert changes(shoot, shoot) == {}
 
 
 @pytest.mark.parametrize("part", [{"overlay": 1}, {"overlay": {"enabled": "no"}}, []])
-def test_what_is_malformed_is_left_to_the_validation(part: Any) -> None:
+def test_malformed_shoots_are_left_to_validation(part: Any) -> None:
     shoot = a_shoot(control_plane={"cloudControllerManager": 1})
     shoot["spec"]["networking"]["providerConfig"] = part
 
@@ -256,7 +256,7 @@ def test_shoots_on_other_clouds_are_ignored() -> None:
     assert validated(shoot).allowed
 
 
-def test_the_webhooks_are_asked_about_shoots_on_aws_only() -> None:
+def test_the_webhooks_receive_only_shoots_on_aws() -> None:
     webhooks = [aws_shoot_mutator(), aws_shoot_validator(lambda _: None)]
 
     assert [webhook.registration.name for webhook in webhooks] == [
@@ -282,11 +282,11 @@ def test_a_shoot_needs_a_network() -> None:
     assert fields(a_shoot(infrastructure=None)) == ["spec.provider.infrastructureConfig"]
 
 
-def test_a_shoot_without_workers_needs_none() -> None:
+def test_a_shoot_without_workers_needs_no_network() -> None:
     assert fields({"spec": {"provider": {"type": "aws"}}}) == []
 
 
-def test_zones_are_those_of_the_cloud_profile() -> None:
+def test_zones_must_be_in_the_cloud_profile() -> None:
     config = copy.deepcopy(INFRASTRUCTURE)
     config["networks"]["zones"][0]["name"] = "eu-west-1z"
 
@@ -300,7 +300,7 @@ def test_zones_are_those_of_the_cloud_profile() -> None:
     assert list(check_shoot(other_region, None, PROFILE)) == []
 
 
-def test_a_control_plane_config_is_read_strictly() -> None:
+def test_unknown_fields_of_a_control_plane_config_are_refused() -> None:
     config = CONTROL_PLANE | {"cloudControllerManager": {"useCustomRoutes": True}, "x": 1}
 
     assert fields(a_shoot(control_plane=config)) == [
@@ -309,7 +309,7 @@ def test_a_control_plane_config_is_read_strictly() -> None:
     ]
 
 
-def test_a_control_plane_config_says_what_it_is() -> None:
+def test_a_control_plane_config_needs_its_api_version_and_kind() -> None:
     assert fields(a_shoot(control_plane={})) == [
         "spec.provider.controlPlaneConfig.apiVersion",
         "spec.provider.controlPlaneConfig.kind",
@@ -324,7 +324,7 @@ def test_ipv6_has_no_overlay(families: tuple[str, ...], *, overlay: bool | None)
     ]
 
 
-def test_an_overlay_is_on_or_off() -> None:
+def test_an_overlay_must_be_a_boolean() -> None:
     shoot = a_shoot(overlay="yes")
 
     (cause,) = check_shoot(shoot)
@@ -337,7 +337,7 @@ def test_an_overlay_is_on_or_off() -> None:
 
 
 @pytest.mark.parametrize(("overlay", "has"), [(None, True), (True, True), (False, False)])
-def test_an_overlay_is_on_unless_it_is_switched_off(*, overlay: bool | None, has: bool) -> None:
+def test_an_overlay_is_enabled_by_default(*, overlay: bool | None, has: bool) -> None:
     assert has_overlay(a_shoot(overlay=overlay)) is has
 
 
@@ -355,11 +355,11 @@ def test_a_forbidden_change_is_refused_with_its_path() -> None:
     )
 
 
-def test_the_config_of_a_shoot_cannot_be_taken_away() -> None:
+def test_the_config_of_a_shoot_cannot_be_removed() -> None:
     assert not validated(a_shoot(infrastructure=None), a_shoot()).allowed
 
 
-def test_what_was_wrong_before_is_only_a_warning() -> None:
+def test_existing_errors_are_only_warnings() -> None:
     wrong = {**INFRASTRUCTURE, "unknown": 1}
     old = a_shoot(infrastructure=wrong)
 
@@ -372,7 +372,7 @@ def test_what_was_wrong_before_is_only_a_warning() -> None:
     assert not validated(a_shoot(infrastructure=wrong)).allowed
 
 
-def test_an_old_config_with_unknown_fields_is_compared_all_the_same() -> None:
+def test_an_old_config_with_unknown_fields_is_still_compared() -> None:
     old = a_shoot(infrastructure={**INFRASTRUCTURE, "unknown": 1})
     config = copy.deepcopy(INFRASTRUCTURE)
     config["networks"]["vpc"]["id"] = "vpc-2"
@@ -382,14 +382,14 @@ def test_an_old_config_with_unknown_fields_is_compared_all_the_same() -> None:
     ]
 
 
-def test_a_shoot_being_deleted_is_never_held_up() -> None:
+def test_a_shoot_in_deletion_is_never_refused() -> None:
     shoot = a_shoot(infrastructure={}, purpose="production")
     shoot["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
 
     assert validated(shoot, a_shoot()).allowed
 
 
-def test_a_shoot_whose_spec_stays_is_not_looked_at() -> None:
+def test_a_shoot_with_an_unchanged_spec_is_not_validated() -> None:
     shoot = a_shoot(infrastructure={})
 
     assert validated(shoot, shoot).because == "the spec is unchanged"

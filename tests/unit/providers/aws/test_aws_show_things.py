@@ -68,7 +68,7 @@ def state() -> State:
     )
 
 
-def test_each_thing_has_its_line_with_what_it_is_part_of_and_whose_it_is() -> None:
+def test_each_item_has_a_line_with_its_parent_and_owner() -> None:
     assert tree(things(wanted(workers_subnet_id="subnet-w"), snapshot(), state())) == (
         """\
 cluster shoot--p--s in eu-west-1
@@ -89,7 +89,7 @@ cluster shoot--p--s in eu-west-1
     )
 
 
-def test_where_there_is_nothing_that_is_said() -> None:
+def test_an_empty_network_is_reported() -> None:
     nothing = things(wanted(workers="10.0.1.0/24"), Snapshot(), State())
     assert tree(nothing) == "cluster shoot--p--s in eu-west-1: there is nothing yet\n"
 
@@ -105,18 +105,18 @@ def all_of(thing: Thing) -> list[Thing]:
     return [thing, *(inner for part in thing.parts for inner in all_of(part))]
 
 
-def test_the_svg_has_all_things_and_says_what_the_colours_mean() -> None:
+def test_the_svg_has_all_items_and_a_legend() -> None:
     root = things(wanted(workers_subnet_id="subnet-w"), snapshot(), state())
     said = texts(svg(root))
     assert {thing.title for thing in all_of(root)} <= set(said)
     assert {str(owner) for owner in Owner if owner} <= set(said)
 
 
-def test_what_is_special_in_xml_stays_text() -> None:
+def test_xml_characters_are_escaped() -> None:
     assert "a <b> & c" in texts(svg(Thing("a", "<b>", "& c")))
 
 
-def test_boxes_are_inside_of_what_they_are_part_of_and_zones_beside_each_other() -> None:
+def test_boxes_are_inside_their_parents_and_zones_side_by_side() -> None:
     zones = tuple(Thing("zone", name, parts=(Thing("subnet", "s"),)) for name in "ab")
     document = svg(Thing("VPC", parts=(Thing("gateway"), *zones, Thing("group"))))
     rects = [

@@ -22,7 +22,7 @@ WRITTEN = {
 }
 
 
-def test_a_state_is_written_as_it_was_read_with_unknown_keys() -> None:
+def test_a_written_state_keeps_unknown_keys() -> None:
     assert keys.state_object(keys.read_state(WRITTEN).snapshot()) == WRITTEN
 
 
@@ -33,7 +33,7 @@ def test_any_state_survives_reading_and_writing(data: dict[str, str]) -> None:
     assert keys.state_object(keys.read_state(written).snapshot()) == written
 
 
-def test_equal_states_are_equal_texts_whatever_was_known_first() -> None:
+def test_equal_states_are_written_as_equal_texts() -> None:
     one, other = State(), State()
     for key in ("VPC", "KeyPair"):
         one.set(key, "x")
@@ -44,7 +44,7 @@ def test_equal_states_are_equal_texts_whatever_was_known_first() -> None:
 
 
 @pytest.mark.parametrize("raw", [None, {}])
-def test_no_state_is_an_empty_one(raw: dict[str, str] | None) -> None:
+def test_a_missing_state_is_empty(raw: dict[str, str] | None) -> None:
     assert keys.is_empty(keys.read_state(raw))
 
 
@@ -63,28 +63,30 @@ def test_a_state_of_unset_values_is_empty() -> None:
         ({**WRITTEN, "data": {"VPC": 1}}, "not a map of strings"),
     ],
 )
-def test_an_invalid_state_is_refused_with_a_remedy(raw: dict[str, object], said: str) -> None:
+def test_the_error_about_an_invalid_state_says_what_to_do(
+    raw: dict[str, object], said: str
+) -> None:
     with pytest.raises(ExtensionError, match=said) as caught:
         keys.read_state(raw)
 
     assert caught.value.codes == (Code.CONFIGURATION_PROBLEM,)
 
 
-def test_keys_of_zones_endpoints_and_mount_targets_are_those_of_the_reference() -> None:
+def test_keys_of_zones_endpoints_and_mount_targets_match_the_original() -> None:
     assert keys.zone_key("eu-west-1a", keys.NAT_GATEWAY) == "Zones/eu-west-1a/NATGateway"
     assert keys.endpoint_key("s3") == "VPCEndpoints/s3"
     assert keys.mount_target_key("fs-1", "subnet-1", "sg-1") == "efsMountTargets/fs-1_subnet-1_sg-1"
     assert keys.mount_target_key("fs-1", "subnet-1") == "efsMountTargets/fs-1_subnet-1"
 
 
-def test_zones_are_those_of_which_something_is_known() -> None:
+def test_zones_are_read_from_the_keys_of_the_state() -> None:
     state = keys.read_state(WRITTEN)
 
     assert keys.zones_of(state) == ["eu-west-1a", "eu-west-1b"]
     assert list(keys.in_zones(state, keys.NAT_GATEWAY)) == [("eu-west-1a", "nat-1")]
 
 
-def test_a_zone_keeps_its_suffix_and_a_new_one_gets_the_smallest_that_is_free() -> None:
+def test_a_zone_keeps_its_suffix_and_a_new_one_gets_the_smallest_free_one() -> None:
     state = keys.read_state(WRITTEN)
 
     assert keys.suffix_of(state, "eu-west-1a") == "z2"

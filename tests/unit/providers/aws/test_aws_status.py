@@ -51,7 +51,7 @@ def wanted(config: InfrastructureConfig = MANAGED) -> Wanted:
     )
 
 
-def test_everything_that_was_created_is_reported() -> None:
+def test_the_status_has_every_created_resource() -> None:
     assert provider_status(wanted(), State(CREATED)) == {
         "apiVersion": "aws.provider.extensions.gardener.cloud/v1alpha1",
         "kind": "InfrastructureStatus",
@@ -73,7 +73,7 @@ def test_everything_that_was_created_is_reported() -> None:
     }
 
 
-def test_the_order_does_not_depend_on_what_was_created_first() -> None:
+def test_the_order_does_not_depend_on_the_order_of_creation() -> None:
     texts = {
         str(provider_status(wanted(), State(dict(several))))
         for several in permutations(list(CREATED.items())[-4:])
@@ -82,7 +82,7 @@ def test_the_order_does_not_depend_on_what_was_created_first() -> None:
     assert len(texts) == 1
 
 
-def test_what_is_user_provided_wins_over_what_the_state_knows() -> None:
+def test_user_provided_ids_take_precedence_over_the_state() -> None:
     zone = Zone(name=A, workers_subnet_id="subnet-1", public_subnet_id="subnet-2")
     config = InfrastructureConfig(
         networks=Networks(vpc=Vpc(id="vpc-mine"), zones=[zone], nodes_security_group_id="sg-mine"),
@@ -103,7 +103,7 @@ def test_what_is_user_provided_wins_over_what_the_state_knows() -> None:
     assert status["elasticFileSystem"] == {"ID": "fs-mine"}
 
 
-def test_a_discovered_subnet_in_a_zone_that_the_shoot_does_not_have_is_not_reported() -> None:
+def test_a_discovered_subnet_in_an_unused_zone_is_not_reported() -> None:
     state = State({**CREATED, "Zones/eu-west-1c/SubnetPublicUtility": "subnet-cp"})
 
     subnets = provider_status(wanted(), state)["vpc"]["subnets"]
@@ -137,7 +137,7 @@ def test_an_unset_value_is_never_reported() -> None:
         (None, None),
     ],
 )
-def test_a_file_system_is_reported_while_it_is_wanted(
+def test_a_file_system_is_reported_while_enabled(
     config: ElasticFileSystem | None, reported: JsonObject | None
 ) -> None:
     asked = wanted(msgspec.structs.replace(MANAGED, elastic_file_system=config))
@@ -166,7 +166,7 @@ def test_additional_security_groups_come_after_the_one_of_the_nodes() -> None:
 IPV6 = {"VPCIPv6CidrBlock": "2001:db8::/56", "ServiceCIDR": "2001:db8:0:0:0:ffff::/108"}
 
 
-def test_addresses_of_nat_gateways_are_where_packets_come_from() -> None:
+def test_egress_cidrs_are_the_addresses_of_nat_gateways() -> None:
     assert egress_cidrs(State({"EgressCIDRs": "1.2.3.4/32,5.6.7.8/32"})) == [
         "1.2.3.4/32",
         "5.6.7.8/32",
@@ -177,7 +177,7 @@ def test_addresses_of_nat_gateways_are_where_packets_come_from() -> None:
     ]
 
 
-def test_no_egress_cidrs_clear_the_list_and_the_ipv6_block_is_there_once() -> None:
+def test_missing_egress_cidrs_clear_the_list_and_the_ipv6_block_is_listed_once() -> None:
     assert full_status(wanted(), State())["egressCIDRs"] is None
     assert full_status(wanted(), State(IPV6))["egressCIDRs"] == ["2001:db8::/56"]
 

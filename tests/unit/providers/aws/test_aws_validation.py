@@ -114,19 +114,19 @@ def test_v1_at_least_one_zone_is_needed() -> None:
     assert found({"networks": {"vpc": {"id": "vpc-1"}}}) == {(REQUIRED, "networks.zones")}
 
 
-def test_v2_a_zone_needs_workers_of_one_kind() -> None:
+def test_v2_a_zone_needs_worker_ranges_or_subnets() -> None:
     neither = {"name": "eu-west-1b"}
 
     assert found(managed(managed_zone(), neither)) == {(REQUIRED, "networks.zones[1]")}
 
 
-def test_v2_a_zone_may_not_have_workers_of_both_kinds() -> None:
+def test_v2_a_zone_cannot_have_both_worker_ranges_and_subnets() -> None:
     both = byo_zone(workers="10.250.0.0/19")
 
     assert found(byo(both)) == {(INVALID, "networks.zones[0].workers")}
 
 
-def test_v3_subnets_that_exist_and_subnets_to_be_created_cannot_be_mixed() -> None:
+def test_v3_user_provided_and_managed_subnets_cannot_be_mixed() -> None:
     mixed = byo(byo_zone(), managed_zone("eu-west-1b"))
 
     assert found(mixed) == {(FORBIDDEN, "networks.zones")}
@@ -139,16 +139,14 @@ def test_v3_zones_without_any_workers_are_also_reported_as_a_whole() -> None:
     }
 
 
-def test_v3_without_ipv4_a_zone_without_workers_still_cannot_be_mixed_with_one_that_exists() -> (
-    None
-):
+def test_v3_without_ipv4_zones_without_workers_cannot_be_mixed_with_user_provided_ones() -> None:
     mixed = byo(byo_zone(), {"name": "eu-west-1b"})
 
     assert found(mixed, IPV6) == {(FORBIDDEN, "networks.zones")}
 
 
 @pytest.mark.parametrize("name", ["internal", "public"])
-def test_v4_no_subnet_is_created_beside_workers_that_exist(name: str) -> None:
+def test_v4_no_subnet_is_created_besides_user_provided_workers(name: str) -> None:
     zone = byo_zone(**{name: "10.250.32.0/20"})
 
     assert found(byo(zone)) == {(FORBIDDEN, f"networks.zones[0].{name}")}
@@ -157,7 +155,7 @@ def test_v4_no_subnet_is_created_beside_workers_that_exist(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["publicSubnetID", "internalSubnetID"])
-def test_v5_load_balancer_subnets_are_for_workers_that_exist(name: str) -> None:
+def test_v5_load_balancer_subnets_need_user_provided_workers(name: str) -> None:
     path = f"networks.zones[0].{name}"
     zone = managed_zone(**{name: "subnet-1"})
 
@@ -165,7 +163,7 @@ def test_v5_load_balancer_subnets_are_for_workers_that_exist(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["publicSubnetID", "internalSubnetID"])
-def test_v5_load_balancer_subnets_need_a_vpc_that_exists(name: str) -> None:
+def test_v5_load_balancer_subnets_need_a_user_provided_vpc(name: str) -> None:
     zone = byo_zone(**{name: "subnet-1"})
 
     assert found(byo(zone, vpc={"cidr": "10.250.0.0/16"})) == {
@@ -175,7 +173,7 @@ def test_v5_load_balancer_subnets_need_a_vpc_that_exists(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["publicSubnetID", "internalSubnetID"])
-def test_v5_a_load_balancer_subnet_is_of_one_zone(name: str) -> None:
+def test_v5_a_load_balancer_subnet_belongs_to_one_zone(name: str) -> None:
     zones = [byo_zone(zone, i, **{name: "subnet-1"}) for i, zone in enumerate(FACTS.zones or ())]
 
     assert found(byo(*zones)) == {
@@ -198,24 +196,24 @@ def test_v5_a_load_balancer_subnet_is_of_one_zone(name: str) -> None:
         ("subnet-" + "1" * 249, INVALID),
     ],
 )
-def test_v5_v9_a_subnet_is_named_as_aws_names_it(name: str, subnet: str, reason: str) -> None:
+def test_v5_v9_a_subnet_id_must_be_valid(name: str, subnet: str, reason: str) -> None:
     zone = byo_zone(**{name: subnet})
 
     assert found(byo(zone)) == {(reason, f"networks.zones[0].{name}")}
 
 
-def test_v9_the_longest_name_of_a_subnet_is_accepted() -> None:
+def test_v9_the_longest_subnet_id_is_accepted() -> None:
     assert found(byo(byo_zone(workersSubnetID="subnet-" + "1" * 248))) == set()
 
 
 @pytest.mark.parametrize("name", ["publicSubnetID", "internalSubnetID"])
-def test_v6_all_zones_have_a_load_balancer_subnet_or_none_has(name: str) -> None:
+def test_v6_all_zones_or_none_have_a_load_balancer_subnet(name: str) -> None:
     zones = [byo_zone(), byo_zone("eu-west-1b", 1, **{name: "subnet-1"})]
 
     assert found(byo(*zones)) == {(REQUIRED, f"networks.zones[0].{name}")}
 
 
-def test_v7_a_subnet_is_not_public_and_internal_at_once() -> None:
+def test_v7_a_subnet_cannot_be_public_and_internal() -> None:
     zone = byo_zone(publicSubnetID="subnet-1", internalSubnetID="subnet-1")
 
     assert found(byo(zone)) == {
@@ -229,26 +227,26 @@ def test_v8_nodes_and_load_balancers_may_share_a_subnet(name: str) -> None:
     assert found(byo(byo_zone(**{name: "subnet-workers0"}))) == set()
 
 
-def test_v9_workers_that_exist_need_a_vpc_that_exists() -> None:
+def test_v9_user_provided_workers_need_a_user_provided_vpc() -> None:
     assert found(byo(vpc={"cidr": "10.250.0.0/16"})) == {
         (FORBIDDEN, "networks.zones[0].workersSubnetID")
     }
 
 
-def test_v9_a_worker_subnet_is_of_one_zone() -> None:
+def test_v9_a_worker_subnet_belongs_to_one_zone() -> None:
     zones = [byo_zone(), byo_zone("eu-west-1b")]
 
     assert found(byo(*zones)) == {(DUPLICATE, "networks.zones[1].workersSubnetID")}
 
 
-def test_v10_a_security_group_needs_a_vpc_that_exists() -> None:
+def test_v10_a_security_group_needs_a_user_provided_vpc() -> None:
     assert found(managed(nodesSecurityGroupID="sg-1")) == {
         (FORBIDDEN, "networks.nodesSecurityGroupID")
     }
 
 
 @pytest.mark.parametrize("group", ["", "sg-", "sg-A", "subnet-1", "sg-" + "1" * 253])
-def test_v10_a_security_group_is_named_as_aws_names_it(group: str) -> None:
+def test_v10_a_security_group_id_must_be_valid(group: str) -> None:
     assert found(byo(nodesSecurityGroupID=group)) == {(INVALID, "networks.nodesSecurityGroupID")}
 
 
@@ -264,7 +262,7 @@ def test_v11_an_elastic_ip_needs_workers_and_a_public_subnet(missing: str) -> No
     assert (FORBIDDEN, "networks.zones[1].elasticIPAllocationID") in found(value)
 
 
-def test_v11_an_elastic_ip_is_not_for_subnets_that_exist() -> None:
+def test_v11_an_elastic_ip_is_forbidden_with_user_provided_subnets() -> None:
     zone = byo_zone(elasticIPAllocationID="eipalloc-1")
 
     assert found(byo(zone)) == {(FORBIDDEN, "networks.zones[0].elasticIPAllocationID")}
@@ -277,13 +275,13 @@ def test_v11_without_ipv4_an_elastic_ip_needs_no_range_for_workers() -> None:
 
 
 @pytest.mark.parametrize("address", ["", "eipalloc-", "eipalloc-X", "1.2.3.4"])
-def test_v11_an_elastic_ip_is_named_as_aws_names_it(address: str) -> None:
+def test_v11_an_elastic_ip_id_must_be_valid(address: str) -> None:
     assert found(managed(managed_zone(elasticIPAllocationID=address))) == {
         (INVALID, "networks.zones[0].elasticIPAllocationID")
     }
 
 
-def test_v11_an_elastic_ip_is_of_one_zone() -> None:
+def test_v11_an_elastic_ip_belongs_to_one_zone() -> None:
     zones = [
         managed_zone(name, i, elasticIPAllocationID="eipalloc-1")
         for i, name in enumerate(("eu-west-1a", "eu-west-1b"))
@@ -292,7 +290,7 @@ def test_v11_an_elastic_ip_is_of_one_zone() -> None:
     assert found(managed(*zones)) == {(DUPLICATE, "networks.zones[1].elasticIPAllocationID")}
 
 
-def test_v12_gateway_endpoints_are_forbidden_with_subnets_that_exist() -> None:
+def test_v12_gateway_endpoints_are_forbidden_with_user_provided_subnets() -> None:
     value = byo(vpc={"id": "vpc-1", "gatewayEndpoints": ["s3"]})
 
     (cause,) = findings(value)
@@ -313,16 +311,16 @@ def test_v12_gateway_endpoints_have_short_names(name: str, *, is_right: bool) ->
 
 
 @pytest.mark.parametrize("vpc", [{}, {"id": "vpc-1", "cidr": "10.250.0.0/16"}])
-def test_v13_the_vpc_exists_or_is_created(vpc: JsonObject) -> None:
+def test_v13_the_vpc_has_either_an_id_or_a_range(vpc: JsonObject) -> None:
     assert found(managed(vpc=vpc)) == {(INVALID, "networks.vpc")}
 
 
 @pytest.mark.parametrize("name", ["", "vpc-", "vpc-X", "vpc1", "vpc-" + "1" * 252])
-def test_v13_a_vpc_is_named_as_aws_names_it(name: str) -> None:
+def test_v13_a_vpc_id_must_be_valid(name: str) -> None:
     assert found(managed(vpc={"id": name})) == {(INVALID, "networks.vpc.id")}
 
 
-def test_v14_a_zone_has_to_be_one_of_the_region() -> None:
+def test_v14_a_zone_must_be_in_the_region() -> None:
     (cause,) = findings(managed(managed_zone("eu-west-1d")))
 
     assert (cause.reason, cause.field) == (UNSUPPORTED, "networks.zones[0].name")
@@ -334,17 +332,17 @@ def test_v14_without_a_cloud_profile_any_zone_is_accepted() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "eu_west", "EU", "a/b", "eu-west-1a\n"])
-def test_v14_a_zone_has_a_name_without_surprises(name: str) -> None:
+def test_v14_a_zone_name_must_be_valid(name: str) -> None:
     assert found(managed(managed_zone(name)), ShootFacts()) == {(INVALID, "networks.zones[0].name")}
 
 
-def test_v14_a_zone_is_there_once() -> None:
+def test_v14_duplicate_zones_are_refused() -> None:
     value = managed(managed_zone(), managed_zone("eu-west-1a", 1))
 
     assert found(value) == {(DUPLICATE, "networks.zones[1].name")}
 
 
-def test_v14_zones_that_were_there_already_are_not_looked_up_again() -> None:
+def test_v14_existing_zones_are_not_checked_again() -> None:
     old = managed(managed_zone("retired"), managed_zone("retired", 1))
     new = managed(*old["networks"]["zones"], managed_zone("unknown", 2))
 
@@ -357,12 +355,12 @@ def test_v14_zones_that_were_there_already_are_not_looked_up_again() -> None:
 
 @pytest.mark.parametrize("name", ["workers", "internal", "public"])
 @pytest.mark.parametrize("text", ["", "10.250.0.0", "10.250.0.0/33", "x", "10.250.0.0/19/1"])
-def test_v15_a_range_is_a_cidr(name: str, text: str) -> None:
+def test_v15_a_range_must_be_a_cidr(name: str, text: str) -> None:
     assert found(managed(managed_zone(**{name: text}))) == {(INVALID, f"networks.zones[0].{name}")}
 
 
 @pytest.mark.parametrize("name", ["workers", "internal", "public"])
-def test_v15_a_range_is_canonical(name: str) -> None:
+def test_v15_a_range_must_be_canonical(name: str) -> None:
     (cause,) = findings(managed(managed_zone(**{name: "10.250.192.5/24"})))
 
     assert cause.field == f"networks.zones[0].{name}"
@@ -372,13 +370,13 @@ def test_v15_a_range_is_canonical(name: str) -> None:
 @pytest.mark.parametrize(
     ("cidr", "count"), [("10.250.0.1/16", 1), ("10.250.0.0", 1), ("10.250.0.0/255.255.0.0", 1)]
 )
-def test_v15_the_range_of_the_vpc_is_a_canonical_cidr(cidr: str, count: int) -> None:
+def test_v15_the_range_of_the_vpc_must_be_a_canonical_cidr(cidr: str, count: int) -> None:
     causes = findings(managed(vpc={"cidr": cidr}))
 
     assert [cause.field for cause in causes] == ["networks.vpc.cidr"] * count
 
 
-def test_v15_ranges_are_apart_from_each_other() -> None:
+def test_v15_ranges_must_not_overlap() -> None:
     zones = [managed_zone(), managed_zone("eu-west-1b", 1, public="10.250.0.0/20")]
 
     (cause,) = findings(managed(*zones))
@@ -388,34 +386,34 @@ def test_v15_ranges_are_apart_from_each_other() -> None:
 
 
 @pytest.mark.parametrize("of", ["pods", "services"])
-def test_v15_ranges_are_apart_from_those_of_the_shoot(of: str) -> None:
+def test_v15_ranges_must_not_overlap_with_those_of_the_shoot(of: str) -> None:
     inside = ShootFacts(**{of: "10.250.32.0/21"})  # type: ignore[arg-type] # names of texts
 
     assert found(managed(vpc={"id": "vpc-1"}), inside) == {(INVALID, "networks.zones[0].internal")}
 
 
 @pytest.mark.parametrize("of", ["pods", "services"])
-def test_v15_the_vpc_is_apart_from_the_ranges_of_the_shoot(of: str) -> None:
+def test_v15_the_vpc_must_not_overlap_with_ranges_of_the_shoot(of: str) -> None:
     inside = ShootFacts(**{of: "10.250.255.0/24"})  # type: ignore[arg-type] # names of texts
 
     assert found(managed(), inside) == {(INVALID, "networks.vpc.cidr")}
 
 
 @pytest.mark.parametrize("name", ["internal", "public"])
-def test_v15_ranges_are_inside_of_the_vpc(name: str) -> None:
+def test_v15_ranges_must_be_inside_the_vpc(name: str) -> None:
     value = managed(managed_zone(**{name: "10.251.0.0/20"}))
 
     assert found(value) == {(INVALID, f"networks.zones[0].{name}")}
     assert found(value, DUAL) == set()
 
 
-def test_v15_ranges_in_a_vpc_that_exists_are_left_to_aws() -> None:
+def test_v15_ranges_in_a_user_provided_vpc_are_left_to_aws() -> None:
     value = managed(managed_zone(public="10.251.0.0/20"), vpc={"id": "vpc-1"})
 
     assert found(value) == set()
 
 
-def test_v15_workers_are_inside_of_the_nodes() -> None:
+def test_v15_worker_ranges_must_be_inside_the_node_range() -> None:
     facts = ShootFacts(nodes="10.250.32.0/19")
 
     assert found(managed(), facts) == {(INVALID, "networks.zones[0].workers")}
@@ -427,15 +425,15 @@ def test_v15_workers_of_a_dual_stack_shoot_are_not_compared_with_ipv6_nodes() ->
     assert found(managed(), facts) == set()
 
 
-def test_v16_without_ipv4_the_range_of_workers_is_not_looked_at() -> None:
+def test_v16_without_ipv4_the_range_of_workers_is_ignored() -> None:
     assert found(managed(managed_zone(workers="anything")), IPV6) == set()
 
 
-def test_v16_without_ipv4_there_may_be_no_range_of_workers() -> None:
+def test_v16_without_ipv4_workers_need_no_range() -> None:
     assert found(managed(managed_zone(workers=None)), IPV6) == set()
 
 
-def test_v17_a_file_system_in_subnets_that_exist_has_to_exist_too() -> None:
+def test_v17_a_file_system_in_user_provided_subnets_must_be_user_provided() -> None:
     value = byo() | {"elasticFileSystem": {"enabled": True}}
 
     assert found(value) == {(REQUIRED, "elasticFileSystem.id")}
@@ -444,17 +442,17 @@ def test_v17_a_file_system_in_subnets_that_exist_has_to_exist_too() -> None:
 @pytest.mark.parametrize(
     "file_system", [{"enabled": True, "id": "fs-1"}, {"enabled": False}, {"id": "fs-1"}, {}]
 )
-def test_v17_a_file_system_that_exists_or_is_not_wanted_is_accepted(
+def test_v17_a_user_provided_or_disabled_file_system_is_accepted(
     file_system: JsonObject,
 ) -> None:
     assert found(byo() | {"elasticFileSystem": file_system}) == set()
 
 
-def test_v17_a_file_system_may_be_created_beside_subnets_that_are_created() -> None:
+def test_v17_a_file_system_may_be_created_with_managed_subnets() -> None:
     assert found(managed() | {"elasticFileSystem": {"enabled": True}}) == set()
 
 
-def test_v17_a_file_system_is_named_as_aws_names_it() -> None:
+def test_v17_a_file_system_id_must_be_valid() -> None:
     value = byo() | {"elasticFileSystem": {"enabled": True, "id": "efs"}}
 
     assert found(value) == {(INVALID, "elasticFileSystem.id")}
@@ -474,7 +472,7 @@ def test_v17_a_file_system_is_named_as_aws_names_it() -> None:
         ({"cidrBlock": "2001:db8::1/48"}, 3),
     ],
 )
-def test_v18_the_ipv6_block_of_a_pool_is_a_56(pool: JsonObject, count: int) -> None:
+def test_v18_the_ipv6_block_of_a_pool_must_be_a_56(pool: JsonObject, count: int) -> None:
     causes = findings(managed(vpc={"cidr": "10.250.0.0/16", "ipv6IpamPool": pool}))
 
     path = "networks.vpc.ipv6IpamPool.cidrBlock"
@@ -498,7 +496,7 @@ def test_v18_the_ipv6_block_of_a_pool_is_a_56(pool: JsonObject, count: int) -> N
         ("gardener.cloud", False),
     ],
 )
-def test_v19_keys_of_tags_to_ignore_are_not_those_of_clusters(key: str, *, is_right: bool) -> None:
+def test_v19_ignored_tag_keys_must_not_be_cluster_tags(key: str, *, is_right: bool) -> None:
     value = managed() | {"ignoreTags": {"keys": ["team", key]}}
 
     assert found(value) == (set() if is_right else {(INVALID, "ignoreTags.keys[1]")})
@@ -520,7 +518,7 @@ def test_v19_keys_of_tags_to_ignore_are_not_those_of_clusters(key: str, *, is_ri
         ("g", False),
     ],
 )
-def test_v19_prefixes_of_tags_to_ignore_match_none_of_clusters(
+def test_v19_ignored_tag_prefixes_must_not_match_cluster_tags(
     prefix: str, *, is_right: bool
 ) -> None:
     value = managed() | {"ignoreTags": {"keyPrefixes": [prefix]}}
@@ -531,24 +529,24 @@ def test_v19_prefixes_of_tags_to_ignore_match_none_of_clusters(
 MORE = "networks.additionalNodesSecurityGroupIDs"
 
 
-def test_security_groups_may_be_added_to_that_of_the_nodes() -> None:
+def test_extra_security_groups_are_accepted() -> None:
     groups = ["sg-1", "sg-2"]
 
     assert found(byo(additionalNodesSecurityGroupIDs=groups)) == set()
     assert found(managed(vpc={"id": "vpc-1"}, additionalNodesSecurityGroupIDs=groups)) == set()
 
 
-def test_added_security_groups_need_a_vpc_that_exists() -> None:
+def test_extra_security_groups_need_a_user_provided_vpc() -> None:
     assert found(managed(additionalNodesSecurityGroupIDs=["sg-1"])) == {(FORBIDDEN, MORE)}
 
 
-def test_nothing_is_added_to_a_security_group_of_the_user() -> None:
+def test_extra_security_groups_are_forbidden_with_a_user_provided_group() -> None:
     value = byo(nodesSecurityGroupID="sg-1", additionalNodesSecurityGroupIDs=["sg-2"])
 
     assert found(value) == {(FORBIDDEN, MORE)}
 
 
-def test_added_security_groups_are_named_as_aws_names_them_and_once() -> None:
+def test_extra_security_groups_must_be_valid_and_unique() -> None:
     value = byo(additionalNodesSecurityGroupIDs=["sg-1", "group", "sg-1"])
 
     assert found(value) == {(INVALID, f"{MORE}[1]"), (DUPLICATE, f"{MORE}[2]")}
@@ -594,20 +592,20 @@ def written(value: JsonObject) -> list[tuple[str, str]]:
     return [(cause.reason, cause.field) for cause in causes]
 
 
-def test_findings_have_their_place_in_the_object() -> None:
+def test_findings_have_their_path_in_the_object() -> None:
     value = TYPED | byo(nodesSecurityGroupID="")
 
     assert written(value) == [(INVALID, "spec.providerConfig.networks.nodesSecurityGroupID")]
 
 
-def test_a_config_says_what_it_is() -> None:
+def test_a_config_needs_its_api_version_and_kind() -> None:
     assert written(managed()) == [
         (INVALID, "spec.providerConfig.apiVersion"),
         (INVALID, "spec.providerConfig.kind"),
     ]
 
 
-def test_unknown_fields_are_refused_with_the_one_that_was_meant() -> None:
+def test_the_error_about_an_unknown_field_suggests_a_similar_one() -> None:
     value = TYPED | managed(managed_zone(workersSubnetId="subnet-1"))
 
     (cause,) = check_written(value, FACTS, path="spec.providerConfig")
@@ -615,13 +613,13 @@ def test_unknown_fields_are_refused_with_the_one_that_was_meant() -> None:
     assert 'did you mean "workersSubnetID"?' in cause.message
 
 
-def test_null_is_as_good_as_absent() -> None:
+def test_null_equals_an_absent_field() -> None:
     value = TYPED | managed(managed_zone() | {"workersSubnetID": None}) | {"ignoreTags": None}
 
     assert written(value) == []
 
 
-def test_dual_stack_has_to_say_whether_it_is_on() -> None:
+def test_dual_stack_needs_an_explicit_switch() -> None:
     assert written(TYPED | managed() | {"dualStack": {}}) == [
         (REQUIRED, "spec.providerConfig.dualStack.enabled")
     ]

@@ -79,14 +79,12 @@ def decoded(value: JsonObject) -> InfrastructureConfig:
 
 
 @given(new=JSON, old=JSON, facts=FACTS)
-def test_nothing_that_is_sent_as_a_config_breaks_the_validation(
-    new: JsonValue, old: JsonValue, facts: ShootFacts
-) -> None:
+def test_no_config_breaks_the_validation(new: JsonValue, old: JsonValue, facts: ShootFacts) -> None:
     assert list(check_written(new, facts, old, path="spec.providerConfig"))
 
 
 @given(new=CONFIGS, old=CONFIGS, facts=FACTS)
-def test_every_finding_about_a_config_has_a_path_that_is_in_it(
+def test_every_finding_has_a_path_in_the_config(
     new: JsonObject, old: JsonObject, facts: ShootFacts
 ) -> None:
     config, before = decoded(new), decoded(old)
@@ -134,7 +132,7 @@ def test_a_config_without_findings_is_of_one_kind(
     old=st.one_of(st.none(), st.builds(lambda spec: {"spec": spec}, JSON)),
     profile=st.one_of(st.none(), st.builds(lambda spec: {"spec": {"regions": spec}}, JSON)),
 )
-def test_nothing_in_a_shoot_breaks_its_defaults_or_validation(
+def test_no_shoot_breaks_defaulting_or_validation(
     provider: JsonObject, networking: JsonObject, old: JsonObject | None, profile: JsonObject | None
 ) -> None:
     spec = {

@@ -72,7 +72,7 @@ FIXED: list[tuple[Path, Any, Any]] = [
 
 @pytest.mark.parametrize(("path", "one", "other"), FIXED)
 @pytest.mark.parametrize("direction", ["set", "unset", "other"])
-def test_what_a_cluster_is_built_on_changes_in_no_direction(
+def test_the_foundation_of_a_cluster_is_immutable(
     path: Path, one: Any, other: Any, direction: str
 ) -> None:
     before, now = {"set": (None, one), "unset": (one, None), "other": (one, other)}[direction]
@@ -97,7 +97,7 @@ KEPT: list[tuple[Path, Any, Any]] = [
 @pytest.mark.parametrize(
     ("direction", "is_allowed"), [("set", True), ("unset", False), ("other", False)]
 )
-def test_what_can_be_added_stays_afterwards(
+def test_fields_that_can_be_added_are_immutable_afterwards(
     path: Path, one: Any, other: Any, direction: str, *, is_allowed: bool
 ) -> None:
     before, now = {"set": (None, one), "unset": (one, None), "other": (one, other)}[direction]
@@ -119,9 +119,7 @@ MUTABLE: list[tuple[Path, Any, Any]] = [
 
 @pytest.mark.parametrize(("path", "one", "other"), MUTABLE)
 @pytest.mark.parametrize("direction", ["set", "unset", "other"])
-def test_the_rest_may_change_in_all_directions(
-    path: Path, one: Any, other: Any, direction: str
-) -> None:
+def test_other_fields_are_mutable(path: Path, one: Any, other: Any, direction: str) -> None:
     before, now = {"set": (None, one), "unset": (one, None), "other": (one, other)}[direction]
 
     assert causes(changed(MANAGED, path, now), changed(MANAGED, path, before)) == []
@@ -143,7 +141,7 @@ def test_an_unchanged_config_is_not_a_change(config: JsonObject) -> None:
         ({"enabled": True}, None, False),
     ],
 )
-def test_dual_stack_is_not_switched_off(
+def test_dual_stack_cannot_be_disabled(
     before: JsonObject | None, now: JsonObject | None, *, is_allowed: bool
 ) -> None:
     found = causes(changed(MANAGED, ("dualStack",), now), changed(MANAGED, ("dualStack",), before))
@@ -174,7 +172,7 @@ def test_a_zone_is_never_removed(config: JsonObject) -> None:
     ]
 
 
-def test_the_zone_that_was_removed_is_named() -> None:
+def test_a_removed_zone_is_named() -> None:
     now = read_strict(InfrastructureConfig, with_zones(MANAGED, "b"), INFRASTRUCTURE_CONFIG)
     before = read_strict(InfrastructureConfig, with_zones(MANAGED, "a", "b"), INFRASTRUCTURE_CONFIG)
 
@@ -195,7 +193,7 @@ def test_zones_are_never_reordered() -> None:
     ]
 
 
-def test_a_cluster_does_not_go_over_to_subnets_that_exist() -> None:
+def test_a_cluster_cannot_switch_to_user_provided_subnets() -> None:
     now = changed(
         changed(MANAGED, (*ZONE, "workers"), None), (*ZONE, "workersSubnetID"), "subnet-1"
     )
@@ -208,7 +206,7 @@ def test_a_cluster_does_not_go_over_to_subnets_that_exist() -> None:
     ]
 
 
-def test_a_cluster_does_not_go_over_to_subnets_that_are_created() -> None:
+def test_a_cluster_cannot_switch_to_managed_subnets() -> None:
     now = changed(
         changed(BYO, (*ZONE, "workersSubnetID"), None), (*ZONE, "workers"), "10.250.0.0/19"
     )
@@ -242,7 +240,7 @@ def test_load_balancer_subnets_may_be_named_later() -> None:
     assert all_causes(now, BYO) == []
 
 
-def test_a_change_that_is_refused_says_so_in_the_words_of_the_api_server() -> None:
+def test_a_refused_change_has_the_message_of_the_api_server() -> None:
     now = read_strict(
         InfrastructureConfig,
         changed(BYO, ("networks", "vpc", "id"), "vpc-2"),

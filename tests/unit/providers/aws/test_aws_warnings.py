@@ -14,7 +14,7 @@ OBJECT: JsonObject = {
 }
 
 
-def test_the_same_sentence_about_the_same_object_is_one_event() -> None:
+def test_equal_warnings_about_an_object_are_one_event() -> None:
     first = event(OBJECT, "few addresses", FakeClock(NOW))
     later = event(OBJECT, "few addresses", FakeClock(NOW + timedelta(minutes=5)))
     other = event(OBJECT, "no route", FakeClock(NOW))
@@ -26,7 +26,7 @@ def test_the_same_sentence_about_the_same_object_is_one_event() -> None:
     assert len(set(names)) == 3
 
 
-def test_an_event_is_a_warning_beside_its_object() -> None:
+def test_an_event_is_a_warning_in_the_namespace_of_its_object() -> None:
     sent = event(OBJECT, "few addresses", FakeClock(NOW))
 
     assert (sent["type"], sent["note"]) == ("Warning", "few addresses")
@@ -34,7 +34,7 @@ def test_an_event_is_a_warning_beside_its_object() -> None:
     assert sent["regarding"]["uid"] == "u1"
 
 
-def test_a_long_sentence_is_cut_to_what_an_api_server_takes() -> None:
+def test_a_long_message_is_truncated_to_the_limit_of_the_api_server() -> None:
     sent = event(OBJECT, "ä" * 2000, FakeClock(NOW))
 
     assert len(sent["note"].encode()) <= 1024

@@ -81,7 +81,7 @@ def fields(verdict: Verdict) -> list[str]:
     return [cause.field for cause in verdict.causes]
 
 
-def test_it_is_asked_about_the_shoots_that_are_labelled_with_its_type() -> None:
+def test_it_receives_shoots_labelled_with_its_type() -> None:
     entry = WEBHOOK.registration
     assert (entry.name, entry.path, entry.kind) == (
         "validator.admission-weft.extensions.gardener.cloud",
@@ -99,7 +99,7 @@ def test_it_is_asked_about_the_shoots_that_are_labelled_with_its_type() -> None:
     )
 
 
-def test_a_good_shoot_passes() -> None:
+def test_a_valid_shoot_is_admitted() -> None:
     good = shoot(
         {"backend": "loom"},
         pods="10.0.0.0/16",
@@ -126,14 +126,14 @@ def test_disabling_kube_proxy_is_denied_if_nothing_else_routes_services() -> Non
 
 
 @pytest.mark.parametrize("proxy", [None, True])
-def test_with_kube_proxy_there_is_nothing_to_say(proxy: bool | None) -> None:
+def test_with_kube_proxy_there_are_no_findings(proxy: bool | None) -> None:
     assert ask(shoot(proxy=proxy)).allowed
 
 
 # The checks
 
 
-def test_a_workerless_shoot_passes_whatever_it_says() -> None:
+def test_a_workerless_shoot_is_always_admitted() -> None:
     without = shoot({"backend": "nonsense"}, proxy=False)
     without["spec"]["provider"]["workers"] = []
     assert ask(without).allowed
@@ -152,7 +152,7 @@ def test_another_type_is_refused() -> None:
 
 @pytest.mark.parametrize("name", ["pods", "nodes", "services"])
 @pytest.mark.parametrize("value", ["10.0.0.0", "10.0.0.0/33", "ten"])
-def test_ranges_have_to_be_cidrs(name: str, value: str) -> None:
+def test_ranges_must_be_cidrs(name: str, value: str) -> None:
     bad = shoot()
     bad["spec"]["networking"][name] = value
     verdict = ask(bad)
@@ -168,7 +168,9 @@ def test_ranges_have_to_be_cidrs(name: str, value: str) -> None:
         (["IPv4", "IPv6", "IPv4"], {"FieldValueDuplicate", "FieldValueInvalid"}),
     ],
 )
-def test_families_are_at_most_two_different_ones(families: list[str], reasons: set[str]) -> None:
+def test_at_most_two_different_families_are_accepted(
+    families: list[str], reasons: set[str]
+) -> None:
     verdict = ask(shoot(ipFamilies=families))
     assert {cause.reason for cause in verdict.causes} == reasons
 
@@ -180,7 +182,7 @@ def test_findings_about_the_config_name_the_path_in_the_shoot() -> None:
     assert fields(ask(shoot(other))) == ["spec.networking.providerConfig.apiVersion"]
 
 
-def test_a_plugin_is_asked_with_the_families_of_the_shoot() -> None:
+def test_a_plugin_gets_the_families_of_the_shoot() -> None:
     assert ask(shoot({"backend": "shuttle"})).allowed
     both = shoot({"backend": "shuttle"}, ipFamilies=["IPv4", "IPv6"])
     assert fields(ask(both)) == ["spec.networking.providerConfig.backend"]
@@ -195,7 +197,7 @@ def test_all_findings_are_reported_together() -> None:
     ]
 
 
-def test_what_was_wrong_before_is_a_warning_and_blocks_nothing() -> None:
+def test_existing_errors_are_warnings_and_do_not_block() -> None:
     old = shoot({"backend": "retired"})
     new = shoot({"backend": "retired"}, nodes="10.1.0.0/16")
     verdict = ask(new, old)
@@ -205,13 +207,13 @@ def test_what_was_wrong_before_is_a_warning_and_blocks_nothing() -> None:
     assert not ask(shoot({"backend": "wrong"}), old).allowed
 
 
-def test_an_update_that_leaves_the_spec_alone_passes() -> None:
+def test_an_update_that_keeps_the_spec_is_admitted() -> None:
     old = shoot({"backend": "retired"})
     labelled = old | {"metadata": old["metadata"] | {"labels": {"a": "b"}}}
     assert ask(labelled, old) == Verdict(because="the spec is unchanged")
 
 
-def test_the_admission_component_of_a_plugin_has_its_defaults_and_its_refusals() -> None:
+def test_the_admission_component_of_a_plugin_sets_defaults_and_refuses_invalid_shoots() -> None:
     both = admission_webhooks(Weft(), [KUBE_PROXY_OFF])
     assert [webhook.registration.name for webhook in both] == [
         "mutator.admission-weft.extensions.gardener.cloud",

@@ -32,12 +32,12 @@ def names(count: int) -> list[str]:
     return [f"node-{number:04}" for number in range(count)]
 
 
-def test_ten_nodes_between_five_and_thirty_seconds() -> None:
+def test_delays_of_ten_nodes_are_spread_evenly() -> None:
     expected = ["5s", "7.5s", "10s", "12.5s", "15s", "17.5s", "20s", "22.5s", "25s", "27.5s"]
     assert list(delays(names(10), SHORTEST, LONGEST).values()) == expected
 
 
-def test_what_does_not_divide_is_cut_to_nanoseconds() -> None:
+def test_delays_are_truncated_to_nanoseconds() -> None:
     found = list(delays(names(31), SHORTEST, LONGEST).values())
     assert found[:3] == ["5s", "5.806451612s", "6.612903225s"]
 
@@ -46,7 +46,7 @@ def test_a_single_node_gets_the_shortest_delay() -> None:
     assert delays(["a"], SHORTEST, LONGEST) == {"a": "5s"}
 
 
-def test_no_node_gets_no_delay() -> None:
+def test_without_nodes_there_are_no_delays() -> None:
     assert delays([], SHORTEST, LONGEST) == {}
 
 
@@ -81,13 +81,13 @@ def test_durations_are_written_as_go_prints_them(nanoseconds: int, text: str) ->
 
 
 @given(st.integers(min_value=0, max_value=10**15))
-def test_what_is_written_reads_as_the_same(nanoseconds: int) -> None:
+def test_a_written_duration_is_read_back(nanoseconds: int) -> None:
     read = parse_duration(go_duration(nanoseconds)) // timedelta(microseconds=1)
     assert read == -(-nanoseconds // 1_000)  # reading rounds up
 
 
 @given(st.sets(st.text("abz.-0129", min_size=1, max_size=8), min_size=1, max_size=40))
-def test_delays_grow_with_the_names_and_stay_below_the_longest(nodes: set[str]) -> None:
+def test_delays_grow_with_the_names_up_to_the_maximum(nodes: set[str]) -> None:
     found = delays(nodes, SHORTEST, LONGEST)
     values = [parse_duration(found[name]) for name in sorted(nodes)]
     assert values == sorted(set(values))
@@ -109,11 +109,11 @@ def test_delays_grow_with_the_names_and_stay_below_the_longest(nodes: set[str]) 
         ("1m", False),
     ],
 )
-def test_which_delays_may_wait_to_become_exact(present: str | None, usable: bool) -> None:
+def test_a_delay_within_the_limits_is_usable(present: str | None, usable: bool) -> None:
     assert is_usable(present, SHORTEST, LONGEST) is usable
 
 
-def test_what_is_kept() -> None:
+def test_only_relevant_fields_of_a_node_are_cached() -> None:
     labels = {"worker.gardener.cloud/gardener-node-agent-secret-name": "osc"}
     delay = {"node-agent.gardener.cloud/reconciliation-delay": "5s"}
     seen = keep_node({"metadata": {"labels": labels, "annotations": delay}})
@@ -151,7 +151,7 @@ class Nodes:
 
 @pytest.mark.looptime(start=0)
 @pytest.mark.parametrize(("every", "moved_after"), [(60.0, 5.0), (3.0, 60.0)])
-async def test_nodes_move_when_no_node_joined_for_a_while_or_after_a_minute(
+async def test_delays_are_updated_when_no_node_joined_for_a_while_or_after_a_minute(
     every: float, moved_after: float
 ) -> None:
     nodes = Nodes()

@@ -1,4 +1,4 @@
-"""Whoever needs a kind first and whoever needs it next wait for the same first lists."""
+"""All callers that need a kind wait for the same first lists."""
 
 import asyncio
 from typing import cast
@@ -44,7 +44,9 @@ async def test_all_callers_wait_for_the_first_list() -> None:
     assert await asyncio.gather(*waiting) == [True, True, True]
 
 
-async def test_nobody_waits_long_but_a_late_list_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_callers_wait_only_briefly_but_a_late_list_is_used(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(watches, "_FIRST_LIST_SECONDS", -1.0)
     kind = target().make(CONFIG_MAP, dict)
     assert not await kind.listed()
@@ -53,7 +55,9 @@ async def test_nobody_waits_long_but_a_late_list_counts(monkeypatch: pytest.Monk
     assert await kind.listed()
 
 
-async def test_until_autoscalers_are_listed_they_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_autoscalers_are_read_directly_until_they_are_listed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(watches, "_FIRST_LIST_SECONDS", -1.0)
     autoscalers = Autoscalers(target())
     assert await autoscalers.of(["garden"]) == [AUTOSCALER]

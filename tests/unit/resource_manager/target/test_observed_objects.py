@@ -1,4 +1,4 @@
-"""What is kept of managed objects: what comparing them and judging their health needs."""
+"""Cached fields of managed objects: those needed to compare them and to check their health."""
 
 from copy import deepcopy
 from typing import Any
@@ -36,7 +36,7 @@ def live() -> JsonObject:
 
 
 def kept(obj: JsonObject) -> Observed:
-    """Return what is kept of a Deployment."""
+    """Return the cached form of a Deployment."""
     return keeper(DEPLOYMENT, everything)(deepcopy(obj))
 
 
@@ -58,9 +58,7 @@ def test_the_object_is_kept_without_its_managed_fields() -> None:
         (("data",), {"a": "b"}),
     ],
 )
-def test_an_edit_of_any_field_that_could_be_reverted_is_noticed(
-    path: tuple[str, ...], value: object
-) -> None:
+def test_an_edit_of_any_revertible_field_is_detected(path: tuple[str, ...], value: object) -> None:
     edited = live()
     *parents, last = path
     here: dict[str, Any] = edited
@@ -74,7 +72,7 @@ def test_objects_of_one_origin_share_its_text() -> None:
     assert kept(live()).origin is kept(live()).origin
 
 
-def test_of_secrets_and_large_objects_no_content_is_kept() -> None:
+def test_the_content_of_secrets_and_large_objects_is_not_kept() -> None:
     large = live() | {"spec": {"text": "x" * 20_000}}
     assert kept(large).unpack() is None
     assert keeper(GroupVersionKind("", "v1", "Secret"), everything)(live()).unpack() is None

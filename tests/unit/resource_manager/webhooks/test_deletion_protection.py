@@ -71,7 +71,7 @@ def protection(cluster: Cluster | None = None, **settings: Any) -> DeletionProte
     return DeletionProtection((cluster or Cluster()).list, clock=FakeClock(NOW), **settings)
 
 
-async def test_other_operations_and_kinds_pass() -> None:
+async def test_other_operations_and_kinds_are_allowed() -> None:
     update = await protection()(delete(obj(), operation="UPDATE"))
     assert (update.allowed, update.message) == (True, "operation is not DELETE")
     pods = GroupVersionResource("", "v1", "pods")
@@ -111,7 +111,7 @@ async def test_a_request_without_a_readable_object_is_an_error() -> None:
     assert instead.allowed
 
 
-async def test_a_collection_passes_only_if_all_of_it_is_confirmed() -> None:
+async def test_a_collection_is_deleted_only_if_all_objects_are_confirmed() -> None:
     cluster = Cluster(obj("a", CONFIRMED), obj("b", CONFIRMED))
     assert (await protection(cluster)(delete(obj("a", CONFIRMED), name=""))).allowed
     assert cluster.asked == [(GroupVersionKind(*NETWORKS[:2], "Network"), "shoot", "")]
@@ -130,13 +130,13 @@ async def test_only_protected_crds_count_in_a_collection() -> None:
     assert labels == "gardener.cloud/deletion-protected=true"
 
 
-async def test_many_unconfirmed_objects_are_named_and_counted() -> None:
+async def test_unconfirmed_objects_are_listed_and_counted() -> None:
     cluster = Cluster(*(obj(name) for name in "abcde"))
     refused = await protection(cluster)(delete(None, name=""))
     assert refused.message.endswith("Network shoot/c has none; and 2 more")
 
 
-async def test_a_burst_costs_one_list_and_a_refusal_is_never_remembered() -> None:
+async def test_a_burst_needs_one_list_and_refusals_are_not_cached() -> None:
     cluster = Cluster(*(obj(name, CONFIRMED) for name in "abc"))
     handler = protection(cluster)
     requests = [delete(obj(name, CONFIRMED), name="") for name in "abc"]
@@ -153,7 +153,7 @@ async def test_a_burst_costs_one_list_and_a_refusal_is_never_remembered() -> Non
     assert len(cluster.asked) == 3
 
 
-async def test_a_failing_list_refuses_and_a_missing_kind_passes() -> None:
+async def test_a_failed_list_refuses_and_a_missing_kind_allows() -> None:
     broken = Cluster(error=ApiError(503, {"message": "etcd is not there"}))
     refused = await protection(broken)(delete(None, name=""))
     assert (refused.allowed, refused.code) == (False, 500)
@@ -214,7 +214,7 @@ def recording(reported: Any, *stored: JsonObject, now: float = 0.0) -> DeletionE
 STORED = obj(annotations=CONFIRMED | {marks.TIMESTAMP: "2029-12-31T23:30:00Z"})
 
 
-async def test_every_deletion_that_is_allowed_is_recorded_but_no_dry_run() -> None:
+async def test_allowed_deletions_are_recorded_except_dry_runs() -> None:
     reported = Reported()
     handler = protection(Cluster(STORED), events=recording(reported, STORED))
     note = "ConfirmedDeletion: deletion by alice is allowed: confirmed at 2029-12-31T23:30:00Z"
@@ -245,7 +245,7 @@ async def test_events_are_rate_limited() -> None:
     assert len(reported.notes) == BURST
 
 
-async def test_a_list_answers_for_each_of_its_objects_once() -> None:
+async def test_a_list_is_used_once_for_each_of_its_objects() -> None:
     cluster = Cluster(obj("a", CONFIRMED), obj("b", CONFIRMED))
     handler = protection(cluster)
     for name in ("a", "b"):
@@ -258,7 +258,7 @@ async def test_a_list_answers_for_each_of_its_objects_once() -> None:
     assert len(cluster.asked) == 2
 
 
-async def test_an_object_that_was_not_listed_is_not_answered_for() -> None:
+async def test_an_unlisted_object_is_read_separately() -> None:
     cluster = Cluster(obj("a", CONFIRMED), obj("b", CONFIRMED))
     handler = protection(cluster)
     assert (await handler(delete(obj("a", CONFIRMED), name=""))).allowed

@@ -101,7 +101,7 @@ def fields(problems: list[str]) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", BY_NAME)
-def test_a_valid_object_passes_and_may_stay_as_it_is(kind: str) -> None:
+def test_a_valid_object_is_admitted_on_creation_and_update(kind: str) -> None:
     assert review(obj(kind)).allowed
     assert review(obj(kind), obj(kind)).allowed
 
@@ -143,9 +143,7 @@ NO_PORT = "spec.port: Invalid value: null: must be between 1 and 65535, inclusiv
         ("Etcd", []),
     ],
 )
-def test_an_empty_object_gets_all_findings_of_its_row_in_one_answer(
-    kind: str, expected: list[str]
-) -> None:
+def test_an_empty_object_gets_all_findings_at_once(kind: str, expected: list[str]) -> None:
     verdict = review({"kind": kind})
     metadata = [NAME, NAMESPACE] if BY_NAME[kind].namespaced else [NAME]
     assert sentences(verdict) == metadata + expected
@@ -239,7 +237,7 @@ def test_the_spec_of_a_terminating_object_is_frozen(profile: Profile, text: str)
 
 
 @pytest.mark.parametrize("kind", BY_NAME)
-def test_a_terminating_object_can_always_be_finalised(kind: str) -> None:
+def test_finalizers_of_a_terminating_object_can_always_be_removed(kind: str) -> None:
     gone: JsonObject = {"deletionTimestamp": "2030-01-01T00:00:00Z"}
     old = obj(kind, finalizers=["a", "b"], **gone)
     new = obj(kind, finalizers=["a"], annotations={"x": "y"}, **gone)
@@ -328,7 +326,7 @@ def test_metadata_is_checked_on_creation_and_change() -> None:
         ({"ttl": 2**31}, ["spec.ttl"], []),
     ],
 )
-def test_dns_records(spec: JsonObject, relaxed: list[str], strict: list[str]) -> None:
+def test_dns_records_are_validated(spec: JsonObject, relaxed: list[str], strict: list[str]) -> None:
     assert fields(found("DNSRecord", spec)) == relaxed
     assert fields(found("DNSRecord", spec, profile="strict")) == strict
 
@@ -363,7 +361,9 @@ def test_dns_records(spec: JsonObject, relaxed: list[str], strict: list[str]) ->
         ({"ipFamilies": ["IPv5"], "podCIDR": "x"}, ["spec.ipFamilies[0]"], ["spec.ipFamilies[0]"]),
     ],
 )
-def test_networks(spec: JsonObject, relaxed: list[str], strict: list[str] | None) -> None:
+def test_networks_are_validated(
+    spec: JsonObject, relaxed: list[str], strict: list[str] | None
+) -> None:
     assert fields(found("Network", spec)) == relaxed
     if strict is not None:
         assert fields(found("Network", spec, profile="strict")) == strict
@@ -386,7 +386,7 @@ FOUR, SIX, DUAL = ["IPv4"], ["IPv6"], ["IPv4", "IPv6"]
         (SIX, FOUR, "Forbidden", "Invalid"),
     ],
 )
-def test_changes_of_ip_families(
+def test_changes_of_ip_families_are_validated(
     old: list[str] | None, new: list[str], relaxed: str, strict: str | None
 ) -> None:
     def kinds(profile: Profile) -> set[str]:
@@ -444,11 +444,11 @@ def file(path: str = "/a", **more: Any) -> JsonObject:
         ),
     ],
 )
-def test_files(files: list[JsonObject], expected: list[str]) -> None:
+def test_files_are_validated(files: list[JsonObject], expected: list[str]) -> None:
     assert fields(found("OperatingSystemConfig", {"files": files})) == expected
 
 
-def test_files_of_the_status_count_and_units_name_files_that_are_there() -> None:
+def test_units_must_name_existing_files_of_spec_or_status() -> None:
     config = obj(
         "OperatingSystemConfig",
         {
@@ -468,7 +468,7 @@ def test_files_of_the_status_count_and_units_name_files_that_are_there() -> None
     ]
 
 
-def test_containerd_is_for_reconciliation_only_and_checked() -> None:
+def test_containerd_is_allowed_only_for_reconciliation_and_validated() -> None:
     containerd: JsonObject = {
         "registries": [
             {"upstream": "docker.io", "hosts": [{"url": "nothing", "capabilities": ["fly"]}]},
@@ -497,7 +497,7 @@ def test_containerd_is_for_reconciliation_only_and_checked() -> None:
     assert fields(found("OperatingSystemConfig", provision)) == [at]
 
 
-def test_the_type_is_needed_under_the_strict_profile_only() -> None:
+def test_only_the_strict_profile_requires_the_type() -> None:
     assert found("OperatingSystemConfig", {"type": ""}) == []
     assert fields(found("OperatingSystemConfig", {"type": ""}, profile="strict")) == ["spec.type"]
     assert fields(found("OperatingSystemConfig", {"purpose": "x"})) == ["spec.purpose"]
@@ -535,14 +535,16 @@ POOL = {"name": "p", "machineType": "m", "machineImage": {"name": "i", "version"
         ),
     ],
 )
-def test_worker_pools(pool: JsonObject, relaxed: list[str], strict: list[str] | None) -> None:
+def test_worker_pools_are_validated(
+    pool: JsonObject, relaxed: list[str], strict: list[str] | None
+) -> None:
     spec = {"pools": [POOL | pool]}
     assert fields(found("Worker", spec)) == relaxed
     if strict is not None:
         assert fields(found("Worker", spec, profile="strict")) == strict
 
 
-def test_exposures() -> None:
+def test_exposures_are_validated() -> None:
     spec = {
         "port": 70000,
         "endpoints": [
@@ -573,7 +575,7 @@ def test_exposures() -> None:
     ]
 
 
-def test_etcds() -> None:
+def test_etcds_are_validated() -> None:
     store = {"prefix": "shoot", "provider": "tape"}
     assert fields(found("Etcd", {"backup": {"store": store}})) == [
         "spec.backup.store.prefix",
@@ -585,7 +587,7 @@ def test_etcds() -> None:
     )
 
 
-def test_the_purpose_of_a_control_plane_counts_under_the_strict_profile_only() -> None:
+def test_only_the_strict_profile_validates_the_purpose_of_a_control_plane() -> None:
     assert found("ControlPlane", {"purpose": "x"}) == []
     assert fields(found("ControlPlane", {"purpose": "x"}, profile="strict")) == ["spec.purpose"]
     assert found("ControlPlane", {"purpose": "exposure"}, {"purpose": "normal"}) == []
@@ -611,7 +613,7 @@ def test_the_example_of_the_specification() -> None:
     )
 
 
-def test_other_operations_pass_and_a_missing_object_is_a_bad_request() -> None:
+def test_other_operations_are_allowed_and_a_missing_object_is_a_bad_request() -> None:
     handler = ExtensionValidation(BY_NAME["Worker"], "relaxed")
     request = Request(
         uid="u",
@@ -624,7 +626,7 @@ def test_other_operations_pass_and_a_missing_object_is_a_bad_request() -> None:
     assert (verdict.allowed, verdict.code) == (False, 400)
 
 
-def test_null_and_empty_mean_the_same() -> None:
+def test_null_and_empty_values_are_equal() -> None:
     assert found("Infrastructure", {"providerConfig": {"a": {}}}, {"providerConfig": None}) == []
     assert found("Extension", {"type": "x"}, {}) == []
 
@@ -635,7 +637,7 @@ def served() -> dict[str, Handler]:
     return handlers(webhooks(Webhooks(), dependencies))
 
 
-def test_every_kind_is_registered_with_the_path_that_is_served() -> None:
+def test_every_kind_is_registered_with_a_served_path() -> None:
     entries = registrations(Installation("runtime"))
     assert {entry.path for entry in entries} == set(served())
     names = {entry.name for entry in entries}
@@ -707,9 +709,7 @@ metadata = st.dictionaries(st.sampled_from(METADATA), anything, max_size=2)
 
 
 @given(st.data(), st.sampled_from(KINDS), st.sampled_from(["relaxed", "strict"]))
-def test_nothing_that_is_sent_breaks_the_validation(
-    data: st.DataObject, kind: Kind, profile: Profile
-) -> None:
+def test_no_object_breaks_the_validation(data: st.DataObject, kind: Kind, profile: Profile) -> None:
     new = obj(kind.kind, data.draw(specs(kind)), **data.draw(metadata))
     old = data.draw(st.none() | specs(kind))
     review(new, obj(kind.kind, old) if old is not None else None, profile)

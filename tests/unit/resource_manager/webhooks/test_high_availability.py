@@ -133,7 +133,7 @@ def changed(
         ("tyop", "", 2),
     ],
 )
-def test_the_matrix_of_replicas(kind: str, tolerance: str | None, wanted: int | None) -> None:
+def test_replicas_follow_the_matrix(kind: str, tolerance: str | None, wanted: int | None) -> None:
     assert wanted_replicas(kind, tolerance, "") == wanted
     assert wanted_replicas(kind, tolerance, "4") == (4 if kind else None)
 
@@ -142,7 +142,9 @@ def test_the_matrix_of_replicas(kind: str, tolerance: str | None, wanted: int | 
     ("present", "is_scaled", "result"),
     [(0, False, 0), (0, True, 0), (1, False, 2), (5, False, 2), (5, True, 5), (1, True, 2)],
 )
-def test_what_becomes_of_the_present_replicas(present: int, is_scaled: bool, result: int) -> None:
+def test_the_result_depends_on_the_present_replicas(
+    present: int, is_scaled: bool, result: int
+) -> None:
     assert replicas_of(present, 2, is_scaled=is_scaled) == result
     assert replicas_of(present, None, is_scaled=is_scaled) == present
 
@@ -157,7 +159,7 @@ def test_what_becomes_of_the_present_replicas(present: int, is_scaled: bool, res
         (1, 2, None, (1, 2)),
     ],
 )
-def test_what_becomes_of_an_autoscaler(
+def test_the_range_of_an_autoscaler_is_adjusted(
     least: int, most: int, wanted: int | None, result: tuple[int, int]
 ) -> None:
     assert range_of(least, most, wanted) == result
@@ -177,7 +179,7 @@ def test_what_becomes_of_an_autoscaler(
         ("zone", True, 0, False),
     ],
 )
-def test_when_pods_are_pinned_to_zones(
+def test_pods_are_pinned_to_zones_as_the_namespace_requests(
     tolerance: str | None, pins: bool, count: int, pinned: bool
 ) -> None:
     around = Around(NamespaceSettings(tolerance, zones(count), pins))
@@ -257,7 +259,7 @@ def constraints(obj: JsonObject) -> dict[str, str]:
 
 @pytest.mark.parametrize("row", ROWS)
 @pytest.mark.parametrize("name", PROFILES)
-def test_the_matrix_of_constraints(
+def test_constraints_follow_the_matrix(
     row: tuple[str | None, int, int, int, str, str, str, str], name: str
 ) -> None:
     tolerance, count, replicas, most, seed_host, host, seed_zone, zone = row
@@ -278,7 +280,7 @@ def test_an_object_may_request_hosts_and_a_single_node_does_not_block_it() -> No
     assert constraints(changed(workload(3), single, SEED)) == {HOST: "DNS/-/1"}
 
 
-def test_constraints_of_others_stay_first_and_ours_are_replaced() -> None:
+def test_foreign_constraints_stay_first_and_ours_are_replaced() -> None:
     foreign = {"topologyKey": "some-key", "maxSkew": 7, "whenUnsatisfiable": "ScheduleAnyway"}
     odd = [{"topologyKey": key, "maxSkew": 9, "whenUnsatisfiable": "x"} for key in (HOST, ZONE)]
     pod = {"topologySpreadConstraints": [odd[0], foreign, odd[1]]}
@@ -289,7 +291,7 @@ def test_constraints_of_others_stay_first_and_ours_are_replaced() -> None:
     assert found[1]["maxSkew"] == found[2]["maxSkew"] == 1
 
 
-def test_with_one_replica_constraints_stay_as_they_are() -> None:
+def test_constraints_of_a_single_replica_are_unchanged() -> None:
     old = {"topologyKey": HOST, "maxSkew": 9, "whenUnsatisfiable": "ScheduleAnyway"}
     around = Around(NamespaceSettings("", zones(2)))
     result = changed(workload(1, pod={"topologySpreadConstraints": [old]}), around, not_ready=60)
@@ -319,7 +321,7 @@ def test_a_stateful_set_is_spread_by_its_own_selector() -> None:
         ({"matchLabels": {"a": "b"}}, ["pod-template-hash"], False),
     ],
 )
-def test_foreign_constraints_count_one_replica_set_where_an_api_server_takes_it(
+def test_foreign_constraints_get_the_template_hash_if_the_api_server_accepts_it(
     selector: JsonObject | None, keys: list[str] | None, added: bool
 ) -> None:
     foreign: JsonObject = {"topologyKey": "k", "maxSkew": 1, "whenUnsatisfiable": "ScheduleAnyway"}
@@ -337,7 +339,7 @@ def test_foreign_constraints_count_one_replica_set_where_an_api_server_takes_it(
 # §3.6: tolerations
 
 
-def test_only_tolerations_of_which_nothing_is_said_are_added() -> None:
+def test_tolerations_are_added_only_for_unmentioned_keys() -> None:
     mine = {
         "key": "node.kubernetes.io/not-ready",
         "operator": "Exists",
@@ -364,12 +366,14 @@ def test_only_tolerations_of_which_nothing_is_said_are_added() -> None:
         ({"operator": "Exists"}, False),
     ],
 )
-def test_which_tolerations_speak_of_a_key(toleration: JsonObject, counts: bool) -> None:
+def test_tolerations_that_mention_a_key_are_recognized(
+    toleration: JsonObject, counts: bool
+) -> None:
     result = changed(workload(1, pod={"tolerations": [toleration]}), not_ready=60)
     assert len(result["spec"]["template"]["spec"]["tolerations"]) == (1 if counts else 2)
 
 
-def test_without_seconds_nothing_is_tolerated() -> None:
+def test_without_seconds_no_toleration_is_added() -> None:
     assert changed(workload(1)) == workload(1)
 
 
@@ -429,7 +433,7 @@ def test_an_autoscaler_follows_the_annotation(gvk: GroupVersionKind) -> None:
 @pytest.mark.parametrize(
     ("replicas", "most", "result"), [(3, None, 1), (3, 10, 3), (0, None, 0), (None, None, None)]
 )
-def test_a_controller_without_tolerance_has_one_replica_unless_it_is_scaled(
+def test_a_controller_without_failure_tolerance_has_one_replica_unless_autoscaled(
     replicas: int | None, most: int | None, result: int | None
 ) -> None:
     around = Around(NamespaceSettings(""), most)
@@ -447,7 +451,7 @@ def test_an_annotation_that_is_not_a_number_refuses_the_request(value: str) -> N
     ).allowed  # without a type it is not read
 
 
-def test_what_cannot_be_known_is_an_error() -> None:
+def test_failed_lookups_are_errors() -> None:
     gone = ApiError(503, {"message": "etcd is not there"})
     verdict = ask(workload(), Around(error=gone))
     assert (verdict.allowed, verdict.code) == (False, 500)
@@ -456,7 +460,7 @@ def test_what_cannot_be_known_is_an_error() -> None:
     assert (verdict.code, verdict.message) == (500, "failed to list all HPAs: no list today")
 
 
-def test_other_kinds_versions_and_operations() -> None:
+def test_other_kinds_versions_and_operations_are_ignored() -> None:
     other = DAEMON_SET
     assert ask(workload(), gvk=other).message == "unexpected resource: DaemonSet.apps"
     old = GroupVersionKind("autoscaling", "v1", "HorizontalPodAutoscaler")
@@ -473,7 +477,7 @@ def test_an_invalid_workload_is_a_bad_request(spec: Any) -> None:
     assert (verdict.allowed, verdict.code) == (False, 400)
 
 
-def test_a_type_that_is_unknown_warns() -> None:
+def test_an_unknown_type_causes_a_warning() -> None:
     (warning,) = ask(workload(2, "sevrer")).warnings
     assert '"sevrer"' in warning
     assert ask(workload(2, "server")).warnings == ()
@@ -490,13 +494,13 @@ def test_a_type_that_is_unknown_warns() -> None:
         ("today", None, TODAY),
     ],
 )
-def test_the_rules_follow_the_version_unless_they_are_chosen(
+def test_the_rules_follow_the_version_unless_configured(
     chosen: Any, version: tuple[int, int] | None, profile: Profile
 ) -> None:
     assert profile_for(chosen, version) == profile
 
 
-def test_the_registration() -> None:
+def test_the_registration_follows_the_specification() -> None:
     (runtime,) = registrations(Installation("runtime", hvpa=True))
     entry = runtime.render({})
     assert entry["namespaceSelector"]["matchLabels"] == {f"{PREFIX}/consider": "true"}
@@ -574,7 +578,7 @@ def without_documented(obj: JsonObject) -> JsonObject:
 
 
 @given(workloads(), arounds, st.sampled_from([SEED, TODAY]))
-def test_twice_is_once_and_only_documented_parts_change(
+def test_changes_are_idempotent_and_limited_to_documented_fields(
     obj: JsonObject, around: Around, profile: Profile
 ) -> None:
     before = copy.deepcopy(obj)

@@ -49,21 +49,21 @@ def deployment(metadata: JsonObject | None = None, **pod: Any) -> JsonObject:
     }
 
 
-def test_an_object_that_gets_the_skip_label_is_left_alone_at_once() -> None:
-    # An API server asks as long as the old or the new object fits.
+def test_the_skip_label_takes_effect_immediately() -> None:
+    # An API server calls the webhook if the old or the new object matches.
     verdict = said(deployment({"labels": {f"{PREFIX}/skip": "false"}}), operation="UPDATE")
     assert (verdict.edits, verdict.because) == ((), f"it has the label {PREFIX}/skip")
 
 
 @pytest.mark.parametrize("value", [" 4", "4 ", "4\n", "+ 4", "2147483648"])
-def test_a_number_with_blanks_or_beyond_the_range_is_refused(value: str) -> None:
+def test_a_number_with_spaces_or_out_of_range_is_refused(value: str) -> None:
     labels = {f"{PREFIX}/type": "server"}
     verdict = said(deployment({"labels": labels, "annotations": {f"{PREFIX}/replicas": value}}))
     assert (verdict.allowed, verdict.code, verdict.reason) == (False, 403, "Forbidden")
     assert value in verdict.message
 
 
-def test_a_selector_that_selects_everything_takes_the_template_hash() -> None:
+def test_a_selector_that_selects_everything_gets_the_template_hash() -> None:
     foreign = {"topologyKey": "k", "labelSelector": {}}
     obj = deployment(topologySpreadConstraints=[foreign])
     first = applied(obj, said(obj).edits)["spec"]["template"]["spec"]["topologySpreadConstraints"]
@@ -132,7 +132,7 @@ KINDS = [
 
 
 @given(kind=st.sampled_from(KINDS), metadata=ANYTHING, spec=SPECS)
-def test_whatever_is_sent_is_answered_and_once_is_enough(
+def test_every_request_gets_a_response_and_changes_are_idempotent(
     kind: tuple[str, str], metadata: Any, spec: Any
 ) -> None:
     obj = {"apiVersion": kind[0], "kind": kind[1], "metadata": metadata, "spec": spec}

@@ -82,7 +82,7 @@ async def answer(
         (ME, (GROUP,), "allow"),
     ],
 )
-async def test_only_node_agents_are_judged(
+async def test_only_requests_of_node_agents_are_authorized(
     user: str, groups: tuple[str, ...], expected: str
 ) -> None:
     assert await answer("events", "create", user=user, groups=groups) == expected
@@ -136,7 +136,9 @@ LEASE: dict[str, Any] = {"group": "coordination.k8s.io"}
         (("", "get"), {"is_resource": False}, "deny"),
     ],
 )
-async def test_each_row_of_the_table(request_: tuple[str, ...], more: Any, expected: str) -> None:
+async def test_each_row_of_the_permission_table(
+    request_: tuple[str, ...], more: Any, expected: str
+) -> None:
     known = Known(labels={SECRET_NAME_LABEL: "osc-1"})
     assert await answer(*request_, known=known, **more) == expected
 
@@ -153,13 +155,13 @@ async def test_each_row_of_the_table(request_: tuple[str, ...], more: Any, expec
         ("watch", "other", (), "deny"),
     ],
 )
-async def test_pods_may_have_to_be_selected(
+async def test_requests_for_pods_may_need_a_field_selector(
     verb: str, name: str, fields: tuple[Selection, ...], expected: str
 ) -> None:
     assert await answer("pods", verb, name, "x", fields=fields, by_selectors=True) == expected
 
 
-async def test_an_agent_without_a_node_may_join_but_touch_no_node() -> None:
+async def test_an_agent_without_a_node_may_bootstrap_but_not_access_nodes() -> None:
     known = Known(node="")
     assert await answer("certificatesigningrequests", "create", known=known, **CSR) == "allow"
     assert await answer("secrets", "get", "osc-1", "kube-system", known=known) == "allow"
@@ -197,14 +199,14 @@ async def status(
 
 
 @pytest.mark.parametrize("version", ["v1", "v1beta1"])
-async def test_an_answer_has_the_version_of_the_question(version: str) -> None:
+async def test_a_response_has_the_version_of_the_request(version: str) -> None:
     assert await status(review(version)) == {
         "apiVersion": f"authorization.k8s.io/{version}",
         "allowed": True,
     }
 
 
-async def test_a_refusal_says_why_and_no_opinion_says_nothing() -> None:
+async def test_a_refusal_has_a_reason_and_no_opinion_has_none() -> None:
     other = {"verb": "get", "resource": "nodes", "name": "node-2"}
     refused = await status(review(resourceAttributes=other))
     assert (refused["allowed"], refused["denied"]) == (False, True)
@@ -242,7 +244,7 @@ async def test_a_lookup_that_fails_allows_nothing() -> None:
     assert found["evaluationError"] == "500 the API server is not there"
 
 
-async def test_a_lookup_that_times_out_is_reported_in_its_own_words() -> None:
+async def test_a_lookup_that_times_out_has_a_separate_message() -> None:
     known = Known()
     known.error = TimeoutError("the look-up did not answer")
     found = await status(review(), known=known)
@@ -250,7 +252,7 @@ async def test_a_lookup_that_times_out_is_reported_in_its_own_words() -> None:
     assert found["evaluationError"] == "500 the look-up did not answer"
 
 
-# What a configuration names
+# References in a configuration
 
 
 def configuration(*files: JsonObject, **status: Any) -> JsonObject:
@@ -262,7 +264,7 @@ def file(secret: str, **more: str) -> JsonObject:
     return {"path": "/x", "content": {"secretRef": {"name": secret, "dataKey": "k"}}, **more}
 
 
-def test_the_secrets_of_files_count_unless_they_are_for_another_host() -> None:
+def test_secrets_of_files_are_readable_unless_they_are_for_another_host() -> None:
     secret = configuration(
         file("a"),
         file("b", hostName="host-1"),
@@ -277,7 +279,7 @@ def test_the_secrets_of_files_count_unless_they_are_for_another_host() -> None:
 @pytest.mark.parametrize(
     "data", [{}, {"osc.yaml": "!"}, {"osc.yaml": "e30="}, {"osc.yaml": "Wzdd"}]
 )
-def test_a_configuration_that_cannot_be_read_names_nothing(data: JsonObject) -> None:
+def test_a_malformed_configuration_references_no_secrets(data: JsonObject) -> None:
     assert named_secrets({"data": data}, None) == set()
 
 
@@ -298,7 +300,7 @@ def test_a_configuration_that_cannot_be_read_names_nothing(data: JsonObject) -> 
         ),
     ],
 )
-async def test_a_review_of_the_wrong_shape_is_an_error(spec: Any, error: str) -> None:
+async def test_a_malformed_review_is_an_error(spec: Any, error: str) -> None:
     found = await status(review(**spec))
     assert found["allowed"] is False
     assert "denied" not in found

@@ -124,7 +124,7 @@ def entries(installation: Installation) -> dict[str, JsonObject]:
         ),
     ],
 )
-def test_entries_are_those_of_the_table(
+def test_entries_match_the_table(
     kind: Any,
     name: str,
     rule: tuple[str, list[str], list[str], list[str]],
@@ -148,14 +148,14 @@ def test_entries_are_those_of_the_table(
     assert (entry["sideEffects"], entry["admissionReviewVersions"]) == ("None", ["v1", "v1beta1"])
 
 
-def test_only_a_runtime_asks_namespaces_whether_they_have_system_components() -> None:
+def test_only_a_runtime_cluster_selects_namespaces_with_system_components() -> None:
     consider = {"system-components-config.resources.gardener.cloud/consider": "true"}
     for installation, labels in ((RUNTIME, consider), (TARGET, None)):
         entry = entries(installation)["system-components-config"]
         assert entry["namespaceSelector"].get("matchLabels") == labels
 
 
-def test_the_order_is_that_of_the_table() -> None:
+def test_the_order_matches_the_table() -> None:
     names = [
         entry.name.removesuffix(".resources.gardener.cloud")
         for entry in registrations(found(everything()))
@@ -178,7 +178,7 @@ def test_the_order_is_that_of_the_table() -> None:
     assert [name for name in names if name in in_table] == [n for n in in_table if n in names]
 
 
-def test_a_runtime_registers_two_validating_entries_and_one_for_each_kind() -> None:
+def test_a_runtime_cluster_registers_two_validating_entries_and_one_for_each_kind() -> None:
     kinds = [entry.kind for entry in registrations(found(everything()))]
     assert kinds.count("validating") == 2 + 13
     assert kinds == sorted(kinds)
@@ -187,7 +187,7 @@ def test_a_runtime_registers_two_validating_entries_and_one_for_each_kind() -> N
 
 
 @pytest.mark.parametrize("kind", ["runtime", "target"])
-def test_hvpas_are_asked_about_only_where_they_are_served(kind: Any) -> None:
+def test_hvpas_are_registered_only_if_they_are_served(kind: Any) -> None:
     rules = {
         hvpa: [
             resource
@@ -200,7 +200,7 @@ def test_hvpas_are_asked_about_only_where_they_are_served(kind: Any) -> None:
     assert rules[True] == [*rules[False], "hvpas"]
 
 
-def test_what_is_off_is_neither_registered_nor_served() -> None:
+def test_disabled_webhooks_are_neither_registered_nor_served() -> None:
     assert found(Webhooks()) == []
     for name in Webhooks().__struct_fields__:
         some = found(everything(**{name: False}))
@@ -225,9 +225,7 @@ def test_two_handlers_at_one_path_are_refused() -> None:
 
 @pytest.mark.parametrize("prefix", ["", "virtual-garden-"])
 @pytest.mark.parametrize("kind", ["runtime", "target"])
-def test_no_entry_that_fails_closed_is_asked_about_the_servers_own_pods(
-    kind: Any, prefix: str
-) -> None:
+def test_no_webhook_that_fails_closed_receives_its_own_pods(kind: Any, prefix: str) -> None:
     installation = Installation(kind, prefix)
     labels = {
         "app": installation.name,

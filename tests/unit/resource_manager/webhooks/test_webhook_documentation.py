@@ -80,7 +80,7 @@ def _opt_out(selector: JsonObject) -> str:
     return ", ".join(labels) or "none"
 
 
-def test_the_table_is_that_of_the_catalog() -> None:
+def test_the_table_matches_the_catalog() -> None:
     lines = DOCUMENT.read_text().splitlines()
     start = lines.index(HEAD)
     expected = list(rows())
@@ -89,5 +89,5 @@ def test_the_table_is_that_of_the_catalog() -> None:
 
 
 @pytest.mark.parametrize("text", [PATH, "clientCAFile", "static-pod", "selfSigned"])
-def test_the_rest_is_named(text: str) -> None:
+def test_the_page_mentions_everything_else(text: str) -> None:
     assert text in DOCUMENT.read_text()

@@ -1,4 +1,4 @@
-"""Look-ups that are answered from manifests."""
+"""Lookups in manifests."""
 
 import pytest
 
@@ -28,7 +28,7 @@ async def test_service_accounts_are_found_by_namespace_and_name() -> None:
     assert await lookups.mounts_token(Key("here", "b")) is False
 
 
-async def test_what_is_missing_is_named_with_what_to_do() -> None:
+async def test_missing_objects_are_reported_with_advice() -> None:
     lookups = DocumentLookups([])
     for found in (
         lookups.mounts_token(Key("shoot", "a")),
@@ -39,7 +39,7 @@ async def test_what_is_missing_is_named_with_what_to_do() -> None:
             await found
 
 
-async def test_a_cluster_answers_what_the_manifests_do_not() -> None:
+async def test_a_cluster_is_used_for_objects_without_manifests() -> None:
     node = manifest("Node", "n", None, spec={"taints": [{"key": "x", "effect": "NoSchedule"}]})
     cluster = DocumentLookups(
         [
@@ -58,7 +58,7 @@ async def test_a_cluster_answers_what_the_manifests_do_not() -> None:
     assert len(await lookups.objects(NETWORK, "shoot", "")) == 1
 
 
-async def test_only_nodes_for_system_components_count() -> None:
+async def test_only_nodes_for_system_components_are_used() -> None:
     def node(name: str, pool: str, key: str) -> JsonObject:
         taints = [{"key": key, "value": "1", "effect": "NoSchedule"}]
         found = manifest("Node", name, None, spec={"taints": taints})

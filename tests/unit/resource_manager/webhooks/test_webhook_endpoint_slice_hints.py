@@ -62,7 +62,7 @@ def test_hints_of_others_are_overwritten_on_updates() -> None:
     ]
 
 
-def test_a_second_pass_changes_nothing() -> None:
+def test_a_second_pass_makes_no_changes() -> None:
     given = endpoint_slice({"zone": "a", "hints": hinted("a")})
     verdict = review(review_of(given))
     assert verdict.edits == ()

@@ -41,7 +41,7 @@ async def explained(
     return await explain(asked, webhooks(settings, around))
 
 
-async def test_a_change_has_path_value_and_rule() -> None:
+async def test_a_change_has_a_path_a_value_and_a_rule() -> None:
     (said,) = await explained(Webhooks(seccomp_profile=Switch(enabled=True)), pod())
     assert (said.outcome, said.webhook) == ("changed", "seccomp-profile.resources.gardener.cloud")
     assert said.edits == (
@@ -72,7 +72,7 @@ async def test_a_change_has_path_value_and_rule() -> None:
         ),
     ],
 )
-async def test_what_is_not_selected_names_the_label(
+async def test_an_unselected_object_is_explained_with_the_label(
     labels: dict[str, str], namespace_labels: dict[str, str], because: str
 ) -> None:
     (said,) = await explained(
@@ -83,7 +83,7 @@ async def test_what_is_not_selected_names_the_label(
     assert (said.outcome, said.because, said.about) == ("not asked", because, True)
 
 
-async def test_labels_of_the_namespace_that_are_not_known_are_assumed() -> None:
+async def test_unknown_labels_of_the_namespace_are_assumed() -> None:
     settings = Webhooks(seccomp_profile=Switch(enabled=True))
     (said,) = await explained(settings, pod(), namespace_labels=None)
     assert said.outcome == "changed"
@@ -96,7 +96,7 @@ async def test_labels_of_the_namespace_that_are_not_known_are_assumed() -> None:
     assert said.assuming == ""
 
 
-async def test_what_a_webhook_cannot_know_is_asked_for() -> None:
+async def test_missing_facts_are_requested_from_the_user() -> None:
     settings = Webhooks(projected_token_mount=ProjectedTokenMount(enabled=True))
     (said,) = await explained(settings, pod(serviceAccountName="web"))
     assert said.outcome == "unknown"
@@ -111,8 +111,8 @@ async def test_what_a_webhook_cannot_know_is_asked_for() -> None:
     assert said.because == "ServiceAccount kube-system/web mounts its token itself"
 
 
-async def test_each_webhook_sees_what_those_before_it_changed() -> None:
-    # Two with the same rule: the first names the scheduler, so that the second has nothing to do.
+async def test_each_webhook_sees_earlier_changes() -> None:
+    # Two with the same rule: the first sets the scheduler, so the second has nothing to do.
     around = Dependencies(Installation("target"), DocumentLookups([]))
     on = PodSchedulerName(enabled=True, scheduler_name="x")
     (webhook,) = webhooks(Webhooks(pod_scheduler_name=on), around)

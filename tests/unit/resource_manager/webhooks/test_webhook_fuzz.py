@@ -287,7 +287,7 @@ def samples_for(path: str) -> list[Sample]:
 @pytest.mark.parametrize("path", sorted(FUZZED.served))
 @given(data=st.data())
 @settings(max_examples=examples(), suppress_health_check=[HealthCheck.too_slow])
-def test_a_webhook_answers_whatever_it_is_sent(path: str, data: st.DataObject) -> None:
+def test_a_webhook_responds_to_every_request(path: str, data: st.DataObject) -> None:
     FUZZED.check(data, path, samples_for(path))
 
 
@@ -315,7 +315,7 @@ SUBJECT_ACCESS: Final[JsonObject] = {
 
 @given(review=nearly(SUBJECT_ACCESS))
 @settings(suppress_health_check=[HealthCheck.too_slow])
-def test_the_authorizer_answers_whatever_it_is_sent(review: JsonObject) -> None:
+def test_the_authorizer_responds_to_every_request(review: JsonObject) -> None:
     answer = called(AUTHORIZER("application/json", orjson.dumps(review)))
     assert answer["kind"] == "SubjectAccessReview"
     status = answer["status"]
@@ -326,7 +326,7 @@ def test_the_authorizer_answers_whatever_it_is_sent(review: JsonObject) -> None:
 
 
 @given(body=st.binary(max_size=50))
-def test_bodies_that_are_not_reviews_are_answered(body: bytes) -> None:
+def test_bodies_that_are_not_reviews_get_a_response(body: bytes) -> None:
     for reviewer in FUZZED.served.values():
         response = called(reviewer("application/json", body))["response"]
         assert (response["allowed"], response["status"]["code"]) == (False, 400)

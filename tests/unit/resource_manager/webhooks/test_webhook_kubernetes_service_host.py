@@ -48,14 +48,14 @@ def test_init_and_normal_containers_get_the_variable() -> None:
         {"name": VARIABLE, "valueFrom": {"configMapKeyRef": {"name": "c", "key": "k"}}},
     ],
 )
-def test_a_variable_that_is_set_stays(entry: JsonObject) -> None:
+def test_an_existing_variable_is_kept(entry: JsonObject) -> None:
     given = pod(containers=[{"name": "a"}, {"name": "b", "env": [entry]}])
     containers = patched(given, review(review_of(given)))["spec"]["containers"]
     assert containers == [{"name": "a", "env": [INJECTED]}, {"name": "b", "env": [entry]}]
 
 
 @pytest.mark.parametrize(("value", "wanted"), [("disable", False), ("false", True), ("", True)])
-def test_pods_and_namespaces_opt_out_by_one_value_only(value: str, *, wanted: bool) -> None:
+def test_pods_and_namespaces_opt_out_by_exactly_one_value(value: str, *, wanted: bool) -> None:
     assert selected({INJECT: value}, {}) is wanted
     assert selected({}, {INJECT: value}) is wanted
 

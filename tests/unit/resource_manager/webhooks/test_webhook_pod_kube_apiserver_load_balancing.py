@@ -92,7 +92,7 @@ async def test_a_dual_stack_service_gives_two_aliases_in_order() -> None:
         [{"name": "a", "projected": {"sources": [{"configMap": {"name": "c"}}]}}],
     ],
 )
-async def test_a_pod_without_the_kubeconfig_stays_and_nothing_is_read(
+async def test_a_pod_without_the_kubeconfig_is_unchanged_and_nothing_is_read(
     volumes: list[JsonObject],
 ) -> None:
     cluster = ControlPlane(CONFIG, "10.0.0.1")
@@ -101,7 +101,7 @@ async def test_a_pod_without_the_kubeconfig_stays_and_nothing_is_read(
     assert verdict.because == "the pod does not mount the generic kubeconfig"
 
 
-async def test_a_secret_volume_counts_too() -> None:
+async def test_a_secret_volume_is_recognized_too() -> None:
     volume = {"name": "a", "secret": {"secretName": "generic-token-kubeconfig"}}
     assert (await ControlPlane(CONFIG, "10.0.0.1").review(pod(volumes=[volume]))).edits
 
@@ -169,7 +169,7 @@ async def test_an_alias_of_the_address_gets_only_the_missing_names() -> None:
     ]
 
 
-def test_a_garden_has_an_entry_more_on_the_same_path() -> None:
+def test_a_garden_has_an_additional_entry_on_the_same_path() -> None:
     (shoots,) = registrations(Installation("runtime"))
     assert shoots.namespace_selector == {"matchLabels": {"gardener.cloud/role": "shoot"}}
     same, garden = registrations(Installation("runtime", garden=True))

@@ -39,12 +39,12 @@ def constraints_after(given: JsonObject) -> list[JsonObject]:
         (spread(), "the pod has no topology spread constraints"),
     ],
 )
-def test_pods_without_hash_or_constraints_stay(given: JsonObject, because: str) -> None:
+def test_pods_without_hash_or_constraints_are_unchanged(given: JsonObject, because: str) -> None:
     verdict = review(review_of(given))
     assert (verdict.allowed, verdict.edits, verdict.because) == (True, (), because)
 
 
-def test_the_hash_is_merged_where_it_misses() -> None:
+def test_a_missing_hash_is_added_to_selectors() -> None:
     without, other = ZONE, ZONE | {"labelSelector": {"matchLabels": {"app": "test"}}}
     done = ZONE | {"labelSelector": {"matchLabels": {HASH: "123abc"}}}
     assert constraints_after(spread(without, other, done)) == [
@@ -85,7 +85,7 @@ def test_a_label_is_never_both_selected_and_a_match_label_key(
     assert constraint["labelSelector"] == {"matchLabels": {HASH: "123abc"}}
 
 
-def test_all_constraints_are_handled_whatever_they_spread_over() -> None:
+def test_constraints_of_all_topologies_are_handled() -> None:
     rack = ZONE | {"topologyKey": "example.org/rack"}
     host = ZONE | {"topologyKey": "kubernetes.io/hostname", "labelSelector": None}
     for constraint in constraints_after(spread(rack, host)):

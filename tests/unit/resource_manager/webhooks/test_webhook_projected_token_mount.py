@@ -48,7 +48,7 @@ def annotated(value: object) -> JsonObject:
     return web() | {"metadata": {"namespace": "kube-system", "annotations": {EXPIRATION: value}}}
 
 
-async def test_volume_and_mounts_are_exactly_as_written() -> None:
+async def test_volume_and_mounts_follow_the_specification() -> None:
     given = web(
         initContainers=[{"name": "i"}],
         containers=[{"name": "a"}, {"name": "b", "volumeMounts": [{"mountPath": "/data"}]}],
@@ -123,7 +123,7 @@ async def test_the_configured_expiration_is_the_default() -> None:
     assert token["expirationSeconds"] == 601
 
 
-async def test_a_pod_is_refused_until_its_account_is_there() -> None:
+async def test_a_pod_is_refused_until_its_account_exists() -> None:
     accounts = Accounts()
     verdict = await reviewed(web(), accounts)
     assert (verdict.allowed, verdict.code, verdict.reason) == (False, 404, "NotFound")
@@ -144,7 +144,7 @@ async def test_a_pod_is_refused_while_its_account_cannot_be_read() -> None:
     assert verdict.message.endswith("ServiceAccount kube-system/web: no answer")
 
 
-async def test_a_pod_with_a_token_volume_stays() -> None:
+async def test_a_pod_with_a_token_volume_is_unchanged() -> None:
     given = web(volumes=[{"name": "data"}, {"name": "kube-api-access-2138h"}])
     verdict = await reviewed(given)
     assert verdict.edits == ()
@@ -165,7 +165,7 @@ async def test_a_pod_with_a_token_volume_stays() -> None:
         (False, False, "kube-api-access-1", False),
     ],
 )
-async def test_account_and_pod_decide_together(
+async def test_account_and_pod_together_decide_about_the_mount(
     *, account: bool, automount: bool | None, volume: str | None, mounted: bool
 ) -> None:
     volumes = [{"name": volume}] if volume else []
@@ -177,14 +177,14 @@ async def test_account_and_pod_decide_together(
 
 
 @pytest.mark.parametrize("name", [None, "", "default"])
-async def test_the_default_account_is_not_asked_for(name: str | None) -> None:
+async def test_the_default_account_is_not_looked_up(name: str | None) -> None:
     accounts = Accounts()
     verdict = await reviewed(pod(serviceAccountName=name), accounts)
     assert (verdict.edits, accounts.asked) == ((), [])
     assert verdict.because == "the pod has no ServiceAccount of its own"
 
 
-async def test_the_namespace_is_that_of_the_request() -> None:
+async def test_the_namespace_is_taken_from_the_request() -> None:
     accounts, given = Accounts(web=False), web()
     del given["metadata"]["namespace"]
     handler = ProjectedTokenMount(accounts.mounts_token)
@@ -193,7 +193,7 @@ async def test_the_namespace_is_that_of_the_request() -> None:
 
 
 @pytest.mark.parametrize("path", [MOUNT["mountPath"], f"{MOUNT['mountPath']}/"])
-async def test_containers_that_mount_something_there_are_skipped(path: str) -> None:
+async def test_containers_with_a_mount_at_the_path_are_skipped(path: str) -> None:
     own = {"name": "a", "volumeMounts": [{"name": "mine", "mountPath": path}]}
     given = web(containers=[own, {"name": "b"}])
     assert patched(given, await reviewed(given))["spec"]["containers"] == [
@@ -210,7 +210,7 @@ async def test_a_second_pass_adds_nothing() -> None:
 
 
 @pytest.mark.parametrize("mounts", [True, False])
-async def test_a_known_account_is_answered_without_waiting_and_alike(*, mounts: bool) -> None:
+async def test_a_cached_account_gives_the_same_result_without_waiting(*, mounts: bool) -> None:
     waiting = ProjectedTokenMount(Accounts(web=mounts).mounts_token)
     prompt = ProjectedTokenMount(Accounts().mounts_token, known=lambda _: mounts)
     unnamed = {**web(), "spec": {"serviceAccountName": 1}}

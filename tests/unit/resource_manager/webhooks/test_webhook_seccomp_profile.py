@@ -11,7 +11,7 @@ DEFAULT = {"type": "RuntimeDefault"}
 
 
 @pytest.mark.parametrize("kind", ["Unconfined", "Localhost", "RuntimeDefault"])
-def test_an_explicit_profile_stays(kind: str) -> None:
+def test_an_explicit_profile_is_kept(kind: str) -> None:
     verdict = review(review_of(pod(securityContext={"seccompProfile": {"type": kind}})))
     assert (verdict.allowed, verdict.edits) == (True, ())
     assert verdict.because == f"the pod names the profile {kind}"
@@ -38,14 +38,14 @@ def test_other_fields_of_the_security_context_are_kept() -> None:
         {"securityContext": {"seccompProfile": {"type": ""}}},
     ],
 )
-def test_a_pod_without_a_profile_gets_the_runtimes_own(spec: JsonObject) -> None:
+def test_a_pod_without_a_profile_gets_the_runtime_default(spec: JsonObject) -> None:
     given = pod(**spec)
     changed = patched(given, review(review_of(given)))
     assert changed["spec"]["securityContext"] == {"seccompProfile": DEFAULT}
     assert review(review_of(changed)).edits == ()
 
 
-def test_profiles_of_containers_are_not_looked_at() -> None:
+def test_profiles_of_containers_are_ignored() -> None:
     container = {"name": "a", "securityContext": {"seccompProfile": {"type": "Unconfined"}}}
     given = pod(containers=[container])
     changed = patched(given, review(review_of(given)))

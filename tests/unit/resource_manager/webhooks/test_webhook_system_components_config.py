@@ -79,13 +79,13 @@ async def test_the_example_of_the_specification() -> None:
     )
 
 
-async def test_of_two_equal_tolerations_of_the_pod_one_remains() -> None:
+async def test_duplicate_tolerations_of_the_pod_are_removed() -> None:
     other = T | {"tolerationSeconds": 5}
     given = pod(tolerations=[T, other, T, T | {"value": ""}, other])
     assert await tolerations_after(given, handler(Taint("x", "1", "NoSchedule"))) == [T, other, X]
 
 
-async def test_what_the_pod_tolerates_already_is_not_added() -> None:
+async def test_existing_tolerations_are_not_added_again() -> None:
     given = pod(tolerations=[X])
     verdict = await reviewed(given, handler(Taint("x", "1", "NoSchedule")))
     assert (verdict.edits, verdict.because) == ((), "node selector and tolerations are already set")
@@ -100,7 +100,7 @@ async def test_what_the_pod_tolerates_already_is_not_added() -> None:
         ({"resources.gardener.cloud/managed-by": "gardener", SKIP: "false"}, False),
     ],
 )
-def test_pods_of_others_and_pods_with_the_skip_label_are_not_sent(
+def test_other_pods_and_pods_with_the_skip_label_are_not_sent(
     labels: dict[str, str], *, asked: bool
 ) -> None:
     (entry,) = registrations(Installation("target"))
@@ -118,7 +118,7 @@ def test_pods_of_others_and_pods_with_the_skip_label_are_not_sent(
         ({"apiVersion": "example.org/v1", "kind": "DaemonSet", "controller": True}, True),
     ],
 )
-async def test_pods_of_a_daemon_set_stay(owner: JsonObject, *, placed: bool) -> None:
+async def test_pods_of_a_daemon_set_are_unchanged(owner: JsonObject, *, placed: bool) -> None:
     given = pod(metadata={"ownerReferences": [owner]})
     verdict = await reviewed(given, handler(selector={"pool": "system"}))
     assert bool(verdict.edits) is placed
@@ -134,7 +134,7 @@ async def test_a_pod_is_refused_while_nodes_cannot_be_listed() -> None:
     assert verdict.message == "system-components-config: cannot list the nodes: no answer"
 
 
-async def test_equal_pods_get_the_same_bytes() -> None:
+async def test_equal_pods_get_equal_patches() -> None:
     taints = [Taint(key, value, "NoSchedule") for key in "bca" for value in ("2", "", "1")]
     one = await tolerations_after(pod(), handler(*taints, tolerations=[C]))
     other = await tolerations_after(pod(), handler(*reversed(taints), tolerations=[C]))
@@ -202,7 +202,7 @@ def test_a_node_without_taints_has_none() -> None:
     assert taints_of({"kind": "Node", "spec": {"taints": None}}) == ()
 
 
-async def test_known_taints_are_answered_without_waiting_and_alike() -> None:
+async def test_cached_taints_give_the_same_result_without_waiting() -> None:
     taints = in_order([Taint("a", "1", "NoSchedule"), Taint("b", "", "NoExecute")])
     waiting = handler(*taints, selector={"pool": "system"}, tolerations=[C])
 

@@ -38,25 +38,25 @@ def test_a_deleted_token_becomes_invalid_again() -> None:
     assert patched(given, review(review_of(given, "UPDATE")))["data"]["token"] == "AAAA"
 
 
-def test_an_invalid_token_is_removed_when_it_is_needed_again() -> None:
+def test_an_invalid_token_is_removed_once_a_token_is_needed_again() -> None:
     given = secret(OTHER | {"token": "AAAA"})
     assert patched(given, review(review_of(given, "UPDATE")))["data"] == OTHER
 
 
 @pytest.mark.parametrize("data", [OTHER, OTHER | {"token": "dmFsaWQ="}, {}])
-def test_a_valid_token_stays_while_it_is_needed(data: JsonObject) -> None:
+def test_a_valid_token_is_kept_while_needed(data: JsonObject) -> None:
     verdict = review(review_of(secret(data), "UPDATE"))
     assert (verdict.allowed, verdict.edits) == (True, ())
     assert verdict.because == f"the label {CONSIDER} is not set"
 
 
 @pytest.mark.parametrize("consider", [None, "true"])
-def test_a_secret_without_data_stays(consider: str | None) -> None:
+def test_a_secret_without_data_is_unchanged(consider: str | None) -> None:
     verdict = review(review_of(secret(None, consider=consider), "UPDATE"))
     assert (verdict.edits, verdict.because) == ((), "the Secret has no data")
 
 
-def test_no_value_of_a_broken_secret_is_reported() -> None:
+def test_errors_about_a_malformed_secret_show_no_values() -> None:
     given = secret(None) | {"data": "c2VjcmV0"}
     verdict = review(review_of(given))
     assert (verdict.allowed, verdict.code) == (False, 400)

@@ -44,7 +44,7 @@ def test_modes_that_evict_are_replaced(policy: JsonObject | None) -> None:
 
 
 @pytest.mark.parametrize("mode", ["Initial", "Off", "InPlaceOrRecreate"])
-def test_modes_that_do_not_evict_stay_without_a_label(mode: str) -> None:
+def test_modes_that_do_not_evict_are_kept_without_a_label(mode: str) -> None:
     verdict = review(review_of(autoscaler({"updateMode": mode})))
     assert (verdict.edits, verdict.because) == ((), f"the update mode is {mode}")
 

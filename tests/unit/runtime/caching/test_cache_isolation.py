@@ -26,7 +26,7 @@ def a_cache() -> Cache[str]:
     return Cache(cast("Client", None), CONFIG_MAP, keep)
 
 
-def test_an_object_that_cannot_be_read_stays_as_it_was() -> None:
+def test_an_unreadable_object_keeps_its_last_state() -> None:
     cache, seen = a_cache(), list[Change[str]]()
     cache.subscribe(seen.append)
     before = callbacks_failed()
@@ -41,7 +41,7 @@ def test_an_object_that_cannot_be_read_stays_as_it_was() -> None:
     assert [(change.old, change.new) for change in seen] == [(None, "fine"), ("fine", "better")]
 
 
-def test_a_subscriber_that_fails_takes_no_change_from_the_others() -> None:
+def test_a_failing_subscriber_does_not_affect_the_others() -> None:
     cache, seen = a_cache(), list[Change[str]]()
 
     def failing(_: Change[str]) -> None:

@@ -13,7 +13,7 @@ from pergola.runtime.caching.cache import Cache
 
 
 @pytest.mark.parametrize("namespace", ["", "a/b", ".."])
-def test_a_namespace_that_cannot_exist_is_refused(namespace: str) -> None:
+def test_an_invalid_namespace_is_refused(namespace: str) -> None:
     with pytest.raises(InvalidKey, match="ConfigMap: namespace "):
         Cache(cast("Client", None), CONFIG_MAP, name_of, namespace=namespace)
 

@@ -1,4 +1,4 @@
-"""Reverse look-ups over what a cache holds."""
+"""Reverse lookups in a cache."""
 
 from collections.abc import Iterable
 
@@ -43,7 +43,7 @@ def test_an_object_is_found_under_each_of_its_values() -> None:
     assert set(index.keys("b")) == {WEB, API}
 
 
-def test_a_value_that_no_object_has_any_more_is_forgotten() -> None:
+def test_a_value_that_no_object_has_any_longer_is_removed() -> None:
     source = Source()
     index = index_of(source)
     source.change(WEB, {"a"})
@@ -64,7 +64,7 @@ changes = st.lists(
 
 
 @given(changes)
-def test_an_index_says_what_a_search_would_say(
+def test_an_index_agrees_with_a_search(
     history: list[tuple[Key, frozenset[str] | None]],
 ) -> None:
     source = Source()

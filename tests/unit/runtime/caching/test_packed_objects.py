@@ -1,4 +1,4 @@
-"""What caches keep of whole objects: small, and equal to what was packed."""
+"""Packed objects in caches: small, and equal to the originals when unpacked."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ def deployment() -> JsonObject:
     "obj",
     [{}, deployment(), {"a": [None, True, 1, 1.5, "\\u0000", {"": []}]}, {"a": "b" * 99_999}],
 )
-def test_an_object_is_the_same_after_it_was_packed(obj: dict[str, Any]) -> None:
+def test_a_packed_object_unpacks_to_the_same_object(obj: dict[str, Any]) -> None:
     assert unpack(pack(obj)) == obj
 
 
@@ -52,7 +52,7 @@ def test_readers_cannot_change_what_is_kept() -> None:
     assert kept.unpack() == deployment()
 
 
-def test_of_metadata_nothing_else_is_kept() -> None:
+def test_only_selected_metadata_is_kept() -> None:
     kept = packed_metadata(deployment())
     assert kept.labels == {"app": "ü\u2028"}
     assert kept.unpack().keys() == {"apiVersion", "kind", "metadata"}

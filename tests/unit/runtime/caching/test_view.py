@@ -1,4 +1,4 @@
-"""A view keeps facts of its own about the objects in a cache."""
+"""A view keeps its own facts about the objects in a cache."""
 
 import pytest
 
@@ -64,7 +64,7 @@ def test_an_object_that_stops_matching_leaves_the_view(cache: Cache[Packed]) -> 
     assert changes == [Change(A, None, "seen"), Change(A, "seen", None)]
 
 
-def test_an_object_that_cannot_be_read_keeps_its_last_facts(cache: Cache[Packed]) -> None:
+def test_an_unreadable_object_keeps_its_last_facts(cache: Cache[Packed]) -> None:
     view = View(cache, value_of)
     cache.observe(config_map(1, "readable"))
     cache.observe({**config_map(2, "x"), "data": {}})

@@ -83,7 +83,7 @@ def value(metrics: Metrics, name: str) -> float | None:
     return metrics.registry.get_sample_value(name, {"controller": "test"})
 
 
-async def test_a_key_that_is_done_does_not_come_back() -> None:
+async def test_a_completed_key_is_not_requeued() -> None:
     script, metrics = Script(DONE), Metrics()
     async with running(controller_of(script, metrics=metrics)) as controller:
         controller.queue.add("a")
@@ -92,7 +92,7 @@ async def test_a_key_that_is_done_does_not_come_back() -> None:
     assert counted(metrics, "success") == 1
 
 
-async def test_a_key_comes_back_after_the_seconds_that_its_run_asked_for() -> None:
+async def test_a_key_is_requeued_after_the_requested_seconds() -> None:
     script, metrics = Script(Again(60), Again(5), DONE), Metrics()
     async with running(controller_of(script, metrics=metrics)) as controller:
         controller.queue.add("a")
@@ -102,7 +102,7 @@ async def test_a_key_comes_back_after_the_seconds_that_its_run_asked_for() -> No
     assert counted(metrics, "success") == 1
 
 
-async def test_a_run_before_its_time_replaces_the_time_that_was_asked_for() -> None:
+async def test_an_earlier_run_replaces_the_requested_time() -> None:
     script = Script(Again(60), DONE)
     async with running(controller_of(script)) as controller:
         controller.queue.add("a")
@@ -121,7 +121,7 @@ async def test_a_run_before_its_time_replaces_the_time_that_was_asked_for() -> N
         Conflict(409, {}),
     ],
 )
-async def test_a_key_that_failed_comes_back_with_growing_backoff(error: Exception) -> None:
+async def test_a_failed_key_is_requeued_with_growing_backoff(error: Exception) -> None:
     script, metrics = Script(error, error, error, DONE), Metrics()
     async with running(controller_of(script, metrics=metrics)) as controller:
         controller.queue.add("a")
@@ -132,7 +132,7 @@ async def test_a_key_that_failed_comes_back_with_growing_backoff(error: Exceptio
     assert value(metrics, "controller_runtime_reconcile_timeouts_total") == 0
 
 
-async def test_a_success_starts_the_backoff_anew() -> None:
+async def test_a_success_resets_the_backoff() -> None:
     script = Script(ReconcileError(), ReconcileError(), Again(1), ReconcileError(), DONE)
     async with running(controller_of(script)) as controller:
         controller.queue.add("a")
@@ -140,7 +140,7 @@ async def test_a_success_starts_the_backoff_anew() -> None:
     assert script.moments == pytest.approx([0, 0.005, 0.015, 1.015, 1.020])
 
 
-async def test_a_run_that_takes_too_long_is_ended_and_counted() -> None:
+async def test_a_run_that_takes_too_long_is_cancelled_and_counted() -> None:
     metrics = Metrics()
     began: list[float] = []
 
@@ -184,7 +184,7 @@ async def test_a_missing_dependency_becomes_an_error_when_it_stays_missing() -> 
     assert logs[first - 1]["retry_seconds"] < PATIENCE_SECONDS <= logs[first]["retry_seconds"]
 
 
-async def test_what_must_stop_the_process_is_not_retried() -> None:
+async def test_errors_that_must_stop_the_process_are_not_retried() -> None:
     script = Script(MustStop("the lease is lost"), DONE)
     controller = controller_of(script)
     controller.queue.add("a")
@@ -224,7 +224,7 @@ async def test_one_key_never_runs_twice_at_once() -> None:
     assert counted(metrics, "error") == 0
 
 
-async def test_as_many_keys_run_at_once_as_there_are_workers() -> None:
+async def test_the_number_of_workers_limits_concurrent_keys() -> None:
     slow, metrics = Slow(), Metrics()
     async with running(controller_of(slow, workers=3, metrics=metrics)) as controller:
         for key in "abcdefg":
@@ -248,7 +248,7 @@ async def test_a_failing_key_does_not_delay_others() -> None:
     assert ("b", 100.0) in script.runs
 
 
-async def test_a_run_that_is_cancelled_leaves_the_queue_as_if_it_had_ended() -> None:
+async def test_a_cancelled_run_leaves_the_queue_consistent() -> None:
     metrics = Metrics()
     slow = Slow()
     controller = controller_of(slow, workers=2, metrics=metrics)
@@ -269,7 +269,7 @@ async def test_a_run_that_is_cancelled_leaves_the_queue_as_if_it_had_ended() -> 
     assert controller.queue.is_idle
 
 
-async def test_a_key_comes_back_soon_after_an_outage_however_long_it_was() -> None:
+async def test_a_key_is_requeued_soon_after_an_outage_of_any_length() -> None:
     away = ReconcileError("the target did not answer")
     away.__cause__ = Unreachable("cannot connect")
     for error in (away, Unreachable("cannot connect"), api_error(503, {})):
@@ -300,7 +300,7 @@ async def test_other_errors_back_off_for_longer() -> None:
     ],
     ids=["alone", "in a group", "in a group of a group"],
 )
-async def test_what_must_stop_the_process_ends_the_controller(error: Exception) -> None:
+async def test_errors_that_must_stop_the_process_end_the_controller(error: Exception) -> None:
     controller = controller_of(Script(error), workers=2)
     controller.queue.add("a")
     with pytest.raises(ExceptionGroup) as ended:
@@ -308,7 +308,7 @@ async def test_what_must_stop_the_process_ends_the_controller(error: Exception) 
     assert [str(each) for each in ended.value.exceptions] == ["the lease is lost"]
 
 
-async def test_a_reconciler_that_handles_its_cancellation_away_does_not_keep_a_worker() -> None:
+async def test_a_reconciler_that_swallows_its_cancellation_does_not_block_a_worker() -> None:
     runs = []
 
     async def reconcile(key: str) -> Outcome:

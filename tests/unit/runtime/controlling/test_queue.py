@@ -12,7 +12,7 @@ from pergola.runtime.controlling.queue import Queue
 pytestmark = pytest.mark.looptime(start=0)
 
 
-async def test_a_key_that_is_added_twice_while_it_waits_runs_once() -> None:
+async def test_a_key_added_twice_while_waiting_runs_once() -> None:
     queue: Queue[str] = Queue()
     queue.add("a")
     queue.add("a")
@@ -21,7 +21,7 @@ async def test_a_key_that_is_added_twice_while_it_waits_runs_once() -> None:
     assert queue.is_idle
 
 
-async def test_a_key_that_is_added_while_it_runs_runs_again_afterwards_and_not_before() -> None:
+async def test_a_key_added_while_running_runs_again_afterwards() -> None:
     queue: Queue[str] = Queue()
     queue.add("a")
     await queue.get()
@@ -31,14 +31,14 @@ async def test_a_key_that_is_added_while_it_runs_runs_again_afterwards_and_not_b
     assert len(queue) == 1
 
 
-async def test_keys_come_in_the_order_of_their_addition() -> None:
+async def test_keys_are_processed_in_the_order_of_addition() -> None:
     queue: Queue[str] = Queue()
     for key in "cab":
         queue.add(key)
     assert [await queue.get() for _ in range(3)] == ["c", "a", "b"]
 
 
-async def test_of_several_later_times_the_earliest_counts() -> None:
+async def test_the_earliest_of_several_times_counts() -> None:
     queue: Queue[str] = Queue()
     queue.add_after("a", 10)
     queue.add_after("a", 3)
@@ -57,14 +57,14 @@ async def test_a_queue_may_limit_the_backoff() -> None:
     assert delays[-1] == 30
 
 
-async def test_failures_come_back_exponentially_later_up_to_1000_seconds() -> None:
+async def test_failures_are_requeued_exponentially_later_up_to_1000_seconds() -> None:
     queue: Queue[str] = Queue()
     delays = [queue.retry("a") for _ in range(25)]
     assert delays[:4] == [0.005, 0.01, 0.02, 0.04]
     assert delays[-1] == 1000.0
 
 
-async def test_one_failure_may_come_back_sooner() -> None:
+async def test_a_failure_can_be_requeued_sooner() -> None:
     queue: Queue[str] = Queue()
     delays = [queue.retry("a", 10) for _ in range(25)]
     assert delays[:3] == pytest.approx([0.005, 0.01, 0.02])
@@ -72,7 +72,7 @@ async def test_one_failure_may_come_back_sooner() -> None:
     assert queue.retry("b", 2000) == 0.005
 
 
-async def test_a_success_starts_the_backoff_over() -> None:
+async def test_a_success_resets_the_backoff_of_the_queue() -> None:
     queue: Queue[str] = Queue()
     for _ in range(10):
         queue.retry("a")
@@ -107,7 +107,7 @@ async def test_a_cancelled_worker_loses_no_key() -> None:
 
 
 class _Machine(RuleBasedStateMachine):
-    """In any order of events, what was added last is always run afterwards."""
+    """In any order of events, a key is always run after it was last added."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Work that is bound to a state of the world."""
+"""Work that lasts as long as a span."""
 
 import asyncio
 
@@ -10,7 +10,7 @@ pytestmark = pytest.mark.timeout(10)
 
 
 class Work:
-    """Work without an end, and how far it got."""
+    """Endless work that records its progress."""
 
     def __init__(self) -> None:
         self.has_begun = asyncio.Event()
@@ -25,7 +25,7 @@ class Work:
             self.has_ended = True
 
 
-async def test_work_has_ended_when_its_span_has() -> None:
+async def test_work_ends_with_its_span() -> None:
     work = Work()
     over = asyncio.Event()
 
@@ -40,7 +40,7 @@ async def test_work_has_ended_when_its_span_has() -> None:
     assert span.result() is None
 
 
-async def test_work_that_is_done_ends_the_wait() -> None:
+async def test_completed_work_ends_the_wait() -> None:
     forever = asyncio.Event()
 
     async def ended() -> None:
@@ -53,7 +53,7 @@ async def test_work_that_is_done_ends_the_wait() -> None:
     assert await work_until(ended(), done()) == "done"
 
 
-async def test_an_error_of_the_work_is_raised() -> None:
+async def test_errors_of_the_work_are_raised() -> None:
     async def ended() -> None:
         await asyncio.Event().wait()
 

@@ -1,4 +1,4 @@
-"""A unit starts its controllers once the caches are filled that they need."""
+"""A unit starts its controllers once the caches that they need are filled."""
 
 import asyncio
 
@@ -30,7 +30,7 @@ class Filling:
         await asyncio.Event().wait()
 
 
-async def test_controllers_wait_for_their_caches_but_not_for_those_beside_them() -> None:
+async def test_controllers_wait_only_for_their_own_caches() -> None:
     ran = asyncio.Event()
 
     async def reconcile(_: str) -> Outcome:

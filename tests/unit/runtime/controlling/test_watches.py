@@ -55,7 +55,7 @@ async def test_an_event_triggers_all_keys_that_it_maps_to() -> None:
     assert await taken(queue) == [Key("ns", "x"), Key("ns", "y")]
 
 
-async def test_an_event_that_does_not_matter_is_not_mapped() -> None:
+async def test_an_irrelevant_event_is_not_mapped() -> None:
     events: Events[Change[str]] = Events()
     queue: Queue[Key] = Queue()
     mapped: list[Key] = []
@@ -85,7 +85,7 @@ def test_predicates_are_combined(change: Change[str], matters: bool) -> None:
     assert all_of(exists, changed, later)(change) is matters
 
 
-async def test_a_unit_runs_what_its_watches_trigger_and_what_runs_at_the_start() -> None:
+async def test_a_unit_runs_triggered_keys_and_initial_keys() -> None:
     nodes: Events[Change[str]] = Events()
     pods: Events[Change[str]] = Events()
     runs: list[str] = []

@@ -161,14 +161,14 @@ async def test_the_leader_starts_after_the_webhooks_and_the_first_lists(
     assert ended[-1] == "webhooks end"
 
 
-async def test_webhooks_that_are_not_needed_are_not_served(client: Client, story: Story) -> None:
+async def test_unneeded_webhooks_are_not_served(client: Client, story: Story) -> None:
     webhooks = Webhooks(story, is_needed=False)
     async with serving(Application(client, QUIET), story, webhooks=webhooks):
         await story.until("controller runs")
     assert story.lines == ["leader's parts are made", "controller runs", "controller ends"]
 
 
-async def test_a_part_that_fails_ends_the_process_with_its_error(
+async def test_a_failed_component_ends_the_process_with_its_error(
     client: Client, story: Story
 ) -> None:
     broken = Recorded("cache", story, RuntimeError("boom"))
@@ -177,7 +177,7 @@ async def test_a_part_that_fails_ends_the_process_with_its_error(
     assert [str(error) for error in raised.value.exceptions] == ["boom"]
 
 
-async def test_the_process_can_be_probed_while_it_starts(client: Client, story: Story) -> None:
+async def test_probes_are_served_while_the_process_starts(client: Client, story: Story) -> None:
     anywhere = Address("127.0.0.1", 0)
     app = Application(client, ProcessOptions(health=anywhere, metrics=anywhere))
     cache = Recorded("cache", story)
@@ -197,7 +197,7 @@ async def test_the_process_can_be_probed_while_it_starts(client: Client, story: 
     assert "[-]webhook-server failed: no certificate yet" in text
 
 
-async def test_checks_of_the_product_replace_the_general_one(client: Client, story: Story) -> None:
+async def test_checks_of_the_product_replace_the_default_one(client: Client, story: Story) -> None:
     app = Application(client, ProcessOptions(health=Address("127.0.0.1", 0), metrics=None))
     probes = Probes(readyz={"source": lambda: "away"}, notices={"apiserver": lambda: "away"})
     with captured_logs(application) as logs:
@@ -220,7 +220,7 @@ async def served(gvk: GroupVersionKind) -> Resource:
     return Resource(gvk, "configmaps", namespaced=True)
 
 
-async def test_with_leader_election_nothing_is_written_before_this_process_leads() -> None:
+async def test_with_leader_election_only_the_leader_writes() -> None:
     election = Election(namespace="garden", name="test")
     written: list[str] = []
 

@@ -51,7 +51,7 @@ async def reset(sock: socket.socket, peer: socket.socket) -> None:
 
 
 @pytest.mark.parametrize("fail", [cancelled, reset])
-def test_the_socket_of_a_failed_connection_cannot_close_the_descriptor_of_another_one(
+def test_the_socket_of_a_failed_connection_never_closes_the_descriptor_of_another(
     fail: Callable[[socket.socket, socket.socket], Awaitable[None]],
 ) -> None:
     async def work() -> None:
@@ -70,7 +70,7 @@ def test_the_socket_of_a_failed_connection_cannot_close_the_descriptor_of_anothe
     run(work())
 
 
-def test_a_connection_that_works_keeps_its_socket() -> None:
+def test_a_successful_connection_keeps_its_socket() -> None:
     async def work() -> None:
         with listening() as server:
             sock = connected(server)

@@ -49,7 +49,7 @@ class Leases:
         return copy.deepcopy(self.lease)
 
     async def follow(self, freed: Callable[[], None]) -> None:
-        """Call `freed` whenever nobody holds the lease, as a watch does."""
+        """Call `freed` whenever the lease becomes free, as a watch does."""
         self.followers.append(freed)
         try:
             await asyncio.Event().wait()
@@ -82,7 +82,7 @@ class Leases:
         self.report()
 
     def report(self) -> None:
-        """Tell the followers that nobody holds the lease, true or not."""
+        """Report to the followers that the lease is free, whether true or not."""
         for freed in self.followers:
             freed()
 
@@ -198,7 +198,7 @@ async def test_a_leader_renews_every_retry_period_with_one_request() -> None:
     await stop(holding)
 
 
-async def test_renewing_changes_the_renew_time_only() -> None:
+async def test_renewing_changes_only_the_renew_time() -> None:
     server, clock = Leases(), FakeClock(NOW)
     election = LeaderElection(server, KEY.namespace, KEY.name, "a", clock=clock)
     await election.acquire()
@@ -226,7 +226,7 @@ async def test_of_two_replicas_exactly_one_leads() -> None:
         await stop(task)
 
 
-async def test_when_the_leader_dies_another_takes_over_when_the_lease_is_over() -> None:
+async def test_another_replica_takes_over_once_the_lease_of_a_dead_leader_expires() -> None:
     server, led = Leases(), list[str]()
     line = Line(server)
     first = candidate(line, "a")
@@ -242,14 +242,14 @@ async def test_when_the_leader_dies_another_takes_over_when_the_lease_is_over() 
 
     assert led == ["b began"]
     taken = next(at for at, holder in server.writes if holder == "b")
-    # The other looks every 3.2 seconds, so that is how late it may have seen the last renewal.
+    # The other one checks every 3.2 seconds, so it may have seen the last renewal that late.
     assert 15 <= taken - last_renewal <= 15 + 3.3
     assert server.spec["leaseTransitions"] == 1
     await stop(other)
 
 
 def follower(server: Leases, identity: str) -> LeaderElection:
-    """Return a candidate that follows the lease, and tries again only every minute otherwise."""
+    """Return a candidate that follows the lease, and otherwise retries only every minute."""
     return LeaderElection(
         server,
         KEY.namespace,
@@ -262,7 +262,7 @@ def follower(server: Leases, identity: str) -> LeaderElection:
     )
 
 
-async def test_a_candidate_that_follows_a_lease_leads_as_soon_as_it_is_released() -> None:
+async def test_a_following_candidate_leads_as_soon_as_the_lease_is_released() -> None:
     server = Leases()
     first, other = candidate(server, "a"), follower(server, "b")
     await first.acquire()
@@ -278,7 +278,7 @@ async def test_a_candidate_that_follows_a_lease_leads_as_soon_as_it_is_released(
     assert server.followers == []
 
 
-async def test_a_candidate_that_follows_a_lease_creates_it_as_soon_as_it_is_deleted() -> None:
+async def test_a_following_candidate_creates_a_deleted_lease_at_once() -> None:
     server = Leases()
     await candidate(server, "a").acquire()
     waiting = asyncio.create_task(follower(server, "b").acquire())
@@ -291,7 +291,7 @@ async def test_a_candidate_that_follows_a_lease_creates_it_as_soon_as_it_is_dele
     assert monotonic() - deleted < 0.1
 
 
-async def test_a_late_report_of_a_release_takes_no_lease_that_is_held_again() -> None:
+async def test_a_late_report_of_a_release_does_not_take_a_held_lease() -> None:
     server, led = Leases(), list[str]()
     first = asyncio.create_task(lead(candidate(server, "a"), led, "a"))
     await asyncio.sleep(1)
@@ -307,7 +307,7 @@ async def test_a_late_report_of_a_release_takes_no_lease_that_is_held_again() ->
     await stop(second)
 
 
-async def test_of_many_that_follow_a_lease_one_leads_after_its_release() -> None:
+async def test_one_of_many_following_candidates_leads_after_a_release() -> None:
     server, led = Leases(), list[str]()
     first = candidate(server, "a")
     await first.acquire()
@@ -334,7 +334,7 @@ async def test_a_candidate_that_follows_the_lease_of_a_dead_leader_waits_until_i
     assert 15 <= monotonic() - began < 15.1
 
 
-async def test_a_candidate_that_is_cancelled_follows_the_lease_no_more() -> None:
+async def test_a_cancelled_candidate_stops_following_the_lease() -> None:
     server = Leases()
     await candidate(server, "a").acquire()
     waiting = asyncio.create_task(follower(server, "b").acquire())
@@ -347,7 +347,7 @@ async def test_a_candidate_that_is_cancelled_follows_the_lease_no_more() -> None
 
 
 @pytest.mark.parametrize("skew", [-3600, 3600])
-async def test_clocks_that_disagree_do_not_matter(skew: int) -> None:
+async def test_clock_skew_does_not_matter(skew: int) -> None:
     server, led = Leases(), list[str]()
     first = asyncio.create_task(lead(candidate(server, "a"), led, "a"))
     await asyncio.sleep(1)
@@ -360,7 +360,7 @@ async def test_clocks_that_disagree_do_not_matter(skew: int) -> None:
     await stop(second)
 
 
-async def test_a_leader_that_stops_releases_the_lease_and_another_leads_soon() -> None:
+async def test_a_stopping_leader_releases_the_lease_and_another_soon_leads() -> None:
     server, led = Leases(), list[str]()
     first = asyncio.create_task(lead(candidate(server, "a"), led, "a"))
     await asyncio.sleep(1)
@@ -369,7 +369,7 @@ async def test_a_leader_that_stops_releases_the_lease_and_another_leads_soon() -
 
     await stop(first)
     released = dict(server.spec)
-    await asyncio.sleep(3.3)  # one look of the other
+    await asyncio.sleep(3.3)  # one check by the other one
 
     assert released["holderIdentity"] == ""
     assert released["leaseDurationSeconds"] == 1
@@ -395,7 +395,7 @@ async def test_the_lease_is_released_after_the_work_has_ended() -> None:
     assert server.spec["holderIdentity"] == ""
 
 
-async def test_an_error_of_the_work_comes_out_as_it_is_and_the_lease_is_released() -> None:
+async def test_an_error_of_the_work_is_passed_on_and_the_lease_is_released() -> None:
     server = Leases()
 
     async def work() -> None:
@@ -461,7 +461,7 @@ async def test_an_edit_of_the_lease_by_another_client_does_not_cost_the_leadersh
     await stop(task)
 
 
-async def test_a_lease_that_was_deleted_is_created_anew() -> None:
+async def test_a_deleted_lease_is_recreated() -> None:
     server, led = Leases(), list[str]()
     task = asyncio.create_task(lead(candidate(server, "a"), led, "a"))
     await asyncio.sleep(5)
@@ -473,7 +473,7 @@ async def test_a_lease_that_was_deleted_is_created_anew() -> None:
     await stop(task)
 
 
-async def test_a_leader_whose_lease_another_took_ends_at_once() -> None:
+async def test_a_leader_stops_at_once_when_another_takes_its_lease() -> None:
     server, led = Leases(), list[str]()
     task = asyncio.create_task(lead(candidate(server, "a"), led, "a"))
     await asyncio.sleep(5)
@@ -488,7 +488,7 @@ async def test_a_leader_whose_lease_another_took_ends_at_once() -> None:
     assert server.spec["holderIdentity"] == "b"  # not released: it is not ours
 
 
-async def test_a_replica_that_slept_through_its_lease_leads_no_more() -> None:
+async def test_a_replica_suspended_past_its_lease_no_longer_leads() -> None:
     server = Leases()
     election = candidate(server, "a")
     await election.acquire()
@@ -498,7 +498,7 @@ async def test_a_replica_that_slept_through_its_lease_leads_no_more() -> None:
         await election.hold()
 
 
-async def test_without_leadership_there_is_nothing_to_hold_or_release() -> None:
+async def test_without_leader_election_nothing_is_held_or_released() -> None:
     server = Leases()
     election = candidate(server, "a")
     await election.release()
@@ -507,7 +507,7 @@ async def test_without_leadership_there_is_nothing_to_hold_or_release() -> None:
     assert server.writes == []
 
 
-async def test_a_lease_is_respected_as_long_as_its_holder_says() -> None:
+async def test_a_lease_is_respected_for_the_duration_set_by_its_holder() -> None:
     server = Leases()
     holder = LeaderElection(server, KEY.namespace, KEY.name, "a", lease_duration=60)
     await holder.acquire()
@@ -516,7 +516,7 @@ async def test_a_lease_is_respected_as_long_as_its_holder_says() -> None:
 
 
 @pytest.mark.parametrize("spec", [{}, {"holderIdentity": ""}, {"holderIdentity": "me"}])
-async def test_a_lease_that_is_free_or_ones_own_is_taken_at_once(spec: JsonObject) -> None:
+async def test_a_free_or_own_lease_is_taken_at_once(spec: JsonObject) -> None:
     server = Leases()
     server.lease = {"metadata": {"name": KEY.name, "resourceVersion": "0"}, "spec": spec}
     await candidate(server, "me").acquire()
@@ -524,7 +524,7 @@ async def test_a_lease_that_is_free_or_ones_own_is_taken_at_once(spec: JsonObjec
     assert server.spec["holderIdentity"] == "me"
 
 
-async def test_fields_of_the_lease_that_are_not_ours_are_kept() -> None:
+async def test_foreign_fields_of_the_lease_are_kept() -> None:
     server = Leases()
     spec = {"holderIdentity": "", "strategy": "OldestEmulationVersion", "leaseTransitions": 7}
     server.lease = {"metadata": {"name": KEY.name, "resourceVersion": "0"}, "spec": spec}
@@ -533,14 +533,14 @@ async def test_fields_of_the_lease_that_are_not_ours_are_kept() -> None:
     assert server.spec["leaseTransitions"] == 8
 
 
-async def test_a_release_arrives_even_if_the_last_renewal_was_cancelled_on_its_way() -> None:
+async def test_the_lease_is_released_even_if_the_last_renewal_was_cancelled() -> None:
     server = Leases()
     line = Line(server)
     election = candidate(line, "a")
     await election.acquire()
     holding = asyncio.create_task(election.hold())
     line.state = "answers are lost"
-    await asyncio.sleep(2.5)  # the renewal was stored, its answer never came
+    await asyncio.sleep(2.5)  # the renewal was stored, but its response was lost
     await stop(holding)
     line.state = "up"
 
@@ -564,7 +564,7 @@ async def test_a_release_that_fails_ends_soon_and_raises_nothing(failure: State)
 
 
 @pytest.mark.parametrize(("jitter", "seconds"), [(0.0, 2.0), (1.0, 4.4)])
-async def test_candidates_look_at_the_lease_in_jittered_periods(
+async def test_candidates_check_the_lease_in_jittered_periods(
     jitter: float, seconds: float
 ) -> None:
     server = Leases()
@@ -582,7 +582,7 @@ async def test_candidates_look_at_the_lease_in_jittered_periods(
 @pytest.mark.parametrize(
     ("lease", "renew", "retry"), [(10, 10, 2), (15, 10, 9), (15, 10, 0), (5, 10, 2)]
 )
-def test_periods_that_cannot_work_are_refused(lease: float, renew: float, retry: float) -> None:
+def test_invalid_periods_are_refused(lease: float, renew: float, retry: float) -> None:
     with pytest.raises(ValueError, match="must hold"):
         LeaderElection(
             Leases(), "n", "l", "a", lease_duration=lease, renew_deadline=renew, retry_period=retry
@@ -615,10 +615,10 @@ async def test_a_leader_that_cannot_renew_stops_writing_before_another_one_may_l
             election.check()
             last = monotonic()
         await asyncio.sleep(0.1)
-    assert monotonic() - last >= 4.9  # what was sent last has this long to arrive
+    assert monotonic() - last >= 4.9  # the last request has this long to arrive
 
 
-async def test_a_leader_that_was_suspended_writes_nothing_when_it_goes_on(
+async def test_a_resumed_leader_writes_nothing_after_its_lease_expired(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     election = candidate(Leases(), "a")

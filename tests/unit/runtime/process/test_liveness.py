@@ -32,7 +32,7 @@ def test_a_watch_without_its_first_list_is_unready_at_once_and_unhealthy_after_t
     assert "example.org/v1/Gadget" in problem
 
 
-def test_a_watch_that_came_back_starts_the_three_minutes_over() -> None:
+def test_a_recovered_watch_restarts_the_three_minutes() -> None:
     world = _World()
     world.unsynced = [NOT_LISTED]
     assert world.checks.healthy() is None
@@ -59,7 +59,7 @@ def test_an_outage_of_the_api_server_makes_the_process_unready_but_never_unhealt
     assert world.checks.healthy() is None
 
 
-def test_the_three_minutes_begin_when_the_api_server_answers_again() -> None:
+def test_the_three_minutes_begin_once_the_api_server_is_reachable_again() -> None:
     world = _World()
     world.unsynced = [CUT_OFF]
     assert world.checks.healthy() is None

@@ -43,7 +43,7 @@ def broken_without_words() -> None:
 
 
 @pytest.mark.parametrize("check", [well, well_later])
-async def test_a_process_whose_checks_hold_is_alive_and_ready(check: Check) -> None:
+async def test_a_process_with_successful_checks_is_alive_and_ready(check: Check) -> None:
     async with serve_probes("127.0.0.1", 0, {"a": check}, {"b": check}) as port:
         assert await get(port, "/healthz") == (200, "ok")
         assert await get(port, "/healthz/") == (200, "ok")
@@ -64,7 +64,7 @@ async def test_a_process_whose_checks_hold_is_alive_and_ready(check: Check) -> N
         (broken_without_words, "KeyError"),
     ],
 )
-async def test_a_check_that_fails_is_named_with_its_reason(check: Check, reason: str) -> None:
+async def test_a_failed_check_is_reported_with_its_reason(check: Check, reason: str) -> None:
     async with serve_probes("127.0.0.1", 0, {"a": check, "b": well}, {}) as port:
         assert await get(port, "/healthz") == (
             500,
@@ -73,7 +73,7 @@ async def test_a_check_that_fails_is_named_with_its_reason(check: Check, reason:
         assert await get(port, "/readyz") == (200, "ok")
 
 
-async def test_each_check_is_reachable_under_its_name() -> None:
+async def test_each_check_has_its_own_path() -> None:
     async with serve_probes("127.0.0.1", 0, {"a-b": ill}, {"c": well}) as port:
         assert await get(port, "/healthz/ping") == (200, "ok")
         assert await get(port, "/healthz/a-b") == (500, "a-b failed: not synced for 3m\n")
@@ -82,7 +82,7 @@ async def test_each_check_is_reachable_under_its_name() -> None:
         assert (await get(port, "/other"))[0] == 404
 
 
-async def test_a_check_that_only_informs_is_shown_and_fails_under_its_own_name_only() -> None:
+async def test_an_informational_check_is_shown_but_fails_only_its_own_path() -> None:
     async with serve_probes("127.0.0.1", 0, {"a": well}, {}, notices={"b": ill}) as port:
         assert await get(port, "/healthz") == (200, "ok")
         assert await get(port, "/healthz?verbose") == (
@@ -98,7 +98,7 @@ async def test_a_check_can_be_excluded() -> None:
         assert (await get(port, "/healthz?exclude=a"))[0] == 500
 
 
-async def test_a_check_that_hangs_fails_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_check_that_hangs_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probes, "CHECK_SECONDS", 0.05)
     ended = asyncio.Event()
 
@@ -115,7 +115,7 @@ async def test_a_check_that_hangs_fails_in_time(monkeypatch: pytest.MonkeyPatch)
     assert ended.is_set()
 
 
-async def test_a_timeout_inside_a_check_is_reported_in_its_own_words() -> None:
+async def test_a_timeout_inside_a_check_is_reported_as_an_error_of_the_check() -> None:
     async def unanswered() -> str | None:
         raise TimeoutError("the disk did not answer")
 
@@ -124,7 +124,7 @@ async def test_a_timeout_inside_a_check_is_reported_in_its_own_words() -> None:
     assert "failed: the disk did not answer" in text
 
 
-async def test_checks_are_asked_each_time() -> None:
+async def test_checks_run_on_each_request() -> None:
     state = ["early"]
 
     def check() -> str | None:
@@ -141,7 +141,7 @@ async def test_an_empty_address_listens_on_all_with_one_port() -> None:
         assert await get(port, "/healthz") == (200, "ok")
 
 
-async def test_a_taken_port_is_one_clear_sentence() -> None:
+async def test_a_port_in_use_is_reported_in_one_sentence() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(ListenError) as failure:
@@ -161,7 +161,7 @@ async def test_a_taken_port_is_one_clear_sentence() -> None:
         ("127.0.0.1", 70000, "port 70000 for metrics: ports are 0 to 65535"),
     ],
 )
-async def test_an_impossible_address_is_one_clear_sentence(
+async def test_an_invalid_address_is_reported_in_one_sentence(
     bind: str, port: int, problem: str
 ) -> None:
     with pytest.raises(ListenError, match=re.escape(f"cannot listen on {problem}")):
@@ -176,7 +176,7 @@ async def test_the_port_is_free_again_afterwards() -> None:
         assert again == port
 
 
-async def test_metrics_are_served_as_prometheus_reads_them() -> None:
+async def test_metrics_are_served_in_the_format_of_prometheus() -> None:
     metrics = Metrics()
     metrics.controller("health").observe("success", 0.1)
     async with serve_metrics("127.0.0.1", 0, metrics) as port:
@@ -188,12 +188,12 @@ async def test_metrics_are_served_as_prometheus_reads_them() -> None:
 
 
 @pytest.mark.parametrize("path", ["/debug/pprof/", "/debug/pprof/profile", "/debug/tasks"])
-async def test_without_profiling_nothing_is_shown(path: str) -> None:
+async def test_profiles_are_not_served_by_default(path: str) -> None:
     async with serve_metrics("127.0.0.1", 0, Metrics()) as port:
         assert (await get(port, path))[0] == 404
 
 
-async def test_with_profiling_tasks_and_costs_are_shown() -> None:
+async def test_tasks_and_costs_are_served_if_profiling_is_enabled() -> None:
     async def spin_visibly() -> None:
         for _ in range(10_000):
             await asyncio.sleep(0.001)
@@ -220,7 +220,7 @@ async def test_profiles_are_taken_one_at_a_time() -> None:
 
 
 @pytest.mark.parametrize("seconds", ["x", "0", "-1", "301", "nan"])
-async def test_a_profile_has_a_sensible_length(seconds: str) -> None:
+async def test_the_length_of_a_profile_is_limited(seconds: str) -> None:
     async with serve_metrics("127.0.0.1", 0, Metrics(), profiling=True) as port:
         status, text = await get(port, f"/debug/pprof/profile?seconds={seconds}")
     assert (status, text) == (400, "seconds must be a number from 0 to 300\n")

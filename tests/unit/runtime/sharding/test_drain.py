@@ -21,7 +21,7 @@ DRAINED = {**MINE, SHARE.drain_label: ""}
 
 
 class Server:
-    """One object, and what was written to it."""
+    """A server with one object, which records writes."""
 
     def __init__(self, labels: JsonObject | None) -> None:
         self.labels = labels
@@ -45,7 +45,7 @@ def drain(server: Server, flights: Flights[Key]) -> asyncio.Future[Outcome]:
     return asyncio.ensure_future(reconcile(KEY))
 
 
-async def test_both_labels_are_removed_in_one_write_of_the_state_that_was_read() -> None:
+async def test_both_labels_are_removed_in_one_write_with_the_resource_version() -> None:
     server = Server(DRAINED)
 
     await drain(server, Flights(lambda _: False))
@@ -57,7 +57,7 @@ async def test_both_labels_are_removed_in_one_write_of_the_state_that_was_read()
     assert server.patches == [{"metadata": {"resourceVersion": "7", "labels": labels}}]
 
 
-async def test_nothing_is_given_up_while_the_object_is_worked_on() -> None:
+async def test_an_object_is_not_released_while_it_is_reconciled() -> None:
     server, may_end = Server(DRAINED), asyncio.Event()
     flights = Flights[Key](lambda _: True)
 
@@ -79,7 +79,7 @@ async def test_nothing_is_given_up_while_the_object_is_worked_on() -> None:
 
 
 @pytest.mark.parametrize("labels", [MINE, {**DRAINED, SHARE.shard_label: "shard-b"}, {}, None])
-async def test_an_object_that_is_not_drained_any_more_is_left_alone(
+async def test_an_object_that_is_no_longer_drained_is_not_changed(
     labels: JsonObject | None,
 ) -> None:
     server = Server(labels)

@@ -10,7 +10,7 @@ pytestmark = pytest.mark.looptime
 
 
 class Work:
-    """Runs that take a second each, and the objects that are not here."""
+    """Runs that take a second each; some objects are assigned elsewhere."""
 
     def __init__(self) -> None:
         self.away: set[str] = set()
@@ -35,7 +35,7 @@ async def test_nothing_runs_for_an_object_that_is_not_here() -> None:
     assert work.done == ["a"]
 
 
-async def test_an_object_has_landed_when_all_of_its_runs_have_ended() -> None:
+async def test_an_object_is_idle_once_all_its_runs_have_ended() -> None:
     work = Work()
     runs = [asyncio.create_task(work.run(key)) for key in ("a", "a", "other")]
     await asyncio.sleep(0.5)
@@ -49,7 +49,7 @@ async def test_an_object_has_landed_when_all_of_its_runs_have_ended() -> None:
     await asyncio.gather(*runs)
 
 
-async def test_an_object_lands_later_after_a_run_whose_last_write_may_be_under_way() -> None:
+async def test_an_object_is_idle_later_if_its_last_write_may_be_in_flight() -> None:
     work = Work()
     with pytest.raises(ValueError, match="bad"):
         await work.run("bad")
@@ -59,7 +59,7 @@ async def test_an_object_lands_later_after_a_run_whose_last_write_may_be_under_w
     assert monotonic() == 1 + SETTLE_SECONDS
 
 
-async def test_a_run_that_was_cut_off_may_have_a_write_under_way() -> None:
+async def test_a_cancelled_run_may_have_a_write_in_flight() -> None:
     work = Work()
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.5):
@@ -70,13 +70,13 @@ async def test_a_run_that_was_cut_off_may_have_a_write_under_way() -> None:
     assert monotonic() == 0.5 + SETTLE_SECONDS
 
 
-async def test_an_object_that_nobody_worked_on_lands_at_once() -> None:
+async def test_an_object_without_runs_is_idle_at_once() -> None:
     await Work().flights.landed("a")
 
     assert monotonic() == 0
 
 
-async def test_at_the_end_nothing_begins_and_what_runs_ends() -> None:
+async def test_at_the_end_no_run_begins_and_current_runs_end() -> None:
     work = Work()
     run = asyncio.create_task(work.run("a"))
     await asyncio.sleep(0.5)
@@ -88,7 +88,7 @@ async def test_at_the_end_nothing_begins_and_what_runs_ends() -> None:
     await run
 
 
-async def test_at_the_end_a_write_without_an_answer_is_reported() -> None:
+async def test_at_the_end_a_write_without_a_response_is_reported() -> None:
     work = Work()
     with pytest.raises(ValueError, match="bad"):
         await work.run("bad")

@@ -21,7 +21,7 @@ DRAIN = {"drain.alpha.sharding.timebertt.dev/widgets": ""}
         ({"shard.alpha.sharding.timebertt.dev/other": "shard-a"}, Assignment.ELSEWHERE),
     ],
 )
-def test_labels_say_who_works_on_an_object(labels: dict[str, str], assignment: Assignment) -> None:
+def test_labels_assign_an_object_to_a_shard(labels: dict[str, str], assignment: Assignment) -> None:
     assert SHARE.assignment(labels) is assignment
 
 

@@ -1,4 +1,4 @@
-"""What a shard works on: its own objects, and none before it knows that they are."""
+"""A shard works on its own objects, and on none before it knows the assignment."""
 
 from typing import cast
 
@@ -52,7 +52,7 @@ class Site:
         self.assignments.observe({"metadata": metadata})
 
 
-async def test_a_shard_runs_for_its_own_objects_only() -> None:
+async def test_a_shard_reconciles_only_its_own_objects() -> None:
     site = Site()
     site.assign("shard-b")
     await site.reconcile(KEY)
@@ -67,7 +67,7 @@ async def test_a_shard_runs_for_its_own_objects_only() -> None:
     assert site.runs == 1
 
 
-async def test_a_run_before_the_assignment_is_known_is_repeated_when_it_is() -> None:
+async def test_a_run_before_the_assignment_is_known_is_repeated_afterwards() -> None:
     site = Site()
     await site.reconcile(KEY)
     assert (site.runs, site.queue.is_idle) == (0, True)

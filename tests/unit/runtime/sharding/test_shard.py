@@ -1,4 +1,4 @@
-"""A shard works while it holds its Lease, and gives the Lease up when nothing is under way."""
+"""A shard works while it holds its Lease, and releases the Lease once no run is in progress."""
 
 import asyncio
 import copy
@@ -112,7 +112,7 @@ async def test_the_lease_has_the_name_of_its_holder_and_the_label_of_the_ring() 
     await stop(running)
 
 
-async def test_at_the_end_the_lease_is_released_when_the_last_run_has_ended() -> None:
+async def test_the_lease_is_released_at_the_end_of_the_last_run() -> None:
     site = Site()
     running = site.start()
     await asyncio.sleep(5)
@@ -150,7 +150,7 @@ async def test_all_work_stops_when_the_lease_cannot_be_renewed() -> None:
     assert monotonic() <= 15
 
 
-async def test_a_write_is_permitted_until_the_renew_deadline_only() -> None:
+async def test_a_write_is_permitted_only_until_the_renew_deadline() -> None:
     site = Site()
     client = site.shard.guarded(Guarded())
     assert isinstance(client, Guarded)
@@ -160,7 +160,7 @@ async def test_a_write_is_permitted_until_the_renew_deadline_only() -> None:
     await asyncio.sleep(1)
     client.permission()
 
-    running.cancel()  # it renews no more, as a process that is paused
+    running.cancel()  # it stops renewing, like a paused process
     await asyncio.sleep(20)
 
     with pytest.raises(LostLeadership, match="not held"):

@@ -1,4 +1,4 @@
-"""The addresses by which istiod knows gateways."""
+"""The addresses by which istiod identifies gateways."""
 
 import pytest
 
@@ -10,7 +10,7 @@ def pod(phase: str = "Running", **spec: object) -> JsonObject:
     return {"spec": spec, "status": {"phase": phase, "podIP": "10.64.0.7"}}
 
 
-def test_a_pod_is_known_by_its_address() -> None:
+def test_a_pod_is_identified_by_its_address() -> None:
     assert address_of(pod()) == "10.64.0.7"
     assert address_of({"spec": {}}) == ""
 
@@ -20,5 +20,5 @@ def test_a_pod_is_known_by_its_address() -> None:
     [pod(hostNetwork=True), pod("Succeeded"), pod("Failed")],
     ids=["host", "ended", "failed"],
 )
-def test_an_address_that_others_can_have_proves_nothing(other: JsonObject) -> None:
+def test_a_shared_address_identifies_no_pod(other: JsonObject) -> None:
     assert address_of(other) == ""

@@ -1,4 +1,4 @@
-"""Which certificates gateways get from Secrets."""
+"""The certificates that gateways get from Secrets."""
 
 from base64 import b64encode
 from datetime import UTC, datetime, timedelta
@@ -37,20 +37,20 @@ def test_a_credential_has_the_names_of_kubernetes_or_those_of_istio() -> None:
         assert read(WEB, {WEB: entries}, pair=True) == expected
 
 
-def test_the_authority_may_be_in_a_secret_of_its_own() -> None:
+def test_the_authority_may_be_in_a_separate_secret() -> None:
     pair = encoded(tls_crt=CERTIFICATE, tls_key=PRIVATE)
     secrets = {WEB: pair, Key("ingress", "web-cacert"): encoded(ca_crt=CA)}
 
     assert read(WEB, secrets, pair=True).authority == CA
 
 
-def test_a_pair_is_left_out_where_only_the_authority_counts() -> None:
+def test_only_the_authority_is_returned_if_requested() -> None:
     entries = encoded(cert=CERTIFICATE, key=PRIVATE, cacert=CA)
 
     assert read(WEB, {WEB: entries}, pair=False) == Credential(authority=CA)
 
 
-def test_what_cannot_be_used_is_refused_with_a_reason() -> None:
+def test_an_invalid_credential_is_refused_with_a_reason() -> None:
     other = AUTHORITY.issue_server("other", [], NOW, DAY).private.decode()
 
     assert reason({}) == "Secret ingress/web does not exist"

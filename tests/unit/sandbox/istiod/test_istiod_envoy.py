@@ -35,7 +35,7 @@ def rendered(**policy: object) -> tuple[JsonObject, JsonObject]:
     return found[LISTENER][0], found[CLUSTER][0]
 
 
-def test_a_listener_reads_server_names_and_passes_connections_on() -> None:
+def test_a_listener_routes_connections_by_server_name() -> None:
     listener, cluster = rendered()
 
     assert [f["name"] for f in listener["listener_filters"]] == [

@@ -1,4 +1,4 @@
-"""What EnvoyFilters change in the configuration of a gateway."""
+"""Changes of a gateway's configuration by EnvoyFilters."""
 
 from base64 import b64encode
 from datetime import UTC, datetime, timedelta
@@ -125,11 +125,11 @@ def test_a_filter_without_a_neighbour_is_the_first() -> None:
     ],
     ids=["namespace", "workload", "server-name", "context", "port"],
 )
-def test_patches_of_others_change_nothing(foreign: JsonObject) -> None:
+def test_patches_for_other_gateways_are_ignored(foreign: JsonObject) -> None:
     assert http_filters(foreign) == [ROUTER]
 
 
-def test_patches_of_the_root_namespace_and_of_a_server_name_count() -> None:
+def test_patches_of_the_root_namespace_and_for_a_server_name_apply() -> None:
     own = envoy_filter(before_router("own", sni="web.example.com"))
     root = envoy_filter(before_router("root"), namespace="istio-system")
 
@@ -183,7 +183,7 @@ def test_routes_are_inserted_and_changed_by_name() -> None:
     assert [each.get("metadata") for each in found] == [None, {"x": "y"}, None]
 
 
-def test_a_cluster_is_changed_by_name_and_one_that_a_patch_names_is_added() -> None:
+def test_patches_change_clusters_by_name_and_add_new_ones() -> None:
     asked = "outbound|10000||auth.garden.svc.cluster.local"
     value = {"name": "ext_authz", "typed_config": {"grpc_service": {"cluster_name": asked}}}
     _, clusters = rendered(
@@ -217,7 +217,7 @@ def test_a_named_cluster_without_its_certificate_is_reported() -> None:
 
 
 @pytest.mark.parametrize(("name", "speaks"), [("grpc", True), ("http2-x", True), ("tls", False)])
-def test_the_name_of_a_port_says_that_a_cluster_speaks_http2(name: str, speaks: bool) -> None:
+def test_the_name_of_a_port_enables_http2(name: str, speaks: bool) -> None:
     service = {"metadata": META, "spec": {"ports": [{"name": name, "port": 443}]}}
     objects = Objects([GATEWAY], [VIRTUAL_SERVICE], services=[service], secrets=SECRETS)
 
@@ -226,7 +226,7 @@ def test_the_name_of_a_port_says_that_a_cluster_speaks_http2(name: str, speaks: 
     assert ("typed_extension_protocol_options" in cluster) == speaks
 
 
-def test_patches_without_an_effect_are_named() -> None:
+def test_patches_without_an_effect_are_reported() -> None:
     value: JsonObject = {}
     found = envoy_filter(
         patch("LISTENER", "MERGE", value),

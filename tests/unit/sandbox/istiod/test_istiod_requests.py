@@ -1,4 +1,4 @@
-"""Which routes requests get from the HTTP rules of VirtualServices."""
+"""The routes that follow from the HTTP rules of VirtualServices."""
 
 import pytest
 
@@ -22,7 +22,7 @@ def test_a_rule_without_conditions_matches_every_request() -> None:
     ]
 
 
-def test_rules_are_tried_in_their_order() -> None:
+def test_rules_are_tried_in_order() -> None:
     first = {"name": "first", "match": [{"uri": {"prefix": "/a"}}], **WEB}
 
     assert [route.get("name", "") for route in rendered(first, WEB)] == ["first", ""]
@@ -61,13 +61,13 @@ def test_rules_are_tried_in_their_order() -> None:
     ],
     ids=["exact", "prefix", "regex", "method", "headers", "without-headers"],
 )
-def test_conditions_become_those_of_envoy(condition: JsonObject, match: JsonObject) -> None:
+def test_conditions_are_translated_for_envoy(condition: JsonObject, match: JsonObject) -> None:
     (route,) = rendered({"match": [condition], **WEB})
 
     assert route["match"] == match
 
 
-def test_each_of_several_conditions_is_a_route() -> None:
+def test_each_condition_becomes_a_route() -> None:
     either = [{"uri": {"prefix": "/a"}}, {"uri": {"prefix": "/b"}}]
 
     assert [r["match"]["prefix"] for r in rendered({"match": either, **WEB})] == ["/a", "/b"]

@@ -1,4 +1,4 @@
-"""Which routes a gateway gets from Gateways and VirtualServices."""
+"""The routes that a gateway gets from Gateways and VirtualServices."""
 
 from pergola.api.objects import JsonObject
 from pergola.sandbox.istiod.routes import Destination, Route, listeners
@@ -48,13 +48,13 @@ def test_the_name_of_a_service_is_completed_in_the_namespace_of_its_virtual_serv
     assert found.destinations == (Destination(API, 443, 1),)
 
 
-def test_all_names_are_routed_if_the_virtual_service_says_so() -> None:
+def test_a_wildcard_routes_all_names() -> None:
     (found,) = routes(virtual_service("*"))
 
     assert found.names == ()
 
 
-def test_a_gateway_counts_for_the_pods_that_it_selects() -> None:
+def test_a_gateway_applies_to_the_pods_that_it_selects() -> None:
     others = gateway("*", selector={"istio": "other"})
 
     assert routes(virtual_service("api.example.com"), gateways=[others]) == []
@@ -75,7 +75,7 @@ def test_only_names_that_the_gateway_admits_are_routed() -> None:
     assert found.names == ("api.example.com", "api.example.net")
 
 
-def test_a_virtual_service_counts_where_it_is_exported() -> None:
+def test_a_virtual_service_applies_where_it_is_exported() -> None:
     def is_routed(*export_to: str) -> bool:
         return bool(routes(virtual_service("api.example.com", exportTo=list(export_to))))
 
@@ -97,7 +97,7 @@ def test_a_virtual_service_names_gateways_of_its_own_or_another_namespace() -> N
     assert not is_routed("mesh")
 
 
-def test_the_older_of_two_virtual_services_gets_a_name() -> None:
+def test_the_older_of_two_virtual_services_wins_a_name() -> None:
     young = virtual_service("api.example.com", name="a", host="young.svc", created="2026-02-01")
     old = virtual_service("api.example.com", name="b", host="old.svc", created="2026-01-01")
 

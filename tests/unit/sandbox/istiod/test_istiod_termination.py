@@ -1,4 +1,4 @@
-"""Which servers decrypt connections, with which certificates, and what they serve."""
+"""Servers that decrypt connections: their certificates, hosts and routes."""
 
 from base64 import b64encode
 from datetime import UTC, datetime, timedelta
@@ -90,7 +90,7 @@ def context(found: JsonObject | None) -> JsonObject:
     ("mode", "is_required", "has_authority"),
     [("SIMPLE", False, False), ("OPTIONAL_MUTUAL", False, True), ("MUTUAL", True, True)],
 )
-def test_the_mode_decides_about_certificates_of_clients(
+def test_the_tls_mode_determines_whether_clients_need_a_certificate(
     mode: str, is_required: bool, has_authority: bool
 ) -> None:
     (chain,) = chains(server("web.example.com", mode=mode))
@@ -103,7 +103,7 @@ def test_the_mode_decides_about_certificates_of_clients(
     assert chain["filter_chain_match"] == {"server_names": ["web.example.com"]}
 
 
-def test_routes_are_named_as_istio_names_them() -> None:
+def test_routes_have_the_names_of_istio() -> None:
     (chain,) = chains(server("web.example.com"))
 
     routes = chain["filters"][0]["typed_config"]["route_config"]
@@ -122,7 +122,7 @@ def test_a_server_serves_the_hosts_that_it_admits() -> None:
     assert sorted(domains(chain)) == [["*.example.com"], ["a.example.com"]]
 
 
-def test_the_older_of_two_virtual_services_gets_a_host() -> None:
+def test_the_older_of_two_virtual_services_wins_a_host() -> None:
     young = virtual_service("web.example.com", name="a", created="2026-02-01")
     old = virtual_service("web.example.com", name="b", created="2026-01-01")
 
@@ -196,5 +196,5 @@ def test_without_tls_connections_to_a_service_are_plain(tls: JsonObject) -> None
     ],
     ids=["missing", "no-authority", "no-certificate", "unsupported"],
 )
-def test_connections_that_cannot_be_encrypted_are_not_made(tls: JsonObject) -> None:
+def test_connections_that_cannot_be_encrypted_are_refused(tls: JsonObject) -> None:
     assert cluster(**tls) is None

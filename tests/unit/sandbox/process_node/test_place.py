@@ -37,7 +37,7 @@ def test_only_privileged_ports_change() -> None:
     assert [local_port(port) for port in (443, 1023, 1024, 10250)] == [10443, 11023, 1024, 10250]
 
 
-def test_an_address_with_a_port_in_use_is_not_taken() -> None:
+def test_an_address_with_a_port_in_use_is_skipped() -> None:
     taken = free_address([2379], random.Random(SEED))  # noqa: S311 - addresses
     with socket.create_server((taken, 2379)):
         other = free_address([2379], random.Random(SEED))  # noqa: S311 - addresses
@@ -52,6 +52,6 @@ def test_without_a_free_address_the_error_names_the_ports() -> None:
             free_address([port], random.Random(SEED))  # noqa: S311 - addresses
 
 
-def test_pods_have_addresses_of_their_own_that_stay() -> None:
+def test_pods_have_their_own_stable_addresses() -> None:
     assert pod_address("a") == pod_address("a") != pod_address("b")
     assert pod_address("a").startswith("10.65.")

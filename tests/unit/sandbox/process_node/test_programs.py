@@ -65,7 +65,7 @@ def test_the_original_admission_controller_replaces_its_stand_in() -> None:
     assert PROGRAMS[name].line != original.line
 
 
-def test_kubeconfigs_lead_through_the_tunnel() -> None:
+def test_kubeconfigs_use_the_tunnel() -> None:
     content = b"""{"kind": "Config", "clusters": [{"name": "a", "cluster": {"server": "https://x"}}],
     "users": [{"name": "a", "user": {"tokenFile": "/srv/ca/token"}}]}"""
     adapted = parse(adapt_file(content, PLACE, SHARED))
@@ -91,7 +91,7 @@ def test_other_files_keep_their_bytes() -> None:
         assert adapt_file(content, PLACE, SHARED) == content
 
 
-def test_images_decide_which_program_runs_a_container() -> None:
+def test_the_image_selects_the_program_of_a_container() -> None:
     for repository in repositories(PROGRAMS):
         assert program_of({"image": f"{repository}:v1"}, PROGRAMS) in PROGRAMS.values()
     assert program_of({"image": "registry.k8s.io/pause:3.10"}, PROGRAMS) is None

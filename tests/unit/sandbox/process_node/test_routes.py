@@ -72,7 +72,7 @@ def routes() -> Routes:
         (PUBLIC, 443),
     ],
 )
-def test_services_pods_and_public_names_lead_to_the_process(
+def test_services_pods_and_public_names_are_routed_to_the_process(
     routes: Routes, host: str, port: int
 ) -> None:
     assert routes.resolve(host, port) == Endpoint(ADDRESS, 10443)
@@ -82,5 +82,5 @@ def test_services_pods_and_public_names_lead_to_the_process(
     ("host", "port"),
     [("api", 80), ("api.other", 8443), ("idle", 443), ("10.65.0.2", 443), ("example.org", 443)],
 )
-def test_nothing_else_leads_anywhere(routes: Routes, host: str, port: int) -> None:
+def test_other_hosts_have_no_route(routes: Routes, host: str, port: int) -> None:
     assert routes.resolve(host, port) is None

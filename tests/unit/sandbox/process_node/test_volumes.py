@@ -101,7 +101,9 @@ def test_a_projected_volume_joins_its_sources() -> None:
         ),
     ],
 )
-def test_what_is_missing_is_named_unless_it_is_optional(secret: JsonObject, message: str) -> None:
+def test_missing_sources_are_reported_unless_they_are_optional(
+    secret: JsonObject, message: str
+) -> None:
     with pytest.raises(MissingFile, match=message):
         files(pod({"name": "tls", "secret": secret}, mounts={"tls": "/tls"}))
     optional = {"name": "tls", "secret": {**secret, "optional": True}}

@@ -22,7 +22,7 @@ def fields(value: JsonObject, families: tuple[str, ...] = V4) -> list[str]:
     return [cause.field for cause in check(decoded(value), families)]
 
 
-def test_the_seeds_example_is_accepted() -> None:
+def test_the_example_of_the_seed_is_accepted() -> None:
     example = {
         "apiVersion": "calico.networking.extensions.gardener.cloud/v1alpha1",
         "kind": "NetworkConfig",
@@ -33,7 +33,7 @@ def test_the_seeds_example_is_accepted() -> None:
     assert fields(example) == []
 
 
-def test_without_type_the_config_is_taken_as_calicos() -> None:
+def test_a_config_without_a_type_is_read_as_calico_config() -> None:
     assert fields({"overlay": {"enabled": False}}) == []
 
 
@@ -50,7 +50,7 @@ def test_without_type_the_config_is_taken_as_calicos() -> None:
         {"ipv4": {"mode": True}},
     ],
 )
-def test_another_config_is_not_read(value: JsonObject) -> None:
+def test_a_config_of_another_kind_is_not_read(value: JsonObject) -> None:
     with pytest.raises(Malformed):
         decoded(value)
 
@@ -141,7 +141,7 @@ def test_all_findings_are_reported_together() -> None:
     assert fields({"backend": "x", "vethMTU": "x", "ipip": "x"}) == ["backend", "vethMTU", "ipip"]
 
 
-def test_a_wrong_enumeration_names_what_is_supported() -> None:
+def test_the_error_about_an_invalid_enumeration_lists_supported_values() -> None:
     [cause] = check(decoded({"backend": "bogus"}), V4)
 
     assert cause.reason == "FieldValueInvalid"
@@ -189,20 +189,20 @@ NO_METHODS = [
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_an_auto_detection_method_is_the_same_in_all_places(method: str) -> None:
+def test_auto_detection_methods_are_validated_in_all_fields(method: str) -> None:
     assert fields({"ipv4": {"autoDetectionMethod": method}}) == []
     assert fields({"ipv6": {"autoDetectionMethod": method}}, V6) == []
     assert fields({"ipAutodetectionMethod": method}) == []
 
 
 @pytest.mark.parametrize("method", NO_METHODS)
-def test_what_calico_would_not_understand_as_a_method_is_found(method: str) -> None:
+def test_invalid_auto_detection_methods_are_reported(method: str) -> None:
     assert fields({"ipv4": {"autoDetectionMethod": method}}) == ["ipv4.autoDetectionMethod"]
     assert fields({"ipv6": {"autoDetectionMethod": method}}, V6) == ["ipv6.autoDetectionMethod"]
     assert fields({"ipAutodetectionMethod": method}) == ["ipAutodetectionMethod"]
 
 
-def test_an_empty_method_is_as_good_as_none() -> None:
+def test_an_empty_auto_detection_method_counts_as_absent() -> None:
     assert fields({"ipv4": {"autoDetectionMethod": ""}}) == []
 
 
@@ -223,7 +223,7 @@ def test_without_kube_proxy_only_ebpf_routes_services() -> None:
 
 
 @pytest.mark.parametrize("kube_proxy", [{}, {"enabled": True}, {"enabled": True, "mode": "IPVS"}])
-def test_with_kube_proxy_every_config_is_fine(kube_proxy: JsonObject) -> None:
+def test_with_kube_proxy_every_config_is_valid(kube_proxy: JsonObject) -> None:
     assert list(check_shoot(NetworkConfig(), shoot(**kube_proxy))) == []
 
 

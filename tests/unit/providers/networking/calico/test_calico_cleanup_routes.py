@@ -1,4 +1,4 @@
-"""The script that removes routes of a former overlay, run with an `ip` that only takes notes."""
+"""The script that removes routes of a former overlay, run with an `ip` that records its calls."""
 
 import subprocess
 from pathlib import Path
@@ -12,7 +12,7 @@ BIRD, FELIX = "12", "80"
 
 
 def commands(directory: Path, backend: str, *, fails: bool = False) -> list[str]:
-    """Return what the script calls `ip` with."""
+    """Return the arguments of the script's calls of `ip`."""
     notes = directory / "notes"
     command = directory / "ip"
     command.write_text(f'#!/bin/sh\necho "$*" >> {notes}\nexit {int(fails)}\n')
@@ -43,7 +43,7 @@ def test_routes_that_bird_wrote_on_any_device_are_removed_once_it_does_not_run(
     assert everywhere <= set(commands(tmp_path, "none"))
 
 
-def test_routes_of_a_bird_that_runs_stay(tmp_path: Path) -> None:
+def test_routes_are_kept_while_bird_runs(tmp_path: Path) -> None:
     assert not any(" flush proto" in call for call in commands(tmp_path, "bird"))
 
 

@@ -43,7 +43,7 @@ def test_every_object_of_the_original_is_rendered(variant: str) -> None:
     assert ORIGINAL.variant(variant).keys() - ours.keys() == set()
 
 
-def test_names_labels_and_selectors_are_the_originals() -> None:
+def test_names_labels_and_selectors_match_the_original() -> None:
     kept = ("labels", "spec.selector", "spec.template.metadata.labels", "roleRef", "pod.volumes")
     for variant in VARIANTS:
         for difference in differences(variant):

@@ -48,7 +48,7 @@ def test_nodes_report_their_routes_only_with_mutating_policies(
         ({}, False),
     ],
 )
-def test_an_overlay_is_seen_by_its_tunnels(variables: dict[str, str], *, overlay: bool) -> None:
+def test_an_overlay_is_detected_by_its_tunnels(variables: dict[str, str], *, overlay: bool) -> None:
     env = [{"name": name, "value": value} for name, value in variables.items()]
     daemon_set = {"spec": {"template": {"spec": {"containers": [{"name": "x"}, {"env": env}]}}}}
 

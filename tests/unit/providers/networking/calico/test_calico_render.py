@@ -113,7 +113,7 @@ def cni(rendered: Rendered) -> JsonObject:
     return config
 
 
-def test_the_seeds_example_gives_the_defaults() -> None:
+def test_the_example_of_the_seed_renders_the_defaults() -> None:
     example = {"backend": "bird", "ipam": {"cidr": "usePodCIDR", "type": "host-local"}}
 
     assert render(example) == render({})
@@ -124,7 +124,7 @@ def test_the_seeds_example_gives_the_defaults() -> None:
     }
 
 
-def test_there_are_24_kinds_of_calico() -> None:
+def test_calico_has_24_kinds() -> None:
     crds = names(render(), "CustomResourceDefinition")
 
     assert len(crds) == 24
@@ -133,7 +133,7 @@ def test_there_are_24_kinds_of_calico() -> None:
     assert "adminnetworkpolicies.policy.networking.k8s.io" in crds
 
 
-def test_the_config_map_of_the_cni_plugin() -> None:
+def test_the_config_map_has_the_settings_of_the_cni_plugin() -> None:
     data = named(render(), "ConfigMap", "calico-config")["data"]
 
     assert data["typha_service_name"] == "calico-typha"
@@ -143,7 +143,7 @@ def test_the_config_map_of_the_cni_plugin() -> None:
     assert [plugin["type"] for plugin in cni(render())["plugins"]] == ["calico", "portmap"]
 
 
-def test_without_typha_nodes_look_for_none() -> None:
+def test_nodes_do_not_connect_to_a_disabled_typha() -> None:
     rendered = render({"typha": {"enabled": False}})
 
     data = named(rendered, "ConfigMap", "calico-config")["data"]
@@ -289,7 +289,7 @@ ENVIRONMENT: list[tuple[JsonObject, tuple[str, ...], JsonObject]] = [
 
 
 @pytest.mark.parametrize(("config", "families", "expected"), ENVIRONMENT)
-def test_the_environment_of_calico_node(
+def test_the_environment_of_calico_node_follows_the_config(
     config: JsonObject, families: tuple[str, ...], expected: JsonObject
 ) -> None:
     found = environment(render(config, families))
@@ -297,7 +297,7 @@ def test_the_environment_of_calico_node(
     assert {name: found.get(name) for name in expected} == expected
 
 
-def test_without_kube_proxy_calico_routes_services_and_tidies_up_after_it() -> None:
+def test_without_kube_proxy_calico_routes_services_and_removes_its_rules() -> None:
     rendered = render(EBPF, of=shoot(kube_proxy=False))
 
     found = environment(rendered)
@@ -308,7 +308,7 @@ def test_without_kube_proxy_calico_routes_services_and_tidies_up_after_it() -> N
     assert found["KUBERNETES_SERVICE_PORT"] == "443"
 
 
-def test_nftables_like_kube_proxy() -> None:
+def test_calico_uses_nftables_like_kube_proxy() -> None:
     rendered = render(of=shoot(mode="NFTables"))
 
     assert environment(rendered)["FELIX_NFTABLESMODE"] == "Enabled"
@@ -327,9 +327,7 @@ def permitted(role: JsonObject) -> set[tuple[str, str, str]]:
     ("account", "on_the_node"),
     [("calico-node", "sandbox:felix"), ("calico-cni-plugin", "sandbox:cni-plugin")],
 )
-def test_the_roles_suffice_for_what_works_on_a_sandboxes_node(
-    account: str, on_the_node: str
-) -> None:
+def test_the_roles_suffice_on_a_sandbox_node(account: str, on_the_node: str) -> None:
     [proven] = [
         obj
         for obj in network.permissions()
@@ -377,7 +375,7 @@ def test_the_pool_follows_the_overlay(config: JsonObject, ipip: str, vxlan: str)
     }
 
 
-def test_without_an_overlay_nodes_see_the_addresses_of_pods() -> None:
+def test_without_an_overlay_traffic_to_nodes_is_not_masqueraded() -> None:
     assert ip_pools(render(OFF))["no-snat-for-node-cidr"] == {
         "cidr": "10.250.0.0/16",
         "disabled": True,
@@ -465,7 +463,7 @@ def test_requests_grow_by_the_vertical_pod_autoscaler() -> None:
     assert annotations_of(node(rendered))[PRESERVE] == "true"
 
 
-def test_static_requests_are_the_users() -> None:
+def test_static_requests_are_taken_from_the_user() -> None:
     amounts = {"node": {"memory": "1Gi"}, "typha": {"cpu": "2"}}
     rendered = render({"autoScaling": {"mode": "static", "resources": amounts}})
 
@@ -481,7 +479,7 @@ def test_static_requests_are_the_users() -> None:
 
 
 @pytest.mark.parametrize("config", [{}, OFF, EBPF])
-def test_every_agent_follows_the_users_address_of_the_api_server(config: JsonObject) -> None:
+def test_every_agent_uses_the_configured_address_of_the_api_server(config: JsonObject) -> None:
     rendered = render(config)
     override = [{"configMapRef": {"name": "kubernetes-services-endpoint", "optional": True}}]
 
@@ -518,7 +516,7 @@ def test_typha_may_create_the_tiers_of_policies() -> None:
     )
 
 
-def test_the_controllers_tidy_up_alone() -> None:
+def test_a_single_controller_pod_cleans_up() -> None:
     deployment = named(render(), "Deployment", "calico-kube-controllers")
 
     assert deployment["spec"]["replicas"] == 1
@@ -550,7 +548,7 @@ def test_multus_gives_pods_extra_networks() -> None:
     assert "multus" not in names(render({"multus": {"installCNIPlugins": True}}), "DaemonSet")
 
 
-def test_monitoring_objects_are_beside_the_network() -> None:
+def test_monitoring_objects_are_in_the_namespace_of_the_network() -> None:
     rendered = render({"birdExporter": {"enabled": True}})
 
     found = {(o["kind"], name_of(o)) for o in rendered.seed}
@@ -588,7 +586,7 @@ def test_the_status_has_the_effective_settings() -> None:
     }
 
 
-def test_contradictions_are_warnings_of_the_network() -> None:
+def test_conflicting_settings_are_warnings_of_the_network() -> None:
     assert render({"backend": "bird"} | OFF).warnings == [
         'backend "bird" is overridden by the overlay: it is "none"'
     ]
@@ -603,14 +601,14 @@ def test_images_can_be_overridden() -> None:
     assert container(rendered)["image"] == "registry.example.org/node:v1.2.3"
 
 
-def test_an_image_vector_of_ones_own_has_to_be_complete() -> None:
+def test_a_custom_image_vector_must_be_complete() -> None:
     images = ImageVector.load("images: []")
 
     with pytest.raises(Exception, match="calico-node"):
         Calico(images=images).render(plan())
 
 
-def test_one_family_of_two_is_rendered_alone_while_nodes_are_migrated() -> None:
+def test_only_one_of_two_families_is_rendered_while_nodes_are_migrated() -> None:
     """The plan of §1.4 step 4 has fewer families than the Network; the config may have both."""
     both = {"ipv4": {"mode": "Never"}, "ipv6": {"mode": "Never"}}
 
@@ -642,7 +640,7 @@ OTHERS: list[JsonObject] = [
 
 
 @pytest.mark.parametrize("other", OTHERS)
-def test_a_change_and_its_way_back_leave_no_trace(other: JsonObject) -> None:
+def test_reverting_a_change_restores_all_objects(other: JsonObject) -> None:
     before = packed(render())
 
     assert packed(render(other)) != before
@@ -714,7 +712,7 @@ def products() -> Iterator[JsonObject]:
 
 @pytest.mark.parametrize("families", [V4, V6, DUAL])
 def test_every_valid_config_renders(families: tuple[str, ...]) -> None:
-    """Every combination of what decides how pods are reached."""
+    """Every combination of the settings that determine how pods are reached."""
     rendered = 0
     for config in products():
         wanted = plan(config, families)

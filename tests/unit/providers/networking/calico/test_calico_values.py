@@ -115,7 +115,7 @@ def test_dns_uses_the_nodes_address_only_without_an_overlay(
     assert values(config).snat_to_upstream_dns is snat
 
 
-def test_the_overlay_wins_over_the_users_backend_and_mode() -> None:
+def test_the_overlay_overrides_the_configured_backend_and_mode() -> None:
     user = {"backend": "bird", "ipv4": {"mode": "CrossSubnet"}}
 
     assert values(user | OFF).backend == "none"
@@ -204,7 +204,7 @@ def test_nodes_are_found_by_their_cidrs(shoot: JsonObject, v4: str | None, v6: s
     assert ipv6(computed).auto_detection == v6
 
 
-def test_a_users_auto_detection_method_is_used() -> None:
+def test_a_configured_auto_detection_method_is_used() -> None:
     config = {
         "ipv4": {"autoDetectionMethod": "interface=eth0"},
         "ipv6": {"autoDetectionMethod": "cidr=2001:db8::/64,2001:db9::/64"},
@@ -255,7 +255,7 @@ def test_without_kube_proxy_nodes_find_the_api_server_by_its_external_address() 
         ({"wireguardEncryption": True, "ipv6": {"sourceNATEnabled": False}}, False),
     ],
 )
-def test_ipv6_leaves_the_cluster_with_its_own_address(config: JsonObject, *, nat: bool) -> None:
+def test_masquerading_of_ipv6_follows_the_config(config: JsonObject, *, nat: bool) -> None:
     assert ipv6(values(config, V6)).nat_outgoing is nat
 
 
@@ -278,7 +278,7 @@ VPA: JsonObject = {"spec": {"kubernetes": {"verticalPodAutoscaler": {"enabled": 
         ("static", {}, "static"),
     ],
 )
-def test_requests_grow_as_it_is_possible(
+def test_autoscaling_falls_back_to_a_supported_mode(
     mode: str | None, shoot: JsonObject, effective: str
 ) -> None:
     config = {"autoScaling": {"mode": mode}} if mode else {}
@@ -286,7 +286,7 @@ def test_requests_grow_as_it_is_possible(
     assert values(config, V4, shoot).auto_scaling == effective
 
 
-def test_defaults_of_everything_else() -> None:
+def test_all_other_values_have_defaults() -> None:
     computed = values()
 
     assert computed.typha
@@ -299,7 +299,7 @@ def test_defaults_of_everything_else() -> None:
     assert computed.service_loop_prevention is None
 
 
-def test_the_range_of_ipv6_pods_is_the_first_that_the_infrastructure_reported() -> None:
+def test_the_ipv6_pod_range_is_the_first_reported_by_the_infrastructure() -> None:
     assert ipv6(values({}, DUAL)).cidr == "2001:db8:1::/112"
     assert ipv4(values({}, DUAL)).cidr == "100.244.0.0/16"
     assert ipv6(values({}, V6, {})).cidr == "2001:db8:1::/112"
@@ -334,7 +334,7 @@ def test_without_a_range_of_ipv6_pods_dual_stack_has_to_wait() -> None:
         ({"ipAutodetectionMethod": "first-found", "ipv4": {}}, V4, "ipAutodetectionMethod"),
     ],
 )
-def test_contradictions_are_warnings(
+def test_conflicting_settings_are_warnings(
     config: JsonObject, families: tuple[str, ...], word: str
 ) -> None:
     assert any(word in sentence for sentence in advice(plan(config, families)))
@@ -342,7 +342,7 @@ def test_contradictions_are_warnings(
 
 @pytest.mark.parametrize("families", [V4, V6, DUAL])
 @pytest.mark.parametrize("config", [{}, ON, OFF, ON_VXLAN, ROUTES])
-def test_no_advice_is_given_without_a_contradiction(
+def test_settings_without_conflicts_have_no_warnings(
     config: JsonObject, families: tuple[str, ...]
 ) -> None:
     assert list(advice(plan(config, families))) == []

@@ -55,7 +55,7 @@ EVERYTHING: JsonObject = {
 }
 
 
-def test_every_field_is_read_and_right() -> None:
+def test_a_config_with_every_field_is_valid() -> None:
     config = read_strict(NetworkConfig, EVERYTHING, NETWORK_CONFIG)
 
     assert not list(check(config, IPV4))
@@ -64,7 +64,7 @@ def test_every_field_is_read_and_right() -> None:
     assert config.bpf_socket_lb_hostns_only is not None
 
 
-def test_an_empty_config_is_right() -> None:
+def test_an_empty_config_is_valid() -> None:
     assert read_strict(NetworkConfig, None, NETWORK_CONFIG) == NetworkConfig()
     assert not list(check(NetworkConfig(), IPV4))
 
@@ -148,7 +148,7 @@ def test_encryption_needs_a_mode() -> None:
     assert (finding.reason, finding.field) == ("FieldValueRequired", "encryption.mode")
 
 
-def test_encryption_is_not_looked_at_while_it_is_off() -> None:
+def test_disabled_encryption_is_not_validated() -> None:
     off = {"enabled": False, "mode": "ipsec", "strictMode": True}
 
     assert not list(check(cilium_config(encryption=off), IPV4))
@@ -275,7 +275,7 @@ def test_node_local_dns_does_not_work_with_kube_proxy_in_mode_ipvs(
         ({"encryption": {"mode": "wireguard"}}, IPV4, True, "encryption.mode"),
     ],
 )
-def test_a_value_that_another_overrides_is_a_warning(
+def test_an_overridden_value_is_a_warning(
     config: JsonObject, families: tuple[str, ...], kube_proxy: bool, field: str
 ) -> None:
     found = list(advice(cilium_config(**config), families, cilium_shoot(kube_proxy=kube_proxy)))

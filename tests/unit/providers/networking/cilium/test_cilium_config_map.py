@@ -64,7 +64,7 @@ def some(found: dict[str, str], names: str) -> dict[str, str]:
         ),
     ],
 )
-def test_the_overlay_decides_how_packets_travel(
+def test_the_overlay_selects_the_routing_mode(
     fields: JsonObject, routing: tuple[str, str | None], native: str | None, direct: str
 ) -> None:
     found = keys(fields)
@@ -76,7 +76,7 @@ def test_the_overlay_decides_how_packets_travel(
 
 
 @pytest.mark.parametrize("option", ["snatToUpstreamDNS", "snatOutOfCluster"])
-def test_a_sidecar_that_rewrites_addresses_takes_the_place_of_ebpf(option: str) -> None:
+def test_an_snat_sidecar_replaces_masquerading_by_ebpf(option: str) -> None:
     before, after = keys(), keys({option: {"enabled": True}})
 
     assert before.pop("enable-bpf-masquerade") == "true"
@@ -92,7 +92,7 @@ def test_without_kube_proxy_agents_replace_it() -> None:
     assert found["enable-health-check-loadbalancer-ip"] == "true"
 
 
-def test_with_kube_proxy_agents_leave_its_work_to_it() -> None:
+def test_with_kube_proxy_agents_do_not_replace_it() -> None:
     for shoot in (cilium_shoot(kube_proxy=True), Shoot({})):
         found = keys(shoot=shoot)
 
@@ -105,7 +105,7 @@ def test_with_kube_proxy_agents_leave_its_work_to_it() -> None:
 
 
 @pytest.mark.parametrize("tunnel", ["vxlan", "geneve", "disabled"])
-def test_no_overlay_is_native_whatever_the_tunnel(tunnel: str) -> None:
+def test_without_an_overlay_routing_is_native_whatever_the_tunnel(tunnel: str) -> None:
     found = keys({"overlay": {"enabled": False}, "tunnel": tunnel})
 
     assert found["routing-mode"] == "native"
@@ -122,7 +122,7 @@ def test_an_overlay_needs_a_tunnel_and_no_native_range() -> None:
     assert "ipv4-native-routing-cidr" not in found
 
 
-def test_where_the_overlay_is_left_open_the_users_values_stay() -> None:
+def test_without_an_overlay_setting_configured_values_are_used() -> None:
     found = keys({"tunnel": "geneve", "ipv4NativeRoutingCIDREnabled": True})
 
     assert found["tunnel-protocol"] == "geneve"
@@ -160,7 +160,7 @@ def test_a_native_range_that_is_not_reported_yet_is_a_retryable_error() -> None:
         (BOTH, {"enable-ipv4": "true", "enable-ipv6": "true"}),
     ],
 )
-def test_families_decide_over_what_the_config_says(
+def test_ip_families_override_the_config(
     families: tuple[str, ...], expected: dict[str, str]
 ) -> None:
     opposite = {"ipv4": {"enabled": "IPv4" not in families}}
@@ -176,7 +176,7 @@ def test_families_decide_over_what_the_config_says(
         (BOTH, {"k8s-require-ipv4-pod-cidr", "k8s-require-ipv6-pod-cidr"}),
     ],
 )
-def test_kubernetes_gives_the_ranges_of_pods_unless_the_cluster_is_older(
+def test_kubernetes_assigns_pod_ranges_of_all_families(
     families: tuple[str, ...], required: set[str]
 ) -> None:
     found = keys(families=families)
@@ -185,7 +185,7 @@ def test_kubernetes_gives_the_ranges_of_pods_unless_the_cluster_is_older(
     assert {key for key in found if key.startswith("k8s-require")} == required
 
 
-def test_an_ipam_mode_that_was_chosen_stays() -> None:
+def test_the_initial_ipam_mode_is_kept() -> None:
     state = {"ipam": {"mode": "cluster-pool", "pool": {"cluster-pool-ipv4-mask-size": "26"}}}
 
     found = keys(state=state)
@@ -208,13 +208,13 @@ def test_agents_use_the_configured_address_of_the_api_server() -> None:
 
 
 @pytest.mark.parametrize("fields", [{}, {"kubeproxy": {"k8sServiceHost": "10.1.2.3"}}])
-def test_else_they_use_its_external_address(fields: JsonObject) -> None:
+def test_agents_use_the_external_address_by_default(fields: JsonObject) -> None:
     shoot = cilium_shoot(kube_proxy=False)
 
     assert api_server(fields, shoot) == ApiServer(HOST, 443)
 
 
-def test_a_port_in_the_external_address_counts() -> None:
+def test_a_port_in_the_external_address_is_used() -> None:
     shoot = cilium_shoot(kube_proxy=False, external=f"https://{HOST}:8443")
 
     assert api_server({}, shoot) == ApiServer(HOST, 8443)
@@ -231,7 +231,7 @@ def test_a_port_in_the_external_address_counts() -> None:
         (cilium_shoot(kube_proxy=False, external="https://"), "has no host"),
     ],
 )
-def test_without_kube_proxy_and_without_a_host_there_is_an_error(shoot: Shoot, reason: str) -> None:
+def test_a_missing_host_is_an_error_without_kube_proxy(shoot: Shoot, reason: str) -> None:
     text = "required kubernetes service host missing while running without kube-proxy: "
 
     with pytest.raises(ExtensionError, match=f"^{re.escape(text)}.*{re.escape(reason)}"):
@@ -257,7 +257,7 @@ def test_node_local_dns_needs_redirection() -> None:
 
 
 @pytest.mark.parametrize(("least", "is_ha"), [(0, False), (1, False), (2, True), (9, True)])
-def test_the_operator_has_replicas_where_there_are_nodes_for_them(least: int, is_ha: bool) -> None:
+def test_the_number_of_operator_replicas_follows_the_nodes(least: int, is_ha: bool) -> None:
     plan = cilium_plan(shoot=cilium_shoot(least_workers=least))
 
     assert values(plan, Ipam()).operator_is_ha is is_ha
@@ -271,7 +271,7 @@ def test_the_operator_has_replicas_where_there_are_nodes_for_them(least: int, is
         ({"overlay": {"enabled": False}}, "100.100.0.0/16", "true"),
     ],
 )
-def test_strict_encryption_looks_identities_up_where_addresses_do_not_tell(
+def test_strict_encryption_looks_up_identities_with_overlapping_ranges(
     fields: JsonObject, nodes: str, allows: str
 ) -> None:
     encryption = {"enabled": True, "mode": "wireguard", "strictMode": True}
@@ -345,7 +345,7 @@ def test_strict_encryption_looks_identities_up_where_addresses_do_not_tell(
         ({"bpfSocketLBHostnsOnly": {"enabled": True}}, {"bpf-lb-sock-hostns-only": "true"}),
     ],
 )
-def test_a_key_says_what_the_config_says(fields: JsonObject, expected: dict[str, str]) -> None:
+def test_each_key_follows_its_config_field(fields: JsonObject, expected: dict[str, str]) -> None:
     assert some(keys(fields), " ".join(expected)) == expected
 
 
@@ -361,11 +361,11 @@ def test_a_key_says_what_the_config_says(fields: JsonObject, expected: dict[str,
         "hubble-metrics",
     ],
 )
-def test_a_key_of_something_that_is_off_is_not_there(key: str) -> None:
+def test_keys_of_disabled_features_are_absent(key: str) -> None:
     assert key not in keys()
 
 
-def test_nothing_is_masqueraded_in_a_family_that_is_off() -> None:
+def test_disabled_families_are_not_masqueraded() -> None:
     fields = {"enableIpv4Masquerade": True, "enableIpv6Masquerade": True}
 
     ipv6, ipv4 = keys(fields, families=IPV6), keys(fields, families=IPV4)
@@ -400,9 +400,9 @@ MAPS: dict[str, str] = {
 }
 
 
-def test_sizes_of_maps_and_aggregation_are_those_of_the_original() -> None:
+def test_map_sizes_and_aggregation_match_the_original() -> None:
     assert some(keys(), " ".join(MAPS)) == MAPS
 
 
-def test_the_defaults_are_those_of_an_empty_config() -> None:
+def test_an_empty_config_has_the_defaults() -> None:
     assert keys() == config(values(cilium_plan(NetworkConfig()), Ipam()))

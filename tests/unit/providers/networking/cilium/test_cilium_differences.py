@@ -51,7 +51,7 @@ def test_every_object_of_the_original_is_rendered_or_replaced(variant: str) -> N
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_selectors_roles_and_addresses_are_the_originals(variant: str) -> None:
+def test_selectors_roles_and_addresses_match_the_original(variant: str) -> None:
     shared = ORIGINAL.variant(variant).keys() & rendered(variant).keys()
 
     assert not [d for d in differences(variant) if d.title in shared and d.field.startswith(KEPT)]

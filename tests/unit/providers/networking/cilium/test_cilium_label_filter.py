@@ -1,4 +1,4 @@
-"""The labels of identities, by the rules with which cilium reads its file (D21 of issue 12)."""
+"""The labels of identities, by the rules with which cilium reads its file."""
 
 import orjson
 import pytest
@@ -28,9 +28,7 @@ from pergola.testing.cilium_plans import cilium_plan
         ("topology.kubernetes.io/zone", False),
     ],
 )
-def test_what_policies_select_by_makes_identities_and_nothing_else(
-    label: str, is_kept: bool
-) -> None:
+def test_only_labels_used_by_policies_are_part_of_identities(label: str, is_kept: bool) -> None:
     excluding = [rule for rule in label_prefixes()["valid-prefixes"] if rule["source"] == "k8s"]
 
     assert any(label.startswith(rule["prefix"]) for rule in excluding) is not is_kept

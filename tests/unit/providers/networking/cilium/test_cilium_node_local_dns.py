@@ -78,7 +78,7 @@ def daemon_set(name: str = "node-local-dns", **metadata: object) -> JsonObject:
     }
 
 
-def test_a_core_file_listens_everywhere() -> None:
+def test_a_corefile_listens_on_all_addresses() -> None:
     assert adapt_core_file(CORE_FILE) == ADAPTED
 
 
@@ -86,7 +86,7 @@ def test_a_config_map_keeps_its_other_keys() -> None:
     assert adapt_config_map(config_map())["data"] == {"Corefile": ADAPTED, "other": "bind this"}
 
 
-def test_a_daemon_set_leaves_the_network_of_its_node() -> None:
+def test_a_daemon_set_leaves_the_host_network() -> None:
     pod = adapt_daemon_set(daemon_set())["spec"]["template"]["spec"]
     cache, sidecar = pod["containers"]
     adapter, other = pod["initContainers"]
@@ -119,11 +119,11 @@ def test_a_daemon_set_leaves_the_network_of_its_node() -> None:
         (adapt_daemon_set, {"metadata": {"name": "node-local-dns"}, "spec": {"template": 7}}),
     ],
 )
-def test_others_and_deleted_ones_stay_as_they_are(adapt, obj: JsonObject) -> None:  # type: ignore[no-untyped-def]
+def test_other_and_deleted_objects_are_unchanged(adapt, obj: JsonObject) -> None:  # type: ignore[no-untyped-def]
     assert adapt(obj) is obj
 
 
-def test_what_was_adapted_is_not_adapted_again_and_the_original_is_not_touched() -> None:
+def test_adapting_twice_changes_nothing_and_the_original_is_not_modified() -> None:
     for adapt, make in ((adapt_config_map, config_map), (adapt_daemon_set, daemon_set)):
         original = make()
         once = adapt(original)
@@ -132,14 +132,14 @@ def test_what_was_adapted_is_not_adapted_again_and_the_original_is_not_touched()
 
 
 @given(st.lists(st.sampled_from(["bind 1.2.3.4", "health 1.2.3.4:80 {", "  x", "\tbind a b", "}"])))
-def test_adapting_a_core_file_twice_is_adapting_it_once(lines: list[str]) -> None:
+def test_adapting_a_corefile_twice_changes_nothing(lines: list[str]) -> None:
     once = adapt_core_file("\n".join(lines))
 
     assert adapt_core_file(once) == once
     assert len(once.splitlines()) == len("\n".join(lines).splitlines())
 
 
-async def test_the_webhook_changes_the_objects_by_their_names() -> None:
+async def test_the_webhook_changes_objects_by_name() -> None:
     handler = webhook().handler
     for obj, adapt in ((config_map(), adapt_config_map), (daemon_set(), adapt_daemon_set)):
         verdict = await answer(handler, review_of(obj))
@@ -148,7 +148,7 @@ async def test_the_webhook_changes_the_objects_by_their_names() -> None:
     assert patched(other, await answer(handler, review_of(other))) == other
 
 
-def test_the_webhook_is_for_node_local_dns_in_kube_system_and_must_be_asked() -> None:
+def test_the_webhook_receives_node_local_dns_in_kube_system_and_fails_closed() -> None:
     found = webhook()
 
     assert found.of_shoots

@@ -109,7 +109,7 @@ NODE_LOCAL_DNS: Final = {
 }
 
 
-def test_a_shoot_gets_these_objects() -> None:
+def test_a_shoot_gets_the_specified_objects() -> None:
     with_dns = cilium_shoot(node_local_dns=True)
 
     assert set(named(render())) == ALWAYS
@@ -117,7 +117,7 @@ def test_a_shoot_gets_these_objects() -> None:
     assert set(named(render(shoot=with_dns))) == ALWAYS | NODE_LOCAL_DNS
 
 
-def test_no_object_is_there_twice() -> None:
+def test_no_object_is_duplicated() -> None:
     rendered = render({"hubble": {"enabled": True}}, cilium_shoot(node_local_dns=True))
 
     assert len(named(rendered)) == len(rendered.shoot)
@@ -148,7 +148,7 @@ INIT_CONTAINERS: Final = [
 ]
 
 
-def test_nodes_are_prepared_and_without_kube_proxy_cleaned_up() -> None:
+def test_nodes_are_prepared_and_cleaned_up_without_kube_proxy() -> None:
     def names(shoot: Shoot) -> list[str]:
         return [c["name"] for c in pod_of(agent(render(shoot=shoot)))["initContainers"]]
 
@@ -173,7 +173,7 @@ def test_an_snat_option_adds_its_sidecar(option: str, sidecar: str) -> None:
     assert len(f"cilium-{sidecar}") < 29, "iptables takes no longer name of a chain"
 
 
-def test_resolvers_of_the_infrastructure_are_in_the_range_of_nodes() -> None:
+def test_upstream_resolvers_can_be_in_the_node_range() -> None:
     def rules(option: str) -> str:
         containers = pod_of(agent(render({option: {"enabled": True}})))["containers"]
         return environment(containers[1])["IPTABLES_RULES"]
@@ -200,7 +200,7 @@ def test_without_kube_proxy_agents_and_operator_know_the_api_server() -> None:
     assert b"KUBERNETES_SERVICE_HOST" not in text
 
 
-def test_the_operator_has_one_replica_which_another_webhook_raises() -> None:
+def test_the_operator_has_one_replica_that_another_webhook_may_raise() -> None:
     label = "high-availability-config.resources.gardener.cloud/type"
     several = named(render(shoot=cilium_shoot(least_workers=2)))["Deployment/cilium-operator"]
     single = named(render(shoot=cilium_shoot(least_workers=1)))["Deployment/cilium-operator"]
@@ -212,7 +212,7 @@ def test_the_operator_has_one_replica_which_another_webhook_raises() -> None:
     assert ports == {6942, 9234}
 
 
-def test_the_proxy_knows_the_agent_and_where_packets_wanted_to_go() -> None:
+def test_the_proxy_connects_to_the_agent_and_sees_original_destinations() -> None:
     text = named(render())["ConfigMap/cilium-envoy-config"]["data"]["bootstrap-config.json"]
     resources = orjson.loads(text)["staticResources"]
 
@@ -236,14 +236,14 @@ def test_certificates_are_renewed_every_four_months() -> None:
     assert job["resources.gardener.cloud/delete-on-invalid-update"] == "true"
 
 
-def test_hubble_shows_flows_only_with_a_password() -> None:
+def test_hubble_requires_a_password() -> None:
     ingress = named(render({"hubble": {"enabled": True}}))["Ingress/hubble-ui"]
 
     assert annotations_of(ingress)["nginx.ingress.kubernetes.io/auth-type"] == "basic"
     assert ingress["spec"]["rules"][0]["host"] == "hubble-ui.ingress.demo.example.org"
 
 
-def test_names_are_answered_for_nodes_and_redirected_to_the_node() -> None:
+def test_dns_queries_are_redirected_to_the_node() -> None:
     objects = named(render(shoot=cilium_shoot(node_local_dns=True)))
     policy = objects["CiliumNetworkPolicy/gardener.cloud--allow-dns-from-remote-nodes"]["spec"]
     clusterwide = objects["CiliumClusterwideNetworkPolicy/nodelocaldns"]
@@ -279,7 +279,7 @@ def test_label_prefixes_are_immutable_and_the_same_for_all() -> None:
     assert one == other["ConfigMap/label-prefix-conf"]
 
 
-def test_monitoring_is_for_the_seed() -> None:
+def test_monitoring_objects_are_in_the_seed() -> None:
     seed = render().seed
 
     assert [f"{obj['kind']}/{name_of(obj)}" for obj in seed] == [
@@ -307,7 +307,7 @@ def test_the_status_reports_the_effective_settings() -> None:
     assert rendered.warnings == ["tunnel: vxlan is not used, because overlay.enabled is false"]
 
 
-def test_the_ipam_mode_is_kept_in_the_state_once_it_is_known() -> None:
+def test_the_ipam_mode_is_stored_in_the_state_once_known() -> None:
     state = {
         "apiVersion": "cilium.networking.extensions.gardener.cloud/v1alpha1",
         "kind": "NetworkState",
@@ -421,7 +421,9 @@ REPRESENTATIVE: Final[tuple[tuple[JsonObject, Shoot, tuple[str, ...]], ...]] = (
 
 
 @pytest.mark.parametrize(("fields", "shoot", "families"), REPRESENTATIVE)
-def test_the_house_rules_hold(fields: JsonObject, shoot: Shoot, families: tuple[str, ...]) -> None:
+def test_the_objects_follow_the_house_rules(
+    fields: JsonObject, shoot: Shoot, families: tuple[str, ...]
+) -> None:
     found = lint(render(fields, shoot, families).shoot, allow=EXCEPTIONS, external=EXTERNAL)
 
     assert not found
@@ -460,7 +462,7 @@ def differing(before: Rendered, after: Rendered) -> dict[str, tuple[str | None, 
     }
 
 
-def test_an_overlay_is_switched_off_and_on_again() -> None:
+def test_an_overlay_can_be_disabled_and_enabled_again() -> None:
     on, off = {"overlay": {"enabled": True}}, {"overlay": {"enabled": False}}
     before, after, back = render(on), render(off), render(on)
 
@@ -473,7 +475,7 @@ def test_an_overlay_is_switched_off_and_on_again() -> None:
     assert back.shoot == before.shoot
 
 
-def test_kube_proxy_is_switched_off_and_on_again() -> None:
+def test_kube_proxy_can_be_disabled_and_enabled_again() -> None:
     with_proxy, without = cilium_shoot(kube_proxy=True), ADVERTISED
     before, after, back = render(shoot=with_proxy), render(shoot=without), render(shoot=with_proxy)
 
@@ -487,7 +489,7 @@ def test_kube_proxy_is_switched_off_and_on_again() -> None:
     assert back.shoot == before.shoot
 
 
-def test_a_second_ip_family_is_added_and_taken_away() -> None:
+def test_a_second_ip_family_can_be_added_and_removed() -> None:
     before, after, back = render(), render(families=BOTH), render()
 
     assert_rolls_once(before, after, render(families=BOTH))
@@ -498,7 +500,7 @@ def test_a_second_ip_family_is_added_and_taken_away() -> None:
     assert back.shoot == before.shoot
 
 
-def test_the_ipam_mode_stays_through_every_change() -> None:
+def test_no_change_affects_the_ipam_mode() -> None:
     state = {"ipam": {"mode": "cluster-pool"}}
 
     for fields, shoot, families in REPRESENTATIVE:
@@ -506,15 +508,15 @@ def test_the_ipam_mode_stays_through_every_change() -> None:
         assert config_of(rendered)["ipam"] == "cluster-pool"
 
 
-def test_agents_do_not_start_anew_for_what_is_not_theirs() -> None:
+def test_unrelated_changes_do_not_restart_agents() -> None:
     before, after = render(), render(shoot=cilium_shoot(least_workers=1))
 
     assert checksums(before) == checksums(after)
     assert agent(before) == agent(after)
 
 
-def test_agents_and_operator_find_the_api_server_before_the_cluster_has_dns() -> None:
-    """CoreDNS needs a network first, so pods of the node's network must ask the node's DNS."""
+def test_agents_and_operator_resolve_the_api_server_before_the_cluster_has_dns() -> None:
+    """CoreDNS needs a network first, so host-network pods must use the node's DNS."""
     objects = named(render(shoot=ADVERTISED))
 
     for name in ("DaemonSet/cilium", "DaemonSet/cilium-envoy", "Deployment/cilium-operator"):

@@ -1,4 +1,4 @@
-"""Untrusted text never becomes part of a shell command (D5 of issue 12)."""
+"""Untrusted text never becomes part of a shell command."""
 
 import re
 from collections.abc import Iterator
@@ -61,7 +61,7 @@ def shoot_with(
 
 @pytest.mark.parametrize("of", ["pods", "services", "nodes"])
 @pytest.mark.parametrize("where", ["spec", "status"])
-def test_a_range_with_a_zone_id_is_refused_by_name(of: str, where: str) -> None:
+def test_a_range_with_a_zone_id_is_refused_with_its_field(of: str, where: str) -> None:
     with pytest.raises(ExtensionError, match=of):
         containers(shoot_with(of, where, INJECTED))
 

@@ -104,7 +104,7 @@ def test_a_plan_has_the_spec_of_the_network() -> None:
         },
     ],
 )
-def test_a_config_may_be_absent_and_need_not_say_what_it_is(config: JsonObject | None) -> None:
+def test_a_config_and_its_api_version_are_optional(config: JsonObject | None) -> None:
     assert plan_of(Tulip(), context({}), network(providerConfig=config)).config == NetworkConfig()
 
 
@@ -149,7 +149,7 @@ def test_a_problem_is_reported_with_its_path(obj: JsonObject, text: str) -> None
     assert error.codes == (Code.CONFIGURATION_PROBLEM,)
 
 
-def test_an_unknown_field_is_named() -> None:
+def test_an_unknown_field_is_reported() -> None:
     error = refusal(network(providerConfig={"colour": "red"}))
 
     assert str(error).startswith(
@@ -158,7 +158,7 @@ def test_an_unknown_field_is_named() -> None:
     assert error.codes == (Code.CONFIGURATION_PROBLEM,)
 
 
-def test_a_contradiction_to_the_shoot_has_the_path_in_the_shoot() -> None:
+def test_a_conflict_with_the_shoot_has_its_path_in_the_shoot() -> None:
     error = refusal(network(), {"spec": {"kubernetes": {"kubeProxy": {"enabled": False}}}})
 
     assert str(error) == "spec.kubernetes.kubeProxy.enabled: Forbidden: tulips need it"
@@ -192,7 +192,7 @@ def test_the_second_family_waits_for_the_nodes(
     plan = plan_of(plugin, context({"status": status}), network(ipFamilies=["IPv4", "IPv6"]))
 
     assert plan.families == effective
-    # The config must do for what is to come: a refusal later would be one in the middle.
+    # The config must be valid for both families: a later refusal would stop the migration halfway.
     assert plugin.asked == [("IPv4", "IPv6")]
 
 
@@ -210,7 +210,7 @@ def test_absent_families_mean_ipv4(families: list[str] | None, wanted: tuple[str
     assert effective_families(wanted, Shoot({})) == wanted
 
 
-# A plugin that chooses something once has to know whether it is the first time
+# A plugin that chooses a setting only once needs to know whether the Network is new
 
 
 @pytest.mark.parametrize(
@@ -226,13 +226,13 @@ def test_absent_families_mean_ipv4(families: list[str] | None, wanted: tuple[str
         ({}, "restore", False),
     ],
 )
-def test_a_network_is_new_until_something_was_rolled_out(
+def test_a_network_is_new_until_its_first_rollout(
     status: JsonObject, operation: str, is_new: bool
 ) -> None:
     assert plan_of(Tulip(), context({}), network(status, operation)).is_new is is_new
 
 
-def test_the_names_of_a_plugin_come_from_its_type() -> None:
+def test_the_names_of_a_plugin_are_derived_from_its_type() -> None:
     assert Tulip.origin() == "extension-networking-tulip"
     assert Tulip.managed_resource() == "extension-networking-tulip-config"
     assert str(Tulip.config_gvk()) == (

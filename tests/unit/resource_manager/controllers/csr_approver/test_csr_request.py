@@ -103,7 +103,7 @@ def test_a_request_without_a_subject_and_names_decodes_as_empty() -> None:
     assert decode(csr(anonymous)).organizations == ()
 
 
-def test_the_last_of_several_common_names_counts_as_for_signers() -> None:
+def test_the_last_of_several_common_names_counts_like_for_signers() -> None:
     attributes = [x509.NameAttribute(NameOID.COMMON_NAME, name) for name in ("first", "last")]
     builder = x509.CertificateSigningRequestBuilder().subject_name(x509.Name(attributes))
     pem = builder.sign(KEY, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
@@ -127,7 +127,7 @@ def test_an_ipv4_address_mapped_into_ipv6_counts_as_ipv4() -> None:
         pem_of(b"no DER"),
     ],
 )
-def test_an_undecodable_request_is_named(pem: bytes) -> None:
+def test_an_undecodable_request_is_reported(pem: bytes) -> None:
     with pytest.raises(UndecodableRequest):
         decode(csr(pem))
 
@@ -148,7 +148,7 @@ def test_base64_with_excess_padding_is_refused(length: int, more: str) -> None:
 @pytest.mark.parametrize("length", [0, 1, 2])
 @pytest.mark.parametrize("more", [b"=", b"==", b"===="])
 def test_a_block_with_excess_padding_is_refused(length: int, more: bytes) -> None:
-    # The signature is none, so that its length is not random; the name's decides on the padding.
+    # A real signature would have a random length; here, the name determines the padding.
     requests = (with_attributes(extensions(EXTENSION_REQUEST, names("a" * n))) for n in range(1, 4))
     (pem,) = (pem for pem in requests if pem.count(b"=") == length)
     assert decode(csr(pem)).dns_names
@@ -156,7 +156,7 @@ def test_a_block_with_excess_padding_is_refused(length: int, more: bytes) -> Non
         decode(csr(pem.replace(b"\n-----END", more + b"\n-----END")))
 
 
-def test_a_missing_request_or_invalid_base64_is_named() -> None:
+def test_a_missing_request_or_invalid_base64_is_reported() -> None:
     obj = csr(PEM)
     for value in (None, 7, "&"):
         obj["spec"]["request"] = value
@@ -165,7 +165,7 @@ def test_a_missing_request_or_invalid_base64_is_named() -> None:
 
 
 @pytest.mark.parametrize("pem", [PEM, b"\n" + PEM + b"\n\n", PEM.replace(b"\n", b"\r\n")])
-def test_white_space_around_and_in_the_block_does_not_matter(pem: bytes) -> None:
+def test_whitespace_around_and_in_the_block_is_ignored(pem: bytes) -> None:
     assert decode(csr(pem)) == decode(csr(PEM))
 
 
@@ -175,7 +175,7 @@ def test_white_space_around_and_in_the_block_does_not_matter(pem: bytes) -> None
 @pytest.mark.parametrize(
     "pem",
     [
-        # A marker within a line is a block for some, and text for others.
+        # A marker within a line is a block for some parsers, and text for others.
         b"x " + PEM + request_pem(KEY, "system:node:other"),
         request_pem(KEY, "system:node:other") + PEM,
         PEM + b"-----BEGIN CERTIFICATE REQUEST-----\nbroken\n-----END CERTIFICATE REQUEST-----\n",
@@ -196,7 +196,7 @@ def test_extensions_of_a_handmade_request_are_decoded() -> None:
 @pytest.mark.parametrize(
     "attributes",
     [
-        # The first would be judged here, the second one signed.
+        # We would check the first one, but the signer would use the second.
         [
             extensions(OTHER_EXTENSION_REQUEST, names("foo")),
             extensions(EXTENSION_REQUEST, names("evil")),
@@ -229,9 +229,7 @@ def test_odd_subject_attributes_raise_no_warning() -> None:
 
 
 @given(position=st.integers(0, len(PEM) - 1), byte=st.binary(min_size=1, max_size=1))
-def test_a_damaged_request_is_decoded_or_refused_and_nothing_else(
-    position: int, byte: bytes
-) -> None:
+def test_a_corrupt_request_is_decoded_or_refused(position: int, byte: bytes) -> None:
     damaged = PEM[:position] + byte + PEM[position + 1 :]
     with suppress(UndecodableRequest):
         assert decode(csr(damaged)).username == "system:node:foo"

@@ -93,7 +93,7 @@ def test_a_request_that_satisfies_all_rules_is_approved() -> None:
         ),
     ],
 )
-def test_rules_1_to_4_depend_on_the_request_alone(request_: Request, reason: str) -> None:
+def test_rules_1_to_4_depend_only_on_the_request(request_: Request, reason: str) -> None:
     assert rules.kubelet_request(request_) == Denied(reason)
 
 
@@ -146,7 +146,7 @@ def test_rule_8_compares_the_sets_of_ip_addresses() -> None:
         assert verdict == Denied(reason, may_pass=True)
 
 
-def test_an_invalid_address_of_the_node_is_named() -> None:
+def test_an_invalid_address_of_the_node_is_reported() -> None:
     node = with_addresses(*NODE.addresses, ("InternalIP", "10.0.0.256"))
     verdict = rules.kubelet_node(REQUEST, node, 1, "shoot--a")
     assert isinstance(verdict, Denied)
@@ -154,7 +154,7 @@ def test_an_invalid_address_of_the_node_is_named() -> None:
     assert verdict.may_pass
 
 
-def test_order_repetition_and_spelling_of_addresses_are_ignored() -> None:
+def test_order_repetition_and_notation_of_addresses_are_ignored() -> None:
     node = with_addresses(
         *reversed(NODE.addresses), ("InternalIP", "::ffff:10.0.0.1"), ("Hostname", "foo")
     )
@@ -172,7 +172,7 @@ def test_a_node_agent_renews_its_own_certificate() -> None:
 def test_a_bootstrap_token_gets_the_first_certificate_of_a_machine() -> None:
     request = replace(AGENT_REQUEST, username=BOOTSTRAP)
     assert rules.node_agent(request, Machine(""), None) == APPROVED
-    # The label alone says nothing: it may be there before the Node is.
+    # The label alone proves nothing: it may exist before the Node does.
     assert rules.node_agent(request, Machine("foo"), None) == APPROVED
 
 
@@ -200,7 +200,7 @@ def test_a_bootstrap_token_gets_the_first_certificate_of_a_machine() -> None:
         ),
     ],
 )
-def test_a_node_agent_is_denied(
+def test_an_invalid_request_of_a_node_agent_is_denied(
     username: str, machine: Machine | None, node: Node | None, reason: str
 ) -> None:
     request = replace(AGENT_REQUEST, username=username)
@@ -235,7 +235,7 @@ def test_gardenadm_is_denied_for_another_group(organizations: tuple[str, ...]) -
     )
 
 
-# What is written, and when
+# Decisions and their timing
 
 
 @pytest.mark.parametrize(
@@ -309,7 +309,7 @@ def test_a_denial_waits_until_the_request_is_old_enough(age: float, seconds: flo
     assert seconds_to_wait(CREATED, now, PATIENCE) == pytest.approx(seconds)
 
 
-def test_a_request_is_judged_a_few_times_before_its_denial() -> None:
+def test_a_request_is_checked_a_few_times_before_its_denial() -> None:
     looks, now = 0, CREATED
     while wait := seconds_to_wait(CREATED, now, PATIENCE):
         looks, now = looks + 1, now + timedelta(seconds=wait)

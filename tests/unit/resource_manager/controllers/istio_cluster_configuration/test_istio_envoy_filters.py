@@ -78,7 +78,7 @@ def protocol(port: JsonObject, policy: JsonObject | None = None) -> str:
     return next((field for field in options if field.endswith("_config")), "")
 
 
-def test_the_envoy_filter_of_a_port_that_speaks_http2() -> None:
+def test_an_http2_port_gets_an_envoy_filter() -> None:
     rules = {"rule": keep_rule(rule())}
     services = {Key("shoot", "api"): keep_service(service({"port": 443, "name": "http2-api"}))}
     found = envoy_filters("shoot", rules, services, NAMESPACES)
@@ -155,7 +155,7 @@ def test_each_port_has_its_cluster() -> None:
         ({}, False),
     ],
 )
-def test_which_ports_speak_http2(port: JsonObject, speaks: bool) -> None:
+def test_ports_that_use_http2_are_recognized(port: JsonObject, speaks: bool) -> None:
     assert protocol({"port": 1, **port}) == ("explicit_http_config" if speaks else "")
 
 
@@ -170,11 +170,11 @@ def test_which_ports_speak_http2(port: JsonObject, speaks: bool) -> None:
         (http(useClientProtocol=True, h2UpgradePolicy="UPGRADE"), "use_downstream_protocol_config"),
     ],
 )
-def test_the_traffic_policy_decides_too(policy: JsonObject, field: str) -> None:
+def test_the_traffic_policy_can_request_http2(policy: JsonObject, field: str) -> None:
     assert protocol({"port": 1}, policy) == field
 
 
-def test_the_settings_of_a_port_win_over_those_of_all() -> None:
+def test_port_settings_override_general_settings() -> None:
     of_port = {"port": {"number": 1}, **http(h2UpgradePolicy="UPGRADE")}
     policy = {**http(useClientProtocol=True), "portLevelSettings": [of_port]}
     assert protocol({"port": 1}, policy) == "explicit_http_config"
@@ -202,11 +202,11 @@ def test_settings_of_a_port_inherit_nothing() -> None:
         (None, None),
     ],
 )
-def test_which_service_a_host_names(host: str | None, service: Key | None) -> None:
+def test_hosts_are_resolved_to_services(host: str | None, service: Key | None) -> None:
     assert service_of(host, "shoot") == service
 
 
-def test_a_service_of_another_namespace_may_be_named() -> None:
+def test_a_host_can_name_a_service_in_another_namespace() -> None:
     found = filters(rule("api.other.svc.cluster.local"), services=[service(namespace="other")])
     (patch,) = found["ingress-a"]
     assert patch["match"]["cluster"]["name"] == "outbound|443||api.other.svc.cluster.local"
@@ -220,7 +220,7 @@ def test_a_service_of_another_namespace_may_be_named() -> None:
         rule("absent"),
     ],
 )
-def test_rules_that_ask_for_nothing(obj: JsonObject) -> None:
+def test_rules_without_effect_get_no_filter(obj: JsonObject) -> None:
     assert filters(obj) == {}
 
 
@@ -242,21 +242,21 @@ def test_rules_that_ask_for_nothing(obj: JsonObject) -> None:
         (None, "*", ""),
     ],
 )
-def test_only_where_both_are_exported(
+def test_filters_exist_only_where_rule_and_service_are_exported(
     of_rule: list[str] | None, of_service: str, reached: str
 ) -> None:
     found = filters(rule(exportTo=of_rule), services=[service(exported=of_service)])
     assert set(found) == {f"ingress-{letter}" for letter in reached}
 
 
-def test_the_own_namespace_may_be_one_with_gateways() -> None:
+def test_the_own_namespace_can_have_gateways() -> None:
     rules = {"rule": keep_rule(rule(exportTo=["."]))}
     services = {Key("shoot", "api"): keep_service(service(exported="."))}
     namespaces = {"shoot": SeenNamespace("1", is_ingress=True)}
     assert set(envoy_filters("shoot", rules, services, namespaces)) == {"shoot"}
 
 
-def test_of_several_rules_for_a_service_the_first_that_is_exported_counts() -> None:
+def test_the_first_exported_rule_for_a_service_counts() -> None:
     elsewhere = rule(policy=http(useClientProtocol=True), exportTo=["ingress-b"])
     found = filters(elsewhere, rule(), rule(policy=http(h2UpgradePolicy="UPGRADE")))
     (here,), (there,) = found["ingress-a"], found["ingress-b"]
@@ -265,7 +265,7 @@ def test_of_several_rules_for_a_service_the_first_that_is_exported_counts() -> N
     assert "use_downstream_protocol_config" in options
 
 
-def test_a_source_namespace_that_is_gone_gets_nothing() -> None:
+def test_a_deleted_source_namespace_gets_nothing() -> None:
     rules = {"rule": keep_rule(rule())}
     services = {Key("shoot", "api"): keep_service(service())}
     namespaces = {"ingress-a": NAMESPACES["ingress-a"]}
@@ -288,11 +288,13 @@ def test_a_source_namespace_that_is_gone_gets_nothing() -> None:
         ),
     ],
 )
-def test_which_namespaces_have_ingress_gateways(metadata: JsonObject, is_ingress: bool) -> None:
+def test_namespaces_with_ingress_gateways_are_recognized(
+    metadata: JsonObject, is_ingress: bool
+) -> None:
     assert keep_namespace({"metadata": metadata}).is_ingress is is_ingress
 
 
-def test_the_digest_sees_what_we_write_and_nothing_else() -> None:
+def test_the_digest_covers_exactly_the_fields_that_we_write() -> None:
     wanted = envoy_filters(
         "shoot",
         {"rule": keep_rule(rule())},

@@ -18,7 +18,7 @@ class _Time:
         return self.now
 
 
-def test_a_burst_of_repairs_is_not_held_back() -> None:
+def test_a_burst_of_repairs_is_not_delayed() -> None:
     limit = FightLimit(_Time())
     for _ in range(BURST):
         assert limit.delay("a") == 0
@@ -37,7 +37,7 @@ def test_a_repair_becomes_possible_again_with_time() -> None:
     assert limit.delay("a") == INTERVAL_SECONDS
 
 
-def test_one_object_does_not_hold_back_another() -> None:
+def test_one_object_does_not_delay_another() -> None:
     limit = FightLimit(_Time())
     for _ in range(BURST):
         limit.repaired("a")

@@ -119,13 +119,13 @@ SAME: Final = [
         secret(data={"a": "eA=="}, stringData={"a": "b", "b": ""}),
     ),
     (secret(data={"a": "YWJj"}), secret(data={"a": "YW\nJj\n"})),
-    # what others put in
+    # fields added by others
     (webhooks(clientConfig={"url": "u", "caBundle": "YQ=="}), webhooks(clientConfig={"url": "u"})),
 ]
 
 
 @pytest.mark.parametrize(("live", "merged"), SAME)
-def test_what_means_the_same_needs_no_update(live: JsonObject, merged: JsonObject) -> None:
+def test_equivalent_values_need_no_update(live: JsonObject, merged: JsonObject) -> None:
     assert not needs_update(live, merged)
 
 
@@ -140,7 +140,7 @@ DIFFERENT: Final = [
     (thing(a=[1, 2]), thing(a=[2, 1])),
     (thing(a={}), thing(a=[])),
     (thing(a="x"), thing(a={"x": 1})),
-    # The kinds of others may tell empty from absent.
+    # Custom kinds may distinguish empty from absent.
     (thing(), thing(a=[])),
     (thing(a={}), thing()),
     (thing(), thing(a=False)),
@@ -158,7 +158,7 @@ DIFFERENT: Final = [
     (crd(items={}), crd()),
     (crd(default={}), crd()),
     (crd(additionalProperties=True), crd(additionalProperties=False)),
-    # Pointers of Go keep what is false.
+    # Pointers in Go preserve false.
     (container(), container(securityContext={"allowPrivilegeEscalation": False})),
     (obj("v1", "ServiceAccount"), obj("v1", "ServiceAccount", automountServiceAccountToken=False)),
     # Not defaults
@@ -177,7 +177,7 @@ DIFFERENT: Final = [
 
 
 @pytest.mark.parametrize(("live", "merged"), DIFFERENT)
-def test_what_means_something_else_needs_an_update(live: JsonObject, merged: JsonObject) -> None:
+def test_different_values_need_an_update(live: JsonObject, merged: JsonObject) -> None:
     assert needs_update(live, merged)
 
 
@@ -190,7 +190,7 @@ def namespace(**metadata: object) -> JsonObject:
 
 
 @pytest.mark.parametrize("field", ["labels", "annotations"])
-def test_labels_and_annotations_count(field: str) -> None:
+def test_labels_and_annotations_are_compared(field: str) -> None:
     live = with_metadata(**{field: {"a": "b"}})
 
     assert not needs_update(live, copy.deepcopy(live))
@@ -200,17 +200,17 @@ def test_labels_and_annotations_count(field: str) -> None:
         assert needs_update(live, with_metadata(**{field: other}))
 
 
-def test_owners_count() -> None:
+def test_owners_are_compared() -> None:
     assert needs_update(with_metadata(ownerReferences=[{"uid": "u"}]), with_metadata())
 
 
-def test_the_rest_of_metadata_and_status_do_not_count() -> None:
+def test_other_metadata_and_the_status_are_not_compared() -> None:
     live = {**with_metadata(resourceVersion="1", finalizers=["f"]), "status": {"a": 1}}
 
     assert not needs_update(live, with_metadata())
 
 
-def test_what_kubernetes_notes_on_objects_does_not_count() -> None:
+def test_annotations_set_by_kubernetes_are_not_compared() -> None:
     revision = {"deployment.kubernetes.io/revision": "1"}
 
     assert not needs_update(with_metadata(annotations=revision), with_metadata())
@@ -220,7 +220,7 @@ def test_what_kubernetes_notes_on_objects_does_not_count() -> None:
     assert needs_update(with_metadata(labels=name), with_metadata())
 
 
-def test_the_rules_of_an_aggregated_role_are_a_controllers() -> None:
+def test_the_rules_of_an_aggregated_role_are_not_compared() -> None:
     api, kind = "rbac.authorization.k8s.io/v1", "ClusterRole"
     rules = [{"verbs": ["get"]}]
 
@@ -229,7 +229,7 @@ def test_the_rules_of_an_aggregated_role_are_a_controllers() -> None:
     assert needs_update(obj(api, kind, rules=rules), obj(api, kind))
 
 
-def test_what_admission_puts_into_a_pod_does_not_count() -> None:
+def test_fields_that_admission_adds_to_pods_are_not_compared() -> None:
     token = {"name": "kube-api-access-abcde"}
     usual = {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "tolerationSeconds": 300}
     live = {
@@ -253,7 +253,7 @@ def test_what_admission_puts_into_a_pod_does_not_count() -> None:
 # The digest
 
 
-def test_the_digest_changes_with_what_an_update_could_revert() -> None:
+def test_the_digest_changes_with_every_revertible_field() -> None:
     live = {**with_metadata(labels={"a": "b"}), "data": {"a": "b"}}
     others: list[JsonObject] = [
         {**live, "data": {"a": "c"}},
@@ -269,7 +269,7 @@ def test_the_digest_changes_with_what_an_update_could_revert() -> None:
     assert all(len(digest) == 16 for digest in digests)
 
 
-def test_the_digest_does_not_change_with_what_an_update_would_keep() -> None:
+def test_the_digest_ignores_fields_that_an_update_keeps() -> None:
     live = with_metadata(labels={"a": "b"})
     noise = {
         "resourceVersion": "9",
@@ -342,7 +342,7 @@ VALUES: Final = st.recursive(
 
 
 @given(st.sampled_from(KINDS), st.dictionaries(NAMES, VALUES, max_size=4))
-def test_nothing_needs_to_become_what_it_is(kind: tuple[str, str], fields: JsonObject) -> None:
+def test_an_object_needs_no_update_to_itself(kind: tuple[str, str], fields: JsonObject) -> None:
     fields.pop("stringData", None)
     live = obj(*kind, **fields)
 
@@ -354,7 +354,7 @@ def test_nothing_needs_to_become_what_it_is(kind: tuple[str, str], fields: JsonO
     st.dictionaries(NAMES, VALUES, max_size=4),
     st.dictionaries(NAMES, VALUES, max_size=4),
 )
-def test_comparing_breaks_on_nothing_and_changes_nothing(
+def test_comparing_never_fails_and_modifies_nothing(
     kind: tuple[str, str], one: JsonObject, other: JsonObject
 ) -> None:
     live, merged = obj(*kind, **one), obj(*kind, **other)
@@ -366,7 +366,7 @@ def test_comparing_breaks_on_nothing_and_changes_nothing(
 
 
 @given(st.binary(max_size=40))
-def test_string_data_is_what_it_is_stored_as(value: bytes) -> None:
+def test_string_data_equals_its_stored_form(value: bytes) -> None:
     text = value.decode("latin-1")
     stored = base64.b64encode(text.encode()).decode()
 

@@ -75,7 +75,7 @@ metadata:
     ]
 
 
-def test_a_byte_that_alters_no_object_alters_the_checksum() -> None:
+def test_a_changed_comment_changes_the_checksum() -> None:
     one = decoded({"a": config_map("a")})
     other = decoded({"a": config_map("a") + b"# why\n"})
 
@@ -96,7 +96,7 @@ def test_a_byte_that_alters_no_object_alters_the_checksum() -> None:
         ("example.com/v1", "Namespace", "", ""),
     ],
 )
-def test_an_object_lands_where_its_kind_belongs(
+def test_namespaces_are_set_by_the_scope_of_the_kind(
     api_version: str, kind: str, given_namespace: str, expected: str
 ) -> None:
     namespace = f", namespace: {given_namespace}" if given_namespace else ""
@@ -119,7 +119,7 @@ def test_a_corrupt_compressed_value_is_exactly_one_error(value: bytes) -> None:
     assert names(result) == ["b"]
 
 
-def test_what_looks_like_a_date_or_a_time_stays_text() -> None:
+def test_dates_and_times_stay_text() -> None:
     value = config_map("a", "  annotations: {a: 2001-12-14, b: 1:30}\n")
 
     assert only(decoded({"a": value}))["metadata"]["annotations"] == {
@@ -128,7 +128,7 @@ def test_what_looks_like_a_date_or_a_time_stays_text() -> None:
     }
 
 
-def test_a_broken_document_is_named_and_the_one_before_it_is_read() -> None:
+def test_a_broken_document_is_reported_and_the_one_before_it_is_read() -> None:
     result = decoded({"k.yaml": config_map("a") + b"---\na: [\n"})
 
     assert names(result) == ["a"]
@@ -139,7 +139,7 @@ def test_a_broken_document_is_named_and_the_one_before_it_is_read() -> None:
 # The rules
 
 
-def test_secrets_are_read_in_their_order_and_keys_in_that_of_their_bytes() -> None:
+def test_secrets_are_read_in_order_and_keys_sorted_by_bytes() -> None:
     result = decoded(
         {
             "b": config_map("v2"),
@@ -171,7 +171,7 @@ def test_an_unknown_compression_is_one_error_and_no_objects(suffix: str) -> None
     assert suffix in error
 
 
-def test_an_empty_compressed_value_holds_no_documents() -> None:
+def test_an_empty_compressed_value_has_no_documents() -> None:
     assert decoded({"a.yaml.br": b""}) == Decoded(checksum=hashlib.sha256().hexdigest())
 
 
@@ -184,7 +184,7 @@ def test_the_checksum_repeats_the_stored_value_for_each_of_its_objects() -> None
     assert result.checksum == hashlib.sha256(packed + packed + plain).hexdigest()
 
 
-def test_an_object_in_mode_ignore_is_released_and_not_hashed() -> None:
+def test_an_ignored_object_is_released_and_not_hashed() -> None:
     ignored = config_map("a", "  annotations: {resources.gardener.cloud/mode: Ignore}\n")
 
     result = decoded({"a": ignored})
@@ -195,7 +195,7 @@ def test_an_object_in_mode_ignore_is_released_and_not_hashed() -> None:
 
 
 @pytest.mark.parametrize("mode", ["ignore", "IGNORE", '""', "Ignored"])
-def test_another_mode_is_none(mode: str) -> None:
+def test_an_unknown_mode_counts_as_none(mode: str) -> None:
     value = config_map("a", f"  annotations: {{resources.gardener.cloud/mode: {mode}}}\n")
 
     assert names(decoded({"a": value})) == ["a"]
@@ -214,7 +214,7 @@ def test_kinds_that_the_target_does_not_know_are_reported() -> None:
     assert result.unknown == {GroupVersionKind("example.com", "v1", "Thing")}
 
 
-def test_of_two_documents_for_one_object_the_last_counts() -> None:
+def test_the_last_of_two_documents_for_an_object_counts() -> None:
     other_version = b"{apiVersion: v2, kind: ConfigMap, metadata: {name: a, namespace: ns}}"
 
     result = decoded({"a": config_map("a"), "b": config_map("b"), "c": other_version})
@@ -260,7 +260,7 @@ def test_a_document_that_names_no_object_is_an_error(
     assert result.errors == [f"Secret s0, key a, document 1: {problem}"]
 
 
-def test_a_name_beside_a_generated_one_counts() -> None:
+def test_a_name_takes_precedence_over_a_generated_one() -> None:
     value = b"{apiVersion: v1, kind: ConfigMap, metadata: {name: a, generateName: b-}}"
 
     assert names(decoded({"a": value})) == ["a"]
@@ -276,7 +276,7 @@ def test_data_without_objects_is_distinguished_from_no_data(
     assert decoded(data).has_data is expected
 
 
-def test_what_exceeds_the_budget_is_one_error_more_and_ends_the_reading() -> None:
+def test_exceeding_the_budget_is_one_additional_error_and_ends_decoding() -> None:
     secrets = [SecretData(name, {"a": config_map(name)}) for name in ("s0", "s1", "s2", "s3")]
 
     result = decode(secrets, scope, Budget(documents=2))
@@ -293,7 +293,9 @@ def test_what_exceeds_the_budget_is_one_error_more_and_ends_the_reading() -> Non
         (b"---\na: b\n" * 20_000, "more than 10000 documents"),
     ],
 )
-def test_a_flood_of_documents_is_bounded_in_errors_and_in_text(value: bytes, problem: str) -> None:
+def test_errors_about_many_documents_are_limited_in_number_and_length(
+    value: bytes, problem: str
+) -> None:
     result = decoded({"a": value}, {"a": value})
 
     assert problem in result.errors[-1]
@@ -309,7 +311,7 @@ def test_no_bytes_break_the_decoder(value: bytes, key: str) -> None:
 
 @pytest.mark.fuzz
 @given(st.binary(max_size=500), st.data())
-def test_a_damaged_stream_is_content_or_one_error(content: bytes, data: st.DataObject) -> None:
+def test_a_corrupt_stream_is_content_or_one_error(content: bytes, data: st.DataObject) -> None:
     packed = bytearray(brotli.compress(content))
     at = data.draw(st.integers(0, len(packed) - 1))
     packed[at] ^= data.draw(st.integers(1, 255))

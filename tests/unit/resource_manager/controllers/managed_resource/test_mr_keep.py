@@ -62,7 +62,7 @@ def as_kind(obj: JsonObject, api_version: str, kind: str) -> JsonObject:
         (deployment(), 5),
     ],
 )
-def test_replicas_scaled_by_hand(
+def test_manually_scaled_replicas_are_kept_on_request(
     manifest: JsonObject, expected: int, api_version: str, kind: str
 ) -> None:
     live = as_kind(deployment(5), api_version, kind)
@@ -70,7 +70,7 @@ def test_replicas_scaled_by_hand(
     assert merged(as_kind(manifest, api_version, kind), live)["spec"]["replicas"] == expected
 
 
-def test_what_an_autoscaler_scales_keeps_its_replicas() -> None:
+def test_replicas_of_autoscaled_workloads_are_kept() -> None:
     scaled = frozenset({("apps", "Deployment", "ns", "a")})
 
     assert merged(deployment(1), deployment(5), scaled=scaled)["spec"]["replicas"] == 5
@@ -79,7 +79,7 @@ def test_what_an_autoscaler_scales_keeps_its_replicas() -> None:
 
 
 @pytest.mark.parametrize("mark", [marks.PRESERVE_REPLICAS, marks.PRESERVE_RESOURCES])
-def test_a_mark_that_only_the_live_object_has_preserves_nothing(mark: str) -> None:
+def test_an_annotation_on_only_the_live_object_preserves_nothing(mark: str) -> None:
     live = deployment(5, {mark: TRUE}, spec=pods("2"))
     manifest = deployment(1, spec=pods("1"))
 
@@ -103,7 +103,7 @@ TEMPLATES: Final = [
 
 @pytest.mark.parametrize(("api_version", "kind"), TEMPLATES)
 @pytest.mark.parametrize(("value", "expected"), [("true", "2"), ("True", "1"), ("", "1")])
-def test_changed_requests_survive_where_they_are_to_be_preserved(
+def test_changed_requests_are_kept_if_annotated(
     value: str, expected: str, api_version: str, kind: str
 ) -> None:
     manifest = deployment(annotations={marks.PRESERVE_RESOURCES: value}, spec=pods("1"))
@@ -159,7 +159,7 @@ def test_a_restart_by_kubectl_is_not_reverted(api_version: str, kind: str) -> No
 
 
 @pytest.mark.parametrize("version", ["v1", "v1beta1"])
-def test_cron_jobs_keep_what_pod_templates_keep(version: str) -> None:
+def test_cron_jobs_keep_the_same_fields_as_pod_templates(version: str) -> None:
     def cron_job(cpu: str, template: JsonObject) -> JsonObject:
         inner = {"spec": {"template": {**template, "spec": pods(cpu)}}}
         metadata = {"name": "a", "annotations": {marks.PRESERVE_RESOURCES: TRUE}}
@@ -173,7 +173,7 @@ def test_cron_jobs_keep_what_pod_templates_keep(version: str) -> None:
     assert found["spec"]["jobTemplate"]["spec"]["template"] == {**restarted, "spec": pods("2")}
 
 
-def test_claim_templates_stay_as_they_were_created() -> None:
+def test_claim_templates_are_never_changed() -> None:
     live = as_kind(deployment(1), "apps/v1", "StatefulSet")
     manifest = as_kind(deployment(2), "apps/v1", "StatefulSet")
     live["spec"]["volumeClaimTemplates"] = [{"metadata": {"name": "old"}}]
@@ -206,7 +206,7 @@ def test_a_job_keeps_its_selector_and_the_labels_of_its_template() -> None:
     assert spec["template"]["metadata"]["labels"] == {"a": "mine", "controller-uid": "u"}
 
 
-def test_labels_injected_later_do_not_touch_the_template_of_a_job() -> None:
+def test_labels_injected_later_do_not_change_the_template_of_a_job() -> None:
     live = job({"foo": "old", "own": "o"})
 
     found = merged(job({"own": "o"}), live, labels={"foo": "new", "more": "m"})
@@ -238,7 +238,7 @@ def service(
 LIVE_PORTS: Final = [{"name": "http", "port": 80, "nodePort": 30080, "protocol": "TCP"}]
 
 
-def test_a_service_that_becomes_a_node_port_takes_the_port_it_names() -> None:
+def test_a_service_that_becomes_a_node_port_gets_the_given_port() -> None:
     manifest = service("NodePort", ports=[{"name": "http", "port": 80, "nodePort": 444}])
 
     found = merged(manifest, service("ClusterIP", ports=[{"name": "http", "port": 80}]))
@@ -292,7 +292,7 @@ def test_cluster_services_keep_no_node_ports() -> None:
     assert found["spec"]["ports"] == [{"port": 80}]
 
 
-def test_a_missing_type_is_cluster_ip_and_written() -> None:
+def test_a_missing_type_is_written_as_cluster_ip() -> None:
     assert merged(service(), service("ClusterIP"))["spec"] == {"type": "ClusterIP"}
     assert for_creation(service(), MergeOptions("a/b", {}))["spec"] == {"type": "ClusterIP"}
 
@@ -309,7 +309,7 @@ def test_a_missing_type_is_cluster_ip_and_written() -> None:
         (service("LoadBalancer"), service(clusterIP="10.0.0.1"), "10.0.0.1"),
     ],
 )
-def test_the_cluster_ip_of_a_service(
+def test_the_cluster_ip_of_a_service_is_kept_if_possible(
     manifest: JsonObject, live: JsonObject, expected: str | None
 ) -> None:
     assert merged(manifest, live)["spec"].get("clusterIP") == expected
@@ -344,7 +344,7 @@ def test_the_address_of_a_load_balancer_is_kept(
         (("NodePort", "Local", 0), ("LoadBalancer", "Local", 31000), 0),
     ],
 )
-def test_the_health_check_port_is_kept_where_traffic_stays_local(
+def test_the_health_check_port_is_kept_with_the_local_traffic_policy(
     manifest: tuple[str, str, int], live: tuple[str, str, int], expected: int
 ) -> None:
     def balanced(type_: str, policy: str, port: int) -> JsonObject:
@@ -356,7 +356,7 @@ def test_the_health_check_port_is_kept_where_traffic_stays_local(
 
 
 @pytest.mark.parametrize("force", [False, True])
-def test_annotations_of_openstack_are_kept_even_if_others_are_dropped(force: bool) -> None:
+def test_openstack_annotations_are_kept_even_if_others_are_removed(force: bool) -> None:
     key = "loadbalancer.openstack.org/"
     live = service(annotations={f"{key}a": "live", f"{key}b": "live", "user": "u"})
     manifest = service(annotations={f"{key}a": "mine"})

@@ -14,7 +14,7 @@ def test_an_object_without_labels_gets_them() -> None:
     assert inject_labels({"kind": "ConfigMap"}, LABELS)["metadata"] == {"labels": LABELS}
 
 
-def test_injected_labels_win_and_others_stay() -> None:
+def test_injected_labels_take_precedence_and_others_are_kept() -> None:
     obj = {"metadata": {"name": "a", "labels": {"foo": "mine", "other": "mine"}}}
 
     found = inject_labels(obj, LABELS)
@@ -41,18 +41,18 @@ def test_pod_templates_and_claim_templates_get_them_too() -> None:
     ]
 
 
-def test_the_templates_of_cron_jobs_are_not_reached() -> None:
+def test_the_templates_of_cron_jobs_are_not_labelled() -> None:
     obj: JsonObject = {"spec": {"jobTemplate": {"spec": {"template": {"spec": {}}}}}}
 
     assert inject_labels(obj, LABELS)["spec"] == obj["spec"]
 
 
 @pytest.mark.parametrize("template", [None, "text", [{}]])
-def test_a_template_that_is_not_a_map_is_left_alone(template: object) -> None:
+def test_a_template_that_is_not_a_map_is_unchanged(template: object) -> None:
     assert inject_labels({"spec": {"template": template}}, LABELS)["spec"] == {"template": template}
 
 
-def test_a_claim_template_that_is_not_a_map_is_an_error_with_its_place() -> None:
+def test_a_claim_template_that_is_not_a_map_is_an_error_with_its_path() -> None:
     with pytest.raises(LabelError, match=r"spec\.volumeClaimTemplates\[1\] must be a map"):
         inject_labels({"spec": {"volumeClaimTemplates": [{}, "text"]}}, LABELS)
 

@@ -44,7 +44,7 @@ def merged_metadata(
 # Must hold (1.1, 3.3)
 
 
-def test_an_object_carries_description_origin_and_managed_by() -> None:
+def test_an_object_has_description_origin_and_managed_by() -> None:
     manifest = config_map()
 
     for obj in (
@@ -74,7 +74,7 @@ def test_an_object_carries_description_origin_and_managed_by() -> None:
     ],
 )
 @pytest.mark.parametrize("field", ["labels", "annotations"])
-def test_a_key_that_left_the_manifest_goes_unless_it_is_a_users(
+def test_a_key_removed_from_the_manifest_is_deleted_unless_a_user_changed_it(
     field: str, live: dict[str, str], previous: dict[str, str], stays: bool
 ) -> None:
     metadata = merged_metadata(config_map(), config_map(**{field: live}), {field: previous})
@@ -112,7 +112,7 @@ def test_forced_labels_drop_foreign_ones_but_not_injected_ones() -> None:
     assert metadata["annotations"] == {"user": "u", **OWN}
 
 
-def test_injected_labels_reach_a_deployment_and_its_template() -> None:
+def test_injected_labels_are_added_to_a_deployment_and_its_template() -> None:
     manifest = {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -151,7 +151,7 @@ def test_finalizers_of_the_manifest_are_set_at_creation() -> None:
     ]
 
 
-def test_owners_are_those_of_the_manifest() -> None:
+def test_owners_are_taken_from_the_manifest() -> None:
     owners = [{"kind": "A", "uid": "1"}]
 
     assert merged_metadata(config_map(ownerReferences=owners), config_map())["ownerReferences"] == (
@@ -174,7 +174,7 @@ def test_the_status_of_a_manifest_is_not_sent(
     assert ("status" in merged) is (expected is not None)
 
 
-def test_other_fields_are_those_of_the_manifest() -> None:
+def test_other_fields_are_taken_from_the_manifest() -> None:
     live = {**config_map(), "data": {"x": "y"}, "binaryData": {"b": ""}, "immutable": False}
 
     merged = merge(config_map(), live, previous=None, options=OPTIONS)
@@ -326,7 +326,7 @@ def test_merging_twice_changes_nothing_more(
 
 
 @given(cases())
-def test_merging_changes_none_of_its_arguments(
+def test_merging_does_not_modify_its_arguments(
     case: tuple[JsonObject, JsonObject, JsonObject, MergeOptions],
 ) -> None:
     before = copy.deepcopy(case)
@@ -339,7 +339,7 @@ def test_merging_changes_none_of_its_arguments(
 
 
 @given(cases())
-def test_what_was_just_created_is_not_changed_by_merging(
+def test_merging_does_not_change_a_new_object(
     case: tuple[JsonObject, JsonObject, JsonObject, MergeOptions],
 ) -> None:
     manifest, _, _, options = case

@@ -41,7 +41,7 @@ def shown(groups: list[list[Planned]]) -> list[list[str]]:
     return [[f"{p.gvk.kind} {p.key}" for p in group] for group in groups]
 
 
-def test_kinds_go_in_their_order_and_the_others_last_by_name() -> None:
+def test_known_kinds_are_ordered_and_others_follow_by_name() -> None:
     kinds = [*KINDS_IN_ORDER, "Alpaca", "Zebra"]
     objects = [planned(kind, "a") for kind in kinds]
     random.Random(1).shuffle(objects)  # noqa: S311 - any order will do
@@ -49,7 +49,7 @@ def test_kinds_go_in_their_order_and_the_others_last_by_name() -> None:
     assert [wave[0].gvk.kind for wave in waves(objects)] == kinds
 
 
-def test_what_others_need_comes_first() -> None:
+def test_dependencies_come_first() -> None:
     order = {kind: place for place, kind in enumerate(KINDS_IN_ORDER)}
 
     assert len(KINDS_IN_ORDER) == 38
@@ -59,7 +59,7 @@ def test_what_others_need_comes_first() -> None:
     assert max(order.values()) == order["ValidatingWebhookConfiguration"]
 
 
-def test_objects_of_one_kind_go_together_sorted_by_name_then_namespace() -> None:
+def test_objects_of_one_kind_form_a_wave_sorted_by_name_and_namespace() -> None:
     objects = [
         planned("ConfigMap", "b", "x"),
         planned("ConfigMap", "a", "z"),
@@ -73,20 +73,20 @@ def test_objects_of_one_kind_go_together_sorted_by_name_then_namespace() -> None
     ]
 
 
-def test_only_the_name_of_a_kind_counts() -> None:
+def test_only_the_name_of_a_kind_determines_the_order() -> None:
     objects = [planned("Secret", "a"), planned("NetworkPolicy", "b", api_version="cilium.io/v2")]
 
     assert shown(waves(objects)) == [["NetworkPolicy b"], ["Secret a"]]
     assert rank(objects[1]) == rank(planned("NetworkPolicy", "b"))
 
 
-def test_kinds_that_are_not_listed_go_one_by_one() -> None:
+def test_each_unknown_kind_is_a_separate_wave() -> None:
     objects = [planned("Zebra", "a"), planned("Alpaca", "z"), planned("Zebra", "0")]
 
     assert shown(waves(objects)) == [["Alpaca z"], ["Zebra 0", "Zebra a"]]
 
 
-def test_nothing_has_no_waves() -> None:
+def test_an_empty_list_has_no_waves() -> None:
     assert waves([]) == []
 
 
@@ -108,11 +108,11 @@ THINGS = crd("things", "example.com", "Thing")
         (planned("Deployment", "a", "x"), planned("ServiceAccount", "a", "x"), False),
     ],
 )
-def test_only_content_and_instances_wait_for_what_failed(
+def test_a_failure_blocks_only_content_and_instances(
     obj: Planned, failed: Planned, expected: bool
 ) -> None:
     assert depends_on(obj, [planned("Secret", "z"), failed]) is expected
 
 
-def test_nothing_waits_if_nothing_failed() -> None:
+def test_nothing_is_blocked_without_failures() -> None:
     assert not depends_on(planned("ConfigMap", "a", "web"), [])

@@ -17,7 +17,7 @@ def test_an_origin_names_the_cluster_if_it_has_an_id() -> None:
 @pytest.mark.parametrize(
     "text", ["", "name", "a/b/c", "x:y:a/b", ":", "/", "c:name", "c1:/b", "c1:a/", ":a/b", "a/b:c"]
 )
-def test_anything_else_names_no_managed_resource(text: str) -> None:
+def test_other_texts_are_not_origins(text: str) -> None:
     assert parse_origin(text) is None
 
 

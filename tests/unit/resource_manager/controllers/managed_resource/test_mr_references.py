@@ -75,7 +75,7 @@ def test_an_object_key_has_no_version_and_a_namespace(
     assert object_key(reference_) == expected
 
 
-def test_a_reference_leaves_out_what_is_empty() -> None:
+def test_a_reference_omits_empty_fields() -> None:
     assert ref("v1", "Namespace", "a") == {"apiVersion": "v1", "kind": "Namespace", "name": "a"}
 
 
@@ -133,7 +133,7 @@ def test_the_exact_kind_is_found_before_an_equivalent_one() -> None:
 
 
 @pytest.mark.parametrize("other", ["other/a", "ns/b"])
-def test_an_object_of_another_name_or_namespace_is_another_one(other: str) -> None:
+def test_objects_with_another_name_or_namespace_are_different(other: str) -> None:
     old = ref("apps/v1", "Deployment", "ns/a")
     previous = Equivalences.of({}).index([old])
 

@@ -30,7 +30,7 @@ def test_the_version_of_a_target_does_not_count(api_version: str, group: str) ->
     assert found == {(group, "X", "ns", "web")}
 
 
-def test_no_autoscaler_scales_nothing() -> None:
+def test_without_autoscalers_there_are_no_targets() -> None:
     assert scaled_objects([], Equivalences.of({})) == frozenset()
 
 

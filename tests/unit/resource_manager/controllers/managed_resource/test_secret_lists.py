@@ -1,4 +1,4 @@
-"""Many Secrets are listed page by page, no page before a Secret on it is needed."""
+"""Many Secrets are listed page by page, each page only when one of its Secrets is needed."""
 
 from collections.abc import AsyncGenerator, Callable
 from typing import cast
@@ -18,7 +18,7 @@ NAMESPACE = "garden"
 
 
 class Server:
-    """Lists Secrets, and notes the sizes of the pages; the list may fail."""
+    """A server that lists Secrets, and records page sizes; lists may fail."""
 
     def __init__(self, count: int, size: int = 10, *, fails_after: int | None = None) -> None:
         self._secrets = [secret(number, size) for number in range(count)]
@@ -81,25 +81,25 @@ async def test_pages_of_large_secrets_stay_small() -> None:
     assert server.pages_read == [FIRST_PAGE, FIRST_PAGE]
 
 
-async def test_each_secret_is_handed_out_once() -> None:
+async def test_each_secret_is_yielded_once() -> None:
     secrets = listing(Server(3), named=3)
     assert await secrets.take(key(1)) is not None
     assert await secrets.take(key(1)) is None
 
 
-async def test_a_secret_that_nobody_names_is_not_kept() -> None:
+async def test_an_unreferenced_secret_is_not_kept() -> None:
     secrets = listing(Server(3), named=2)
     assert await secrets.take(key(2)) is None
     assert await secrets.take(key(1)) is not None
 
 
-async def test_a_list_that_fails_leaves_the_rest_to_single_reads() -> None:
+async def test_after_a_failed_list_the_rest_are_read_individually() -> None:
     secrets = listing(Server(100, fails_after=1), named=100)
     assert await secrets.take(key(99)) is None
     assert await secrets.take(key(0)) is not None
 
 
-async def test_the_list_rests_while_too_many_wait() -> None:
+async def test_the_list_pauses_while_too_many_secrets_are_buffered() -> None:
     server = Server(60, size=2_000_000)
     secrets = listing(server, named=60)
     assert await secrets.take(key(59)) is None

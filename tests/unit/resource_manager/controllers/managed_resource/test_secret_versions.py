@@ -89,13 +89,13 @@ def test_a_foreign_write_in_between_triggers_the_reader_too() -> None:
     source, _, changes = observing()
     before = seen(source)
     (cache,) = source.secrets
-    cache.observe(secret("3", "ours"))  # the watch has gone on already
+    cache.observe(secret("3", "ours"))  # the watch is already ahead
     source.observe_secret(secret("2", "ours"), before)
     assert seen(source).version == "3"
     assert list(secret_triggers(changes[-1], source)) == [KEY]
 
 
-async def test_what_is_read_has_the_version_that_is_seen() -> None:
+async def test_a_read_has_the_observed_version() -> None:
     source, server, _ = observing()
     reader = SecretReader(source)
     assert await reader.read(KEY) == ReadSecret("1", {"a": b"b"})
@@ -103,4 +103,4 @@ async def test_what_is_read_has_the_version_that_is_seen() -> None:
     source.observe_secret(server.secret, seen(source))
     assert await reader.read(KEY) == ReadSecret("1", {"a": b"b"})
     server.secret = secret("3", "ours")
-    assert await reader.read(KEY) == ReadSecret("3", {"a": b"b"})  # the watch will say so
+    assert await reader.read(KEY) == ReadSecret("3", {"a": b"b"})  # the watch will report it

@@ -55,7 +55,7 @@ Fields = dict[str, Any]
 @pytest.mark.parametrize(
     ("before", "after", "expected"),
     [
-        # A: what matters
+        # A: relevant changes
         ({}, {}, False),
         ({}, {"applied": "False"}, False),
         ({}, {"finalizers": ()}, False),
@@ -81,14 +81,14 @@ Fields = dict[str, Any]
         ({"uid": "0"}, {}, True),
         # ours beyond the table: the wait for a state is over
         ({"operation": "wait-for-state"}, {}, True),
-        # B: who may run
+        # B: the responsible instance
         ({"ignored": True}, {"ignored": True, "generation": 2}, False),
         ({"ignored": True}, {"ignored": True, "operation": "reconcile"}, False),
         ({"ignored": True}, {"ignored": True, "generation": 2, "deleting": True}, True),
         ({"ignored": True}, {"ignored": True, "deleting": True}, False),
     ],
 )
-def test_which_updates_of_a_managed_resource_wake_it(
+def test_relevant_updates_trigger_a_managed_resource(
     before: Fields, after: Fields, *, expected: bool
 ) -> None:
     assert wakes(replace(BEFORE, **before), replace(BEFORE, **after)) is expected
@@ -106,7 +106,7 @@ def test_which_updates_of_a_managed_resource_wake_it(
         (None, (OTHERS_FINALIZER,), True),
     ],
 )
-def test_only_managed_resources_that_are_or_were_ours_run(
+def test_only_managed_resources_that_are_or_were_ours_are_triggered(
     resource_class: str | None, finalizers: tuple[str, ...], *, expected: bool
 ) -> None:
     new = replace(BEFORE, resource_class=resource_class, finalizers=finalizers)
@@ -114,11 +114,11 @@ def test_only_managed_resources_that_are_or_were_ours_run(
     assert wakes(replace(new, generation=0), new) is expected
 
 
-def test_a_managed_resource_that_is_new_runs_even_if_it_is_ignored() -> None:
+def test_a_new_managed_resource_is_triggered_even_if_ignored() -> None:
     assert wakes(None, replace(BEFORE, ignored=True))
 
 
-def test_a_managed_resource_that_is_gone_runs_to_be_forgotten() -> None:
+def test_a_deleted_managed_resource_is_triggered_for_cleanup() -> None:
     assert wakes(BEFORE, None)
 
 
@@ -173,7 +173,7 @@ DELETING: Fields = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
         (Change(Key("elsewhere", "shared"), secret("1"), secret("2")), False),
     ],
 )
-def test_which_changes_of_a_secret_wake_its_readers(
+def test_relevant_changes_of_a_secret_trigger_its_readers(
     change: Change[SeenSecret], *, expected: bool
 ) -> None:
     source = source_with(managed_resource("demo", "first", "shared"))
@@ -197,7 +197,7 @@ def test_which_changes_of_a_secret_wake_its_readers(
         ),
     ],
 )
-def test_which_managed_resources_a_changed_secret_triggers(
+def test_a_changed_secret_triggers_its_managed_resources(
     resource: JsonObject, *, expected: bool
 ) -> None:
     source = source_with(resource)
@@ -211,7 +211,7 @@ def test_a_secret_triggers_all_its_readers() -> None:
     assert {key.name for key in secret_triggers(change, source)} == set("abc")
 
 
-def test_a_managed_resource_that_names_a_secret_no_more_is_not_triggered_by_it() -> None:
+def test_a_secret_does_not_trigger_former_readers() -> None:
     source = source_with(managed_resource("demo", "shared"))
     source.observe(managed_resource("demo", "other", resourceVersion="2"))
     assert list(secret_triggers(Change(SECRET_KEY, secret("1"), secret("2")), source)) == []
@@ -254,7 +254,7 @@ def from_origin(origin: str) -> Observed:
         (None, from_origin("a:b:garden/demo"), set()),
     ],
 )
-def test_whose_an_object_is_or_was(
+def test_an_object_triggers_its_current_and_former_origin(
     old: Observed | None, new: Observed | None, names: set[str]
 ) -> None:
     found = list(owners(event(old, new), "garden-1"))
@@ -286,12 +286,12 @@ EDITED = replace(LEFT, version="11", digest=b"edited")
         # a status, a rollout or a heartbeat: nothing that could be reverted
         (LEFT, replace(LEFT, version="11", problem="unhealthy", rollout="waits"), False),
         (EDITED, replace(EDITED, version="12"), False),
-        # recreated by another client, with the same mistake
+        # recreated by another client, with the same error
         (EDITED, replace(EDITED, uid="2"), True),
         (LEFT, replace(LEFT, uid="2"), False),
     ],
 )
-def test_which_events_show_drift(
+def test_events_that_show_drift_are_recognized(
     old: Observed | None, new: Observed | None, *, expected: bool
 ) -> None:
     asked: list[tuple[GroupVersionKind, Key]] = []
@@ -325,13 +325,13 @@ def test_which_events_show_drift(
         ({"uid": "0"}, {}, True),
     ],
 )
-def test_which_updates_want_a_look_at_the_objects(
+def test_relevant_updates_trigger_a_health_check(
     before: Fields, after: Fields, *, expected: bool
 ) -> None:
     change = Change(KEY, replace(BEFORE, **before), replace(BEFORE, **after))
     assert health_triggers(change) is expected
 
 
-def test_new_and_gone_managed_resources_want_a_look() -> None:
+def test_new_and_deleted_managed_resources_trigger_a_health_check() -> None:
     assert health_triggers(Change(KEY, None, BEFORE))
     assert health_triggers(Change(KEY, BEFORE, None))

@@ -61,7 +61,7 @@ def problems(
     return check("n", NODE, daemon_sets.items(), pods, drivers).problems
 
 
-def test_a_node_waits_for_nothing_where_nothing_is_critical() -> None:
+def test_a_node_waits_for_nothing_without_critical_components() -> None:
     assert problems({}, {}) == []
 
 
@@ -96,19 +96,19 @@ def test_all_failing_checks_are_reported_in_order() -> None:
         (keep_daemon_set({"metadata": {"uid": "d", "labels": {CRITICAL: "true"}}}), False),
     ],
 )
-def test_which_daemon_sets_are_waited_for(wanted: SeenDaemonSet, waits: bool) -> None:
+def test_a_node_waits_for_critical_daemon_sets(wanted: SeenDaemonSet, waits: bool) -> None:
     assert bool(problems({key("ds"): wanted}, {})) is waits
     assert problems({key("ds"): wanted}, {key("p"): pod()}) == []
 
 
-def test_a_daemon_set_that_is_being_deleted_makes_no_pods_any_more() -> None:
+def test_a_node_does_not_wait_for_a_daemon_set_in_deletion() -> None:
     going = {"metadata": {"uid": "d", "deletionTimestamp": "2026-01-01T00:00:00Z"}}
     template = {"metadata": {"labels": {CRITICAL: "true"}}, "spec": {"tolerations": TOLERANT}}
     seen = keep_daemon_set(going | {"spec": {"template": template}})
     assert problems({key("ds"): seen}, {}) == []
 
 
-def test_a_pod_of_a_former_daemon_set_of_the_name_does_not_count_as_one_of_it() -> None:
+def test_a_pod_of_a_former_daemon_set_with_the_same_name_does_not_count() -> None:
     found = problems({key("ds"): daemon_set("new")}, {key("p"): pod("old")})
     assert [problem.reason for problem in found] == ["UnscheduledNodeCriticalDaemonSets"]
 
@@ -129,7 +129,7 @@ def test_a_pod_of_a_former_daemon_set_of_the_name_does_not_count_as_one_of_it() 
         ),
     ],
 )
-def test_a_daemon_set_that_our_taint_keeps_away_is_named(
+def test_a_daemon_set_that_does_not_tolerate_our_taint_is_reported(
     taints: list[JsonObject], named: bool
 ) -> None:
     node = keep_node({"spec": {"taints": taints}})
@@ -152,24 +152,24 @@ def test_a_daemon_set_that_our_taint_keeps_away_is_named(
         ({"a": pod(deleting=True), "b": pod(deleting=True)}, "ab"),
     ],
 )
-def test_which_pods_count(pods: dict[str, SeenPod], counting: str) -> None:
+def test_a_node_waits_for_critical_pods(pods: dict[str, SeenPod], counting: str) -> None:
     seen = {key(name): pod for name, pod in pods.items()}
     assert {k.name for k in counting_pods(seen)} == set(counting)
 
 
-def test_a_failed_pod_of_a_daemon_set_is_waited_to_be_replaced() -> None:
+def test_a_node_waits_until_a_failed_pod_of_a_daemon_set_is_replaced() -> None:
     found = problems({key("ds"): daemon_set()}, {key("p"): pod(completed=True, ready=False)})
     assert [problem.reason for problem in found] == ["UnscheduledNodeCriticalDaemonSets"]
 
 
-def test_other_taints_stay_as_they_are_and_in_order() -> None:
+def test_other_taints_are_kept_in_order() -> None:
     first = {"key": "a", "effect": "NoExecute", "timeAdded": "2026-01-01T00:00:00Z"}
     last = {"key": "b", "value": "c", "effect": "NoSchedule"}
     evicting = {"key": TAINT, "value": "x", "effect": "NoExecute"}
     assert without_taint([first, OURS, last, evicting]) == [first, last]
 
 
-# What is kept
+# Cached facts
 
 
 @pytest.mark.parametrize(
@@ -182,13 +182,13 @@ def test_other_taints_stay_as_they_are_and_in_order() -> None:
         (None, False),
     ],
 )
-def test_a_node_is_tainted_by_the_key_alone(taints: list[JsonObject] | None, tainted: bool) -> None:
+def test_a_taint_is_recognized_by_its_key(taints: list[JsonObject] | None, tainted: bool) -> None:
     node = keep_node({"metadata": {"labels": {"a": "b"}}, "spec": {"taints": taints}})
     assert node.is_tainted is tainted
     assert node.labels == ({"a": "b"} if tainted else {})
 
 
-def test_what_is_kept_of_a_pod() -> None:
+def test_only_relevant_fields_of_a_pod_are_cached() -> None:
     owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "uid": "d", "controller": True}
     seen = keep_pod(
         {
@@ -217,11 +217,11 @@ def test_what_is_kept_of_a_pod() -> None:
         {"apiVersion": "other/v1", "kind": "DaemonSet", "uid": "d", "controller": True},
     ],
 )
-def test_owners_that_are_not_controlling_daemon_sets(owner: JsonObject) -> None:
+def test_only_controlling_daemon_sets_count_as_owners(owner: JsonObject) -> None:
     assert keep_pod({"metadata": {"ownerReferences": [owner]}}).daemon_set == ""
 
 
-def test_what_is_kept_of_a_csi_node() -> None:
+def test_only_driver_names_of_a_csi_node_are_cached() -> None:
     drivers = [{"name": "one", "nodeID": "1"}, {"name": "two"}]
     assert keep_csi_node({"spec": {"drivers": drivers}}) == {"one", "two"}
     assert keep_csi_node({"spec": {"drivers": None}}) == frozenset()

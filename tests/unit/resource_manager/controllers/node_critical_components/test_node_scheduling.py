@@ -83,7 +83,7 @@ def named(operator: str, *values: str, key: str = "metadata.name") -> JsonObject
         ({"affinity": {"nodeAffinity": None}}, True),
     ],
 )
-def test_which_nodes_a_template_chooses(spec: JsonObject, chosen: bool) -> None:
+def test_a_template_selects_nodes_by_selector_and_affinity(spec: JsonObject, chosen: bool) -> None:
     assert is_chosen(placement_of(spec), NODE, LABELS) is chosen
 
 
@@ -105,11 +105,11 @@ TAINT = {"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}
         ({"key": "dedicated", "operator": "Like", "value": "gpu"}, False),
     ],
 )
-def test_which_taints_a_toleration_covers(toleration: JsonObject, covers: bool) -> None:
+def test_tolerations_match_taints_as_in_kubernetes(toleration: JsonObject, covers: bool) -> None:
     assert is_tolerated(TAINT, [toleration]) is covers
 
 
-def test_a_taint_without_a_value_is_covered_by_a_toleration_without_one() -> None:
+def test_a_toleration_without_a_value_matches_a_taint_without_one() -> None:
     assert is_tolerated({"key": "a", "effect": "NoExecute"}, [{"key": "a", "operator": "Equal"}])
 
 
@@ -124,14 +124,14 @@ def test_a_taint_without_a_value_is_covered_by_a_toleration_without_one() -> Non
         ("unschedulable", "NoSchedule"),
     ],
 )
-def test_what_every_pod_of_a_daemon_set_tolerates(name: str, effect: str) -> None:
+def test_daemon_set_pods_have_default_tolerations(name: str, effect: str) -> None:
     other = "NoSchedule" if effect == "NoExecute" else "NoExecute"
     taints = [{"key": f"node.kubernetes.io/{name}", "effect": e} for e in (effect, other)]
     assert untolerated(placement_of({}).tolerations, taints) == [taints[1]]
 
 
 @pytest.mark.parametrize("host_network", [True, False])
-def test_an_unavailable_network_is_tolerated_only_on_the_host_s(host_network: bool) -> None:
+def test_only_host_network_pods_tolerate_an_unavailable_network(host_network: bool) -> None:
     taint = {"key": "node.kubernetes.io/network-unavailable", "effect": "NoSchedule"}
     tolerations = placement_of({"hostNetwork": host_network}).tolerations
     assert untolerated(tolerations, [taint]) == ([] if host_network else [taint])

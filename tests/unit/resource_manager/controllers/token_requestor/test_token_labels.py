@@ -63,7 +63,7 @@ def test_only_the_account_and_labels_of_a_secret_are_kept() -> None:
 
 
 @pytest.mark.parametrize("annotations", [None, {}, {"kubernetes.io/service-account.name": ""}])
-def test_nothing_is_kept_of_a_secret_without_an_account(annotations: JsonObject | None) -> None:
+def test_a_secret_without_an_account_is_not_cached(annotations: JsonObject | None) -> None:
     assert keep_secret({"metadata": {"annotations": annotations}}) is None
 
 

@@ -73,7 +73,7 @@ def seen(annotations: dict[str, str] | None = None, **data: bytes) -> SeenSecret
         ({names.PURPOSE: "other", names.CLASS: "shoot"}, "shoot", False),
     ],
 )
-def test_purpose_and_class_decide_what_is_relevant(
+def test_secrets_are_selected_by_purpose_and_class(
     labels: dict[str, str], resource_class: str, expected: bool
 ) -> None:
     assert names.is_relevant(labels, resource_class) is expected
@@ -82,18 +82,18 @@ def test_purpose_and_class_decide_what_is_relevant(
 # Requests
 
 
-def test_the_default_request_of_a_secret() -> None:
+def test_a_request_has_defaults() -> None:
     assert read_request(seen(ASKED)) == REQUEST
 
 
-def test_every_field_of_a_request() -> None:
+def test_every_field_of_a_request_is_read() -> None:
     labels = {names.LABELS: '{"a": "b"}', names.INJECT_CA: "t", names.EXPIRATION: "90m0.9s"}
     assert read_request(seen(ASKED | labels | TARGET)) == Request(
         Key("kube-system", "robot"), {"a": "b"}, 5400, Key("ns", "there"), injects_ca=True
     )
 
 
-def test_a_fixed_namespace_wins_over_the_annotation() -> None:
+def test_a_fixed_namespace_overrides_the_annotation() -> None:
     asked = {names.NAME: "robot", names.NAMESPACE: "no/namespace"}
     assert read_request(seen(asked), "fixed").account == Key("fixed", "robot")
 
@@ -108,7 +108,7 @@ def test_six_spellings_request_the_ca(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "yes", "tRUE", "0", " true"])
-def test_anything_else_does_not(text: str) -> None:
+def test_other_values_do_not_request_the_ca(text: str) -> None:
     assert not read_request(seen(ASKED | {names.INJECT_CA: text})).injects_ca
 
 
@@ -133,7 +133,7 @@ def test_one_target_annotation_alone_has_no_effect(left_out: str, value: str | N
         (TARGET | {names.TARGET_NAME: "A"}, '"A" is not a valid name'),
     ],
 )
-def test_a_mistake_names_its_field(changes: dict[str, str], problem: str) -> None:
+def test_an_error_names_its_field(changes: dict[str, str], problem: str) -> None:
     with pytest.raises(MistakesError) as error:
         read_request(seen(ASKED | changes))
     (mistake,) = error.value.mistakes
@@ -142,7 +142,7 @@ def test_a_mistake_names_its_field(changes: dict[str, str], problem: str) -> Non
     assert problem in mistake.problem
 
 
-def test_a_kubeconfig_without_a_cluster_is_a_mistake_only_for_the_ca() -> None:
+def test_a_kubeconfig_without_a_cluster_is_an_error_only_for_the_ca() -> None:
     content = dump(
         {
             "current-context": "m",
@@ -174,7 +174,7 @@ FUTURE = {names.RENEW: "2026-03-01T13:00:00Z"}
         (FUTURE, {}, HOLDS, None),
     ],
 )
-def test_what_makes_a_token_due(
+def test_a_token_is_due_for_each_documented_reason(
     annotations: dict[str, str],
     changes: dict[str, Any],
     holder: Holding | None,
@@ -185,7 +185,7 @@ def test_what_makes_a_token_due(
 
 
 @pytest.mark.parametrize("key", ["token", "kubeconfig"])
-def test_credentials_left_in_the_source_have_to_move(key: str) -> None:
+def test_credentials_left_in_the_source_are_moved(key: str) -> None:
     source = seen(FUTURE, **{key: b"x"})
     request = replace(REQUEST, target=KEY)
     assert due_by_content(source, request, HOLDS, None) == due.TO_MOVE
@@ -218,7 +218,9 @@ def test_other_times_are_refused(text: str) -> None:
         ("100h", "19h12m", "20h9m36s"),
     ],
 )
-def test_the_windows_of_renewal(life: str, earliest: str, latest: str) -> None:
+def test_the_window_of_renewal_depends_on_the_lifetime(
+    life: str, earliest: str, latest: str
+) -> None:
     lives = parse_duration(life)
     assert timedelta(seconds=renews_in(lives, 0.0)) == parse_duration(earliest)
     assert timedelta(seconds=renews_in(lives, 1.0)) == parse_duration(latest)
@@ -236,7 +238,7 @@ def test_the_first_token_and_one_that_is_certainly_due_are_issued_at_once() -> N
     assert pace.wait(KEY, 1.0, doubted=None) == 0
 
 
-def test_a_doubt_about_a_new_token_has_to_wait() -> None:
+def test_a_new_token_that_may_be_due_has_to_wait() -> None:
     pace = Pace(60.0)
     pace.issued(KEY, 10.0, FIRST)
     assert pace.wait(KEY, 15.0, doubted=FIRST) == 55.0
@@ -335,7 +337,7 @@ def live_secret(**data: bytes) -> JsonObject:
     }
 
 
-def test_the_patch_of_the_source_carries_its_resource_version() -> None:
+def test_the_patch_of_the_source_has_its_resource_version() -> None:
     data = data_for(Credentials("t", b"CA", None))
     assert source_patch(live_secret(), NOW, data) == {
         "metadata": {
@@ -346,14 +348,14 @@ def test_the_patch_of_the_source_carries_its_resource_version() -> None:
     }
 
 
-def test_an_unrequested_ca_is_removed_and_an_absent_one_not_mentioned() -> None:
+def test_an_unrequested_ca_is_removed_only_if_present() -> None:
     data = data_for(Credentials("t", None, None))
     assert source_patch(live_secret(), NOW, data)["data"] == {"token": b64(b"t")}
     patch = source_patch(live_secret(bundle_crt=b"old"), NOW, data)
     assert patch["data"] == {"token": b64(b"t"), "bundle.crt": None}
 
 
-def test_credentials_that_moved_to_the_target_leave_the_source() -> None:
+def test_credentials_moved_to_the_target_are_removed_from_the_source() -> None:
     source = live_secret(token=b"t", kubeconfig=b"k", bundle_crt=b"c", other=b"o")
     gone = {"token": None, "kubeconfig": None, "bundle.crt": None}
     assert source_patch(source, NOW, None)["data"] == gone
@@ -372,7 +374,7 @@ def test_the_target_keeps_its_other_data() -> None:
     assert live["data"].keys() == {"other", "bundle.crt"}
 
 
-def test_the_kubeconfig_of_the_source_wins_over_that_of_the_target() -> None:
+def test_the_kubeconfig_of_the_source_takes_precedence_over_that_of_the_target() -> None:
     source, target = live_secret(kubeconfig=b"s"), live_secret(kubeconfig=b"t")
     assert kubeconfig_to_fill(source, target) == b"s"
     assert kubeconfig_to_fill(live_secret(), target) == b"t"

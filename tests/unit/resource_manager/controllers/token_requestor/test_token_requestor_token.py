@@ -90,7 +90,9 @@ def test_any_content_is_read_without_an_error(content: bytes) -> None:
     ("hours", "share", "expired"),
     [(-1, 1.0, False), (0, 1.0, False), (9, 0.1, False), (10, 0.0, True), (99, 0.0, True)],
 )
-def test_the_remaining_lifetime(hours: int, share: float, expired: bool) -> None:
+def test_the_remaining_lifetime_is_read_from_the_token(
+    hours: int, share: float, expired: bool
+) -> None:
     facts = facts_of(jwt(CLAIMS))
     assert facts is not None
     now = NOW + timedelta(hours=hours)
@@ -115,7 +117,7 @@ def raw(**changes: Any) -> bytes:
     return dump(config(**changes)).encode()
 
 
-def test_a_token_goes_to_the_user_of_the_current_context() -> None:
+def test_a_token_is_set_for_the_user_of_the_current_context() -> None:
     filled = with_credentials(raw(), "new", b"CA")
     assert credentials_in(filled)[:2] == (b"new", b"CA")
     assert parse(filled) == config(
@@ -173,7 +175,7 @@ def test_a_ca_needs_a_cluster() -> None:
     assert "did not find cluster" in (credentials_in(raw(clusters=[])).cluster_problem or "")
 
 
-def test_an_error_shows_nothing_of_the_content() -> None:
+def test_an_error_does_not_quote_the_content() -> None:
     with pytest.raises(KubeconfigError) as error:
         credentials_in(b"users: [{token: s3cr3t, s3cr3t: [")
     assert "s3cr3t" not in str(error.value)
@@ -199,7 +201,7 @@ def secret(**data: bytes) -> JsonObject:
     }
 
 
-def test_the_token_of_a_secret_is_not_kept() -> None:
+def test_the_token_of_a_secret_is_not_cached() -> None:
     seen = observe(secret(token=jwt(CLAIMS), bundle_crt=b"CA", other=b"x"))
     assert seen.key == Key("garden", "access")
     assert seen.annotations == {names.NAME: "robot"}
@@ -219,7 +221,7 @@ def test_the_token_and_ca_of_a_kubeconfig_are_effective() -> None:
     assert holding.keys == {"token", "kubeconfig"}
 
 
-def test_a_kubeconfig_without_a_token_has_none_and_a_broken_one_is_a_problem() -> None:
+def test_a_malformed_kubeconfig_is_a_problem_but_a_missing_token_is_not() -> None:
     assert holding_of(secret(kubeconfig=raw())).token is None
     assert holding_of(secret(kubeconfig=raw())).problem is None
     assert holding_of(secret(kubeconfig=b"[]")).problem is not None
@@ -227,5 +229,5 @@ def test_a_kubeconfig_without_a_token_has_none_and_a_broken_one_is_a_problem() -
 
 
 @pytest.mark.parametrize("data", [None, {"token": 5}, {"token": "%%%"}, {"token": ""}])
-def test_empty_data_holds_no_token(data: JsonObject | None) -> None:
+def test_empty_data_has_no_token(data: JsonObject | None) -> None:
     assert holding_of({"data": data}).token is None
