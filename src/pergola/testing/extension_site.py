@@ -13,6 +13,7 @@ Every site has a type of its own, so that no controller of another test looks at
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from copy import copy
 from datetime import UTC, datetime
 
 from pergola.api import marks
@@ -115,6 +116,12 @@ class ExtensionSite:
         self.gvk = gvk
         self.type = of_type or namespace
         self.key = Key(namespace, namespace[-20:].strip("-"))
+
+    def another(self, name: str) -> "ExtensionSite":
+        """Return the same site with another extension resource."""
+        found = copy(self)
+        found.key = Key(self.namespace, name)
+        return found
 
     # The Cluster
 

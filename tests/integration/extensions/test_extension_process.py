@@ -11,12 +11,15 @@ import aiohttp
 import orjson
 import pytest
 
+from pergola.api.extensions_v1alpha1 import NETWORK
 from pergola.api.kinds import LEASE, NAMESPACE
 from pergola.api.objects import GroupVersionKind, Key, labels_of, map_at
 from pergola.extension_api.heartbeat import NAME as HEARTBEAT
 from pergola.runtime.sharding.ring import Share
+from pergola.sandbox import Sandbox
 from pergola.testing.extension_site import ExtensionSite, operation
 from pergola.testing.ports import held_port
+from pergola.testing.sharder import CONTROLLER_RING, available_shards, ring, sharder
 from pergola.testing.waiting import PATIENCE, until
 
 CONFIGURATION = GroupVersionKind(
@@ -24,6 +27,9 @@ CONFIGURATION = GroupVersionKind(
 )
 
 PERGOLA = Path(sys.executable).parent / "pergola"
+NETWORKS = {"group": NETWORK.group, "resource": "networks"}
+RESOURCES = 16
+"""Enough that both shards have some, except in one of 30,000 runs."""
 
 ACTUATOR = """
 import os
@@ -132,31 +138,45 @@ async def test_one_file_and_one_command_make_an_extension(
         assert await asyncio.wait_for(one.process.wait(), 60) == 0
 
 
-async def test_a_resource_moves_between_replicas_that_are_shards(
-    kubeconfig: Path, site: ExtensionSite, file: Path
+async def test_the_sharder_divides_resources_between_replicas_and_moves_those_of_an_ended_one(
+    sandbox: Sandbox, kubeconfig: Path, site: ExtensionSite, file: Path, tmp_path: Path
 ) -> None:
     share = Share(f"ring-{site.key.name}", "")
     command = (f"{file}:Gardenet", "--sharding-controller-ring", share.ring)
+    sites = [site.another(f"network-{number}") for number in range(RESOURCES)]
 
-    async def is_done_by(replica: str) -> None:
-        await site.until(lambda obj: map_at(obj, "status", "providerStatus") == {"by": replica})
+    async def done_by(each: ExtensionSite, replicas: set[str]) -> tuple[str, str]:
+        """Wait until one of these replicas reconciled a resource; return its shard, and which."""
+        obj = await each.until(
+            lambda it: map_at(it, "status", "providerStatus").get("by") in replicas
+        )
+        return labels_of(obj)[share.shard_label], map_at(obj, "status", "providerStatus")["by"]
 
     async with (
+        sharder(sandbox, site.client, tmp_path),
         replica(kubeconfig, site, *command, name="a", elected=True) as one,
         replica(kubeconfig, site, *command, name="b", elected=True) as other,
     ):
         first, second = await one.shard(), await other.shard()
-        await site.create("reconcile")
-        await site.edit({"metadata": {"labels": {share.shard_label: first}}})
-        await is_done_by("a")
+        await site.client.create(ring(share.ring, site.namespace, NETWORKS))
+        await until(
+            site.client, CONTROLLER_RING, Key("", share.ring), lambda it: available_shards(it) == 2
+        )
+        for each in sites:
+            await each.create("reconcile")
+        done = await asyncio.gather(*(done_by(each, {"a", "b"}) for each in sites))
+        assert set(done) == {(first, "a"), (second, "b")}
 
-        await site.edit({"metadata": {"labels": {share.drain_label: "true"}}})
-        given_up = await site.until(lambda obj: share.shard_label not in labels_of(obj))
-        assert share.drain_label not in labels_of(given_up)
-
-        await site.annotate("reconcile")
-        await site.edit({"metadata": {"labels": {share.shard_label: second}}})
-        await is_done_by("b")
+        one.process.terminate()
+        assert await asyncio.wait_for(one.process.wait(), PATIENCE) == 0
+        for each in sites:
+            await each.until(lambda it: labels_of(it).get(share.shard_label) == second)
+            await each.annotate("reconcile")
+        moved = await asyncio.gather(*(done_by(each, {"b"}) for each in sites))
+        assert set(moved) == {(second, "b")}
+        await site.client.delete(CONTROLLER_RING, Key("", share.ring))
+    for each in sites:
+        await each.edit({"metadata": {"finalizers": None}})
 
 
 MUTATOR = """
