@@ -1,7 +1,7 @@
 """The nouns: objects, marks, conditions, and the types of our own API groups.
 
-These names read the metadata of any object. Types to declare are in `schema`, findings of a
-validation in `field_errors`, and each API group has a module of its own.
+The functions exported here read the metadata of any object. `schema` declares types,
+`field_errors` describes findings of validations, and each API group has its own module.
 
 Not for: reading from or writing to a cluster.
 """

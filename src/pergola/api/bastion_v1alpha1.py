@@ -63,11 +63,11 @@ class PortStatus(Value):
     protocol: str
     """The protocol: `TCP`, `UDP` or `SCTP`."""
     error: Annotated[str, Meta(max_length=316, pattern=_QUALIFIED)]
-    """Why the port is not served, as a word or `domain/Word`."""
+    """The reason why the port is not served, as a word or `domain/Word`."""
 
 
 class BastionEndpoint(Value):
-    """The address of a bastion, as a load balancer has it."""
+    """The address of a bastion, in the form of a load balancer's status."""
 
     ip: str | None = None
     """The IP address."""

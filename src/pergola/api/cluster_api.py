@@ -1,6 +1,6 @@
 """Cluster API's vocabulary: kinds, annotations, labels, and names of CRDs (spec 50).
 
-Spellings are part of the API; people grep for them.
+The values are part of the API, and unbroken here so that a search finds them.
 """
 
 from typing import Final, Literal
@@ -58,7 +58,7 @@ def contract_label(version: str) -> str:
 
 
 def crd_name(kind: GroupKind) -> str:
-    """Return the name of a kind's CRD as core computes it, without a look-up (spec 50 §4.1)."""
+    """Return the name of a kind's CRD as core computes it, without a lookup (spec 50 §4.1)."""
     return f"{plural_of(kind.kind)}.{kind.group}"
 
 

@@ -1,7 +1,7 @@
 """Conditions of any object: initializing, changing and merging them (spec 10 §2.4).
 
-A condition stays plain JSON, so that fields of others survive. A condition that is set to the same
-value keeps its times: the status of a steady object does not change, and needs no write.
+Conditions are plain JSON, so unknown fields are kept. A condition that is set to the same value
+keeps its times: the status of an unchanged object needs no write.
 """
 
 from collections.abc import Iterable, Sequence
@@ -42,7 +42,7 @@ def set_condition(
     now: datetime,
     codes: Sequence[str] = (),
 ) -> list[JsonObject]:
-    """Return a new list with this condition of a type: in its place, or appended if it is new."""
+    """Return a new list with this condition, which replaces the one of its type or is appended."""
     condition = get_condition(conditions, kind) or init_condition(kind, now)
     updated = update_condition(
         condition, status=status, reason=reason, message=message, now=now, codes=codes
@@ -74,9 +74,9 @@ def update_condition(
 ) -> JsonObject:
     """Return a new condition with this content.
 
-    `lastTransitionTime` moves when the status changes, `lastUpdateTime` when the reason, the
-    message or the codes do. Fields that are not named here are kept. A message that is too
-    long for a condition is cut; an empty reason or message is replaced by a text that says so.
+    `lastTransitionTime` changes with the status, and `lastUpdateTime` with the reason, the message
+    or the codes. All other fields are kept. A message that is too long for a condition is
+    truncated, and placeholders replace an empty reason or message.
     """
     content = {"reason": reason or _NO_REASON, "message": message[:LONGEST_MESSAGE] or _NO_MESSAGE}
     updated = {**condition, "status": status, **content}
@@ -92,7 +92,7 @@ def update_condition(
 
 
 def merge_conditions(existing: Iterable[JsonObject], *new: JsonObject) -> list[JsonObject]:
-    """Return a new list: each new condition in the place of its type, new types at the end."""
+    """Return a new list: conditions replace those of their type, and new types are appended."""
     merged = {c.get("type"): c for c in existing}
     merged.update((c.get("type"), c) for c in new)
     return list(merged.values())

@@ -54,9 +54,9 @@ class Condition(Value):
     status: str
     """The result, one of `True`, `False`, `Unknown` and `Progressing`."""
     reason: str
-    """The reason of the status, as one word for programs."""
+    """The reason for the status, as one word for programs."""
     message: str
-    """The reason of the status, as text for people."""
+    """The reason for the status, as text for people."""
     last_transition_time: Timestamp
     """The time of the last change of the status."""
     last_update_time: Timestamp

@@ -25,13 +25,13 @@ def is_label_value(text: str) -> bool:
 
 
 def is_label_key(text: str) -> bool:
-    """Return whether a label can have this name, with or without a domain before it."""
+    """Return whether a label can have this name, with or without a domain as prefix."""
     domain, slash, name = text.rpartition("/")
     return _NAME.fullmatch(name) is not None and (not slash or is_dns_subdomain(domain))
 
 
 def is_dns_subdomain(text: str) -> bool:
-    """Return whether most objects can have this name; only the whole has a limit of length."""
+    """Return whether most objects can have this name; only its total length is limited."""
     return len(text) <= 253 and _DNS_SUBDOMAIN.fullmatch(text) is not None
 
 

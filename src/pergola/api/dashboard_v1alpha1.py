@@ -30,7 +30,7 @@ _Reference = Annotated[ObjectReference, ATOMIC]
 
 
 class ShootRef(Value):
-    """A Shoot, whose administrators' kubeconfig is used."""
+    """A Shoot whose admin kubeconfig is used."""
 
     name: str
     """The name of the Shoot."""
@@ -73,9 +73,9 @@ class TerminalContainer(Value):
     image: str
     """The image, which must have `/bin/cp`."""
     command: list[str] = []
-    """The program; that of the image if empty."""
+    """The program; the image's own if empty."""
     args: list[str] = []
-    """The arguments of the program; those of the image if empty."""
+    """The arguments of the program; the image's own if empty."""
     resources: Resources | None = None
     """The resources of the container."""
     privileged: bool = False
@@ -126,18 +126,18 @@ class RoleRef(Value):
 
 
 class RoleBinding(Value):
-    """A binding of a role to the terminal, as long as it exists."""
+    """A binding of a role to the terminal, for the terminal's lifetime."""
 
     binding_kind: _BindingKind
     """The kind of the binding."""
     name_suffix: str
-    """The end of the binding's name, which must be unique."""
+    """The suffix of the binding's name, which must be unique."""
     role_ref: Annotated[RoleRef, ATOMIC]
     """The role."""
 
 
 class ProjectMembership(Value):
-    """A Project that the terminal is a member of as long as it exists."""
+    """A Project that the terminal is a member of during its lifetime."""
 
     project_name: str
     """The name of the Project."""

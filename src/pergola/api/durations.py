@@ -1,7 +1,7 @@
 """Durations as Kubernetes and Gardener write them: Go's syntax, `1h30m` (spec 10 §1.1).
 
 A Go duration counts nanoseconds, a `timedelta` microseconds. Fractions of a microsecond are rounded
-away from zero, because zero often means "off": `1ns` must not switch anything off.
+away from zero, because zero often means "off": `1ns` must not disable anything.
 """
 
 import re
@@ -74,7 +74,7 @@ def _nanoseconds(text: str, unsigned: str) -> int:
             raise DurationError(text, "a number is expected before each unit")
         total += _part(text, part)
         position = part.end()
-    # Go alone takes -2**63; one nanosecond is not worth a second rule.
+    # Go also accepts -2**63; one nanosecond is not worth another rule.
     if total >= _LONGEST:
         raise DurationError(text, _TOO_LONG)
     return total

@@ -93,7 +93,7 @@ class LastOperation(Value):
     progress: Annotated[int, INT32]
     """The progress in percent."""
     description: str
-    """The steps that were done, or the failure."""
+    """The completed steps, or the failure."""
     last_update_time: Timestamp
     """The time of this report."""
 
@@ -132,7 +132,7 @@ class NamedResourceReference(Value):
 
 
 class ExtensionStatus(Value):
-    """The status of every extension resource, written by its extension only (spec 40 §2.4)."""
+    """The status of every extension resource, written only by its extension (spec 40 §2.4)."""
 
     provider_status: JsonObject | None = None
     """The provider's own status, with its own `apiVersion` and `kind`."""
@@ -145,7 +145,7 @@ class ExtensionStatus(Value):
     observed_generation: int | None = None
     """The generation of the last finished or failed operation."""
     observed_timestamp: str | None = None
-    """The annotation `gardener.cloud/timestamp` of the last request that was picked up."""
+    """The annotation `gardener.cloud/timestamp` of the last accepted request."""
     state: JsonObject | None = None
     """Data that must survive the move of the control plane to another seed."""
     resources: list[NamedResourceReference] = []
@@ -184,7 +184,7 @@ Foreign = Annotated[JsonObject | None, NULLABLE]
 
 
 class ClusterSpec(Value):
-    """A Shoot and the objects that extensions may need with it."""
+    """A Shoot and related objects that extensions may need."""
 
     cloud_profile: Foreign = None
     """The CloudProfile of the Shoot."""

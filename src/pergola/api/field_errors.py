@@ -1,4 +1,4 @@
-"""Findings of a validation, in the familiar words of the API server."""
+"""Findings of a validation, in the format of the API server."""
 
 import json
 from collections.abc import Iterable
@@ -38,7 +38,7 @@ class Cause(NamedTuple):
         return f"{self.field}: {self.message}"
 
     def under(self, prefix: str) -> "Cause":
-        """Return the finding for an object that holds this one at `prefix`."""
+        """Return the finding for an object that contains this one at `prefix`."""
         return self._replace(field=f"{prefix}.{self.field}" if self.field else prefix)
 
 
@@ -74,7 +74,7 @@ def forbidden(path: str, detail: str) -> Cause:
 
 def shown(value: JsonValue) -> str:
     """Quote a value for a finding: strings in quotes, the rest as JSON."""
-    # Not orjson, which refuses numbers of more than 64 bits: a finding may be about one.
+    # Not orjson: it refuses numbers above 64 bits, which a finding may be about.
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 

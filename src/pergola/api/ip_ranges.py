@@ -1,7 +1,7 @@
 """IP addresses and CIDRs, parsed as strictly as Kubernetes does.
 
-The standard library accepts more than Kubernetes: zone ids (`fe80::1%eth0`), whose text is
-arbitrary, netmasks, and ranges without a prefix length. Other modules must not call `ipaddress` to
+The standard library accepts more than Kubernetes: zone ids (`fe80::1%eth0`), which can be any
+text, netmasks, and ranges without a prefix length. Other modules must not call `ipaddress` to
 parse text; ruff enforces that. Pass on `str()` of a parsed value, never the text it came from.
 """
 
@@ -12,7 +12,7 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 def parse_address(text: str) -> Address:
-    """Return the address that a text spells.
+    """Parse an address.
 
     Raises:
         ValueError: the text is not an address, or it has a zone id.

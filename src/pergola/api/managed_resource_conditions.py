@@ -1,6 +1,6 @@
-"""The conditions of a ManagedResource, word for word (spec 10 §6).
+"""The types and reasons of a ManagedResource's conditions (spec 10 §6).
 
-Clients wait for these spellings; no other is ever written.
+Clients match these exact values; no others are written.
 """
 
 from typing import Final
@@ -26,14 +26,14 @@ class Reason:
     RELEASE_FAILED: Final = "ReleaseOfOrphanedResourcesFailed"
     DELETION_FAILED: Final = "DeletionFailed"
 
-    # ResourcesHealthy; the kind-specific ones are made below
+    # ResourcesHealthy; the functions below return those with a kind
     HEALTHY: Final = "ResourcesHealthy"
     HEALTH_CHECK_ERROR: Final = "HealthCheckError"
 
     # ResourcesProgressing
     ROLLED_OUT: Final = "ResourcesRolledOut"
 
-    # Several of them
+    # Several conditions
     IGNORED: Final = "ManagedResourceIgnored"
     DELETION_PENDING: Final = "DeletionPending"
     CHECKS_PENDING: Final = "ChecksPending"

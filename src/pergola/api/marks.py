@@ -1,6 +1,6 @@
-"""Annotations, labels and finalizers: the words by which manifests and controllers agree.
+"""Annotations, labels and finalizers, which manifests and controllers share.
 
-Spellings are part of the API (spec 10 §1); people grep for them.
+The values are part of the API (spec 10 §1), and unbroken here so that a search finds them.
 """
 
 from typing import Final
@@ -68,7 +68,7 @@ def is_truthy(value: object) -> bool:
 
 
 def finalizer_for(resource_class: str) -> str:
-    """Return the finalizer that an instance of `resource_class` puts on ManagedResources."""
+    """Return the finalizer that an instance of `resource_class` adds to ManagedResources."""
     if resource_class in ("resources", "*"):
         return FINALIZER
     return f"{FINALIZER}-{resource_class}"

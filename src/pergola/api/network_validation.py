@@ -26,7 +26,7 @@ _BOTH: Final[list[JsonValue]] = ["IPv4", "IPv6"]
 
 
 def check_network(obj: JsonObject, rules: Rules = "relaxed") -> Iterator[Cause]:
-    """Return all findings about a Network; with a wrong family, only that one."""
+    """Return all findings about a Network, or only the one about an invalid family."""
     spec = map_at(obj, "spec")
     kind = spec.get("type")
     if not isinstance(kind, str) or not kind:
@@ -53,7 +53,7 @@ def check_network_update(
 ) -> Iterator[Cause]:
     """Return the findings about a change of a Network that is not being deleted.
 
-    No families mean IPv4, so adding or removing exactly IPv4 is not a change.
+    IPv4 is the default, so adding or removing exactly IPv4 is not a change.
     """
     now, before = map_at(new, "spec"), map_at(old, "spec")
     for name in ("type", *_RANGES):

@@ -1,8 +1,8 @@
 """Objects of any kind as JSON, and readers of their metadata.
 
-Objects of others are plain JSON, never typed models, which could drop unknown fields. The readers
-never raise on a malformed object: a missing or mistyped part counts as absent, because manifests
-are user input.
+Objects of other projects are plain JSON, never typed models, which could drop unknown fields. The
+readers never raise on a malformed object: a missing or mistyped part counts as absent, because
+manifests are user input.
 """
 
 import sys
@@ -26,7 +26,7 @@ class GroupKind(NamedTuple):
 
 
 class GroupVersionKind(NamedTuple):
-    """A kind in a version. The core group is the empty string."""
+    """A kind in a specific version. The core group is the empty string."""
 
     group: str
     version: str
@@ -58,7 +58,7 @@ class GroupVersionKind(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def _parsed(api_version: str, kind: str) -> GroupVersionKind:
-    """Parse once: there are few kinds, and thousands of objects of each."""
+    """Parse each combination once: there are few kinds with thousands of objects each."""
     group, slash, version = api_version.rpartition("/")
     return GroupVersionKind(group if slash else "", version, kind)
 
@@ -127,7 +127,7 @@ def finalizers_of(obj: Mapping[str, Any]) -> list[str]:
 
 
 def deletion_timestamp_of(obj: Mapping[str, Any]) -> str | None:
-    """Return `metadata.deletionTimestamp` (RFC 3339), or None unless the object is deleted."""
+    """Return `metadata.deletionTimestamp` (RFC 3339), or None before the object is deleted."""
     return metadata_of(obj).get("deletionTimestamp") or None
 
 
@@ -153,7 +153,7 @@ def maps_at(obj: Mapping[str, Any], *path: str) -> list[JsonObject]:
 
 
 def without_nulls(value: Mapping[str, Any]) -> JsonObject:
-    """Return a map without nulls, also in maps inside it, as Go's decoder reads it."""
+    """Return a map without nulls, including those in nested maps, as Go's decoder reads it."""
     return {
         name: without_nulls(item) if isinstance(item, dict) else item
         for name, item in value.items()

@@ -45,7 +45,7 @@ class ManagedResourceSpec(Value):
     inject_labels: dict[str, str] = {}
     """Labels for every object, its pod template and its volume claim templates."""
     keep_objects: bool = False
-    """Whether the objects stay when the ManagedResource is deleted or moves to another class."""
+    """Whether to keep the objects when the ManagedResource is deleted or moves to another class."""
 
     @classmethod
     def from_object(cls, obj: JsonObject) -> Self:
@@ -54,7 +54,7 @@ class ManagedResourceSpec(Value):
         An object without a spec, which the schema allows, has no Secrets.
 
         Raises:
-            Malformed: the sentence names the object and every wrong field.
+            Malformed: the message names the object and every invalid field.
         """
         spec = obj.get("spec")
         value = {"secretRefs": []} if spec is None else spec
@@ -87,7 +87,7 @@ class ManagedResourceStatus(Value):
         """Read `status` of a ManagedResource; an object without one has an empty status.
 
         Raises:
-            Malformed: the sentence names the object and every wrong field.
+            Malformed: the message names the object and every invalid field.
         """
         status = obj.get("status")
         value = {} if status is None else status

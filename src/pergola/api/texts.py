@@ -1,4 +1,4 @@
-"""Words of messages."""
+"""Texts in messages."""
 
 
 def counted(number: int, noun: str) -> str:

@@ -29,7 +29,7 @@ def test_the_crds_of_the_chart_match_the_types() -> None:
 
     assert written == {
         FILES[name_of(definition)]: rendered([definition]) for definition in definitions()
-    }, "write them anew with `pergola crds`"
+    }, "update them with `pergola crds`"
 
 
 def test_every_process_prints_the_same_bytes(capsys: pytest.CaptureFixture[str]) -> None:

@@ -125,7 +125,7 @@ OUTPUTS: Final = {
     "reference/garden-commands.md: why": ("read why it ends: ",),
     "reference/why.md: Example": ("differs from its manifest",),
 }
-"""Blocks that nobody types, and words in them that the product prints."""
+"""Blocks of output, and texts in them that the product prints."""
 
 PRINTED_BY_KUBECTL: Final = {
     "../examples/node-agent-reconciliation-delay/README.md: Spread the work of node agents": (

@@ -86,7 +86,7 @@ def test_a_chart_has_the_alerts_and_the_dashboard_of_its_metrics(chart: str) -> 
     desired = files(chart)
 
     written = {path: path.read_text() for path in desired if path.is_file()}
-    assert written == desired, "write them anew: python -m tools.monitoring"
+    assert written == desired, "update them: python -m tools.monitoring"
     [folder] = {path.parent for path in desired if path.suffix == ".yaml"}
     assert set(folder.iterdir()) == {path for path in desired if path.suffix == ".yaml"}
 

@@ -82,9 +82,7 @@ def test_the_schema_of_the_configuration_is_that_of_the_type() -> None:
     if os.environ.get("PERGOLA_WRITE_DOCS"):
         SCHEMA.write_text(json.dumps(desired, indent=2, ensure_ascii=False) + "\n")
         return
-    assert written == desired, (
-        "write it anew: PERGOLA_WRITE_DOCS=1 make test ARGS=tests/unit/operator"
-    )
+    assert written == desired, "update it: PERGOLA_WRITE_DOCS=1 make test ARGS=tests/unit/operator"
 
 
 def test_the_chart_has_exactly_these_values_and_a_default_for_each() -> None:

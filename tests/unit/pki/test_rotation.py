@@ -75,8 +75,8 @@ def test_extra_hosts_get_a_new_certificate_from_the_same_authority() -> None:
 def test_unreadable_credentials_are_regenerated() -> None:
     identity = advance(None, PLAN, NOW)
     broken = Identity(identity.bundle, b"nonsense", identity.server)
-    anew = advance(broken, PLAN, NOW)
-    assert is_trusted(anew, anew.bundle, NOW + DAY)
+    renewed = advance(broken, PLAN, NOW)
+    assert is_trusted(renewed, renewed.bundle, NOW + DAY)
 
 
 @settings(max_examples=30, deadline=None)

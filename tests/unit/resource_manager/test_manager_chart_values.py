@@ -83,7 +83,7 @@ def test_the_schema_of_the_configuration_is_that_of_the_type() -> None:
     if os.environ.get("PERGOLA_WRITE_DOCS"):
         SCHEMA.write_text(json.dumps(desired, indent=2, ensure_ascii=False) + "\n")
         return
-    assert written == desired, "write it anew: see the comment in the page of the chart"
+    assert written == desired, "update it: see the comment in the page of the chart"
 
 
 def test_each_value_has_a_default_and_a_description() -> None:

@@ -20,7 +20,7 @@ class Loaded(NamedTuple, Generic[C]):
 
 
 class ConfigurationInvalid(ValueError):
-    """A configuration that cannot work; the text names every offending field."""
+    """An invalid configuration; the message lists every offending field."""
 
     def __init__(self, source: str, findings: Sequence[Finding]) -> None:
         self.findings = tuple(findings)
@@ -153,6 +153,6 @@ def _usable(value: JsonValue, path: str, unusable: Collection[str]) -> JsonValue
         case list():
             places = [item(path, index) for index in range(len(value))]
             if any(at in unusable for at in places):
-                return []  # with a gap, findings about later items would name wrong places
+                return []  # without this item, findings about later ones would have wrong indexes
             return [_usable(entry, at, unusable) for at, entry in zip(places, value, strict=True)]
     return value

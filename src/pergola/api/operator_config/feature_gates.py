@@ -8,8 +8,8 @@ class FeatureGate(NamedTuple):
     """A feature gate.
 
     Attributes:
-        default: Whether it is on by default.
-        is_locked: Whether the configuration cannot change it.
+        default: Whether the feature is enabled by default.
+        is_locked: Whether the configuration cannot change this.
     """
 
     default: bool

@@ -101,9 +101,9 @@ class EncryptionConfig(Value):
     provider: EncryptionProvider
     """The encryption provider."""
     resources: list[str] = []
-    """Extra resources to encrypt, as `resource` or `resource.group`; some always are."""
+    """Extra resources to encrypt, as `resource` or `resource.group`; some are always encrypted."""
 
 
 def default_encryption() -> EncryptionConfig:
-    """Return the encryption of a Garden that does not choose any."""
+    """Return the default encryption of a Garden."""
     return EncryptionConfig(provider=EncryptionProvider())

@@ -41,7 +41,7 @@ def garden_from(obj: JsonObject) -> Garden:
     """Return a Garden with all its defaults.
 
     Raises:
-        Malformed: The sentence names the Garden and every wrong field.
+        Malformed: The message names the Garden and every invalid field.
     """
     return read(Garden, default_garden(obj), of=f"Garden {name_of(obj)}")
 
@@ -57,7 +57,7 @@ def default_garden(obj: JsonObject) -> JsonObject:
 def defaults_of(obj: JsonObject) -> list[Default]:
     """Return the defaults to fill in, in order; none below a value of the wrong type.
 
-    A domain that is only a name, as in earlier versions of the API, becomes an object.
+    A domain that is a plain name, as in earlier versions of the API, becomes an object.
     """
     return [*_domains(obj), *_ip_families(obj), *_kubernetes(obj), *_gardener(obj)]
 

@@ -44,7 +44,7 @@ class EtcdEvents(Value):
 
 
 class EtcdMain(EtcdEvents):
-    """The etcd for everything but Events."""
+    """The etcd for everything except Events."""
 
     backup: Backup | None = None
     """The backup; none if absent. A backup cannot be removed."""
@@ -54,6 +54,6 @@ class Etcd(Value):
     """The two etcds of the virtual cluster."""
 
     main: EtcdMain = field(default_factory=EtcdMain)
-    """The etcd for everything but Events."""
+    """The etcd for everything except Events."""
     events: EtcdEvents = field(default_factory=EtcdEvents)
     """The etcd for Events."""

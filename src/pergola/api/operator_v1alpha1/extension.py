@@ -108,9 +108,9 @@ class ExtensionResource(Value):
     type: str
     """The type of the resource, such as `aws`."""
     auto_enable: list[str] = []
-    """Clusters that use it by default: `garden`, `seed`, `shoot`."""
+    """The clusters that use it by default: `garden`, `seed`, `shoot`."""
     cluster_compatibility: list[str] = []
-    """Clusters that can use it: `garden`, `seed`, `shoot`."""
+    """The clusters that can use it: `garden`, `seed`, `shoot`."""
     continuous_endpoint_update: bool | None = None
     """Whether it is notified of changes of the control plane's nodes."""
     lifecycle: Lifecycle | None = None
@@ -138,7 +138,7 @@ class ExtensionStatus(Value):
     conditions: list[Condition] = []
     """The state of the extension: whether it is installed, required and healthy."""
     observed_generation: int | None = None
-    """The generation that the conditions are about."""
+    """The generation that the conditions describe."""
     provider_status: JsonObject | None = None
     """The provider's own status, with its own `apiVersion` and `kind`."""
 

@@ -10,7 +10,7 @@ from pergola.api.schema.declare import Timestamp, Value
 
 
 class OperatorIdentity(Value):
-    """The operator that works on the Garden."""
+    """The operator that reconciles the Garden."""
 
     id: str
     """The id of the process."""
@@ -35,7 +35,7 @@ class PendingWorkersRollout(Value):
     name: str
     """The name of the worker pool."""
     last_initiation_time: Timestamp | None = None
-    """The start of the roll-out."""
+    """The start of the rollout."""
 
 
 class Rotation(Value):
@@ -102,7 +102,7 @@ class EncryptionAtRest(Value):
     """The encryption in use."""
 
     resources: list[str] = []
-    """The encrypted resources, without those that always are."""
+    """The encrypted resources, except for those that always are."""
     provider: EncryptionProviderStatus | None = None
     """The encryption provider in use."""
 
@@ -122,9 +122,9 @@ class GardenStatus(Value):
     conditions: list[Condition] = []
     """The health of the garden, by aspect."""
     constraints: list[Condition] = []
-    """Conditions that restrict which operations are possible."""
+    """Conditions that restrict the possible operations."""
     gardener: OperatorIdentity | None = None
-    """The operator that works on the Garden."""
+    """The operator that reconciles the Garden."""
     last_operation: LastOperation | None = None
     """The current or last operation."""
     last_errors: list[LastError] = []

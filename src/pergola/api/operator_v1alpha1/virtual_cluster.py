@@ -42,7 +42,7 @@ class HorizontalPodAutoscaler(Value):
     cpu_initialization_period: Duration | None = None
     """The time after a pod's start during which its CPU does not count."""
     downscale_stabilization: Duration | None = None
-    """The time before a recommendation to scale down is followed."""
+    """The time for which a recommendation to scale down must last before it is followed."""
     initial_readiness_delay: Duration | None = None
     """The time after a pod's start during which any readiness counts as the first one."""
     sync_period: Duration | None = None
@@ -91,21 +91,21 @@ class MaintenanceTimeWindow(Value):
 
 
 class RotationSchedule(Value):
-    """When a credential is rotated."""
+    """The schedule for the rotation of a credential."""
 
     rotation_period: PositiveDuration
     """The time between the starts of two rotations."""
 
 
 class TwoStepRotationSchedule(RotationSchedule):
-    """When a credential is rotated whose old value stays valid until the rotation completes."""
+    """The schedule for a rotation during which the old credential stays valid."""
 
     complete_after: PositiveDuration | None = None
-    """The time for which the old value stays valid; without it, a user completes the rotation."""
+    """The time for which the old credential stays valid; if absent, a user completes rotations."""
 
 
 class MaintenanceAutoRotationCredentials(Value):
-    """The credentials that are rotated by schedule."""
+    """The credentials that are rotated on a schedule."""
 
     certificate_authorities: TwoStepRotationSchedule | None = None
     """The certificate authorities, and all certificates that they sign."""
@@ -114,18 +114,18 @@ class MaintenanceAutoRotationCredentials(Value):
     workload_identity_key: TwoStepRotationSchedule | None = None
     """The key that signs tokens of workload identities."""
     etcd_encryption_key: RotationSchedule | None = None
-    """The keys with which objects in etcd are encrypted."""
+    """The keys that encrypt objects in etcd."""
     observability: RotationSchedule | None = None
     """The passwords of the observability hosts."""
 
 
 class MaintenanceAutoRotation(Value):
-    """Rotations that begin by themselves."""
+    """Rotations that begin automatically."""
 
     credentials: MaintenanceAutoRotationCredentials = field(
         default_factory=MaintenanceAutoRotationCredentials
     )
-    """The credentials that are rotated by schedule; by default none."""
+    """The credentials that are rotated on a schedule; none by default."""
 
 
 class Maintenance(Value):
@@ -134,7 +134,7 @@ class Maintenance(Value):
     time_window: MaintenanceTimeWindow
     """The window for full snapshots, defragmentation, and evictions that resize pods."""
     auto_rotation: MaintenanceAutoRotation | None = None
-    """Rotations of credentials that begin by themselves in the window; an addition of Pergola."""
+    """Credential rotations that begin automatically in the window; an addition of Pergola."""
 
 
 class Networking(Value):

@@ -55,8 +55,8 @@ class Switch(Value):
 class OptionalController(Switch):
     """A controller that is off by default.
 
-    Fields that are None have no effect while the controller is off; once it is on, they get their
-    defaults.
+    Fields that are None have no effect while the controller is disabled, and get their defaults if
+    it is enabled.
     """
 
     concurrent_syncs: int | None = None

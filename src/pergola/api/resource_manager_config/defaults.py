@@ -1,6 +1,6 @@
 """Defaults that depend on other settings.
 
-Independent defaults are part of the types; these depend on which controllers and webhooks are on.
+Independent defaults are part of the types; these depend on the enabled controllers and webhooks.
 Explicit settings are never changed.
 """
 

@@ -1,7 +1,7 @@
 """Old and new names of the same settings (spec 10 §13.2, B6; spec 11 §8).
 
 Some blocks have two names: the one in documents, charts and existing files, and the one that the
-decoder of some release required. Both are accepted. A setting under both names must be equal.
+decoder of some release required. Both are accepted; a setting must be equal under both names.
 """
 
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ class Unified:
     """A configuration in which every setting has one name.
 
     Attributes:
-        findings: contradictions, and warnings about mistaken names.
+        findings: conflicts, and warnings about misspelt names.
     """
 
     value: JsonObject
@@ -74,7 +74,7 @@ class Unified:
 
 
 def unify_spellings(value: JsonObject) -> Unified:
-    """Return the configuration with new names only; the argument is not changed."""
+    """Return the configuration with only new names; the argument is not modified."""
     unified = Unified(value)
     for section, old, new in _BLOCKS:
         unified.unify(section, old, new)

@@ -26,7 +26,7 @@ class ClientConnection(component_config.ClientConnection):
     namespaces: list[str] = []
     """The namespaces to watch; all if empty."""
     cache_resync_period: Duration = Duration(hours=24)
-    """The time between two reconciliations of everything in a cache."""
+    """The time between two reconciliations of all objects in a cache."""
 
 
 class LeaderElection(component_config.LeaderElection):
@@ -70,7 +70,7 @@ class WebhookServer(Address):
     port: Port = 9449
     """The port to listen on."""
     workers: Annotated[int, Meta(ge=1, le=64)] = 1
-    """Processes that serve the webhooks; each can use one core. Not in the original."""
+    """The number of processes for the webhooks; each can use one core. Not in the original."""
     tls: Tls = field(default_factory=Tls)
     """The certificate of the server."""
     self_signed: SelfSigned = field(default_factory=SelfSigned)

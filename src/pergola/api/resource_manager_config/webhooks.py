@@ -107,10 +107,10 @@ class Webhooks(Value):
     projected_token_mount: ProjectedTokenMount = field(default_factory=ProjectedTokenMount)
     """Mounts a token into pods that do not mount one automatically."""
     seccomp_profile: Switch = field(default_factory=Switch)
-    """Gives pods the container runtime's own seccomp profile."""
+    """Gives pods the default seccomp profile of the container runtime."""
     system_components_config: SystemComponentsConfig = field(default_factory=SystemComponentsConfig)
-    """Keeps system components on the nodes that are meant for them."""
+    """Keeps system components on dedicated nodes."""
     token_invalidator: Switch = field(default_factory=Switch)
-    """Replaces the tokens of Secrets that are marked for it."""
+    """Replaces the tokens of marked Secrets."""
     vpa_in_place_updates: Switch = field(default_factory=Switch)
     """Lets vertical pod autoscalers resize pods in place."""

@@ -2,7 +2,7 @@
 
 Declare a type with `Value`, `Object` and `@kind` (see `declare`). `crd` returns its
 CustomResourceDefinition, `validate` all findings about a value, and `read` converts JSON to the
-type. Kinds of others are plain JSON instead.
+type. Kinds of other projects are plain JSON instead.
 """
 
 from pergola.api.schema.crd import crd

@@ -72,7 +72,7 @@ ObjectMeta: TypeAlias = JsonObject
 
 
 class Object(Value, kw_only=True):
-    """A kind of its own, with the `apiVersion` and `kind` from `@kind`."""
+    """A separate kind, with the `apiVersion` and `kind` from `@kind`."""
 
     resource: ClassVar["Kind"]
 
@@ -158,7 +158,7 @@ def kind(
     return declare
 
 
-# Facets: what a schema can say and a Python type cannot. Used as Annotated[type, facet, …].
+# Facets: properties of a schema that Python types lack. Used as Annotated[type, facet, …].
 
 
 def default(value: JsonValue) -> Meta:
@@ -167,7 +167,7 @@ def default(value: JsonValue) -> Meta:
 
 
 def rule(expression: str, message: str) -> Meta:
-    """Declare a CEL expression that must hold; the API server answers `message` otherwise."""
+    """Declare a CEL expression that must hold; otherwise the API server returns `message`."""
     return Meta(
         extra_json_schema={"x-kubernetes-validations": [{"rule": expression, "message": message}]}
     )

@@ -14,7 +14,7 @@ V = TypeVar("V", bound=Value)
 
 
 class Malformed(ValueError):
-    """A value that its schema does not allow; the text names every wrong field."""
+    """A value that violates its schema; the message lists every invalid field."""
 
     def __init__(self, of: str, findings: Sequence[Finding]) -> None:
         self.findings = tuple(findings)

@@ -1,6 +1,6 @@
 """Validation of JSON against a structural schema, offline, with every finding at once.
 
-The API server uses the same schema, so both agree on what is valid; this validation also reports
+The API server uses the same schema, so both accept the same values; this validation also reports
 unknown fields, which a server drops silently.
 """
 
@@ -40,7 +40,7 @@ def validate(schema: JsonObject, value: JsonValue, path: str = "") -> list[Findi
     Args:
         schema: structural, see `schema_of`; CEL rules are left to the API server.
         value: JSON.
-        path: where the value is.
+        path: the path of the value.
     """
     return list(_findings(schema, value, path))
 
@@ -160,7 +160,7 @@ def _unknown(properties: Collection[str], value: Collection[str], path: str) -> 
 
 
 def _near_miss(name: str, known: Iterable[str]) -> str:
-    """Return the known name that was probably meant: other letter case, or a typo."""
+    """Return the known name that is probably meant: a different letter case, or a typo."""
     spellings = {spelling.lower(): spelling for spelling in known}
     near = get_close_matches(str(name).lower(), spellings, n=1, cutoff=0.75)
     return spellings[near[0]] if near else ""
