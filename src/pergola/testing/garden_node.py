@@ -24,7 +24,10 @@ from pergola.testing.helm import helm
 
 CHART: Final = CHARTS / "operator"
 GATES: Final[JsonObject] = {"IstioTLSTermination": False}
-"""Gates that are not at their defaults: no whole Garden has run with this one on a node."""
+"""Gates that are not at their defaults, so that clients reach the gateway by its address.
+
+A gateway that terminates TLS routes requests by name, and DNS does not know those of a sandbox.
+"""
 
 _RELEASE: Final = "gardener-operator"
 _NAMESPACE: Final = "garden"
@@ -37,10 +40,15 @@ _GARDENER: Final = (
 
 
 @asynccontextmanager
-async def garden_node(name: str, progress: Progress = silent) -> AsyncGenerator[Sandbox]:
+async def garden_node(
+    name: str, progress: Progress = silent, *, gates: JsonObject = GATES
+) -> AsyncGenerator[Sandbox]:
     """Start a cluster with a node and a ready operator, and stop it when the block ends.
 
     Images are built first, which takes half an hour where none has been built before.
+
+    Args:
+        gates: The feature gates of the operator that are not at their defaults.
 
     Raises:
         SandboxError: An image cannot be built, or the sandbox cannot be started.
@@ -54,14 +62,14 @@ async def garden_node(name: str, progress: Progress = silent) -> AsyncGenerator[
         # Later, each import would be between two tasks of the Garden that wait for its pods.
         await asyncio.gather(
             import_offers(sandbox.directory, named(GARDEN_IMAGES)),
-            asyncio.to_thread(install_operator, sandbox),
+            asyncio.to_thread(install_operator, sandbox, gates),
         )
         yield sandbox
     finally:
         await sandbox.stop()
 
 
-def install_operator(sandbox: Sandbox) -> None:
+def install_operator(sandbox: Sandbox, gates: JsonObject) -> None:
     """Install the operator's chart, or upgrade it, and return when its pods are ready.
 
     Raises:
@@ -72,16 +80,16 @@ def install_operator(sandbox: Sandbox) -> None:
         *("upgrade", "--install", _RELEASE, str(CHART)),
         *("--namespace", _NAMESPACE, "--create-namespace", "--wait", "--timeout", "5m"),
         *("--kubeconfig", str(sandbox.kubeconfig)),
-        values=values(),
+        values=values(gates),
     )
 
 
-def values() -> JsonObject:
+def values(gates: JsonObject) -> JsonObject:
     """Return values of the chart for what a sandbox has: its Gardener, and its stand-ins."""
     images: list[JsonValue] = [
         {"name": offer.name, "tag": offer.version} for offer in named(_GARDENER)
     ]
     return {
-        "config": {"featureGates": {"DefaultSeccompProfile": True, **GATES}},
+        "config": {"featureGates": {"DefaultSeccompProfile": True, **gates}},
         "imageVectorOverwrite": dump({"images": images}),
     }

@@ -43,7 +43,9 @@ def kubeconfig(
         Use the address of the virtual cluster in the runtime cluster, for clients in its pods.
     address
         Connect to this host or IP address, such as that of the gateway, as long as DNS does not
-        know the name of the server. Certificates are still those of the name.
+        know the name of the server. Certificates are still those of the name. A gateway that
+        terminates TLS, as is the default, rejects such requests with the status 421: add the name
+        to /etc/hosts instead.
     """
     from pergola.kube.yaml import dump
 
