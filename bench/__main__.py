@@ -1,7 +1,7 @@
 """`python -m bench [NAME [OPTION...]] [--save FILE] [--compare FILE]`.
 
-NAME is one of the benches below; without it, all but `peer` run, in about a quarter of an hour. The
-figures of a run can be kept in a file, and a later run prints what differs from them.
+NAME is one of the benchmarks below; without it, all except `peer` run, in about 15 minutes.
+`--save` writes the figures to a file, and `--compare` prints differences from an earlier run.
 """
 
 import argparse
@@ -29,7 +29,7 @@ BENCHES: Final = {
     "shards": shards,
     "peer": peer,
 }
-# All but the one that builds another project, with what keeps the whole short.
+# All except the one that builds another project, with options that shorten them.
 ALL: Final = {
     "managed-resources": [],
     "network-policies": ["--quiet", "20"],
@@ -41,7 +41,7 @@ ALL: Final = {
 
 
 def main() -> None:
-    """Run one bench, or all."""
+    """Run one benchmark, or all."""
     parser = argparse.ArgumentParser(prog="python -m bench", add_help=False)
     parser.add_argument("--save", type=Path)
     parser.add_argument("--compare", type=Path)
@@ -62,7 +62,7 @@ def main() -> None:
 
 
 def run(name: str, options: list[str]) -> None:
-    """Run a bench with these options."""
+    """Run a benchmark with these options."""
     sys.argv = [f"bench {name}", *options]
     BENCHES[name].main()
 

@@ -1,16 +1,16 @@
 """The admission server under load: figures and their targets (design §4).
 
-    python -m bench admission                  # the product's server, and one that does nothing
+    python -m bench admission                  # the product's server, and one that does no work
     python -m bench admission --all            # also aiohttp, and a bare server in Go
-    python -m bench admission --seconds 2      # a quick look
+    python -m bench admission --seconds 2      # a quick run
 
-A pod of 5 KB is sent through the webhook about pods that takes longest, over TLS, on 16 connections
-that stay. The server has one core for itself; the load generator, a Go program, has another, which
-it shares with the second process where there is one on both cores.
+A pod of 5 KB is sent to the slowest pod webhook, over TLS, on 16 persistent connections. The server
+has one core; the load generator, a Go program, has another, which it shares with the second process
+of servers on both cores.
 
-Seconds depend on the machine and on what else it does, hence the best of three runs. CPU time does
-so least: `a core's` is how many reviews a core would answer that does nothing else, and `round` is
-the CPU time for one answer on each connection, which is what an API server would wait there.
+Durations depend on the machine and its other load, hence the best of three runs. CPU time depends
+on them least: `per core` is the number of reviews per second that a dedicated core would answer,
+and `round` is the CPU time for one response on each connection, for which an API server would wait.
 """
 
 import argparse
@@ -48,7 +48,7 @@ HEADINGS: Final = (
     "p99",
     "peak memory",
     "CPU each",
-    "a core's",
+    "per core",
     "round p50",
     "round p99",
     "GC pauses",
@@ -251,7 +251,7 @@ def review() -> bytes:
 
 
 async def cost(endpoint: Endpoint, body: bytes, times: int = 3000) -> float:
-    """Return the microseconds of CPU from bytes to bytes."""
+    """Return the microseconds of CPU from the request's bytes to the response's."""
     began = time.process_time()
     for _ in range(times):
         found = endpoint("application/json", body)
@@ -264,13 +264,13 @@ async def heaviest(body: bytes) -> str:
     """Measure all webhooks, and return the path of the slowest."""
     costs = {path: await cost(endpoint, body) for path, endpoint in endpoints().items()}
     rows = [(path, f"{micros:.0f} µs") for path, micros in costs.items() if NOTHING not in path]
-    show([*rows], ("webhook", "from bytes to bytes"))
+    show([*rows], ("webhook", "CPU per review"))
     print()
     return max(costs, key=lambda path: costs[path])
 
 
 def build(folder: Path) -> None:
-    """Build the Go programs: `loadgen` and `webhook`."""
+    """Build the Go programs `loadgen` and `webhook`."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pergola"
     cache.mkdir(parents=True, exist_ok=True)
     try:
@@ -401,8 +401,8 @@ def run(folder: Path, *, seconds: float, runs: int, everything: bool) -> list[Fi
 def main() -> None:
     """Parse the arguments and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
-    parser.add_argument("--seconds", type=float, default=5.0, help="for each server")
-    parser.add_argument("--runs", type=int, default=3, help="of which the best counts")
+    parser.add_argument("--seconds", type=float, default=5.0, help="of each run")
+    parser.add_argument("--runs", type=int, default=3, help="for each server; the best counts")
     parser.add_argument("--all", action="store_true", help="also measure other servers")
     arguments = parser.parse_args()
     configure("error")

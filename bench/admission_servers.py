@@ -1,10 +1,10 @@
-"""The servers that `bench/admission.py` measures; one of them, as a process of its own.
+"""The servers that `bench/admission.py` measures; this module runs one of them as a process.
 
     python -m bench.admission_servers NAME FOLDER [PORT]
 
-The folder has the certificate; the port is written to `port` in it, unless it is given, to be
-shared. At `/nothing` no review is read, and what is measured is the server alone. A server that is
-asked to end writes to `PID.json` what it noticed: see `Notes`.
+The folder has the certificate; unless PORT is given for several processes to share, the chosen
+port is written to `port` in the folder. At `/nothing` no review is read, to measure only the
+server. When a server is terminated, it writes its `Notes` to `PID.json`.
 """
 
 import gc
@@ -51,30 +51,30 @@ TAINTS: Final = [
 
 
 def known_taints() -> Sequence[Taint]:
-    """Return the answer of a cache of nodes."""
+    """Return the result of a cache of nodes."""
     return TAINTS
 
 
 def known_mount(_: Key) -> bool:
-    """Return the answer of a cache of ServiceAccounts."""
+    """Return the result of a cache of ServiceAccounts."""
     return True
 
 
 async def system_taints() -> Sequence[Taint]:
-    """Return the answer of a cache of nodes."""
+    """Return the result of a cache of nodes."""
     return TAINTS
 
 
 async def mounts_token(_: Key) -> bool:
-    """Return the answer of a cache of ServiceAccounts."""
+    """Return the result of a cache of ServiceAccounts."""
     return True
 
 
 class Notes:
-    """The server's CPU time at each answer, and the collector's pauses.
+    """The server's CPU time at each response, and the pauses of the garbage collector.
 
-    What the process needs for a round, an answer on each connection, is how long an API server
-    waits that keeps all of them busy, on a core that does nothing else.
+    A round is one response on each connection. Its CPU time is the time for which an API server
+    that keeps all connections busy would wait for a dedicated core.
     """
 
     def __init__(self) -> None:
@@ -84,7 +84,7 @@ class Notes:
         gc.callbacks.append(self._collect)
 
     def clocked(self, endpoint: Endpoint) -> Endpoint:
-        """Return an endpoint that notes when it has answered."""
+        """Return an endpoint that records the CPU time of its responses."""
         return _Clocked(endpoint, self._answers)
 
     def write(self, file: Path, connections: int) -> None:
@@ -185,7 +185,7 @@ async def _answer(request: web.BaseRequest, endpoint: Endpoint) -> web.Response:
 async def aiohttp_application(
     served: dict[str, Endpoint], certificates: Certificates, port: int
 ) -> AsyncGenerator[int]:
-    """Serve with aiohttp as usual: with routes."""
+    """Serve with an aiohttp application and its routes."""
 
     async def handle(request: web.Request) -> web.Response:
         return await _answer(request, served[request.path])
@@ -201,7 +201,7 @@ async def aiohttp_application(
 async def aiohttp_server(
     served: dict[str, Endpoint], certificates: Certificates, port: int
 ) -> AsyncGenerator[int]:
-    """Serve with aiohttp without application and routes."""
+    """Serve with aiohttp, without an application and routes."""
 
     async def handle(request: web.BaseRequest) -> web.Response:
         return await _answer(request, served[request.path])

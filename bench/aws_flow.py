@@ -2,12 +2,12 @@
 
     python -m bench aws-flow                  # 50 ms for each request, the table
     python -m bench aws-flow --latency 0.02
-    python -m bench aws-flow --landscape 200  # as many Infrastructures of one account
+    python -m bench aws-flow --landscape 200  # 200 Infrastructures of one account
 
-moto plays AWS, behind a proxy that delays each request as the way to AWS would. NAT gateways
-and subnets are ready at the second look, and looks are 50 ms apart: what AWS itself takes its time
-for is left out. The critical path is the longest chain of steps, each as long as it took: no run of
-the same graph can be faster, so that the ratio is what the engine costs.
+moto simulates AWS, behind a proxy that adds the network latency to each request. NAT gateways and
+subnets are ready at the second poll, and polls are 50 ms apart, so the delays of AWS itself are not
+included. The critical path is the longest chain of steps by their measured durations: no run of the
+same graph can be faster, so the ratio shows the cost of the engine.
 """
 
 import argparse
@@ -89,7 +89,7 @@ class Case(NamedTuple):
     """A measurement.
 
     Attributes:
-        target: how many requests it may take (spec 30 §13).
+        target: the maximum number of requests (spec 30 §13).
     """
 
     name: str
@@ -111,7 +111,7 @@ def wanted_by(config: JsonObject, technical_id: str = TECHNICAL_ID) -> Wanted:
 async def measure(
     aws: DistantAws, client: AwsClient, wanted: Wanted, seed: Seed, case: Case
 ) -> tuple[str, ...]:
-    """Run once like the actuator: observe, check, run the flow; return a row of the table."""
+    """Observe, check and run the flow like the actuator; return a row of the table."""
     aws.taken()
     seed.writes, state = 0, State(seed.data)
     began = asyncio.get_running_loop().time()
@@ -157,7 +157,7 @@ async def managed(aws: DistantAws, client: AwsClient, zones: str) -> list[tuple[
 
 
 async def byo(aws: DistantAws, client: AwsClient, zones: str) -> list[tuple[str, ...]]:
-    """Measure a user-provided network: tagged, reconciled again, and left."""
+    """Measure a user-provided network that is tagged, reconciled again, and released."""
     latency, aws.latency = aws.latency, 0.0
     network = await Network.complete(client, zones=zones)
     group = await network.security_group()
@@ -176,7 +176,7 @@ async def rows(server: str, latency: float) -> list[tuple[str, ...]]:
     """Return all measurements."""
     found: list[tuple[str, ...]] = []
     async with DistantAws(server) as aws, aws.client(REGION, retry=QUICK) as client:
-        # The descriptions of the services are parsed once in a process; that is not measured.
+        # A process parses the descriptions of the services once; that is not measured.
         for service, operation in (("ec2", "DescribeVpcs"), ("iam", "ListRoles")):
             await client.call(service, operation)
         for service in ("elb", "elbv2"):

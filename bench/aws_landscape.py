@@ -1,7 +1,7 @@
 """Many Infrastructures of one account in one process, while AWS throttles.
 
-AWS's side has the token buckets of its documentation, less what others are said to use. The floor
-is how long the busiest bucket takes for so many requests: no client can be faster. In the last row,
+AWS's side has the token buckets of its documentation, minus the assumed use by others. The floor is
+the time that the busiest bucket needs for the requests: no client can be faster. In the last row,
 every tenth Infrastructure is in another account, which should not wait for the large one.
 """
 
@@ -57,8 +57,8 @@ class SharedQuota(CorrectedAws):
     """An AWS that throttles as documented.
 
     Attributes:
-        left: the part of each quota that others leave; None for an AWS that never throttles.
-        refused: how many requests it refused.
+        left: the part of each quota that others do not use; None for an AWS that never throttles.
+        refused: the number of refused requests.
     """
 
     left: float | None = None
@@ -71,7 +71,7 @@ class SharedQuota(CorrectedAws):
         self._tokens: dict[tuple[str, str], tuple[float, float]] = {}
 
     def begin(self, left: float | None, *, empty: bool = False) -> None:
-        """Fill all buckets, or empty them, and count from zero."""
+        """Fill or empty all buckets, and reset the count."""
         self.left, self.refused, self._was_empty = left, 0, empty
         self.answered.clear()
         now = asyncio.get_running_loop().time()
@@ -123,10 +123,10 @@ class Member(NamedTuple):
 
 
 class Landscape:
-    """Infrastructures, and the process that looks after them.
+    """Infrastructures, and the process that reconciles them.
 
     Attributes:
-        is_split: whether every tenth of them is in another account.
+        is_split: whether every tenth one is in another account.
     """
 
     is_split = False
@@ -141,7 +141,7 @@ class Landscape:
         self.restart()
 
     def restart(self) -> None:
-        """Forget the rates, as a new process does."""
+        """Forget the learned rates, like a new process."""
         self._quotas = Quotas()
 
     async def close(self) -> None:
@@ -157,7 +157,7 @@ class Landscape:
     async def look(
         self, name: str, left: float, target: str, *, empty: bool = False
     ) -> tuple[str, ...]:
-        """Look at all Infrastructures at once, as after a restart; return a row."""
+        """Reconcile all Infrastructures at once, as after a restart; return a row."""
         self._aws.begin(left, empty=empty)
         self._aws.taken()
         loop = asyncio.get_running_loop()

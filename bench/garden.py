@@ -1,13 +1,12 @@
-"""The cost of a Garden: what the operator's process needs to create it, and to leave it alone.
+"""The cost of a Garden: the resources that the operator needs to create and to maintain it.
 
     python -m bench garden              # the table; about eight minutes
-    python -m bench garden --rest 60    # a shorter rest
+    python -m bench garden --rest 60    # a shorter idle period
 
-The example Garden comes up on simulated nodes: its virtual cluster is a second control plane. The
-operator is a process of its own; its requests are those that it counts itself, its CPU seconds and
-memory are those of the kernel. Everything else on the machine is needed for the Garden to run, and
-decides about the seconds: compare those with the critical path, which is the longest chain of tasks
-by the durations that these tasks had.
+The example Garden is created on simulated nodes: its virtual cluster is a second control plane. The
+operator is a separate process; it counts its own requests, and the kernel measures its CPU seconds
+and memory. The other processes that the Garden needs on the machine determine the durations, so
+compare these with the critical path: the longest chain of tasks by their measured durations.
 """
 
 import argparse
@@ -56,15 +55,15 @@ RECONCILE: Final = {"metadata": {"annotations": {"gardener.cloud/operation": "re
 CARE: Final = {"controller": "garden-care"}
 HOUR: Final = 3600.0
 _QUIET_SECONDS: Final = 15.0
-HEADINGS: Final = ("what happens", "seconds", "critical path", "ratio", "reads", "writes", "CPU s")
+HEADINGS: Final = ("event", "seconds", "critical path", "ratio", "reads", "writes", "CPU s")
 
 
 class Counts(NamedTuple):
-    """What the operator has done so far.
+    """The work of the operator so far.
 
     Attributes:
         probes: Runs of care, each of which requests the health of the virtual API server.
-        seconds: By flow and task, how long tasks took.
+        seconds: The durations of tasks, by flow and task.
     """
 
     reads: int
@@ -75,7 +74,7 @@ class Counts(NamedTuple):
     seconds: dict[tuple[str, str], float]
 
     def since(self, before: Self) -> "Counts":
-        """Return what was done since an earlier time."""
+        """Return the work since an earlier time."""
         seconds = {task: took - before.seconds.get(task, 0) for task, took in self.seconds.items()}
         return Counts(
             self.reads - before.reads,
@@ -88,7 +87,7 @@ class Counts(NamedTuple):
 
 
 class Operator:
-    """The operator's process, and what it says about itself."""
+    """The operator's process, with its own figures."""
 
     def __init__(self, process: Process, port: int) -> None:
         self._process = process
@@ -100,7 +99,7 @@ class Operator:
         return self._process.peak_megabytes
 
     async def counts(self) -> Counts:
-        """Return what it has done so far."""
+        """Return its work so far."""
         self._process.check()
         async with aiohttp.ClientSession() as session, session.get(self._metrics) as response:
             text = await response.text()
@@ -162,7 +161,7 @@ class Meter:
 
 
 async def rest(client: Client, operator: Operator, stop: Callable[[], None], period: float) -> str:
-    """Measure a quiet period, which begins when nothing is requested; return an hour of it.
+    """Measure an idle period, which begins once no requests are sent; extrapolate it to an hour.
 
     A watch is renewed once an hour, so few renewals fall into the period: each of them counts once.
 
@@ -177,9 +176,9 @@ async def rest(client: Client, operator: Operator, stop: Callable[[], None], per
     watches -= await _watches(client)
     requests = (spent.reads + spent.writes - spent.probes) * HOUR / period
     return (
-        f"an hour at rest, by {period:.0f} s with {spent.reads} reads and {spent.writes} writes: "
-        f"{requests:.0f} requests, besides the health requests of care ({spent.probes} of these "
-        f"reads) and {watches} renewals of watches; "
+        f"an idle hour, extrapolated from {period:.0f} s with {spent.reads} reads and "
+        f"{spent.writes} writes: {requests:.0f} requests, besides the health "
+        f"requests of care ({spent.probes} of these reads) and {watches} renewals of watches; "
         f"{spent.cpu * HOUR / period:.1f} CPU s"
     )
 
@@ -196,7 +195,7 @@ async def _quiet(operator: Operator) -> Counts:
 
 
 async def _watches(client: Client) -> int:
-    """Return how many watches the API server serves."""
+    """Return the number of watches that the API server serves."""
     text = (await client.get_raw("/metrics")).decode()
     watch = r'^apiserver_longrunning_requests\{.*verb="WATCH".*\} (\S+)$'
     return int(sum(map(float, re.findall(watch, text, re.MULTILINE))))
@@ -225,7 +224,7 @@ async def run(period: float, repetitions: int) -> None:
             peak = operator.peak_megabytes
             hour = await rest(client, operator, stop, period)
     show(meter.rows, HEADINGS)
-    print("one write of each later reconciliation takes the user's request off the Garden")
+    print("one write of each later reconciliation removes the user's request from the Garden")
     print(f"{hour}; peak memory {peak:.0f} MB")
 
 
@@ -261,7 +260,7 @@ def operator_of(site: Site, kubeconfig: Path) -> Iterator[tuple[Operator, Callab
     path = site.directory / "operator.json"
     path.write_bytes(orjson.dumps({"config": config, "proxy": site.node.proxy}))
     command = [sys.executable, "-m", "bench.garden", "--operate", str(path)]
-    # As it runs when installed: with compiled modules.
+    # As in an installation, with compiled modules.
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     process = subprocess.Popen(command, env=environment | site.operator_environment)
 
@@ -296,7 +295,7 @@ async def operate(given: JsonObject) -> None:
 def main() -> None:
     """Parse the arguments and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
-    parser.add_argument("--rest", type=float, default=300.0, help="seconds of rest to measure")
+    parser.add_argument("--rest", type=float, default=300.0, help="seconds of the idle period")
     parser.add_argument("-n", "--repetitions", type=int, default=3)
     parser.add_argument("--operate", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()

@@ -1,14 +1,14 @@
 """The resource manager under load: figures and their targets (design §4).
 
     python -m bench managed-resources                  # 300 ManagedResources, the table
-    python -m bench managed-resources --scale          # 100, 300, 1,000 and 3,000: is it linear?
-    python -m bench managed-resources -n 50 --quiet 5  # a quick look
+    python -m bench managed-resources --scale          # 100, 300, 1,000 and 3,000
+    python -m bench managed-resources -n 50 --quiet 5  # a quick run
 
-Each run starts a sandbox of its own, fills it, starts `pergola resource-manager` as a process and
-watches from outside: the API server's own request counters, /proc for CPU and memory.
+Each run starts a new sandbox, fills it, starts `pergola resource-manager` as a process and measures
+from outside: requests by the API server's counters, CPU and memory by /proc.
 
-Seconds depend on the machine and on what else it does. The first line therefore says how long a
-bare client takes for the same creates alone; where the targets were set it took 4.9 s.
+Durations depend on the machine and its other load. The first line therefore shows how long a bare
+client takes to create the same objects; where the targets were set, it took 4.9 s.
 """
 
 import argparse
@@ -74,10 +74,10 @@ class Figures:
         ratio = f"{self.applied / self.bare:.2f}" if self.bare else "-"
         each = self.status_writes / self.count
         return [
-            ("a bare client's creates alone", f"{self.bare:.1f} s", "4.9 s"),
+            ("creation by a bare client", f"{self.bare:.1f} s", "4.9 s"),
             ("  CPU seconds of that client", f"{self.bare_cpu:.2f}", ""),
             ("all ResourcesApplied", f"{self.applied:.1f} s", "≤ 8 s"),
-            ("  as a multiple of the bare client's time", ratio, "≤ 1.5"),
+            ("  relative to the bare client", ratio, "≤ 1.5"),
             ("all healthy and not progressing", f"{self.ready:.1f} s", "≤ 10 s"),
             ("API requests until then, all clients", f"{self.requests:,}", "≤ 10,500"),
             ("  status writes for each ManagedResource", f"{each:.2f}", "≤ 2"),
@@ -85,16 +85,16 @@ class Figures:
             ("CPU seconds of the process at 120 s", f"{self.cpu_120:.2f}", "≤ 6.5"),
             ("peak memory of the process", f"{self.peak_megabytes:.0f} MB", "≤ 120 MB"),
             (
-                f"the next quiet {self.quiet_seconds:.0f} s: requests",
+                f"idle for {self.quiet_seconds:.0f} s: requests",
                 f"{self.quiet_requests}",
                 "≤ 30",
             ),
             (
-                f"the next quiet {self.quiet_seconds:.0f} s: CPU seconds",
+                f"idle for {self.quiet_seconds:.0f} s: CPU seconds",
                 f"{self.quiet_cpu:.2f}",
                 "≤ 0.4",
             ),
-            (f"an edited object is back, p99 of {len(self.repairs)}", f"{p99:.3f} s", "≤ 0.5 s"),
+            (f"repair of an edited object, p99 of {len(self.repairs)}", f"{p99:.3f} s", "≤ 0.5 s"),
             *(self.restarted.rows() if self.restarted else ()),
         ]
 
@@ -183,7 +183,7 @@ async def fill(client: Client, count: int, size: int = 10) -> None:
 
 
 async def bare(count: int) -> tuple[float, float]:
-    """Return the seconds that a bare client needs to create the objects, and those of its CPU."""
+    """Return the seconds that a bare client needs to create the objects, and its CPU seconds."""
     started = await sandbox.start(f"bare-{os.getpid()}", progress=lambda _: None)
     try:
         async with Client.connect(load(started.kubeconfig)) as client:
@@ -209,8 +209,8 @@ async def bare(count: int) -> tuple[float, float]:
 async def requests(client: Client) -> tuple[int, int]:
     """Return the requests that the API server counted, and the status writes of ManagedResources.
 
-    The server's own, and those of its controllers to itself, are in it as in the reference's count;
-    watches count when they end, and reads of /metrics are left out.
+    They include the server's own and those of its controllers, as the reference's count does;
+    watches count when they end, and reads of /metrics do not count.
     """
     total = status_writes = 0
     text = (await client.get_raw("/metrics")).decode()
@@ -257,9 +257,9 @@ class Program(NamedTuple):
     """A resource manager to measure.
 
     Attributes:
-        command: What is started, with `--config FILE` after it.
-        settings: What its configuration has besides the connections.
-        limits: Of the requests in both connections.
+        command: The command, to which `--config FILE` is appended.
+        settings: The configuration, apart from the connections.
+        limits: The limits of requests in both connections.
     """
 
     command: tuple[str, ...]
@@ -268,7 +268,7 @@ class Program(NamedTuple):
 
 
 def installed() -> Program:
-    """Return `pergola resource-manager` with its defaults, as it runs when installed."""
+    """Return `pergola resource-manager` with its defaults, as in an installation."""
     pergola = str(Path(sys.executable).parent / "pergola")
     subprocess.run(
         [pergola, "version"], env=environment(), stdout=subprocess.DEVNULL, check=True
@@ -278,13 +278,13 @@ def installed() -> Program:
 
 
 def environment() -> dict[str, str]:
-    """Return the environment without what forbids compiled modules."""
+    """Return the environment without the variables that prevent compiled modules."""
     return {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
 
 
 @contextmanager
 def resource_manager(program: Program, kubeconfig: Path, folder: Path) -> Iterator[Process]:
-    """Run a resource manager, which manages one cluster from itself."""
+    """Run a resource manager whose source and target are the same cluster."""
     connection = {"kubeconfig": str(kubeconfig), **program.limits}
     config = {
         "apiVersion": "resourcemanager.config.gardener.cloud/v1alpha1",
@@ -371,7 +371,7 @@ async def measure(
 
 
 async def emptied(waiting: set[Key], changed: asyncio.Event, process: Process) -> None:
-    """Wait until nothing is pending; give up after some minutes without progress."""
+    """Wait until nothing is pending; fail after some minutes without progress."""
     deadline, least = time.monotonic() + PATIENCE, len(waiting)
     while waiting:
         process.check()
@@ -393,7 +393,7 @@ async def wait_until(moment: float, process: Process) -> None:
 
 
 async def rest(client: Client, process: Process, figures: Figures, seconds: float) -> None:
-    """Count the requests of a quiet period, without the two readings."""
+    """Count the requests of an idle period, without the two readings."""
     before, cpu = (await requests(client))[0], process.cpu
     await asyncio.sleep(seconds)
     figures.quiet_seconds = seconds
@@ -427,7 +427,7 @@ async def repairs(client: Client, count: int, edits: int) -> list[float]:
 
 
 def scale(runner: Callable[[int], Figures]) -> None:
-    """Print how cost grows with the number of ManagedResources."""
+    """Print the growth of cost with the number of ManagedResources."""
     rows: list[tuple[str, ...]] = []
     for count in (100, 300, 1000, 3000):
         figures = runner(count)
@@ -464,9 +464,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("-n", "--count", type=int, default=300)
     parser.add_argument("--scale", action="store_true")
-    parser.add_argument("--quiet", type=float, default=65.0, help="seconds of rest to measure")
-    parser.add_argument("--edits", type=int, default=200, help="objects to edit by hand")
-    parser.add_argument("--until", type=float, default=120.0, help="when CPU is read again")
+    parser.add_argument("--quiet", type=float, default=65.0, help="seconds of the idle period")
+    parser.add_argument("--edits", type=int, default=200, help="objects to edit and have repaired")
+    parser.add_argument(
+        "--until", type=float, default=120.0, help="seconds until the second reading of CPU"
+    )
     arguments = parser.parse_args()
     if arguments.scale:
         scale(lambda count: asyncio.run(run(installed(), count, quiet=1, edits=0, until=0)))

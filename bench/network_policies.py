@@ -1,14 +1,14 @@
-"""The NetworkPolicy controller under load: the cost of a start and of single events.
+"""The NetworkPolicy controller under load: the cost of a start and of individual events.
 
     python -m bench network-policies             # 500 Services over 100 namespaces, the table
-    python -m bench network-policies --quiet 5   # without the minute of rest
+    python -m bench network-policies --quiet 5   # without the idle minute
 
-A sandbox of its own with an API server and nothing else, so that every write counted is the
-controller's, which runs as a process of its own. Of the five Services in each namespace
+The sandbox runs only an API server, so every counted write is the controller's, which runs as a
+separate process. Of the five Services in each namespace
 
 - one has a port, one has two, and one is open to the world as well;
-- one may be scraped by label from its own namespace and from `team-000`, as Gardener's are;
-- one may be called from all namespaces of its group, of which there are ten.
+- one can be scraped by label from its own namespace and from `team-000`, like Gardener's;
+- one can be called from all namespaces of its group, one of ten.
 """
 
 import argparse
@@ -45,7 +45,7 @@ WRITES: Final = frozenset({"POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOL
 GROUPS: Final = 10
 PEACE_SECONDS: Final = 2.0
 """How long nothing more may happen before something counts as handled."""
-HEADINGS: Final = ("what happens", "seconds", "policy writes", "other writes", "reads", "CPU s")
+HEADINGS: Final = ("event", "seconds", "policy writes", "other writes", "reads", "CPU s")
 
 Requests = Counter[tuple[str, str]]
 """How often, by verb and resource."""
@@ -57,7 +57,7 @@ def group(number: int) -> str:
 
 
 def namespace(number: int) -> JsonObject:
-    """Return a namespace of a group; the first does the scraping."""
+    """Return a namespace of a group; the first one scrapes the others."""
     labels = {"group": group(number)} | ({"role": "monitoring"} if number == 0 else {})
     return {
         "apiVersion": "v1",
@@ -133,7 +133,7 @@ async def create(client: Client, objects: list[JsonObject]) -> float:
 async def requests(client: Client) -> Requests:
     """Return the requests that the API server counted, without watches, which count when they end.
 
-    Leases are left out: they are the server's own, which renews its identity every ten seconds.
+    Leases do not count: the server itself renews its identity every ten seconds.
     """
     counted: Requests = Counter()
     text = (await client.get_raw("/metrics")).decode()
@@ -154,7 +154,7 @@ class Policies:
         cache.subscribe(self._note)
 
     async def settled(self, count: int, process: Process) -> None:
-        """Wait until there are that many, and nothing changes for two seconds."""
+        """Wait until there are that many, without changes for two seconds."""
         deadline = time.monotonic() + PATIENCE
         while await self._changes() or len(self._cache) != count:
             process.check()
@@ -194,8 +194,8 @@ class Meter:
         """Wait until there are `count` policies and no more changes, and record a row.
 
         Args:
-            own: writes that were the benchmark's.
-            cpu: CPU seconds of the process at the beginning.
+            own: the number of writes by the benchmark.
+            cpu: CPU seconds of the process at the start.
         """
         await self._policies.settled(count, process)
         seconds = self._policies.last_change - self._began
@@ -220,7 +220,7 @@ def _writes(verb: str, kind: str) -> bool:
 
 
 async def events(client: Client, meter: Meter, process: Process, namespaces: int) -> None:
-    """Change one thing at a time."""
+    """Cause one event at a time."""
     count, number = expected(namespaces), namespaces // 2
     service, space = Key(f"team-{number:03}", "plain"), Key("", f"team-{number:03}")
 
@@ -241,17 +241,17 @@ async def events(client: Client, meter: Meter, process: Process, namespaces: int
     more = 2 * sizes[there] - 2 * (sizes[group(number)] - 1)
     await change("a namespace joins another group", NAMESPACE, space, labelled(group=there), more)
     back = labelled(group=group(number))
-    await change("and comes back", NAMESPACE, space, back, 0)
-    await change("a Service gets an annotation of no meaning", SERVICE, service, noted, 0)
+    await change("it rejoins its first group", NAMESPACE, space, back, 0)
+    await change("a Service gets an irrelevant annotation", SERVICE, service, noted, 0)
     await change("a Service gets another port", SERVICE, service, {"spec": {"ports": [port]}}, 0)
 
 
 async def rest(meter: Meter, process: Process, seconds: float) -> None:
-    """Measure a quiet period."""
+    """Measure an idle period."""
     await meter.begin()
     cpu = process.cpu
     await asyncio.sleep(seconds)
-    await meter.note(f"nothing, for {seconds:.0f} s", process, "-", cpu=cpu)
+    await meter.note(f"no event for {seconds:.0f} s", process, "-", cpu=cpu)
 
 
 async def run(namespaces: int, quiet: float) -> None:
@@ -321,7 +321,7 @@ async def watched(client: Client) -> AsyncGenerator[Policies]:
 def controller(kubeconfig: Path) -> Iterator[Process]:
     """Run the controller as a separate process."""
     command = [sys.executable, "-m", "bench.network_policies", "--control", str(kubeconfig)]
-    # As it runs when installed: with compiled modules.
+    # As in an installation, with compiled modules.
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     process = subprocess.Popen(command, env=environment)
     try:
@@ -342,7 +342,7 @@ def main() -> None:
     """Parse the arguments and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("-n", "--namespaces", type=int, default=100)
-    parser.add_argument("--quiet", type=float, default=60.0, help="seconds of rest to measure")
+    parser.add_argument("--quiet", type=float, default=60.0, help="seconds of the idle period")
     parser.add_argument("--control", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.control:

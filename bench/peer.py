@@ -1,12 +1,12 @@
-"""The resource manager beside the original: the same load, in turn, on sandboxes of the same kind.
+"""The resource manager compared with the original: the same load, in turn, on equal sandboxes.
 
     make bench ARGS=peer                       # 300 ManagedResources, one run each
-    make bench ARGS="peer -n 100 --quiet 20"   # a quick look
+    make bench ARGS="peer -n 100 --quiet 20"   # a quick run
     make bench ARGS="peer --runs 3"            # the median of three runs each
 
-The original is built from its Go module once, which takes some minutes. Both have their defaults,
-but the original's limit of requests per second is lifted: with it, it takes longer. It repairs an
-edited object at its next sync, within a minute.
+The original is built once from its Go module, which takes some minutes. Both have their defaults,
+except that the original's limit of requests per second is lifted, which would slow it down. The
+original repairs an edited object at its next sync, within a minute.
 """
 
 import argparse
@@ -31,7 +31,7 @@ UNLIMITED: Final = {"qps": 10_000, "burst": 20_000}
 
 
 class Row(NamedTuple):
-    """A figure of both, and how it is written."""
+    """A figure of both, and its format."""
 
     title: str
     of: Callable[[Figures], float]
@@ -39,7 +39,7 @@ class Row(NamedTuple):
     digits: int = 1
 
     def text(self, value: float) -> str:
-        """Return a value as it is printed."""
+        """Return a value as text."""
         return f"{value:,.{self.digits}f}{self.unit}"
 
 
@@ -47,11 +47,11 @@ ROWS: Final = (
     Row("all ResourcesApplied", lambda it: it.applied, " s"),
     Row("all healthy and not progressing", lambda it: it.ready, " s"),
     Row("API requests until then, all clients", lambda it: it.requests, "", 0),
-    Row("  of them ManagedResource status writes", lambda it: it.status_writes, "", 0),
+    Row("  of which ManagedResource status writes", lambda it: it.status_writes, "", 0),
     Row("CPU seconds of the process until then", lambda it: it.cpu_ready, "", 2),
-    Row("quiet time: requests", lambda it: it.quiet_requests, "", 0),
-    Row("quiet time: CPU seconds", lambda it: it.quiet_cpu, "", 2),
-    Row("an edited object is back, median", lambda it: statistics.median(it.repairs), " s", 3),
+    Row("idle period: requests", lambda it: it.quiet_requests, "", 0),
+    Row("idle period: CPU seconds", lambda it: it.quiet_cpu, "", 2),
+    Row("repair of an edited object, median", lambda it: statistics.median(it.repairs), " s", 3),
     Row("peak memory of the process", lambda it: it.peak_megabytes, " MB", 0),
 )
 
@@ -76,7 +76,7 @@ def original() -> Iterator[Program]:
 
 
 def both(runs: int, measured: Callable[[Program], Figures]) -> tuple[list[Figures], list[Figures]]:
-    """Return the figures of ours and of the original, measured in turns."""
+    """Return the figures of ours and of the original, measured alternately."""
     ours: list[Figures] = []
     theirs: list[Figures] = []
     with original() as peer:
@@ -100,8 +100,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("-n", "--count", type=int, default=300)
     parser.add_argument("--runs", type=int, default=1, help="runs of each; medians are printed")
-    parser.add_argument("--quiet", type=float, default=65.0, help="seconds of rest to measure")
-    parser.add_argument("--edits", type=int, default=3, help="objects to edit by hand")
+    parser.add_argument("--quiet", type=float, default=65.0, help="seconds of the idle period")
+    parser.add_argument("--edits", type=int, default=3, help="objects to edit and have repaired")
     given = parser.parse_args()
 
     def measured(program: Program) -> Figures:
@@ -110,5 +110,7 @@ def main() -> None:
     ours, theirs = both(given.runs, measured)
     seconds, _ = asyncio.run(bare(given.count))
     version = ORIGINAL_RESOURCE_MANAGER.version
-    print(f"{given.count} ManagedResources of 10 objects; a bare client's creates: {seconds:.1f} s")
+    print(
+        f"{given.count} ManagedResources of 10 objects; creation by a bare client: {seconds:.1f} s"
+    )
     show([*compared(ours, theirs)], ("figure", "Pergola", f"Gardener {version}", "ratio"))

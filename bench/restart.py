@@ -1,7 +1,7 @@
-"""A restart of the resource manager beside ManagedResources that are settled.
+"""A restart of the resource manager with ManagedResources that are applied and healthy.
 
-Nothing changed while it was away, so it should read what there is, write nothing, and be quiet.
-Watches are not counted, and the lists of a cache are part of one.
+Nothing changed in between, so it should only read the objects, write nothing, and become idle.
+Watches and the initial lists of caches are not counted.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from bench.watching import another_watch
 from pergola.kube.client import Client
 
 _READS: Final = ("GET", "LIST", "WATCH")
-# The API server and its controllers renew their own.
+# The API server and its controllers renew their own Leases.
 _OTHERS: Final = ("leases", "events", "endpointslices")
 LAST_KIND: Final = "poddisruptionbudgets"
 """The kind of the bench's objects that a resource manager applies, and so watches, last."""
@@ -27,7 +27,7 @@ _PATIENCE: Final = 300.0
 
 
 class Measured(Protocol):
-    """A process as it is measured from outside."""
+    """A process that is measured from outside."""
 
     @property
     def cpu(self) -> float:
@@ -57,10 +57,10 @@ class Restart:
     def rows(self) -> list[tuple[str, str, str]]:
         """Return figure, measured value and target."""
         return [
-            ("restart: quiet again after", f"{self.seconds:.1f} s", "≤ 12 s for 3,000"),
+            ("restart: idle again after", f"{self.seconds:.1f} s", "≤ 12 s for 3,000"),
             ("restart: CPU seconds until then", f"{self.cpu:.2f}", ""),
             ("restart: API requests, all clients", f"{self.requests}", "≤ 150 for 3,000"),
-            ("  of them writes", f"{self.writes}", "0"),
+            ("  of which writes", f"{self.writes}", "0"),
             ("restart: peak memory", f"{self.peak_megabytes:.0f} MB", "≤ 180 MB for 3,000"),
         ]
 
@@ -80,7 +80,7 @@ async def counts(client: Client) -> tuple[int, int]:
 async def measure(
     client: Client, process: Measured, began: float, before: tuple[int, int], watches: int
 ) -> Restart:
-    """Measure from the start of a process until it needs no CPU any more.
+    """Measure from the start of a process until it no longer needs CPU.
 
     Args:
         began: when it was started.

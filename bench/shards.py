@@ -1,10 +1,10 @@
-"""Shards on paper: what each of several resource managers would keep, send and receive.
+"""Estimates for shards: the memory, requests and events of each of several resource managers.
 
-    python -m bench shards                      # 10,000 ManagedResources on paper
-    python -m bench shards --run 1000           # so many small ones, on 1, 2 and 4 real shards
+    python -m bench shards                      # an estimate for 10,000 ManagedResources
+    python -m bench shards --run 1000           # 1,000 small ones, on 1, 2 and 4 real shards
 
-Only the memory of a live object is measured here, as own and as that of another shard; the rest are
-the figures that the page about performance has for one ManagedResource.
+Only the memory of a live object is measured here, both of the shard's own and of another shard's;
+the other figures are those of one ManagedResource on the page about performance.
 """
 
 import argparse
@@ -30,7 +30,7 @@ _SAMPLE: Final = 2_000  # ManagedResources
 _BASE_MB: Final = 62.0
 _DESIRED_KB: Final = 0.98  # of an object: manifest, digests and its share of the ManagedResource
 _WRITES: Final = OBJECTS + 3  # creates, the finalizer, and two writes of the status
-_PER_MOVE: Final = 3 + OBJECTS  # reads and gives it up; reads its Secret and objects
+_PER_MOVE: Final = 3 + OBJECTS  # reads and releases it; reads its Secret and objects
 
 
 def main() -> None:
@@ -38,23 +38,23 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("-n", type=int, default=10_000, help="ManagedResources")
     parser.add_argument("--run", type=int, default=0, help="ManagedResources of a real run")
-    parser.add_argument("--objects", type=int, default=2, help="of each of them")
+    parser.add_argument("--objects", type=int, default=2, help="of each ManagedResource")
     options = parser.parse_args()
     if options.run:
         found = asyncio.run(shards_run.rows(options.run, options.objects, COUNTS))
         show(found, (f"{options.run:,} of {options.objects} objects", *_HEADINGS))
         return
     count = options.n
-    # Each in a process of its own, so that none uses what another gave back.
+    # Each in a separate process, so that none reuses memory that another released.
     with get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
         own, others = pool.map(kilobytes, (True, False), chunksize=1)
-    rows: Rows = [("a live object, own / of others", f"{own:.2f} / {others:.2f} KB", "", "")]
+    rows: Rows = [("a live object, own / of another shard", f"{own:.2f} / {others:.2f} KB", "", "")]
     rows += [
         _row("ManagedResources of a shard", lambda n: f"{count // n:,}"),
         _row("memory of a shard", lambda n: f"{_memory(count, n, own, others):,.0f} MB"),
-        _row("of all shards", lambda n: f"{n * _memory(count, n, own, others):,.0f} MB"),
+        _row("memory of all shards", lambda n: f"{n * _memory(count, n, own, others):,.0f} MB"),
         _row("requests of a shard until all is applied", lambda n: f"{_requests(count, n):,}"),
-        _row("of the leader, for Secrets", lambda _: f"{count:,}"),
+        _row("requests of the leader for Secrets", lambda _: f"{count:,}"),
         _row("events received by a shard", lambda n: f"{count * OBJECTS + 4 * count // n:,}"),
         _row("ManagedResources moved by one more shard", lambda n: f"{count // (n + 1):,}"),
         _row("requests for that, all shards", lambda n: f"{count // (n + 1) * _PER_MOVE:,}"),
@@ -63,7 +63,7 @@ def main() -> None:
 
 
 def kilobytes(is_here: bool) -> float:
-    """Return what a live object takes, by what the resident size grows by."""
+    """Return the memory of a live object, from the growth of the resident size."""
     kept: dict[Key, Observed] = {}
     before = _resident()
     for number in range(_SAMPLE):

@@ -1,7 +1,7 @@
 """Shards at work: resource managers that share ManagedResources, assigned by the real sharder.
 
-Each run has a sandbox of its own. All shards are there before the ManagedResources are, so that
-nothing moves. The shards count their own requests; the kernel measures CPU time and memory.
+Each run has a new sandbox. All shards start before the ManagedResources are created, so that none
+moves. The shards count their own requests; the kernel measures CPU time and memory.
 """
 
 import asyncio
@@ -50,7 +50,7 @@ _LEASE_TIMES: Final = {"leaseDuration": "60s", "renewDeadline": "50s", "retryPer
 
 
 class Shard(NamedTuple):
-    """The figures of one shard when all ManagedResources were applied."""
+    """The figures of one shard once all ManagedResources are applied."""
 
     resources: int
     reads: int
@@ -60,7 +60,7 @@ class Shard(NamedTuple):
 
 
 async def rows(count: int, objects: int, shards: tuple[int, ...]) -> Rows:
-    """Return what each number of shards needed, each in a new sandbox."""
+    """Return the figures for each number of shards, each in a new sandbox."""
     runs = []
     for number in shards:
         runs.append(await _run(count, objects, number))

@@ -1,4 +1,4 @@
-"""Tables of figures: printed, kept in a file, and compared with those of an earlier run."""
+"""Tables of figures: printed, saved in a file, and compared with those of an earlier run."""
 
 import json
 import re
@@ -25,7 +25,7 @@ def save(file: Path) -> None:
 
 
 def compare(file: Path) -> None:
-    """Print what differs from the figures that a file has."""
+    """Print the differences from the figures in a file."""
     earlier: Mapping[str, str] = json.loads(file.read_text())
     rows = [*_changes(earlier)]
     if rows:

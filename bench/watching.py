@@ -1,4 +1,4 @@
-"""How a bench learns that a process is at work: by its watches, which the API server counts."""
+"""Detection of a running process by its watches, which the API server counts."""
 
 import asyncio
 import re
@@ -20,7 +20,7 @@ class Running(Protocol):
 
 
 async def watches(client: Client, resource: str) -> int:
-    """Return how many watches of a resource are open."""
+    """Return the number of open watches of a resource."""
     text = (await client.get_raw("/metrics")).decode()
     total = 0
     for line in re.findall(r"^apiserver_longrunning_requests\{.*$", text, flags=re.MULTILINE):

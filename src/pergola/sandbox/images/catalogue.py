@@ -35,7 +35,9 @@ _ROOT: Final = "0:0"
 
 CATALOGUE: Final[tuple[Offer, ...]] = (
     PergolaImage(),
-    Program(PAUSE, "registry.k8s.io/pause", OWN, stand_in="sleeps and reaps, as the original does"),
+    Program(
+        PAUSE, "registry.k8s.io/pause", OWN, stand_in="sleeps and reaps zombies, like the original"
+    ),
     Program(COREDNS, "registry.k8s.io/coredns/coredns", DNS),
     Program(LOCAL_PATH_PROVISIONER, "docker.io/rancher/local-path-provisioner", LOCAL_PATH),
     Program(
@@ -43,7 +45,7 @@ CATALOGUE: Final[tuple[Offer, ...]] = (
         "pergola.local/local-path-helper",
         OWN,
         user=_ROOT,
-        stand_in="makes and removes folders, without a shell",
+        stand_in="creates and removes folders, without a shell",
     ),
     Program(METRICS_SERVER, "registry.k8s.io/metrics-server/metrics-server", METRICS),
     Program(ETCD, "registry.k8s.io/etcd", SANDBOX, requires="go.etcd.io/etcd/server/v3"),
@@ -67,7 +69,7 @@ GARDEN_IMAGES: Final = (
     "istio-proxy",
     "opentelemetry-operator",
 )
-"""The images of the example Garden that have to be built, or are this installation."""
+"""The images of the example Garden that must be built, including those of this installation."""
 
 
 def named(names: Iterable[str]) -> list[Offer]:

@@ -95,6 +95,6 @@ GARDEN: Final[tuple[Offer, ...]] = (
         f"{_PROJECT}/public/3rd/alpine",
         OWN,
         user="0:0",
-        stand_in="has only chown, which etcd-druid uses to prepare local backups",
+        stand_in="contains only chown, which etcd-druid uses to prepare local backups",
     ),
 )

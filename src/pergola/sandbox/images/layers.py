@@ -17,7 +17,7 @@ class Entry:
 
     Attributes:
         path: in the image, without the leading slash.
-        content: bytes, or the file to read them from; None: a folder.
+        content: bytes, or the file to read them from; None for a folder.
         mode: permissions.
         owner: the ID of both user and group.
         target: the target of a symbolic link, which has no content.

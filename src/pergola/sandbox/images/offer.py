@@ -38,7 +38,7 @@ class Offer(ABC):
         name: the name in commands.
         repository: the repository of the original, with its registry.
         aliases: other repositories of the same program.
-        stand_in: what a substitute does; empty: the image has the original program.
+        stand_in: the behaviour of a substitute; empty if the image has the original program.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Offer(ABC):
 
     @abstractmethod
     def key(self, environ: Mapping[str, str] = os.environ) -> str:
-        """Return a key that changes with the content; empty: the content itself is hashed."""
+        """Return a key that changes with the content; if empty, the content itself is hashed."""
 
     @abstractmethod
     def recipe(self, progress: Progress, environ: Mapping[str, str] = os.environ) -> Recipe:

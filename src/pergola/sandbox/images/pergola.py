@@ -45,7 +45,7 @@ class PergolaImage(Offer):
     Attributes:
         name: the name of the image, and of the program in `PERGOLA_SANDBOX_BIN` that replaces it.
         command: the command that the container runs, before its arguments.
-        programs: programs that it starts: the operator renders charts with Helm.
+        programs: programs that it starts; the operator renders charts with Helm.
     """
 
     name: str = NAME
@@ -68,7 +68,7 @@ class PergolaImage(Offer):
     def key(self, environ: Mapping[str, str] = os.environ) -> str:
         """Return a hash of the command, and of the names, sizes and times of all files.
 
-        It is empty if the user provides the program: that is read each time.
+        It is empty if the user provides the program, which is read each time.
         """
         if binaries.given(self.name, environ) is not None:
             return ""
@@ -172,7 +172,7 @@ REPLACEMENTS: Final[tuple[Offer, ...]] = (
         "europe-docker.pkg.dev/gardener-project/releases/gardener/resource-manager",
         ("europe-docker.pkg.dev/gardener-project/public/gardener/resource-manager",),
         ("/usr/local/bin/pergola", "resource-manager"),
-        stand_in="is Pergola's resource manager",
+        stand_in="runs Pergola's resource manager",
         programs=(),
     ),
     PergolaImage(
@@ -189,7 +189,7 @@ REPLACEMENTS: Final[tuple[Offer, ...]] = (
         "opentelemetry-operator",
         aliases=(),
         command=("/usr/local/bin/python", "-m", "pergola.sandbox.collectors"),
-        stand_in="runs collectors as Deployments, which do not collect anything",
+        stand_in="runs collectors as Deployments that collect nothing",
         programs=(),
     ),
 )

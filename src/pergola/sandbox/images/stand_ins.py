@@ -12,8 +12,8 @@ from pergola.sandbox.images.offer import BASE, Offer
 from pergola.sandbox.module import OWN, PROBE_ANSWERS
 from pergola.sandbox.progress import Progress
 
-_ANSWERS: Final = "answers the probes of its pod, and does nothing else"
-_EXITS: Final = "ends at once and successfully, as an init container"
+_ANSWERS: Final = "only answers the probes of its pod"
+_EXITS: Final = "exits successfully at once, as an init container"
 _GARDENER: Final = "europe-docker.pkg.dev/gardener-project/releases/gardener"
 _THIRD: Final = "europe-docker.pkg.dev/gardener-project/releases/3rd"
 

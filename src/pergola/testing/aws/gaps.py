@@ -1,7 +1,7 @@
 """Differences between moto and AWS, with one `Correction` for each (spec 30 §12).
 
-Corrections stand between a client and moto: they may refuse or change requests, and change answers.
-`corrections` puts them in front of moto; the product does not know them.
+Corrections run between a client and moto: they can refuse or modify requests, and modify responses.
+`corrections` inserts them in front of moto; the product is not aware of them.
 """
 
 from typing import Final
@@ -26,14 +26,14 @@ DELETING: Final = "deleting"
 DELETED: Final = "deleted"
 FAILED: Final = "failed"
 PREFIX_LIST: Final = "pl-6da54004"
-"""The destination of gateway endpoints' routes; AWS has one for each service."""
+"""The destination of routes to gateway endpoints; AWS has one for each service."""
 
 
 class Correction:
-    """One gap between moto and AWS; by itself it changes nothing."""
+    """A correction of one difference between moto and AWS; the base class changes nothing."""
 
     def refusal(self, call: Call) -> Refusal | None:
-        """Return AWS's refusal, or None if AWS would carry the call out."""
+        """Return AWS's refusal, or None if AWS would accept the call."""
         return None
 
     def request(self, call: Call) -> Call:
@@ -45,7 +45,7 @@ class Correction:
         return []
 
     def answered(self, call: Call, answer: Answer) -> None:
-        """Record or change a successful answer."""
+        """Record or modify a successful response."""
 
     def afterwards(self, call: Call) -> list[Call]:
         """Return extra calls to send to moto once this one succeeded."""
@@ -56,14 +56,14 @@ class NatGateways(Correction):
     """A NAT gateway is `pending` at first and `deleting` for a while; moto knows neither state.
 
     While it exists, its subnet cannot be deleted, its elastic IP cannot be released and its VPC's
-    internet gateway cannot be detached; with an elastic IP that is in use it becomes `failed`.
+    internet gateway cannot be detached; with an elastic IP in use, it becomes `failed`.
     moto allows all of that, and leaves the elastic IP associated with the deleted gateway.
 
     Args:
-        reads: how many reads describe it as `pending`, or as `deleting`.
+        reads: the number of reads that describe it as `pending`, or as `deleting`.
 
     Attributes:
-        failing: how many of the next ones become `failed`.
+        failing: the number of new gateways that become `failed`.
     """
 
     def __init__(self, reads: int) -> None:
@@ -79,7 +79,7 @@ class NatGateways(Correction):
         self._failed: set[str] = set()
 
     def refusal(self, call: Call) -> Refusal | None:
-        """Refuse to delete, release or detach what a gateway still uses."""
+        """Refuse to delete, release or detach resources that a gateway still uses."""
         if call.operation == "DeleteNatGateway":
             name = call.parameters.get("NatGatewayId", "")
             text = f"The Nat Gateway {name} was not found"
@@ -87,7 +87,7 @@ class NatGateways(Correction):
         return self._in_use(call)
 
     def request(self, call: Call) -> Call:
-        """Return the call without its filter of states, which only this class knows."""
+        """Return the call without its state filter, which only this class can evaluate."""
         if call.operation == "DescribeNatGateways":
             return call.without_filter("state")
         return call
@@ -174,7 +174,7 @@ class NatGateways(Correction):
         return DELETED
 
     def _free(self, name: str) -> None:
-        """Forget what a deleted gateway occupied."""
+        """Forget the resources that a deleted gateway used."""
         if not self._deleting.get(name):
             for known in (self._subnets, self._vpcs, self._addresses):
                 known.pop(name, None)
@@ -184,7 +184,7 @@ class Readiness(Correction):
     """Subnets are `pending` and IPv6 blocks of VPCs `associating` at first; in moto they never are.
 
     Args:
-        reads: how many reads describe them so.
+        reads: the number of reads that describe them so.
     """
 
     def __init__(self, reads: int) -> None:
@@ -192,7 +192,7 @@ class Readiness(Correction):
         self._pending: dict[str, int] = {}
 
     def answered(self, call: Call, answer: Answer) -> None:
-        """Record what was created, and describe it as not ready yet."""
+        """Record new resources, and describe them as not ready yet."""
         if call.operation == "CreateSubnet":
             self._pending[answer.text("subnetId")] = self.reads
             for item in answer.named("subnet"):
@@ -223,7 +223,7 @@ class SubnetBlocks(Correction):
 class AttachedTables(Correction):
     """A subnet accepts only one route table; moto returns the existing association.
 
-    AWS refuses with `Resource.AlreadyAssociated`, which reveals calls that are made twice.
+    AWS refuses with `Resource.AlreadyAssociated`, which reveals duplicate calls.
     """
 
     def __init__(self) -> None:
@@ -238,7 +238,7 @@ class AttachedTables(Correction):
         return None
 
     def answered(self, call: Call, answer: Answer) -> None:
-        """Record which subnets have a table."""
+        """Record the subnets with a table."""
         asked = call.parameters
         if call.operation == "AssociateRouteTable" and "SubnetId" in asked:
             self._associations[answer.text("associationId")] = asked["SubnetId"]
@@ -296,10 +296,10 @@ class EndpointRoutes(Correction):
 
 
 class IpamPools(Correction):
-    """A VPC can get its IPv6 block from an IPAM pool; moto gives it none and has no pools.
+    """A VPC can get its IPv6 block from an IPAM pool; moto assigns none and has no pools.
 
     Attributes:
-        known: the pools that exist.
+        known: the existing pools.
     """
 
     def __init__(self) -> None:
