@@ -133,7 +133,7 @@ def test_times_are_written_in_utc_and_whole_seconds() -> None:
     assert api.timestamp(datetime(2026, 7, 1, 14, 0, 0, 999, tzinfo=cest)) == "2026-07-01T12:00:00Z"
 
 
-def test_an_absent_condition_reads_as_none() -> None:
+def test_get_condition_returns_none_for_an_absent_condition() -> None:
     assert get_condition([condition()], HEALTHY) is None
 
 

@@ -175,7 +175,9 @@ def test_a_full_extension_follows_the_schema() -> None:
         ("reconcile;reconcile", ["reconcile"]),
     ],
 )
-def test_an_annotation_holds_several_operations(annotation: str, operations: list[str]) -> None:
+def test_an_annotation_can_contain_several_operations(
+    annotation: str, operations: list[str]
+) -> None:
     assert operations_in(annotation) == operations
     assert operations_in(annotation_of(operations)) == operations
 

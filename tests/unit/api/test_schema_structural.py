@@ -218,7 +218,7 @@ def test_a_declared_kind_becomes_a_crd() -> None:
     assert schema_of(Thing)["properties"]["metadata"] == {"type": "object"}
 
 
-def test_a_kind_knows_its_api_version_and_default_plural() -> None:
+def test_a_kind_has_an_api_version_and_a_default_plural() -> None:
     @kind("example.org/v1")
     class Widget(Object):
         """A widget."""

@@ -57,7 +57,7 @@ def test_entries_are_selected_by_version(version: str, reference: str) -> None:
     assert IMAGES.find("pause", version=version) == reference
 
 
-def test_an_entry_with_versions_takes_precedence_wherever_it_is() -> None:
+def test_an_entry_with_versions_takes_precedence_at_any_position() -> None:
     all_versions = "name: a, repository: r, tag: all"
     certain = 'name: a, repository: r, tag: new, targetVersion: ">= 1.30"'
     for entries in ((all_versions, certain), (certain, all_versions)):
@@ -167,7 +167,7 @@ def test_a_ref_replaces_repository_and_tag_and_a_repository_replaces_a_ref() -> 
     assert images.find("pause", version="1.31.0") == "mirror/pause:newer"
 
 
-def test_versions_are_the_same_however_they_are_written() -> None:
+def test_versions_in_different_notations_are_equal() -> None:
     images = IMAGES.override(document("name: pause, tag: other, targetVersion: ~1.30"))
     assert images.find("pause", version="1.30.1") == "registry.k8s.io/pause:other"
 

@@ -42,7 +42,7 @@ def test_parts_are_about_equally_large() -> None:
     assert abs(len(parts[0]) - len(parts[1])) < 50
 
 
-def test_a_large_document_gets_a_part_of_its_own() -> None:
+def test_a_large_document_gets_a_separate_part() -> None:
     first, second = split(documents(1000, 50, 50), part_limit=900)
     assert brotli.decompress(first) == documents(1000)[0].text
     assert len(second) < len(first)

@@ -25,7 +25,7 @@ def encoded(text: str) -> JsonObject:
     "server",
     ["registry.example:5000", "https://registry.example:5000/v2/", "registry.example:5000/"],
 )
-def test_the_entry_of_the_registry_is_used_however_it_is_written(server: str) -> None:
+def test_the_entry_of_the_registry_is_used_in_every_notation(server: str) -> None:
     found = credentials_in(secret({"auths": {"other": {}, server: {"auth": AUTH}}}), REFERENCE)
 
     assert found == Credentials("ann", "pass:word")

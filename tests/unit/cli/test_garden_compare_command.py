@@ -36,7 +36,7 @@ def listed(folder: Path, *objects: JsonObject) -> str:
 
 @pytest.fixture
 def landscape(tmp_path: Path) -> str:
-    """A landscape with a Garden, a Service of its own, and another that differs."""
+    """A landscape with a Garden, an additional Service, and another that differs."""
     return listed(tmp_path, GARDEN, WILDCARD, SERVICE, EXTRA)
 
 

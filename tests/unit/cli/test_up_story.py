@@ -56,7 +56,7 @@ def test_a_wrapped_command_is_still_one_command_for_a_shell() -> None:
     assert shlex.split(joined) == shlex.split(COMMAND)
 
 
-def test_the_path_of_an_example_is_where_it_is_unpacked() -> None:
+def test_an_example_is_shown_with_the_path_where_it_is_unpacked() -> None:
     assert path_of(EXAMPLES / "garden" / "garden.yaml") == "examples/garden/garden.yaml"
     assert path_of(Path("/srv/mine")) == "/srv/mine"
 

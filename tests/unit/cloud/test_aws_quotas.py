@@ -176,7 +176,7 @@ async def test_a_cancelled_request_passes_its_turn_to_the_next() -> None:
     assert gone.cancelled()
 
 
-async def test_keys_of_one_account_share_its_quota_once_iam_has_named_it() -> None:
+async def test_keys_of_one_account_share_its_quota_once_the_account_is_known() -> None:
     quotas = Quotas()
     one, other = User("AKIA1", "a"), User("AKIA2", "b")
     arn = {"Role": {"Arn": "arn:aws:iam::123456789012:role/nodes"}}

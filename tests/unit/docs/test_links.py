@@ -46,7 +46,7 @@ def anchors(page: Path) -> set[str]:
 
 
 def problem(page: Path, target: str) -> str | None:
-    """Return what is wrong with a link, or None."""
+    """Return the problem of a link, or None."""
     path, _, fragment = target.partition("#")
     file = page.parent / unquote(path) if path else page
     if not file.exists():

@@ -206,7 +206,7 @@ def test_shared_templates_of_extension_charts_are_identical() -> None:
         assert len(texts) == 1, name
 
 
-def test_the_infra_manager_reads_secrets_only_where_it_may() -> None:
+def test_the_infra_manager_may_read_secrets_only_in_chosen_namespaces() -> None:
     [chart] = [each for each in ALL_CHARTS if each.name == "infra-manager"]
     values: JsonObject = {"secretNamespaces": ["a", "b"], "awsCredentials": "a/keys"}
 

@@ -1,4 +1,4 @@
-"""Changes by mutating webhooks of extensions, and what they ignore (spec 40 §7)."""
+"""Changes by mutating webhooks of extensions, and ignored objects (spec 40 §7)."""
 
 from typing import Any
 

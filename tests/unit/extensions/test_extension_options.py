@@ -37,7 +37,7 @@ def test_leader_election_can_be_disabled() -> None:
     assert (options.leader_election_namespace, options.heartbeat_namespace) == ("", "extension-ns")
 
 
-def test_the_command_line_wins_over_the_file(tmp_path: Path) -> None:
+def test_the_command_line_overrides_the_file(tmp_path: Path) -> None:
     file = tmp_path / "options.yaml"
     file.write_text(
         "maxConcurrentReconciles: 9\nreconcileTimeout: 5m\nextensionClasses: [garden, seed]\n"
@@ -128,7 +128,7 @@ def test_a_heartbeat_without_an_interval_is_refused() -> None:
         options_from(None, {"heartbeatRenewIntervalSeconds": 0})
 
 
-def test_a_ring_makes_every_replica_a_shard(tmp_path: Path) -> None:
+def test_with_a_ring_every_replica_is_a_shard(tmp_path: Path) -> None:
     file = tmp_path / "options.yaml"
     file.write_text("sharding:\n  controllerRing: networks\n")
     options = options_from(file, {}, "extension-ns").process("networking-weft")

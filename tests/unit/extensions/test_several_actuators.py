@@ -72,7 +72,7 @@ def test_a_controller_is_named_like_its_kind() -> None:
     assert controller_names([Weft(), Dye()]) == ["network", "dnsrecord"]
 
 
-def test_controllers_of_one_kind_are_named_by_their_types_too() -> None:
+def test_controllers_of_one_kind_have_their_types_in_their_names() -> None:
     assert controller_names([Weft(), Dye(), Warp()]) == [
         "network-weft",
         "dnsrecord",
@@ -120,7 +120,7 @@ def test_calicos_feature_gates_have_the_names_of_the_original() -> None:
     assert calico._gates.non_privileged_calico_node
 
 
-def test_the_command_line_wins_for_each_feature_gate(tmp_path: Path) -> None:
+def test_the_command_line_overrides_single_feature_gates(tmp_path: Path) -> None:
     file = tmp_path / "options.yaml"
     file.write_text("featureGates: {Loose: true, Tight: true}\n")
     options = options_from(file, {"featureGates": {"Tight": False}})
@@ -168,7 +168,7 @@ def at_garden(*actuators: Actuator, at: Garden, **given: JsonValue) -> Extension
     return admission(at, actuators, options_from(None, given), Metrics())
 
 
-async def test_an_admission_component_is_named_by_the_first_actuator() -> None:
+async def test_an_admission_component_is_named_after_the_first_actuator() -> None:
     found = at_garden(Cloth(), Warp(), at=garden(), webhookConfigNamespace="garden")
     assert found.secret == Key("garden", "gardener-extension-admission-weft-webhooks")
 

@@ -200,7 +200,7 @@ def test_only_aws_clusters_with_the_annotation_ask_aws() -> None:
 # Facts
 
 
-def test_subnets_without_a_table_of_their_own_have_the_main_one() -> None:
+def test_subnets_without_a_table_use_the_main_one() -> None:
     found = {each.id: each for each in subnets_of(OBSERVED)}
     assert found["subnet-a"].table == found["subnet-b"].table == "rtb-main"
     assert found["subnet-public"].table == "rtb-public"
@@ -394,7 +394,7 @@ def test_credentials_of_another_account_are_a_finding() -> None:
     ("vpcs", "said"),
     [([], "no VPC with tags Name=shop exists"), (["vpc-1", "vpc-2"], "several VPCs have tags")],
 )
-def test_tags_must_lead_to_exactly_one_vpc(vpcs: list[str], said: str) -> None:
+def test_tags_must_match_exactly_one_vpc(vpcs: list[str], said: str) -> None:
     wanted = replace(WANTED, vpc_id="", vpc_tags={"Name": "shop"})
     with pytest.raises(SourceProblem, match=said) as raised:
         decide(Observed(ACCOUNT, [{"VpcId": vpc} for vpc in vpcs]), wanted)

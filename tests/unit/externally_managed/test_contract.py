@@ -79,7 +79,7 @@ def test_a_written_ready_status_is_read_as_ready(version: ContractVersion) -> No
 
 
 @pytest.mark.parametrize("version", ["v1beta1", "v1beta2"])
-def test_failure_domains_are_read_as_they_are_written(version: ContractVersion) -> None:
+def test_written_failure_domains_are_read_back(version: ContractVersion) -> None:
     domains = [FailureDomain("b", control_plane=False), FailureDomain("a", attributes={"x": "y"})]
     status = {"failureDomains": render_failure_domains(domains, version)}
     found = failure_domains_of({"status": status}, version)

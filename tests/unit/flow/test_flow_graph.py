@@ -121,7 +121,7 @@ def test_only_optional_dependencies_on_absent_tasks_are_dropped(
             assert order.index(earlier) < order.index(name)
 
 
-def test_a_task_of_another_graph_is_refused_even_if_the_name_is_known() -> None:
+def test_a_task_of_another_graph_is_refused_even_if_the_name_exists() -> None:
     other = Graph("other")
     foreign = other.add("a", nothing)
     with pytest.raises(UnknownDependency, match='"b" comes after "a", which is a task of another'):
@@ -152,7 +152,7 @@ def test_a_task_with_endless_retries_is_refused() -> None:
     ("skip", "why"),
     [(None, None), ("", None), ("off", "off"), (lambda: "gone", "gone"), (lambda: None, None)],
 )
-def test_a_task_says_why_it_is_skipped(skip: str | None, why: str | None) -> None:
+def test_a_skipped_task_has_a_reason(skip: str | None, why: str | None) -> None:
     assert Graph("demo").add("a", nothing, skip=skip).why_skipped() == why
 
 
@@ -164,7 +164,7 @@ def test_the_critical_path_is_the_chain_that_takes_longest() -> None:
     assert Graph("empty").critical_path({}) == CriticalPath(0.0, ())
 
 
-def test_dependants_are_those_that_come_directly_after() -> None:
+def test_dependants_are_the_direct_successors() -> None:
     built = graph({"a": [], "b": ["a"], "c": ["b", "a"]})
     found = {name: [each.name for each in tasks] for name, tasks in built.dependants().items()}
     assert found == {"a": ["b", "c"], "b": ["c"], "c": []}

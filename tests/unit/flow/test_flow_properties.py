@@ -182,7 +182,7 @@ def test_a_flow_killed_anywhere_and_resumed_creates_everything_once(
 
 
 @given(edges=edges(), seconds=st.lists(st.integers(0, 9), min_size=8, max_size=8))
-def test_a_flow_takes_as_long_as_its_critical_path_and_each_task_starts_as_early_as_it_can(
+def test_a_flow_takes_as_long_as_its_critical_path_and_tasks_start_as_early_as_possible(
     edges: Edges, seconds: list[int]
 ) -> None:
     takes = dict(zip(sorted(edges), seconds, strict=False))

@@ -220,7 +220,7 @@ async def test_a_task_whose_condition_is_false_when_its_turn_comes_is_skipped() 
     assert result.tasks["a"].outcome is Outcome.DONE
 
 
-async def test_a_condition_that_raises_fails_its_task_alone() -> None:
+async def test_a_condition_that_raises_fails_only_its_task() -> None:
     def broken() -> str:
         raise CloudError("no such zone")
 
@@ -266,7 +266,7 @@ async def test_observers_are_notified_of_starts_and_ends() -> None:
     ]
 
 
-# Timeouts, retries, and what an error means.
+# Timeouts, retries, and kinds of errors.
 
 
 async def test_a_task_that_takes_too_long_is_cancelled_and_reported() -> None:
@@ -354,7 +354,7 @@ async def test_a_throttled_task_waits_as_long_as_required() -> None:
     assert (await run(graph, settings=settings)).seconds == pytest.approx(17)
 
 
-async def test_a_diagnosis_that_raises_fails_its_task_alone() -> None:
+async def test_a_diagnosis_that_raises_fails_only_its_task() -> None:
     def diagnose(error: Exception) -> Diagnosis:
         raise LookupError(str(error))
 

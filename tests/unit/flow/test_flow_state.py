@@ -124,7 +124,7 @@ async def test_earlier_changes_are_written_with_a_creation() -> None:
     assert store.writes == [(0.2, {"Zones/a/Suffix": "z0", "VPC": "vpc-1"})]
 
 
-async def test_nothing_is_written_when_nothing_changed() -> None:
+async def test_an_unchanged_state_is_not_written() -> None:
     store, state = Store(), State({"VPC": "vpc-1"})
     async with Saver(state, store.write).running():
         state.set("VPC", "vpc-1")

@@ -127,7 +127,7 @@ def test_a_failed_apply_explains_an_outdated_status() -> None:
 @pytest.mark.parametrize(
     ("status", "reason"), [("False", "DecodingFailed"), ("Progressing", "ApplyFailed")]
 )
-def test_nothing_else_explains_an_outdated_status(status: str, reason: str) -> None:
+def test_other_conditions_do_not_explain_an_outdated_status(status: str, reason: str) -> None:
     outdated = cared(resource({APPLIED: status}, observed=2, reason=reason))
 
     assert outdated is not None

@@ -147,7 +147,7 @@ def test_only_the_pods_of_deployments_are_counted(gvk: GroupVersionKind, needed:
     assert needs_pod_count(gvk) is needed
 
 
-# Which pods
+# Counted pods
 
 
 def test_pods_of_another_namespace_or_with_other_labels_do_not_count() -> None:
@@ -180,7 +180,7 @@ def test_an_invalid_selector_is_reported() -> None:
     assert problem.startswith("spec.selector: matchExpressions")
 
 
-def test_pods_of_its_own_replica_sets_count_old_and_new() -> None:
+def test_pods_of_old_and_new_replica_sets_count() -> None:
     pods = [made_by("web", "7d4b9"), made_by("web", "6c8f5")]
 
     assert pods_problem(deployment(1), pods) == "there are 2 pods, expected 1"

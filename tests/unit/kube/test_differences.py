@@ -40,7 +40,7 @@ def test_the_smallest_difference_is_reported_with_both_values() -> None:
     assert list(found) == [Difference(path, "1Gi", "2Gi")]
 
 
-def test_named_items_are_compared_with_their_namesakes() -> None:
+def test_named_items_are_compared_with_items_of_the_same_name() -> None:
     one: JsonObject = {"ports": [{"name": "a", "port": 1}, {"name": "b", "port": 2}]}
     other: JsonObject = {"ports": [{"name": "b", "port": 3}, {"name": "a", "port": 1}]}
 

@@ -84,7 +84,7 @@ def b64(content: bytes) -> str:
     return base64.b64encode(content).decode()
 
 
-# -- where the configuration comes from
+# -- sources of the configuration
 
 
 def test_an_explicit_file_takes_precedence_over_the_environment(write: Write) -> None:
@@ -284,7 +284,7 @@ async def test_an_exec_plugin_is_run_as_configured(write: Write, tmp_path: Path)
     ]
 
 
-# -- what is refused, naming file and field
+# -- errors, which name file and field
 
 
 @pytest.mark.parametrize(

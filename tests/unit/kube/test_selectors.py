@@ -222,6 +222,6 @@ def test_a_name_selects_one_object(name: str, text: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a%b"])
-def test_an_impossible_name_selects_nothing(name: str) -> None:
+def test_an_invalid_name_selects_nothing(name: str) -> None:
     with pytest.raises(SelectorError):
         select_name(name)

@@ -1,4 +1,4 @@
-"""`Etcd` objects as they are written and awaited (spec 20 §15.1)."""
+"""`Etcd` objects: the desired form, and the wait for them (spec 20 §15.1)."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -56,7 +56,7 @@ def test_a_backup_that_the_garden_no_longer_has_is_not_kept() -> None:
     assert kept(etcd(backup={"port": 8080}), live)["spec"]["backup"] == {"port": 8080}
 
 
-def test_a_request_is_kept_until_druid_takes_it() -> None:
+def test_a_request_is_kept_until_druid_accepts_it() -> None:
     asked = requested(etcd(), NOW)
     assert annotations_of(asked) == {
         "gardener.cloud/operation": "reconcile",

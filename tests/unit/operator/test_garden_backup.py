@@ -72,7 +72,7 @@ def test_the_region_defaults_to_that_of_the_runtime_cluster() -> None:
         backup.backup_bucket(site(without))
 
 
-def test_the_entry_is_named_so_that_extensions_find_the_namespace_of_the_etcd() -> None:
+def test_the_name_of_the_entry_contains_the_namespace_of_the_etcd() -> None:
     entry = backup.backup_entry(site(), bucket_with(), ())
     assert (namespace_of(entry), name_of(entry)) == ("", f"garden--{UID}")
     assert entry["spec"] == {
@@ -117,7 +117,7 @@ def test_without_the_gate_there_is_a_bucket_but_no_entry() -> None:
     assert backup.entry_absent(found) == "the feature gate BackupEntryForGarden is off"
 
 
-def test_a_dry_run_knows_the_secret_of_the_entry_before_it_exists() -> None:
+def test_a_dry_run_assumes_the_secret_of_the_entry_before_it_exists() -> None:
     assert backup.expected_secret(site()) == "etcd-backup"
     assert backup.expected_secret(site(feature_gates={"BackupEntryForGarden": False})) == ""
     assert backup.expected_secret(landscape()) == ""

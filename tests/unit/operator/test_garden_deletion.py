@@ -93,7 +93,7 @@ def test_druid_and_the_backup_outlive_the_etcds() -> None:
     assert extensions.DESTROY_ENTRY in before(tasks, extensions.DESTROY_BUCKET)
 
 
-def test_the_runtime_resource_manager_is_deleted_once_nothing_needs_it() -> None:
+def test_the_runtime_resource_manager_is_deleted_once_it_is_no_longer_needed() -> None:
     tasks = graph()
     others = {task.name for task in tasks} - before(tasks, flow_delete.NONE)
     assert flow_delete.NONE in before(tasks, "Destroying gardener-resource-manager")

@@ -1,4 +1,4 @@
-"""The Extensions of a garden, their order, and what a Garden requires (spec 20 §11, 21 §15.3)."""
+"""The Extensions of a garden, their order, and required ones (spec 20 §11, 21 §15.3)."""
 
 from typing import Any
 
@@ -37,7 +37,7 @@ def test_an_extension_is_named_after_its_type() -> None:
     }
 
 
-def test_extensions_enabled_for_every_garden_are_used_without_being_named() -> None:
+def test_extensions_enabled_for_every_garden_need_no_mention() -> None:
     known = extension(
         "a",
         served("Extension", "everywhere", autoEnable=["garden", "shoot"]),
@@ -145,7 +145,7 @@ def test_an_existing_bucket_without_an_extension_requires_none() -> None:
     assert needs(BACKED_UP) == {}
 
 
-def test_a_bucket_that_has_to_be_created_requires_an_extension() -> None:
+def test_a_bucket_that_must_be_created_requires_an_extension() -> None:
     unnamed = {"spec": {"virtualCluster": {"etcd": {"main": {"backup": {"bucketName": None}}}}}}
     assert needs(BACKED_UP, unnamed) == {"BackupBucket/local": (), "BackupEntry/local": ()}
 

@@ -55,7 +55,7 @@ def processing(description: str) -> Operation:
     return Operation("Reconcile", "Processing", 10, description)
 
 
-# What the operator reports
+# Reports of the operator
 
 
 @pytest.mark.parametrize(
@@ -266,5 +266,5 @@ def test_an_operator_that_does_not_renew_its_lease_is_not_running(
     assert words in problem
 
 
-def test_without_leader_election_nothing_is_known_about_the_operator() -> None:
+def test_without_leader_election_the_operator_is_unknown() -> None:
     assert operator_problem(None, NOW) == ""

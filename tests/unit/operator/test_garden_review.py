@@ -1,4 +1,4 @@
-"""The handler that judges Gardens: spec 21 §7.1, §7.2, and its 'Must hold' lines."""
+"""The handler that reviews Gardens: spec 21 §7.1, §7.2, and its 'Must hold' lines."""
 
 import copy
 from datetime import UTC, datetime

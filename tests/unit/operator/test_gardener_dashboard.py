@@ -147,7 +147,7 @@ def test_kubeconfigs_of_users_trust_the_authority_of_the_cluster_without_sni() -
     assert base64.b64decode(str(config["apiServerCaData"])) == b"bundle"
 
 
-def test_the_authority_of_sni_is_passed_on_if_the_garden_says_so() -> None:
+def test_the_authority_of_sni_is_passed_on_if_enabled() -> None:
     of = landscape(
         dashboard(propagateCAFromSNI=True),
         sni(secretName="sni", domainPatterns=["api.example.org"]),

@@ -1,4 +1,4 @@
-"""The roles of the operator's chart permit what it does with the objects of all components."""
+"""The roles of the operator's chart permit its requests for the objects of all components."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -41,7 +41,7 @@ def permits(rule: JsonObject, verb: str, identity: Identity) -> bool:
         identity.gvk.group in rule["apiGroups"]
         and plural(identity.gvk) in rule["resources"]
         and verb in rule["verbs"]
-        and (not names or identity.key.name in names)  # an apply names what it creates
+        and (not names or identity.key.name in names)  # an apply has the name even for a creation
     )
 
 

@@ -29,7 +29,7 @@ def test_feature_gates_are_passed_to_all_programs() -> None:
         assert "--feature-gates=A=false,InPlaceOrRecreate=true" in settings(program, chosen)
 
 
-def test_only_the_recommender_knows_the_highest_recommendation() -> None:
+def test_only_the_recommender_gets_the_highest_recommendation() -> None:
     chosen = landscape(settings_patch(maxAllowed={"cpu": "4", "memory": "16Gi"}))
     limits = [arg for arg in settings(RECOMMENDER, chosen) if "max-allowed" in arg]
     assert limits == [

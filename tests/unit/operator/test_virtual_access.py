@@ -25,7 +25,7 @@ def cluster_and_user(of: Landscape) -> tuple[dict[str, object], dict[str, object
     return map_at(cluster, "cluster"), map_at(user, "user")
 
 
-def test_the_kubeconfig_trusts_the_old_authority_beside_the_new_one() -> None:
+def test_the_kubeconfig_trusts_the_old_and_the_new_authority() -> None:
     cluster, _ = cluster_and_user(landscape())
     assert base64.b64decode(str(cluster["certificate-authority-data"])) == b"bundle"
 
@@ -50,7 +50,7 @@ def test_pods_find_the_token_where_the_kubeconfig_expects_it() -> None:
     assert secrets == ["generic-token-kubeconfig-0123abcd", "shoot-access-example"]
 
 
-def test_an_access_secret_has_no_data_so_that_its_token_stays() -> None:
+def test_an_access_secret_has_no_data_so_its_token_is_kept() -> None:
     secret = access_secret("example", expiration="24h")
     assert "data" not in secret
     assert map_at(secret, "metadata", "annotations") == {

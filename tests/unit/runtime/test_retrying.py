@@ -1,4 +1,4 @@
-"""A missed deadline reports what was being retried."""
+"""A missed deadline reports the failure that was being retried."""
 
 import asyncio
 
@@ -57,7 +57,7 @@ async def test_a_final_failure_is_not_the_cause_of_a_later_timeout() -> None:
     assert failures.last is None
 
 
-async def test_every_deadline_around_a_retry_knows_it() -> None:
+async def test_every_deadline_around_a_retry_reports_it() -> None:
     with collect_failures() as outer, collect_failures() as inner, pytest.raises(TimeoutError):
         async with asyncio.timeout(10):
             await retry_for_ever(THROTTLED)

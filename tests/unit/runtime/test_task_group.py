@@ -1,4 +1,4 @@
-"""A cancelled group ends as cancelled, whatever its tasks do meanwhile."""
+"""A cancelled group ends as cancelled, whatever its tasks do."""
 
 import asyncio
 from typing import Never

@@ -48,7 +48,7 @@ def of(stage: list[Instruction], word: str) -> list[str]:
 
 @pytest.fixture
 def recipe(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Recipe:
-    """The recipe of the sandbox's image, with files as they are."""
+    """The recipe of the sandbox's image, with unmodified files."""
     monkeypatch.setattr(pergola, "_slim", list)
     monkeypatch.setattr(pergola, "_compiled", list)
     monkeypatch.setattr(pergola, "system_libraries", lambda binaries: [])

@@ -19,7 +19,7 @@ def everything_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(requirements, "_missing_of_kernel", list)
 
 
-def test_a_machine_that_has_everything_can_run_a_node() -> None:
+def test_a_machine_with_all_requirements_can_run_a_node() -> None:
     requirements.check()
 
 

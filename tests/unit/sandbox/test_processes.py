@@ -14,7 +14,7 @@ ctypes.CDLL(None).pthread_exit(None)
 """
 
 
-def test_a_process_keeps_its_identity_while_it_lives() -> None:
+def test_a_process_keeps_its_identity_while_alive() -> None:
     own = ProcessId.of(os.getpid())
 
     assert own is not None

@@ -65,7 +65,7 @@ def test_a_released_name_is_free_and_leaves_nothing() -> None:
 
 
 @pytest.mark.usefixtures("claimed")
-def test_leftovers_of_a_crashed_sandbox_are_removed_and_a_running_one_stays() -> None:
+def test_leftovers_of_a_crashed_sandbox_are_removed_but_not_a_running_one() -> None:
     running, crashed = directory.make("one"), directory.make("two")
     directory.write(crashed / "state.json", '{"components": {"etcd": {"process": [1, 1]}}}')
 

@@ -70,7 +70,7 @@ def test_a_password_has_the_given_length_and_a_matching_htpasswd_line() -> None:
     assert bcrypt.checkpw(data["password"], hashed)
 
 
-def test_an_encryption_key_is_named_by_its_time_and_has_raw_bytes() -> None:
+def test_an_encryption_key_is_named_after_its_time_and_has_raw_bytes() -> None:
     data = generated(EncryptionKey("etcd-key"))
 
     assert data["key"] == b"key1893456000"

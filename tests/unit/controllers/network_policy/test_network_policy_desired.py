@@ -170,7 +170,7 @@ def test_v6_the_ingress_controller_reaches_exposed_services() -> None:
 # The remaining names of §4.3
 
 
-def test_an_alias_of_peers_is_named_by_port_alias_and_namespace() -> None:
+def test_policies_of_an_alias_are_named_after_port_alias_and_namespace() -> None:
     view = service(ports=[], from_all_bars_allowed_ports=[{"port": "metrics"}])
     base = f"{GRM}-tcp-metrics-via-all-bars"
     found = policies(view, "a", "b")
@@ -205,7 +205,7 @@ def test_an_ingress_controller_in_the_same_namespace_needs_no_namespace_selector
     }
 
 
-def test_a_gateway_is_named_by_its_namespace_or_istio() -> None:
+def test_policies_of_a_gateway_are_named_after_its_namespace_or_istio() -> None:
     def named(namespace: str) -> list[str]:
         backend = GatewayBackend(443, "VirtualService v", namespace, ISTIO)
         found = policies(service(), environment=Environment(gateway_backends=[backend]))

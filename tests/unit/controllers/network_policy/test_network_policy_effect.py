@@ -1,4 +1,4 @@
-"""The effect of the generated NetworkPolicies, compared with what the Services request.
+"""The effect of the generated NetworkPolicies, compared with the requests of the Services.
 
 Every namespace denies everything by default. Who may reach whom is worked out twice: from the
 annotations of the Services, in `intended`, which shares no code with the product, and by evaluating

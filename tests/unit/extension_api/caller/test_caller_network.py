@@ -66,7 +66,7 @@ def test_a_shoot_with_both_families_keeps_its_ipv4_range() -> None:
     }
 
 
-def test_the_provider_config_is_copied_as_it_is() -> None:
+def test_the_provider_config_is_copied_unchanged() -> None:
     network = network_of(cluster(providerConfig=PROVIDER))
     assert network is not None
     assert network["spec"]["providerConfig"] == PROVIDER

@@ -80,7 +80,7 @@ def test_problems_use_the_words_of_the_contract(obj: JsonObject | None, problem:
     assert readiness(obj).problem == problem
 
 
-def test_checks_are_made_in_order() -> None:
+def test_checks_run_in_order() -> None:
     faults: list[tuple[str, JsonObject]] = [
         ("error during", network(lastError={"description": "x"}, observedGeneration=1)),
         ("observed gen", network({"gardener.cloud/operation": "restore"}, observedGeneration=1)),

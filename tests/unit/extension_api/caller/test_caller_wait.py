@@ -132,7 +132,7 @@ async def test_a_read_error_is_final() -> None:
     assert monotonic() == pytest.approx(2)
 
 
-async def test_a_success_without_an_echo_has_to_last() -> None:
+async def test_a_success_without_an_echo_must_last() -> None:
     unsure: JsonObject = {**SUCCEEDED, "lastUpdateTime": "2026-03-01T10:00:03Z"}
     seen = network(observedTimestamp=None, lastOperation=unsure)
     with pytest.raises(NotReady):

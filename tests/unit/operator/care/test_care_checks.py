@@ -244,7 +244,7 @@ def test_managed_resources_come_before_health_queries() -> None:
     assert checked(prometheus=down)[OBSERVABILITY] == down
 
 
-def test_healthy_items_are_known_too() -> None:
+def test_healthy_items_are_reported_too() -> None:
     resources = seen(resource("good"), resource("bad", **UNHEALTHY))
     found = items_of(RUNTIME, resources, ())
     assert [(item.key.name, item.failure is None) for item in found] == [

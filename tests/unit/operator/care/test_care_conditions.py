@@ -76,7 +76,7 @@ def test_a_failure_after_an_operation_progresses() -> None:
     assert run(failed, DOWN, after(661), operation=operation)["status"] == "False"
 
 
-def test_a_change_of_the_status_alone_is_an_update() -> None:
+def test_a_change_of_only_the_status_is_an_update() -> None:
     progressing = run(healthy(), DOWN, NOW)
     failed = run(progressing, DOWN, after(61))
     assert failed["lastUpdateTime"] == timestamp(after(61))

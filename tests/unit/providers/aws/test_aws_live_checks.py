@@ -703,7 +703,7 @@ def test_several_tagged_subnets_in_a_zone_are_refused_with_their_ids() -> None:
     assert f"delete-tags --resources subnet-ap --tags Key={CLUSTER} " in fix
 
 
-def test_a_tagged_subnet_besides_the_named_one_is_refused_and_named_in_the_fix() -> None:
+def test_an_extra_tagged_subnet_is_refused_and_listed_in_the_fix() -> None:
     field, message, fix = only(blocking(wanted(), tagged("elb", "subnet-ai")))
 
     assert field == "networks.zones[0].publicSubnetID"

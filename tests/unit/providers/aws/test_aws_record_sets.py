@@ -159,7 +159,7 @@ def test_our_record_of_another_type_is_deleted_with_the_creation() -> None:
     ]
 
 
-def test_our_record_with_another_time_to_live_is_still_ours() -> None:
+def test_our_record_with_another_time_to_live_is_recognized() -> None:
     changed = A._replace(ttl=5)
 
     assert actions(plan_record_sets([changed], [CNAME], [A])) == [

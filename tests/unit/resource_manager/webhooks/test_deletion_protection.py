@@ -251,7 +251,7 @@ async def test_a_list_is_used_once_for_each_of_its_objects() -> None:
     for name in ("a", "b"):
         assert (await handler(delete(obj(name, CONFIRMED), name=""))).allowed
     assert len(cluster.asked) == 1
-    # A second request for the same collection, a moment later, must see what was added.
+    # A later request for the same collection must see new objects.
     cluster.objects.append(obj("new"))
     refused = await handler(delete(obj("a", CONFIRMED), name=""))
     assert refused.message == f"{NEEDED}: Network shoot/new has none"

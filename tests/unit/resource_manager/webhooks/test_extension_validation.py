@@ -151,7 +151,7 @@ def test_an_empty_object_gets_all_findings_at_once(kind: str, expected: list[str
     assert verdict.message.startswith(f'{kind}.{BY_NAME[kind].group} "" is invalid: ')
 
 
-# Must hold 2: what is immutable, and what may change
+# Must hold 2: immutable and mutable fields
 
 CHANGES: list[tuple[str, str, Any, bool]] = [
     ("BackupBucket", "type", "x", False),
@@ -400,7 +400,7 @@ def test_changes_of_ip_families_are_validated(
         assert kinds("strict") == expected
 
 
-def test_the_families_of_a_refused_change_are_named() -> None:
+def test_a_refused_change_is_reported_with_both_families() -> None:
     (problem, *_) = found("Network", {"ipFamilies": SIX}, {"ipFamilies": FOUR})
     assert problem == (
         "spec.ipFamilies: Forbidden: unsupported IP family update: "
@@ -503,7 +503,7 @@ def test_only_the_strict_profile_requires_the_type() -> None:
     assert fields(found("OperatingSystemConfig", {"purpose": "x"})) == ["spec.purpose"]
 
 
-# 15.6: Worker, 15.7: SelfHostedShootExposure, 15.8: Etcd, and what was dropped
+# 15.6: Worker, 15.7: SelfHostedShootExposure, 15.8: Etcd, and dropped rules
 
 POOL = {"name": "p", "machineType": "m", "machineImage": {"name": "i", "version": "1"}}
 

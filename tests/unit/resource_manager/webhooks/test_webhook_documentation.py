@@ -1,4 +1,4 @@
-"""`docs/reference/webhooks.md` lists every webhook as it is registered."""
+"""`docs/reference/webhooks.md` lists every webhook with its registration."""
 
 from collections.abc import Iterator
 from pathlib import Path

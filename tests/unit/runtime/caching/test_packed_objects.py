@@ -46,7 +46,7 @@ def test_an_object_takes_less_than_half_of_its_text() -> None:
     assert len(pack(deployment())) < len(orjson.dumps(deployment())) / 2
 
 
-def test_readers_cannot_change_what_is_kept() -> None:
+def test_readers_cannot_modify_cached_objects() -> None:
     kept = packed(deployment())
     kept.unpack()["spec"]["replicas"] = 5
     assert kept.unpack() == deployment()

@@ -172,7 +172,7 @@ async def test_a_timeout_inside_a_run_is_a_failure_and_not_the_deadline_of_the_r
     ]
 
 
-async def test_a_missing_dependency_becomes_an_error_when_it_stays_missing() -> None:
+async def test_a_permanently_missing_dependency_becomes_an_error() -> None:
     with captured_logs(controlling) as logs:
         async with running(controller_of(Script(DependencyMissing("no namespace")))) as controller:
             controller.queue.add("a")

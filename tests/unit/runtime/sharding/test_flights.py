@@ -26,7 +26,7 @@ class Work:
         return DONE
 
 
-async def test_nothing_runs_for_an_object_that_is_not_here() -> None:
+async def test_no_run_starts_for_an_object_of_another_shard() -> None:
     work = Work()
     work.away = {"b"}
 

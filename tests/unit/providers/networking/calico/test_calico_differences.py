@@ -1,4 +1,4 @@
-"""Pergola renders what the original renders, except for the fields that the documentation names."""
+"""Pergola renders the same as the original, except for the documented fields."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -305,7 +305,7 @@ def test_the_ipv6_pod_range_is_the_first_reported_by_the_infrastructure() -> Non
     assert ipv6(values({}, V6, {})).cidr == "2001:db8:1::/112"
 
 
-def test_without_a_range_of_ipv6_pods_dual_stack_has_to_wait() -> None:
+def test_dual_stack_waits_for_the_range_of_ipv6_pods() -> None:
     with pytest.raises(ExtensionError, match="no IPv6 range of pods is known") as raised:
         values({}, DUAL, {})
 

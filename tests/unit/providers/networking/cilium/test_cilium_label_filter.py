@@ -41,7 +41,7 @@ def test_every_rule_has_a_source_and_none_includes_labels() -> None:
         assert rule["invert"] is True, "one rule that includes labels would exclude all others"
 
 
-def test_agents_and_operator_find_the_file_where_their_settings_name_it() -> None:
+def test_agents_and_operator_mount_the_file_at_the_configured_path() -> None:
     rendered = {(obj["kind"], name_of(obj)): obj for obj in Cilium().render(cilium_plan()).shoot}
     path = rendered["ConfigMap", "cilium-config"]["data"]["label-prefix-file"]
     config_map = rendered["ConfigMap", "label-prefix-conf"]

@@ -1,4 +1,4 @@
-"""The requesters of certificates and what they may request: one test per rule of spec 11 §3."""
+"""The requesters of certificates and their permitted requests: one test per rule of spec 11 §3."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""The order in which objects are applied, and what failures block (spec 10 §4.8, B10, B20)."""
+"""The order in which objects are applied, and the effect of failures (spec 10 §4.8, B10, B20)."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""The ManagedResource that an object comes from (spec 10 §3.3)."""
+"""The origin of an object: its ManagedResource (spec 10 §3.3)."""
 
 import pytest
 from hypothesis import given

@@ -17,7 +17,7 @@ def autoscaler(api_version: str, kind: str = "Deployment") -> JsonObject:
     }
 
 
-def test_a_target_counts_under_all_its_equivalent_kinds() -> None:
+def test_a_target_matches_all_its_equivalent_kinds() -> None:
     found = scaled_objects([autoscaler("apps/v1")], Equivalences.of({}))
 
     assert found == {("apps", "Deployment", "ns", "web"), ("extensions", "Deployment", "ns", "web")}

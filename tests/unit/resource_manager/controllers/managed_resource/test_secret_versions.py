@@ -21,7 +21,7 @@ class Server:
         self.secret = secret("1")
 
     async def get(self, gvk: GroupVersionKind, key: Key) -> JsonObject:
-        """Return the Secret as it is now."""
+        """Return the current Secret."""
         return self.secret
 
 

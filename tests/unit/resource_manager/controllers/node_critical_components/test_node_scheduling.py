@@ -156,14 +156,14 @@ terms = st.fixed_dictionaries(
 
 
 @given(st.lists(terms), terms)
-def test_another_term_never_loses_a_node(some: list[JsonObject], other: JsonObject) -> None:
+def test_an_additional_term_never_removes_a_node(some: list[JsonObject], other: JsonObject) -> None:
     before = is_chosen(placement_of(required(*some)), NODE, LABELS)
     after = is_chosen(placement_of(required(*some, other)), NODE, LABELS)
     assert after == (before or is_chosen(placement_of(required(other)), NODE, LABELS))
 
 
 @given(terms, requirements)
-def test_another_requirement_never_wins_a_node(term: JsonObject, further: JsonObject) -> None:
+def test_an_additional_requirement_never_adds_a_node(term: JsonObject, further: JsonObject) -> None:
     present = [r for part in ("matchExpressions", "matchFields") for r in term.get(part) or []]
     narrower = term | {"matchExpressions": [*(term.get("matchExpressions") or []), further]}
     if present and is_chosen(placement_of(required(narrower)), NODE, LABELS):

@@ -1,4 +1,4 @@
-"""Requests in Secrets, due times of tokens, and what is written (spec 11 §1)."""
+"""Requests in Secrets, due times of tokens, and writes (spec 11 §1)."""
 
 import base64
 from dataclasses import replace
@@ -261,7 +261,7 @@ def test_an_interval_never_has_more_than_a_burst_of_tokens() -> None:
     assert pace.wait(KEY, 60.0, doubted=FIRST) == 0
 
 
-# When the API server is asked about a token
+# Reviews of tokens by the API server
 
 
 def test_a_token_is_reviewed_once_an_hour_unless_it_changed_or_names_no_uid() -> None:
@@ -289,7 +289,7 @@ def test_a_new_service_account_mounts_nothing_and_has_exactly_the_requested_labe
     assert corrected(account, replace(REQUEST, labels={"a": "b"})) is None
 
 
-def test_a_correct_service_account_is_not_written_and_other_labels_stay() -> None:
+def test_a_correct_service_account_is_not_written_and_other_labels_are_kept() -> None:
     live: JsonObject = {
         "metadata": {"labels": {"x": "y"}, "annotations": {"m": "n"}, "uid": "u"},
         "automountServiceAccountToken": False,
