@@ -35,10 +35,10 @@ from pergola.testing.aws.gardens import BUCKET, IN_AWS, KEYS, NAMES, REGION, ZON
 from pergola.testing.aws.moto import moto
 from pergola.testing.extension_garden import DEPLOYMENT, ExtensionGarden
 from pergola.testing.garden_node import garden_node
+from pergola.testing.garden_states import has_succeeded
 from pergola.testing.garden_world import example
 from pergola.testing.node_garden import NodeGarden
 from pergola.testing.registry import TestRegistry, registry
-from pergola.testing.rotation_checks import has_succeeded
 from pergola.testing.shared import require_images, require_node
 from pergola.testing.waiting import until
 

@@ -23,14 +23,13 @@ from pergola.kube.kubeconfig import load
 from pergola.sandbox import Sandbox, find
 from pergola.sandbox.components import APISERVER
 from pergola.sandbox.images.catalogue import GARDEN_IMAGES
+from pergola.testing.garden_states import is_healthy, reconciled_after
 from pergola.testing.garden_world import (
     CONFIRMED,
     RECONCILE,
     contents,
     managed_secrets,
-    reconciled_after,
 )
-from pergola.testing.node_garden import is_healthy
 from pergola.testing.shared import require_images, require_node
 from pergola.testing.waiting import until, until_gone
 

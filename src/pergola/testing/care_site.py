@@ -5,11 +5,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from pergola.api.conditions import get_condition, timestamp
+from pergola.api.conditions import timestamp
 from pergola.api.kinds import DEPLOYMENT, SECRET
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at
 from pergola.api.operator_v1alpha1 import GARDEN, Garden, garden_from
-from pergola.api.operator_v1alpha1.garden import CARE_CONDITIONS
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.kube.client import Client
 from pergola.kube.errors import AlreadyExists
@@ -18,6 +17,7 @@ from pergola.operator.care.check import DEPLOYMENTS
 from pergola.operator.components.etcds.access import ROLES
 from pergola.operator.components.etcds.etcd import etcd
 from pergola.operator.components.managed_resources import expected
+from pergola.operator.conditions import condition_of
 from pergola.operator.copies import Copies
 from pergola.operator.garden.credentials import Credentials
 from pergola.operator.garden.etcd_objects import ETCD
@@ -28,6 +28,7 @@ from pergola.runtime.task_group import TaskGroup
 from pergola.testing.care import GOOD
 from pergola.testing.crds import install_definitions
 from pergola.testing.garden import landscape
+from pergola.testing.garden_states import is_healthy
 from pergola.testing.gardens import MINIMAL
 from pergola.testing.waiting import until
 
@@ -218,19 +219,9 @@ def last_operation(state: str, time: str = "") -> JsonObject:
     }
 
 
-def condition_of(garden: JsonObject, kind: str) -> JsonObject:
-    """Return a condition of a Garden, or an empty map."""
-    return get_condition(maps_at(garden, "status", "conditions"), kind) or {}
-
-
 def statuses_of(garden: JsonObject) -> dict[str, str]:
     """Return the status of each condition of a Garden, in order."""
     return {str(c["type"]): str(c["status"]) for c in maps_at(garden, "status", "conditions")}
-
-
-def is_healthy(garden: JsonObject) -> bool:
-    """Return whether the four conditions of a Garden are true."""
-    return all(condition_of(garden, kind).get("status") == "True" for kind in CARE_CONDITIONS)
 
 
 def _says(condition: str, status: str, reason: str) -> Callable[[JsonObject], bool]:

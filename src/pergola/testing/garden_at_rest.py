@@ -14,7 +14,8 @@ from pergola.kube.client import Client
 from pergola.kube.yaml import dump
 from pergola.pki import Token, kubeconfig
 from pergola.runtime.metrics import Metrics
-from pergola.testing.garden_world import RECONCILE, reconciled_after
+from pergola.testing.garden_states import has_succeeded, reconciled_after
+from pergola.testing.garden_world import RECONCILE
 from pergola.testing.gardens import GARDENER, with_values
 from pergola.testing.waiting import until
 
@@ -115,7 +116,7 @@ async def _costs_little(client: Client, costs: _Costs) -> None:
 
 async def _has_ended(client: Client, costs: _Costs) -> None:
     """Return when a run has succeeded and is counted, which is a moment later."""
-    await until(client, GARDEN, _LOCAL, _has_succeeded, patience=_PATIENCE)
+    await until(client, GARDEN, _LOCAL, has_succeeded, patience=_PATIENCE)
     async with asyncio.timeout(_PATIENCE):
         while costs.running:
             await client.get_raw("/version")
@@ -144,7 +145,3 @@ async def _notices_what_it_names(client: Client) -> None:
         for value in map_at(secret, "data").values()
     ]
     assert any("token: new" in text for text in given)
-
-
-def _has_succeeded(garden: JsonObject) -> bool:
-    return map_at(garden, "status", "lastOperation").get("state") == "Succeeded"

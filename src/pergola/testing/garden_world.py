@@ -1,21 +1,17 @@
 """The operator's process on a cluster in which a Garden comes up without root."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from pergola.api import marks
 from pergola.api.kinds import CONFIG_MAP, DEPLOYMENT, SECRET, SERVICE, SERVICE_ACCOUNT
 from pergola.api.objects import (
     JsonObject,
     JsonValue,
-    annotations_of,
-    generation_of,
     labels_of,
-    map_at,
     maps_at,
     name_of,
 )
@@ -143,26 +139,6 @@ def example() -> JsonObject:
     garden = parse(_EXAMPLE.read_text())
     assert isinstance(garden, dict)
     return garden
-
-
-def reconciled_after(last: JsonObject) -> Callable[[JsonObject], bool]:
-    """Return whether a Garden, in its current state, was reconciled after a former state.
-
-    Unlike an operation in progress, this remains visible. A run that began before the last request
-    or change does not count.
-    """
-
-    def time(garden: JsonObject) -> object:
-        return map_at(garden, "status", "lastOperation").get("lastUpdateTime")
-
-    def holds(garden: JsonObject) -> bool:
-        status = map_at(garden, "status")
-        has_succeeded = map_at(status, "lastOperation").get("state") == "Succeeded"
-        is_newest = status.get("observedGeneration") == generation_of(garden)
-        is_requested = marks.OPERATION in annotations_of(garden)
-        return has_succeeded and time(garden) != time(last) and is_newest and not is_requested
-
-    return holds
 
 
 async def contents(client: Client) -> dict[str, object]:

@@ -8,7 +8,7 @@ from typing import Final, Self
 from urllib.parse import urlsplit
 
 from pergola.api.kinds import SERVICE
-from pergola.api.objects import JsonObject, Key, map_at, maps_at
+from pergola.api.objects import Key, map_at, maps_at
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import ClusterConfig
 from pergola.sandbox import Sandbox
@@ -74,8 +74,3 @@ class GatewayGarden:
         """Return how a client outside reaches the virtual API server."""
         [domain, *_] = maps_at(example(), "spec", "virtualCluster", "dns", "domains")
         return replace(config, server=f"https://api.{domain['name']}", proxy_url=self.proxy)
-
-
-def is_healthy(garden: JsonObject) -> bool:
-    """Return whether all conditions of a Garden hold."""
-    return all(each["status"] == "True" for each in map_at(garden, "status")["conditions"])

@@ -1,12 +1,13 @@
 """Check a living Garden before, during and after the rotation of all its credentials.
 
-old = await OldCredentials.of(garden)
-async with never_refused(garden):
-async with never_refused(garden, old.certificate, old.token):
-...  # start, until `is_prepared`
-await both_are_accepted(garden, old)
-...  # complete, until `is_completed`
-await only_new_ones_are_accepted(garden, old)
+Example:
+    old = await OldCredentials.of(garden)
+    async with never_refused(garden):
+        async with never_refused(garden, old.certificate, old.token):
+            ...  # start, until `is_prepared`
+            await both_are_accepted(garden, old)
+        ...  # complete, until `is_completed`
+    await only_new_ones_are_accepted(garden, old)
 """
 
 import base64
@@ -23,6 +24,7 @@ from pergola.operator.rotation.encryption.marks import LABELED
 from pergola.operator.rotation.encryption.rewrite import KEY_NAME
 from pergola.operator.virtual_cluster import VirtualCluster
 from pergola.testing.etcd_content import encrypting_keys
+from pergola.testing.garden_states import has_succeeded
 from pergola.testing.garden_world import MANAGED
 from pergola.testing.virtual_credentials import (
     LivingGarden,
@@ -93,11 +95,6 @@ def is_completed(garden: JsonObject) -> bool:
     """Return whether all rotations are completed."""
     found = _phases(garden)
     return all(found.get(name) == "Completed" for name in _PHASED) and has_succeeded(garden)
-
-
-def has_succeeded(garden: JsonObject) -> bool:
-    """Return whether the last operation succeeded."""
-    return map_at(garden, "status", "lastOperation").get("state") == "Succeeded"
 
 
 def _phases(garden: JsonObject) -> dict[str, str]:

@@ -11,19 +11,19 @@ from typing import Any, Final
 import orjson
 import pytest
 
-from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, maps_at
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at
 from pergola.api.operator_v1alpha1 import GARDEN
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.kube.client import Client
 from pergola.kube.errors import ApiError
 from pergola.kube.yaml import dump
 from pergola.sandbox.simulated import Site
+from pergola.testing.garden_states import has_succeeded, is_healthy, reconciled_after
 from pergola.testing.garden_world import (
     CONFIRMED,
     RECONCILE,
     example,
     operating,
-    reconciled_after,
 )
 from pergola.testing.shared import require_images
 from pergola.testing.waiting import until, until_gone
@@ -167,7 +167,7 @@ async def test_a_garden_and_a_seed_share_a_cluster(garden_world: Site) -> None:
     client = garden_world.client
     async with operating(garden_world):
         await client.create(example())
-        await until(client, GARDEN, LOCAL, is_healthy, patience=PATIENCE)
+        await until(client, GARDEN, LOCAL, is_well, patience=PATIENCE)
         await seed_reconciles(client)
         await until(client, MANAGED_RESOURCE, Key("garden", "system"), is_applied)
         await policies_are_written(client)
@@ -198,7 +198,7 @@ async def _the_seed_goes_first(client: Client, before: dict[str, bytes]) -> None
     after = await everything(client)
     changed = {name for name, _ in differences(before, after) if not is_registration(name)}
     assert {name for name in changed if not is_content_of_the_seed(name)} == set()
-    await until(client, GARDEN, LOCAL, is_healthy, patience=PATIENCE)
+    await until(client, GARDEN, LOCAL, is_well, patience=PATIENCE)
 
 
 def is_registration(name: str) -> bool:
@@ -246,14 +246,8 @@ async def policies_are_written(client: Client) -> None:
         await until(client, policy, Key(namespace, "deny-all"), lambda _: True)
 
 
-def has_succeeded(garden: JsonObject) -> bool:
-    return map_at(garden, "status", "lastOperation").get("state") == "Succeeded"
-
-
-def is_healthy(garden: JsonObject) -> bool:
-    conditions = maps_at(garden, "status", "conditions")
-    is_true = all(condition["status"] == "True" for condition in conditions)
-    return has_succeeded(garden) and bool(conditions) and is_true
+def is_well(garden: JsonObject) -> bool:
+    return has_succeeded(garden) and is_healthy(garden)
 
 
 def is_applied(resource: JsonObject) -> bool:

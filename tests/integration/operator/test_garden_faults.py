@@ -11,13 +11,14 @@ import pytest
 from hypothesis import settings
 
 from pergola.api.kinds import CONFIG_MAP, CRD, DEPLOYMENT, NAMESPACE, PVC, SECRET
-from pergola.api.objects import JsonObject, Key, map_at, name_of
+from pergola.api.objects import Key, name_of
 from pergola.api.operator_v1alpha1 import GARDEN
 from pergola.kube.client import Client
 from pergola.operator.garden.flow_delete import DELETION
 from pergola.operator.garden.flows import RECONCILIATION, SETUP
 from pergola.operator.virtual_cluster import VirtualCluster
 from pergola.sandbox.simulated import Site
+from pergola.testing.garden_states import has_succeeded
 from pergola.testing.garden_world import (
     CONFIRMED,
     MANAGED,
@@ -35,10 +36,6 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(3000)]
 LOCAL = Key("", "local")
 PATIENCE = 2400.0
 ENOUGH = 40
-
-
-def has_succeeded(garden: JsonObject) -> bool:
-    return map_at(garden, "status", "lastOperation").get("state") == "Succeeded"
 
 
 def success(client: Client) -> Awaitable[object]:

@@ -25,12 +25,6 @@ from pergola.api.kinds import (
 from pergola.api.objects import JsonObject, Key, finalizers_of, generation_of, map_at, name_of
 from pergola.api.operator_config import OperatorConfiguration
 from pergola.api.operator_v1alpha1 import GARDEN
-from pergola.api.operator_v1alpha1.garden import (
-    OBSERVABILITY_COMPONENTS_HEALTHY,
-    RUNTIME_COMPONENTS_HEALTHY,
-    VIRTUAL_COMPONENTS_HEALTHY,
-    VIRTUAL_GARDEN_API_SERVER_AVAILABLE,
-)
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.cli.garden.runtime_cluster import runtime_template
 from pergola.cli.why.gardens import GARDEN_TASKS
@@ -53,13 +47,13 @@ from pergola.testing.documented import Shell, blocks, commands
 from pergola.testing.documented.manifests import lost, objects
 from pergola.testing.garden_at_rest import referring, rests, webhooks
 from pergola.testing.garden_fixture import world_with
+from pergola.testing.garden_states import is_healthy, reconciled_after
 from pergola.testing.garden_world import (
     RECONCILE,
     contents,
     example,
     managed_secrets,
     operating,
-    reconciled_after,
 )
 from pergola.testing.service_accounts import until_allowed
 from pergola.testing.shared import require_images
@@ -72,12 +66,6 @@ pytestmark = pytest.mark.timeout(2400)
 
 LOCAL = Key("", "local")
 PATIENCE = 600.0
-CONDITIONS = {
-    OBSERVABILITY_COMPONENTS_HEALTHY,
-    RUNTIME_COMPONENTS_HEALTHY,
-    VIRTUAL_COMPONENTS_HEALTHY,
-    VIRTUAL_GARDEN_API_SERVER_AVAILABLE,
-}
 API = Key("garden", "virtual-garden-kube-apiserver")
 GUIDE = "how-to/operating-a-garden.md"
 GARDENLETS = "how-to/gardenlets.md"
@@ -164,7 +152,7 @@ async def _lives(site: Site, shell: Shell) -> Held:
         await _is_followed(client)
         await until(client, GARDEN, LOCAL, is_complete, patience=PATIENCE)
         await _serves(site)
-        await _is_healthy(client)
+        await until(client, GARDEN, LOCAL, is_healthy, patience=PATIENCE)
         await shell.run(*commands(GUIDE, "Use it"))
         await _is_explained(client)
         await _stays(client)
@@ -274,15 +262,6 @@ async def _serves_programs(site: Site) -> None:
 
 def has_token(secret: JsonObject) -> bool:
     return "token" in map_at(secret, "data")
-
-
-async def _is_healthy(client: Client) -> None:
-    await until(client, GARDEN, LOCAL, all_conditions_true, patience=PATIENCE)
-
-
-def all_conditions_true(garden: JsonObject) -> bool:
-    conditions = {each["type"]: each["status"] for each in garden["status"].get("conditions", [])}
-    return all(conditions.get(kind) == "True" for kind in CONDITIONS)
 
 
 async def _is_explained(client: Client) -> None:

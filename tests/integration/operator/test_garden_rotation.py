@@ -36,13 +36,13 @@ from pergola.resource_manager.registration import garden_webhooks
 from pergola.runtime.metrics import Metrics
 from pergola.sandbox.simulated import Site
 from pergola.testing.documented import commands
+from pergola.testing.garden_states import has_succeeded
 from pergola.testing.garden_world import MANAGED, example, managed_secrets, operating
 from pergola.testing.operator_lives import operator_lives
 from pergola.testing.rotation_checks import (
     ROTATED,
     OldCredentials,
     both_are_accepted,
-    has_succeeded,
     is_completed,
     is_prepared,
     only_new_ones_are_accepted,

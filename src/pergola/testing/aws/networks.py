@@ -1,7 +1,8 @@
 """Clusters with managed networks, and their resources in AWS.
 
-cluster = await created(client, zones=("a", "b"))
-assert await count(client) == {"Vpcs": 1, ...}
+Example:
+    cluster = await created(client, zones=("a", "b"))
+    assert await count(client) == {"Vpcs": 1, ...}
 """
 
 from collections import Counter

@@ -17,9 +17,10 @@ from pergola.kube.client import Client
 from pergola.operator.app import serve
 from pergola.operator.components.gardener_access import INTERNAL
 from pergola.operator.components.virtual_access import requests_token
+from pergola.operator.conditions import condition_of
 from pergola.resource_manager.registration import garden_webhooks
 from pergola.sandbox import Sandbox
-from pergola.testing.care_site import CareSite, condition_of
+from pergola.testing.care_site import CareSite
 from pergola.testing.operator_site import OperatorSite
 
 

@@ -16,6 +16,7 @@ from pergola.kube.errors import NotFound
 from pergola.kube.kubeconfig import ClusterConfig, load
 from pergola.operator.care import HealthEndpoint, Settings, garden_care
 from pergola.operator.care.prometheus import PROMETHEUS, Query, query_prometheus
+from pergola.operator.conditions import condition_of
 from pergola.operator.copies import Copies
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
@@ -23,14 +24,13 @@ from pergola.sandbox import Sandbox
 from pergola.testing.care_site import (
     CareSite,
     SwitchedCluster,
-    condition_of,
-    is_healthy,
     manifest,
     statuses_of,
     template,
     with_copies,
 )
 from pergola.testing.crds import delete_definition, install_definitions
+from pergola.testing.garden_states import is_healthy
 from pergola.testing.service_accounts import service_account_config, until_granted
 from pergola.testing.waiting import PATIENCE, running, until
 

@@ -22,13 +22,13 @@ from pergola.runtime.metrics import Metrics
 from pergola.testing.care_site import (
     CareSite,
     SwitchedCluster,
-    is_healthy,
     last_operation,
     manifest,
     statuses_of,
     template,
     with_copies,
 )
+from pergola.testing.garden_states import is_healthy
 from pergola.testing.waiting import running, until
 from pergola.testing.world import RecordingClient
 

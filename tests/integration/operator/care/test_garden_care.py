@@ -17,6 +17,7 @@ from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.operator.care import HealthEndpoint, Probe, Settings, garden_care
+from pergola.operator.conditions import condition_of
 from pergola.operator.copies import Copies
 from pergola.operator.garden.etcd_objects import ETCD
 from pergola.runtime.clock import Clock, FakeClock
@@ -26,13 +27,12 @@ from pergola.sandbox import Sandbox
 from pergola.testing.care_site import (
     CareSite,
     SwitchedCluster,
-    condition_of,
-    is_healthy,
     last_operation,
     statuses_of,
     template,
     with_copies,
 )
+from pergola.testing.garden_states import is_healthy
 from pergola.testing.waiting import PATIENCE, running, settled, until
 from pergola.testing.world import RecordingClient
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 import pytest
 
 from pergola.api.kinds import CONFIG_MAP, NAMESPACE, SECRET
-from pergola.api.objects import JsonObject, Key, map_at, name_of
+from pergola.api.objects import JsonObject, Key, name_of
 from pergola.api.operator_v1alpha1 import EXTENSION, GARDEN
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.cloud.aws import AwsClient
@@ -39,6 +39,7 @@ from pergola.testing.aws.moto import moto
 from pergola.testing.chart_files import write_chart
 from pergola.testing.extension_garden import ExtensionGarden
 from pergola.testing.garden_extensions import garden_actuator, garden_unit, secret
+from pergola.testing.garden_states import has_succeeded
 from pergola.testing.garden_world import CONFIRMED, example, install_operator, operator
 from pergola.testing.gardens import with_values
 from pergola.testing.own_extensions import ON_AWS, own_extension
@@ -152,11 +153,6 @@ async def test_extensions_are_there_as_long_as_the_garden_needs_them(
 
 def any_state(_: JsonObject) -> bool:
     return True
-
-
-def has_succeeded(obj: JsonObject) -> bool:
-    operation = map_at(obj, "status", "lastOperation")
-    return (operation.get("state"), operation.get("progress")) == ("Succeeded", 100)
 
 
 async def _is_installed(garden: ExtensionGarden) -> None:

@@ -25,6 +25,7 @@ from pergola.sandbox import binaries
 from pergola.sandbox.on_demand import GARDENLET_CHART, HELM
 from pergola.sandbox.process_node.programs import SEED as SEED_PROGRAMS
 from pergola.sandbox.simulated import Site, garden_site
+from pergola.testing.garden_states import has_succeeded
 from pergola.testing.garden_world import example, install_operator, operator
 from pergola.testing.gardenlets import VERSION, gardenlet
 from pergola.testing.registry import TestRegistry
@@ -61,11 +62,6 @@ async def test_the_original_gardenlet_registers_its_seed(
         await until(client, GARDEN, LOCAL, has_succeeded, patience=PATIENCE)
         async with VirtualCluster(client, reach=site.reach) as access:
             await _is_registered(site, await access.client(), chart)
-
-
-def has_succeeded(obj: JsonObject) -> bool:
-    operation = map_at(obj, "status", "lastOperation")
-    return (operation.get("state"), operation.get("progress")) == ("Succeeded", 100)
 
 
 async def _is_registered(site: Site, virtual: Client, chart: ChartReference) -> None:
