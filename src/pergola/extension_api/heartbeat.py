@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from typing import Final
 
+from pergola.api.leases import holder_of
 from pergola.api.objects import JsonObject, Key, map_at
 from pergola.health.times import read_time
 
@@ -21,9 +22,8 @@ def is_alive(lease: JsonObject | None, now: datetime, stale: float = STALE_SECON
     """
     if lease is None:
         return f"the extension has never run there: no Lease {NAME}"
-    spec = map_at(lease, "spec")
-    extension = f"extension {spec.get('holderIdentity') or 'of an unknown name'}"
-    renewed = read_time(spec.get("renewTime"))
+    extension = f"extension {holder_of(lease) or 'of an unknown name'}"
+    renewed = read_time(map_at(lease, "spec").get("renewTime"))
     if renewed is None:
         return f"{extension} wrote no time when it last ran: Lease {Key.of(lease)} has no renewTime"
     if (now - renewed).total_seconds() > stale:

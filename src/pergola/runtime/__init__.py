@@ -23,7 +23,13 @@ from pergola.runtime.controlling.watches import (
 from pergola.runtime.logging import configure, get_logger
 from pergola.runtime.metrics import Metrics
 from pergola.runtime.process.application import Application, Probes, run
-from pergola.runtime.process.options import Address, Election, ProcessOptions, StartError
+from pergola.runtime.process.options import (
+    Address,
+    Election,
+    LeaseTimes,
+    ProcessOptions,
+    StartError,
+)
 
 __all__ = [
     "DONE",
@@ -38,6 +44,7 @@ __all__ = [
     "Election",
     "Events",
     "Index",
+    "LeaseTimes",
     "Metrics",
     "Outcome",
     "Probes",

@@ -23,6 +23,7 @@ from pergola.extensions.provider_config import read_strict
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.runtime.process.leader_election import LeaderElection
+from pergola.runtime.process.options import LeaseTimes
 from pergola.runtime.retrying import retrying
 from pergola.testing.extension_site import (
     ExtensionSite,
@@ -228,19 +229,13 @@ async def test_only_the_leader_works(
     site: ExtensionSite, actuator: RecordingActuator, kubeconfig: Path
 ) -> None:
     second = recording_actuator(site.type)
+    # No lease expires, even on a busy machine.
+    times = LeaseTimes(lease_duration=2 * PATIENCE, renew_deadline=PATIENCE, retry_period=0.1)
     async with AsyncExitStack() as stack:
         elections = []
         for one, name in ((actuator, "a"), (second, "b")):
             client = await stack.enter_async_context(Client.connect(load(kubeconfig)))
-            election = LeaderElection(
-                client,
-                site.namespace,
-                "extension",
-                name,
-                lease_duration=2 * PATIENCE,  # no lease expires, even on a busy machine
-                renew_deadline=PATIENCE,
-                retry_period=0.1,
-            )
+            election = LeaderElection(client, site.namespace, "extension", name, times=times)
             elections.append(asyncio.create_task(election.run(site.unit(one).run)))
             if one is actuator:
                 await site.create("reconcile")

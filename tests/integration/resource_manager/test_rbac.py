@@ -20,6 +20,7 @@ from pergola.kube.yaml import parse_documents
 from pergola.resource_manager.manager import Options, ResourceManager
 from pergola.runtime.process.leader_election import LeaderElection
 from pergola.runtime.process.lease_watch import follow
+from pergola.runtime.process.options import LeaseTimes
 from pergola.sandbox import Sandbox
 from pergola.testing.helm import render
 from pergola.testing.service_accounts import service_account_config, until_granted
@@ -189,9 +190,7 @@ async def test_with_the_source_role_alone_a_waiting_replica_follows_the_lease(
         world.namespace,
         NAME,
         "standby",
-        lease_duration=3600,
-        renew_deadline=1800,
-        retry_period=900,
+        times=LeaseTimes(lease_duration=3600, renew_deadline=1800, retry_period=900),
         follow=following,
     )
 

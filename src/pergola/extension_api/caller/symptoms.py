@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from pergola.api.kinds import LEASE
+from pergola.api.leases import holder_of
 from pergola.api.marks import OPERATION, OPERATION_RECONCILE, OPERATION_WAIT_FOR_STATE
 from pergola.api.objects import JsonObject, Key, annotations_of, map_at, namespace_of
 from pergola.extension_api.caller.readiness import is_pending
@@ -83,9 +84,9 @@ def heartbeat_symptom(
     Args:
         name: the name of the extension; if empty, any name of the form `<something>-<type>`.
     """
-    serving = [lease for lease in leases if _serves(_holder(lease), extension_type, name)]
+    serving = [lease for lease in leases if _serves(holder_of(lease), extension_type, name)]
     if not serving:
-        known = ", ".join(sorted({_holder(lease) for lease in leases} - {""})) or "none"
+        known = ", ".join(sorted({holder_of(lease) for lease in leases} - {""})) or "none"
         who = f"extension {name}" if name else f"an extension for type {extension_type}"
         return f"{who} has no heartbeat (seen: {known}): is it installed and running?"
     return is_alive(max(serving, key=_last_beat), now) or ""
@@ -116,10 +117,6 @@ async def _heartbeat_symptom(
     found = await client.list(LEASE, extension.namespace or None, fields=select_name(NAME))
     found = [*found, *await client.list(LEASE, extension.namespace or None, labels=LABEL)]
     return heartbeat_symptom(found, str(map_at(obj, "spec").get("type")), extension.name, now)
-
-
-def _holder(lease: JsonObject) -> str:
-    return str(map_at(lease, "spec").get("holderIdentity") or "")
 
 
 def _last_beat(lease: JsonObject) -> str:

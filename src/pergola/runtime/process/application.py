@@ -204,9 +204,7 @@ def _election(client: Client, options: ProcessOptions) -> LeaderElection | None:
         election.namespace,
         election.name,
         replica_identity(),
-        lease_duration=election.lease_duration,
-        renew_deadline=election.renew_deadline,
-        retry_period=election.retry_period,
+        times=election.times,
         follow=follow(client, Key(election.namespace, election.name)),
     )
 

@@ -4,7 +4,6 @@ The types that the files of all components share are in `pergola.api.component_c
 """
 
 from pathlib import Path
-from typing import TypedDict
 
 from pergola.api import component_config
 from pergola.api.component_config import Debugging, LeaderElection
@@ -14,6 +13,7 @@ from pergola.kube.yaml import YamlError, parse
 from pergola.runtime.process.options import (
     Address,
     Election,
+    LeaseTimes,
     ProcessOptions,
     ShardLease,
     StartError,
@@ -51,27 +51,23 @@ def options_of(
     )
 
 
-class _Times(TypedDict):
-    lease_duration: float
-    renew_deadline: float
-    retry_period: float
-
-
 def _election(settings: LeaderElection) -> Election:
     return Election(
-        namespace=settings.resource_namespace, name=settings.resource_name, **_times(settings)
+        namespace=settings.resource_namespace, name=settings.resource_name, times=_times(settings)
     )
 
 
 def _sharding(settings: Sharding, election: LeaderElection) -> ShardLease:
     return ShardLease(
-        ring=settings.controller_ring, namespace=election.resource_namespace, **_times(election)
+        ring=settings.controller_ring,
+        namespace=election.resource_namespace,
+        times=_times(election),
     )
 
 
-def _times(settings: LeaderElection) -> _Times:
-    return {
-        "lease_duration": settings.lease_duration.total_seconds(),
-        "renew_deadline": settings.renew_deadline.total_seconds(),
-        "retry_period": settings.retry_period.total_seconds(),
-    }
+def _times(settings: LeaderElection) -> LeaseTimes:
+    return LeaseTimes(
+        lease_duration=settings.lease_duration.total_seconds(),
+        renew_deadline=settings.renew_deadline.total_seconds(),
+        retry_period=settings.retry_period.total_seconds(),
+    )

@@ -14,12 +14,14 @@ from datetime import UTC, datetime
 from typing import Any, Final, NoReturn, Protocol, TypeVar
 
 from pergola.api.kinds import LEASE
+from pergola.api.leases import holder_of
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at
 from pergola.kube.errors import Conflict, KubeError, NotFound
 from pergola.runtime.clock import Clock, SystemClock, monotonic
 from pergola.runtime.controlling.controller import MustStop
 from pergola.runtime.logging import get_logger
-from pergola.runtime.process.lease_watch import Follow, holder
+from pergola.runtime.process.lease_watch import Follow
+from pergola.runtime.process.options import USUAL_TIMES, LeaseTimes
 from pergola.runtime.task_group import TaskGroup
 
 T = TypeVar("T")
@@ -59,9 +61,7 @@ class LeaderElection:
         namespace: of the lease.
         name: of the lease, which is created if it does not exist.
         identity: of the candidate; unique to each process.
-        lease_duration: seconds after which others may take a lease that is not renewed.
-        renew_deadline: seconds after which a leader that could not renew gives up; shorter.
-        retry_period: seconds between two renewals, and between two attempts of other candidates.
+        times: of the lease.
         labels: of a lease that this candidate creates.
         role: of the holder, for the log.
         follow: reports a lease without a holder to a waiting candidate; without it, the candidate
@@ -77,23 +77,20 @@ class LeaderElection:
         name: str,
         identity: str,
         *,
-        lease_duration: float = 15.0,
-        renew_deadline: float = 10.0,
-        retry_period: float = 2.0,
+        times: LeaseTimes = USUAL_TIMES,
         labels: Mapping[str, str] | None = None,
         role: str = "leader",
         follow: Follow | None = None,
         clock: Clock | None = None,
         random: Callable[[], float] = system_random.random,
     ) -> None:
-        if not lease_duration > renew_deadline > retry_period * JITTER_FACTOR > 0:
+        shortest = times.retry_period * JITTER_FACTOR
+        if not times.lease_duration > times.renew_deadline > shortest > 0:
             raise ValueError("lease duration > renew deadline > 1.2 x retry period must hold")
         self._client = client
         self._key = Key(namespace, name)
         self._identity = identity
-        self._lease_duration = lease_duration
-        self._renew_deadline = renew_deadline
-        self._retry_period = retry_period
+        self._times = times
         self._labels = dict(labels or {})
         self._role = role
         self._follow = follow
@@ -107,7 +104,8 @@ class LeaderElection:
     def is_leader(self) -> bool:
         """Whether this candidate holds an unexpired lease, so that no other one can lead."""
         return (
-            self._renewed_at is not None and monotonic() < self._renewed_at + self._lease_duration
+            self._renewed_at is not None
+            and monotonic() < self._renewed_at + self._times.lease_duration
         )
 
     def check(self) -> None:
@@ -120,7 +118,7 @@ class LeaderElection:
             LostLeadership: this replica does not lead, or could not renew in time.
         """
         renewed_at = self._renewed_at
-        if renewed_at is None or monotonic() >= renewed_at + self._renew_deadline:
+        if renewed_at is None or monotonic() >= renewed_at + self._times.renew_deadline:
             raise LostLeadership(f"the lease {self._key} is not held by this process any more")
 
     async def run(self, lead: Callable[[], Awaitable[T]]) -> T:
@@ -160,8 +158,8 @@ class LeaderElection:
         """
         try:
             while self._renewed_at is not None:
-                await asyncio.sleep(self._retry_period)
-                await self._renew(self._renewed_at + self._renew_deadline)
+                await asyncio.sleep(self._times.retry_period)
+                await self._renew(self._renewed_at + self._times.renew_deadline)
             raise LostLeadership(f"the lease {self._key} is not held by this process")
         except LostLeadership:
             self._renewed_at = None
@@ -200,12 +198,13 @@ class LeaderElection:
                 while not await self._try():
                     if self._is_held_by_another():
                         raise LostLeadership(
-                            f"the lease {self._key} is now held by {holder(self._lease)}"
+                            f"the lease {self._key} is now held by {holder_of(self._lease)}"
                         )
-                    await asyncio.sleep(self._retry_period)
+                    await asyncio.sleep(self._times.retry_period)
         except TimeoutError:
+            seconds = f"{self._times.renew_deadline:g} seconds"
             raise LostLeadership(
-                f"the lease {self._key} could not be renewed for {self._renew_deadline:g} seconds"
+                f"the lease {self._key} could not be renewed for {seconds}"
             ) from None
 
     async def _try(self) -> bool:
@@ -213,7 +212,7 @@ class LeaderElection:
         began = monotonic()
         try:
             # Half the deadline, so that one request without an answer leaves time for another.
-            async with asyncio.timeout(self._renew_deadline / 2):
+            async with asyncio.timeout(self._times.renew_deadline / 2):
                 done = await self._take()
         except Conflict as error:
             log.debug("lease changed meanwhile", lease=str(self._key), error=str(error))
@@ -251,7 +250,7 @@ class LeaderElection:
         except Conflict:
             # A cancelled renewal may have arrived nevertheless.
             self._saw(await self._client.get(LEASE, self._key))
-            if holder(self._lease) == self._identity:
+            if holder_of(self._lease) == self._identity:
                 await self._client.update(self._released())
 
     def _saw(self, lease: JsonObject) -> None:
@@ -260,17 +259,17 @@ class LeaderElection:
         self._lease = lease
 
     def _is_held_by_another(self) -> bool:
-        return holder(self._lease) not in ("", self._identity) and self._remaining() > 0
+        return holder_of(self._lease) not in ("", self._identity) and self._remaining() > 0
 
     def _remaining(self) -> float:
         """Return the seconds until the lease expires unless it is renewed."""
         seconds = map_at(self._lease, "spec").get("leaseDurationSeconds")
-        duration = seconds if isinstance(seconds, int) else self._lease_duration
+        duration = seconds if isinstance(seconds, int) else self._times.lease_duration
         return self._changed_at + duration - monotonic()
 
     def _pause(self) -> float:
         """Return the seconds until the next attempt: jittered, but not after the lease expires."""
-        pause = self._retry_period * (1 + JITTER_FACTOR * self._random())
+        pause = self._times.retry_period * (1 + JITTER_FACTOR * self._random())
         if not self._is_held_by_another():
             return pause
         return max(min(pause, self._remaining()), _SHORTEST_PAUSE_SECONDS)
@@ -280,10 +279,10 @@ class LeaderElection:
         now, spec = _micro_time(self._clock.now()), map_at(self._lease, "spec")
         claim: dict[str, Any] = {
             "holderIdentity": self._identity,
-            "leaseDurationSeconds": math.ceil(self._lease_duration),
+            "leaseDurationSeconds": math.ceil(self._times.lease_duration),
             "renewTime": now,
         }
-        if holder(self._lease) != self._identity:
+        if holder_of(self._lease) != self._identity:
             claim["acquireTime"] = now
             claim["leaseTransitions"] = spec.get("leaseTransitions", 0) + 1 if spec else 0
         return self._with(claim)

@@ -4,7 +4,8 @@ from collections.abc import Callable, Coroutine
 from typing import TypeAlias
 
 from pergola.api.kinds import LEASE
-from pergola.api.objects import JsonObject, Key, map_at
+from pergola.api.leases import holder_of
+from pergola.api.objects import Key
 from pergola.kube.client import Client
 from pergola.runtime.caching.cache import Cache, Change
 
@@ -21,15 +22,9 @@ def follow(client: Client, key: Key) -> Follow:
                 freed()
 
         cache = Cache(
-            client, LEASE, holder, namespace=key.namespace, fields=f"metadata.name={key.name}"
+            client, LEASE, holder_of, namespace=key.namespace, fields=f"metadata.name={key.name}"
         )
         cache.subscribe(notice)
         await cache.run()
 
     return run
-
-
-def holder(lease: JsonObject) -> str:
-    """Return the identity of the holder of a Lease; empty if it has none."""
-    identity = map_at(lease, "spec").get("holderIdentity")
-    return identity if isinstance(identity, str) else ""

@@ -26,27 +26,38 @@ _METRICS: Final = Address("", 8080)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseTimes:
-    """How long a Lease lasts, and how often its holder renews it, in seconds."""
+    """The times of a Lease, in seconds.
+
+    Attributes:
+        lease_duration: after which others may take a Lease that is not renewed.
+        renew_deadline: after which a holder that could not renew gives up; shorter.
+        retry_period: between two renewals, and between two attempts of other candidates.
+    """
 
     lease_duration: float = 15.0
     renew_deadline: float = 10.0
     retry_period: float = 2.0
 
 
+USUAL_TIMES: Final = LeaseTimes()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Election(LeaseTimes):
+class Election:
     """The Lease of a leader election."""
 
     namespace: str
     name: str
+    times: LeaseTimes = USUAL_TIMES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShardLease(LeaseTimes):
+class ShardLease:
     """The ring that a process is a shard of, and the Lease of the shard."""
 
     ring: str
     namespace: str
+    times: LeaseTimes = USUAL_TIMES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -42,15 +42,13 @@ class Shard:
     def __init__(self, client: LeaseClient, options: ShardLease, *, name: str = "") -> None:
         self.share = Share(options.ring, name or shard_name())
         self._flights: list[Flights[Any]] = []
-        self._lease_duration = options.lease_duration
+        self._lease_duration = options.times.lease_duration
         self._lease = LeaderElection(
             client,
             options.namespace,
             self.share.shard,
             self.share.shard,
-            lease_duration=options.lease_duration,
-            renew_deadline=options.renew_deadline,
-            retry_period=options.retry_period,
+            times=options.times,
             labels={RING_LABEL: options.ring},
             role="shard",
         )

@@ -13,6 +13,7 @@ from pergola.kube.errors import ApiError
 from pergola.kube.kubeconfig import load
 from pergola.runtime.process.leader_election import LeaderElection, LostLeadership
 from pergola.runtime.process.lease_watch import follow
+from pergola.runtime.process.options import LeaseTimes
 from pergola.testing.proxy import CuttableProxy
 from pergola.testing.waiting import PATIENCE
 from pergola.testing.world import config_map
@@ -30,9 +31,9 @@ def candidate(
         namespace,
         NAME,
         identity,
-        lease_duration=lease_duration,
-        renew_deadline=0.75 * lease_duration,
-        retry_period=0.2,
+        times=LeaseTimes(
+            lease_duration=lease_duration, renew_deadline=0.75 * lease_duration, retry_period=0.2
+        ),
         random=lambda: 0.0,
     )
 
@@ -50,9 +51,7 @@ def follower(client: Client, namespace: str, identity: str) -> LeaderElection:
         namespace,
         NAME,
         identity,
-        lease_duration=3600,
-        renew_deadline=1800,
-        retry_period=900,
+        times=LeaseTimes(lease_duration=3600, renew_deadline=1800, retry_period=900),
         follow=follow(client, Key(namespace, NAME)),
     )
 

@@ -13,6 +13,7 @@ from pergola.kube.errors import AlreadyExists, Conflict, NotFound, Unreachable
 from pergola.runtime.clock import FakeClock, monotonic
 from pergola.runtime.process import leader_election
 from pergola.runtime.process.leader_election import LeaderElection, LostLeadership
+from pergola.runtime.process.options import LeaseTimes
 
 pytestmark = pytest.mark.looptime
 
@@ -255,9 +256,7 @@ def follower(server: Leases, identity: str) -> LeaderElection:
         KEY.namespace,
         KEY.name,
         identity,
-        lease_duration=300,
-        renew_deadline=200,
-        retry_period=60,
+        times=LeaseTimes(lease_duration=300, renew_deadline=200, retry_period=60),
         follow=server.follow,
     )
 
@@ -509,7 +508,8 @@ async def test_without_leader_election_nothing_is_held_or_released() -> None:
 
 async def test_a_lease_is_respected_for_the_duration_set_by_its_holder() -> None:
     server = Leases()
-    holder = LeaderElection(server, KEY.namespace, KEY.name, "a", lease_duration=60)
+    times = LeaseTimes(lease_duration=60)
+    holder = LeaderElection(server, KEY.namespace, KEY.name, "a", times=times)
     await holder.acquire()
     await candidate(server, "b").acquire()
     assert 60 <= monotonic() < 61
@@ -583,10 +583,9 @@ async def test_candidates_check_the_lease_in_jittered_periods(
     ("lease", "renew", "retry"), [(10, 10, 2), (15, 10, 9), (15, 10, 0), (5, 10, 2)]
 )
 def test_invalid_periods_are_refused(lease: float, renew: float, retry: float) -> None:
+    times = LeaseTimes(lease_duration=lease, renew_deadline=renew, retry_period=retry)
     with pytest.raises(ValueError, match="must hold"):
-        LeaderElection(
-            Leases(), "n", "l", "a", lease_duration=lease, renew_deadline=renew, retry_period=retry
-        )
+        LeaderElection(Leases(), "n", "l", "a", times=times)
 
 
 # Writes of a leader

@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 from typing import Final
 
+from pergola.api.leases import holder_of
 from pergola.api.objects import JsonObject, Key, map_at
 from pergola.health.times import read_time
 from pergola.operator.garden.landscape import NAMESPACE
@@ -18,8 +19,7 @@ def operator_problem(lease: JsonObject | None, now: datetime) -> str:
     """Return why no operator is running; empty if one is, or if there is no leader election."""
     if lease is None:
         return ""
-    spec = map_at(lease, "spec")
-    holder, renewed = spec.get("holderIdentity"), read_time(spec.get("renewTime"))
+    holder, renewed = holder_of(lease), read_time(map_at(lease, "spec").get("renewTime"))
     if not holder:
         return f"no operator holds Lease {ELECTION}: check that one runs"
     if renewed is None or now - renewed < _PATIENCE:
