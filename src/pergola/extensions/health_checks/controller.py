@@ -105,15 +105,15 @@ class _Health:
         self._names = frozenset(c.managed_resource for c in checks if c.managed_resource)
         self._settings = settings
         self._clock = clock or SystemClock()
+        self._objects = Cache(client, gvk, self._keep, labels=scope.labels)
         self.controller: Workers[Key] = Workers(
             f"health-check-{gvk.kind.lower()}-{of_type}",
-            scope.tracked(self.reconcile),
+            scope.tracked(self.reconcile, self._objects),
             workers=settings.max_concurrent,
             metrics=metrics,
             deadline=2 * settings.sync_period,
         )
         scope.repeat(self.controller.queue)
-        self._objects = Cache(client, gvk, self._keep, labels=scope.labels)
         self._clusters = Cache(client, CLUSTER, _cluster_state)
         self._resources = Cache(client, MANAGED_RESOURCE, self._keep_resource)
         self._neighbours = Index(self._objects, _namespace)

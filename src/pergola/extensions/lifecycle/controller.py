@@ -53,7 +53,7 @@ def extension_controller(
     lifecycle = Lifecycle(client, actuator, settings, predicate, clock or SystemClock())
     controller = Workers(
         name or actuator.kind.lower(),
-        scope.tracked(lifecycle.reconcile),
+        scope.tracked(lifecycle.reconcile, objects),
         workers=settings.max_concurrent,
         metrics=metrics,
         deadline=settings.deadline + _SPARE_SECONDS,

@@ -5,7 +5,7 @@ run that comes too early is repeated once the assignment arrives.
 """
 
 from collections.abc import Awaitable, Callable
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 from pergola.api.objects import GroupVersionKind, Key, labels_of
 from pergola.kube.client import Client
@@ -19,6 +19,8 @@ from pergola.runtime.sharding.drain import WORKERS, drainer
 from pergola.runtime.sharding.ring import Assignment
 from pergola.runtime.sharding.shard import Shard
 
+T = TypeVar("T")
+
 Reconcile: TypeAlias = Callable[[Key], Awaitable[Outcome]]
 
 
@@ -31,8 +33,12 @@ class Scope:
 
     labels: str | None = None
 
-    def tracked(self, reconcile: Reconcile) -> Reconcile:
-        """Return a reconciler that runs only for objects of the scope."""
+    def tracked(self, reconcile: Reconcile, objects: Cache[T]) -> Reconcile:
+        """Return a reconciler that runs only for objects of the scope.
+
+        Args:
+            objects: the cache of its controller.
+        """
         return reconcile
 
     def repeat(self, queue: Queue[Key]) -> None:
@@ -58,7 +64,7 @@ class ShardScope(Scope):
         share = shard.share
         self.labels = share.selector
         self._flights = shard.flights(self._is_here)
-        self._early: set[Key] = set()
+        self._early: list[set[Key]] = []
         self._arrivals: Events[Key] = Events()
         self._assignments = Cache(
             client,
@@ -76,16 +82,28 @@ class ShardScope(Scope):
             metrics=metrics,
         )
 
-    def tracked(self, reconcile: Reconcile) -> Reconcile:
-        """Wrap a reconciler: run it only for objects of the shard, which tracks its runs."""
+    def tracked(self, reconcile: Reconcile, objects: Cache[T]) -> Reconcile:
+        """Wrap a reconciler: run it only for objects of the shard, which tracks its runs.
+
+        Args:
+            objects: the cache of its controller.
+        """
         run = self._flights.tracked(reconcile)
+        early: set[Key] = set()  # a part of `objects`: the others run when they appear there
+        self._early.append(early)
+
+        def forget(change: Change[T]) -> None:
+            if change.new is None:
+                early.discard(change.key)
 
         async def run_here(key: Key) -> Outcome:
             if self._is_here(key):
                 return await run(key)
-            self._early.add(key)
+            if objects.get(key) is not None:
+                early.add(key)
             return DONE
 
+        objects.subscribe(forget)
         return run_here
 
     def repeat(self, queue: Queue[Key]) -> None:
@@ -96,8 +114,12 @@ class ShardScope(Scope):
         return self._assignments.get(key) is Assignment.HERE
 
     def _on_change(self, change: Change[Assignment]) -> None:
-        if change.new is Assignment.HERE and change.key in self._early:
-            self._early.discard(change.key)
+        if change.new is not Assignment.HERE:
+            return
+        waiting = [early for early in self._early if change.key in early]
+        for early in waiting:
+            early.discard(change.key)
+        if waiting:
             self._arrivals.notify(change.key)
 
 

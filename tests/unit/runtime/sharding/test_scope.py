@@ -7,7 +7,7 @@ import pytest
 from pergola.api.kinds import CONFIG_MAP
 from pergola.api.objects import JsonObject, Key
 from pergola.kube.client import Client
-from pergola.runtime.caching.cache import Cache
+from pergola.runtime.caching.cache import Cache, Change, Subscriber
 from pergola.runtime.controlling.controller import DONE, Outcome
 from pergola.runtime.controlling.queue import Queue
 from pergola.runtime.metrics import Metrics
@@ -21,6 +21,25 @@ pytestmark = pytest.mark.looptime
 KEY = Key("demo", "first")
 
 
+class Objects:
+    """The cache of a controller, which sees one object or none."""
+
+    def __init__(self) -> None:
+        self._sees = True
+        self._subscribers: list[Subscriber[bool]] = []
+
+    def get(self, _: Key) -> bool | None:
+        return True if self._sees else None
+
+    def subscribe(self, subscriber: Subscriber[bool]) -> None:
+        self._subscribers.append(subscriber)
+
+    def remove(self) -> None:
+        self._sees = False
+        for subscriber in self._subscribers:
+            subscriber(Change(KEY, True, None))  # noqa: FBT003 - the kept value
+
+
 class Site:
     """A scope, whose assignments come from the test, and the runs of a reconciler."""
 
@@ -32,7 +51,8 @@ class Site:
         self.assignments = cast("Cache[Assignment]", self.scope.unit.caches[0])
         self.queue: Queue[Key] = Queue()
         self.scope.repeat(self.queue)
-        self.reconcile = self.scope.tracked(self._run)
+        self.objects = Objects()
+        self.reconcile = self.scope.tracked(self._run, cast("Cache[bool]", self.objects))
         self.runs = 0
         self._version = 0
 
@@ -75,6 +95,17 @@ async def test_a_run_before_the_assignment_is_known_is_repeated_afterwards() -> 
     site.assign("shard-a")
 
     assert await site.queue.get() == KEY
+
+
+async def test_an_object_that_the_controller_no_longer_sees_is_not_waited_for() -> None:
+    site = Site()
+    await site.reconcile(KEY)
+    site.objects.remove()
+    await site.reconcile(KEY)
+
+    site.assign("shard-a")
+
+    assert site.queue.is_idle
 
 
 async def test_an_object_that_arrives_without_a_run_before_is_not_repeated() -> None:
