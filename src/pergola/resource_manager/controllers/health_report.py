@@ -4,8 +4,6 @@ The same request records the end of the run that applied new content, if the ver
 about it.
 """
 
-import asyncio
-
 from pergola.api.conditions import get_condition
 from pergola.api.managed_resource_conditions import (
     APPLIED,
@@ -28,7 +26,7 @@ from pergola.resource_manager.controllers.managed_resource.references import (
 )
 from pergola.resource_manager.source import Source
 from pergola.resource_manager.status import StatusWriter
-from pergola.runtime.clock import Clock
+from pergola.runtime.clock import Clock, monotonic
 
 
 class Reports:
@@ -50,15 +48,12 @@ class Reports:
         healthy = get_condition(conditions, HEALTHY) or {}
         if healthy.get("reason") != Reason.CHECKS_PENDING:
             return 0.0
-        key, basis, now = (
-            Key.of(resource),
-            _basis(resource),
-            asyncio.get_running_loop().time(),
-        )
-        known = self._settling.get(key)
-        if known is None or known[0] != basis:
-            self._settling[key] = known = (basis, now)
-        return known[1] + seconds - now
+        key, basis, now = Key.of(resource), _basis(resource), monotonic()
+        known_basis, since = self._settling.get(key, (None, now))
+        if known_basis != basis:
+            since = now
+            self._settling[key] = (basis, since)
+        return since + seconds - now
 
     async def write(
         self,
