@@ -22,7 +22,6 @@ from pergola.charts import ChartReference
 from pergola.cloud.aws import AwsClient
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
-from pergola.kube.patches import apply_merge_patch
 from pergola.kube.yaml import parse
 from pergola.operator.extension.installations import REGISTRATION
 from pergola.operator.virtual_cluster import VirtualCluster
@@ -31,12 +30,13 @@ from pergola.sandbox import Sandbox
 from pergola.sandbox.images.catalogue import GARDEN_IMAGES
 from pergola.shipped import CHARTS, EXAMPLES
 from pergola.testing.aws.corrections import QUICK, CorrectedAws
-from pergola.testing.aws.gardens import BUCKET, IN_AWS, KEYS, NAMES, REGION, ZONE
+from pergola.testing.aws.gardens import BUCKET, IN_BUCKET, KEYS, NAMES, REGION, ZONE
 from pergola.testing.aws.moto import moto
 from pergola.testing.extension_garden import DEPLOYMENT, ExtensionGarden
 from pergola.testing.garden_node import garden_node
 from pergola.testing.garden_states import has_succeeded
 from pergola.testing.garden_world import example
+from pergola.testing.gardens import with_values
 from pergola.testing.node_garden import NodeGarden
 from pergola.testing.registry import TestRegistry, registry
 from pergola.testing.shared import require_images, require_node
@@ -145,7 +145,7 @@ async def comes_up(place: Place) -> NodeGarden:
     """Wait until the Garden succeeds, and check how backups of its etcd get keys and reach S3."""
     way = {"endpoint": place.endpoint, "s3ForcePathStyle": "true"}
     await ExtensionGarden(place.client, place.client).secret("credentials", {**KEYS, **way})
-    await place.client.create(apply_merge_patch(example(), IN_AWS))
+    await place.client.create(with_values(example(), IN_BUCKET))
     await until(place.client, GARDEN, LOCAL, has_succeeded, patience=PATIENCE)
     return await NodeGarden.of(place.sandbox, place.client)
 

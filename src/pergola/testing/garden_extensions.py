@@ -1,6 +1,5 @@
 """Extensions of a garden that run in the test's event loop, and a run of the garden's flow."""
 
-import base64
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -27,6 +26,7 @@ from pergola.runtime.clock import Clock, SystemClock
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 from pergola.testing.extension_site import RecordingActuator
+from pergola.testing.objects import secret
 
 KINDS: Final = (DNS_RECORD, BACKUP_ENTRY, BACKUP_BUCKET, EXTENSION)
 """The kinds that a garden uses."""
@@ -132,16 +132,6 @@ async def remove_resources(client: Client) -> None:
             with suppress(NotFound):
                 await client.patch(kind.gvk, key, {"metadata": {"finalizers": None}})
                 await client.delete(kind.gvk, key)
-
-
-def secret(namespace: str, name: str, **values: str) -> JsonObject:
-    """Return a Secret."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {"name": name, "namespace": namespace},
-        "data": {key: base64.b64encode(value.encode()).decode() for key, value in values.items()},
-    }
 
 
 def operator_extension(name: str, *served: str, **fields: Any) -> JsonObject:

@@ -1,5 +1,7 @@
 """Objects for several tests."""
 
+import base64
+
 from pergola.api.objects import GroupVersionKind, JsonObject, namespace_of, uid_of
 
 
@@ -24,6 +26,16 @@ def definition(gvk: GroupVersionKind) -> JsonObject:
             "names": {"plural": plural, "kind": gvk.kind},
             "versions": [version],
         },
+    }
+
+
+def secret(namespace: str, name: str, **values: str) -> JsonObject:
+    """Return a Secret."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": name, "namespace": namespace},
+        "data": {key: base64.b64encode(value.encode()).decode() for key, value in values.items()},
     }
 
 

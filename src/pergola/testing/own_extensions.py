@@ -1,23 +1,9 @@
-"""Our own extensions, as the examples install them, and a Garden that needs the one for AWS."""
-
-from typing import Any, Final
+"""Our own extensions, as the examples install them."""
 
 from pergola.api.objects import JsonObject, map_at
 from pergola.charts import ChartReference
 from pergola.kube.yaml import parse
 from pergola.shipped import EXAMPLES
-
-ON_AWS: Final[dict[str, Any]] = {
-    "spec.runtimeCluster.provider.region": "eu-west-1",
-    "spec.virtualCluster.etcd.main.backup": {
-        "provider": "aws",
-        "secretRef": {"name": "backup"},
-    },
-    "spec.dns": {
-        "providers": [{"name": "primary", "type": "aws-route53", "secretRef": {"name": "dns"}}]
-    },
-}
-"""Values of a Garden whose DNS records and backups are in AWS."""
 
 
 def own_extension(name: str, chart: ChartReference, values: JsonObject) -> JsonObject:

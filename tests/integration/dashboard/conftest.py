@@ -1,6 +1,5 @@
 """Fixtures: dashboards over the shared cluster, for one person and for several."""
 
-import base64
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import replace
@@ -21,6 +20,7 @@ from pergola.kube.kubeconfig import load
 from pergola.providers.aws import state as keys
 from pergola.testing.aws.corrections import CorrectedAws
 from pergola.testing.aws.fixtures import REGION, aws, client, moto_server
+from pergola.testing.aws.gardens import KEYS
 from pergola.testing.aws.steps import TECHNICAL_ID, StepsOf
 from pergola.testing.chromium import ChromiumMissing, Tab, browser_tab
 from pergola.testing.crds import install_crds, install_extension_crds, install_operator_crds
@@ -28,6 +28,7 @@ from pergola.testing.dashboard_cluster import ClusterSite, cluster_site
 from pergola.testing.dashboard_site import DashboardSite, dashboard_site
 from pergola.testing.lone_cluster import lone_client, lone_sandbox
 from pergola.testing.namespaces import create_namespace, delete_namespace
+from pergola.testing.objects import secret
 
 __all__ = ["aws", "client", "lone_client", "lone_sandbox", "moto_server"]
 
@@ -118,15 +119,9 @@ async def cluster(lone_client: Client, client: AwsClient) -> AsyncIterator[Steps
 async def create_infrastructure(client: Client, cluster: StepsOf) -> None:
     """Create an Infrastructure with the state of a network, and the Secret of its account."""
     metadata = {"namespace": TECHNICAL_ID, "name": "web"}
-    values = {"accessKeyID": "AKIATEST", "secretAccessKey": "secret"}
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": TECHNICAL_ID}}
     objects: list[JsonObject] = [
-        {
-            "apiVersion": "v1",
-            "kind": "Secret",
-            "metadata": metadata,
-            "data": {k: base64.b64encode(v.encode()).decode() for k, v in values.items()},
-        },
+        secret(TECHNICAL_ID, "web", **KEYS),
         {
             "apiVersion": INFRASTRUCTURE.api_version,
             "kind": INFRASTRUCTURE.kind,

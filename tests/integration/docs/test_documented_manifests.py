@@ -23,8 +23,9 @@ from pergola.testing.crds import (
 )
 from pergola.testing.documented import ROOT, blocks, commands_of, pages
 from pergola.testing.documented.kubectl import kinds, read
-from pergola.testing.documented.manifests import lost, objects
+from pergola.testing.documented.manifests import objects
 from pergola.testing.documented.scripts import documents_of
+from pergola.testing.lost_fields import lost_fields
 from pergola.testing.objects import definition
 
 PROVIDER: Final = ROOT / "examples" / "extensions" / "provider-aws.yaml"
@@ -78,7 +79,7 @@ async def test_the_api_server_accepts_each_manifest(served: Client, namespace: s
         where = {"namespace": namespace} if resource.namespaced else {}
         sent = {**obj, "metadata": {**map_at(obj, "metadata"), **where}}
         kept = await served.create(sent, dry_run=True)
-        assert [path for path in lost(sent, kept) if path != ".stringData"] == [], place
+        assert [path for path in lost_fields(sent, kept) if path != ".stringData"] == [], place
 
 
 async def test_the_api_server_serves_each_kind_that_a_command_names(served: Client) -> None:

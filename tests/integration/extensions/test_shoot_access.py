@@ -33,6 +33,7 @@ from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import dump
 from pergola.runtime.clock import SystemClock
 from pergola.testing.crds import install_crds
+from pergola.testing.objects import secret
 from pergola.testing.service_accounts import service_account_config
 from pergola.testing.world import RecordingClient, config_map, is_ready
 
@@ -42,15 +43,6 @@ ASLEEP = Shoot({"spec": {"hibernation": {"enabled": True}}, "status": {"isHibern
 ACCESS_SECRET = "shoot-access-gardenet"
 NAME = "extension-networking-gardenet-config"
 ORIGIN = "extension-networking-gardenet"
-
-
-def secret(key: Key, **data: str) -> JsonObject:
-    return {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {"name": key.name, "namespace": key.namespace},
-        "data": {name: base64.b64encode(text.encode()).decode() for name, text in data.items()},
-    }
 
 
 def generic_kubeconfig(server: str, ca: bytes | None) -> str:
@@ -74,8 +66,8 @@ async def put_access(client: Client, namespace: str, server: str) -> Cluster:
     """Return a control plane whose Shoot is at this server."""
     name = "generic-token-kubeconfig-1"
     text = generic_kubeconfig(server, None)
-    await client.create(secret(Key(namespace, name), kubeconfig=text))
-    await client.create(secret(Key(namespace, ACCESS_SECRET), token="t"))
+    await client.create(secret(namespace, name, kubeconfig=text))
+    await client.create(secret(namespace, ACCESS_SECRET, token="t"))
     return Cluster(namespace, SHOOT, token_kubeconfig=name)
 
 
@@ -90,8 +82,8 @@ async def test_a_shoot_is_reached_with_the_token_of_the_access_secret(
     token = (await account.credentials.headers())["Authorization"].removeprefix("Bearer ")
     key = Key(namespace, "generic-token-kubeconfig")
     text = generic_kubeconfig(admin.server, admin.ca)
-    await cluster_client.create(secret(key, kubeconfig=text))
-    await cluster_client.create(secret(Key(namespace, ACCESS_SECRET), token=token))
+    await cluster_client.create(secret(*key, kubeconfig=text))
+    await cluster_client.create(secret(namespace, ACCESS_SECRET, token=token))
     review = {
         "apiVersion": "authentication.k8s.io/v1",
         "kind": "SelfSubjectReview",
@@ -136,7 +128,7 @@ async def test_gardeners_kubeconfigs_are_used_in_order_of_preference(
 ) -> None:
     for name in stored:
         text = kubeconfig_of(f"https://{name}.example.org", token=f"token of {name}")
-        await cluster_client.create(secret(Key(namespace, name), kubeconfig=text))
+        await cluster_client.create(secret(namespace, name, kubeconfig=text))
 
     config = await shoot_config(cluster_client, Cluster(namespace, SHOOT), environ=environ)
 
@@ -161,7 +153,7 @@ async def test_a_kubeconfig_from_a_secret_must_not_name_files_of_this_process(
     cluster_client: Client, namespace: str, user: dict[str, str]
 ) -> None:
     text = kubeconfig_of("https://api.example.org", **user)
-    await cluster_client.create(secret(Key(namespace, INTERNAL), kubeconfig=text))
+    await cluster_client.create(secret(namespace, INTERNAL, kubeconfig=text))
 
     with pytest.raises(ExtensionError, match=f"Secret {namespace}/{INTERNAL}: users"):
         await shoot_config(cluster_client, Cluster(namespace, SHOOT), environ={})
@@ -203,7 +195,7 @@ async def test_a_missing_secret_is_reported_with_the_component_that_creates_it(
     with pytest.raises(ExtensionError, match=f"{where} is missing: the control plane"):
         await shoot_config(cluster_client, cluster, token_secret=ACCESS_SECRET)
     key = Key(namespace, "generic-token-kubeconfig")
-    await cluster_client.create(secret(key, kubeconfig="current-context: shoot"))
+    await cluster_client.create(secret(*key, kubeconfig="current-context: shoot"))
     await request_access(cluster_client, namespace, token_secret=ACCESS_SECRET)
     where = f"Secret {namespace}/{ACCESS_SECRET}"
     with pytest.raises(ExtensionError, match=f'{where} has no key "token": the token requestor'):

@@ -33,8 +33,8 @@ from pergola.testing.garden_extensions import (
     garden_unit,
     hasty,
     resource,
-    secret,
 )
+from pergola.testing.objects import secret
 from pergola.testing.waiting import running, until
 from pergola.testing.world import RecordingClient
 

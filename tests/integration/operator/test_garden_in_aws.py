@@ -10,24 +10,21 @@ from pergola.api.kinds import SECRET
 from pergola.api.objects import Key
 from pergola.cloud.aws import AwsClient
 from pergola.cloud.errors import NotFound as NotInAws
-from pergola.extensions.lifecycle import Settings, extension_controller
 from pergola.kube.client import Client
 from pergola.kube.errors import AlreadyExists, NotFound
 from pergola.operator.garden.extension_resources import backup_tasks, dns_tasks
 from pergola.operator.garden.extension_resources.caller import Caller
 from pergola.operator.garden.landscape import Landscape
-from pergola.providers.aws.access import AwsAccess
-from pergola.providers.aws.actuator import AwsSettings
-from pergola.providers.aws.backup import AwsBackupBucket, AwsBackupEntry
-from pergola.providers.aws.dns import AwsDnsRecord
 from pergola.providers.aws.resources.record_sets import observe_record_sets
 from pergola.runtime.controlling.unit import Unit
-from pergola.runtime.metrics import Metrics
 from pergola.testing.aws.corrections import QUICK, CorrectedAws
-from pergola.testing.aws.gardens import BUCKET, IN_AWS, KEYS, NAMES, REGION, ZONE
+from pergola.testing.aws.extension import aws_extension
+from pergola.testing.aws.gardens import BUCKET, IN_BUCKET, KEYS, NAMES, REGION, ZONE
 from pergola.testing.aws.moto import moto
 from pergola.testing.garden import landscape
-from pergola.testing.garden_extensions import CLOCK, LATER, remove_resources, secret
+from pergola.testing.garden_extensions import CLOCK, LATER, remove_resources
+from pergola.testing.gardens import with_values
+from pergola.testing.objects import secret
 from pergola.testing.waiting import running
 
 BALANCER: Final = "a1b2.elb.eu-west-1.amazonaws.com"
@@ -56,7 +53,8 @@ async def garden(runtime: Client) -> AsyncIterator[Landscape]:
     credentials = secret("garden", "credentials", **KEYS)
     with suppress(AlreadyExists):
         await runtime.create(credentials)
-    yield landscape(IN_AWS, references={("Secret", Key("garden", "credentials")): credentials})
+    references = {("Secret", Key("garden", "credentials")): credentials}
+    yield landscape(with_values({}, IN_BUCKET), references=references)
     await remove_resources(runtime)
     for name in ("credentials", "etcd-backup"):
         with suppress(NotFound):
@@ -68,15 +66,8 @@ async def garden(runtime: Client) -> AsyncIterator[Landscape]:
 @pytest.fixture
 async def extension(runtime: Client, aws: CorrectedAws) -> AsyncIterator[list[Unit]]:
     """Yield the controllers of the AWS extension for the class `garden`."""
-    settings = AwsSettings(endpoint_url=aws.url, retry=QUICK)
-    kinds: tuple[type[AwsAccess], ...] = (AwsDnsRecord, AwsBackupBucket, AwsBackupEntry)
-    actuators = [kind(settings) for kind in kinds]
-    served = Settings(classes=("garden",))
-    yield [
-        extension_controller(runtime, actuator, served, metrics=Metrics()) for actuator in actuators
-    ]
-    for actuator in actuators:
-        await actuator.close()
+    async with aws_extension(runtime, aws.url) as units:
+        yield units
 
 
 async def test_the_etcd_of_a_garden_gets_a_bucket_and_credentials(

@@ -44,7 +44,7 @@ from pergola.runtime.metrics import Metrics
 from pergola.sandbox.directory import remove
 from pergola.sandbox.simulated import Site
 from pergola.testing.documented import Shell, blocks, commands
-from pergola.testing.documented.manifests import lost, objects
+from pergola.testing.documented.manifests import objects
 from pergola.testing.garden_at_rest import referring, rests, webhooks
 from pergola.testing.garden_fixture import world_with
 from pergola.testing.garden_states import is_healthy, reconciled_after
@@ -55,6 +55,7 @@ from pergola.testing.garden_world import (
     managed_secrets,
     operating,
 )
+from pergola.testing.lost_fields import lost_fields
 from pergola.testing.service_accounts import until_allowed
 from pergola.testing.shared import require_images
 from pergola.testing.virtual_credentials import access_config, client_certificate
@@ -243,7 +244,7 @@ async def _accepts_documented_gardenlets(virtual: Client) -> None:
     found = [each for each in found if each.get("kind") == "Gardenlet"]
     assert found
     for each in found:
-        assert [*lost(each, await virtual.create(each, dry_run=True))] == []
+        assert [*lost_fields(each, await virtual.create(each, dry_run=True))] == []
 
 
 async def _serves_programs(site: Site) -> None:

@@ -3,12 +3,8 @@
 The operator dies between two writes, and begins and completes rotations by its schedule.
 """
 
-import asyncio
-import os
-import secrets
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -26,7 +22,7 @@ from pergola.operator.garden.seeds import SEED
 from pergola.operator.rotation.encryption.rewrite import KEY_NAME
 from pergola.runtime.clock import FakeClock
 from pergola.runtime.controlling.controller import Again
-from pergola.sandbox import API_ONLY, Sandbox, start, stop
+from pergola.sandbox import API_ONLY, Sandbox
 from pergola.testing.dying import Lives, Write
 from pergola.testing.garden_world import MANAGED
 from pergola.testing.hollow_garden import (
@@ -37,6 +33,7 @@ from pergola.testing.hollow_garden import (
     reconciler,
     uninstall_virtual,
 )
+from pergola.testing.shared import private
 
 pytestmark = pytest.mark.timeout(1800)
 
@@ -91,17 +88,8 @@ def clock() -> FakeClock:
 @pytest.fixture(scope="module")
 def runtime_sandbox() -> Iterator[Sandbox]:
     """A runtime cluster of etcd and an API server."""
-    name = f"hollow-{os.getpid()}-{secrets.token_hex(3)}"
-    with ThreadPoolExecutor(max_workers=1) as thread:
-        sandbox = thread.submit(asyncio.run, start(name, components=API_ONLY)).result()
-        thread.submit(asyncio.run, _prepare(sandbox)).result()
-        yield sandbox
-        thread.submit(asyncio.run, stop(name)).result()
-
-
-async def _prepare(sandbox: Sandbox) -> None:
-    async with Client.connect(load(sandbox.kubeconfig)) as client:
-        await install_runtime(client)
+    with private(API_ONLY, prepare=install_runtime) as own:
+        yield own
 
 
 @pytest.fixture

@@ -1,15 +1,12 @@
 """Operations on all Seeds during a rotation, on a real API server with simulated gardenlets."""
 
 import asyncio
-import os
-import secrets
 from collections.abc import AsyncIterator, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, asynccontextmanager
 
 import pytest
 
-from pergola.api.kinds import CRD, SECRET
+from pergola.api.kinds import SECRET
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, annotations_of, name_of
 from pergola.api.operator_v1alpha1 import GARDEN
 from pergola.flow import FlowFailed, Graph
@@ -30,12 +27,13 @@ from pergola.operator.rotation.access_tokens import renew_tokens
 from pergola.operator.rotation.seeds import requests, tasks
 from pergola.operator.rotation.seeds.standing import SKIPPED_SEEDS, Request, SeedsBusy
 from pergola.operator.rotation.seeds.targets import SEEDS
-from pergola.sandbox import API_ONLY, Sandbox, start, stop
+from pergola.sandbox import API_ONLY, Sandbox
 from pergola.testing.crds import install_operator_crds, served
 from pergola.testing.dying import killed_after
 from pergola.testing.garden import landscape
 from pergola.testing.garden_run import Notes, garden_run
 from pergola.testing.gardens import MINIMAL
+from pergola.testing.shared import private
 from pergola.testing.world import RecordingClient
 
 OPERATION = "gardener.cloud/operation"
@@ -102,21 +100,20 @@ class Counting(RecordingClient):
 @pytest.fixture(scope="module")
 def own_sandbox() -> Iterator[Sandbox]:
     """etcd and an API server for the tests of this module."""
-    name = f"seeds-{os.getpid()}-{secrets.token_hex(3)}"
-    with ThreadPoolExecutor(max_workers=1) as thread:
-        sandbox = thread.submit(asyncio.run, start(name, components=API_ONLY)).result()
-        yield sandbox
-        thread.submit(asyncio.run, stop(name)).result()
+    with private(API_ONLY, prepare=_prepare) as own:
+        yield own
+
+
+async def _prepare(client: Client) -> None:
+    await install_operator_crds(client)
+    await client.create(DEFINITION)
+    await served(client, SEED)
 
 
 @pytest.fixture
 async def client(own_sandbox: Sandbox) -> AsyncIterator[Counting]:
     """A client of a cluster that serves Seeds and has a Garden; its objects go with the test."""
     async with Counting.connect(load(own_sandbox.kubeconfig)) as client:
-        await install_operator_crds(client)
-        if await client.find(CRD, Key.of(DEFINITION)) is None:
-            await client.create(DEFINITION)
-        await served(client, SEED)
         await client.create(MINIMAL)
         client.taken()
         yield client

@@ -9,7 +9,6 @@ async with running(site.controller()):
 """
 
 import asyncio
-import base64
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from datetime import timedelta
@@ -29,8 +28,10 @@ from pergola.providers.aws.actuator import AwsSettings
 from pergola.runtime.controlling.unit import Unit
 from pergola.testing.aws.answers import Call
 from pergola.testing.aws.corrections import QUICK, CorrectedAws
+from pergola.testing.aws.gardens import KEYS
 from pergola.testing.crds import install_garden_extension_crds, served
 from pergola.testing.extension_site import ExtensionSite, operation
+from pergola.testing.objects import secret
 from pergola.testing.waiting import PATIENCE, running
 
 REGION: Final = "eu-west-1"
@@ -110,14 +111,8 @@ class GardenSite(ExtensionSite):
 
     async def put_secret(self, **data: str) -> None:
         """Write the Secret with the credentials, by default with valid ones."""
-        keys = data or {"accessKeyID": "AKIATEST", "secretAccessKey": "secret"}
-        secret: JsonObject = {
-            "apiVersion": "v1",
-            "kind": "Secret",
-            "metadata": {"name": _SECRET, "namespace": self.namespace},
-            "data": {key: base64.b64encode(value.encode()).decode() for key, value in keys.items()},
-        }
-        await self.client.apply(secret, manager="pergola-testing", force=True)
+        credentials = secret(self.namespace, _SECRET, **(data or KEYS))
+        await self.client.apply(credentials, manager="pergola-testing", force=True)
 
     @property
     def secret_key(self) -> Key:

@@ -22,8 +22,10 @@ from pergola.providers.aws.actuator import AwsInfrastructure, AwsSettings
 from pergola.providers.aws.bastion import AwsBastion
 from pergola.runtime.controlling.unit import Unit
 from pergola.testing.aws.corrections import QUICK, CorrectedAws
+from pergola.testing.aws.gardens import KEYS
 from pergola.testing.crds import install_extension_crds, served
 from pergola.testing.extension_site import ExtensionSite, operation
+from pergola.testing.objects import secret
 from pergola.testing.waiting import until_gone
 
 REGION: Final = "eu-west-1"
@@ -120,14 +122,8 @@ class AwsSite(ExtensionSite):
 
     async def put_secret(self, **data: str) -> None:
         """Write the Secret with the credentials, by default with valid ones."""
-        keys = data or {"accessKeyID": "AKIATEST", "secretAccessKey": "secret"}
-        secret: JsonObject = {
-            "apiVersion": "v1",
-            "kind": "Secret",
-            "metadata": {"name": _SECRET, "namespace": self.namespace},
-            "data": {key: base64.b64encode(value.encode()).decode() for key, value in keys.items()},
-        }
-        await self.client.apply(secret, manager="pergola-testing", force=True)
+        credentials = secret(self.namespace, _SECRET, **(data or KEYS))
+        await self.client.apply(credentials, manager="pergola-testing", force=True)
 
     def spec(self, config: JsonObject) -> JsonObject:
         """Return the spec of an Infrastructure with a config."""

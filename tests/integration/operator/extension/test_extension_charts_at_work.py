@@ -16,6 +16,7 @@ from pergola.operator.garden.extension_resources.installed import wait_for_exten
 from pergola.sandbox import binaries
 from pergola.sandbox.module import kubernetes_version
 from pergola.sandbox.on_demand import HELM
+from pergola.testing.aws.gardens import IN_AWS
 from pergola.testing.care_site import template
 from pergola.testing.extension_garden import (
     DEPLOYMENT,
@@ -23,7 +24,7 @@ from pergola.testing.extension_garden import (
     bare_garden,
     extension_controllers,
 )
-from pergola.testing.own_extensions import ON_AWS, own_extension
+from pergola.testing.own_extensions import own_extension
 from pergola.testing.registry import TestRegistry
 from pergola.testing.waiting import until, until_gone
 
@@ -38,11 +39,11 @@ async def test_the_aws_extension_serves_the_garden_before_its_resources_are_crea
     name = Key("", "provider-aws")
     space = Key("", "runtime-extension-provider-aws")
     async with extension_controllers(operator, tmp_path / "cache"):
-        await garden.create_garden(ON_AWS)
+        await garden.create_garden(IN_AWS)
         # No node runs the pods of the extension.
         await garden.runtime.create(own_extension("provider-aws", chart, {"replicas": 0}))
 
-        found = template(bare_garden(ON_AWS))
+        found = template(bare_garden(IN_AWS))
         await wait_for_extensions(garden.runtime, found, 60)
 
         required = await garden.condition("provider-aws", "RequiredRuntime", "True")

@@ -5,10 +5,9 @@ for AWS, with moto as AWS: the Garden has its DNS records and its backups there.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
@@ -20,29 +19,26 @@ from pergola.cloud.aws import AwsClient
 from pergola.cloud.errors import NotFound as NotInAws
 from pergola.extension_api.kinds import BACKUP_BUCKET, BACKUP_ENTRY, DNS_RECORD
 from pergola.extension_api.kinds import EXTENSION as USED
-from pergola.extensions.lifecycle import Settings, extension_controller
 from pergola.kube.client import Client
 from pergola.manifests import manifest
 from pergola.operator.extension.installations import REGISTRATION
 from pergola.operator.virtual_cluster import VirtualCluster
-from pergola.providers.aws.access import AwsAccess
-from pergola.providers.aws.actuator import AwsSettings
-from pergola.providers.aws.backup import AwsBackupBucket, AwsBackupEntry
-from pergola.providers.aws.dns import AwsDnsRecord
-from pergola.runtime.metrics import Metrics
 from pergola.sandbox import binaries
 from pergola.sandbox.on_demand import HELM
 from pergola.sandbox.simulated import Site
 from pergola.shipped import CHARTS
 from pergola.testing.aws.corrections import QUICK, CorrectedAws
+from pergola.testing.aws.extension import aws_extension
+from pergola.testing.aws.gardens import IN_AWS, KEYS, NAMES, REGION, ZONE
 from pergola.testing.aws.moto import moto
 from pergola.testing.chart_files import write_chart
 from pergola.testing.extension_garden import ExtensionGarden
-from pergola.testing.garden_extensions import garden_actuator, garden_unit, secret
+from pergola.testing.garden_extensions import garden_actuator, garden_unit
 from pergola.testing.garden_states import has_succeeded
 from pergola.testing.garden_world import CONFIRMED, example, install_operator, operator
 from pergola.testing.gardens import with_values
-from pergola.testing.own_extensions import ON_AWS, own_extension
+from pergola.testing.objects import secret
+from pergola.testing.own_extensions import own_extension
 from pergola.testing.registry import TestRegistry
 from pergola.testing.shared import require_images
 from pergola.testing.waiting import running, until, until_gone
@@ -55,22 +51,6 @@ SPACE: Final = Key("", "runtime-extension-probe")
 RESOURCE: Final = Key("garden", "extension-probe-garden")
 PATIENCE: Final = 600.0
 AWS: Final = "provider-aws"
-REGION: Final = "eu-west-1"
-ZONE: Final = "local.gardener.cloud"
-KEYS: Final = {"accessKeyID": "AKIATEST", "secretAccessKey": "secret"}
-NAMES: Final = {
-    f"api.virtual-garden.{ZONE}",
-    f"gardener.virtual-garden.{ZONE}",
-    f"*.ingress.runtime-garden.{ZONE}",
-}
-
-IN_AWS: Final[dict[str, Any]] = {
-    **ON_AWS,
-    "spec.runtimeCluster.ingress.domains": [
-        {"name": f"ingress.runtime-garden.{ZONE}", "provider": "primary"}
-    ],
-    "spec.virtualCluster.dns.domains": [{"name": f"virtual-garden.{ZONE}", "provider": "primary"}],
-}
 
 
 @pytest.fixture(autouse=True)
@@ -91,22 +71,6 @@ async def aws(moto_server: str) -> AsyncIterator[CorrectedAws]:
         async with double.client(REGION, retry=QUICK) as account:
             await account.call("route53", "CreateHostedZone", Name=ZONE, CallerReference="once")
         yield double
-
-
-@asynccontextmanager
-async def aws_extension(client: Client, aws: CorrectedAws) -> AsyncGenerator[None]:
-    """Run the controllers of the extension for AWS, whose pods no node of the site runs."""
-    settings = AwsSettings(endpoint_url=aws.url, retry=QUICK)
-    kinds: tuple[type[AwsAccess], ...] = (AwsDnsRecord, AwsBackupBucket, AwsBackupEntry)
-    actuators = [kind(settings) for kind in kinds]
-    served = Settings(classes=("garden",))
-    units = [extension_controller(client, each, served, metrics=Metrics()) for each in actuators]
-    try:
-        async with running(*units):
-            yield
-    finally:
-        for actuator in actuators:
-            await actuator.close()
 
 
 def extension(chart: str) -> JsonObject:
@@ -136,12 +100,14 @@ async def test_extensions_are_there_as_long_as_the_garden_needs_them(
     async with operator(kubeconfig, environment, reach=garden_world.reach):
         await client.create(extension(str(chart)))
         await client.create(for_aws)
-        for name in ("backup", "dns"):
-            await client.create(secret("garden", name, **KEYS))
+        await client.create(secret("garden", "credentials", **KEYS))
         await client.create(with_values(example(), IN_AWS))
         await until(client, MANAGED_RESOURCE, RESOURCE, any_state, patience=PATIENCE)
-        # The kind of its resources is defined by now.
-        async with running(garden_unit(client, actuator)), aws_extension(client, aws):
+        # The kind of its resources is defined by now. No node of the site runs the pods of ours.
+        async with (
+            aws_extension(client, aws.url) as units,
+            running(garden_unit(client, actuator), *units),
+        ):
             await until(client, GARDEN, LOCAL, has_succeeded, patience=PATIENCE)
             await _is_installed(ExtensionGarden(client, client))
             await _is_registered(garden_world, client)
@@ -189,7 +155,7 @@ async def _is_in_aws(client: Client, aws: CorrectedAws) -> str:
     [bucket] = await client.list(BACKUP_BUCKET.gvk)
     async with aws.client(REGION, retry=QUICK) as account:
         await account.call("s3", "GetBucketLocation", Bucket=name_of(bucket))
-        assert await names_in(account) == NAMES
+        assert await names_in(account) == {*NAMES}
     return name_of(bucket)
 
 

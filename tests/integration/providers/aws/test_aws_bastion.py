@@ -31,9 +31,11 @@ from pergola.providers.aws.resources.security_group.rules import (
 )
 from pergola.runtime.clock import SystemClock
 from pergola.testing.aws.corrections import QUICK, CorrectedAws
+from pergola.testing.aws.gardens import KEYS
 from pergola.testing.aws.site import AMI, CLOUD_PROFILE, REGION
 from pergola.testing.aws.world import Network
 from pergola.testing.crds import install_extension_crds
+from pergola.testing.objects import secret
 
 
 @dataclass
@@ -174,15 +176,7 @@ async def site(
     cluster_client: Client, namespace: str, aws: CorrectedAws, client: AwsClient
 ) -> AsyncIterator[BastionSite]:
     await install_extension_crds(cluster_client)
-    keys = {"accessKeyID": "AKIATEST", "secretAccessKey": "secret"}
-    await cluster_client.create(
-        {
-            "apiVersion": "v1",
-            "kind": "Secret",
-            "metadata": {"name": "cloudprovider", "namespace": namespace},
-            "stringData": keys,
-        }
-    )
+    await cluster_client.create(secret(namespace, "cloudprovider", **KEYS))
     network = await Network.complete(client, zones=("a",))
     nodes = await network.security_group(f"{namespace}-nodes")
     await network.tag(nodes, **{f"kubernetes.io/cluster/{namespace}": "owned"})

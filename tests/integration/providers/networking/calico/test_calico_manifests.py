@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from pergola.api.kinds import CRD
-from pergola.api.objects import GroupVersionKind, JsonObject, JsonValue, Key
+from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.bundle.lint import lint
 from pergola.extension_api.cluster import Shoot
 from pergola.extensions.provider_config import read_strict
@@ -20,6 +20,7 @@ from pergola.providers.networking.calico.render.crds import (
 from pergola.providers.networking.plugin import Plan, Rendered
 from pergola.sandbox import Sandbox
 from pergola.testing.crds import gvk_of, is_established, served
+from pergola.testing.lost_fields import lost_fields
 from pergola.testing.shared import private
 from pergola.testing.waiting import until
 
@@ -119,19 +120,6 @@ async def target(shoot_cluster: Sandbox) -> AsyncIterator[Client]:
         yield client
 
 
-def lost(sent: JsonValue, got: JsonValue, path: str = "") -> Iterator[str]:
-    """Yield the fields that the API server does not know, and silently drops."""
-    if isinstance(sent, dict) and isinstance(got, dict):
-        for name, value in sent.items():
-            if name not in got:
-                yield f"{path}.{name}"
-            else:
-                yield from lost(value, got[name], f"{path}.{name}")
-    elif isinstance(sent, list) and isinstance(got, list):
-        for index, value in enumerate(sent):
-            yield from lost(value, got[index], f"{path}[{index}]")
-
-
 @pytest.mark.parametrize(("config", "families"), CONFIGS.values(), ids=CONFIGS)
 async def test_the_api_server_accepts_everything_and_drops_nothing(
     config: JsonObject, families: tuple[str, ...], target: Client
@@ -142,7 +130,7 @@ async def test_the_api_server_accepts_everything_and_drops_nothing(
 
     for sent in objects:
         got = await target.create(sent, dry_run=True)
-        dropped += [f"{sent['kind']} {Key.of(sent)}{path}" for path in lost(sent, got)]
+        dropped += [f"{sent['kind']} {Key.of(sent)}{path}" for path in lost_fields(sent, got)]
 
     assert dropped == []
     assert len(objects) > 20

@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from pergola.api.objects import JsonObject, JsonValue, map_at, name_of
+from pergola.api.objects import JsonObject, map_at, name_of
 from pergola.bundle.lint import lint
 from pergola.extension_api.cluster import Shoot
 from pergola.kube.client import Client
@@ -18,6 +18,7 @@ from pergola.providers.networking.plugin import Rendered
 from pergola.sandbox import Sandbox
 from pergola.testing.cilium_crds import cilium_crds, install, open_crd
 from pergola.testing.cilium_plans import cilium_config, cilium_plan, cilium_shoot
+from pergola.testing.lost_fields import lost_fields
 from pergola.testing.shared import private
 
 EXAMPLE: Final = Path(__file__).parents[5] / "examples" / "network" / "cilium"
@@ -97,7 +98,7 @@ async def test_an_api_server_takes_all_objects_as_they_are(target: Client, name:
 
     for obj in [*rendered.shoot, *(in_default(obj) for obj in rendered.seed)]:
         taken = await target.create(obj, dry_run=True)
-        assert not list(lost(obj, taken)), f"{obj['kind']} {name_of(obj)}"
+        assert not list(lost_fields(obj, taken)), f"{obj['kind']} {name_of(obj)}"
 
 
 @pytest.mark.parametrize("name", CONFIGS)
@@ -129,17 +130,3 @@ def test_the_example_is_right() -> None:
 def in_default(obj: JsonObject) -> JsonObject:
     """Return the object in an existing namespace, for a dry run."""
     return {**obj, "metadata": {**obj["metadata"], "namespace": "default"}}
-
-
-def lost(sent: JsonValue, got: JsonValue, path: str = "") -> Iterator[str]:
-    """Yield the fields that the API server does not know, and silently drops."""
-    if isinstance(sent, dict) and isinstance(got, dict):
-        for key, value in sent.items():
-            if key not in got:
-                if value not in ({}, [], "", None, False):
-                    yield f"{path}.{key}"
-            else:
-                yield from lost(value, got[key], f"{path}.{key}")
-    if isinstance(sent, list) and isinstance(got, list):
-        for index, (one, other) in enumerate(zip(sent, got, strict=False)):
-            yield from lost(one, other, f"{path}[{index}]")
