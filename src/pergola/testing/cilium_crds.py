@@ -2,9 +2,10 @@
 
 from typing import Final
 
-from pergola.api.objects import JsonObject
+from pergola.api.objects import GroupVersionKind, JsonObject
 from pergola.kube.client import Client
 from pergola.testing.crds import serve
+from pergola.testing.objects import definition
 
 _KINDS: Final = {
     "CiliumNetworkPolicy": ("ciliumnetworkpolicies", "Namespaced"),
@@ -15,29 +16,10 @@ _KINDS: Final = {
 
 def cilium_crds() -> list[JsonObject]:
     """Return CRDs with open schemas: cilium itself validates policies."""
-    return [open_crd("cilium.io", "v2", kind, *how) for kind, how in _KINDS.items()]
-
-
-def open_crd(group: str, version: str, kind: str, plural: str, scope: str) -> JsonObject:
-    """Return the CRD of another project's kind, with an open schema."""
-    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    served: JsonObject = {
-        "name": version,
-        "served": True,
-        "storage": True,
-        "schema": {"openAPIV3Schema": schema},
-    }
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{group}"},
-        "spec": {
-            "group": group,
-            "names": {"kind": kind, "plural": plural},
-            "scope": scope,
-            "versions": [served],
-        },
-    }
+    return [
+        definition(GroupVersionKind("cilium.io", "v2", kind), plural=plural, scope=scope)
+        for kind, (plural, scope) in _KINDS.items()
+    ]
 
 
 async def install(client: Client, crds: list[JsonObject]) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pergola.api.conditions import get_condition
-from pergola.api.kinds import CRD, NAMESPACE, SECRET
+from pergola.api.kinds import NAMESPACE, SECRET
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, finalizers_of, maps_at, name_of
 from pergola.api.operator_config import API_VERSION, KIND, configuration_from
 from pergola.api.operator_v1alpha1 import EXTENSION, GARDEN, Garden, garden_from
@@ -38,6 +38,7 @@ from pergola.sandbox.on_demand import HELM
 from pergola.testing.care_site import template
 from pergola.testing.crds import serve
 from pergola.testing.gardens import MINIMAL, with_values
+from pergola.testing.objects import definition
 from pergola.testing.waiting import running, until, until_gone
 from pergola.testing.world import RecordingClient
 
@@ -229,23 +230,5 @@ async def prepare(runtime: Client, virtual: Client) -> None:
 
 def _definition(kind: GroupVersionKind) -> JsonObject:
     """Return a definition of a kind that gardener-apiserver serves, with any content."""
-    plural = f"{kind.kind.lower()}s"
-    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    version = {
-        "name": kind.version,
-        "served": True,
-        "storage": True,
-        "subresources": {"status": {}},
-        "schema": {"openAPIV3Schema": schema},
-    }
-    return manifest(
-        CRD.api_version,
-        CRD.kind,
-        f"{plural}.{kind.group}",
-        spec={
-            "group": kind.group,
-            "scope": "Namespaced" if kind == GARDENLET else "Cluster",
-            "names": {"plural": plural, "kind": kind.kind, "singular": kind.kind.lower()},
-            "versions": [version],
-        },
-    )
+    scope = "Namespaced" if kind == GARDENLET else "Cluster"
+    return definition(kind, scope=scope, has_status=True)

@@ -46,7 +46,7 @@ from pergola.testing.crds import (
 )
 from pergola.testing.garden_run import GivenVirtualCluster
 from pergola.testing.gardens import MINIMAL
-from pergola.testing.objects import definition as definition_of
+from pergola.testing.objects import definition
 from pergola.testing.seeds import gardenlets
 
 LOCAL: Final = Key.of(MINIMAL)
@@ -218,6 +218,4 @@ def _manifest(api_version: str, kind: str, namespace: str, name: str) -> JsonObj
 
 
 def _definition(kind: str) -> JsonObject:
-    definition = definition_of(GroupVersionKind(SEED.group, SEED.version, kind))
-    definition["spec"]["scope"] = _GARDENER[kind]
-    return definition
+    return definition(GroupVersionKind(SEED.group, SEED.version, kind), scope=_GARDENER[kind])

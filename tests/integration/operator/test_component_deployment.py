@@ -20,6 +20,7 @@ from pergola.operator.components.component import (
 from pergola.operator.garden.deploy import Deployer
 from pergola.operator.garden.errors import NotReady
 from pergola.operator.garden.listed_kinds import until_listed
+from pergola.testing.objects import definition
 from pergola.testing.waiting import until
 from pergola.testing.world import RecordingClient, World, config_map
 
@@ -42,26 +43,13 @@ def deployment(namespace: str, replicas: int) -> JsonObject:
     }
 
 
-def definition_of(plural: str) -> JsonObject:
+def thing(plural: str) -> JsonObject:
     """Return the definition of a kind in its own group."""
-    group = f"{plural}.example.org"
-    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{group}"},
-        "spec": {
-            "group": group,
-            "names": {"kind": "Thing", "plural": plural},
-            "scope": "Namespaced",
-            "versions": [version],
-        },
-    }
+    return definition(GroupVersionKind(f"{plural}.example.org", "v1", "Thing"), plural=plural)
 
 
-def kind_of(definition: JsonObject) -> GroupVersionKind:
-    return GroupVersionKind(definition["spec"]["group"], "v1", "Thing")
+def kind_of(crd: JsonObject) -> GroupVersionKind:
+    return GroupVersionKind(crd["spec"]["group"], "v1", "Thing")
 
 
 def rendered(namespace: str, text: str = "1", **attributes: object) -> Rendered:
@@ -188,27 +176,27 @@ async def test_a_dependent_managed_resource_is_applied_once_the_one_before_is_re
 async def test_a_kind_that_is_applied_with_other_objects_can_be_used_at_once(
     recorder: RecordingClient, namespace: str
 ) -> None:
-    definition = definition_of(f"x{uuid.uuid4().hex[:8]}")
+    crd = thing(f"x{uuid.uuid4().hex[:8]}")
     try:
-        direct = (definition, config_map("other", namespace))
+        direct = (crd, config_map("other", namespace))
         await Deployer(recorder).apply(Rendered(direct=direct))
-        assert await recorder.list(kind_of(definition), namespace) == []
+        assert await recorder.list(kind_of(crd), namespace) == []
     finally:
-        await recorder.delete(CRD, Key.of(definition))
+        await recorder.delete(CRD, Key.of(crd))
 
 
 async def test_a_kind_is_awaited_until_discovery_lists_it(recorder: RecordingClient) -> None:
-    definition = definition_of(f"x{uuid.uuid4().hex[:8]}")
+    crd = thing(f"x{uuid.uuid4().hex[:8]}")
     with pytest.raises(NotReady, match="the API server does not list its kind"):
-        await until_listed(recorder, definition, 0.0)
+        await until_listed(recorder, crd, 0.0)
 
-    deployer, applied = Deployer(recorder), Rendered(direct=(definition,))
+    deployer, applied = Deployer(recorder), Rendered(direct=(crd,))
     try:
         await deployer.apply(applied)
         await deployer.wait(applied, 60)
-        assert await recorder.list(kind_of(definition)) == []
+        assert await recorder.list(kind_of(crd)) == []
     finally:
-        await recorder.delete(CRD, Key.of(definition))
+        await recorder.delete(CRD, Key.of(crd))
 
 
 async def test_the_error_of_a_timed_out_wait_names_the_object_and_the_problem(

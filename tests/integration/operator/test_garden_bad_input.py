@@ -49,6 +49,7 @@ from pergola.testing.cluster_config import NOWHERE, cluster_config
 from pergola.testing.crds import install_crds, install_operator_crds, serve
 from pergola.testing.garden_world import configuration, example, managed_secrets, operator
 from pergola.testing.gardens import GARDENER, RUNTIME, SERVER, VIRTUAL, with_values
+from pergola.testing.objects import definition
 from pergola.testing.operator_site import OperatorSite
 from pergola.testing.shared import private
 from pergola.testing.waiting import running, settled, until, until_gone
@@ -62,29 +63,7 @@ contexts: [{name: a, context: {cluster: a, user: a}}]
 users: [{name: a, user: {token: a}}]
 current-context: a
 """
-SEED_CRD: JsonObject = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "seeds.core.gardener.cloud"},
-    "spec": {
-        "group": SEED.group,
-        "names": {"kind": "Seed", "listKind": "SeedList", "plural": "seeds", "singular": "seed"},
-        "scope": "Cluster",
-        "versions": [
-            {
-                "name": SEED.version,
-                "served": True,
-                "storage": True,
-                "schema": {
-                    "openAPIV3Schema": {
-                        "type": "object",
-                        "x-kubernetes-preserve-unknown-fields": True,
-                    }
-                },
-            }
-        ],
-    },
-}
+SEED_CRD: JsonObject = definition(SEED, scope="Cluster")
 
 
 @pytest.fixture(scope="module")

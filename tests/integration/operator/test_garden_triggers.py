@@ -195,8 +195,7 @@ class Seeds:
 
 @pytest.fixture
 async def seeds(runtime: Client, garden_sandbox: Sandbox) -> AsyncIterator[Seeds]:
-    definitions = [definition(SEED), definition(MANAGED_SEED)]
-    definitions[0]["spec"]["scope"] = "Cluster"
+    definitions = [definition(SEED, scope="Cluster"), definition(MANAGED_SEED)]
     for each in definitions:
         await runtime.create(each)
     for kind in (SEED, MANAGED_SEED):

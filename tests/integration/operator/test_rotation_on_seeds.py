@@ -28,11 +28,12 @@ from pergola.operator.rotation.seeds import requests, tasks
 from pergola.operator.rotation.seeds.standing import SKIPPED_SEEDS, Request, SeedsBusy
 from pergola.operator.rotation.seeds.targets import SEEDS
 from pergola.sandbox import API_ONLY, Sandbox
-from pergola.testing.crds import install_operator_crds, served
+from pergola.testing.crds import install_operator_crds, serve
 from pergola.testing.dying import killed_after
 from pergola.testing.garden import landscape
 from pergola.testing.garden_run import Notes, garden_run
 from pergola.testing.gardens import MINIMAL
+from pergola.testing.objects import definition
 from pergola.testing.shared import private
 from pergola.testing.world import RecordingClient
 
@@ -55,24 +56,6 @@ ON_SEEDS = (
     tasks.KUBECONFIGS,
 )
 PERFORMED: JsonObject = {"metadata": {"annotations": {OPERATION: None}}}
-DEFINITION: JsonObject = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "seeds.core.gardener.cloud"},
-    "spec": {
-        "group": SEED.group,
-        "names": {"kind": "Seed", "listKind": "SeedList", "plural": "seeds", "singular": "seed"},
-        "scope": "Cluster",
-        "versions": [
-            {
-                "name": SEED.version,
-                "served": True,
-                "storage": True,
-                "schema": {"openAPIV3Schema": {"type": "object"}},
-            }
-        ],
-    },
-}
 
 
 class Counting(RecordingClient):
@@ -106,8 +89,7 @@ def own_sandbox() -> Iterator[Sandbox]:
 
 async def _prepare(client: Client) -> None:
     await install_operator_crds(client)
-    await client.create(DEFINITION)
-    await served(client, SEED)
+    await serve(client, definition(SEED, scope="Cluster"))
 
 
 @pytest.fixture

@@ -61,9 +61,7 @@ async def serve_infrastructures(client: Client) -> None:
     except NotFound:
         return
     except UnknownKind:
-        crd = definition(INFRASTRUCTURE)
-        crd["spec"]["versions"][0]["subresources"] = {"status": {}}
-        await install(client, crd)
+        await install(client, definition(INFRASTRUCTURE, has_status=True))
 
 
 def secret(namespace: str, **data: str) -> JsonObject:

@@ -65,10 +65,8 @@ async def client(own: Sandbox) -> AsyncIterator[Client]:
     async with Client.connect(load(own.kubeconfig)) as client:
         await install_extension_crds(client)
         for gvk in (SHOOT, CLOUD_PROFILE, NAMESPACED_CLOUD_PROFILE):
-            crd = definition(gvk)
-            if gvk == CLOUD_PROFILE:
-                crd["spec"]["scope"] = "Cluster"
-            await client.apply(crd, manager="test", force=True)
+            scope = "Cluster" if gvk == CLOUD_PROFILE else "Namespaced"
+            await client.apply(definition(gvk, scope=scope), manager="test", force=True)
             await served(client, gvk)
         yield client
 

@@ -64,7 +64,6 @@ def hvpa(namespace: str, name: str, *, most: int, deploy: bool = True) -> JsonOb
 async def hvpas(lone_client: Client) -> AsyncIterator[None]:
     """Install Hvpas for the duration of a test."""
     crd = definition(HVPA)
-    crd["metadata"]["annotations"] = {"api-approved.kubernetes.io": "unapproved, it is for tests"}
     await serve(lone_client, crd)
     await until_discovered(lone_client, wanted=True)
     yield

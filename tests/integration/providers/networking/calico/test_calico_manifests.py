@@ -21,6 +21,7 @@ from pergola.providers.networking.plugin import Plan, Rendered
 from pergola.sandbox import Sandbox
 from pergola.testing.crds import gvk_of, is_established, served
 from pergola.testing.lost_fields import lost_fields
+from pergola.testing.objects import definition
 from pergola.testing.shared import private
 from pergola.testing.waiting import until
 
@@ -71,34 +72,9 @@ def render(config: JsonObject, families: tuple[str, ...], namespace: str = "defa
     return Calico().render(plan)
 
 
-def open_crd(group: str, version: str, kind: str, plural: str) -> JsonObject:
-    """Return another project's CRD with an open schema."""
-    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    served = {
-        "name": version,
-        "served": True,
-        "storage": True,
-        "schema": {"openAPIV3Schema": anything},
-    }
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {
-            "name": f"{plural}.{group}",
-            "annotations": {"api-approved.kubernetes.io": "unapproved, of a test"},
-        },
-        "spec": {
-            "group": group,
-            "names": {"kind": kind, "plural": plural},
-            "scope": "Namespaced",
-            "versions": [served],
-        },
-    }
-
-
 OF_OTHERS = [
-    open_crd("monitoring.coreos.com", "v1alpha1", "ScrapeConfig", "scrapeconfigs"),
-    open_crd("autoscaling.k8s.io", "v1", "VerticalPodAutoscaler", "verticalpodautoscalers"),
+    definition(GroupVersionKind("monitoring.coreos.com", "v1alpha1", "ScrapeConfig")),
+    definition(GroupVersionKind("autoscaling.k8s.io", "v1", "VerticalPodAutoscaler")),
 ]
 
 

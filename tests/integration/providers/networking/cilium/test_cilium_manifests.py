@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from pergola.api.objects import JsonObject, map_at, name_of
+from pergola.api.objects import GroupVersionKind, JsonObject, map_at, name_of
 from pergola.bundle.lint import lint
 from pergola.extension_api.cluster import Shoot
 from pergola.kube.client import Client
@@ -16,9 +16,10 @@ from pergola.providers.networking.cilium import Cilium
 from pergola.providers.networking.cilium.house_rules import EXCEPTIONS, EXTERNAL
 from pergola.providers.networking.plugin import Rendered
 from pergola.sandbox import Sandbox
-from pergola.testing.cilium_crds import cilium_crds, install, open_crd
+from pergola.testing.cilium_crds import cilium_crds, install
 from pergola.testing.cilium_plans import cilium_config, cilium_plan, cilium_shoot
 from pergola.testing.lost_fields import lost_fields
+from pergola.testing.objects import definition
 from pergola.testing.shared import private
 
 EXAMPLE: Final = Path(__file__).parents[5] / "examples" / "network" / "cilium"
@@ -64,8 +65,8 @@ CONFIGS: Final[dict[str, tuple[JsonObject, Shoot, tuple[str, ...]]]] = {
     "one node": ({}, cilium_shoot(least_workers=1), V4),
 }
 OF_OTHERS: Final = [
-    open_crd("monitoring.coreos.com", "v1alpha1", "ScrapeConfig", "scrapeconfigs", "Namespaced"),
-    open_crd("monitoring.coreos.com", "v1", "PrometheusRule", "prometheusrules", "Namespaced"),
+    definition(GroupVersionKind("monitoring.coreos.com", "v1alpha1", "ScrapeConfig")),
+    definition(GroupVersionKind("monitoring.coreos.com", "v1", "PrometheusRule")),
 ]
 
 
