@@ -20,7 +20,7 @@ garden
 {{- end -}}
 {{- end -}}
 
-{{/* The ring of which every replica is a shard. A Garden has too few resources for one. */}}
+{{/* The ring that each replica joins as a shard. A Garden has too few resources for one. */}}
 {{- define "extension.ring" -}}
 {{- if ne (toString .Values.gardener.runtimeCluster.enabled) "true" -}}
 {{ .Values.sharding.controllerRing }}

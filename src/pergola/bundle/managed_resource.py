@@ -28,7 +28,7 @@ _SHOOT_NAMESPACES: Final = "shoot-"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """How the objects are managed (spec 10 §2.1); None leaves a setting at its default.
+    """Settings for managing the objects (spec 10 §2.1); None leaves one at its default.
 
     Attributes:
         resource_class: the class of the responsible resource manager.

@@ -28,7 +28,7 @@ log = get_logger("extension")
 
 
 def run(config: ClusterConfig, actuators: Sequence[Actuator], options: Options) -> None:
-    """Run the process until it is told to stop.
+    """Run the process until it receives SIGTERM or SIGINT.
 
     Args:
         config: of the garden.

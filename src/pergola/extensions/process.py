@@ -49,7 +49,7 @@ class Options:
         leader_election_id: the name of the Lease; `<extension>-leader-election` if empty.
         metrics_bind_address: `host:port` or `:port`; `0` for no endpoint.
         health_bind_address: the same for the probes.
-        controller_ring: the ring that every replica joins as a shard; empty if the leader works
+        controller_ring: the ring that each replica joins as a shard; empty if the leader works
             alone.
         controllers: the names of the controllers to run; all if empty.
         disable_controllers: the names of controllers not to run.
@@ -102,7 +102,7 @@ class Options:
 
 
 def run(config: ClusterConfig, actuators: Sequence[Actuator], options: Options) -> None:
-    """Run the process until it is told to stop.
+    """Run the process until it receives SIGTERM or SIGINT.
 
     Raises:
         Exception: it cannot start, or cannot continue.

@@ -47,7 +47,7 @@ class Options:
 
 
 def run(config: ClusterConfig, options: Options) -> None:
-    """Run the process until it is told to stop.
+    """Run the process until it receives SIGTERM or SIGINT.
 
     Raises:
         Exception: it cannot start, or cannot continue.

@@ -41,7 +41,7 @@ class SpecWriter:
             The updated object, and one sentence for each value that others set differently.
 
         Raises:
-            SpecRefused: the content is refused, whoever writes it.
+            SpecRefused: the API server would reject the content from any writer.
         """
         decision = decide_fields(spec, map_at(obj, "spec"), owned_fields(obj, "spec"))
         try:

@@ -53,7 +53,7 @@ _MODES: Final = ("", "service", "url")
 
 
 def run(path: Path, webhook_configurations: WebhookConfigurations) -> None:
-    """Run the process until it is told to stop.
+    """Run the process until it receives SIGTERM or SIGINT.
 
     Args:
         path: The configuration file.

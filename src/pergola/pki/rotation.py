@@ -25,7 +25,7 @@ from pergola.pki.errors import CertificateError
 from pergola.pki.keys import Pair
 
 SETTLE: Final = timedelta(minutes=5)
-"""How long a new authority is in the bundle before it signs."""
+"""The time for which a new authority is in the bundle before it signs."""
 
 
 @dataclass(frozen=True, slots=True)

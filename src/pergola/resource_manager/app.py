@@ -37,7 +37,7 @@ log = get_logger("resource-manager")
 
 
 def run(path: Path, extra_target_namespaces: Sequence[str] = ()) -> None:
-    """Run the process until it is told to stop.
+    """Run the process until it receives SIGTERM or SIGINT.
 
     Raises:
         StartError: it cannot start.

@@ -7,7 +7,7 @@ from enum import Enum, auto
 
 
 class Rotate(Enum):
-    """What happens to the previous Secret when a new one is generated."""
+    """The treatment of the previous Secret when a new one is generated."""
 
     IN_PLACE = auto()
     """Nothing refers to it any longer; the next cleanup deletes it."""

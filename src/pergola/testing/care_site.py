@@ -68,8 +68,8 @@ class SwitchedCluster:
     """A virtual cluster whose health a test chooses.
 
     Attributes:
-        answer: What its health endpoint answers.
-        probes: How many times it was requested: once in each run of care.
+        answer: The answer of its health endpoint.
+        probes: The number of requests to it: once in each run of care.
     """
 
     def __init__(self, answer: Probe | None = Probe(200, "ok")) -> None:  # noqa: B008

@@ -20,7 +20,7 @@ class SecretHistory:
 
     @property
     def generated(self) -> dict[str, int]:
-        """How often each credential was generated, by the name of its configuration."""
+        """The number of Secrets of each credential, by the name of its configuration."""
         return {name: len(secrets) for name, secrets in self._generated.items()}
 
     @property

@@ -56,7 +56,7 @@ class VirtualSite:
 
     @property
     def config(self) -> ClusterConfig:
-        """How the administrator reaches the virtual cluster."""
+        """The administrator's access to the virtual cluster."""
         return load(self._sandbox.kubeconfig)
 
     async def issue(self) -> Issued:

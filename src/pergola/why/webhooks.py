@@ -1,4 +1,4 @@
-"""What a resource manager's webhooks change in an object, and which deletions they refuse.
+"""The changes of a resource manager's webhooks to an object, and the deletions they refuse.
 
 Calls the resource manager's handlers for the webhooks that the cluster registers, with the
 configuration of the running resource manager, or default settings if that cannot be read.

@@ -12,8 +12,8 @@ class Sharding(Value):
     """Replicas that share the objects of a ring; not in the original."""
 
     controller_ring: str = ""
-    """The ControllerRing that every replica is a shard of; empty for no sharding. The Lease of a
-    shard is in the namespace of the leader election, and has its times."""
+    """The ControllerRing that each replica joins as a shard; empty for no sharding. The Lease of a
+    shard is in the namespace of the leader election, and uses its times."""
 
 
 def check_sharding(sharding: Sharding, election: LeaderElection, path: str) -> Iterator[Finding]:

@@ -60,7 +60,7 @@ def run(
     disable_controllers
         The names of controllers not to run.
     sharding_controller_ring
-        The ControllerRing of which every replica is a shard; none by default.
+        The ControllerRing that each replica joins as a shard; none by default.
     heartbeat_namespace
         The namespace of the Lease gardener-extension-heartbeat.
     heartbeat_renew_interval_seconds

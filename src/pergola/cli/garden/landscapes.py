@@ -25,7 +25,7 @@ class Sides(NamedTuple):
     """The two sides of a comparison.
 
     Attributes:
-        notes: What could not be compared because of missing data.
+        notes: The fields that could not be compared because of missing data.
     """
 
     there: "list[Placed]"

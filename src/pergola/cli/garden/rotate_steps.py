@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Options(NamedTuple):
-    """How to request a rotation.
+    """The options of a request for a rotation.
 
     Attributes:
         skipped: Names of Seeds that are not awaited.

@@ -82,12 +82,12 @@ class Tour:
 
     @property
     def has_garden(self) -> bool:
-        """The number of chapters."""
+        """Whether a Garden comes up."""
         return self.only != "resources" and self.has_sandbox and self.has_own_examples
 
     @property
     def chapters(self) -> int:
-        """How many chapters there are."""
+        """The number of chapters."""
         resources = self.has_sandbox + 1 + self.has_own_examples
         return self.has_resources * resources + self.has_garden + 1
 

@@ -1,4 +1,4 @@
-"""Where `pergola up` runs its Garden: on a real node, or on simulated ones.
+"""The places where `pergola up` runs its Garden: a real node, or simulated ones.
 
 On a real node, the operator runs from its chart, and everything else as pods. On simulated nodes,
 the operator is part of this process, and the virtual cluster is a second control plane of

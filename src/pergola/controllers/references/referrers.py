@@ -31,7 +31,7 @@ class Referrer:
         references: Returns the references of an object.
         handled_by: The finalizer of the controller that uses the named objects. A referrer that is
             being deleted needs them for as long as it has this finalizer.
-        workers: How many objects are reconciled at once.
+        workers: The number of objects that are reconciled at once.
     """
 
     gvk: GroupVersionKind

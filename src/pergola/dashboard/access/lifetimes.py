@@ -1,4 +1,4 @@
-"""How long the API server's answers about a person are cached."""
+"""The lifetimes of cached answers of the API server about a person."""
 
 from typing import NamedTuple
 

@@ -19,7 +19,7 @@ class Sessions(Generic[V]):
     Args:
         cookie: The name of the cookie. Cookies are not separated by port, so it should contain the
             port.
-        seconds: How long a session lasts without a request.
+        seconds: The time that a session lasts without a request.
         is_secure: Whether the cookie is sent over TLS only.
     """
 

@@ -40,7 +40,7 @@ class Card:
 
     @property
     def scope(self) -> Scope:
-        """What a viewer must be allowed to read."""
+        """The object that a viewer must be allowed to read."""
         return Scope(self.gvk, self.key)
 
     def data(self) -> JsonObject:

@@ -1,4 +1,4 @@
-"""What a viewer must be allowed to read in order to see an entry."""
+"""The permissions that a viewer needs to see an entry."""
 
 from typing import NamedTuple, Protocol
 
@@ -34,7 +34,7 @@ class Item(Protocol):
 
     @property
     def scope(self) -> Scope:
-        """What a viewer must be allowed to read."""
+        """The object that a viewer must be allowed to read."""
         ...
 
     def data(self) -> JsonObject:

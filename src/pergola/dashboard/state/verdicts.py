@@ -48,7 +48,7 @@ PATIENCE: Final = {
     State.DELETING: 60,
     State.TROUBLE: 0,
 }
-"""How many seconds a state may last before it needs attention."""
+"""The seconds that a state may last before it needs attention."""
 _ORDER: Final = tuple(State)
 _SOON: Final = 60
 _LONG: Final = 1800
@@ -60,7 +60,7 @@ class Verdict:
 
     Attributes:
         since: When the state began (RFC 3339); empty if the object does not record it.
-        patience: How many seconds the state may last before it needs attention.
+        patience: The seconds that the state may last before it needs attention.
     """
 
     state: State = State.HEALTHY

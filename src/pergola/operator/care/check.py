@@ -55,7 +55,7 @@ class Observed:
         prometheus: The verdict of the health queries; None if they found no problem.
         extras: The verdicts about conditions that the original does not have.
         once: Whether a ManagedResource counts for one condition only.
-        seconds: How long it took to observe what each condition is about.
+        seconds: The time that the observations for each condition took.
     """
 
     resources: Mapping[Key, SeenResource] | Unable

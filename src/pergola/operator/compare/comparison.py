@@ -68,7 +68,7 @@ def compare(
 
     Args:
         there: The landscape of the original.
-        here: What ours renders.
+        here: The objects that ours renders.
         has_texts: Whether both include long texts and the values of ConfigMaps.
     """
     theirs, ours = _by_identity(there), _by_identity(here)

@@ -97,7 +97,7 @@ def normalise(obj: JsonObject, *, has_texts: bool) -> JsonObject:
 
 
 class _Normalising:
-    """How the values of one comparison are normalised."""
+    """The normalisation of the values of one comparison."""
 
     def __init__(self, *, has_texts: bool) -> None:
         self._has_texts = has_texts

@@ -1,4 +1,4 @@
-"""Where the runtime cluster requires Extensions: condition `RequiredRuntime` (spec 21 §13.4)."""
+"""Extensions that the runtime cluster requires: condition `RequiredRuntime` (spec 21 §13.4)."""
 
 from collections.abc import Collection, Mapping
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""Where Seeds require Extensions: condition `RequiredVirtual` (spec 21 §13.5)."""
+"""Extensions that Seeds require: condition `RequiredVirtual` (spec 21 §13.5)."""
 
 from typing import Final
 

@@ -33,7 +33,7 @@ _SAME_ZONE: Final = Version(1, 34)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeTolerations:
-    """How long pods tolerate unavailable nodes, in seconds; None for the cluster's default."""
+    """The seconds for which pods tolerate unavailable nodes; None for the cluster's default."""
 
     not_ready: int | None = None
     unreachable: int | None = None

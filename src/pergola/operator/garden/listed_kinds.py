@@ -1,7 +1,7 @@
 """Waiting until clients can find a newly defined kind.
 
 The API server lists a kind shortly after its definition is established, on a busy machine seconds
-later. Until then, clients that look it up are told that it does not exist.
+later. Until then, clients that look it up do not find it.
 """
 
 import asyncio

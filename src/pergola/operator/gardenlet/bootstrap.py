@@ -23,7 +23,7 @@ from pergola.pki import Token, kubeconfig
 
 VALIDITY: Final = timedelta(hours=24)
 _RENEWED: Final = timedelta(hours=1)
-"""How long before its expiry a token is renewed."""
+"""The time before the expiry of a token at which it is renewed."""
 _TYPE: Final = "bootstrap.kubernetes.io/token"
 _ID_LENGTH: Final = 6
 _SECRET_LENGTH: Final = 16

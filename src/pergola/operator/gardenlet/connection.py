@@ -1,4 +1,4 @@
-"""How a gardenlet reaches the virtual cluster: address and authority (spec 21 §14, step 2)."""
+"""A gardenlet's access to the virtual cluster: address and authority (spec 21 §14, step 2)."""
 
 import base64
 import binascii

@@ -26,7 +26,7 @@ from pergola.operator.virtual_cluster import NotConnected
 _PATIENCE: Final = 3.0
 """The time in seconds for a task that only waits, so that its wait becomes known."""
 _WAITING: Final = (WouldWait, NotPropagated)
-"""What a task raises if it has to wait."""
+"""The errors of a task that has to wait."""
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ from pergola.cloud.errors import Throttled
 from pergola.extension_api.errors import RequeueAfter
 
 PATIENCE: Final = 10.0
-"""How many seconds a run may wait for its first answer."""
+"""The seconds that a run may wait for its first answer."""
 
 
 def check_turn(aws: AwsClient, source: random.Random) -> None:

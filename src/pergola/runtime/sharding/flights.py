@@ -11,8 +11,8 @@ from pergola.runtime.controlling.controller import DONE, Outcome
 K = TypeVar("K")
 
 SETTLE_SECONDS: Final = 5.0
-"""How long a write that was given up may still take effect: the API server cancels it at once when
-its connection closes, but notices that late if it is busy."""
+"""The time in which an abandoned write may still take effect: the API server cancels it at once
+when its connection closes, but notices that late if it is busy."""
 
 
 class Flights(Generic[K]):

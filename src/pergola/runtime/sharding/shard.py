@@ -18,7 +18,7 @@ K = TypeVar("K")
 log = get_logger("shard")
 
 LANDING_SECONDS: Final = 3.0
-"""How long a shard that ends waits for its writes: less than a process has to end."""
+"""The time for which a shard that ends waits for its writes: less than a process has to end."""
 _LONGEST_LABEL: Final = 63
 _UNIQUE: Final = 8
 

@@ -80,13 +80,13 @@ WRITE_AGAIN: Final = (
     "have the operator write it again: kubectl annotate garden --all --overwrite "
     "gardener.cloud/operation=reconcile"
 )
-"""What to do about a ManagedResource whose Secret is missing."""
+"""Advice about a ManagedResource whose Secret is missing."""
 
 NO_REPLICAS: Final = "scale it up: kubectl -n {namespace} scale deployment {name} --replicas=1"
-"""What to do about a Deployment that must run, but has no replicas."""
+"""Advice about a Deployment that must run, but has no replicas."""
 
 NO_ADDRESS: Final = (
     "check that the cluster has a controller for load balancers, and that it accepts the "
     "annotations in spec.runtimeCluster.settings.loadBalancerServices"
 )
-"""What to do about a Service whose load balancer has no address."""
+"""Advice about a Service whose load balancer has no address."""

@@ -14,7 +14,7 @@ _ALIVE: Final = ("pending", "running", "stopping", "stopped")
 _NOT_GONE: Final = (*_ALIVE, "shutting-down")
 _TERMINATED: Final = "IdempotentInstanceTerminated"
 _LIVES: Final = 10
-"""How often a Bastion's instance is replaced after others terminated it."""
+"""The number of times that a Bastion's instance is replaced after others terminated it."""
 
 
 async def ensure_instance(aws: AwsClient, site: Site, machine: Machine, group: str) -> JsonObject:

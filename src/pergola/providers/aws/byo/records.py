@@ -83,7 +83,7 @@ def _write(state: State, thing: str, ours: Collection[str]) -> None:
 
 
 class _Known:
-    """What the state knew about a network when the run began.
+    """The facts about a network that the state had when the run began.
 
     Steps that run in parallel write to the state; their findings say nothing about the past.
     """

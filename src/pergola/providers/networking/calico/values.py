@@ -54,7 +54,7 @@ class Pool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ipam:
-    """How the CNI plugin assigns addresses: from one subnet, or from ranges for dual-stack."""
+    """The CNI plugin's assignment of addresses: from one subnet, or from ranges for dual-stack."""
 
     type: str
     subnet: str | None = None

@@ -53,8 +53,8 @@ def check(config: NetworkConfig, families: Sequence[str]) -> Iterator[Cause]:
 def check_shoot(config: NetworkConfig, shoot: Shoot) -> Iterator[Cause]:
     """Yield contradictions to the Shoot, with paths in the Shoot.
 
-    A field missing from the Shoot's status is no error here: it may appear later, and rendering
-    reports it if it does not.
+    A field missing from the Shoot's status is not an error here: it may appear later, and
+    rendering reports it if it does not.
     """
     proxied = shoot.kube_proxy_enabled
     if proxied and config.egress_gateway is not None and config.egress_gateway.enabled:

@@ -1,8 +1,8 @@
 """Preparing the deletion of CustomResourceDefinitions, which kube-apiserver may delay for minutes.
 
-The API server deletes the instances of a definition first. If nobody has read any, its storage of
-them is not set up yet, and the first attempt fails. The second attempt, a few milliseconds later,
-may conflict with the status written by the first one. It then waits for a change that it has
+The API server deletes the instances of a definition first. If no client has read any, its storage
+of them is not set up yet, and the first attempt fails. The second attempt, a few milliseconds
+later, may conflict with the status written by the first one. It then waits for a change that it has
 already processed, until the resync of all definitions five minutes later.
 """
 

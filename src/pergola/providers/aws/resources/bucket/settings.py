@@ -14,7 +14,7 @@ from pergola.api.objects import JsonObject, JsonValue, map_at, maps_at
 from pergola.providers.aws.resources.bucket.bucket import Bucket
 
 DAYS: Final = 7
-"""How long incomplete uploads, and replaced or deleted versions, are kept."""
+"""The retention of incomplete uploads, and of replaced or deleted versions."""
 _PUBLIC_ACCESS: Final = {
     "BlockPublicAcls": True,
     "IgnorePublicAcls": True,
