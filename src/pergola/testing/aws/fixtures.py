@@ -7,6 +7,8 @@ import pytest
 
 from pergola.cloud.aws import AwsClient
 from pergola.testing.aws.corrections import QUICK, CorrectedAws
+from pergola.testing.aws.flows import MortalAws
+from pergola.testing.aws.garden_site import HoldingAws
 from pergola.testing.aws.moto import moto
 
 REGION: Final = "eu-west-1"
@@ -31,3 +33,17 @@ async def client(aws: CorrectedAws) -> AsyncIterator[AwsClient]:
     """Yield a client of that account."""
     async with aws.client(REGION, retry=QUICK) as client:
         yield client
+
+
+@pytest.fixture
+async def mortal(moto_server: str) -> AsyncIterator[MortalAws]:
+    """Yield an empty account in which a process can die at any request."""
+    async with MortalAws(moto_server) as double:
+        yield double
+
+
+@pytest.fixture
+async def holding(moto_server: str) -> AsyncIterator[HoldingAws]:
+    """Yield an empty account that can hold back answers."""
+    async with HoldingAws(moto_server) as double:
+        yield double

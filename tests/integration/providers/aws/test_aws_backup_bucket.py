@@ -42,16 +42,10 @@ ALL = {
 
 
 @pytest.fixture
-async def aws(moto_server: str) -> AsyncIterator[HoldingAws]:
-    async with HoldingAws(moto_server) as double:
-        yield double
-
-
-@pytest.fixture
 async def site(
-    cluster_client: Client, namespace: str, aws: HoldingAws
+    cluster_client: Client, namespace: str, holding: HoldingAws
 ) -> AsyncIterator[GardenSite]:
-    site = await garden_site(cluster_client, namespace, aws, AwsBackupBucket)
+    site = await garden_site(cluster_client, namespace, holding, AwsBackupBucket)
     yield site
     await site.clean_up()
 

@@ -26,16 +26,10 @@ A: JsonObject = {"name": NAME, "recordType": "A", "values": ["192.0.2.1"]}
 
 
 @pytest.fixture
-async def aws(moto_server: str) -> AsyncIterator[HoldingAws]:
-    async with HoldingAws(moto_server) as double:
-        yield double
-
-
-@pytest.fixture
 async def site(
-    cluster_client: Client, namespace: str, aws: HoldingAws
+    cluster_client: Client, namespace: str, holding: HoldingAws
 ) -> AsyncIterator[GardenSite]:
-    site = await garden_site(cluster_client, namespace, aws, AwsDnsRecord)
+    site = await garden_site(cluster_client, namespace, holding, AwsDnsRecord)
     yield site
     await site.clean_up()
 

@@ -29,12 +29,6 @@ Disturb = Callable[[MortalAws, str], None]
 
 
 @pytest.fixture
-async def mortal(moto_server: str) -> AsyncIterator[MortalAws]:
-    async with MortalAws(moto_server) as double:
-        yield double
-
-
-@pytest.fixture
 async def client(mortal: MortalAws) -> AsyncIterator[AwsClient]:
     credentials = Credentials("test", "test")
     # Waits take no time here, but the waiting times that throttled requests reserve still add up.

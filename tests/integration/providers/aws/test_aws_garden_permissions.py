@@ -1,6 +1,5 @@
 """The permissions for DNS records and backups, in AWS and in the cluster, are sufficient."""
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -21,12 +20,6 @@ from pergola.testing.waiting import running
 CHART = Path(__file__).parents[4] / "charts" / "extension-aws"
 BUCKET: JsonObject = {"region": REGION, "bucketName": "garden-backups"}
 RECORD: JsonObject = {"name": "api.example.org", "recordType": "A", "values": ["192.0.2.1"]}
-
-
-@pytest.fixture
-async def aws(moto_server: str) -> AsyncIterator[HoldingAws]:
-    async with HoldingAws(moto_server) as double:
-        yield double
 
 
 async def restricted(site: GardenSite, config: ClusterConfig) -> ClusterConfig:
@@ -65,12 +58,12 @@ async def test_the_shipped_permissions_suffice_from_creation_to_deletion(
     cluster_client: Client,
     kubeconfig: Path,
     namespace: str,
-    aws: HoldingAws,
+    holding: HoldingAws,
     made: type[AwsAccess],
     spec: JsonObject,
     purpose: Purpose,
 ) -> None:
-    site = await garden_site(cluster_client, namespace, aws, made)
+    site = await garden_site(cluster_client, namespace, holding, made)
     async with site.client_of() as client:
         name = {"Name": "example.org", "CallerReference": "once"}
         await client.call("route53", "CreateHostedZone", **name)
@@ -78,7 +71,7 @@ async def test_the_shipped_permissions_suffice_from_creation_to_deletion(
         await client.call(
             "s3", "CreateBucket", Bucket=BUCKET["bucketName"], CreateBucketConfiguration=place
         )
-    aws.taken()
+    holding.taken()
     config = await restricted(site, load(kubeconfig))
     async with Client.connect(config) as limited:
         await until_allowed(limited, made.gvk())
@@ -88,7 +81,7 @@ async def test_the_shipped_permissions_suffice_from_creation_to_deletion(
             await site.again()
             await site.delete()
             await site.until_gone()
-    used = {call.partition(" ")[2] for call in aws.taken()}
+    used = {call.partition(" ")[2] for call in holding.taken()}
     await site.clean_up()
 
     assert used - {"GetCallerIdentity"} <= operations(purpose)

@@ -24,12 +24,6 @@ LONGEST = 40
 
 
 @pytest.fixture
-async def mortal(moto_server: str) -> AsyncIterator[MortalAws]:
-    async with MortalAws(moto_server) as double:
-        yield double
-
-
-@pytest.fixture
 async def client(mortal: MortalAws) -> AsyncIterator[AwsClient]:
     async with mortal.client(REGION, retry=QUICK) as client:
         yield client

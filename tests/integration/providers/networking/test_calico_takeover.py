@@ -5,9 +5,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 import pytest
 
 from pergola.api.kinds import CRD
-from pergola.api.objects import GroupVersionKind, JsonObject, Key, generation_of, map_at, maps_at
-from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
-from pergola.bundle import Registry, apply, for_shoot
+from pergola.api.objects import GroupVersionKind, JsonObject
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.providers.networking.calico import Calico
@@ -21,15 +19,9 @@ from pergola.testing.crds import gvk_of, install_crds, served
 from pergola.testing.network_site import shoot_manager
 from pergola.testing.originals import takeover_object
 from pergola.testing.shared import private
-from pergola.testing.waiting import until
+from pergola.testing.takeover import immutable_fields, ship
 
-NAME = "extension-networking-calico-config"
 ORIGIN = "extension-networking-calico"
-IMMUTABLE = {
-    "DaemonSet": ("spec", "selector"),
-    "Deployment": ("spec", "selector"),
-    "Service": ("spec", "clusterIP"),
-}
 CRDS = [*calico_crds(), network_attachment_definition()]
 
 
@@ -69,36 +61,6 @@ async def existing(shoot: Client, objects: Sequence[JsonObject]) -> None:
             await shoot.create(obj)
 
 
-async def ship(seed: Client, namespace: str, objects: list[JsonObject]) -> str:
-    """Ship objects to the Shoot, and return status and message of `ResourcesApplied`."""
-    stored = await apply(seed, for_shoot(namespace, NAME, Registry(*objects), origin=ORIGIN))
-    generation = generation_of(stored)
-    found = await until(
-        seed, MANAGED_RESOURCE, Key(namespace, NAME), lambda obj: bool(applied(obj, generation))
-    )
-    return applied(found, generation)
-
-
-def applied(resource: JsonObject, generation: int) -> str:
-    if map_at(resource, "status").get("observedGeneration") != generation:
-        return ""
-    for condition in maps_at(resource, "status", "conditions"):
-        if condition["type"] == "ResourcesApplied" and condition["status"] in ("True", "False"):
-            problem = "" if condition["status"] == "True" else f": {condition['message']}"
-            return f"{condition['status']}{problem}"
-    return ""
-
-
-async def immutable_fields(shoot: Client, objects: Sequence[JsonObject]) -> dict[str, object]:
-    """Return the current immutable fields of the Shoot by object."""
-    found: dict[str, object] = {}
-    for obj in objects:
-        if path := IMMUTABLE.get(obj["kind"]):
-            live = await shoot.get(GroupVersionKind.of(obj), Key.of(obj))
-            found[f"{obj['kind']} {Key.of(obj)}"] = map_at(live, path[0]).get(path[1])
-    return found
-
-
 @pytest.mark.parametrize("variant", VARIANTS)
 async def test_calico_can_be_taken_over_in_both_directions(
     cluster_client: Client, namespace: str, shoot: Client, variant: str
@@ -108,9 +70,9 @@ async def test_calico_can_be_taken_over_in_both_directions(
     before = await immutable_fields(shoot, originals(variant))
 
     async with shoot_manager(cluster_client, namespace, shoot, sync_seconds=2):
-        assert await ship(cluster_client, namespace, pergolas(variant)) == "True"
+        await ship(cluster_client, namespace, ORIGIN, pergolas(variant))
         assert await immutable_fields(shoot, originals(variant)) == before
 
         theirs = [*CRDS, *originals(variant)]
-        assert await ship(cluster_client, namespace, theirs) == "True"
+        await ship(cluster_client, namespace, ORIGIN, theirs)
         assert await immutable_fields(shoot, originals(variant)) == before

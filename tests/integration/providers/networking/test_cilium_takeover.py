@@ -1,12 +1,10 @@
 """A Shoot moves from the original extension for cilium to Pergola and back."""
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from pergola.api.objects import GroupVersionKind, JsonObject, Key, generation_of, map_at, maps_at
-from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
-from pergola.bundle import Registry, apply, for_shoot
+from pergola.api.objects import JsonObject, Key
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.providers.networking.cilium import Cilium
@@ -17,17 +15,9 @@ from pergola.testing.crds import gvk_of, install_crds, served
 from pergola.testing.network_site import shoot_manager
 from pergola.testing.originals import takeover_object
 from pergola.testing.shared import private
-from pergola.testing.waiting import until
+from pergola.testing.takeover import immutable_fields, ship
 
-NAME = "extension-networking-cilium-config"
 ORIGIN = "extension-networking-cilium"
-IMMUTABLE = {
-    "ClusterRoleBinding": ("roleRef",),
-    "DaemonSet": ("spec", "selector"),
-    "Deployment": ("spec", "selector"),
-    "RoleBinding": ("roleRef",),
-    "Service": ("spec", "clusterIP"),
-}
 
 
 def pergolas(variant: str) -> list[JsonObject]:
@@ -54,35 +44,6 @@ async def shoot(shoot_cluster: Sandbox) -> AsyncIterator[Client]:
         yield client
 
 
-async def ship(seed: Client, namespace: str, objects: list[JsonObject]) -> str:
-    """Ship objects to the Shoot, and return status and message of `ResourcesApplied`."""
-    stored = await apply(seed, for_shoot(namespace, NAME, Registry(*objects), origin=ORIGIN))
-    generation = generation_of(stored)
-    found = await until(
-        seed, MANAGED_RESOURCE, Key(namespace, NAME), lambda obj: applied(obj, generation) == "True"
-    )
-    return applied(found, generation)
-
-
-def applied(resource: JsonObject, generation: int) -> str:
-    if map_at(resource, "status").get("observedGeneration") != generation:
-        return ""
-    for condition in maps_at(resource, "status", "conditions"):
-        if condition["type"] == "ResourcesApplied":
-            return str(condition["status"])
-    return ""
-
-
-async def immutable_fields(shoot: Client, objects: Sequence[JsonObject]) -> dict[str, object]:
-    """Return the current immutable fields of the Shoot by object."""
-    found: dict[str, object] = {}
-    for obj in objects:
-        if path := IMMUTABLE.get(obj["kind"]):
-            live = await shoot.get(GroupVersionKind.of(obj), Key.of(obj))
-            found[f"{obj['kind']} {Key.of(obj)}"] = map_at(live, *path[:-1]).get(path[-1])
-    return found
-
-
 @pytest.mark.parametrize("variant", VARIANTS)
 async def test_cilium_can_be_taken_over_in_both_directions(
     cluster_client: Client, namespace: str, shoot: Client, variant: str
@@ -95,8 +56,8 @@ async def test_cilium_can_be_taken_over_in_both_directions(
     before = await immutable_fields(shoot, shared)
 
     async with shoot_manager(cluster_client, namespace, shoot, sync_seconds=2):
-        assert await ship(cluster_client, namespace, pergolas(variant)) == "True"
+        await ship(cluster_client, namespace, ORIGIN, pergolas(variant))
         assert await immutable_fields(shoot, shared) == before
 
-        assert await ship(cluster_client, namespace, originals(variant)) == "True"
+        await ship(cluster_client, namespace, ORIGIN, originals(variant))
         assert await immutable_fields(shoot, shared) == before

@@ -13,21 +13,9 @@ from pergola.api.field_errors import (
     unsupported,
 )
 from pergola.api.operator_v1alpha1.extension import ExtensionResource, Lifecycle
+from pergola.extension_api.kinds import EXTENSION_KINDS
 
-KINDS: Final = (
-    "BackupBucket",
-    "BackupEntry",
-    "Bastion",
-    "ContainerRuntime",
-    "ControlPlane",
-    "DNSRecord",
-    "Extension",
-    "Infrastructure",
-    "Network",
-    "OperatingSystemConfig",
-    "SelfHostedShootExposure",
-    "Worker",
-)
+KINDS: Final = tuple(sorted(EXTENSION_KINDS))
 _PATH: Final = "spec.resources"
 _CLUSTERS: Final = ("garden", "seed", "shoot")
 _AROUND_SERVER: Final = ("BeforeKubeAPIServer", "AfterKubeAPIServer")
