@@ -1,6 +1,7 @@
 """Helm, and the charts that it renders and installs.
 
-[deployment] = [obj for obj in render(chart, {"replicaCount": 2}) if obj["kind"] == ...]
+Example:
+    [deployment] = [obj for obj in render(chart, {"replicaCount": 2}) if obj["kind"] == ...]
 """
 
 import os

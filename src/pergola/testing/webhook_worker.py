@@ -1,6 +1,7 @@
 """A webhook worker that answers with the number of its process.
 
-WorkerPool(1, WORKER, metrics)
+Example:
+    WorkerPool(1, WORKER, metrics)
 """
 
 import os

@@ -1,9 +1,10 @@
 """Triggers of a controller, as data: its sources, the events that matter, and the keys to run.
 
-watches=[
-Watch(widgets),                                  # the object itself
-Watch(gadgets, to=owners, when=changed),         # what an event maps to
-]
+Example:
+    watches=[
+        Watch(widgets),  # the object itself
+        Watch(gadgets, to=owners, when=changed),  # the keys that an event maps to
+    ]
 """
 
 from collections.abc import Callable, Iterable
