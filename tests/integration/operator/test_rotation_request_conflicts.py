@@ -1,11 +1,11 @@
 """Requests of `pergola garden rotate` with concurrent writers, on a real API server."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator
 from typing import Final
 
 import pytest
 
-from pergola.api.objects import GroupVersionKind, JsonObject, Key, annotations_of
+from pergola.api.objects import Key, annotations_of
 from pergola.api.operator_v1alpha1 import GARDEN
 from pergola.cli.garden.rotate_steps import _request
 from pergola.kube.client import Client
@@ -13,29 +13,11 @@ from pergola.kube.kubeconfig import load
 from pergola.operator.rotation.requested import Action, Kind, Refused, request
 from pergola.sandbox import Sandbox
 from pergola.testing.gardens import MINIMAL
+from pergola.testing.overtaken import Overtaken
 
 MINE: Final = Key("", "minimal")
 STEP: Final[tuple[Kind, Action]] = ("ca", "start")
 OPERATION: Final = "gardener.cloud/operation"
-
-
-class Overtaken(Client):
-    """A client that another writer overtakes before its first patch."""
-
-    before: Callable[[], Awaitable[object]] | None = None
-
-    async def patch(
-        self,
-        gvk: GroupVersionKind,
-        key: Key,
-        body: JsonObject | Sequence[JsonObject],
-        *,
-        subresource: str = "",
-    ) -> JsonObject:
-        before, self.before = self.before, None
-        if before is not None:
-            await before()
-        return await super().patch(gvk, key, body, subresource=subresource)
 
 
 @pytest.fixture

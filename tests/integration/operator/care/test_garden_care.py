@@ -2,7 +2,6 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -10,7 +9,7 @@ import pytest
 
 from pergola.api.conditions import timestamp
 from pergola.api.kinds import DEPLOYMENT
-from pergola.api.objects import GroupVersionKind, JsonObject, Key
+from pergola.api.objects import JsonObject, Key
 from pergola.api.operator_v1alpha1 import GARDEN
 from pergola.api.operator_v1alpha1.garden import CARE_CONDITIONS
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
@@ -33,6 +32,7 @@ from pergola.testing.care_site import (
     with_copies,
 )
 from pergola.testing.garden_states import is_healthy
+from pergola.testing.overtaken import Overtaken
 from pergola.testing.waiting import PATIENCE, running, settled, until
 from pergola.testing.world import RecordingClient
 
@@ -192,25 +192,6 @@ async def test_nothing_is_written_if_nothing_changed(
             while virtual.probes < ran + 3:
                 await care_site.client.get_raw("/version")
     assert writer.taken() == []
-
-
-class Overtaken(RecordingClient):
-    """A client that another writer overtakes before its first patch."""
-
-    before: Callable[[], Any] | None = None
-
-    async def patch(
-        self,
-        gvk: GroupVersionKind,
-        key: Key,
-        body: JsonObject | Sequence[JsonObject],
-        *,
-        subresource: str = "",
-    ) -> JsonObject:
-        before, self.before = self.before, None
-        if before is not None:
-            await before()
-        return await super().patch(gvk, key, body, subresource=subresource)
 
 
 async def test_a_conflict_is_retried_and_no_condition_is_lost(
