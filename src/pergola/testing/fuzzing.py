@@ -1,11 +1,12 @@
 """Fuzzing of webhooks: reviews that an API server could send, with parts replaced by other JSON.
 
-Example:
-    SERVED = Fuzzed.of(webhooks, Metrics())
+```python
+SERVED = Fuzzed.of(webhooks, Metrics())
 
-    @given(data=st.data())
-    def test_a_webhook_responds_to_every_request(data):
-        SERVED.check(data, path, [Sample("", "pods", pod)])
+@given(data=st.data())
+def test_a_webhook_responds_to_every_request(data):
+    SERVED.check(data, path, [Sample("", "pods", pod)])
+```
 """
 
 import asyncio

@@ -1,7 +1,8 @@
 """Helm, and the charts that it renders and installs.
 
-Example:
-    [deployment] = [obj for obj in render(chart, {"replicaCount": 2}) if obj["kind"] == ...]
+```python
+[deployment] = [obj for obj in render(chart, {"replicaCount": 2}) if obj["kind"] == ...]
+```
 """
 
 import os

@@ -1,13 +1,14 @@
 """Check a living Garden before, during and after the rotation of all its credentials.
 
-Example:
-    old = await OldCredentials.of(garden)
-    async with never_refused(garden):
-        async with never_refused(garden, old.certificate, old.token):
-            ...  # start, until `is_prepared`
-            await both_are_accepted(garden, old)
-        ...  # complete, until `is_completed`
-    await only_new_ones_are_accepted(garden, old)
+```python
+old = await OldCredentials.of(garden)
+async with never_refused(garden):
+    async with never_refused(garden, old.certificate, old.token):
+        ...  # start, until `is_prepared`
+        await both_are_accepted(garden, old)
+    ...  # complete, until `is_completed`
+await only_new_ones_are_accepted(garden, old)
+```
 """
 
 import base64

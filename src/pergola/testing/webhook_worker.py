@@ -1,7 +1,8 @@
 """A webhook worker that answers with the number of its process.
 
-Example:
-    WorkerPool(1, WORKER, metrics)
+```python
+WorkerPool(1, WORKER, metrics)
+```
 """
 
 import os

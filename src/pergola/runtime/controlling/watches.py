@@ -1,10 +1,11 @@
 """Triggers of a controller, as data: its sources, the events that matter, and the keys to run.
 
-Example:
-    watches=[
-        Watch(widgets),  # the object itself
-        Watch(gadgets, to=owners, when=changed),  # the keys that an event maps to
-    ]
+```python
+watches=[
+    Watch(widgets),  # the object itself
+    Watch(gadgets, to=owners, when=changed),  # the keys that an event maps to
+]
+```
 """
 
 from collections.abc import Callable, Iterable

@@ -1,8 +1,9 @@
 """Clusters with managed networks, and their resources in AWS.
 
-Example:
-    cluster = await created(client, zones=("a", "b"))
-    assert await count(client) == {"Vpcs": 1, ...}
+```python
+cluster = await created(client, zones=("a", "b"))
+assert await count(client) == {"Vpcs": 1, ...}
+```
 """
 
 from collections import Counter
