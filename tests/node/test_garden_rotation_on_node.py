@@ -17,12 +17,12 @@ from pergola.kube.kubeconfig import load
 from pergola.operator.garden.etcd_objects import ETCD, problem
 from pergola.sandbox.images.catalogue import GARDEN_IMAGES
 from pergola.testing.garden_node import garden_node
+from pergola.testing.garden_states import has_succeeded
 from pergola.testing.garden_world import RECONCILE, example
 from pergola.testing.node_garden import GatewayGarden, NodeGarden
 from pergola.testing.rotation_checks import (
     OldCredentials,
     both_are_accepted,
-    has_succeeded,
     is_completed,
     is_prepared,
     only_new_ones_are_accepted,
