@@ -41,9 +41,9 @@ from pergola.testing.aws.world import Network, managed_config
 TECHNICAL_ID: Final = "shoot--bench--web"
 POLL_SECONDS: Final = 0.05
 SAVE_SECONDS: Final = 0.005
-"""What an API server takes for a status patch."""
+"""The time of a status patch by an API server."""
 TOO_SHORT: Final = 0.1
-"""A critical path on which nothing was asked: a ratio to it says nothing."""
+"""The length of a critical path without requests: a ratio to it is meaningless."""
 HEADINGS: Final = (
     "what",
     "reads",

@@ -47,10 +47,10 @@ HEADINGS: Final = (
 LEFT: Final = 0.1
 _LARGE: Final = "test"
 _OTHER: Final = "other"
-"""The keys of two accounts; for moto it is the same one, so both find what was created."""
+"""The keys of two accounts; moto has only one, so both find all resources."""
 _TENTH: Final = 10
 _WORKERS: Final = 5
-"""How many Infrastructures are reconciled at once, as in the product."""
+"""The number of Infrastructures reconciled concurrently, as in the product."""
 
 
 class SharedQuota(CorrectedAws):

@@ -44,11 +44,11 @@ PREFIX: Final = "networking.resources.gardener.cloud/"
 WRITES: Final = frozenset({"POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOLLECTION"})
 GROUPS: Final = 10
 PEACE_SECONDS: Final = 2.0
-"""How long nothing more may happen before something counts as handled."""
+"""The time without changes after which an event counts as handled."""
 HEADINGS: Final = ("event", "seconds", "policy writes", "other writes", "reads", "CPU s")
 
 Requests = Counter[tuple[str, str]]
-"""How often, by verb and resource."""
+"""Counts by verb and resource."""
 
 
 def group(number: int) -> str:

@@ -19,7 +19,7 @@ _READS: Final = ("GET", "LIST", "WATCH")
 # The API server and its controllers renew their own Leases.
 _OTHERS: Final = ("leases", "events", "endpointslices")
 LAST_KIND: Final = "poddisruptionbudgets"
-"""The kind of the bench's objects that a resource manager applies, and so watches, last."""
+"""The kind that a resource manager applies last, and so watches last."""
 _STEP: Final = 0.5
 _BUSY: Final = 0.1  # CPU seconds of a step
 _QUIET_STEPS: Final = 6

@@ -1,4 +1,4 @@
-"""The controller in the README, and its test, are the example, which is executed."""
+"""The controller in the README, and its test, match the example, which is executed."""
 
 from pathlib import Path
 from typing import Final

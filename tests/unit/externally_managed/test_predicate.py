@@ -103,7 +103,7 @@ REFERENCE = {"apiGroup": KIND.group, "kind": KIND.kind, "name": "c"}
 
 
 class Cluster:
-    """Reads one InfraCluster, or fails."""
+    """A cluster with one readable InfraCluster, or an error."""
 
     def __init__(self, obj: JsonObject | None, error: KubeError | None = None) -> None:
         self.obj = obj

@@ -17,7 +17,7 @@ SKIPPED = "skipped"
 
 
 class Status:
-    """Records reports and their times; can be slow, and can fail."""
+    """A status that records reports and their times; it can be slow, and can fail."""
 
     def __init__(self, latency: float = 0.0, failures: int = 0) -> None:
         self.latency = latency

@@ -32,7 +32,7 @@ class Throttled(CloudError):
 
 
 class Diary:
-    """Records when each action began and ended."""
+    """A record of the start and end of each action."""
 
     def __init__(self) -> None:
         self.began: dict[str, float] = {}
@@ -50,7 +50,7 @@ class Diary:
 
 
 class Watcher:
-    """Records the notifications of an observer."""
+    """An observer that records its notifications."""
 
     def __init__(self) -> None:
         self.reported: list[str] = []
@@ -467,7 +467,7 @@ async def test_cancelling_a_flow_cancels_running_tasks_and_starts_no_others() ->
 
 
 class Store:
-    """Records writes; a write takes a second, and can fail."""
+    """A store that records writes; a write takes a second, and can fail."""
 
     def __init__(self, failures: int = 0) -> None:
         self.failures = failures

@@ -21,7 +21,7 @@ def now() -> float:
 
 
 class Store:
-    """Records writes and their times; can be slow, and can fail."""
+    """A store that records writes and their times; it can be slow, and can fail."""
 
     def __init__(self, latency: float = 0.0, failures: int = 0) -> None:
         self.latency = latency

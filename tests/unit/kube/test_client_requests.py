@@ -49,7 +49,7 @@ SELECTIONS = st.builds(Selection, st.one_of(st.none(), TEXTS), SELECTORS, SELECT
 
 
 class RecordingTransport(Transport):
-    """Records requests, and answers with an object."""
+    """A transport that records requests, and returns an object."""
 
     def __init__(self) -> None:
         self.sent: list[tuple[str, str, Mapping[str, str]]] = []

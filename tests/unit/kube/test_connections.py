@@ -24,7 +24,7 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux can drop 
 
 
 class Server:
-    """Answers every path with `{}`, and `/stream` with one line and silence."""
+    """A server that answers every path with `{}`, and `/stream` with one line and then silence."""
 
     def __init__(self) -> None:
         self.url = ""

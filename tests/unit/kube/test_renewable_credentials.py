@@ -18,7 +18,7 @@ class WithCertificate(Constant):
 
 
 class Source:
-    """Has a newer token, and counts how often it is read."""
+    """A source with a newer token, which counts its reads."""
 
     def __init__(self) -> None:
         self.reads = 0

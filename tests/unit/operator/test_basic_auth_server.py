@@ -1,4 +1,4 @@
-"""The server that asks users for a password (spec 20 §12.3)."""
+"""The server that checks the passwords of users (spec 20 §12.3)."""
 
 from pergola.api.objects import JsonObject, labels_of, map_at, maps_at
 from pergola.operator.components.basic_auth_server import BASIC_AUTH_SERVER, HOSTS

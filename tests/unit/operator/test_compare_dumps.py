@@ -1,4 +1,4 @@
-"""Dumps of a landscape: how objects are read from them, and which are ignored."""
+"""Dumps of a landscape: reading their objects, and ignored ones."""
 
 import base64
 from typing import Any

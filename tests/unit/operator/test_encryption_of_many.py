@@ -1,4 +1,4 @@
-"""Rewriting very many objects in virtual time: its requests, and when they are sent."""
+"""Rewriting very many objects in virtual time: the requests and their times."""
 
 import asyncio
 from collections import Counter
@@ -28,9 +28,9 @@ class ManySecrets(Transport):
 
     Attributes:
         labels: The labels of each Secret.
-        pages: How many Secrets each page had.
+        pages: The number of Secrets on each page.
         patched: The times at which Secrets were patched, in order.
-        writes: How often each Secret was patched.
+        writes: The number of patches of each Secret.
         deleted: Secrets that are listed, but gone when they are patched.
         expires: The number of the page before which a list expires; 0 for none.
     """

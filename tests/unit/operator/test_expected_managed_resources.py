@@ -1,4 +1,4 @@
-"""The ManagedResources that a Garden must have are those that its components render."""
+"""The expected ManagedResources of a Garden are those that its components render."""
 
 from dataclasses import replace
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""The states of a Garden's tasks, decided from its status and from live objects."""
+"""The states of a Garden's tasks, derived from its status and live objects."""
 
 from dataclasses import replace
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""Plans of Gardens: their sentences, and the Garden that is planned."""
+"""Plans of Gardens: the descriptions of tasks, and the planned Garden."""
 
 from datetime import UTC, datetime
 from unittest.mock import create_autospec

@@ -1,4 +1,4 @@
-"""Secrets and ConfigMaps that a Garden names have the content that it needs."""
+"""Secrets and ConfigMaps referenced by a Garden must have the required content."""
 
 import base64
 from datetime import UTC, datetime, timedelta

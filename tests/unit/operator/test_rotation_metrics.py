@@ -1,4 +1,4 @@
-"""The metrics of rotations: how old credentials are, and how long each phase lasts."""
+"""The metrics of rotations: the age of credentials, and the duration of phases."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Final

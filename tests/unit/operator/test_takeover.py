@@ -61,7 +61,7 @@ def etcd(obj: JsonObject) -> JsonValue:
 
 
 def webhooks(obj: JsonObject) -> JsonValue:
-    """Return how each webhook is reached."""
+    """Return the address of each webhook."""
     return [f"{each['name']} {_target(map_at(each, 'clientConfig'))}" for each in obj["webhooks"]]
 
 

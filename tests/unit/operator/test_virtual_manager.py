@@ -1,4 +1,4 @@
-"""When the virtual resource manager starts with a client certificate (spec 20 §14)."""
+"""Reasons to start the virtual resource manager with a client certificate (spec 20 §14)."""
 
 from datetime import UTC, datetime
 

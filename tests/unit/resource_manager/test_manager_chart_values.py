@@ -61,7 +61,7 @@ def of(kind: str, objects: list[JsonObject]) -> list[JsonObject]:
 
 
 def file(objects: list[JsonObject]) -> ResourceManagerConfiguration:
-    """Return the configuration that the process reads; it must be without a warning."""
+    """Return the configuration that the process reads; it must cause no warning."""
     [config_map] = of("ConfigMap", objects)
     config, warnings = configuration_from(parse(config_map["data"]["config.yaml"]))
     assert warnings == []

@@ -20,7 +20,7 @@ _BLOCKS: Final = (
     ("webhooks", "tokenValidator", "tokenInvalidator"),
 )
 _WRONG: Final = frozenset({"tokenValidator"})
-"""A mistake in a document, which no decoder ever accepted."""
+"""A misspelling in a document, which no decoder ever accepted."""
 
 
 @dataclass

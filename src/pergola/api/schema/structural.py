@@ -48,7 +48,7 @@ def schema_of(cls: type[Value]) -> JsonObject:
 
 
 Above = tuple[type, ...]
-"""The Structs around a type, to notice one that contains itself."""
+"""The Structs around a type, to detect one that contains itself."""
 
 
 def _struct(cls: type, above: Above) -> JsonObject:

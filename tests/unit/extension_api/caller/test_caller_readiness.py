@@ -1,4 +1,4 @@
-"""When an extension resource counts as ready, in the order of the checks (spec 40 §4.1)."""
+"""The readiness of extension resources, in the order of the checks (spec 40 §4.1)."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

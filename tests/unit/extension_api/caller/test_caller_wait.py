@@ -1,4 +1,4 @@
-"""Waiting for extension resources: which errors are tolerated for how long (spec 40 §4)."""
+"""Waiting for extension resources, and tolerated errors (spec 40 §4)."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable

@@ -1,4 +1,4 @@
-"""The facts about its network in AWS that a control plane needs: spec 30 §7.2 to §7.5."""
+"""Facts about the AWS network that a control plane needs: spec 30 §7.2 to §7.5."""
 
 import pytest
 

@@ -511,7 +511,7 @@ def test_l13_a_file_system_must_exist() -> None:
     assert only(blocking(wanted(EFS)))[1].startswith('Not found: "fs-1"')
 
 
-# All together
+# All findings together
 
 
 def break_everything(snapshot: Snapshot) -> None:

@@ -124,7 +124,7 @@ def test_only_relevant_fields_of_a_node_are_cached() -> None:
     assert not keep_secret({"metadata": {"annotations": dict.fromkeys(serial, "false")}})
 
 
-# How long Nodes wait
+# The waiting time of Nodes
 
 
 class Nodes:

@@ -16,7 +16,7 @@ AUTOSCALER: JsonObject = {"metadata": {"name": "a", "namespace": "garden"}}
 
 
 class Server:
-    """Answers lists, and never a watch."""
+    """A server that answers lists, but no watches."""
 
     async def list(self, gvk: GroupVersionKind, namespace: str) -> list[JsonObject]:
         """Return one autoscaler."""

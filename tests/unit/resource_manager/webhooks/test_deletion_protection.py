@@ -29,7 +29,7 @@ CONFIRMED = {marks.CONFIRMATION_DELETION: "true"}
 
 
 class Cluster:
-    """Answers lists like a live cluster, and counts them."""
+    """A cluster that answers lists, and counts them."""
 
     def __init__(self, *objects: JsonObject, error: Exception | None = None) -> None:
         self.objects = list(objects)
@@ -190,7 +190,7 @@ async def test_a_confirmation_may_have_a_maximum_age(timestamp: str | None, pass
 
 
 class Reported:
-    """Stands in for an Event recorder, and records the notes."""
+    """A stand-in for an Event recorder, which records the notes."""
 
     def __init__(self) -> None:
         self.notes: list[str] = []

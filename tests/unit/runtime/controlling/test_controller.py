@@ -51,7 +51,7 @@ async def running(controller: Workers[str]) -> AsyncIterator[Workers[str]]:
 
 
 class Script:
-    """Returns outcomes in turn, repeating the last one, and records the start of each run."""
+    """A reconciler with scripted outcomes, the last one repeated; it records when runs start."""
 
     def __init__(self, *outcomes: Outcome | Exception) -> None:
         self._outcomes = list(outcomes)
@@ -195,7 +195,7 @@ async def test_errors_that_must_stop_the_process_are_not_retried() -> None:
 
 
 class Slow:
-    """Takes a second for each run, and records which keys ran concurrently."""
+    """A reconciler whose runs take a second; it records the keys that run concurrently."""
 
     def __init__(self) -> None:
         self.running: list[str] = []

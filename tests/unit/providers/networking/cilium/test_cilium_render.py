@@ -346,7 +346,7 @@ IMAGES: Final = (
     "hubble-certgen",
 )
 
-# Every option with every other: a config that passes validation can be rendered
+# All pairs of options: a config that passes validation can be rendered
 
 CHOICES: Final[dict[str, list[object]]] = {
     "overlay": [None, {"enabled": True}, {"enabled": False, "createPodRoutes": True}],
@@ -438,7 +438,7 @@ def test_the_same_plan_renders_the_same_bytes(
     assert one == other
 
 
-# Changes of options, there and back
+# Changes of options, and back again
 
 CHECKSUM: Final = "checksum/configmap-cilium"
 

@@ -15,7 +15,7 @@ KEY = Key("garden", "demo")
 
 
 class Server:
-    """Answers with one Secret."""
+    """A server with one Secret."""
 
     def __init__(self) -> None:
         self.secret = secret("1")
