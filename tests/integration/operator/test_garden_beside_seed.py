@@ -1,6 +1,7 @@
-"""A runtime cluster that is a Seed, too: neither side touches the other's (spec 20 §20, 21 §11).
+"""A runtime cluster that is also a Seed: neither side touches the other's objects.
 
-What gardenlet adds is applied again and again by a manager of its own, as gardenlet does.
+A separate field manager applies the objects of gardenlet again and again, as gardenlet does (spec
+20 §20, 21 §11).
 """
 
 import asyncio
@@ -35,13 +36,13 @@ PATIENCE: Final = 600.0
 GARDENLET: Final = "gardenlet"
 SHOOT: Final = "shoot--local--one"
 ROUNDS: Final = 2
-"""Reconciliations without a change: an hour has one, and each start of the operator another."""
+"""Reconciliations without a change: one per hour, and one per start of the operator."""
 VOLATILE: Final = frozenset({"managedFields", "resourceVersion"})
-"""Metadata that changes with the status; the generation counts the other writes then."""
+"""Metadata that changes with the status; the generation counts the other writes."""
 UNSTABLE_KINDS: Final = frozenset(
     {"Event", "Lease", "Node", "Pod", "Endpoints", "EndpointSlice", "ComponentStatus"}
 )
-"""Kinds that change by themselves: reports, heartbeats, and what follows from kubelets."""
+"""Kinds that change by themselves: reports, heartbeats, and effects of kubelets."""
 
 
 def manifest(api_version: str, kind: str, name: str, **more: Any) -> JsonObject:
@@ -82,7 +83,7 @@ def config_map(name: str, namespace: str = "garden") -> JsonObject:
 
 
 def of_the_seed() -> list[JsonObject]:
-    """Return what gardenlet adds beside a Garden, namespaces first."""
+    """Return the objects that gardenlet adds beside a Garden, namespaces first."""
     of_gardenlet = {"managed-by": "secrets-manager", "manager-identity": GARDENLET}
     return [
         manifest("v1", "Namespace", "istio-ingress", labels=role("istio-ingress")),
@@ -163,7 +164,7 @@ def images() -> None:
     require_images("gardener-apiserver")
 
 
-async def test_a_garden_and_a_seed_share_a_cluster(garden_world: Site) -> None:
+async def test_a_garden_and_a_seed_can_share_a_cluster(garden_world: Site) -> None:
     client = garden_world.client
     async with operating(garden_world):
         await client.create(example())
@@ -176,19 +177,19 @@ async def test_a_garden_and_a_seed_share_a_cluster(garden_world: Site) -> None:
             await garden_reconciles(client)
             await seed_reconciles(client)
         assert differences(before, await everything(client)) == []
-    # So does an operator that starts, which reconciles once.
+    # The same holds for an operator that starts, which reconciles once.
     last = await client.get(GARDEN, LOCAL)
     async with operating(garden_world):
         await until(client, GARDEN, LOCAL, reconciled_after(last), patience=PATIENCE)
         after = await everything(client)
         changed = {name for name, _ in differences(before, after)}
         assert {name for name in changed if not is_registration(name)} == set()
-        await _the_seed_goes_first(client, after)
-        await _the_garden_goes(client)
+        await _seed_is_deleted_first(client, after)
+        await _garden_is_deleted(client)
 
 
-async def _the_seed_goes_first(client: Client, before: dict[str, bytes]) -> None:
-    """Nothing of the Garden goes with the Seed."""
+async def _seed_is_deleted_first(client: Client, before: dict[str, bytes]) -> None:
+    """Check that no object of the Garden is deleted with the Seed."""
     for obj in of_the_seed():
         if obj["kind"] == "ManagedResource":
             key = Key.of(obj)
@@ -202,12 +203,12 @@ async def _the_seed_goes_first(client: Client, before: dict[str, bytes]) -> None
 
 
 def is_registration(name: str) -> bool:
-    """Return whether an object registers webhooks: on one machine, each process has other ports."""
+    """Return whether an object registers webhooks, whose ports differ between local processes."""
     return name.endswith("WebhookConfiguration.admissionregistration.k8s.io gardener-operator")
 
 
 def is_content_of_the_seed(name: str) -> bool:
-    """Return whether an object goes, or is released, with a ManagedResource of the Seed."""
+    """Return whether an object is deleted or released with a ManagedResource of the Seed."""
     kind, _, key = name.partition(" ")
     names = {Key.of(obj).name for obj in of_the_seed() if obj["kind"] == "ManagedResource"}
     name = Key(*key.split("/")).name if "/" in key else key
@@ -216,8 +217,8 @@ def is_content_of_the_seed(name: str) -> bool:
     )
 
 
-async def _the_garden_goes(client: Client) -> None:
-    """Everything of the Seed but its ManagedResources, which went before, stays."""
+async def _garden_is_deleted(client: Client) -> None:
+    """Check that all objects of the Seed are kept, except for its deleted ManagedResources."""
     kept = [obj for obj in of_the_seed() if obj["kind"] in ("Namespace", "PriorityClass")]
     kept += [obj for obj in of_the_seed() if obj["metadata"]["name"].startswith("ca-seed")]
     await client.patch(GARDEN, LOCAL, CONFIRMED)
@@ -229,7 +230,7 @@ async def _the_garden_goes(client: Client) -> None:
 
 
 async def seed_reconciles(client: Client) -> None:
-    """Apply everything of the Seed, as each run of gardenlet does."""
+    """Apply all objects of the Seed, as each run of gardenlet does."""
     for obj in of_the_seed():
         await client.apply(obj, manager=GARDENLET, force=True)
 
@@ -258,9 +259,9 @@ def is_applied(resource: JsonObject) -> bool:
 
 
 async def at_rest(client: Client) -> dict[str, bytes]:
-    """Return all objects once a reconciliation finds nothing to do.
+    """Return all objects once a reconciliation changes nothing.
 
-    The first one after the start cleans up, and programs beside the operator may be late.
+    The first one after the start cleans up, and other programs may lag behind the operator.
     """
     before = await everything(client)
     while True:
@@ -274,8 +275,8 @@ async def at_rest(client: Client) -> dict[str, bytes]:
 async def everything(client: Client) -> dict[str, bytes]:
     """Return all objects of a cluster without their status, by kind and key.
 
-    Those without a status have their resourceVersion: two writers that change one to and fro leave
-    it as it was, but not its version.
+    Objects without a status have their resourceVersion: if two writers change one back and forth,
+    only its version shows that.
     """
     found: dict[str, bytes] = {}
     for kind in await kinds(client):
@@ -292,7 +293,7 @@ def stable(obj: JsonObject) -> bytes:
 
 
 def differences(before: dict[str, bytes], after: dict[str, bytes]) -> list[tuple[str, str]]:
-    """Return the objects that came, went or changed, with their last state."""
+    """Return the objects that were created, deleted or changed, with their last state."""
     names = sorted(before.keys() | after.keys())
     return [
         (name, after.get(name, b"gone").decode())
@@ -302,7 +303,7 @@ def differences(before: dict[str, bytes], after: dict[str, bytes]) -> list[tuple
 
 
 async def kinds(client: Client) -> list[GroupVersionKind]:
-    """Return all kinds whose objects can be listed, in the preferred version of their group."""
+    """Return all kinds whose objects can be listed, in the preferred version of each group."""
     groups = maps_at(orjson.loads(await client.get_raw("/apis")), "groups")
     paths = ["/api/v1", *(f"/apis/{group['preferredVersion']['groupVersion']}" for group in groups)]
     answers = await asyncio.gather(*(resources(client, path) for path in paths))

@@ -1,8 +1,8 @@
-"""An operator is killed after each of its tasks: nothing is lost, and nothing is made twice.
+"""An operator is killed after each of its tasks: nothing is lost or created twice.
 
-Operators are processes of their own, killed with SIGKILL at the moment when a task ends and before
-a later one starts. Leader election is off, so that the next one does not wait for a Lease. All 140
-boundaries of both flows take several minutes; `--hypothesis-profile=nightly` has them all.
+Operators are separate processes, killed with SIGKILL when a task ends and before a later one
+starts. Leader election is off, so that the next operator does not wait for a Lease. All 140
+boundaries of both flows take several minutes; `--hypothesis-profile=nightly` covers them all.
 """
 
 from collections.abc import Awaitable
@@ -49,11 +49,11 @@ def images() -> None:
 
 @pytest.fixture
 def stride() -> int:
-    """1 in nightly runs: an operator is killed after every task; else after every third."""
+    """Return 1 in nightly runs, to kill an operator after every task, and otherwise 3."""
     return 1 if settings.get_current_profile_name() == "nightly" else 3
 
 
-async def test_operators_that_are_killed_after_tasks(garden_world: Site, stride: int) -> None:
+async def test_operators_can_be_killed_after_each_task(garden_world: Site, stride: int) -> None:
     client = garden_world.client
     async with (
         operator_lives(garden_world) as lives,
@@ -80,9 +80,9 @@ async def test_operators_that_are_killed_after_tasks(garden_world: Site, stride:
 
 
 async def _is_deleted_after_another_success(site: Site) -> None:
-    """Check that a whole reconciliation changes nothing, then request the deletion.
+    """Check that a whole reconciliation changes nothing, and request the deletion.
 
-    Requests need an operator that runs: its webhooks review them.
+    Requests need a running operator, whose webhooks review them.
     """
     client = site.client
     before = await contents(client)
@@ -97,7 +97,7 @@ async def _is_deleted_after_another_success(site: Site) -> None:
 
 
 async def _leaves_nothing(client: Client) -> None:
-    """The same is left as after an undisturbed deletion."""
+    """Check that the deletion left as little as an undisturbed one."""
     assert await managed_secrets(client) == []
     unique = "resources.gardener.cloud/garbage-collectable-reference=true"
     for kind in (CONFIG_MAP, SECRET):

@@ -1,7 +1,8 @@
-"""The life of a Garden: it comes up, stays as it is, repairs itself, moves, and goes away.
+"""The life of a Garden: it is created, stable, repaired, moved and deleted.
 
-Its virtual cluster is a second control plane, started with what the operator rendered. It moves to
-another runtime cluster with its volumes and an export. The commands are those of the guide.
+Its virtual cluster is a second control plane, started with rendered objects of the operator. It
+moves to another runtime cluster with its volumes and an export. The commands are those of the
+guide.
 """
 
 import asyncio
@@ -83,7 +84,7 @@ CHANGED: JsonObject = {
 
 @pytest.fixture
 def volumes(tmp_path: Path) -> Iterator[Path]:
-    """Yield the folder of volumes that move; they are large, and go with the test."""
+    """Yield the folder of volumes that move, and delete it after the test, because it is large."""
     path = tmp_path / "volumes"
     yield path
     remove(path)
@@ -123,7 +124,7 @@ def gardener() -> None:
     require_images("gardener-apiserver")
 
 
-async def test_a_garden_comes_up_stays_repairs_itself_moves_and_goes(
+async def test_a_garden_is_created_stable_repaired_moved_and_deleted(
     tmp_path: Path, volumes: Path
 ) -> None:
     _prepare(tmp_path)
@@ -134,7 +135,7 @@ async def test_a_garden_comes_up_stays_repairs_itself_moves_and_goes(
 
 
 async def _lives(site: Site, shell: Shell) -> Held:
-    """The Garden comes up, stays and repairs itself; return what users of it have."""
+    """Check that the Garden is created, stable and repaired; return credentials of its users."""
     client, metrics = site.client, Metrics()
     async with operating(site, metrics=metrics):
         await client.create(webhooks("old"))
@@ -147,8 +148,8 @@ async def _lives(site: Site, shell: Shell) -> Held:
             patience=PATIENCE,
         )
         assert "gardener.cloud/operator" in finalizers_of(started)
-        _is_permitted_all(site, metrics)
-    # An operator that starts in the middle goes on.
+        _had_all_permissions(site, metrics)
+    # An operator that starts in the middle of an operation continues it.
     async with operating(site, metrics=metrics):
         await _is_followed(client)
         await until(client, GARDEN, LOCAL, is_complete, patience=PATIENCE)
@@ -156,28 +157,28 @@ async def _lives(site: Site, shell: Shell) -> Held:
         await until(client, GARDEN, LOCAL, is_healthy, patience=PATIENCE)
         await shell.run(*commands(GUIDE, "Use it"))
         await _is_explained(client)
-        await _stays(client)
+        await _is_stable(client)
         await rests(client, metrics)
         await _is_planned(site)
         await _is_repaired(client)
         await _serves_programs(site)
-        _is_permitted_all(site, metrics)
-        return await _leaves(site, shell)
+        _had_all_permissions(site, metrics)
+        return await _is_exported(site, shell)
 
 
 async def _moves(site: Site, shell: Shell, held: Held) -> None:
-    """The Garden comes up in another cluster, accepts what users have, and goes."""
+    """Check that the Garden runs in another cluster, accepts credentials, and can be deleted."""
     async with operating(site):
         await shell.run(*commands(GUIDE, "Import the credentials"))
         await shell.run(*commands(GUIDE, "Start the Garden"))
         await _accepts(site, held)
         assert "local" in await shell.run(*commands(GUIDE, "Watch"))
         await shell.run(*commands(GUIDE, "Change the Garden"))
-        await _goes(site.client, shell)
+        await _is_deleted(site.client, shell)
 
 
-async def _leaves(site: Site, shell: Shell) -> Held:
-    """The credentials are exported, and the virtual cluster stops; its volumes stay."""
+async def _is_exported(site: Site, shell: Shell) -> Held:
+    """Export the credentials, stop the virtual cluster, and keep its volumes."""
     async with VirtualCluster(site.client, reach=site.reach) as access:
         await (await access.client()).create(CONFIDENTIAL)
     held = Held(await access_config(site.client), await client_certificate(site.client))
@@ -195,7 +196,7 @@ def has_stopped(stateful_set: JsonObject) -> bool:
 
 
 async def _accepts(site: Site, held: Held) -> None:
-    """The old kubeconfig, with its token, and the old certificate give access to the old data."""
+    """Check that the old kubeconfig and the old certificate give access to the old data."""
     for config in (held.access, replace(held.access, credentials=held.certificate)):
         async with Client.connect(site.reach(config)) as virtual:
             found = await virtual.get(SECRET, Key.of(CONFIDENTIAL))
@@ -203,7 +204,7 @@ async def _accepts(site: Site, held: Held) -> None:
 
 
 async def _is_followed(client: Client) -> None:
-    """Pictures come until the operation has ended; which ones in between is a matter of time."""
+    """Follow the pictures until the operation has ended; which ones arrive is a matter of time."""
     template = await runtime_template(client, None)
     async with asyncio.timeout(PATIENCE), following(client, LOCAL.name, template) as pictures:
         async for picture in until_succeeded(pictures):
@@ -211,8 +212,8 @@ async def _is_followed(client: Client) -> None:
     assert picture.operation.state == "Succeeded"
 
 
-async def _is_followed_until_it_is_gone(client: Client) -> None:
-    """Pictures come until one says that the Garden is gone."""
+async def _is_followed_until_deleted(client: Client) -> None:
+    """Follow the pictures until one reports that the Garden is deleted."""
     template = await runtime_template(client, None)
     async with asyncio.timeout(PATIENCE), following(client, LOCAL.name, template) as pictures:
         async for picture in pictures:
@@ -222,7 +223,7 @@ async def _is_followed_until_it_is_gone(client: Client) -> None:
 
 
 async def until_succeeded(pictures: AsyncIterator[Picture]) -> AsyncIterator[Picture]:
-    """Yield pictures until the Garden is reconciled; an attempt may fail before."""
+    """Yield pictures until the Garden is reconciled; earlier attempts may fail."""
     async for picture in pictures:
         yield picture
         if picture.is_over and not picture.has_failed:
@@ -230,7 +231,7 @@ async def until_succeeded(pictures: AsyncIterator[Picture]) -> AsyncIterator[Pic
 
 
 async def _serves(site: Site) -> None:
-    """The virtual cluster answers, and its tokens come from its own resource manager."""
+    """Check that the virtual cluster answers with tokens from its own resource manager."""
     async with VirtualCluster(site.client, reach=site.reach) as access:
         virtual = await access.client()
         namespaces = {name_of(each) for each in await virtual.list(NAMESPACE)}
@@ -239,7 +240,7 @@ async def _serves(site: Site) -> None:
 
 
 async def _accepts_documented_gardenlets(virtual: Client) -> None:
-    """Gardener's API server knows each field of the Gardenlets that the guide has."""
+    """Check that Gardener's API server knows each field of the Gardenlets in the guide."""
     found = [each for block in blocks(GARDENLETS) for each in objects(block.text)]
     found = [each for each in found if each.get("kind") == "Gardenlet"]
     assert found
@@ -248,7 +249,7 @@ async def _accepts_documented_gardenlets(virtual: Client) -> None:
 
 
 async def _serves_programs(site: Site) -> None:
-    """A program gets a token with the objects of the guide, and its role with them."""
+    """Check that a program gets a token and a role with the objects of the guide."""
     [block] = [each for each in blocks(GUIDE) if each.heading == "Access for programs"]
     for document in parse_documents(block.text):
         assert isinstance(document.value, dict)
@@ -266,7 +267,7 @@ def has_token(secret: JsonObject) -> bool:
 
 
 async def _is_explained(client: Client) -> None:
-    """Each task is done, or skipped for a reason; the answers say why."""
+    """Check that each task is done or skipped, and that the answers give the reasons."""
     template = await runtime_template(client, None)
     async with asyncio.timeout(PATIENCE), following(client, LOCAL.name, template) as pictures:
         async for picture in pictures:
@@ -286,8 +287,8 @@ async def _is_explained(client: Client) -> None:
     assert any(owner.subject.startswith("component ") for owner in owners)
 
 
-async def _stays(client: Client) -> None:
-    """Another reconciliation changes nothing."""
+async def _is_stable(client: Client) -> None:
+    """Check that another reconciliation changes nothing."""
     before = await contents(client)
     last = await client.patch(GARDEN, LOCAL, RECONCILE)
     garden = await until(client, GARDEN, LOCAL, reconciled_after(last), patience=PATIENCE)
@@ -297,7 +298,7 @@ async def _stays(client: Client) -> None:
 
 
 async def _is_planned(site: Site) -> None:
-    """A plan has no changes at rest, and those of a change in the spec: no more and no fewer."""
+    """Check that plans are empty at rest, and otherwise have exactly the changes of the spec."""
     client = site.client
     assert [*map(str, (await planned(site)).changes)] == []
     assert (await planned(site)).is_empty
@@ -327,7 +328,7 @@ async def planned(site: Site, patch: JsonObject | None = None) -> Plan:
 
 
 async def _is_repaired(client: Client) -> None:
-    """The resource manager restores what it manages, without the operator."""
+    """Check that the resource manager restores its objects without the operator."""
     key = Key("garden", "gardener-scheduler")
     deleted = await client.get(DEPLOYMENT, key)
     await client.delete(DEPLOYMENT, key)
@@ -335,8 +336,8 @@ async def _is_repaired(client: Client) -> None:
     await until(client, DEPLOYMENT, key, lambda it: it["metadata"]["uid"] != uid, patience=PATIENCE)
 
 
-def _is_permitted_all(site: Site, metrics: Metrics) -> None:
-    """The runtime cluster has refused no request of the operator, which has its chart's roles."""
+def _had_all_permissions(site: Site, metrics: Metrics) -> None:
+    """Check that the runtime cluster has denied no request of the operator."""
     host = urlsplit(load(site.sandbox.kubeconfig).server).netloc
     counted = [
         sample.labels["code"]
@@ -348,9 +349,9 @@ def _is_permitted_all(site: Site, metrics: Metrics) -> None:
     assert "403" not in counted
 
 
-async def _goes(client: Client, shell: Shell) -> None:
+async def _is_deleted(client: Client, shell: Shell) -> None:
     await shell.run(*commands(GUIDE, "Remove"))
-    await _is_followed_until_it_is_gone(client)
+    await _is_followed_until_deleted(client)
     await shell.run(*commands(GUIDE, "Wait for the end"))
     assert await managed_secrets(client) == []
     unique = "resources.gardener.cloud/garbage-collectable-reference=true"

@@ -1,6 +1,6 @@
-"""Whole rotations by the operator's reconciler, whose components are hollow, on real API servers.
+"""Whole rotations by the operator's reconciler with hollow components, on real API servers.
 
-The operator dies between two writes, and begins and completes rotations by its schedule.
+The operator dies between two writes, and starts and completes rotations on schedule.
 """
 
 from collections import Counter
@@ -39,14 +39,14 @@ pytestmark = pytest.mark.timeout(1800)
 
 SEEDS = 3
 MOST = 400
-"""Lives in a step: it has fewer writes."""
+"""An upper limit of the lives in a step, and of its writes."""
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
 FEWEST = 10
 STEPS = ("rotate-credentials-start", "rotate-credentials-complete")
-"""What a user requests; the key of etcd completes by itself in the first one."""
+"""The requests of a user; the first one also completes the rotation of etcd's key."""
 KEPT = "generic-token-kubeconfig"
-"""It has the authorities, which change in both steps; pods may still mount the one before."""
+"""Contains the authorities, so both steps replace it; pods may still mount the old one."""
 ROTATED = ("ca", "ca-client", "service-account-key", "kube-apiserver-etcd-encryption-key")
 PHASED = ("certificateAuthorities", "etcdEncryptionKey", "serviceAccountKey", "workloadIdentityKey")
 REQUESTS = ("renew-garden-access-secrets", "renew-workload-identity-tokens", "renew-kubeconfig")
@@ -61,13 +61,13 @@ class World:
     clock: FakeClock
 
     async def reconcile(self, runtime: Client, virtual: Client) -> float:
-        """Reconcile the Garden with these clients; return the seconds until the next time."""
+        """Reconcile the Garden with these clients, and return the seconds until the next run."""
         outcome = await reconciler(runtime, virtual, self.clock).reconcile(LOCAL)
         assert isinstance(outcome, Again)
         return outcome.seconds
 
     async def settle(self) -> None:
-        """Reconcile until nothing is old any more."""
+        """Reconcile until no old credentials are left."""
         for _ in range(2):
             await self.reconcile(self.runtime, self.virtual)
             self.advance(DAY + HOUR)
@@ -87,7 +87,7 @@ def clock() -> FakeClock:
 
 @pytest.fixture(scope="module")
 def runtime_sandbox() -> Iterator[Sandbox]:
-    """A runtime cluster of etcd and an API server."""
+    """Yield a runtime cluster of etcd and an API server."""
     with private(API_ONLY, prepare=install_runtime) as own:
         yield own
 
@@ -96,7 +96,7 @@ def runtime_sandbox() -> Iterator[Sandbox]:
 async def world(
     runtime_sandbox: Sandbox, garden_sandbox: Sandbox, clock: FakeClock
 ) -> AsyncIterator[World]:
-    """A Garden whose components are hollow, and its Seeds."""
+    """Yield a Garden with hollow components, and its Seeds."""
     async with (
         Client.connect(load(runtime_sandbox.kubeconfig)) as runtime,
         Client.connect(load(garden_sandbox.kubeconfig)) as virtual,
@@ -111,11 +111,11 @@ async def world(
 
 @pytest.fixture
 def is_thorough() -> bool:
-    """Whether operators die after every write, and not only once after each sort of write."""
+    """Return whether operators die after every write, and not only after each sort of write."""
     return settings.get_current_profile_name() == "nightly"
 
 
-async def test_an_operator_that_is_killed_between_two_writes_of_a_rotation(
+async def test_a_rotation_survives_kills_of_the_operator_between_any_two_writes(
     world: World, *, is_thorough: bool
 ) -> None:
     before = await shape(world)
@@ -149,13 +149,13 @@ async def test_an_operator_that_is_killed_between_two_writes_of_a_rotation(
     }
     assert set(relabelled(writes).values()) == {1}
 
-    # There is nothing left to do.
+    # Nothing is left to do.
     idle = Lives(each_write, world.runtime, world.virtual)
     assert not await idle.live(world.reconcile)
     assert idle.writes == []
 
 
-async def test_a_rotation_that_is_scheduled_begins_and_completes_in_the_maintenance_window(
+async def test_a_scheduled_rotation_starts_and_completes_in_the_maintenance_window(
     world: World,
 ) -> None:
     schedule = {"serviceAccountKey": {"rotationPeriod": "720h", "completeAfter": "24h"}}
@@ -185,17 +185,17 @@ async def test_a_rotation_that_is_scheduled_begins_and_completes_in_the_maintena
 
 
 async def creation_or_rotation(world: World) -> str:
-    """Return since when the key of ServiceAccounts is used."""
+    """Return the time from which the key of ServiceAccounts is in use."""
     garden = await world.runtime.get(GARDEN, LOCAL)
     rotation = map_at(garden, "status", "credentials", "rotation", "serviceAccountKey")
     return str(rotation.get("lastInitiationTime") or garden["metadata"]["creationTimestamp"])
 
 
-# Which writes are the same
+# Equal writes
 
 
 def each_write(write: Write) -> object:
-    """Tell all writes apart, but not those that only say how far the flow is."""
+    """Distinguish all writes, except for those that only report the progress of the flow."""
     body: object = write.body
     if is_status(write):
         body = map_at(write.body, "status").get("credentials")
@@ -205,7 +205,7 @@ def each_write(write: Write) -> object:
 
 
 def each_sort(write: Write) -> object:
-    """Tell Secrets apart by their sort, and Seeds by what is requested; other writes as above."""
+    """Distinguish Secrets by sort, Seeds by request, and other writes as above."""
     identity = each_write(write)
     if identity is None:
         return None
@@ -223,11 +223,11 @@ def is_status(write: Write) -> bool:
     return write.path.endswith(f"/gardens/{LOCAL.name}/status")
 
 
-# What was written
+# Content of writes
 
 
 def phases(writes: list[Write]) -> dict[str, list[str]]:
-    """Return the phases of each rotation, as they were written."""
+    """Return the phases of each rotation in the order in which they were written."""
     found: dict[str, list[str]] = {name: [] for name in PHASED}
     for write in filter(is_status, writes):
         rotation = map_at(write.body, "status", "credentials", "rotation")
@@ -238,7 +238,7 @@ def phases(writes: list[Write]) -> dict[str, list[str]]:
 
 
 def generated(writes: list[Write]) -> Counter[str]:
-    """Return how often each credential was generated, without what is made of others."""
+    """Return how often each credential was generated, without credentials derived from others."""
     made = [labels_of(write.body) for write in writes if write.method == "POST"]
     names = [labels["name"] for labels in made if "managed-by" in labels]
     return Counter(name for name in names if not name.endswith("-bundle") and name != KEPT)
@@ -258,7 +258,7 @@ def relabelled(writes: list[Write]) -> Counter[str]:
 
 
 async def shape(world: World) -> dict[str, object]:
-    """Return everything that a rotation leaves as it was: all but the credentials themselves."""
+    """Return everything that a rotation must not change: all but the credentials themselves."""
     managed = await world.runtime.list(SECRET, "garden", labels=MANAGED)
     deployments = await world.runtime.list(DEPLOYMENT, "garden")
     kinds = Counter((labels_of(each)["name"], len(each["data"])) for each in managed)

@@ -59,7 +59,7 @@ PERFORMED: JsonObject = {"metadata": {"annotations": {OPERATION: None}}}
 
 
 class Counting(RecordingClient):
-    """A client that also counts how many patches are on their way at once."""
+    """A client that also counts concurrent patches."""
 
     at_once = 0
     most_at_once = 0
@@ -82,7 +82,7 @@ class Counting(RecordingClient):
 
 @pytest.fixture(scope="module")
 def own_sandbox() -> Iterator[Sandbox]:
-    """etcd and an API server for the tests of this module."""
+    """Yield etcd and an API server for the tests of this module."""
     with private(API_ONLY, prepare=_prepare) as own:
         yield own
 
@@ -94,7 +94,7 @@ async def _prepare(client: Client) -> None:
 
 @pytest.fixture
 async def client(own_sandbox: Sandbox) -> AsyncIterator[Counting]:
-    """A client of a cluster that serves Seeds and has a Garden; its objects go with the test."""
+    """Yield a client of a cluster with Seeds and a Garden, and delete both after the test."""
     async with Counting.connect(load(own_sandbox.kubeconfig)) as client:
         await client.create(MINIMAL)
         client.taken()
@@ -115,7 +115,7 @@ async def create_seeds(client: Client, count: int, **annotations: dict[str, str]
 
 
 class Gardenlets:
-    """Gardenlets of all Seeds but one: each takes the operation off its Seed, some when asked."""
+    """Gardenlets of all Seeds but one, which remove operations from Seeds, some on request."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -145,7 +145,7 @@ class Gardenlets:
 
 
 async def with_operation(client: Client) -> dict[str, str]:
-    """Return the operations that Seeds have, by name."""
+    """Return the operations requested on Seeds, by name."""
     seeds = await client.list(SEED)
     found = {name_of(seed): annotations_of(seed).get(OPERATION, "") for seed in seeds}
     return {name: operation for name, operation in found.items() if operation}
@@ -155,7 +155,7 @@ async def a_run(client: Client, notes: Notes | None = None) -> Run:
     return await garden_run(client, client, landscape(), notes)
 
 
-async def test_fifty_seeds_of_which_five_are_slow_and_one_is_gone(
+async def test_the_wait_for_fifty_seeds_names_slow_ones_and_can_skip_a_missing_one(
     client: Counting, own_sandbox: Sandbox
 ) -> None:
     await create_seeds(client, COUNT)
@@ -174,7 +174,7 @@ async def test_fifty_seeds_of_which_five_are_slow_and_one_is_gone(
             )
             await notes.until("44 of 50 Seeds done, waiting for s11, s19, s27, s3, s35 and 1")
 
-            # An operator that starts now asks none of them again.
+            # An operator that starts now does not repeat any request.
             again = await a_run(client)
             await requests.annotate(again, LOCAL, SEEDS, REQUEST)
             assert client.taken() == []
@@ -183,14 +183,16 @@ async def test_fifty_seeds_of_which_five_are_slow_and_one_is_gone(
             await notes.until("49 of 50 Seeds done, waiting for s49")
             assert not waiting.done()
 
-            # The user decides to go on without it, while the operator waits.
+            # While the operator waits, the user decides to skip it.
             patch = {"metadata": {"annotations": {SKIPPED_SEEDS: GONE}}}
             await other.patch(GARDEN, LOCAL, patch)
             await waiting
             assert await with_operation(client) == {GONE: "renew-kubeconfig"}
 
 
-async def test_a_seed_with_another_operation_stops_the_attempt_for_all(client: Counting) -> None:
+async def test_a_seed_with_another_operation_stops_the_requests_to_all_seeds(
+    client: Counting,
+) -> None:
     await create_seeds(client, 3, s1={OPERATION: "reconcile"})
     client.taken()
     run = await a_run(client)
@@ -203,7 +205,7 @@ async def test_a_seed_with_another_operation_stops_the_attempt_for_all(client: C
     assert await with_operation(client) == dict.fromkeys(("s0", "s1", "s2"), REQUEST.operation)
 
 
-async def test_a_seed_that_already_has_the_operation_is_left_alone(client: Counting) -> None:
+async def test_a_seed_that_already_has_the_operation_is_not_written(client: Counting) -> None:
     await create_seeds(client, 2, s0={OPERATION: REQUEST.operation})
     client.taken()
     await requests.annotate(await a_run(client), LOCAL, SEEDS, REQUEST)
@@ -241,7 +243,7 @@ async def test_an_operation_that_appears_between_reading_and_writing_is_not_over
     assert await with_operation(client) == {"s0": "reconcile"}
 
 
-async def test_the_deadline_names_the_seed_that_has_not_finished(client: Counting) -> None:
+async def test_the_error_after_the_deadline_names_the_unfinished_seed(client: Counting) -> None:
     await create_seeds(client, 2)
     run = await a_run(client)
     await requests.annotate(run, LOCAL, SEEDS, REQUEST)
@@ -256,7 +258,7 @@ async def test_the_deadline_names_the_seed_that_has_not_finished(client: Countin
         await run_flow(graph)
 
 
-async def test_an_operator_that_is_killed_between_any_two_requests_asks_each_seed_once(
+async def test_each_seed_gets_one_request_even_if_the_operator_is_killed_between_two(
     client: Counting,
 ) -> None:
     count = 4
@@ -282,7 +284,7 @@ async def test_an_operator_that_is_killed_between_any_two_requests_asks_each_see
             await client.patch(SEED, Key("", name), PERFORMED)
 
 
-async def test_a_plan_foresees_each_operation_although_all_seeds_have_another_before(
+async def test_a_plan_contains_each_operation_even_if_a_seed_still_has_another_one(
     client: Counting,
 ) -> None:
     await create_seeds(client, 2, s0={"other": ""}, s1={OPERATION: RENEWALS[0]})
@@ -302,7 +304,7 @@ async def test_a_plan_foresees_each_operation_although_all_seeds_have_another_be
 
 
 class OnlyRead(RehearsedVirtualCluster):
-    """A rehearsed virtual cluster whose client is given."""
+    """A rehearsed virtual cluster with a given client."""
 
     def __init__(self, given: Rehearsal) -> None:
         super().__init__(given)
@@ -314,7 +316,7 @@ class OnlyRead(RehearsedVirtualCluster):
 
 
 async def plan_of_seeds(client: Client) -> list[Planned]:
-    """Return the plan of the tasks that renew everything on Seeds, in their order."""
+    """Return the plan of the tasks that renew everything on Seeds, in order."""
     rotations = dict.fromkeys(("serviceAccountKey", "workloadIdentityKey"), PREPARING)
     rotations["certificateAuthorities"] = PREPARING
     site = landscape({"status": {"credentials": {"rotation": rotations}}})
@@ -338,7 +340,7 @@ def operations(task: Planned) -> dict[str, str]:
     }
 
 
-async def test_a_token_is_renewed_once_for_a_rotation_whenever_the_operator_is_killed(
+async def test_a_rotation_renews_a_token_once_even_if_the_operator_is_killed(
     client: Counting,
 ) -> None:
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "garden"}}
@@ -370,6 +372,6 @@ async def test_a_token_is_renewed_once_for_a_rotation_whenever_the_operator_is_k
 
 
 async def without_token(client: Client) -> set[str]:
-    """Return the names of the Secrets whose token is to be renewed."""
+    """Return the names of the Secrets whose token has to be renewed."""
     secrets = await client.list(SECRET, "garden")
     return {name_of(each) for each in secrets if TOKEN_TIME not in annotations_of(each)}

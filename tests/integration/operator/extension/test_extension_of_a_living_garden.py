@@ -1,7 +1,7 @@
 """Extensions through the whole life of a Garden, whose virtual cluster has a real Gardener API.
 
-The operator is the whole process, with the permissions of its chart. One of the extensions is ours
-for AWS, with moto as AWS: the Garden has its DNS records and its backups there.
+The operator runs as a whole process, with the permissions of its chart. One of the extensions is
+ours for AWS, with moto as AWS, where the Garden has its DNS records and its backups.
 """
 
 import asyncio
@@ -66,7 +66,7 @@ def moto_server() -> Iterator[str]:
 
 @pytest.fixture
 async def aws(moto_server: str) -> AsyncIterator[CorrectedAws]:
-    """An AWS with a zone for the names of the Garden."""
+    """Yield an AWS with a zone for the names of the Garden."""
     async with CorrectedAws(moto_server) as double:
         async with double.client(REGION, retry=QUICK) as account:
             await account.call("route53", "CreateHostedZone", Name=ZONE, CallerReference="once")
@@ -86,7 +86,7 @@ def extension(chart: str) -> JsonObject:
     return manifest(EXTENSION.api_version, EXTENSION.kind, NAME.name, spec=spec)
 
 
-async def test_extensions_are_there_as_long_as_the_garden_needs_them(
+async def test_extensions_run_as_long_as_the_garden_needs_them(
     garden_world: Site, charts: TestRegistry, aws: CorrectedAws, tmp_path: Path
 ) -> None:
     client = garden_world.client
@@ -103,7 +103,7 @@ async def test_extensions_are_there_as_long_as_the_garden_needs_them(
         await client.create(secret("garden", "credentials", **KEYS))
         await client.create(with_values(example(), IN_AWS))
         await until(client, MANAGED_RESOURCE, RESOURCE, any_state, patience=PATIENCE)
-        # The kind of its resources is defined by now. No node of the site runs the pods of ours.
+        # The kind of its resources exists by now. No node of the site runs the pods of our extension.
         async with (
             aws_extension(client, aws.url) as units,
             running(garden_unit(client, actuator), *units),
@@ -113,7 +113,7 @@ async def test_extensions_are_there_as_long_as_the_garden_needs_them(
             await _is_registered(garden_world, client)
             bucket = await _is_in_aws(client, aws)
             assert "snapshot requested" in backup_log(garden_world).read_text()
-            await _goes(client)
+            await _is_deleted(client)
             await _is_no_longer_in_aws(aws, bucket)
 
 
@@ -140,13 +140,13 @@ async def _is_registered(site: Site, client: Client) -> None:
 
 
 def backup_log(site: Site) -> Path:
-    """Return the log of what stands in for the program that takes snapshots of the main etcd."""
+    """Return the log of the stand-in for the program that takes snapshots of the main etcd."""
     name = "backup-restore"
     return site.directory / "garden" / f"virtual-garden-etcd-main-{name}" / f"{name}.log"
 
 
 async def _is_in_aws(client: Client, aws: CorrectedAws) -> str:
-    """Check the names and the bucket of the Garden in AWS; return the name of the bucket."""
+    """Check the names and the bucket of the Garden in AWS, and return the name of the bucket."""
     for kind, count in ((DNS_RECORD, len(NAMES)), (BACKUP_BUCKET, 1), (BACKUP_ENTRY, 1)):
         found = await client.list(kind.gvk)
         assert len(found) == count
@@ -175,8 +175,8 @@ async def names_in(account: AwsClient) -> set[str]:
     return {each["Name"].rstrip(".").replace("\\052", "*") for each in records}
 
 
-async def _goes(client: Client) -> None:
-    """The Extension goes after the last resource that it serves; the object itself stays."""
+async def _is_deleted(client: Client) -> None:
+    """Check that the Extension is uninstalled after its last resource, but not deleted."""
     await client.patch(GARDEN, LOCAL, CONFIRMED)
     await client.delete(GARDEN, LOCAL)
     await until_gone(client, GARDEN, LOCAL, patience=PATIENCE)

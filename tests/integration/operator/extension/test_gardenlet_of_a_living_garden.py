@@ -1,7 +1,7 @@
-"""The gardenlet of the original, deployed from a Gardenlet, registers its Seed in a living Garden.
+"""The original's gardenlet, deployed from a Gardenlet, registers its Seed in a running Garden.
 
-The operator is the whole process. Gardener's API server, controller manager, admission controller
-and gardenlet are the original's programs, and gardenlet's chart is the original's, too.
+The operator runs as a whole process. Gardener's API server, controller manager, admission
+controller and gardenlet are programs of the original, and so is the chart of gardenlet.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ READY: Final = "GardenletReady"
 
 @pytest.fixture
 async def site() -> AsyncIterator[Site]:
-    """A runtime cluster that runs the original's programs."""
+    """Yield a runtime cluster that runs programs of the original."""
     name = f"seed-{os.getpid()}-{secrets.token_hex(3)}"
     async with garden_site(name, more=SEED_PROGRAMS) as found, running(*found.units):
         yield found
@@ -65,7 +65,7 @@ async def test_the_original_gardenlet_registers_its_seed(
 
 
 async def _is_registered(site: Site, virtual: Client, chart: ChartReference) -> None:
-    """The Seed exists, its gardenlet is ready, and updates itself from then on."""
+    """Check that the Seed exists, and that its gardenlet becomes ready and updates itself."""
     await register_provider(virtual)
     settings = {"seedConfig": {"spec": SPEC}}
     deployment = {"replicaCount": 1}
@@ -88,6 +88,6 @@ async def _is_registered(site: Site, virtual: Client, chart: ChartReference) -> 
 
 
 def is_ready(seed: JsonObject) -> bool:
-    """Return whether the controller manager sees the gardenlet, and that reconciles the Seed."""
+    """Return whether the controller manager sees gardenlet, and gardenlet reconciles the Seed."""
     version = map_at(seed, "status", "gardener").get("version")
     return is_true(seed, READY) and version == VERSION

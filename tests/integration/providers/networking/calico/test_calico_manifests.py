@@ -1,4 +1,4 @@
-"""Everything that Calico renders is accepted by a real API server, and follows the house rules."""
+"""A real API server accepts everything that Calico renders, which follows the house rules."""
 
 from collections.abc import AsyncIterator, Iterator
 
@@ -87,7 +87,7 @@ def shoot_cluster() -> Iterator[Sandbox]:
 
 @pytest.fixture
 async def target(shoot_cluster: Sandbox) -> AsyncIterator[Client]:
-    """Yield a client of an API server that serves all kinds of Calico's objects."""
+    """Yield a client of an API server that serves all kinds that Calico renders."""
     async with Client.connect(load(shoot_cluster.kubeconfig)) as client:
         for crd in [*calico_crds(), network_attachment_definition(), *OF_OTHERS]:
             await client.apply(crd, manager="test", force=True)
@@ -97,7 +97,7 @@ async def target(shoot_cluster: Sandbox) -> AsyncIterator[Client]:
 
 
 @pytest.mark.parametrize(("config", "families"), CONFIGS.values(), ids=CONFIGS)
-async def test_the_api_server_accepts_everything_and_drops_nothing(
+async def test_the_api_server_accepts_all_objects_and_drops_no_field(
     config: JsonObject, families: tuple[str, ...], target: Client
 ) -> None:
     rendered = render(config, families)
@@ -118,5 +118,5 @@ async def test_every_kind_of_calico_is_served(target: Client) -> None:
 
 
 @pytest.mark.parametrize(("config", "families"), CONFIGS.values(), ids=CONFIGS)
-def test_everything_follows_the_house_rules(config: JsonObject, families: tuple[str, ...]) -> None:
+def test_all_objects_follow_the_house_rules(config: JsonObject, families: tuple[str, ...]) -> None:
     assert lint(render(config, families).shoot, allow=EXCEPTIONS) == []

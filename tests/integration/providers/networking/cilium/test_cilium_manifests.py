@@ -1,4 +1,4 @@
-"""Everything that cilium renders is accepted by a real API server, and follows the house rules."""
+"""A real API server accepts everything that cilium renders, which follows the house rules."""
 
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -87,14 +87,16 @@ def shoot_cluster() -> Iterator[Sandbox]:
 
 @pytest.fixture
 async def target(shoot_cluster: Sandbox) -> AsyncIterator[Client]:
-    """Yield a client of its API server, which serves all kinds; only CRDs are stored."""
+    """Yield a client of the cluster, which serves all kinds; only CRDs are stored."""
     async with Client.connect(load(shoot_cluster.kubeconfig)) as client:
         await install(client, [*cilium_crds(), *OF_OTHERS])
         yield client
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-async def test_an_api_server_takes_all_objects_as_they_are(target: Client, name: str) -> None:
+async def test_the_api_server_accepts_all_objects_and_drops_no_field(
+    target: Client, name: str
+) -> None:
     rendered = render(*CONFIGS[name])
 
     for obj in [*rendered.shoot, *(in_default(obj) for obj in rendered.seed)]:
@@ -103,13 +105,13 @@ async def test_an_api_server_takes_all_objects_as_they_are(target: Client, name:
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-def test_the_house_rules_hold(name: str) -> None:
+def test_all_objects_follow_the_house_rules(name: str) -> None:
     objects = render(*CONFIGS[name]).shoot
 
     assert not lint(objects, allow=EXCEPTIONS, external=EXTERNAL)
 
 
-def test_the_example_is_right() -> None:
+def test_the_example_is_rendered_with_kube_proxy_replacement_and_without_warnings() -> None:
     texts = [(EXAMPLE / name).read_text() for name in ("cluster.yaml", "network.yaml")]
     objects = [
         d.value for text in texts for d in parse_documents(text) if isinstance(d.value, dict)
