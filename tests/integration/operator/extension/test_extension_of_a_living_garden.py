@@ -103,7 +103,7 @@ async def test_extensions_run_as_long_as_the_garden_needs_them(
         await client.create(secret("garden", "credentials", **KEYS))
         await client.create(with_values(example(), IN_AWS))
         await until(client, MANAGED_RESOURCE, RESOURCE, any_state, patience=PATIENCE)
-        # The kind of its resources exists by now. No node of the site runs the pods of our extension.
+        # The kind of its resources exists by now. No node runs the pods of our extension.
         async with (
             aws_extension(client, aws.url) as units,
             running(garden_unit(client, actuator), *units),
