@@ -62,11 +62,11 @@ AUTHORITY: Final = "registry-authority"
 
 
 class Place(NamedTuple):
-    """A node with an operator, and what is around it.
+    """A node with an operator, and the AWS that its pods reach.
 
     Attributes:
-        endpoint: The address of AWS for pods.
-        zone: The id of the hosted zone of all names.
+        endpoint: the address of AWS for pods.
+        zone: the id of the hosted zone of all names.
     """
 
     sandbox: Sandbox

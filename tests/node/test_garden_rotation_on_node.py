@@ -1,6 +1,6 @@
-"""The rotation of all credentials of a Garden on a real node, where everything runs as pods.
+"""A rotation of all credentials of a Garden on a real node, where everything runs as pods.
 
-Its gateway terminates TLS, as is the default, so clients from outside depend on its credentials.
+The gateway terminates TLS by default, so external clients depend on its credentials.
 """
 
 import secrets
@@ -43,7 +43,7 @@ MAIN: Final = Key("garden", "virtual-garden-etcd-main")
 PATIENCE: Final = 1200.0
 
 
-async def test_all_credentials_of_a_garden_of_pods_are_rotated(tmp_path: Path) -> None:
+async def test_all_credentials_of_a_garden_on_a_node_are_rotated(tmp_path: Path) -> None:
     require_node()
     require_images(*GARDEN_IMAGES)
     async with (
@@ -71,7 +71,7 @@ async def test_all_credentials_of_a_garden_of_pods_are_rotated(tmp_path: Path) -
 
 
 async def comes_up(client: Client) -> None:
-    """The Garden succeeds; its main etcd serves JSON, with which the checks read it."""
+    """Wait until the Garden succeeds, and let the checks read its main etcd as JSON."""
     await client.create(example())
     await until(client, ETCD, MAIN, lambda _: True, patience=PATIENCE)
     with_json: JsonObject = {"spec": {"etcd": {"enableGRPCGateway": True}}}
@@ -81,7 +81,7 @@ async def comes_up(client: Client) -> None:
 
 
 async def gateway_reports_certificates(outside: GatewayGarden) -> None:
-    """The API server knows the subject of a certificate, which only the gateway has seen."""
+    """Check that the API server knows the subject of a certificate that only the gateway saw."""
     credentials = await client_certificate(outside.client)
     config = replace(await access_config(outside.client), credentials=credentials)
     async with Client.connect(outside.reach(config)) as virtual:

@@ -50,10 +50,10 @@ class Case(NamedTuple):
     """A chart.
 
     Attributes:
-        change: Values of another configuration.
-        argument: What the process is given then.
-        lease: The Lease of the leader; empty if all replicas work.
-        left: What the process has created, which Helm does not know: the notes say so.
+        change: values of another configuration.
+        argument: the argument of the process with these values.
+        lease: the Lease of the leader; empty if all replicas work.
+        left: objects of the process that Helm does not know; the notes of the chart name them.
     """
 
     chart: ChartCase

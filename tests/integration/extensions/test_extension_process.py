@@ -138,7 +138,7 @@ async def test_one_file_and_one_command_make_an_extension(
         assert await asyncio.wait_for(one.process.wait(), 60) == 0
 
 
-async def test_the_sharder_divides_resources_between_replicas_and_moves_those_of_an_ended_one(
+async def test_the_sharder_divides_resources_between_replicas_and_moves_those_of_an_ended_replica(
     sandbox: Sandbox, kubeconfig: Path, site: ExtensionSite, file: Path, tmp_path: Path
 ) -> None:
     share = Share(f"ring-{site.key.name}", "")
@@ -146,7 +146,7 @@ async def test_the_sharder_divides_resources_between_replicas_and_moves_those_of
     sites = [site.another(f"network-{number}") for number in range(RESOURCES)]
 
     async def done_by(each: ExtensionSite, replicas: set[str]) -> tuple[str, str]:
-        """Wait until one of these replicas reconciled a resource; return its shard, and which."""
+        """Wait until one of these replicas reconciled a resource; return its shard and name."""
         obj = await each.until(
             lambda it: map_at(it, "status", "providerStatus").get("by") in replicas
         )

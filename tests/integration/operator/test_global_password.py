@@ -64,7 +64,7 @@ class Clusters:
         return [each for each in await client.list(SECRET, GARDEN) if "observ" in name_of(each)]
 
     async def clear(self) -> None:
-        """Delete all passwords, also those that other tests left in the shared clusters."""
+        """Delete all passwords, including those that other tests left in the shared clusters."""
         for client in (self.runtime, self.virtual):
             for each in await self.passwords(client):
                 await client.delete(SECRET, Key.of(each))
