@@ -6,8 +6,9 @@ checked against the bytes in its etcd.
 
 import asyncio
 import shlex
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TypeVar
 
 import pytest
 
@@ -52,6 +53,8 @@ from pergola.testing.seeds import gardenlets, private_seed, register_provider
 from pergola.testing.shared import require_images
 from pergola.testing.virtual_credentials import never_refused
 from pergola.testing.waiting import until
+
+T = TypeVar("T")
 
 pytestmark = pytest.mark.timeout(2400)
 
@@ -184,26 +187,30 @@ async def decide_to_skip(client: Client) -> None:
     """Skip the Seed without a gardenlet, once the Garden reports that it waits for it."""
     waiting = f"{len(SEEDS) - 1} of {len(SEEDS)} Seeds done, waiting for {GONE}"
     await until(client, GARDEN, LOCAL, lambda it: waiting in progress(it), patience=PATIENCE)
-    await patched(client, {"metadata": {"annotations": {SKIPPED_SEEDS: GONE}}})
+    skip = {"metadata": {"annotations": {SKIPPED_SEEDS: GONE}}}
+    await answered(lambda: client.patch(GARDEN, LOCAL, skip))
 
 
-async def patched(client: Client, patch: JsonObject) -> None:
-    """Patch the Garden once the webhooks of a running operator admit that."""
+async def answered(send: Callable[[], Awaitable[T]]) -> T:
+    """Send a request again while the server that it needs is being replaced, and return the answer.
+
+    Operators that are killed serve the webhooks of the Garden, and a rollout of Gardener's API
+    server ends while the old process still has connections of the virtual API server.
+    """
     async with asyncio.timeout(PATIENCE):
         while True:
             try:
-                await client.patch(GARDEN, LOCAL, patch)
+                return await send()
             except ApiError as error:
                 if error.code < 500:
                     raise
                 await asyncio.sleep(0.5)
-            else:
-                return
 
 
 async def all_seeds_but_one_are_renewed(virtual: Client) -> None:
     """Check that each Seed has performed all operations, but the one without a gardenlet none."""
-    found = {name_of(seed): annotations_of(seed) for seed in await virtual.list(SEED)}
+    listed = await answered(lambda: virtual.list(SEED))
+    found = {name_of(seed): annotations_of(seed) for seed in listed}
     requests = [f"{RECORD}/{each}" for each in RENEWALS]
     assert found[GONE]["gardener.cloud/operation"] == RENEWALS[0]
     assert not found[GONE].keys() & {*requests[1:]}
