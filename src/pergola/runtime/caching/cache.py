@@ -238,6 +238,8 @@ class Cache(Generic[T]):
                 await self._stream(resource)
                 return
             await self._list(resource)
+            if not self._position:
+                return
         async with aclosing(self._watch(resource, initial=False)) as events:
             async for event in events:
                 self._event(event)
@@ -254,9 +256,15 @@ class Cache(Generic[T]):
                     elif event.ends_initial_events:
                         listed = True
                         self._complete(seen, resource_version_of(event.object))
-                    elif event.type == "ADDED":
+                        if not self._position:
+                            return
+                    elif event.type in ("ADDED", "MODIFIED"):
                         seen.add(Key.of(event.object))
                         self._take(event.object, initial=not self._synced.is_set())
+                    elif event.type == "DELETED":
+                        # A server that is behind first sends its objects, then their changes.
+                        seen.discard(Key.of(event.object))
+                        self._drop_deleted(event.object)
         except ApiError as error:
             if listed or error.code not in (400, 422):
                 raise
@@ -289,7 +297,10 @@ class Cache(Generic[T]):
         self._complete(seen, version)
 
     def _complete(self, seen: set[Key], version: str) -> None:
-        """Finish a list: objects that it did not contain were deleted."""
+        """Finish a list: objects that it did not contain were deleted.
+
+        If the list cannot be trusted, no position is set, and it must be repeated.
+        """
         listed_at = _number(version)
         if listed_at and listed_at < self._highest:
             # The server went back in time (a restored backup): nothing in the cache can be trusted.
@@ -310,7 +321,7 @@ class Cache(Generic[T]):
             self._live()
             return
         if event.type == "DELETED":
-            self._drop(Key.of(event.object), _number(resource_version_of(event.object)))
+            self._drop_deleted(event.object)
         elif event.type != "BOOKMARK":
             self._take(event.object)
         self._position = resource_version_of(event.object) or self._position
@@ -328,6 +339,9 @@ class Cache(Generic[T]):
             new = self._keep(obj)
             self._objects[key] = _Stored(version, new)
             self._notify(Change(key, stored.value if stored else None, new, initial))
+
+    def _drop_deleted(self, obj: JsonObject) -> None:
+        self._drop(Key.of(obj), _number(resource_version_of(obj)))
 
     def _drop(self, key: Key, version: int = 0) -> None:
         stored = self._objects.get(key)
