@@ -117,6 +117,12 @@ class Workers(Generic[K]):
             with tracing.reconciliation(self.name, key):
                 async with limit:
                     outcome = await self._reconcile(key)
+        except asyncio.CancelledError:
+            if is_being_cancelled():
+                raise
+            cause = "something that the run awaited was cancelled"
+            self._failed(key, ReconcileError(cause), overdue=False)
+            self._metrics.observe("error", loop.time() - began)
         except (
             Exception
         ) as error:  # retry the key whatever the error is, unless the process must stop

@@ -132,6 +132,25 @@ async def test_a_failed_key_is_requeued_with_growing_backoff(error: Exception) -
     assert value(metrics, "controller_runtime_reconcile_timeouts_total") == 0
 
 
+async def test_a_worker_survives_the_cancellation_of_something_that_a_run_awaits() -> None:
+    runs: Runs = []
+
+    async def reconcile(key: str) -> Outcome:
+        runs.append((key, now()))
+        if len(runs) == 1:
+            shared = asyncio.get_running_loop().create_future()
+            shared.cancel()
+            await shared
+        return DONE
+
+    metrics = Metrics()
+    async with running(controller_of(reconcile, metrics=metrics)) as controller:
+        controller.queue.add("a")
+        await asyncio.sleep(10)
+    assert runs == [("a", 0.0), ("a", pytest.approx(0.005))]
+    assert counted(metrics, "error") == 1
+
+
 async def test_a_success_resets_the_backoff() -> None:
     script = Script(ReconcileError(), ReconcileError(), Again(1), ReconcileError(), DONE)
     async with running(controller_of(script)) as controller:
