@@ -177,8 +177,11 @@ class Connection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         """Stop reading requests until the peer has received its answers."""
-        self._unsent = self._transport.get_write_buffer_size()
-        self._all.hold(self._unsent)
+        unsent = self._transport.get_write_buffer_size()
+        if not self._all.hold(unsent):
+            self.abort()
+            return
+        self._unsent = unsent
         self._transport.pause_reading()
 
     def resume_writing(self) -> None:
