@@ -1,4 +1,4 @@
-"""The event loop of a process: uvloop, with one of its faults worked around."""
+"""The event loop of a process: uvloop, with two of its faults worked around."""
 
 import asyncio
 import gc
@@ -18,23 +18,35 @@ more (docs/explanation/performance.md). Almost all of our garbage has no cycles.
 
 
 class EventLoop(uvloop.Loop):
-    """uvloop, without closing the socket of a failed connection twice.
+    """uvloop, without two faults of its connections.
 
     When a connection fails in its first moments, uvloop closes the descriptor and forgets that the
     Python socket still owns it (https://github.com/MagicStack/uvloop/issues/653). When Python
     collects that socket, it closes the descriptor again, although another connection may use it by
     then.
+
+    When a TLS connection is cancelled right after its handshake, uvloop waits for the peer to close
+    it, or closes the descriptor and then fails to write to it, with a "Fatal error on SSL
+    protocol".
     """
 
     async def create_connection(  # type: ignore[override] # of its many forms one is changed
-        self, *args: Any, sock: socket.socket | None = None, **kwargs: Any
+        self,
+        protocol_factory: Callable[[], asyncio.BaseProtocol],
+        *args: Any,
+        sock: socket.socket | None = None,
+        **kwargs: Any,
     ) -> tuple[asyncio.Transport, asyncio.BaseProtocol]:
         """Open a connection; see `asyncio.loop.create_connection`."""
+        protocol = protocol_factory()
         try:
-            made = await super().create_connection(*args, sock=sock, **kwargs)
+            made = await super().create_connection(lambda: protocol, *args, sock=sock, **kwargs)
         except ValueError:  # the arguments are wrong, and the socket was not touched
             raise
         except BaseException:
+            abandoned: asyncio.Transport | None = getattr(protocol, "transport", None)
+            if abandoned is not None:  # after the handshake, aiohttp's protocols have one
+                abandoned.abort()
             if sock is not None:
                 sock.detach()
             raise

@@ -6,11 +6,13 @@ import socket
 import ssl
 import struct
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import pytest
 
 from pergola.runtime.process.event_loop import EventLoop
+from pergola.testing.admission_site import write_pair
 
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 
@@ -81,5 +83,50 @@ def test_a_successful_connection_keeps_its_socket() -> None:
                 assert os.fstat(sock.fileno())
                 transport.close()
                 await asyncio.sleep(0)
+
+    run(work())
+
+
+class Cancelling(asyncio.Protocol):
+    """A protocol that cancels the task that opens its connection, once the handshake is done."""
+
+    def __init__(self) -> None:
+        self.transport: asyncio.BaseTransport | None = None
+        self.opening = asyncio.current_task()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = transport
+        assert self.opening is not None
+        self.opening.cancel()
+
+
+def test_a_connection_that_is_cancelled_after_its_handshake_is_aborted(tmp_path: Path) -> None:
+    write_pair(tmp_path)
+    serving = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    serving.load_cert_chain(tmp_path / "tls.crt", tmp_path / "tls.key")
+    trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    trusting.check_hostname = False
+    trusting.verify_mode = ssl.CERT_NONE
+
+    async def work() -> None:
+        loop = asyncio.get_running_loop()
+        with listening() as server:
+            sock = connected(server)
+            descriptor = sock.fileno()
+            peer, _ = server.accept()
+            accepting = asyncio.create_task(
+                asyncio.to_thread(serving.wrap_socket, peer, server_side=True)
+            )
+            opening = asyncio.create_task(
+                loop.create_connection(Cancelling, sock=sock, ssl=trusting, server_hostname="x")
+            )
+            with pytest.raises(asyncio.CancelledError):
+                await opening
+            for _ in range(5):
+                await asyncio.sleep(0)
+            with pytest.raises(OSError, match="Bad file descriptor"):
+                os.fstat(descriptor)
+            with suppress(OSError):
+                (await accepting).close()
 
     run(work())
