@@ -13,6 +13,7 @@ from typing import Final, NamedTuple, Self
 import orjson
 
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
+from pergola.kube.answers import decoded
 from pergola.kube.discovery import Discovery, Resource
 from pergola.kube.errors import ApiError, NotFound, UnknownKind
 from pergola.kube.guards import Guard, Permission
@@ -320,8 +321,7 @@ class Client:
                 raise
             self.discovery.forget(gvk)
             raise UnknownKind(gvk) from error
-        obj: JsonObject = orjson.loads(answer)
-        return obj
+        return decoded(answer, path)
 
     def stream(
         self, path: str, query: dict[str, str], *, accept: str, silence: float

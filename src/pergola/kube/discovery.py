@@ -11,10 +11,9 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import NamedTuple
 from urllib.parse import quote
 
-import orjson
-
 from pergola.api.object_names import name_problem
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at
+from pergola.kube.answers import decoded
 from pergola.kube.errors import InvalidKey, NotFound, UnknownKind
 
 
@@ -118,8 +117,9 @@ class Discovery:
         return asked is None or self._now() - asked >= self._refresh
 
     async def _learn(self, group: str, version: str) -> None:
+        path = group_version_path(group, version)
         try:
-            answer = orjson.loads(await self._fetch(group_version_path(group, version)))
+            answer = decoded(await self._fetch(path), path)
         except NotFound:
             answer = {}
         self._asked[group, version] = self._now()

@@ -8,9 +8,8 @@ means that the server is gone.
 from collections.abc import AsyncGenerator
 from typing import Final, Literal, NamedTuple
 
-import orjson
-
 from pergola.api.objects import JsonObject
+from pergola.kube.answers import decoded
 from pergola.kube.client import METADATA, Client, is_missing_kind, selectors
 from pergola.kube.discovery import Resource
 from pergola.kube.errors import NotFound, api_error
@@ -58,7 +57,7 @@ async def watch(
         Gone: `resource_version` is too old: list again.
         ApiError: the server refused: 400 or 422 if it does not support streaming lists, NotFound if
             it does not serve the kind (any longer).
-        Unreachable: the connection failed or went silent.
+        Unreachable: the connection failed, went silent or sent something other than JSON.
     """
     query = {
         "watch": "true",
@@ -70,14 +69,12 @@ async def watch(
     else:
         query["resourceVersion"] = resource_version
     accept = METADATA if metadata_only else "application/json"
-    gvk = resource.gvk
+    gvk, path = resource.gvk, resource.collection(namespace)
     try:
-        async with client.stream(
-            resource.collection(namespace), query, accept=accept, silence=SILENCE_SECONDS
-        ) as lines:
+        async with client.stream(path, query, accept=accept, silence=SILENCE_SECONDS) as lines:
             yield WatchEvent("OPENED", {})
             async for line in lines:
-                event = orjson.loads(line)
+                event = decoded(line, path)
                 obj = event["object"]
                 if event["type"] == "ERROR":
                     raise api_error(obj.get("code") or 500, obj)

@@ -381,6 +381,17 @@ def test_a_404_without_an_object_means_a_missing_kind(error: ApiError, *, missin
 # No answer
 
 
+async def test_a_successful_answer_that_is_not_json_counts_as_no_answer() -> None:
+    page = Answer(200, b"<html>please sign in</html>")
+    async with (
+        playing(page, SERVED, page) as player,
+        Client.connect(cluster_config(player.url)) as client,
+    ):
+        for path in ("/api/v1", "/api/v1/namespaces/ns/configmaps/a"):
+            with pytest.raises(Unreachable, match=f"the answer for {path} is not valid JSON"):
+                await client.get(CONFIG_MAP, Key("ns", "a"))
+
+
 async def test_an_unreachable_server_is_named() -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))

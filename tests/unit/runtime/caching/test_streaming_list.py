@@ -25,7 +25,7 @@ SERVED = orjson.dumps(
 class Streaming(Transport):
     """A transport with the events of each streaming list; the last one, and other watches, stay."""
 
-    def __init__(self, *lists: Sequence[JsonObject]) -> None:
+    def __init__(self, *lists: Sequence[JsonObject | bytes]) -> None:
         self._lists = list(lists)
 
     async def request(
@@ -47,9 +47,9 @@ class Streaming(Transport):
     ) -> AsyncIterator[AsyncIterator[bytes]]:
         yield self._lines(self._lists.pop(0) if "sendInitialEvents" in query else [])
 
-    async def _lines(self, events: Sequence[JsonObject]) -> AsyncIterator[bytes]:
+    async def _lines(self, events: Sequence[JsonObject | bytes]) -> AsyncIterator[bytes]:
         for event in events:
-            yield orjson.dumps(event)
+            yield event if isinstance(event, bytes) else orjson.dumps(event)
         if not (events and self._lists):
             await asyncio.Event().wait()
 
@@ -107,3 +107,9 @@ async def test_everything_is_listed_again_after_resource_versions_went_back() ->
     )
     content = await cached(transport)
     assert content == {"a": "restored", "b": "restored", "c": "new"}
+
+
+async def test_a_line_that_is_not_json_ends_the_watch_and_not_the_cache() -> None:
+    complete = [event("ADDED", "a", 1, "x"), event("ADDED", "b", 2, "x"), end_of_list(2)]
+    transport = Streaming([event("ADDED", "a", 1, "x"), b'{"type": "AD'], complete)
+    assert await cached(transport) == {"a": "x", "b": "x"}
