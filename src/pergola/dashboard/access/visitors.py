@@ -73,10 +73,15 @@ class Visitor:
         """Return why some objects that the user may see are not shown."""
         return self._permissions.problems()
 
+    async def leave(self) -> None:
+        """End the session, also for pages that are open."""
+        self._is_welcome = False
+        await self.client.close()
+
     async def _review(self) -> None:
         user = await user_of(self._reviewer, self._token)
         self._reviewed = monotonic()
-        self._is_welcome = user is not None
+        self._is_welcome = self._is_welcome and user is not None
         if user is not None and user != self._user:
             self._user = user
             self._permissions = Permissions(self._reviewer, user, self._lifetimes)
@@ -117,10 +122,10 @@ class Visitors:
         return None
 
     async def forget(self, token: str) -> None:
-        """Close the connections of a visitor, and drop the token."""
+        """End the session of a visitor, and drop the token."""
         visitor = self._visitors.pop(_digest(token), None)
         if visitor is not None:
-            await visitor.client.close()
+            await visitor.leave()
 
     async def close(self) -> None:
         """Drop all visitors."""
