@@ -20,6 +20,8 @@ FIRST_RETRY_SECONDS: Final = 0.005
 LAST_RETRY_SECONDS: Final = 1000.0
 _BUCKET_INTERVAL: Final = 0.1
 _BUCKET_BURST: Final = 100
+_FEW: Final = 100
+"""Superseded and cancelled times that may remain in the heap, besides as many as there are keys."""
 
 
 class QueueObserver(Protocol):
@@ -96,6 +98,9 @@ class Queue(Generic[K]):
             return
         self._due[key] = due
         heapq.heappush(self._heap, (due, next(self._order), key))
+        if len(self._heap) > _FEW + 2 * len(self._due):
+            self._heap = [each for each in self._heap if self._due.get(each[2]) == each[0]]
+            heapq.heapify(self._heap)
         self._arm()
 
     def retry(self, key: K, at_most: float | None = None) -> float:

@@ -152,3 +152,14 @@ class _Machine(RuleBasedStateMachine):
 
 
 TestQueueMachine = _Machine.TestCase
+
+
+async def test_cancelled_times_do_not_accumulate() -> None:
+    queue: Queue[str] = Queue()
+    for _ in range(10_000):
+        queue.add_after("a", 3600)
+        queue.cancel("a")
+    queue.add_after("a", 1)
+    queue.add_after("b", 2)
+    assert len(queue._heap) < 1000
+    assert [await queue.get(), await queue.get()] == ["a", "b"]
