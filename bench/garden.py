@@ -54,7 +54,8 @@ PATIENCE: Final = 900.0
 RECONCILE: Final = {"metadata": {"annotations": {"gardener.cloud/operation": "reconcile"}}}
 CARE: Final = {"controller": "garden-care"}
 HOUR: Final = 3600.0
-_QUIET_SECONDS: Final = 15.0
+# Longer than a cache waits before it asks again for a kind that was not served.
+_QUIET_SECONDS: Final = 35.0
 HEADINGS: Final = ("event", "seconds", "critical path", "ratio", "reads", "writes", "CPU s")
 
 

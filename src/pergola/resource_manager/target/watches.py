@@ -82,10 +82,13 @@ class Watched(Generic[T]):
     def __init__(self, caches: Sequence[Cache[T]]) -> None:
         self.caches = caches
         self._until = asyncio.get_running_loop().time() + _FIRST_LIST_SECONDS
+        self._is_listed = False
         self._is_late = False
 
     async def listed(self) -> bool:
         """Return whether the first lists are complete, after waiting for them."""
+        if self._is_listed:
+            return True
         try:
             async with asyncio.timeout_at(self._until) as limit:
                 for cache in self.caches:
@@ -95,6 +98,7 @@ class Watched(Generic[T]):
                 raise
             self._report()
             return False
+        self._is_listed = True
         return True
 
     def _report(self) -> None:

@@ -127,9 +127,12 @@ class Applier:
         for wave in waves(objects):
             ready = [p for p in wave if always or not self.settled.includes(p)]
             ready = [p for p in ready if not depends_on(p, failed)]
+            if not ready:
+                continue
             async with TaskGroup() as group:
-                for planned in ready:
+                for planned in ready[1:]:
                     group.create_task(one(planned))
+                await one(ready[0])  # most waves have one object, which needs no task
             if outcome.fatal:
                 break
         return outcome
