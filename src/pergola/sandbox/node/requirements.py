@@ -23,6 +23,8 @@ _PROGRAMS: Final = {
     "mount": "mount",
     "nft": "nftables",
 }
+# The folders that sudo also searches; an unprivileged user's PATH often lacks them.
+_SYSTEM_FOLDERS: Final = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 _FILE_SYSTEMS: Final = ("overlay", "tmpfs")
 _NAMESPACES: Final = ("cgroup", "ipc", "mnt", "net", "pid", "uts")
 _CONTROLLERS: Final = ("cpu", "cpuset", "memory", "pids")
@@ -48,12 +50,19 @@ def _missing() -> Iterator[str]:
         return
     if os.geteuid() != 0:
         yield "it needs root (sudo)"
-    programs = {p: package for p, package in _PROGRAMS.items() if shutil.which(p) is None}
+    path = _search_path()
+    programs = {p: name for p, name in _PROGRAMS.items() if shutil.which(p, path=path) is None}
     if programs:
         packages = " ".join(sorted(set(programs.values())))
         yield f"{', '.join(programs)} not found (apt-get install {packages})"
     yield from _missing_of_kernel()
     yield from _missing_to_build()
+
+
+def _search_path() -> str:
+    """Return the PATH of this user, or the one after sudo."""
+    folders = [os.environ.get("PATH", os.defpath)]
+    return os.pathsep.join(folders if os.geteuid() == 0 else [*folders, *_SYSTEM_FOLDERS])
 
 
 def _missing_of_kernel() -> Iterator[str]:
