@@ -36,7 +36,7 @@ def test_missing_root_permissions_and_packages_are_reported_in_one_sentence(
 
     assert str(error.value) == (
         "a node cannot run on this machine: it needs root (sudo); nft not found"
-        " (apt-get install nftables). Without --node, nodes are simulated"
+        " (apt-get install nftables)"
     )
 
 
@@ -57,10 +57,7 @@ def test_programs_that_only_root_has_in_its_path_are_not_missing(
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(SandboxError) as error:
         requirements.check()
-    assert str(error.value) == (
-        "a node cannot run on this machine: it needs root (sudo)."
-        " Without --node, nodes are simulated"
-    )
+    assert str(error.value) == "a node cannot run on this machine: it needs root (sudo)"
 
 
 def test_missing_kernel_features_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,8 +72,7 @@ def test_missing_kernel_features_are_reported(monkeypatch: pytest.MonkeyPatch) -
     assert str(error.value) == (
         "a node cannot run on this machine: the kernel lacks namespaces: dream;"
         " the kernel lacks file systems: overlay;"
-        " the kernel lacks cgroup controllers: memory, pids."
-        " Without --node, nodes are simulated"
+        " the kernel lacks cgroup controllers: memory, pids"
     )
 
 

@@ -38,10 +38,7 @@ def check() -> None:
     """
     missing = list(_missing())
     if missing:
-        raise SandboxError(
-            f"a node cannot run on this machine: {'; '.join(missing)}."
-            " Without --node, nodes are simulated"
-        )
+        raise SandboxError(f"a node cannot run on this machine: {'; '.join(missing)}")
 
 
 def _missing() -> Iterator[str]:
