@@ -55,7 +55,8 @@ class Flights(Generic[K]):
         """Wait until no write to the object is under way; the caller must prevent new ones."""
         while self._running[key]:
             await self._change()
-        await asyncio.sleep(max(0.0, self._unclear.pop(key, 0.0) - monotonic()))
+        await asyncio.sleep(max(0.0, self._unclear.get(key, 0.0) - monotonic()))
+        self._unclear.pop(key, None)
 
     async def close(self) -> bool:
         """Let no further run begin, and wait for those under way.

@@ -59,6 +59,19 @@ async def test_an_object_is_idle_later_if_its_last_write_may_be_in_flight() -> N
     assert monotonic() == 1 + SETTLE_SECONDS
 
 
+async def test_a_cancelled_wait_for_an_object_forgets_no_write_in_flight() -> None:
+    work = Work()
+    with pytest.raises(ValueError, match="bad"):
+        await work.run("bad")
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(SETTLE_SECONDS / 2):
+            await work.flights.landed("bad")
+
+    await work.flights.landed("bad")
+
+    assert monotonic() == 1 + SETTLE_SECONDS
+
+
 async def test_a_cancelled_run_may_have_a_write_in_flight() -> None:
     work = Work()
     with pytest.raises(TimeoutError):
