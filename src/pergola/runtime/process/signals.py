@@ -6,7 +6,7 @@ from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from pergola.runtime.logging import get_logger
+from pergola.runtime.logging import describe, get_logger
 
 log = get_logger("process")
 
@@ -17,6 +17,8 @@ async def work_until_signalled(
     work: Coroutine[None, None, None], *, grace: float = GRACE_SECONDS
 ) -> None:
     """Run the work until SIGTERM or SIGINT; then cancel it, and give it `grace` seconds to end.
+
+    An error after the signal is only logged.
 
     Raises:
         BaseException: the work raised it; of a group, only the first error.
@@ -30,6 +32,7 @@ async def work_until_signalled(
             log.info("stopping")
             working.cancel()
             await asyncio.wait({working}, timeout=grace)
+            _report(working, grace)
             return
         try:
             working.result()
@@ -49,6 +52,13 @@ def ended_by_signals() -> Iterator[asyncio.Event]:
     finally:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.remove_signal_handler(number)
+
+
+def _report(stopping: "asyncio.Task[None]", grace: float) -> None:
+    if not stopping.done():
+        log.warning("not stopped in time", seconds=grace)
+    elif not stopping.cancelled() and (error := stopping.exception()) is not None:
+        log.error("failed while stopping", error=describe(error))
 
 
 def _innermost(errors: BaseExceptionGroup[BaseException]) -> BaseException:
