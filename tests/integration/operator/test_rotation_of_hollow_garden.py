@@ -17,6 +17,7 @@ from pergola.api.marks import OPERATION
 from pergola.api.objects import JsonObject, annotations_of, labels_of, map_at, name_of
 from pergola.api.operator_v1alpha1 import GARDEN
 from pergola.kube.client import Client
+from pergola.kube.errors import Conflict
 from pergola.kube.kubeconfig import load
 from pergola.operator.garden.seeds import SEED
 from pergola.operator.rotation.encryption.rewrite import KEY_NAME
@@ -33,6 +34,7 @@ from pergola.testing.hollow_garden import (
     reconciler,
     uninstall_virtual,
 )
+from pergola.testing.overtaken import Overtaken
 from pergola.testing.shared import private
 
 pytestmark = pytest.mark.timeout(1800)
@@ -110,6 +112,13 @@ async def world(
 
 
 @pytest.fixture
+async def overtaken(runtime_sandbox: Sandbox) -> AsyncIterator[Overtaken]:
+    """Yield a client of the runtime cluster that another writer overtakes."""
+    async with Overtaken.connect(load(runtime_sandbox.kubeconfig)) as client:
+        yield client
+
+
+@pytest.fixture
 def is_thorough() -> bool:
     """Return whether operators die after every write, and not only after each sort of write."""
     return settings.get_current_profile_name() == "nightly"
@@ -182,6 +191,71 @@ async def test_a_scheduled_rotation_starts_and_completes_in_the_maintenance_wind
     await world.runtime.patch(
         GARDEN, LOCAL, {"spec": {"virtualCluster": {"maintenance": {"autoRotation": None}}}}
     )
+
+
+async def test_an_encryption_provider_that_changes_as_a_run_begins_loses_no_key(
+    world: World, overtaken: Overtaken
+) -> None:
+    key = "kube-apiserver-etcd-encryption-key"
+    before = await credentials(world, key)
+    world.advance(HOUR)
+    overtaken.before = lambda: world.runtime.patch(GARDEN, LOCAL, encrypted_by("secretbox"))
+    await world.reconcile(overtaken, world.virtual)
+    world.advance(HOUR)
+    await world.reconcile(world.runtime, world.virtual)
+    assert (await world.rotation())["etcdEncryptionKey"]["phase"] == "Prepared"
+    after = await credentials(world, key)
+    assert before < after
+    assert len(after) == len(before) + 1
+
+
+async def test_a_request_that_replaces_another_as_a_run_begins_is_not_lost(
+    world: World, overtaken: Overtaken
+) -> None:
+    await request(world, "reconcile")
+    overtaken.before = lambda: request(world, "rotate-observability-credentials")
+    world.advance(HOUR)
+    await world.reconcile(overtaken, world.virtual)
+    await world.reconcile(world.runtime, world.virtual)
+    began = (await world.rotation())["observability"]["lastInitiationTime"]
+    assert datetime.fromisoformat(began) == world.clock.now()
+
+
+async def test_a_request_that_replaces_a_begun_one_is_not_lost(
+    world: World, overtaken: Overtaken
+) -> None:
+    async def begin() -> None:
+        overtaken.before = lambda: request(world, "rotate-observability-credentials")
+
+    await request(world, "reconcile")
+    overtaken.before = begin
+    world.advance(HOUR)
+    with pytest.raises(Conflict):
+        await world.reconcile(overtaken, world.virtual)
+    await world.reconcile(world.runtime, world.virtual)
+    began = (await world.rotation())["observability"]["lastInitiationTime"]
+    assert datetime.fromisoformat(began) == world.clock.now()
+
+
+async def request(world: World, operation: str) -> None:
+    patch = {"metadata": {"annotations": {OPERATION: operation}}}
+    await world.runtime.patch(GARDEN, LOCAL, patch)
+
+
+def encrypted_by(provider: str) -> JsonObject:
+    """Return the patch that changes the encryption provider of both API servers."""
+    encryption = {"encryptionConfig": {"provider": {"type": provider}}}
+    servers = {
+        "kubernetes": {"kubeAPIServer": encryption},
+        "gardener": {"gardenerAPIServer": encryption},
+    }
+    return {"spec": {"virtualCluster": servers}}
+
+
+async def credentials(world: World, name: str) -> set[str]:
+    """Return the names of the Secrets of a credential."""
+    found = await world.runtime.list(SECRET, "garden", labels=f"{MANAGED},name={name}")
+    return {name_of(each) for each in found}
 
 
 async def creation_or_rotation(world: World) -> str:

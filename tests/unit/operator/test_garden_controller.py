@@ -8,7 +8,7 @@ from pergola.api.objects import JsonObject, Key
 from pergola.api.operator_v1alpha1 import garden_from
 from pergola.flow import FlowFailed, TaskFailed
 from pergola.flow.outcome import Result
-from pergola.operator.garden.operation import beginning, remaining, requested_by
+from pergola.operator.garden.operation import beginning, remaining
 from pergola.operator.garden.status import last_errors, sentence
 from pergola.operator.garden.triggers import matters, request_in
 from pergola.operator.start_checks import version_problem
@@ -51,11 +51,15 @@ def test_only_requested_operations_trigger(
 
 
 def test_handled_operations_are_removed_from_the_annotation_and_unknown_ones_kept() -> None:
-    asked = garden(annotations={OPERATION: "reconcile;future;rotate-ca-start"})
-    patch = remaining(requested_by(asked))
-    assert patch == {"metadata": {"annotations": {OPERATION: "future"}}}
-    assert remaining(["reconcile"]) == {"metadata": {"annotations": {OPERATION: None}}}
-    assert remaining(["future"]) is None
+    def left(operations: str) -> JsonObject | None:
+        return remaining(garden(annotations={OPERATION: operations}, resourceVersion="7"))
+
+    def patch(operations: str | None) -> JsonObject:
+        return {"metadata": {"annotations": {OPERATION: operations}, "resourceVersion": "7"}}
+
+    assert left("reconcile;future;rotate-ca-start") == patch("future")
+    assert left("reconcile") == patch(None)
+    assert left("future") is None
 
 
 def test_the_address_of_the_virtual_cluster_is_advertised() -> None:

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from pergola.api import marks
-from pergola.api.objects import JsonObject, annotations_of
+from pergola.api.objects import JsonObject, annotations_of, resource_version_of
 from pergola.api.operator_v1alpha1 import Garden
 from pergola.api.operator_v1alpha1.operations import OPERATIONS, annotation_of, operations_in
 from pergola.operator.rotation import phases
@@ -25,15 +25,21 @@ def success(garden: Garden, now: datetime) -> JsonObject:
     return _rotation(phases.succeeded(garden, now))
 
 
-def remaining(requested: list[str]) -> JsonObject | None:
+def remaining(garden: JsonObject) -> JsonObject | None:
     """Return the merge patch that removes handled operations from a Garden; None if there are none.
 
-    Unknown operations stay: they may be meant for a newer operator.
+    Unknown operations stay: they may be meant for a newer operator. The patch fails if the Garden
+    has changed: another request may have replaced the handled one.
     """
+    requested = requested_by(garden)
     if not any(each in OPERATIONS for each in requested):
         return None
     left = [each for each in requested if each not in OPERATIONS]
-    return {"metadata": {"annotations": {marks.OPERATION: annotation_of(left) or None}}}
+    metadata = {
+        "annotations": {marks.OPERATION: annotation_of(left) or None},
+        "resourceVersion": resource_version_of(garden),
+    }
+    return {"metadata": metadata}
 
 
 def _addresses(garden: Garden) -> list[JsonObject]:

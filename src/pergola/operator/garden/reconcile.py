@@ -11,6 +11,7 @@ from pergola.api.objects import (
     annotations_of,
     deletion_timestamp_of,
     finalizers_of,
+    generation_of,
 )
 from pergola.api.operator_v1alpha1 import GARDEN, Garden, garden_from
 from pergola.extension_api.errors import codes_of
@@ -129,9 +130,11 @@ class GardenReconciler:
         scheduled = schedule.due(garden, now)
         changes = operation.beginning(garden_from(garden), [*requested, *scheduled], now)
         await status.begin("Delete" if is_deleted else "Reconcile", changes)
+        if _requests(status.garden) != _requests(garden):
+            return Again(_AT_ONCE)  # they decide which rotations begin
         for each in scheduled:
             self._events.normal(Regarding.of(garden), "Scheduled", f"{each} begins as scheduled")
-        remaining = operation.remaining(requested)
+        remaining = operation.remaining(status.garden)
         if remaining is not None:
             status.garden = await self._client.patch(GARDEN, Key.of(garden), remaining)
         if is_deleted:
@@ -220,6 +223,11 @@ class GardenReconciler:
 def is_ignored(garden: JsonObject) -> bool:
     """Return whether an annotation stops the reconciliation of a Garden."""
     return marks.is_truthy(annotations_of(garden).get(IGNORE))
+
+
+def _requests(garden: JsonObject) -> tuple[int, list[str]]:
+    """Return the requests in a Garden: the generation of its spec, and the operations."""
+    return generation_of(garden), operation.requested_by(garden)
 
 
 class _Notes:

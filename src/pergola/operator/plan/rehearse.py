@@ -141,7 +141,7 @@ def _without_hash(change: Change) -> Change:
 
 async def _prepared(stage: Stage, garden: JsonObject) -> Planned:
     client, typed = stage.runtime, garden_from(garden)
-    remaining = operation.remaining(operation.requested_by(garden))
+    remaining = operation.remaining(garden)
     if remaining is not None:
         garden = await client.patch(GARDEN, Key.of(garden), remaining)
     await prepare.add_finalizer(client, garden)
