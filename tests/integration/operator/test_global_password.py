@@ -127,6 +127,20 @@ async def test_the_password_is_generated_once_and_replicated_without_its_prefix(
     assert (clusters.runtime.taken(), clusters.virtual.taken()) == ([], [])
 
 
+async def test_the_copy_of_a_recreated_immutable_secret_is_replaced(clusters: Clusters) -> None:
+    first = {**provided("our-observability"), "immutable": True}
+    again = {**first, "type": "example.org/password", "data": {**first["data"], "password": "Mg=="}}
+    await clusters.runtime.create(first)
+    await clusters.replicate()
+    await clusters.runtime.delete(SECRET, Key.of(first))
+    await clusters.runtime.create(again)
+
+    await clusters.replicate()
+
+    [replica] = await clusters.passwords(clusters.virtual)
+    assert (replica["data"], replica["type"]) == (again["data"], again["type"])
+
+
 async def test_the_secret_of_a_user_is_used_unchanged(clusters: Clusters) -> None:
     await clusters.replicate()
     await clusters.runtime.create(provided("our-observability"))

@@ -6,12 +6,14 @@ generates it in the virtual cluster, and it is replicated in the other direction
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Final
 
 from pergola.api.kinds import SECRET
 from pergola.api.objects import JsonObject, Key, labels_of, map_at, name_of, uid_of
 from pergola.bundle.versions import Version
 from pergola.kube.client import Client
+from pergola.kube.errors import NotFound
 from pergola.kube.selectors import format_selector
 from pergola.operator.garden.direct import MANAGER
 from pergola.operator.garden.errors import OperatorError
@@ -91,8 +93,19 @@ async def _copy(client: Client, secret: JsonObject, name: str, labels: Mapping[s
         map_at(secret, "data"),
         dict(labels),
     ):
+        if current is not None and _is_unchangeable(current, wanted):
+            with suppress(NotFound):
+                await client.delete(SECRET, Key.of(current), uid=uid_of(current))
         await client.apply(wanted, manager=MANAGER, force=True)
     await _delete_copies(client, keep=name)
+
+
+def _is_unchangeable(current: JsonObject, wanted: JsonObject) -> bool:
+    """Return whether the API server would refuse to change a copy: its Secret was recreated."""
+    is_fixed = current.get("immutable") is True
+    other_data = map_at(current, "data") != map_at(wanted, "data")
+    other_type = current.get("type") != wanted["type"]
+    return other_type or (is_fixed and (other_data or not wanted["immutable"]))
 
 
 async def _delete_copies(client: Client, *, keep: str) -> None:
