@@ -1,17 +1,23 @@
 """Record sets of Route 53: zones, names, values and changes; pure."""
 
+from typing import Any, cast
+
 import pytest
 
 from pergola.api import marks
 from pergola.api.objects import JsonObject
+from pergola.cloud.aws import AwsClient
+from pergola.cloud.errors import InvalidRequest
 from pergola.extension_api.errors import Code, ExtensionError
 from pergola.providers.aws.dns.load_balancers import zone_of_load_balancer
 from pergola.providers.aws.dns.record import desired_record_sets
 from pergola.providers.aws.dns.state import read_record_sets, state_object
 from pergola.providers.aws.resources.hosted_zones import HostedZone, zone_for
 from pergola.providers.aws.resources.record_sets import (
+    Alias,
     Placed,
     RecordSet,
+    delete_record_sets,
     normal_name,
     plan_record_sets,
     record_set,
@@ -181,3 +187,47 @@ def test_a_foreign_record_that_conflicts_with_ours_is_an_error(
 ) -> None:
     with pytest.raises(ExtensionError, match="not created for this DNSRecord"):
         plan_record_sets([live], [desired], [])
+
+
+class OneAlias:
+    """Route 53 with one alias; like it, refuses a deletion that differs from the record."""
+
+    def __init__(self, record: JsonObject) -> None:
+        self.records = [record]
+
+    async def call(self, service: str, operation: str, **parameters: Any) -> JsonObject:
+        del service
+        if operation == "ListResourceRecordSets":
+            return {"ResourceRecordSets": self.records, "IsTruncated": False}
+        for change in parameters["ChangeBatch"]["Changes"]:
+            if change["ResourceRecordSet"] not in self.records:
+                raise InvalidRequest("the values do not match", code="InvalidChangeBatch")
+            self.records.remove(change["ResourceRecordSet"])
+        return {}
+
+
+@pytest.mark.parametrize("evaluates", [True, False])
+async def test_an_alias_is_deleted_with_the_health_evaluation_that_it_has(
+    *, evaluates: bool
+) -> None:
+    target = {
+        "HostedZoneId": "Z1",
+        "DNSName": "lb.example.com.",
+        "EvaluateTargetHealth": evaluates,
+    }
+    route53 = OneAlias({"Name": f"{NAME}.", "Type": "A", "AliasTarget": target})
+    ours = record_set(NAME, "A", alias=Alias("Z1", "lb.example.com"))
+
+    left = await delete_record_sets(cast("AwsClient", route53), "Z2", NAME, [ours])
+
+    assert left == []
+    assert route53.records == []
+
+
+def test_a_changed_health_evaluation_is_corrected() -> None:
+    desired = record_set(NAME, "A", alias=Alias("Z1", "lb.example.com"))
+    live = desired._replace(evaluates_health=False)
+
+    [change] = plan_record_sets([live], [desired], [desired])
+
+    assert change["ResourceRecordSet"]["AliasTarget"]["EvaluateTargetHealth"] is True

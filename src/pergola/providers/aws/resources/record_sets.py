@@ -33,6 +33,8 @@ class RecordSet(NamedTuple):
         name: lower-case, without a dot at the end.
         ttl: in seconds; 0 for an alias.
         values: as stored by Route 53, sorted; empty for an alias.
+        evaluates_health: whether an alias is answered only while its target is healthy. A deletion
+            must repeat it as it is.
         routing: distinguishes several record sets with the same name and type; empty for simple
             ones, the only ones that are ever written.
     """
@@ -43,10 +45,11 @@ class RecordSet(NamedTuple):
     values: tuple[str, ...] = ()
     alias: Alias | None = None
     routing: str = ""
+    evaluates_health: bool = True
 
     def leads_like(self, other: "RecordSet") -> bool:
-        """Return whether both give the same answers; the time to live is irrelevant."""
-        return self._replace(ttl=other.ttl) == other
+        """Return whether both lead to the same; time to live and health checks are irrelevant."""
+        return self._replace(ttl=other.ttl, evaluates_health=other.evaluates_health) == other
 
     def __str__(self) -> str:
         to = self.alias.name if self.alias else ", ".join(self.values)
@@ -194,7 +197,7 @@ def _change(action: str, records: RecordSet) -> JsonObject:
         written["AliasTarget"] = {
             "HostedZoneId": records.alias.zone,
             "DNSName": f"{records.alias.name}.",
-            "EvaluateTargetHealth": True,
+            "EvaluateTargetHealth": records.evaluates_health,
         }
     else:
         written["TTL"] = records.ttl
@@ -213,7 +216,11 @@ def _observed(answer: JsonObject) -> RecordSet:
     found = record_set(
         str(answer.get("Name")), str(answer.get("Type")), int(answer.get("TTL") or 0), values
     )
-    return found._replace(alias=alias, routing=str(answer.get("SetIdentifier") or ""))
+    return found._replace(
+        alias=alias,
+        routing=str(answer.get("SetIdentifier") or ""),
+        evaluates_health=not target or target.get("EvaluateTargetHealth") is True,
+    )
 
 
 def _value(of_type: str, value: str) -> str:
