@@ -11,9 +11,13 @@ from hypothesis import strategies as st
 from pergola.api.objects import JsonObject
 from pergola.cloud.aws import AwsClient, Credentials
 from pergola.flow import State
+from pergola.flow.picture import Fate
+from pergola.providers.aws import state as keys
 from pergola.providers.aws.config import InfrastructureConfig, Networks, Vpc, Zone
 from pergola.providers.aws.flows.reconcile import network_steps
 from pergola.providers.aws.resources import step_names as names
+from pergola.providers.aws.resources.egress_ranges import egress_ranges
+from pergola.providers.aws.resources.nat_gateways import ensure as nat_gateways
 from pergola.providers.aws.resources.routes import EVERYWHERE, NAT_GATEWAY, Route, changes
 from pergola.providers.aws.resources.step import Work, graph_of
 from pergola.providers.aws.resources.subnets.desired import subnets_of
@@ -194,3 +198,57 @@ async def test_concurrent_steps_all_finish_before_a_failure_is_reported() -> Non
         await all_done(fails("one"), fails("two"))
 
     assert done == ["it"]
+
+
+def nat_gateway(*addresses: JsonObject) -> JsonObject:
+    return {
+        "NatGatewayId": "nat-1",
+        "VpcId": "vpc-1",
+        "SubnetId": "subnet-1",
+        "State": "available",
+        "NatGatewayAddresses": list(addresses),
+        "Tags": [
+            {"Key": "kubernetes.io/cluster/shoot--p--s", "Value": "owned"},
+            {"Key": "Name", "Value": "shoot--p--s-natgw-z0"},
+        ],
+    }
+
+
+PRIMARY: JsonObject = {"AllocationId": "eipalloc-1", "PublicIp": "192.0.2.1", "IsPrimary": True}
+SECONDARY: JsonObject = {"AllocationId": "eipalloc-2", "PublicIp": "192.0.2.2", "IsPrimary": False}
+
+
+def with_nat(*addresses: JsonObject) -> Work:
+    state = State(
+        {
+            keys.VPC: "vpc-1",
+            keys.zone_key(MANAGED.name, keys.SUBNET_PUBLIC): "subnet-1",
+            keys.zone_key(MANAGED.name, keys.ADDRESS): "eipalloc-1",
+            keys.zone_key(MANAGED.name, keys.NAT_GATEWAY): "nat-1",
+        }
+    )
+    existing = work(wanted(MANAGED), state)
+    existing.snapshot.nat_gateways["nat-1"] = nat_gateway(*addresses)
+    return existing
+
+
+@pytest.mark.parametrize("addresses", [[PRIMARY], [PRIMARY, SECONDARY], [SECONDARY, PRIMARY]])
+def test_a_nat_gateway_with_secondary_addresses_is_kept(addresses: list[JsonObject]) -> None:
+    outdated, _ = nat_gateways.steps(wanted(MANAGED), MANAGED)
+
+    assert outdated.plan(with_nat(*addresses)).fate is Fate.KEEP
+
+
+def test_a_nat_gateway_with_the_wanted_address_only_as_a_secondary_one_is_replaced() -> None:
+    outdated, _ = nat_gateways.steps(wanted(MANAGED), MANAGED)
+    swapped = [{**SECONDARY, "IsPrimary": True}, {**PRIMARY, "IsPrimary": False}]
+
+    assert outdated.plan(with_nat(*reversed(swapped))).fate is Fate.DELETE
+
+
+def test_all_working_addresses_of_a_nat_gateway_are_egress_ranges() -> None:
+    failed = {"PublicIp": "192.0.2.3", "IsPrimary": False, "Status": "failed"}
+
+    ranges = egress_ranges(with_nat(SECONDARY, failed, PRIMARY))
+
+    assert ranges == ["192.0.2.1/32", "192.0.2.2/32"]

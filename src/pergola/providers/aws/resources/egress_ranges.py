@@ -4,7 +4,7 @@ from pergola.cloud.aws.network import tags_of
 from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.resources import step_names as names
-from pergola.providers.aws.resources.nat_gateways.facts import public_ip_of
+from pergola.providers.aws.resources.nat_gateways.facts import public_ips_of
 from pergola.providers.aws.resources.step import LONG_TIMEOUT, Step, Work
 from pergola.providers.aws.wanted import Wanted
 
@@ -27,13 +27,14 @@ def egress_ranges(work: Work) -> list[str]:
     """Return the addresses of available NAT gateways with the cluster's tag, sorted, as CIDRs."""
     vpc = work.state.get(keys.VPC)
     addresses = {
-        public_ip_of(gateway)
+        address
         for gateway in work.snapshot.nat_gateways.values()
         if gateway.get("State") == "available"
         and gateway.get("VpcId") == vpc
         and work.wanted.cluster_tag in tags_of(gateway)
+        for address in public_ips_of(gateway)
     }
-    return sorted(f"{address}/32" for address in addresses if address)
+    return sorted(f"{address}/32" for address in addresses)
 
 
 def _plan(work: Work) -> Note:

@@ -16,15 +16,24 @@ USABLE: Final = frozenset({"pending", AVAILABLE})
 
 
 def allocation_of(gateway: JsonObject) -> str | None:
-    """Return the allocation id of a NAT gateway's elastic IP."""
-    addresses = gateway.get("NatGatewayAddresses") or []
-    return next((each["AllocationId"] for each in addresses if each.get("AllocationId")), None)
+    """Return the allocation id of a NAT gateway's primary elastic IP."""
+    found = (each.get("AllocationId") for each in _addresses(gateway))
+    return next((each for each in found if each), None)
 
 
-def public_ip_of(gateway: JsonObject) -> str | None:
-    """Return the source address of requests through a NAT gateway, once it is available."""
-    addresses = gateway.get("NatGatewayAddresses") or []
-    return next((each["PublicIp"] for each in addresses if each.get("PublicIp")), None)
+def public_ips_of(gateway: JsonObject) -> list[str]:
+    """Return the source addresses of requests through a NAT gateway, once it is available.
+
+    Users may associate secondary ones, for more connections.
+    """
+    working = (each for each in _addresses(gateway) if each.get("Status") != FAILED)
+    return [each["PublicIp"] for each in working if each.get("PublicIp")]
+
+
+def _addresses(gateway: JsonObject) -> list[JsonObject]:
+    """Return the addresses of a NAT gateway; the primary one first, wherever AWS lists it."""
+    found = gateway.get("NatGatewayAddresses") or ()
+    return sorted(found, key=lambda each: each.get("IsPrimary") is False)
 
 
 def nats_of(work: Work, zone: str) -> list[str]:

@@ -9,7 +9,7 @@ from pergola.providers.aws.resources import step_names as names
 from pergola.providers.aws.resources.nat_gateways.facts import (
     AVAILABLE,
     USABLE,
-    public_ip_of,
+    public_ips_of,
     state_of,
 )
 from pergola.providers.aws.resources.step import LONG_TIMEOUT, Step, Work
@@ -45,7 +45,7 @@ def _waiting(work: Work) -> list[str]:
 
 
 def _is_available(gateway: JsonObject) -> bool:
-    return state_of(gateway) == AVAILABLE and public_ip_of(gateway) is not None
+    return state_of(gateway) == AVAILABLE and bool(public_ips_of(gateway))
 
 
 def _plan(work: Work) -> Note:
