@@ -15,6 +15,7 @@ from pergola.flow.picture import Fate
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.config import InfrastructureConfig, Networks, Vpc, Zone
 from pergola.providers.aws.flows.reconcile import network_steps
+from pergola.providers.aws.resources import ipv6_block as ipv6_blocks
 from pergola.providers.aws.resources import step_names as names
 from pergola.providers.aws.resources.egress_ranges import egress_ranges
 from pergola.providers.aws.resources.nat_gateways import ensure as nat_gateways
@@ -252,3 +253,32 @@ def test_all_working_addresses_of_a_nat_gateway_are_egress_ranges() -> None:
     ranges = egress_ranges(with_nat(SECONDARY, failed, PRIMARY))
 
     assert ranges == ["192.0.2.1/32", "192.0.2.2/32"]
+
+
+def ipv6_block(cidr: str, state: str = "associated") -> JsonObject:
+    return {"Ipv6CidrBlock": cidr, "Ipv6CidrBlockState": {"State": state}}
+
+
+OTHER_BLOCK = "2001:db8:0:200::/56"
+
+
+@pytest.mark.parametrize(
+    ("known", "blocks", "kept"),
+    [
+        (BLOCK, [ipv6_block(OTHER_BLOCK), ipv6_block(BLOCK)], BLOCK),
+        (BLOCK, [ipv6_block(OTHER_BLOCK), ipv6_block(BLOCK, "disassociated")], OTHER_BLOCK),
+        (None, [ipv6_block(OTHER_BLOCK), ipv6_block(BLOCK)], OTHER_BLOCK),
+    ],
+)
+async def test_the_ipv6_block_of_a_vpc_with_several_stays_the_same(
+    known: str | None, blocks: list[JsonObject], kept: str
+) -> None:
+    for_ = wanted(MANAGED, vpc=Vpc(id="vpc-1"), families=("IPv4", "IPv6"))
+    state = {keys.VPC: "vpc-1"} | ({keys.VPC_IPV6_BLOCK: known} if known else {})
+    existing = work(for_, State(state))
+    existing.snapshot.vpc = {"VpcId": "vpc-1", "Ipv6CidrBlockAssociationSet": blocks}
+
+    [step] = ipv6_blocks.steps(for_)
+    await step.ensure(existing)
+
+    assert existing.state.get(keys.VPC_IPV6_BLOCK) == kept

@@ -23,9 +23,14 @@ def steps(wanted: Wanted) -> list[Step]:
     return [step]
 
 
-def block_of(vpc: JsonObject | None) -> str | None:
-    """Return the IPv6 block that is associated with a VPC."""
-    return next((each["Ipv6CidrBlock"] for each in _blocks(vpc, {_ASSOCIATED})), None)
+def block_of(work: Work) -> str | None:
+    """Return the IPv6 block that is associated with the VPC.
+
+    If a user's VPC has several, the one in the state is kept: AWS lists them in any order.
+    """
+    blocks = [each["Ipv6CidrBlock"] for each in _blocks(work.snapshot.vpc, {_ASSOCIATED})]
+    known = work.state.get(keys.VPC_IPV6_BLOCK)
+    return known if known in blocks else next(iter(blocks), None)
 
 
 def _blocks(vpc: JsonObject | None, states: frozenset[str] | set[str]) -> list[JsonObject]:
@@ -34,17 +39,16 @@ def _blocks(vpc: JsonObject | None, states: frozenset[str] | set[str]) -> list[J
 
 
 def _plan(work: Work) -> Note:
-    block = block_of(work.snapshot.vpc)
+    block = block_of(work)
     if block:
         return Note(Fate.KEEP, block)
     return Note(Fate.CREATE, "a /56 for the VPC")
 
 
 async def _ensure(work: Work) -> None:
-    vpc = work.snapshot.vpc
-    if not _blocks(vpc, _COMING):
+    if not _blocks(work.snapshot.vpc, _COMING):
         await _associate(work)
-    block = block_of(vpc)
+    block = block_of(work)
     if block is None:
         block = await wait_until(work, lambda: _associated(work))
     work.state.set(keys.VPC_IPV6_BLOCK, block)
@@ -62,4 +66,5 @@ async def _associate(work: Work) -> None:
 
 
 async def _associated(work: Work) -> str | None:
-    return block_of(await described(work, work.state.get(keys.VPC) or ""))
+    await described(work, work.state.get(keys.VPC) or "")
+    return block_of(work)
