@@ -5,7 +5,7 @@
 
 import asyncio
 import gc
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import pytest
 from hypothesis import settings
@@ -19,6 +19,8 @@ from pergola.testing.shared import in_thread
 NIGHTLY_EXAMPLES = 20_000
 LONG = 900.0
 """Tests with at least this time limit, in seconds, take minutes."""
+REPORTED_LINES = 40
+"""Lines of each captured output that the report of a failed test contains."""
 
 # A slow machine is not a defect: examples have no deadline, only tests have time limits.
 settings.register_profile("default", deadline=None)
@@ -59,6 +61,29 @@ def is_short(item: pytest.Item) -> bool:
     """Return whether the time limit of a test is less than `LONG`."""
     limit = item.get_closest_marker("timeout")
     return limit is None or limit.args[0] < LONG
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Report only the last lines of the output of a failed test, unless asked by `-vv`.
+
+    A Garden logs thousands of lines, which would hide the assertion that failed.
+    """
+    report = yield
+    if item.config.get_verbosity() < 2:
+        report.sections = [(title, last_lines(text)) for title, text in report.sections]
+    return report
+
+
+def last_lines(text: str) -> str:
+    """Return the last lines of a text, below the number of the others."""
+    lines = text.splitlines(keepends=True)
+    if len(lines) <= REPORTED_LINES:
+        return text
+    omitted = len(lines) - REPORTED_LINES
+    return f"[{omitted} lines omitted; -vv shows them]\n{''.join(lines[omitted:])}"
 
 
 @pytest.fixture(scope="session")
