@@ -29,6 +29,7 @@ from pergola.testing.service_accounts import service_account_config, until_grant
 from pergola.testing.waiting import running, until
 
 ROLES = Path(__file__).parents[3] / "charts" / "resource-manager" / "rbac" / "csr-approver.yaml"
+AGENTS = ("gardener.cloud:node-agents",)
 
 
 @pytest.fixture
@@ -40,7 +41,7 @@ async def site(kubeconfig: Path, cluster_client: Client, namespace: str) -> Asyn
 
 async def test_a_machine_becomes_a_node_whose_agent_renews_its_certificate(site: Site) -> None:
     await site.add_machine(node="")
-    pem = request_pem(KEY, site.agent)
+    pem = request_pem(KEY, site.agent, AGENTS)
     async with running(site.unit()):
         key = await site.ask(API_CLIENT, user=site.bootstrap, pem=pem)
         assert await site.decision(key) == (
@@ -61,7 +62,7 @@ async def test_a_machine_becomes_a_node_whose_agent_renews_its_certificate(site:
 async def test_a_bootstrap_token_is_denied_once_the_node_exists(site: Site) -> None:
     await site.add_machine()
     async with running(site.unit()):
-        pem = request_pem(KEY, site.agent)
+        pem = request_pem(KEY, site.agent, AGENTS)
         # The label of the Machine exists before the Node does.
         kind, _, _ = await site.decision(await site.ask(API_CLIENT, user=site.bootstrap, pem=pem))
         assert kind == "Approved"
@@ -80,13 +81,27 @@ async def test_without_machines_an_agent_is_identified_by_its_node(
     if with_node:
         await site.add_node(("Hostname", site.name))
     async with running(site.unit(machine_namespace=None)):
-        pem = request_pem(KEY, site.agent)
+        pem = request_pem(KEY, site.agent, AGENTS)
         kind, _, _ = await site.decision(await site.ask(API_CLIENT, user=site.bootstrap, pem=pem))
     assert kind == ("Denied" if with_node else "Approved")
 
 
+@pytest.mark.parametrize(
+    "groups", [(), ("gardener.cloud:system:admins",), (*AGENTS, "gardener.cloud:system:admins")]
+)
+async def test_an_agent_and_a_bootstrap_token_are_denied_any_other_group(
+    site: Site, groups: tuple[str, ...]
+) -> None:
+    await site.add_machine()
+    pem = request_pem(KEY, site.agent, groups)
+    async with running(site.unit()):
+        for user in (site.agent, site.bootstrap):
+            message = await site.denial(await site.ask(API_CLIENT, user=user, pem=pem))
+            assert "(organization in CSR does not match node agents group)" in message
+
+
 async def test_an_agent_is_denied_the_certificate_of_another_agent(site: Site) -> None:
-    pem = request_pem(KEY, site.agent)
+    pem = request_pem(KEY, site.agent, AGENTS)
     async with running(site.unit()):
         missing = await site.denial(await site.ask(API_CLIENT, user=site.agent, pem=pem))
         await site.add_machine()
@@ -170,7 +185,7 @@ async def test_the_permissions_of_the_chart_are_enough(site: Site) -> None:
             for names, decided in (([site.name], "Approved"), (["other"], "Denied")):
                 kind, _, _ = await site.decision(await site.ask(dns_names=names))
                 assert kind == decided
-            agent = request_pem(KEY, site.agent)
+            agent = request_pem(KEY, site.agent, AGENTS)
             await site.denial(await site.ask(API_CLIENT, user=site.bootstrap, pem=agent))
             await site.event(site.name)
     assert refused.total() == 0

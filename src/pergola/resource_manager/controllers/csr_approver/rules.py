@@ -18,6 +18,7 @@ NODE_USER: Final = "system:node:"
 NODE_GROUP: Final = "system:nodes"
 BOOTSTRAP_USER: Final = "system:bootstrap:"
 NODE_AGENT: Final = "gardener.cloud:node-agent:machine:"
+NODE_AGENT_GROUP: Final = "gardener.cloud:node-agents"
 GARDENADM: Final = "gardener.cloud:gardenadm:shoot:"
 GARDENADM_GROUP: Final = "gardener.cloud:system:shoots"
 
@@ -144,6 +145,9 @@ def machine_name(common_name: str) -> str | None:
 def node_agent(request: Request, machine: Machine | None, node: Node | None) -> Verdict:
     """Judge the request of a gardener-node-agent.
 
+    The organizations of a client certificate are the groups of its holder, and some groups are
+    administrators of every Shoot, so only the group that the agent requests is permitted.
+
     Args:
         machine: The Machine in the common name; if Nodes have no Machines, one with the same name
             as its Node.
@@ -151,6 +155,8 @@ def node_agent(request: Request, machine: Machine | None, node: Node | None) -> 
     """
     username, common_name = request.username, request.common_name
     name = machine_name(common_name)
+    if request.organizations != (NODE_AGENT_GROUP,):
+        return Denied("organization in CSR does not match node agents group")
     if not name or machine is None:
         return Denied(f'machine "{name}" does not exist')
     if username.startswith(BOOTSTRAP_USER):

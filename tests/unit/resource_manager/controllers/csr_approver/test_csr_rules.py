@@ -1,10 +1,13 @@
 """The requesters of certificates and their permitted requests: one test per rule of spec 11 §3."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pergola.resource_manager.controllers.csr_approver import rules
 from pergola.resource_manager.controllers.csr_approver.approve import decided, seconds_to_wait
@@ -42,7 +45,8 @@ AGENT = "gardener.cloud:node-agent:machine:m-1"
 BOOTSTRAPPED = (
     'Cannot use bootstrap token since gardener-node-agent for machine "m-1" is already bootstrapped'
 )
-AGENT_REQUEST = Request(AGENT, AGENT, (), frozenset(), frozenset())
+AGENTS = "gardener.cloud:node-agents"
+AGENT_REQUEST = Request(AGENT, AGENT, (AGENTS,), frozenset(), frozenset())
 BOOTSTRAP = "system:bootstrap:abcdef"
 SHOOT = "gardener.cloud:gardenadm:shoot:1234"
 SHOOT_REQUEST = Request(
@@ -233,6 +237,37 @@ def test_gardenadm_is_denied_for_another_group(organizations: tuple[str, ...]) -
     assert rules.gardenadm(replace(SHOOT_REQUEST, organizations=organizations)) == Denied(
         "organization in CSR does not match nodes group"
     )
+
+
+# Groups: the organizations of a certificate
+
+
+def judged_node_agent(request: Request) -> object:
+    return rules.node_agent(request, Machine("foo"), None)
+
+
+def judged_bootstrap(request: Request) -> object:
+    return judged_node_agent(replace(request, username=BOOTSTRAP))
+
+
+GRANTED: list[tuple[Callable[[Request], object], Request]] = [
+    (lambda it: rules.kubelet_request(it) or rules.kubelet_node(it, NODE, 1, "shoot--a"), REQUEST),
+    (judged_node_agent, AGENT_REQUEST),
+    (judged_bootstrap, AGENT_REQUEST),
+    (rules.gardenadm, SHOOT_REQUEST),
+]
+GROUPS = ["system:masters", "gardener.cloud:system:admins", "system:nodes", AGENTS, ""]
+
+
+@pytest.mark.parametrize(("judge", "request_"), GRANTED)
+@given(organizations=st.lists(st.sampled_from([*GROUPS, *SHOOT_REQUEST.organizations]) | st.text()))
+def test_no_kind_of_request_gets_any_group_but_its_own(
+    judge: Callable[[Request], object], request_: Request, organizations: list[str]
+) -> None:
+    assert judge(request_) == APPROVED
+    asked = replace(request_, organizations=tuple(organizations))
+    is_its_own = asked.organizations == request_.organizations
+    assert (judge(asked) == APPROVED) is is_its_own
 
 
 # Decisions and their timing
