@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, Self
 import orjson
 
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
-from pergola.kube.answers import decoded
+from pergola.kube.answers import check_list, check_object, decoded
 from pergola.kube.discovery import Discovery, Resource
 from pergola.kube.errors import ApiError, NotFound, UnknownKind
 from pergola.kube.guards import Guard, Permission
@@ -134,10 +134,13 @@ class Client:
 
         Raises:
             NotFound: it does not exist.
+            Unreachable: the answer is something else, as from a broken proxy.
         """
         resource = await self.resource(gvk)
         accept = METADATA if metadata_only else _JSON
-        obj = await self._object(gvk, "GET", resource.item(key), accept=accept)
+        path = resource.item(key)
+        obj = await self._object(gvk, "GET", path, accept=accept)
+        check_object(obj, gvk, key if resource.namespaced else Key("", key.name), path)
         obj["apiVersion"], obj["kind"] = gvk.api_version, gvk.kind
         return obj
 
@@ -189,9 +192,9 @@ class Client:
         accept = METADATA_LIST if metadata_only else _JSON
         while True:
             query["limit"] = str(page_size() if callable(page_size) else page_size)
-            answer = await self._object(
-                gvk, "GET", resource.collection(namespace), query=query, accept=accept
-            )
+            path = resource.collection(namespace)
+            answer = await self._object(gvk, "GET", path, query=query, accept=accept)
+            check_list(answer, gvk, path)
             metadata = answer.get("metadata") or {}
             items = answer.get("items") or []
             for item in items:

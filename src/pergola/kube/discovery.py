@@ -14,7 +14,7 @@ from urllib.parse import quote
 from pergola.api.object_names import name_problem
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at
 from pergola.kube.answers import decoded
-from pergola.kube.errors import InvalidKey, NotFound, UnknownKind
+from pergola.kube.errors import InvalidKey, NotFound, UnknownKind, Unreachable
 
 
 class Resource(NamedTuple):
@@ -120,6 +120,8 @@ class Discovery:
         path = group_version_path(group, version)
         try:
             answer = decoded(await self._fetch(path), path)
+            if not isinstance(answer.get("resources", {}), list | None):
+                raise Unreachable(f"the answer for {path} has no list of resources")
         except NotFound:
             answer = {}
         self._asked[group, version] = self._now()

@@ -10,7 +10,8 @@ KubeError                  root: every failure of this room
 │   ├── Unauthorized       401
 │   ├── Forbidden          403
 │   └── TooManyRequests    429; `retry_after` in seconds
-├── Unreachable            no answer: connection refused, reset, timed out, TLS failure
+├── Unreachable            no answer: connection refused, reset, timed out, TLS failure; or an
+│                          answer to something else
 ├── UnknownKind            the server serves no such kind (spec 10 §3.1)
 ├── InvalidKey             no object can have this name and namespace; nothing was sent
 └── ConfigurationError     a kubeconfig, or credentials, that cannot work; the text says why
