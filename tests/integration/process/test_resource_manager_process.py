@@ -17,6 +17,7 @@ from pergola.api.kinds import CONFIG_MAP, LEASE
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, annotations_of, labels_of
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
+from pergola.kube.yaml import parse
 from pergola.sandbox import Sandbox
 from pergola.testing.admission_site import write_pair
 from pergola.testing.crds import install_crds
@@ -26,6 +27,8 @@ from pergola.testing.waiting import PATIENCE
 from pergola.testing.world import RecordingClient, World
 
 PERGOLA = Path(sys.executable).parent / "pergola"
+RECORDED = Path(__file__).parents[2] / "unit/api/recorded/resource_manager/workerless.config.yaml"
+"""A file of a resource manager of a Shoot without workers; its ports and paths are the pod's."""
 
 
 def configuration(kubeconfig: Path, **fields: object) -> JsonObject:
@@ -299,6 +302,21 @@ async def test_endpoints_give_the_same_answers_as_the_originals(
             "workqueue_longest_running_processor_seconds{",
         )
     assert re.search(r'rest_client_requests_total\{code="201",host="[^"]+",method="POST"\} ', text)
+
+
+async def test_a_configuration_file_that_gardener_writes_makes_a_ready_process(
+    world: World, sandbox: Sandbox, tmp_path: Path
+) -> None:
+    """Its namespace does not exist, so the process serves, but never leads."""
+    config = parse(RECORDED.read_bytes())
+    assert isinstance(config, dict)
+    for connection in ("sourceClientConnection", "targetClientConnection"):
+        config[connection]["kubeconfig"] = str(sandbox.kubeconfig)
+    for server in ("healthProbes", "metrics"):
+        config["server"][server] = {"bindAddress": "127.0.0.1", "port": 0}
+
+    async with running(config, tmp_path) as served:
+        await eventually(served.health + "/readyz", 200)
 
 
 async def test_an_outage_of_the_api_server_makes_the_process_unready_but_not_unhealthy(

@@ -5,6 +5,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from pergola.api.component_config.zeros import ZERO_IS_UNSET
 from pergola.api.schema.declare import Value
 from pergola.api.schema.validate import Finding, child
 
@@ -14,9 +15,9 @@ class ClientConnection(Value):
 
     kubeconfig: str = ""
     """The path of a kubeconfig; empty for the credentials inside the cluster."""
-    qps: float | None = None
+    qps: Annotated[float | None, ZERO_IS_UNSET] = None
     """The maximum number of requests per second; unlimited if absent."""
-    burst: Annotated[int, Meta(ge=0)] | None = None
+    burst: Annotated[Annotated[int, Meta(ge=0)] | None, ZERO_IS_UNSET] = None
     """The maximum number of requests at once."""
     content_type: str = ""
     """The format of request bodies; always JSON."""

@@ -1,8 +1,10 @@
 """Leader election between replicas of a component."""
 
 from collections.abc import Iterator
+from typing import Annotated
 
 from pergola.api.component_config.rules import positive
+from pergola.api.component_config.zeros import ZERO_IS_UNSET
 from pergola.api.schema.declare import Value
 from pergola.api.schema.duration import Duration
 from pergola.api.schema.validate import Finding, child
@@ -13,17 +15,17 @@ class LeaderElection(Value):
 
     leader_elect: bool = True
     """Whether to elect a leader, which several replicas require."""
-    lease_duration: Duration = Duration(seconds=15)
+    lease_duration: Annotated[Duration, ZERO_IS_UNSET] = Duration(seconds=15)
     """The time after the last renewal until another replica may take over."""
-    renew_deadline: Duration = Duration(seconds=10)
+    renew_deadline: Annotated[Duration, ZERO_IS_UNSET] = Duration(seconds=10)
     """The time for which a leader tries to renew before it gives up."""
-    retry_period: Duration = Duration(seconds=2)
+    retry_period: Annotated[Duration, ZERO_IS_UNSET] = Duration(seconds=2)
     """The time between two attempts."""
-    resource_lock: str = "leases"
+    resource_lock: Annotated[str, ZERO_IS_UNSET] = "leases"
     """The kind of the lock."""
-    resource_name: str = ""
+    resource_name: Annotated[str, ZERO_IS_UNSET] = ""
     """The name of the lock."""
-    resource_namespace: str = ""
+    resource_namespace: Annotated[str, ZERO_IS_UNSET] = ""
     """The namespace of the lock."""
 
 

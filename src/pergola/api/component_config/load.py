@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
+from pergola.api.component_config.zeros import without_zeros
 from pergola.api.objects import JsonObject, JsonValue, without_nulls
 from pergola.api.schema.declare import Value
 from pergola.api.schema.read import read
@@ -58,21 +59,21 @@ def load(
     api_version: str,
     kind: str,
     source: str,
-    fill_defaults: Callable[[C], None],
     check: Callable[[C], Iterable[Finding]],
+    fill_defaults: Callable[[C], None] = lambda _: None,
     unify: Callable[[JsonObject], Spelling] = AsWritten,
     unchecked: Collection[str] = (),
     strict: bool = False,
 ) -> Loaded[C]:
     """Return the configuration in a parsed file.
 
-    A field that is null counts as absent.
+    A field that is null counts as absent, as do zeros that Go code writes for the default.
 
     Args:
         value: the JSON.
         source: the name of the file in errors.
-        fill_defaults: sets, in place, the defaults that depend on other settings.
         check: yields findings beyond the schema.
+        fill_defaults: sets, in place, the defaults that depend on other settings.
         unify: renames settings that have several names to one.
         unchecked: paths whose findings from `check` are ignored, with everything below them.
         strict: whether an unknown field is an error instead of a warning.
@@ -86,7 +87,8 @@ def load(
         raise ConfigurationInvalid(source, wrong)
     # An empty block in YAML is null.
     spelling = unify(without_nulls(value))
-    config, problems = _read(type_, spelling.value, fill_defaults, check, unchecked)
+    given = without_zeros(type_, spelling.value)
+    config, problems = _read(type_, given, fill_defaults, check, unchecked)
     found = [finding._replace(path=spelling.as_written(finding.path)) for finding in problems]
     found = [*spelling.findings, *found]
     if errors := found if strict else _errors(found):

@@ -8,6 +8,7 @@ from msgspec import Meta, field
 
 from pergola.api import component_config
 from pergola.api.component_config import Address, Debugging, LogFormat, LogLevel, Port
+from pergola.api.component_config.zeros import ZERO_IS_UNSET
 from pergola.api.operator_config.controllers import Controllers
 from pergola.api.schema.declare import Value
 
@@ -20,18 +21,18 @@ Seconds = Annotated[int, Meta(ge=0)]
 class ClientConnection(component_config.ClientConnection):
     """A connection to a cluster."""
 
-    qps: float | None = 100.0
+    qps: Annotated[float | None, ZERO_IS_UNSET] = 100.0
     """The maximum number of requests per second; 100 if 0."""
-    burst: Annotated[int, Meta(ge=0)] | None = 130
+    burst: Annotated[Annotated[int, Meta(ge=0)] | None, ZERO_IS_UNSET] = 130
     """The maximum number of requests at once; 130 if 0."""
 
 
 class LeaderElection(component_config.LeaderElection):
     """Leader election between replicas."""
 
-    resource_name: str = "gardener-operator-leader-election"
+    resource_name: Annotated[str, ZERO_IS_UNSET] = "gardener-operator-leader-election"
     """The name of the lock."""
-    resource_namespace: str = "garden"
+    resource_namespace: Annotated[str, ZERO_IS_UNSET] = "garden"
     """The namespace of the lock."""
 
 
@@ -93,9 +94,9 @@ class OperatorConfiguration(Value):
     """The endpoints of the process."""
     debugging: Debugging = field(default_factory=Debugging)
     """Debugging options."""
-    log_level: LogLevel = "info"
+    log_level: Annotated[LogLevel, ZERO_IS_UNSET] = "info"
     """The lowest level to log."""
-    log_format: LogFormat = "json"
+    log_format: Annotated[LogFormat, ZERO_IS_UNSET] = "json"
     """The format of log lines."""
     feature_gates: dict[str, bool] = {}
     """Feature gates of the operator, such as `DefaultSeccompProfile`."""

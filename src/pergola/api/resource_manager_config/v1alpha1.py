@@ -9,6 +9,7 @@ from msgspec import Meta, field
 from pergola.api import component_config
 from pergola.api.component_config import Address, Debugging, LogFormat, LogLevel, Port
 from pergola.api.component_config.sharding import Sharding
+from pergola.api.component_config.zeros import ZERO_IS_UNSET
 from pergola.api.resource_manager_config.controllers import Controllers
 from pergola.api.resource_manager_config.webhooks import Webhooks
 from pergola.api.schema.declare import Value
@@ -32,7 +33,7 @@ class ClientConnection(component_config.ClientConnection):
 class LeaderElection(component_config.LeaderElection):
     """Leader election between replicas."""
 
-    resource_name: str = "gardener-resource-manager"
+    resource_name: Annotated[str, ZERO_IS_UNSET] = "gardener-resource-manager"
     """The name of the lock."""
 
 
@@ -121,9 +122,9 @@ class ResourceManagerConfiguration(Value):
     """The endpoints of the process."""
     debugging: Debugging = field(default_factory=Debugging)
     """Debugging options."""
-    log_level: LogLevel = "info"
+    log_level: Annotated[LogLevel, ZERO_IS_UNSET] = "info"
     """The lowest level to log."""
-    log_format: LogFormat = "json"
+    log_format: Annotated[LogFormat, ZERO_IS_UNSET] = "json"
     """The format of log lines."""
     controllers: Controllers = field(default_factory=Controllers)
     """The settings of the controllers."""
