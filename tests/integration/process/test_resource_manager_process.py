@@ -308,8 +308,9 @@ async def test_a_configuration_file_that_gardener_writes_makes_a_ready_process(
     world: World, sandbox: Sandbox, tmp_path: Path
 ) -> None:
     """Its namespace does not exist, so the process serves, but never leads."""
-    config = parse(RECORDED.read_bytes())
-    assert isinstance(config, dict)
+    recorded = parse(RECORDED.read_bytes())
+    assert isinstance(recorded, dict)
+    config: JsonObject = recorded
     for connection in ("sourceClientConnection", "targetClientConnection"):
         config[connection]["kubeconfig"] = str(sandbox.kubeconfig)
     for server in ("healthProbes", "metrics"):

@@ -1,17 +1,20 @@
 """Pergola knows the same defaults as the API server (spec 10 B7)."""
 
+import base64
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
 import orjson
 import pytest
 
-from pergola.api.objects import GroupVersionKind, JsonObject, Key, name_of
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, labels_of, name_of
 from pergola.kube.client import Client
 from pergola.kube.errors import Conflict, NotFound
 from pergola.kube.yaml import parse_documents
+from pergola.pki.authorities import Authority
 from pergola.resource_manager.controllers.managed_resource.compare import (
     content_digest,
     needs_update,
@@ -24,6 +27,9 @@ from pergola.resource_manager.controllers.managed_resource.merge import (
 
 MANIFESTS: Final = (Path(__file__).parent / "api_defaults.yaml").read_text()
 OPTIONS: Final = MergeOptions("ns/name", {"injected": "yes"})
+AUTHORITY: Final = base64.b64encode(
+    Authority.create("ca", datetime.now(UTC), timedelta(days=1)).pair.public
+).decode()
 Path_ = tuple[str | int, ...]
 
 
@@ -81,6 +87,63 @@ async def test_a_skipped_update_would_change_nothing(
     assert_equal(live, merged)
     if "aggregationRule" not in manifest:
         assert content_digest(updated) == content_digest(live)
+
+
+CLAIM_REF: Final[JsonObject] = {
+    "apiVersion": "v1",
+    "kind": "PersistentVolumeClaim",
+    "namespace": "default",
+    "name": "bound",
+    "uid": "5dcf1b6d-7bb1-4d9e-9fb1-3a0d9e1f0a11",
+    "resourceVersion": "1",
+}
+
+
+def fill_in(obj: JsonObject) -> None:
+    """Set, in place, what controllers and injectors set in an object of its kind."""
+    match obj["kind"]:
+        case "PersistentVolume":
+            obj["spec"]["claimRef"] = {**CLAIM_REF, **obj["spec"].get("claimRef", {})}
+        case "PersistentVolumeClaim":
+            obj["spec"]["volumeName"] = "bound"
+        case "Node":
+            obj["spec"] |= {"providerID": "example:///node", "podCIDR": "10.1.2.0/24"}
+        case "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration":
+            for webhook in obj["webhooks"]:
+                webhook["clientConfig"].setdefault("caBundle", AUTHORITY)
+        case "APIService" if "service" in obj["spec"] and not is_insecure(obj):
+            obj["spec"].setdefault("caBundle", AUTHORITY)
+        case "CustomResourceDefinition" if "webhook" in obj["spec"].get("conversion", {}):
+            client = obj["spec"]["conversion"]["webhook"]["clientConfig"]
+            client.setdefault("caBundle", AUTHORITY)
+
+
+def is_insecure(service: JsonObject) -> bool:
+    return bool(service["spec"].get("insecureSkipTLSVerify"))
+
+
+async def test_a_changed_label_keeps_everything_that_others_filled_in(
+    manifest: JsonObject, cluster_client: Client
+) -> None:
+    gvk = GroupVersionKind.of(manifest)
+    created = await cluster_client.create(for_creation(manifest, OPTIONS))
+    manifest["metadata"]["labels"] = {**labels_of(manifest), "changed": "yes"}
+
+    while True:
+        live = await cluster_client.get(gvk, Key.of(created))
+        fill_in(live)
+        with suppress(Conflict):
+            live = await cluster_client.update(live)
+            merged = merge(manifest, live, previous=None, options=OPTIONS)
+            updated = await cluster_client.update(merged)
+            break
+
+    assert labels_of(updated)["changed"] == "yes"
+    assert content_of(updated) == content_of(live)
+
+
+def content_of(obj: JsonObject) -> JsonObject:
+    return {name: value for name, value in obj.items() if name not in ("metadata", "status")}
 
 
 async def test_every_edit_of_a_field_in_the_manifest_is_detected(

@@ -106,6 +106,15 @@ def _without_aggregated(role: JsonObject) -> JsonObject:
     return role if not role.get("aggregationRule") else {**role, "rules": None}
 
 
+def _with_aggregated(role: JsonObject, live: JsonObject) -> JsonObject:
+    """Keep the rules of an aggregated role, which would otherwise be empty for a moment."""
+    return {**role, "rules": live["rules"]} if _is_aggregated(role, live) else role
+
+
+def _is_aggregated(role: JsonObject, live: JsonObject) -> bool:
+    return bool(role.get("aggregationRule") and live.get("aggregationRule") and live.get("rules"))
+
+
 def _with_defaults_of_limits(limit: JsonObject) -> JsonObject:
     """Default a limit to the maximum, and a request to the limit or the minimum."""
     if limit.get("type") != "Container":
@@ -205,7 +214,7 @@ _KINDS: Final[Mapping[str, Mapping[str, Shape]]] = {
         "NetworkPolicy": _NETWORK_POLICY,
     },
     _RBAC: {
-        "ClusterRole": Filled(_without_aggregated, {}),
+        "ClusterRole": Filled(_without_aggregated, {}, _with_aggregated),
         "ClusterRoleBinding": _BINDING,
         "Role": {},
         "RoleBinding": _BINDING,

@@ -231,6 +231,34 @@ def _is_usual(toleration: JsonObject) -> bool:
     return toleration.get("key") in _TOLERATED and toleration.get("tolerationSeconds") == 300
 
 
+def _with_admitted(spec: JsonObject, live: JsonObject) -> JsonObject:
+    """Return a desired pod's spec with the volume of the token and the usual tolerations."""
+    volumes = [v for v in maps_at(live, "volumes") if _is_token(v)]
+    keys = {t.get("key") for t in maps_at(spec, "tolerations")}
+    tolerations = [
+        t for t in maps_at(live, "tolerations") if _is_usual(t) and t.get("key") not in keys
+    ]
+    added = {"volumes": volumes, "tolerations": tolerations}
+    restored = {
+        name: [*maps_at(spec, name), *items]
+        for name, items in added.items()
+        if items and not any(item in maps_at(spec, name) for item in items)
+    }
+    for name in ("containers", "initContainers"):
+        before = {c.get("name"): c for c in maps_at(live, name)}
+        if isinstance(spec.get(name), list):
+            restored[name] = [
+                _with_token(c, before.get(c.get("name"), {})) for c in maps_at(spec, name)
+            ]
+    return {**spec, **restored}
+
+
+def _with_token(container: JsonObject, live: JsonObject) -> JsonObject:
+    own = maps_at(container, "volumeMounts")
+    mounts = [m for m in maps_at(live, "volumeMounts") if _is_token(m) and m not in own]
+    return {**container, "volumeMounts": [*own, *mounts]} if mounts else container
+
+
 POD: Final[Mapping[str, Shape]] = {
     "spec": Filled(
         _without_admitted,
@@ -245,6 +273,7 @@ POD: Final[Mapping[str, Shape]] = {
             "imagePullSecrets": SERVER,
             "ephemeralContainers": SERVER,
         },
+        _with_admitted,
     )
 }
 """Bare pods are mostly immutable: assigned values must not look like a difference."""

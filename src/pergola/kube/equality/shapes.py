@@ -95,10 +95,15 @@ class Each(_Special):
 
 @dataclass(frozen=True, slots=True)
 class Filled(_Special):
-    """An object with defaults that a rule for a single field cannot express."""
+    """An object with defaults that a rule for a single field cannot express.
+
+    Attributes:
+        restore: returns the desired object with what others set in the live one, beyond `fields`.
+    """
 
     fill: Callable[[JsonObject], JsonObject]
     fields: Mapping[str, Shape]
+    restore: Callable[[JsonObject, JsonObject], JsonObject] | None = None
 
 
 def same_fields(live: Beside, desired: Beside, fields: Mapping[str, Shape]) -> bool:

@@ -77,8 +77,13 @@ def _annotations_differ(live: JsonObject, merged: JsonObject) -> bool:
     return desired != {
         key: value
         for key, value in present.items()
-        if key in desired or not key.startswith(_KEPT_BY_KUBERNETES)
+        if key in desired or not is_kept_by_kubernetes(key)
     }
+
+
+def is_kept_by_kubernetes(annotation: str) -> bool:
+    """Return whether a controller of Kubernetes owns the annotation."""
+    return annotation.startswith(_KEPT_BY_KUBERNETES)
 
 
 def _content(obj: JsonObject) -> JsonObject:

@@ -13,12 +13,18 @@ from pergola.api.objects import (
     map_at,
     maps_at,
 )
+from pergola.kube.equality import shape_of, with_assigned
+from pergola.kube.quantities import QuantityError, parse_quantity
 from pergola.resource_manager.controllers.managed_resource.errors import ManifestError
 from pergola.resource_manager.controllers.managed_resource.services import merge_service
 
 _RESTARTED_AT: Final = "kubectl.kubernetes.io/restartedAt"
 _APPS: Final = ("apps", "extensions")
 _ADJUSTED: Final = ("cpu", "memory")
+_SERVICE: Final = GroupKind("", "Service")
+"""Which assigned values a Service keeps depends on both types; see `services`."""
+
+_TOKEN: Final = "kubernetes.io/service-account-token"  # noqa: S105 - a type
 
 
 class MergeError(ManifestError):
@@ -45,8 +51,11 @@ def keep_by_kind(merged: JsonObject, live: JsonObject, keeping: Keeping) -> Json
     Raises:
         MergeError: the fields to preserve are unknown for this version of the kind.
     """
-    rule = _RULES.get(GroupVersionKind.of(merged).group_kind)
-    return merged if rule is None else rule(merged, live, keeping)
+    kind = GroupVersionKind.of(merged).group_kind
+    rule = _RULES.get(kind)
+    if rule is not None:
+        merged = rule(merged, live, keeping)
+    return merged if kind == _SERVICE else with_assigned(merged, live, shape_of(kind))
 
 
 def _deployment(merged: JsonObject, live: JsonObject, keeping: Keeping) -> JsonObject:
@@ -88,6 +97,28 @@ def _service(merged: JsonObject, live: JsonObject, _: Keeping) -> JsonObject:
     return merge_service(merged, live)
 
 
+def _claim(merged: JsonObject, live: JsonObject, _: Keeping) -> JsonObject:
+    """Keep a larger request of a bound claim: claims cannot shrink."""
+    path = ("spec", "resources", "requests")
+    before, desired = (map_at(obj, *path).get("storage") for obj in (live, merged))
+    is_bound = bool(map_at(live, "spec").get("volumeName"))
+    if not is_bound or not isinstance(before, str) or not isinstance(desired, str | int | float):
+        return merged
+    try:
+        grew = parse_quantity(before) > parse_quantity(desired)
+    except QuantityError:
+        return merged
+    return _put(merged, (*path, "storage"), before) if grew else merged
+
+
+def _secret(merged: JsonObject, live: JsonObject, _: Keeping) -> JsonObject:
+    """Keep the token that Kubernetes writes into a Secret for it."""
+    if merged.get("type") != _TOKEN or live.get("type") != _TOKEN:
+        return merged
+    data = {**map_at(live, "data"), **map_at(merged, "data")}
+    return {**merged, "data": data} if data else merged
+
+
 def _service_account(merged: JsonObject, live: JsonObject, _: Keeping) -> JsonObject:
     return _keep(_keep(merged, live, "secrets"), live, "imagePullSecrets")
 
@@ -99,7 +130,9 @@ _RULES: Final[Mapping[GroupKind, Rule]] = {
     GroupKind("apps", "DaemonSet"): _daemon_set,
     GroupKind("batch", "Job"): _job,
     GroupKind("batch", "CronJob"): _cron_job,
-    GroupKind("", "Service"): _service,
+    GroupKind("", "PersistentVolumeClaim"): _claim,
+    GroupKind("", "Secret"): _secret,
+    _SERVICE: _service,
     GroupKind("", "ServiceAccount"): _service_account,
 }
 

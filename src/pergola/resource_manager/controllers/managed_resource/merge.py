@@ -17,6 +17,7 @@ from pergola.api.objects import (
     map_at,
     metadata_of,
 )
+from pergola.resource_manager.controllers.managed_resource.compare import is_kept_by_kubernetes
 from pergola.resource_manager.controllers.managed_resource.keep import (
     Keeping,
     MergeError,
@@ -91,14 +92,17 @@ def _metadata(
     labels = labels_of(desired)
     if not options.force_labels:
         labels = _three_way(labels_of(live), labels, map_at(previous, "labels"))
-    annotations = annotations_of(desired)
+    annotations = {
+        **{k: v for k, v in annotations_of(live).items() if is_kept_by_kubernetes(k)},
+        **annotations_of(desired),
+    }
     if not options.force_annotations:
         kept = {
             key: value
             for key, value in annotations_of(live).items()
             if not key.startswith(marks.REFERENCE_PREFIX)
         }
-        annotations = _three_way(kept, annotations, map_at(previous, "annotations"))
+        annotations = _three_way(kept, annotations_of(desired), map_at(previous, "annotations"))
     metadata = {
         **metadata_of(live),
         "labels": labels,
