@@ -90,12 +90,22 @@ def main() -> None:
     except Exception as error:
         if not _is_expected(error):
             raise
-        print(f"pergola: {error}", file=sys.stderr)
+        print(f"pergola: {_sentence(error)}", file=sys.stderr)
         sys.exit(1)
+
+
+def _sentence(error: Exception) -> str:
+    if not isinstance(error, ExceptionGroup):
+        return str(error)
+    from pergola.runtime.failures import sentence_of
+
+    return sentence_of(error)
 
 
 def _is_expected(error: Exception) -> bool:
     """Return whether the text of an error is meant for the user: all our rooms' root errors are."""
+    if isinstance(error, ExceptionGroup):
+        return all(map(_is_expected, error.exceptions))
     return isinstance(error, OSError) or any(
         kind.__module__.startswith("pergola.") for kind in type(error).__mro__
     )

@@ -3,9 +3,10 @@
 import asyncio
 import random
 
-from pergola.flow.errors import FlowError, TaskFailed, is_unexpected, sentence_of
+from pergola.flow.errors import FlowError, TaskFailed, is_unexpected
 from pergola.flow.graph import Task
 from pergola.flow.retry import Diagnose, Diagnosis, diagnose_all
+from pergola.runtime.failures import sentence_of
 from pergola.runtime.logging import get_logger
 from pergola.runtime.retrying import Failures, collect_failures
 from pergola.runtime.task_group import is_being_cancelled

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from pergola.flow.outcome import Result
+from pergola.runtime.failures import leaves, sentence_of
 
 FAILED_TO: Final = 'failed to "{task}": {cause}'
 """The message about a failed task with an imperative name: `ensure VPC`."""
@@ -129,31 +130,9 @@ class FlowFailed(FlowError):
         super().__init__("; ".join(sentences))
 
 
-def sentence_of(error: Exception) -> str:
-    """Return the text of an error, prefixed with its type if the error is unexpected.
-
-    The texts of a group of errors are joined.
-    """
-    return "; ".join(dict.fromkeys(_text(leaf) for leaf in leaves(error)))
-
-
-def leaves(error: Exception) -> list[Exception]:
-    """Return the errors in a group, at any depth, or the error itself."""
-    if isinstance(error, ExceptionGroup):
-        return [leaf for part in error.exceptions for leaf in leaves(part)]
-    return [error]
-
-
 def is_unexpected(error: Exception) -> bool:
     """Return whether an error is a built-in one: it is probably a bug, so log its traceback."""
     return any(type(leaf).__module__ == "builtins" for leaf in leaves(error))
-
-
-def _text(error: Exception) -> str:
-    text = str(error).strip()
-    if type(error).__module__ != "builtins" and text:
-        return text
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def _agreed(failures: Iterable[TaskFailed]) -> float | None:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from pergola.flow.background import beside
-from pergola.flow.errors import sentence_of
 from pergola.flow.graph import Graph
 from pergola.flow.outcome import Ended, Outcome, Result
 from pergola.flow.state import RUNNING_TASK
+from pergola.runtime.failures import sentence_of
 from pergola.runtime.logging import get_logger
 
 log = get_logger("flow")

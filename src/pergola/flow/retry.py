@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Self
 
-from pergola.flow.errors import leaves
+from pergola.runtime.failures import leaves
 
 
 @dataclass(frozen=True, slots=True)

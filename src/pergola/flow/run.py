@@ -15,7 +15,6 @@ from pergola.flow.errors import (
     StateNotSaved,
     TaskFailed,
     is_unexpected,
-    sentence_of,
 )
 from pergola.flow.graph import Graph, Task
 from pergola.flow.outcome import Ended, Observer, Outcome, Result
@@ -24,6 +23,7 @@ from pergola.flow.retry import Diagnose, may_pass
 from pergola.flow.saving import Saver
 from pergola.flow.state import RUNNING_TASK
 from pergola.runtime.clock import monotonic
+from pergola.runtime.failures import sentence_of
 from pergola.runtime.logging import get_logger
 from pergola.runtime.task_group import TaskGroup, is_being_cancelled
 

@@ -7,9 +7,10 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from pergola.flow.background import beside
-from pergola.flow.errors import FlowError, StateNotSaved, sentence_of
+from pergola.flow.errors import FlowError, StateNotSaved
 from pergola.flow.retry import Retry
 from pergola.flow.state import State
+from pergola.runtime.failures import sentence_of
 from pergola.runtime.logging import get_logger
 from pergola.runtime.task_group import is_being_cancelled
 

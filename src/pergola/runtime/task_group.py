@@ -6,6 +6,8 @@ from contextvars import Context
 from types import TracebackType
 from typing import Any, TypeVar
 
+from pergola.runtime.failures import Failures
+
 T = TypeVar("T")
 
 
@@ -18,7 +20,8 @@ def is_being_cancelled() -> bool:
 class TaskGroup(asyncio.TaskGroup):
     """A task group that ends as cancelled if and only if it was cancelled.
 
-    It differs from asyncio's in two cases, the second one in Python 3.11:
+    It raises `Failures`, whose text names the errors of the tasks, and differs from asyncio's in
+    two cases, the second one in Python 3.11:
 
     - Tasks fail while the group is cancelled. It raises their errors, and code that handles errors
       continues, without being cancelled again. A replica that had lost its lease stayed alive this
@@ -55,7 +58,8 @@ class TaskGroup(asyncio.TaskGroup):
         Raises:
             CancelledError: The group was cancelled from outside; its cause is the group of its
                 tasks' errors.
-            BaseExceptionGroup: Tasks failed.
+            Failures: Tasks failed.
+            BaseExceptionGroup: Tasks ended with more than errors, such as a cancellation.
         """
         if error is None:
             try:
@@ -68,4 +72,6 @@ class TaskGroup(asyncio.TaskGroup):
         except BaseExceptionGroup as failed:
             if is_being_cancelled():
                 raise asyncio.CancelledError from failed
+            if isinstance(failed, ExceptionGroup):
+                raise Failures(failed.message, failed.exceptions) from None
             raise

@@ -14,13 +14,15 @@ from pathlib import Path
 
 import orjson
 import pytest
+import structlog
 
-from pergola.api.kinds import CRD, SECRET
+from pergola.api.kinds import CRD, EVENT, SECRET
 from pergola.api.marks import OPERATOR_FINALIZER
 from pergola.api.objects import (
     JsonObject,
     Key,
     finalizers_of,
+    labels_of,
     map_at,
     metadata_of,
     name_of,
@@ -31,6 +33,7 @@ from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
 from pergola.kube.kubeconfig import load
+from pergola.operator.components.authorities import RUNTIME as RUNTIME_CA
 from pergola.operator.components.gardener_access import INTERNAL
 from pergola.operator.components.gardener_apiserver.component import GARDENER_APISERVER
 from pergola.operator.copies import Copies
@@ -229,6 +232,47 @@ async def test_a_missing_empty_or_malformed_secret_is_explained(
         await apply_kubeconfig(client, kubeconfig=KUBECONFIG)
         await makes_progress(client)
     await client.delete(SECRET, Key("garden", "webhook"))
+
+
+async def test_a_corrupt_credential_is_named_in_the_status_the_event_and_the_log(
+    client: Client, virtual: VirtualCluster, own_sandbox: Sandbox
+) -> None:
+    await client.create(example())
+    async with reconciling(client, virtual, own_sandbox.kubeconfig):
+        await makes_progress(client)
+    [secret] = await client.list(SECRET, "garden", labels=f"name={RUNTIME_CA}")
+    key = Key.of(secret)
+    await client.delete(SECRET, key)
+    metadata = {"name": key.name, "namespace": "garden", "labels": labels_of(secret)}
+    data = dict.fromkeys(secret["data"], base64.b64encode(b"garbage").decode())
+    await client.create({**secret, "metadata": metadata, "data": data})
+
+    with structlog.testing.capture_logs() as lines:
+        async with reconciling(client, virtual, own_sandbox.kubeconfig):
+            garden = await until(client, GARDEN, LOCAL, lambda it: _names(it, f"Secret {key} "))
+            [error] = map_at(garden, "status")["lastErrors"]
+            text = error["description"]
+            assert "holds no usable certificate" in text
+            assert text.endswith("delete it to generate a new one")
+            assert _names(garden, text)
+            assert f"{text}." in await _reported(client)
+    [line] = [line for line in lines if line["event"] == "garden not reconciled"][:1]
+    assert line["error"] == text
+    await client.delete(SECRET, key)
+
+
+async def _reported(client: Client) -> list[str]:
+    """Return the notes of the failures of the Garden, as soon as there are any."""
+    while True:
+        events = await client.list(EVENT, fields="reason=ReconcileFailed")
+        if events:
+            return [event["note"] for event in events]
+        await asyncio.sleep(0.05)
+
+
+def _names(garden: JsonObject, text: str) -> bool:
+    operation = map_at(garden, "status", "lastOperation")
+    return operation.get("state") == "Error" and text in operation["description"]
 
 
 async def test_only_the_older_of_two_gardens_is_reconciled(

@@ -16,7 +16,11 @@ from pergola.api.operator_config import API_VERSION, KIND
 from pergola.api.operator_v1alpha1 import GARDEN
 from pergola.kube.client import Client
 from pergola.kube.yaml import dump
+from pergola.operator.garden.build import IDENTITY
 from pergola.sandbox import Sandbox
+from pergola.secrets_manager import CertificateAuthority
+from pergola.secrets_manager.configs import canonical
+from pergola.secrets_manager.managed import checksum, object_name
 from pergola.testing.garden_world import example
 from pergola.testing.gardens import SERVER, VIRTUAL, with_values
 from pergola.testing.operator_chart import OperatorChart
@@ -200,3 +204,26 @@ async def test_a_cluster_without_a_garden_is_reported_in_one_sentence(planning: 
     answer = await planning.answer()
     assert answer.code == 1
     assert answer.err.startswith("pergola: there is not one Garden in the cluster; it has none")
+
+
+async def test_a_credential_that_cannot_be_read_ends_the_plan_with_one_sentence(
+    planning: Planning, runtime: Client
+) -> None:
+    labels = {"name": "ca", "managed-by": "secrets-manager", "manager-identity": IDENTITY}
+    name = object_name("ca", checksum(canonical(CertificateAuthority("ca").fingerprint())), "", "")
+    secret: JsonObject = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": name, "namespace": "garden", "labels": labels},
+        "stringData": {"ca.crt": "garbage", "ca.key": "garbage"},
+    }
+    await runtime.create(secret)
+    try:
+        answer = await planning.of(example())
+    finally:
+        await runtime.delete(SECRET, Key("garden", name))
+    assert (answer.code, answer.out) == (1, "")
+    assert "Traceback" not in answer.err
+    *_, line = answer.err.splitlines()
+    assert line.startswith(f"pergola: Secret garden/{name} holds no usable certificate")
+    assert line.endswith("delete it to generate a new one")

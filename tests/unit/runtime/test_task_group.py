@@ -1,10 +1,12 @@
 """A cancelled group ends as cancelled, whatever its tasks do."""
 
 import asyncio
+from collections.abc import Coroutine
 from typing import Never
 
 import pytest
 
+from pergola.runtime.failures import Failures, only_error, sentence_of
 from pergola.runtime.task_group import TaskGroup, is_being_cancelled
 
 pytestmark = pytest.mark.looptime(start=0)
@@ -95,3 +97,38 @@ async def test_a_timeout_is_raised_as_a_timeout() -> None:
             group.create_task(fail_when_cancelled())
     assert not is_being_cancelled()
     await asyncio.sleep(1)  # which nothing cancels
+
+
+async def group_of(*coroutines: Coroutine[None, None, None]) -> None:
+    async with TaskGroup() as group:
+        for each in coroutines:
+            group.create_task(each)
+
+
+async def refuse(text: str) -> Never:
+    raise Conflict(text)
+
+
+class Conflict(Exception):
+    """An error with a text for people."""
+
+
+async def test_the_text_of_a_failed_group_names_the_errors_of_nested_groups() -> None:
+    with pytest.raises(ExceptionGroup) as failed:
+        await group_of(group_of(group_of(refuse("a is full"), refuse("b is full"), fail())))
+    expected = "a is full; b is full; ValueError: wrong"
+    error = failed.value
+    assert str(error) == expected
+    assert sentence_of(error) == expected
+    conflicts, others = error.split(Conflict)
+    assert str(conflicts) == "a is full; b is full"
+    assert str(others) == "ValueError: wrong"
+
+
+async def test_the_only_error_of_nested_groups_is_found() -> None:
+    with pytest.raises(ExceptionGroup) as failed:
+        await group_of(group_of(group_of(refuse("full"))))
+    assert isinstance(only_error(failed.value), Conflict)
+
+    several = Failures("", [Conflict("a"), Conflict("b")])
+    assert only_error(several) is several

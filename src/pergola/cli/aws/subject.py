@@ -147,11 +147,11 @@ async def observe_subject(aws: "AwsClient", subject: Subject) -> "Work":
     """
     from pergola.api.objects import map_at
     from pergola.extension_api.cluster import Cluster
-    from pergola.flow.errors import sentence_of
     from pergola.providers.aws.observe import observe
     from pergola.providers.aws.request import wanted_of
     from pergola.providers.aws.resources.step import Work
     from pergola.providers.aws.state import read_state
+    from pergola.runtime.failures import sentence_of
 
     cluster = Cluster.from_object(subject.cluster) if subject.cluster else None
     wanted = wanted_of(subject.infrastructure, cluster)

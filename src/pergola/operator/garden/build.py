@@ -16,6 +16,7 @@ from pergola.operator.garden.reference_contents import content_problems
 from pergola.operator.garden.references import references_of
 from pergola.operator.garden.rotation_times import rotation_times
 from pergola.runtime.clock import Clock
+from pergola.runtime.failures import Failures, only_error
 from pergola.runtime.task_group import TaskGroup
 from pergola.secrets_manager import SecretsManager
 from pergola.secrets_manager.manager import Generate, new_data
@@ -51,6 +52,7 @@ async def build(
         OperatorError: The cluster has several wildcard certificates.
         SecretsManagerError: A credential cannot be generated or adopted.
         KubeError: The API server refused, or did not answer.
+        Failures: Several credentials failed with such errors.
     """
     observed = await observe(client, garden, template)
     if observed.missing:
@@ -89,6 +91,7 @@ async def with_credentials(
     Raises:
         SecretsManagerError: A credential cannot be generated or adopted.
         KubeError: The API server refused, or did not answer.
+        Failures: Several credentials failed with such errors.
     """
     rotation = landscape.rotation.certificate_authorities
     is_completing = rotation is not None and rotation.phase == "Completing"
@@ -106,6 +109,7 @@ async def add_credentials(
     Raises:
         SecretsManagerError: A credential cannot be generated or adopted.
         KubeError: The API server refused, or did not answer.
+        Failures: Several credentials failed with such errors.
     """
     for component in components:
         landscape = landscape.with_credentials(Credentials(dict(secrets.generated)))
@@ -116,6 +120,9 @@ async def add_credentials(
 
 async def _generate(secrets: SecretsManager, wanted: Iterable[Credential]) -> None:
     """Generate credentials that do not depend on each other; keys take most of the time."""
-    async with TaskGroup() as group:
-        for credential in wanted:
-            group.create_task(secrets.generate(credential.config, credential.options))
+    try:
+        async with TaskGroup() as group:
+            for credential in wanted:
+                group.create_task(secrets.generate(credential.config, credential.options))
+    except Failures as failed:
+        raise only_error(failed) from None

@@ -18,6 +18,7 @@ from pergola.extension_api.errors import codes_of
 from pergola.flow import TASK_FAILED, FlowFailed, Graph, Progress
 from pergola.flow import Settings as FlowSettings
 from pergola.flow import run as run_flow
+from pergola.flow.errors import is_unexpected
 from pergola.flow.metrics import FlowMetrics
 from pergola.flow.retry import Diagnosis
 from pergola.kube.client import Client
@@ -214,7 +215,12 @@ class GardenReconciler:
         await run_flow(graph, progress=progress, observers=observers, settings=settings)
 
     async def _failed(self, status: Status, error: Exception) -> None:
-        log.error("garden not reconciled", garden=Key.of(status.garden).name, error=str(error))
+        log.error(
+            "garden not reconciled",
+            garden=Key.of(status.garden).name,
+            error=str(error),
+            exc_info=error if is_unexpected(error) else None,
+        )
         await status.fail(error)
         kind = "Delete" if deletion_timestamp_of(status.garden) else "Reconcile"
         self._events.warning(Regarding.of(status.garden), f"{kind}Failed", sentence(error))

@@ -8,7 +8,7 @@ from typing import Final
 from pergola.api.objects import Key
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.flow import Graph, Task
-from pergola.flow.errors import is_unexpected, leaves, sentence_of
+from pergola.flow.errors import is_unexpected
 from pergola.kube.client import Client
 from pergola.kube.errors import UnknownKind
 from pergola.operator.components.catalog import CATALOG
@@ -22,6 +22,7 @@ from pergola.operator.plan.model import Change, Fate, Planned
 from pergola.operator.plan.sentences import SENTENCES, WAITS
 from pergola.operator.rotation.seeds.propagation import NotPropagated
 from pergola.operator.virtual_cluster import NotConnected
+from pergola.runtime.failures import leaves, sentence_of
 
 _PATIENCE: Final = 3.0
 """The time in seconds for a task that only waits, so that its wait becomes known."""

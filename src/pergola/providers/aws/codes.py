@@ -19,7 +19,7 @@ from pergola.cloud.errors import (
 )
 from pergola.extension_api.errors import Code, ExtensionError, codes_of
 from pergola.flow import Diagnosis, FlowFailed
-from pergola.flow.errors import leaves, sentence_of
+from pergola.runtime.failures import leaves, sentence_of
 
 _BY_AWS_CODE: Final = {
     # Unknown keys: callers have always treated these as a lack of permission.

@@ -31,6 +31,7 @@ from pergola.providers.aws.resources.vpc_observation import (
 from pergola.providers.aws.snapshot import Snapshot
 from pergola.providers.aws.status import vpc_id
 from pergola.providers.aws.wanted import Wanted
+from pergola.runtime.failures import Failures
 
 Pending = Coroutine[object, object, None]
 
@@ -42,7 +43,7 @@ async def observe(aws: AwsClient, wanted: Wanted, state: State) -> Snapshot:
     has one, it is found by its tags.
 
     Raises:
-        CloudError: a request failed; an ExceptionGroup if several failed for different reasons.
+        CloudError: a request failed; Failures if several failed for different reasons.
         ExtensionError: several VPCs have the tags of this cluster.
     """
     seen = Observation(aws=aws, wanted=wanted, state=state, vpc=vpc_id(wanted, state))
@@ -194,4 +195,4 @@ async def _together(*pending: Pending) -> None:
     if len(failures) == 1:
         raise next(iter(failures.values()))
     if failures:
-        raise ExceptionGroup("AWS could not be read", list(failures.values()))
+        raise Failures("AWS could not be read", list(failures.values()))

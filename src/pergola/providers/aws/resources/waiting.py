@@ -7,6 +7,7 @@ from typing import Final, TypeVar
 from pergola.api.objects import JsonObject
 from pergola.cloud.errors import NotFound
 from pergola.providers.aws.resources.step import Work
+from pergola.runtime.failures import Failures
 from pergola.runtime.retrying import retrying
 
 T = TypeVar("T")
@@ -43,11 +44,11 @@ async def all_done(*doings: Awaitable[object]) -> None:
     """Run several actions concurrently; each is finished, even if another one fails.
 
     Raises:
-        ExceptionGroup: the failures; a single failure is raised directly.
+        Failures: all of them; a single failure is raised directly.
     """
     results = await asyncio.gather(*doings, return_exceptions=True)
     failures = [each for each in results if isinstance(each, Exception)]
     if len(failures) == 1:
         raise failures[0]
     if failures:
-        raise ExceptionGroup("several things failed", failures)
+        raise Failures("several things failed", failures)
