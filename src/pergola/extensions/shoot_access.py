@@ -10,6 +10,7 @@ import binascii
 import os
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit, urlunsplit
@@ -21,9 +22,9 @@ from pergola.extension_api.errors import ExtensionError
 from pergola.kube.client import Client
 from pergola.kube.credentials import Credentials, StaticToken
 from pergola.kube.errors import AlreadyExists, ConfigurationError, NotFound
-from pergola.kube.kubeconfig import ClusterConfig
-from pergola.kube.kubeconfig_file import Entry, Kubeconfig, parse_kubeconfig
-from pergola.kube.kubeconfig_users import credentials_of
+from pergola.kube.kubeconfig import ClusterConfig, embedded_config
+from pergola.kube.kubeconfig_embedded import embedded_credentials, embedded_server
+from pergola.kube.kubeconfig_file import parse_kubeconfig
 from pergola.kube.transport import Observer, unobserved
 
 INTERNAL: Final = "gardener-internal"
@@ -33,7 +34,6 @@ WHICH: Final = "GARDENER_SHOOT_CLIENT"
 
 _ACCOUNT_NAMESPACE: Final = "kube-system"
 _ACCOUNT_PREFIX: Final = "serviceaccount.resources.gardener.cloud"
-_FILES: Final = ("tokenFile", "certificate-authority")
 _INCOMPLETE: Final = "the control plane of the Shoot is not complete yet"
 
 
@@ -165,31 +165,12 @@ def _config(key: Key, text: bytes, token: Credentials | None = None) -> ClusterC
         kubeconfig = parse_kubeconfig([(Path(f"Secret {key}"), text)])
         context = kubeconfig.context()
         cluster = kubeconfig.cluster(context)
-        server, name = _reachable(cluster.text("server"), key.namespace)
-        if not server:
-            raise cluster.error("server", "is not a URL")
-        return ClusterConfig(
-            server=server,
-            ca=cluster.data("certificate-authority-data"),
-            insecure=cluster.flag("insecure-skip-tls-verify"),
-            tls_server_name=cluster.text("tls-server-name") or name,
-            proxy_url=None,
-            credentials=token or _credentials(kubeconfig, context, cluster),
-            namespace="default",
-            context=context.name,
-        )
+        server, name = _reachable(embedded_server(cluster), key.namespace)
+        credentials = token or embedded_credentials(kubeconfig.user(context), cluster)
+        config = embedded_config(context, cluster, server=server, credentials=credentials)
+        return replace(config, tls_server_name=config.tls_server_name or name)
     except ConfigurationError as error:
         raise ExtensionError(str(error)) from None
-
-
-def _credentials(kubeconfig: Kubeconfig, context: Entry, cluster: Entry) -> Credentials:
-    """Return the credentials embedded in the kubeconfig; files would be those of this process."""
-    user = kubeconfig.user(context)
-    for entry in (user, cluster):
-        for field in _FILES:
-            if entry.text(field):
-                raise entry.error(field, "names a file; a Secret must contain its credentials")
-    return credentials_of(user, cluster, restricted=True)
 
 
 def _reachable(server: str, namespace: str) -> tuple[str, str | None]:
@@ -198,10 +179,10 @@ def _reachable(server: str, namespace: str) -> tuple[str, str | None]:
     Pods in the same namespace resolve the Service by its short name, but an extension runs
     elsewhere.
     """
-    url = urlsplit(server if "://" in server else f"https://{server}")
+    url = urlsplit(server)
     host = url.hostname or ""
-    if not host or "." in host or ":" in host or host == "localhost":
-        return (urlunsplit(url).rstrip("/") if host else ""), None
+    if "." in host or ":" in host or host == "localhost":
+        return server, None
     port = f":{url.port}" if url.port else ""
     qualified = url._replace(netloc=f"{host}.{namespace}.svc{port}")
     return urlunsplit(qualified).rstrip("/"), host

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from pergola.kube.credentials import Credentials, TokenFile, read_file
 from pergola.kube.errors import ConfigurationError
+from pergola.kube.kubeconfig_embedded import embedded_credentials, embedded_server
 from pergola.kube.kubeconfig_file import (
     Entry,
     Kubeconfig,
@@ -84,16 +85,52 @@ def load(
 
 
 def parse_cluster(text: bytes, source: str) -> ClusterConfig:
-    """Return the configuration of the current context of a kubeconfig from a Secret.
+    """Return the configuration of the current context of a kubeconfig from an object.
+
+    See `kubeconfig_embedded` for what it must not have.
 
     Args:
         text: YAML or JSON.
         source: where it is from, such as `Secret garden/gardener`, for errors.
 
     Raises:
-        ConfigurationError: it is unusable, or its user needs programs, files or impersonation.
+        ConfigurationError: it is unusable, or names files, programs, a proxy, another identity, or
+            anything but an https URL.
     """
-    return _cluster_config(parse_kubeconfig([(Path(source), text)]), None, restricted=True)
+    kubeconfig = parse_kubeconfig([(Path(source), text)])
+    context = kubeconfig.context()
+    cluster = kubeconfig.cluster(context)
+    return embedded_config(
+        context,
+        cluster,
+        server=embedded_server(cluster),
+        credentials=embedded_credentials(kubeconfig.user(context), cluster),
+    )
+
+
+def embedded_config(
+    context: Entry, cluster: Entry, *, server: str, credentials: Credentials
+) -> ClusterConfig:
+    """Return the configuration of a cluster in a kubeconfig from an object.
+
+    Args:
+        server: as from `embedded_server`.
+        credentials: as from `embedded_credentials`.
+
+    Raises:
+        ConfigurationError: the authority is unusable, or contradicts another field.
+    """
+    insecure, ca = _trusted(cluster)
+    return ClusterConfig(
+        server=server,
+        ca=ca,
+        insecure=insecure,
+        tls_server_name=cluster.text("tls-server-name") or None,
+        proxy_url=None,
+        credentials=credentials,
+        namespace=context.text("namespace") or "default",
+        context=context.name,
+    )
 
 
 def in_cluster(
@@ -174,10 +211,7 @@ def _cluster_config(kubeconfig: Kubeconfig, name: str | None, *, restricted: boo
     context = kubeconfig.context(name)
     cluster = kubeconfig.cluster(context)
     user = kubeconfig.user(context)
-    insecure = cluster.flag("insecure-skip-tls-verify")
-    ca = cluster.content("certificate-authority")
-    if insecure and ca is not None:
-        raise cluster.error("certificate-authority", "contradicts insecure-skip-tls-verify")
+    insecure, ca = _trusted(cluster)
     return ClusterConfig(
         server=_server(cluster),
         ca=ca,
@@ -188,6 +222,15 @@ def _cluster_config(kubeconfig: Kubeconfig, name: str | None, *, restricted: boo
         namespace=context.text("namespace") or "default",
         context=context.name,
     )
+
+
+def _trusted(cluster: Entry) -> tuple[bool, bytes | None]:
+    """Return whether any certificate is accepted, and the authority to trust."""
+    insecure = cluster.flag("insecure-skip-tls-verify")
+    ca = cluster.content("certificate-authority")
+    if insecure and ca is not None:
+        raise cluster.error("certificate-authority", "contradicts insecure-skip-tls-verify")
+    return insecure, ca
 
 
 def _server(cluster: Entry) -> str:

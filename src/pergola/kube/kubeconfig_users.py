@@ -19,7 +19,7 @@ from pergola.kube.exec_plugin import API_VERSIONS, ExecCredentials, ExecPlugin
 from pergola.kube.kubeconfig_file import Entry
 
 _IMPERSONATION: Final = ("as", "as-uid", "as-groups", "as-user-extra")
-# Fields that a kubeconfig from a Secret must not have (spec 10 §13.1).
+# Fields that the kubeconfig of a controller's process must not have (spec 10 §13.1).
 _RESTRICTED: Final = (
     "client-certificate",
     "client-key",

@@ -9,6 +9,7 @@ import io
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from http.client import responses
 from typing import Final, NamedTuple, TypeAlias
 
 import aiohttp
@@ -141,14 +142,18 @@ class Transport:
             async with (
                 self._connections.session() as session,
                 session.get(
-                    url, headers=headers, timeout=timeout, server_hostname=self._server_name
+                    url,
+                    headers=headers,
+                    timeout=timeout,
+                    server_hostname=self._server_name,
+                    allow_redirects=False,
                 ) as response,
             ):
                 self._observe("GET", str(response.status), self._host, 0.0)
                 if response.status == 401:
                     # Open the next stream with fresh credentials.
                     self._config.credentials.rejected()
-                if response.status >= 400:
+                if response.status >= 300:
                     raise _error(response.status, await response.read())
                 yield _lines(response.content)
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
@@ -182,7 +187,7 @@ class Transport:
                 answer = await self._exchange(method, url, own, body)
                 span.set_attribute("http.response.status_code", answer.status)
             code = str(answer.status)
-            if answer.status >= 400:
+            if answer.status >= 300:
                 raise _error(answer.status, answer.body, answer.retry_after)
             return answer.body
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
@@ -208,6 +213,7 @@ class Transport:
                 data=body,
                 expect100=isinstance(body, GuardedBody) and body.is_limited,
                 server_hostname=self._server_name,
+                allow_redirects=False,
             ) as response,
         ):
             retry_after = response.headers.get("Retry-After")
@@ -270,7 +276,8 @@ def _error(code: int, body: bytes, retry_after: str | None = None) -> ApiError:
     except orjson.JSONDecodeError:
         status = None
     if not isinstance(status, dict) or status.get("kind") != "Status":
-        status = {"message": body[:500].decode("utf-8", "replace").strip()}
+        # Other bodies come from elsewhere, and errors become conditions, which others may read.
+        status = {"message": f"HTTP status {code} {responses.get(code, '')}".rstrip()}
     if retry_after is not None and retry_after.isdigit():
         details = {"retryAfterSeconds": int(retry_after)} | (status.get("details") or {})
         status["details"] = details

@@ -146,7 +146,7 @@ def status(code: int, reason: str, **details: object) -> Answer:
     return Answer(code, orjson.dumps(body))
 
 
-BUSY = Answer(429, b"slow down", {"Retry-After": "0"})
+BUSY = Answer(429, b"Too Many Requests", {"Retry-After": "0"})
 OK = Answer(200, b'{"fine":true}')
 
 
@@ -227,7 +227,7 @@ async def test_a_status_with_empty_details_may_come_with_a_retry_after() -> None
 
 async def test_a_permanently_busy_server_is_an_error() -> None:
     async with playing(BUSY) as player, transport_to(player) as transport:
-        with pytest.raises(TooManyRequests, match="slow down"):
+        with pytest.raises(TooManyRequests, match="Too Many Requests"):
             await transport.request("GET", "/x")
     assert len(player.asked) == 5
 
@@ -288,15 +288,26 @@ async def test_a_refused_stream_is_next_opened_with_fresh_credentials() -> None:
 
 
 @pytest.mark.parametrize("code", [500, 502, 503, 504])
-async def test_an_error_that_is_not_json_is_reported_with_its_text(code: int) -> None:
-    answer = Answer(code, b"<html>upstream is away\xff</html>\n")
+async def test_an_error_is_reported_without_a_body_other_than_a_status(code: int) -> None:
+    answer = Answer(code, b"<html>secret of another server\xff</html>\n")
     async with playing(answer) as player, transport_to(player) as transport:
-        with pytest.raises(ApiError, match="upstream is away") as caught:
+        with pytest.raises(ApiError, match=f"^HTTP status {code} [A-Z]") as caught:
             await transport.request("GET", "/x")
+    assert "secret" not in orjson.dumps(caught.value.status).decode()
     assert caught.value.code == code
     assert caught.value.reason == ""
     assert caught.value.causes == []
     assert len(player.asked) == 1
+
+
+@pytest.mark.parametrize("code", [301, 302, 307, 308])
+async def test_a_redirect_is_not_followed(code: int) -> None:
+    async with playing(Answer(code, b"", {"Location": "/elsewhere"})) as player:
+        async with transport_to(player) as transport:
+            with pytest.raises(ApiError) as caught:
+                await transport.request("GET", "/x")
+        assert caught.value.code == code
+        assert len(player.asked) == 1
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"null", b'{"kind":"Other"}', b'{"kind":"Status"}'])
