@@ -1,6 +1,6 @@
 """The cluster with the managed objects."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from pergola.api.kinds import CRD
 from pergola.api.objects import (
@@ -55,6 +55,7 @@ class Target:
         self.pods = Pods(self._watches)
         self.autoscalers = Autoscalers(self._watches)
         self._kinds: dict[GroupVersionKind, Watched[Observed]] = {}
+        self._needs: dict[Key, frozenset[GroupVersionKind]] = {}
         self._crds: Cache[str] | None = None
 
     async def run(self) -> None:
@@ -71,8 +72,36 @@ class Target:
 
     @property
     def unsynced(self) -> list[Unsynced]:
-        """The watches that are not live, each with the reason."""
-        return unsynced(self.caches())
+        """The watches whose failure concerns the process, each with the reason.
+
+        A kind that cannot be watched, for example for lack of permissions or because its conversion
+        webhook is broken, is a problem of the ManagedResources that mention it. Only if no watch is
+        live, it may be the target itself that cannot be watched (spec 10 B15).
+        """
+        caches = list(self.caches())
+        if any(cache.is_synced and cache.served for cache in caches):
+            return []
+        return unsynced(cache for cache in caches if cache.has_worked or cache.is_unreachable)
+
+    def need(self, resource: Key, kinds: Iterable[GroupVersionKind]) -> None:
+        """Record which kinds a ManagedResource mentions; none once it is gone.
+
+        A watch that never worked ends once no ManagedResource mentions its kind.
+        """
+        before = self._needs.pop(resource, frozenset())
+        if needed := frozenset(kinds):
+            self._needs[resource] = needed
+        for gvk in before - needed:
+            if not any(gvk in others for others in self._needs.values()):
+                self._end_if_broken(gvk)
+
+    def _end_if_broken(self, gvk: GroupVersionKind) -> None:
+        caches = self._of(gvk)
+        if all(cache.has_worked for cache in caches):
+            return
+        del self._kinds[gvk]
+        for cache in caches:
+            self._watches.stop(cache)
 
     async def watch(self, gvk: GroupVersionKind) -> None:
         """Watch the kind, unless it is watched already; wait briefly for the first list.

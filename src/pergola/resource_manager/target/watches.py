@@ -30,13 +30,16 @@ class Watches:
         self._managed_by = managed_by
         self._namespaces: tuple[str | None, ...] = tuple(namespaces) or (None,)
         self._needed: asyncio.Queue[Cache[Any]] = asyncio.Queue()
+        self._tasks: dict[Cache[Any], asyncio.Task[None] | None] = {}
 
     async def run(self) -> None:
         """Run watches as they are needed, until cancelled."""
         async with TaskGroup() as group:
             while True:
                 cache = await self._needed.get()
-                group.create_task(cache.run(), name=f"watch {cache.gvk}")
+                if cache in self._tasks:
+                    task = group.create_task(cache.run(), name=f"watch {cache.gvk}")
+                    self._tasks[cache] = task
 
     def reach(self, namespace: str) -> bool:
         """Return whether namespaced kinds are watched in a namespace."""
@@ -69,7 +72,14 @@ class Watches:
 
     def start(self, cache: Cache[Any]) -> None:
         """Start a cache."""
+        self._tasks[cache] = None
         self._needed.put_nowait(cache)
+
+    def stop(self, cache: Cache[Any]) -> None:
+        """Stop a cache for good."""
+        task = self._tasks.pop(cache, None)
+        if task is not None:
+            task.cancel()
 
 
 class Watched(Generic[T]):

@@ -153,6 +153,16 @@ class Cache(Generic[T]):
         is_overload = isinstance(error, ApiError) and (error.code >= 500 or error.code == 429)
         return isinstance(error, Unreachable) or is_overload
 
+    @property
+    def has_worked(self) -> bool:
+        """Whether a list was complete once, or the kind turned out not to be served."""
+        return self._synced.is_set()
+
+    @property
+    def is_unreachable(self) -> bool:
+        """Whether the watch failed because the API server did not answer at all."""
+        return isinstance(self._error, Unreachable)
+
     async def synced(self) -> None:
         """Wait until the first list is complete, or the kind turns out not to be served."""
         await self._synced.wait()

@@ -6,12 +6,12 @@ that would change nothing is not sent.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from pergola.api import marks
-from pergola.api.objects import JsonObject, annotations_of, resource_version_of
+from pergola.api.objects import JsonObject, Key, annotations_of, resource_version_of
 from pergola.kube.errors import (
     AlreadyExists,
     ApiError,
@@ -136,6 +136,10 @@ class Applier:
             if outcome.fatal:
                 break
         return outcome
+
+    def need(self, resource: Key, objects: Iterable[Planned]) -> None:
+        """Record which objects a ManagedResource describes; see `Target.need`."""
+        self._target.need(resource, {planned.gvk for planned in objects})
 
     async def _apply_one(self, planned: Planned, this: _Pass) -> None:
         await self._target.watch(planned.gvk)

@@ -124,6 +124,7 @@ class ManagedResources:
         if problems := await self._pruner.release(work.released, owner):
             text = errors_message(problems)
             raise await self._writes.write_failure(resource, Reason.RELEASE_FAILED, text)
+        self._applier.need(Key.of(resource), work.desired)
         again = await self._apply_objects(resource, work, owner)
         await self._writes.finish(resource, plan, work)
         return Again(min(self._settings.sync_period, again or self._settings.sync_period))
@@ -181,6 +182,7 @@ class ManagedResources:
         return Origin(self._cluster_id, key.namespace, key.name)
 
     def _forget(self, key: Key) -> None:
+        self._applier.need(key, ())
         self._completions.drop(key)
         self._planner.forget(key)
         self._updated_at.pop(key, None)
