@@ -9,7 +9,7 @@ from pergola.providers.aws.resources import step_names as names
 from pergola.providers.aws.resources import tags
 from pergola.providers.aws.resources.adoption import everything, find, foreseen, remember
 from pergola.providers.aws.resources.kinds import DHCP_OPTIONS
-from pergola.providers.aws.resources.removal import forget, named, note, remove, to_delete
+from pergola.providers.aws.resources.removal import forget, note, remove, to_delete
 from pergola.providers.aws.resources.step import Step, Work
 from pergola.providers.aws.wanted import Wanted
 
@@ -73,4 +73,4 @@ async def _delete(work: Work) -> None:
 
 def _to_delete(work: Work) -> list[str]:
     known = work.state.get(keys.DHCP_OPTIONS)
-    return to_delete(work, work.snapshot.dhcp_options, (known,), named(work))
+    return to_delete(work, work.snapshot.dhcp_options, (known,), (work.wanted.name(),))

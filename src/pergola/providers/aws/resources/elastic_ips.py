@@ -11,9 +11,8 @@ from pergola.providers.aws.resources import step_names as names
 from pergola.providers.aws.resources import tags
 from pergola.providers.aws.resources.adoption import described, find, foreseen, known, remember
 from pergola.providers.aws.resources.kinds import ADDRESS
-from pergola.providers.aws.resources.removal import forget, named, note, remove, to_delete
+from pergola.providers.aws.resources.removal import forget, note, remove, to_delete
 from pergola.providers.aws.resources.step import Step, Work
-from pergola.providers.aws.resources.subnets.deletion import subnets_in
 from pergola.providers.aws.resources.subnets.identity import zone_suffix
 from pergola.providers.aws.wanted import Wanted
 
@@ -153,24 +152,9 @@ def delete_step(zone: str, after: tuple[str, ...]) -> Step:
 
 def _to_delete(work: Work, zone: str) -> list[str]:
     suffix = work.state.get(keys.zone_key(zone, keys.SUFFIX))
-    has_name = named(work, f"eip-natgw-{suffix}")
-    at_gateway = _at_gateways(work, zone)
-
-    def of_zone(address: JsonObject) -> bool:
-        return has_name(address) or address.get("AllocationId") in at_gateway
-
     known = work.state.get(keys.zone_key(zone, keys.ADDRESS))
     of_user = {each.elastic_ip_allocation_id for each in work.wanted.config.networks.zones}
-    found = to_delete(work, work.snapshot.addresses, (known,), of_zone)
+    found = to_delete(
+        work, work.snapshot.addresses, (known,), (work.wanted.name(f"eip-natgw-{suffix}"),)
+    )
     return [each for each in found if each not in of_user]
-
-
-def _at_gateways(work: Work, zone: str) -> set[str]:
-    """Return the addresses of a zone's NAT gateways, including those just deleted."""
-    subnets = set(subnets_in(work, zone))
-    return {
-        address.get("AllocationId", "")
-        for nat in work.snapshot.nat_gateways.values()
-        if nat.get("SubnetId") in subnets
-        for address in nat.get("NatGatewayAddresses") or ()
-    }

@@ -11,7 +11,7 @@ from pergola.providers.aws.resources import step_names as names
 from pergola.providers.aws.resources import tags
 from pergola.providers.aws.resources.adoption import find, in_vpc, known, remember
 from pergola.providers.aws.resources.kinds import ENDPOINT
-from pergola.providers.aws.resources.removal import forget, in_cluster_vpc, note, to_delete
+from pergola.providers.aws.resources.removal import forget, in_cluster_vpc, is_ours, note, to_delete
 from pergola.providers.aws.resources.step import Step, Work
 from pergola.providers.aws.resources.waiting import all_done, once_visible
 from pergola.providers.aws.wanted import Wanted
@@ -57,18 +57,27 @@ def known_endpoint(work: Work, service: str) -> str | None:
 def _unwanted(work: Work) -> dict[str, str]:
     """Return our endpoints that the config no longer has: their services by their ids."""
     wanted = set(work.wanted.config.networks.vpc.gateway_endpoints)
-    start = work.wanted.name(_suffix(""))
-    found: dict[str, str] = {}
-    for name, endpoint in work.snapshot.endpoints.items():
-        given = tags_of(endpoint)
-        if work.wanted.owns(given) and given.get("Name", "").startswith(start):
-            found[name] = given["Name"].removeprefix(start)
+    found = {
+        name: _service(work, endpoint)
+        for name, endpoint in work.snapshot.endpoints.items()
+        if _is_ours(work, endpoint)
+    }
     recorded = {name: service for service, name in work.state.under(keys.ENDPOINTS).items()}
     return {
         name: service
         for name, service in (recorded | found).items()
         if service not in wanted and _is_there(work, name)
     }
+
+
+def _service(work: Work, endpoint: JsonObject) -> str:
+    """Return the service of an endpoint as the config calls it, such as `s3`."""
+    return str(endpoint.get("ServiceName", "")).removeprefix(f"com.amazonaws.{work.wanted.region}.")
+
+
+def _is_ours(work: Work, endpoint: JsonObject) -> bool:
+    name = work.wanted.name(_suffix(_service(work, endpoint)))
+    return is_ours(work, endpoint, (name,))
 
 
 def _is_there(work: Work, name: str) -> bool:
@@ -192,13 +201,13 @@ def _check_all_deleted(refused: list[JsonObject]) -> None:
 
 
 def _to_delete(work: Work) -> list[str]:
-    is_inside, prefix = in_cluster_vpc(work), work.wanted.name("gw-")
+    is_inside, there = in_cluster_vpc(work), work.snapshot.endpoints
 
     def is_it(endpoint: JsonObject) -> bool:
-        return is_inside(endpoint) and tags_of(endpoint).get("Name", "").startswith(prefix)
+        return is_inside(endpoint) and _is_ours(work, endpoint)
 
-    known = work.state.under(keys.ENDPOINTS).values()
-    found = to_delete(work, work.snapshot.endpoints, known, is_it)
+    names = {tags_of(endpoint).get("Name", "") for endpoint in there.values() if is_it(endpoint)}
+    found = to_delete(work, there, work.state.under(keys.ENDPOINTS).values(), names, is_it)
     return [
         name for name in found if work.snapshot.endpoints.get(name, {}).get("State") not in _GONE
     ]

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from pergola.api.objects import JsonObject
 from pergola.extension_api.errors import Code, ExtensionError
 from pergola.flow.picture import Fate, Note
-from pergola.providers.aws.resources.removal import named, to_delete, vpc_of
+from pergola.providers.aws.resources.removal import to_delete, vpc_of
 from pergola.providers.aws.resources.step import Work
 
 Gateways = Mapping[str, JsonObject]
@@ -61,10 +61,9 @@ def attached_vpcs(gateway: JsonObject) -> list[str]:
 
 def gateways_to_delete(work: Work, gateways: Gateways, state_key: str) -> list[str]:
     """Return the cluster's gateways that are attached to its VPC, or to none."""
-    has_name = named(work)
     vpc = vpc_of(work)
 
     def is_it(gateway: JsonObject) -> bool:
-        return has_name(gateway) and set(attached_vpcs(gateway)) <= {vpc}
+        return set(attached_vpcs(gateway)) <= {vpc}
 
-    return to_delete(work, gateways, (work.state.get(state_key),), is_it)
+    return to_delete(work, gateways, (work.state.get(state_key),), (work.wanted.name(),), is_it)

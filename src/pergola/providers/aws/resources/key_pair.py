@@ -50,7 +50,7 @@ async def observe_key_pair(seen: Observation) -> None:
 def _plan(work: Work) -> Note:
     name = _name(work)
     if not work.wanted.ssh_public_key:
-        if _exists(work):
+        if _to_delete(work):
             return Note(Fate.DELETE, f"{name}: there is no longer a public key")
         return Note(Fate.SKIP, "there is no public key")
     if not _exists(work):
@@ -129,8 +129,8 @@ async def _import(work: Work) -> None:
 
 
 async def _remove(work: Work) -> None:
-    if _exists(work):
-        await work.aws.call("ec2", "DeleteKeyPair", KeyName=_name(work))
+    for name in _to_delete(work):
+        await work.aws.call("ec2", "DeleteKeyPair", KeyName=name)
         work.snapshot.key_pair = None
     for key in (KEY_PAIR, KEY_PAIR_FINGERPRINT, KEY_PAIR_SPEC_FINGERPRINT):
         work.state.forget(key)
@@ -162,6 +162,6 @@ async def _delete(work: Work) -> None:
 
 def _to_delete(work: Work) -> list[str]:
     pair, known = work.snapshot.key_pair, work.state.get(keys.KEY_PAIR)
-    if pair is not None and (known or is_ours(work, pair)):
+    if pair is not None and (known or is_ours(work, pair, (work.wanted.name(),))):
         return [str(pair["KeyName"])]
     return [known] if known else []

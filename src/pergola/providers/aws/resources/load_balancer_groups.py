@@ -13,11 +13,13 @@ from pergola.api.objects import JsonObject
 from pergola.cloud.aws.network import tags_of
 from pergola.cloud.errors import NotFound
 from pergola.extension_api.errors import Code, ExtensionError
-from pergola.providers.aws.resources.removal import in_cluster_vpc, is_ours, remove
-from pergola.providers.aws.resources.security_group.deletion import groups_of_nodes
+from pergola.providers.aws.resources.removal import in_cluster_vpc, is_of_cloud_controller, remove
+from pergola.providers.aws.resources.security_group.deletion import (
+    groups_of_nodes,
+    groups_to_delete,
+)
 from pergola.providers.aws.resources.step import Work
 from pergola.providers.aws.resources.waiting import all_done
-from pergola.providers.aws.wanted import OWNED
 
 _LOOKS: Final = 48
 """Network interfaces of load balancers stay for minutes; this covers 4 of the step's 5 minutes."""
@@ -36,9 +38,9 @@ async def remove_all(work: Work) -> None:
     """
     doomed = sorted(_groups(work))
     for group in work.snapshot.security_groups.values():
-        if not _is_of_user(work, group):
+        if not _is_of_user(work, group, doomed):
             await _revoke(work, group, doomed)
-    named = {name: hints for name in doomed if (hints := list(_hints(work, name)))}
+    named = {name: hints for name in doomed if (hints := list(_hints(work, name, doomed)))}
     await all_done(*(_remove(work, name) for name in doomed if name not in named))
     if named:
         commands = [hint for hints in named.values() for hint in hints]
@@ -52,17 +54,15 @@ async def remove_all(work: Work) -> None:
 def _groups(work: Work) -> Iterator[str]:
     is_inside, kept = in_cluster_vpc(work), groups_of_nodes(work)
     for name, group in work.snapshot.security_groups.items():
-        is_owned = tags_of(group).get(work.wanted.cluster_tag) == OWNED
+        is_owned = is_of_cloud_controller(tags_of(group).get(work.wanted.cluster_tag))
         is_special = name in kept or group.get("GroupName") == _DEFAULT
         if is_owned and is_inside(group) and not is_special:
             yield name
 
 
-def _is_of_user(work: Work, group: JsonObject) -> bool:
+def _is_of_user(work: Work, group: JsonObject, doomed: Collection[str]) -> bool:
     """Return whether a group is the user's, and must not change although it may have our tag."""
-    networks = work.wanted.config.networks
-    byo = [networks.nodes_security_group_id, *networks.additional_nodes_security_group_ids]
-    return group["GroupId"] in byo or not is_ours(work, group)
+    return group["GroupId"] not in {*groups_to_delete(work), *doomed}
 
 
 async def _remove(work: Work, name: str) -> None:
@@ -99,10 +99,10 @@ def _naming(rules: list[JsonObject], doomed: Collection[str]) -> list[JsonObject
     ]
 
 
-def _hints(work: Work, name: str) -> Iterator[str]:
+def _hints(work: Work, name: str, doomed: Collection[str]) -> Iterator[str]:
     """Yield the commands that revoke the user's rules about a group."""
     for other, group in work.snapshot.security_groups.items():
-        if not _is_of_user(work, group):
+        if not _is_of_user(work, group, doomed):
             continue
         for rules, _, command in _RULES:
             naming = _naming(group.get(rules) or [], (name,))

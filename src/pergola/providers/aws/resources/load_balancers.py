@@ -13,7 +13,7 @@ from pergola.cloud.errors import NotFound
 from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.resources import load_balancer_groups as balancer_groups
-from pergola.providers.aws.resources.removal import remove, vpc_of
+from pergola.providers.aws.resources.removal import is_of_cloud_controller, remove, vpc_of
 from pergola.providers.aws.resources.step import CLEANUP_TIMEOUT, Step, Work
 from pergola.providers.aws.resources.waiting import all_done
 from pergola.providers.aws.wanted import OWNED
@@ -62,7 +62,7 @@ async def _remove_classic(work: Work) -> None:
         *(
             remove(work, "DeleteLoadBalancer", service="elb", LoadBalancerName=name)
             for name in names
-            if marks.get(name) == OWNED
+            if is_of_cloud_controller(marks.get(name))
         )
     )
 
@@ -77,7 +77,7 @@ async def _remove_newer(work: Work) -> None:
 
     balancers, groups = await _in_vpc(work)
     marks = await _marks(work, [*balancers, *groups], "ResourceArn", ask)
-    doomed = {arn for arn in balancers if marks.get(arn) == OWNED}
+    doomed = {arn for arn in balancers if is_of_cloud_controller(marks.get(arn))}
     await all_done(
         *(
             remove(work, "DeleteLoadBalancer", service="elbv2", LoadBalancerArn=arn)
@@ -88,7 +88,7 @@ async def _remove_newer(work: Work) -> None:
         *(
             remove(work, "DeleteTargetGroup", service="elbv2", TargetGroupArn=arn)
             for arn, users in groups.items()
-            if marks.get(arn, _was_for(users, doomed)) == OWNED
+            if is_of_cloud_controller(marks.get(arn, _was_for(users, doomed)))
         )
     )
 

@@ -15,7 +15,6 @@ from pergola.providers.aws.resources.kinds import ROUTE_TABLE
 from pergola.providers.aws.resources.removal import (
     forget,
     in_cluster_vpc,
-    named,
     note,
     remove,
     to_delete,
@@ -123,12 +122,12 @@ def table_deletion(
 
 
 def _to_delete(work: Work, key: str, suffix: str) -> list[str]:
-    is_inside, has_name = in_cluster_vpc(work), named(work, suffix)
+    is_inside, names = in_cluster_vpc(work), (work.wanted.name(suffix),)
 
     def is_it(table: JsonObject) -> bool:
-        return is_inside(table) and has_name(table) and not _is_main(table)
+        return is_inside(table) and not _is_main(table)
 
-    return to_delete(work, work.snapshot.route_tables, (work.state.get(key),), is_it)
+    return to_delete(work, work.snapshot.route_tables, (work.state.get(key),), names, is_it)
 
 
 def _is_main(table: JsonObject) -> bool:

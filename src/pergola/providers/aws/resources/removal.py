@@ -1,7 +1,7 @@
 """Deletion of resources, which can be repeated at any time (spec 30 §9.1)."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Any, Final
 
 from pergola.api.objects import JsonObject
@@ -10,7 +10,7 @@ from pergola.cloud.errors import DependencyProblem, NotFound
 from pergola.flow.picture import Fate, Note
 from pergola.providers.aws.resources.step import Work
 from pergola.providers.aws.status import vpc_id
-from pergola.providers.aws.wanted import SHARED
+from pergola.providers.aws.wanted import OWNED, SHARED
 from pergola.runtime.retrying import retrying
 
 LOOKS: Final = 16
@@ -33,30 +33,43 @@ def in_cluster_vpc(work: Work) -> Accept:
 
 
 def to_delete(
-    work: Work, things: Mapping[str, JsonObject], known: Iterable[str | None], also: Accept
+    work: Work,
+    things: Mapping[str, JsonObject],
+    known: Iterable[str | None],
+    names: Container[str],
+    also: Accept = lambda _: True,
 ) -> list[str]:
-    """Return the ids to delete: those in the state, and accepted ones with our tag.
+    """Return the ids to delete: those in the state, and accepted ones that are ours.
 
     Resources tagged as shared are never included.
+
+    Args:
+        names: the names that the cluster gives to resources of this kind.
     """
-    found = {name for name, thing in things.items() if is_ours(work, thing) and also(thing)}
+    found = {name for name, thing in things.items() if is_ours(work, thing, names) and also(thing)}
     found |= {name for name in known if name}
     return sorted(name for name in found if not is_shared(work, things.get(name)))
 
 
-def is_ours(work: Work, thing: JsonObject) -> bool:
-    """Return whether a resource has the tag of those created for this cluster."""
-    return work.wanted.owns(tags_of(thing))
+def is_ours(work: Work, thing: JsonObject, names: Container[str]) -> bool:
+    """Return whether a resource that the state does not name was created for this cluster.
+
+    It has the cluster's tag and exactly one of the cluster's names: users give the tag to resources
+    of their own as well, such as a subnet for load balancers. Resources of the cloud controller
+    have other names, so the exact value `owned` of the tag decides about them.
+    """
+    given = tags_of(thing)
+    return work.wanted.owns(given) and given.get("Name") in names
+
+
+def is_of_cloud_controller(value: str | None) -> bool:
+    """Return whether the value of the cluster's tag marks what the cloud controller created."""
+    return value == OWNED
 
 
 def is_shared(work: Work, thing: JsonObject | None) -> bool:
     """Return whether a resource is only used by this cluster."""
     return thing is not None and tags_of(thing).get(work.wanted.cluster_tag) == SHARED
-
-
-def named(work: Work, suffix: str = "") -> Accept:
-    """Accept resources with a name given by this cluster."""
-    return lambda thing: tags_of(thing).get("Name") == work.wanted.name(suffix)
 
 
 def note(names: Iterable[str]) -> Note:

@@ -10,7 +10,7 @@ from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.resources import step_names as names
 from pergola.providers.aws.resources import tags
-from pergola.providers.aws.resources.removal import forget, named, note, remove, to_delete
+from pergola.providers.aws.resources.removal import forget, note, remove, to_delete
 from pergola.providers.aws.resources.step import Step, Work
 from pergola.providers.aws.resources.waiting import LOOKS, once_visible, wait_until
 from pergola.providers.aws.wanted import Wanted
@@ -187,4 +187,4 @@ def _to_delete(work: Work) -> list[str]:
     """Return the VPC in the state, or one with this cluster's tags."""
     found = work.snapshot.vpc
     things = {} if found is None else {str(found["VpcId"]): found}
-    return to_delete(work, things, (work.state.get(keys.VPC),), named(work))
+    return to_delete(work, things, (work.state.get(keys.VPC),), (work.wanted.name(),))

@@ -14,6 +14,7 @@ from pergola.flow.picture import Note
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.resources.removal import LONG_LOOKS, forget, is_ours, note, remove
 from pergola.providers.aws.resources.step import LONG_TIMEOUT, Step, Work
+from pergola.providers.aws.resources.subnets.deletion import subnets_in
 from pergola.providers.aws.resources.waiting import all_done, wait_until
 from pergola.providers.aws.wanted import Wanted
 
@@ -85,8 +86,8 @@ def _subnet(key: str) -> str:
 
 
 def _in_subnet_of_ours(work: Work, subnet: str) -> bool:
-    found = work.snapshot.subnets.get(subnet)
-    return found is not None and is_ours(work, found)
+    zones = {*keys.zones_of(work.state), *(zone.name for zone in work.wanted.config.networks.zones)}
+    return any(subnet in subnets_in(work, zone) for zone in zones)
 
 
 def _systems(work: Work) -> list[str]:
@@ -100,4 +101,4 @@ def _systems(work: Work) -> list[str]:
 
 
 def _was_created(work: Work, system: JsonObject) -> bool:
-    return is_ours(work, system) and _OURS in tags_of(system).items()
+    return is_ours(work, system, (work.wanted.name(),)) and _OURS in tags_of(system).items()

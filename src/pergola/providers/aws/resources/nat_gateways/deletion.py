@@ -7,16 +7,17 @@ from typing import Final
 from pergola.extension_api.errors import Code, ExtensionError
 from pergola.flow.picture import Note
 from pergola.providers.aws import state as keys
+from pergola.providers.aws.resources.nat_gateways.facts import suffix_of
 from pergola.providers.aws.resources.removal import (
     LONG_LOOKS,
     forget,
+    in_cluster_vpc,
     note,
     remove,
     to_delete,
     vpc_of,
 )
 from pergola.providers.aws.resources.step import LONG_TIMEOUT, Step, Work
-from pergola.providers.aws.resources.subnets.deletion import subnets_in
 
 _GONE: Final = ("deleted", "failed")
 """A failed gateway occupies nothing."""
@@ -86,11 +87,9 @@ def delete_step(zone: str, watch: Watch, after: tuple[str, ...] = ()) -> Step:
 
 
 def _gateways(work: Work, zone: str) -> list[str]:
-    subnets = set(subnets_in(work, zone))
     known = work.state.get(keys.zone_key(zone, keys.NAT_GATEWAY))
-    found = to_delete(
-        work, work.snapshot.nat_gateways, (known,), lambda nat: nat.get("SubnetId") in subnets
-    )
+    names = (work.wanted.name(suffix_of(work, zone)),)
+    found = to_delete(work, work.snapshot.nat_gateways, (known,), names, in_cluster_vpc(work))
     return [
         each for each in found if work.snapshot.nat_gateways.get(each, {}).get("State") not in _GONE
     ]

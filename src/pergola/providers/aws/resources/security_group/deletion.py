@@ -20,22 +20,23 @@ def groups_of_nodes(work: Work) -> set[str]:
     """Return all security groups of nodes: the cluster's, and user-provided ones."""
     networks = work.wanted.config.networks
     names = [networks.nodes_security_group_id, *networks.additional_nodes_security_group_ids]
-    return {name for name in names if name} | set(_to_delete(work))
+    return {name for name in names if name} | set(groups_to_delete(work))
 
 
 def _plan(work: Work) -> Note:
     given = work.wanted.config.networks.nodes_security_group_id
-    return Note(Fate.KEEP, f"{given} is user-provided") if given else note(_to_delete(work))
+    return Note(Fate.KEEP, f"{given} is user-provided") if given else note(groups_to_delete(work))
 
 
 async def _ensure(work: Work) -> None:
-    for group in _to_delete(work):
+    for group in groups_to_delete(work):
         await remove(work, "DeleteSecurityGroup", GroupId=group)
         work.snapshot.security_groups.pop(group, None)
     forget(work, keys.NODES_SECURITY_GROUP)
 
 
-def _to_delete(work: Work) -> list[str]:
+def groups_to_delete(work: Work) -> list[str]:
+    """Return the managed group of the nodes; empty if the user provides one."""
     if work.wanted.config.networks.nodes_security_group_id:
         return []
     is_inside, name = in_cluster_vpc(work), work.wanted.name("nodes")
@@ -45,5 +46,5 @@ def _to_delete(work: Work) -> list[str]:
 
     known = work.state.get(keys.NODES_SECURITY_GROUP)
     others = set(work.wanted.config.networks.additional_nodes_security_group_ids)
-    found = to_delete(work, work.snapshot.security_groups, (known,), is_it)
+    found = to_delete(work, work.snapshot.security_groups, (known,), (name,), is_it)
     return [each for each in found if each not in others]

@@ -7,6 +7,7 @@ from pergola.flow.picture import Note
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.resources.removal import forget, in_cluster_vpc, note, remove, to_delete
 from pergola.providers.aws.resources.step import Step, Work
+from pergola.providers.aws.resources.subnets.identity import names_in
 from pergola.providers.aws.resources.waiting import all_done
 
 _KEYS: Final = (keys.SUBNET_WORKERS, keys.SUBNET_PUBLIC, keys.SUBNET_INTERNAL)
@@ -44,7 +45,7 @@ def subnets_in(work: Work, zone: str) -> list[str]:
         return accept(subnet) and subnet.get("AvailabilityZone") == zone
 
     known = (work.state.get(keys.zone_key(zone, key)) for key in _KEYS)
-    return to_delete(work, work.snapshot.subnets, known, of_zone)
+    return to_delete(work, work.snapshot.subnets, known, names_in(work, zone), of_zone)
 
 
 async def _remove(work: Work, zone: str, subnet: str) -> None:

@@ -10,6 +10,8 @@ from pergola.providers.aws.wanted import ROLE_INTERNAL, ROLE_PUBLIC, Wanted
 
 _PER_ZONE: Final = 3
 _WORKERS, _INTERNAL, _PUBLIC = range(_PER_ZONE)
+PREFIXES: Final = ("nodes", "private-utility", "public-utility")
+"""Of the names of subnets, before the `zN` of the zone, by place."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +64,7 @@ def subnets_of(wanted: Wanted, zone: Zone) -> Iterator[Subnet]:
     yield Subnet(
         zone=zone.name,
         role=keys.SUBNET_WORKERS,
-        prefix="nodes",
+        prefix=PREFIXES[_WORKERS],
         cidr=zone.workers if wanted.ipv4 else None,
         place=first + _WORKERS,
         ipv6=ipv6,
@@ -72,7 +74,7 @@ def subnets_of(wanted: Wanted, zone: Zone) -> Iterator[Subnet]:
         yield Subnet(
             zone=zone.name,
             role=keys.SUBNET_INTERNAL,
-            prefix="private-utility",
+            prefix=PREFIXES[_INTERNAL],
             cidr=zone.internal,
             place=first + _INTERNAL,
             tags={ROLE_INTERNAL: "1"},
@@ -82,7 +84,7 @@ def subnets_of(wanted: Wanted, zone: Zone) -> Iterator[Subnet]:
         yield Subnet(
             zone=zone.name,
             role=keys.SUBNET_PUBLIC,
-            prefix="public-utility",
+            prefix=PREFIXES[_PUBLIC],
             cidr=zone.public,
             place=first + _PUBLIC,
             tags={ROLE_PUBLIC: "1"},

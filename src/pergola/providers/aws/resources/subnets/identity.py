@@ -1,16 +1,14 @@
 """Identification of existing subnets, and the `zN` of a zone (spec 30 §3.2)."""
 
-from collections.abc import Iterator
-
 from pergola.api.objects import JsonObject
-from pergola.cloud.aws.network import tags_of
 from pergola.flow import State
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.resources import tags
 from pergola.providers.aws.resources.adoption import in_vpc
 from pergola.providers.aws.resources.kinds import SUBNET
+from pergola.providers.aws.resources.removal import is_ours
 from pergola.providers.aws.resources.step import Work
-from pergola.providers.aws.resources.subnets.desired import Subnet
+from pergola.providers.aws.resources.subnets.desired import PREFIXES, Subnet
 from pergola.providers.aws.wanted import Wanted
 
 
@@ -27,8 +25,14 @@ def keep_suffixes(wanted: Wanted, state: State) -> None:
         keys.suffix_of(state, zone.name)
 
 
+def names_in(work: Work, zone: str) -> set[str]:
+    """Return the names that the cluster gives to subnets of a zone."""
+    suffix = zone_suffix(work, zone)
+    return {work.wanted.name(f"{prefix}-{suffix}") for prefix in PREFIXES}
+
+
 def known_subnet(work: Work, subnet: Subnet) -> str | None:
-    """Return the id of an existing subnet: by the state, else by zone and range.
+    """Return the id of an existing subnet: by the state, else by name, zone and range.
 
     Raises:
         ExtensionError: several have the tags of one without IPv4.
@@ -37,17 +41,16 @@ def known_subnet(work: Work, subnet: Subnet) -> str | None:
     thing = SUBNET.one(work.snapshot, name)
     if thing is not None and _is(work, subnet, thing):
         return name
-    accepted = {name: thing for name, thing in _owned(work) if _is(work, subnet, thing)}
+    suffix = subnet.suffix(zone_suffix(work, subnet.zone))
+    ours = (work.wanted.name(suffix),)
+    accepted = {
+        name: thing
+        for name, thing in work.snapshot.subnets.items()
+        if is_ours(work, thing, ours) and _is(work, subnet, thing)
+    }
     if not subnet.native:
         return next(iter(accepted), None)
-    suffix = subnet.suffix(zone_suffix(work, subnet.zone))
     return tags.only_one(work, accepted, suffix, **subnet.tags)
-
-
-def _owned(work: Work) -> Iterator[tuple[str, JsonObject]]:
-    for name, thing in work.snapshot.subnets.items():
-        if work.wanted.owns(tags_of(thing)):
-            yield name, thing
 
 
 def _is(work: Work, subnet: Subnet, thing: JsonObject) -> bool:

@@ -1,13 +1,11 @@
 """Deletion of resources for zones or subnets that the config no longer has (spec 30 §3.5).
 
 Validation prevents the removal of zones and changes of ranges, so there is rarely anything to
-delete. A subnet counts as ours only if the state contains it, or if it has the cluster's tag and
-one of our names.
+delete.
 """
 
 from typing import Final
 
-from pergola.cloud.aws.network import tags_of
 from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.resources import step_names as names
@@ -16,14 +14,13 @@ from pergola.providers.aws.resources.elastic_ips import release
 from pergola.providers.aws.resources.kinds import ROUTE_TABLE
 from pergola.providers.aws.resources.nat_gateways.ensure import delete_nats
 from pergola.providers.aws.resources.nat_gateways.facts import nats_of
-from pergola.providers.aws.resources.removal import remove
+from pergola.providers.aws.resources.removal import is_ours, remove
 from pergola.providers.aws.resources.step import LONG_TIMEOUT, Step, Work
 from pergola.providers.aws.resources.subnets.desired import subnets_of
-from pergola.providers.aws.resources.subnets.identity import known_subnet
+from pergola.providers.aws.resources.subnets.identity import known_subnet, names_in
 from pergola.providers.aws.wanted import Wanted
 
 _ROLES: Final = (keys.SUBNET_WORKERS, keys.SUBNET_INTERNAL, keys.SUBNET_PUBLIC)
-_PREFIXES: Final = ("nodes-z", "private-utility-z", "public-utility-z")
 
 
 def steps(wanted: Wanted) -> list[Step]:
@@ -64,19 +61,16 @@ def _subnets(work: Work) -> list[str]:
         known_subnet(work, subnet) for zone in zones for subnet in subnets_of(work.wanted, zone)
     }
     recorded = {name for role in _ROLES for _, name in keys.in_zones(work.state, role)}
+    known_zones = {*keys.zones_of(work.state), *(zone.name for zone in zones)}
+    names_of_ours = {name for zone in known_zones for name in names_in(work, zone)}
     accept = in_vpc(work)
     return [
         name
         for name, thing in work.snapshot.subnets.items()
         if accept(thing)
         and name not in wanted
-        and (name in recorded or _is_ours(work, tags_of(thing)))
+        and (name in recorded or is_ours(work, thing, names_of_ours))
     ]
-
-
-def _is_ours(work: Work, given: dict[str, str]) -> bool:
-    names_of_ours = tuple(work.wanted.name(prefix) for prefix in _PREFIXES)
-    return work.wanted.owns(given) and given.get("Name", "").startswith(names_of_ours)
 
 
 def _tables(work: Work) -> list[str]:
