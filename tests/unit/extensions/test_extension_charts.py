@@ -223,3 +223,14 @@ def test_the_admission_charts_accept_the_same_values() -> None:
 
     runtime, virtual = (set(schema["properties"]) for schema in schemas)
     assert runtime == virtual
+
+
+def test_the_example_for_aws_registers_the_kinds_of_its_actuators_beside_the_original() -> None:
+    example = read(ROOT / "examples" / "extensions" / "provider-aws.yaml")
+    registered = {(each["kind"], each["type"]) for each in maps_at(example, "spec", "resources")}
+
+    served = {(actuator.kind, actuator.type) for actuator in load_actuators(["aws"])}
+    assert registered == served
+    assert len(registered) == len(maps_at(example, "spec", "resources"))
+    # Under the original's name, it would replace the original, which serves the other kinds.
+    assert name_of(example) != "provider-aws"
