@@ -79,11 +79,13 @@ class GardenSite(ExtensionSite):
         aws: the AWS behind it.
         made: the class of its actuator.
         grace: how long backups outlive their BackupEntry.
+        secret_name: of the Secret with the credentials.
     """
 
     aws: HoldingAws
     made: type[AwsAccess]
     grace = timedelta()
+    secret_name = _SECRET
     _actuators: tuple[AwsAccess, ...] = ()
 
     def actuator(self, *, retry: Retry = QUICK) -> AwsAccess:
@@ -111,17 +113,17 @@ class GardenSite(ExtensionSite):
 
     async def put_secret(self, **data: str) -> None:
         """Write the Secret with the credentials, by default with valid ones."""
-        credentials = secret(self.namespace, _SECRET, **(data or KEYS))
+        credentials = secret(self.namespace, self.secret_name, **(data or KEYS))
         await self.client.apply(credentials, manager="pergola-testing", force=True)
 
     @property
     def secret_key(self) -> Key:
         """The key of the Secret with the credentials."""
-        return Key(self.namespace, _SECRET)
+        return Key(self.namespace, self.secret_name)
 
     async def ask(self, spec: JsonObject, asked: str = "reconcile") -> JsonObject:
         """Create the resource, and request an operation."""
-        secret = {"name": _SECRET, "namespace": self.namespace}
+        secret = {"name": self.secret_name, "namespace": self.namespace}
         return await self.create(asked, spec={"class": GARDEN, "secretRef": secret, **spec})
 
     async def again(self, asked: str = "reconcile") -> JsonObject:
@@ -205,7 +207,11 @@ class GardenSite(ExtensionSite):
 
 
 async def garden_site(
-    client: Client, namespace: str, aws: HoldingAws, made: type[AwsAccess]
+    client: Client,
+    namespace: str,
+    aws: HoldingAws,
+    made: type[AwsAccess],
+    secret_name: str = _SECRET,
 ) -> GardenSite:
     """Create the Secret in an existing namespace, and return the site."""
     await install_garden_extension_crds(client)
@@ -216,6 +222,6 @@ async def garden_site(
         site.key = Key("", namespace)
     if made.kind == "BackupEntry":
         site.key = Key("", f"{namespace}--{UID}")
-    site.aws, site.made = aws, made
+    site.aws, site.made, site.secret_name = aws, made, secret_name
     await site.put_secret()
     return site

@@ -17,6 +17,7 @@ from pergola.testing.helm import render
 from pergola.testing.service_accounts import service_account_config, until_allowed
 from pergola.testing.waiting import running
 
+UID = "0b7c0a3e-6f0b-4a57-8a9e-7c3c8f1d2e4f"
 CHART = Path(__file__).parents[4] / "charts" / "extension-aws"
 BUCKET: JsonObject = {"region": REGION, "bucketName": "garden-backups"}
 RECORD: JsonObject = {"name": "api.example.org", "recordType": "A", "values": ["192.0.2.1"]}
@@ -47,11 +48,13 @@ async def restricted(site: GardenSite, config: ClusterConfig) -> ClusterConfig:
 
 
 @pytest.mark.parametrize(
-    ("made", "spec", "purpose"),
+    ("made", "spec", "purpose", "secret"),
     [
-        (AwsDnsRecord, RECORD, Purpose.DNS),
-        (AwsBackupBucket, {"region": REGION}, Purpose.BACKUP),
-        (AwsBackupEntry, BUCKET, Purpose.BACKUP),
+        # The names that gardenlet gives to the Secrets.
+        (AwsDnsRecord, RECORD, Purpose.DNS, "seed-ingress"),
+        (AwsDnsRecord, RECORD, Purpose.DNS, "dnsrecord-web-internal"),
+        (AwsBackupBucket, {"region": REGION}, Purpose.BACKUP, f"bucket-{UID}"),
+        (AwsBackupEntry, BUCKET, Purpose.BACKUP, f"entry-shoot--p--web--{UID}"),
     ],
 )
 async def test_the_shipped_permissions_suffice_from_creation_to_deletion(
@@ -62,8 +65,9 @@ async def test_the_shipped_permissions_suffice_from_creation_to_deletion(
     made: type[AwsAccess],
     spec: JsonObject,
     purpose: Purpose,
+    secret: str,
 ) -> None:
-    site = await garden_site(cluster_client, namespace, holding, made)
+    site = await garden_site(cluster_client, namespace, holding, made, secret)
     async with site.client_of() as client:
         name = {"Name": "example.org", "CallerReference": "once"}
         await client.call("route53", "CreateHostedZone", **name)
