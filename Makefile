@@ -2,21 +2,18 @@
 # its venv module; all the rest comes from the package registry into .venv, once.
 
 PYTHON ?= python3
-# Tests wait as well as compute: three workers keep two cores busy.
-JOBS ?= 3
+# Tests wait as well as compute: six workers keep two cores busy.
+JOBS ?= 6
 ARGS ?=
 BIN := .venv/bin
 READY := .venv/.ready
-# What the tests on a real node run, of the images that are built on demand.
-IMAGES := etcd-wrapper etcd-backup-restore istiod istio-proxy prometheus-operator \
-	prometheus-config-reloader prometheus alertmanager gardener-apiserver
 
 # Tests start hundreds of Python processes, which must not compile all modules again, even if the
 # environment forbids bytecode, as in many containers. An empty value allows it.
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up test lint bench docs release clean
+.PHONY: help setup up test soak lint bench docs release clean
 
 help: ## Show these commands
 	@sed -n 's/^\([a-z]*\):.*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do \
@@ -28,11 +25,18 @@ setup: $(READY) ## Install everything into .venv; instant when that is done
 up: $(READY) ## Start a control plane on this machine, with Pergola in it
 	@$(BIN)/pergola up $(ARGS)
 
-test: $(READY) ## Run all tests, against a real API server
-	@$(BIN)/pergola sandbox build --all
-	@test "$$(id -u)" != 0 || { $(BIN)/pergola sandbox build --node >/dev/null && \
-		$(BIN)/pergola sandbox images build $(IMAGES) >/dev/null; } || true # its tests say why
+# A node keeps a core busy while it runs, so its tests come first, and it ends with them.
+test: $(READY) ## Run the tests of every change, against a real API server
+	@$(BIN)/python -m tools.programs
+ifeq ($(ARGS),)
+	@$(BIN)/pytest -n 2 --dist worksteal tests/node
+	@$(BIN)/pytest -n $(JOBS) --dist worksteal --ignore tests/node
+else
 	@$(BIN)/pytest -n $(JOBS) --dist worksteal $(ARGS)
+endif
+
+soak: $(READY) ## Run the tests that take long; ARGS="--list" shows the parts, ARGS=PART runs one
+	@$(BIN)/python -m tools.soak $(ARGS)
 
 lint: $(READY) ## Check style, types and the layering of the rooms
 	@$(BIN)/ruff check .

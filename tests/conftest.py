@@ -1,6 +1,6 @@
-"""Setup of all tests: event loops, hypothesis, order, and the deployed resource manager.
+"""Setup of all tests: event loops, hypothesis, selection, order, the deployed resource manager.
 
-`--hypothesis-profile=nightly` runs 20,000 examples of each property.
+By default, the tests of `make test` run; `--soak=PART` runs a part of the soak (`tools.soak`).
 """
 
 import asyncio
@@ -9,6 +9,7 @@ from collections.abc import Generator, Iterator
 
 import pytest
 from hypothesis import settings
+from tools.soak import PARTS
 
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
@@ -16,21 +17,29 @@ from pergola.sandbox import Sandbox
 from pergola.testing.deployed_manager import install, turn
 from pergola.testing.shared import in_thread
 
-NIGHTLY_EXAMPLES = 20_000
+FEW_EXAMPLES, MANY_EXAMPLES = 40, 1_000
+"""Examples of each property in `make test` and in the soak."""
 LONG = 900.0
 """Tests with at least this time limit, in seconds, take minutes."""
 REPORTED_LINES = 40
 """Lines of each captured output that the report of a failed test contains."""
 
 # A slow machine is not a defect: examples have no deadline, only tests have time limits.
-settings.register_profile("default", deadline=None)
-settings.register_profile("nightly", deadline=None, max_examples=NIGHTLY_EXAMPLES)
+settings.register_profile("default", deadline=None, max_examples=FEW_EXAMPLES)
+settings.register_profile("soak", deadline=None, max_examples=MANY_EXAMPLES)
 settings.load_profile("default")
 
 
-def pytest_configure() -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that selects a part of the soak."""
+    parser.addoption("--soak", metavar="PART", choices=[*PARTS], help="run a part of the soak")
+
+
+def pytest_configure(config: pytest.Config) -> None:
     """Start without an event loop: a leftover one would fail a later test as unclosed."""
     asyncio.set_event_loop(None)
+    if config.getoption("soak"):
+        settings.load_profile("soak")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -49,12 +58,34 @@ def pytest_collection() -> Iterator[None]:
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run tests that take minutes first, so that no worker waits for a long one at the end.
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Select the tests of `make test` or of a part of the soak, and sort them.
 
-    Keep them together, so that one worker runs most of them: other workers steal from the end.
+    Tests that take minutes run first, so that no worker waits for a long one at the end. They are
+    kept together, so that one worker runs most of them: other workers steal from the end.
     """
+    part = config.getoption("soak")
+    selected = [item for item in items if is_selected(item, part)]
+    if len(selected) < len(items):
+        kept = {*selected}
+        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+        items[:] = selected
     items.sort(key=is_short)
+
+
+def is_selected(item: pytest.Item, part: str | None) -> bool:
+    """Return whether a test belongs to a part of the soak, or without one to `make test`.
+
+    Raises:
+        UsageError: a mark names a part that does not exist.
+    """
+    only = {mark.args[0] for mark in item.iter_markers("soak")}
+    parts = only | {mark.args[0] for mark in item.iter_markers("thorough")}
+    if unknown := parts - PARTS.keys():
+        raise pytest.UsageError(f"{item.nodeid}: the soak has no part {', '.join(unknown)}")
+    if part == "fuzz" and item.get_closest_marker("hypothesis"):
+        return True
+    return part in parts if part else not only
 
 
 def is_short(item: pytest.Item) -> bool:
@@ -84,6 +115,12 @@ def last_lines(text: str) -> str:
         return text
     omitted = len(lines) - REPORTED_LINES
     return f"[{omitted} lines omitted; -vv shows them]\n{''.join(lines[omitted:])}"
+
+
+@pytest.fixture
+def is_thorough(request: pytest.FixtureRequest) -> bool:
+    """Return whether a test runs in the soak, and may take minutes to cover every case."""
+    return request.config.getoption("soak") is not None
 
 
 @pytest.fixture(scope="session")

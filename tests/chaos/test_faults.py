@@ -3,6 +3,8 @@
 import asyncio
 import random
 
+import pytest
+
 from pergola.api.kinds import CONFIG_MAP, LEASE
 from pergola.api.objects import JsonObject, Key, name_of
 from pergola.kube.errors import KubeError
@@ -69,6 +71,7 @@ async def change_all(world: World, revision: int, count: int = COUNT) -> None:
             group.create_task(one(number))
 
 
+@pytest.mark.soak("chaos")
 async def test_kills_at_random_moments_during_changes_lose_nothing(
     world: World, instances: Instances, chance: random.Random
 ) -> None:
@@ -95,6 +98,7 @@ async def test_an_api_server_restart_under_load_loses_nothing(
     await converged(world, 1)
 
 
+@pytest.mark.soak("chaos")
 async def test_etcd_may_freeze_for_twenty_seconds(
     world: World, instances: Instances, private_sandbox: Sandbox
 ) -> None:
@@ -126,6 +130,7 @@ async def test_when_the_leader_is_killed_the_other_replica_takes_over(
     assert second.process.returncode is None
 
 
+@pytest.mark.soak("chaos")
 async def test_losing_the_lease_ends_the_process_with_an_error(
     world: World, instances: Instances
 ) -> None:

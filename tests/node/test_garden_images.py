@@ -18,7 +18,7 @@ from pergola.testing.node_workloads import is_ready
 from pergola.testing.shared import require_images
 from pergola.testing.waiting import until
 
-pytestmark = pytest.mark.node
+pytestmark = [pytest.mark.soak("node-images"), pytest.mark.node]
 
 ETCD_WRAPPER = "europe-docker.pkg.dev/gardener-project/public/gardener/etcd-wrapper:v0.8.1"
 BACKUP_RESTORE = "europe-docker.pkg.dev/gardener-project/public/gardener/etcdbrctl:v0.44.1"

@@ -42,7 +42,7 @@ from pergola.testing.registry import TestRegistry, registry
 from pergola.testing.shared import require_images, require_node
 from pergola.testing.waiting import until
 
-pytestmark = [pytest.mark.node, pytest.mark.long, pytest.mark.timeout(4800)]
+pytestmark = [pytest.mark.node, pytest.mark.soak("node-aws"), pytest.mark.timeout(4800)]
 
 LOCAL: Final = Key("", "local")
 PATIENCE: Final = 1200.0

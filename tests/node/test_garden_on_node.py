@@ -33,7 +33,7 @@ from pergola.testing.garden_world import (
 from pergola.testing.shared import require_images, require_node
 from pergola.testing.waiting import until, until_gone
 
-pytestmark = [pytest.mark.node, pytest.mark.long, pytest.mark.timeout(2400)]
+pytestmark = [pytest.mark.node, pytest.mark.soak("node-garden"), pytest.mark.timeout(2400)]
 
 PERGOLA: Final = Path(sys.executable).parent / "pergola"
 LOCAL: Final = Key("", "local")

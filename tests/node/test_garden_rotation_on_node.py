@@ -36,7 +36,7 @@ from pergola.testing.virtual_credentials import (
 )
 from pergola.testing.waiting import until
 
-pytestmark = [pytest.mark.node, pytest.mark.long, pytest.mark.timeout(4800)]
+pytestmark = [pytest.mark.node, pytest.mark.soak("node-rotation"), pytest.mark.timeout(4800)]
 
 LOCAL: Final = Key("", "local")
 MAIN: Final = Key("garden", "virtual-garden-etcd-main")

@@ -23,7 +23,7 @@ from pergola.testing.node_workloads import is_ready
 from pergola.testing.shared import require_images
 from pergola.testing.waiting import PATIENCE, until
 
-pytestmark = pytest.mark.node
+pytestmark = [pytest.mark.soak("node"), pytest.mark.node]
 
 # A stand-in with its own certificate, by which the test recognizes it.
 TLS_SERVER = "europe-docker.pkg.dev/gardener-project/releases/3rd/credativ/plutono:v7.5.50"

@@ -39,7 +39,7 @@ from pergola.testing.node_workloads import is_ready
 from pergola.testing.shared import require_images
 from pergola.testing.waiting import PATIENCE, until
 
-pytestmark = pytest.mark.node
+pytestmark = [pytest.mark.soak("node"), pytest.mark.node]
 
 IMAGE = "registry.example/pergola"
 PORT = 8080

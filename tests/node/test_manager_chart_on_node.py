@@ -17,7 +17,11 @@ from pergola.testing.deployed_manager import MANAGER, install, recovered
 from pergola.testing.helm import helm
 from pergola.testing.waiting import until, until_gone
 
-pytestmark = [pytest.mark.node, pytest.mark.timeout(900)]  # Helm and the image may have to be built
+pytestmark = [
+    pytest.mark.soak("node"),
+    pytest.mark.node,
+    pytest.mark.timeout(900),
+]  # Helm and the image may have to be built
 
 # A policy denies all traffic in the namespace that the chart does not allow.
 ISOLATED: Final[JsonObject] = {"networkPolicy": {"enabled": True}}

@@ -26,7 +26,7 @@ from pergola.testing.garden import landscape
 from pergola.testing.shared import require_images
 from pergola.testing.waiting import until
 
-pytestmark = pytest.mark.node
+pytestmark = [pytest.mark.soak("node-images"), pytest.mark.node]
 
 PROMETHEUSES = GroupVersionKind("monitoring.coreos.com", "v1", "Prometheus")
 ALERTMANAGERS = GroupVersionKind("monitoring.coreos.com", "v1", "Alertmanager")

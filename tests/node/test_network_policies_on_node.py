@@ -78,6 +78,7 @@ async def test_a_default_deny_admits_only_callers_with_the_allowed_label(
     assert is_ready(pod)  # probes come from the node, which policies never refuse
 
 
+@pytest.mark.soak("node")
 async def test_policies_stay_in_force_while_felix_restarts(
     node_sandbox: Sandbox, node_client: Client, node_namespace: str
 ) -> None:
@@ -100,6 +101,7 @@ async def test_policies_stay_in_force_while_felix_restarts(
     assert await asyncio.gather(*attempts) == [CONNECTED, REFUSED]
 
 
+@pytest.mark.soak("node")
 async def test_egress_is_refused_except_to_dns(node_client: Client, node_namespace: str) -> None:
     await serve(node_client, node_namespace)
     host = f"etcd.{node_namespace}.svc.cluster.local"
@@ -123,6 +125,7 @@ async def test_egress_is_refused_except_to_dns(node_client: Client, node_namespa
     assert list(outcomes) == [CONNECTED, REFUSED, UNKNOWN_NAME]
 
 
+@pytest.mark.soak("node")
 async def test_only_the_exception_of_an_address_block_is_refused(
     node_client: Client, node_namespace: str
 ) -> None:
@@ -195,6 +198,7 @@ async def test_labels_for_a_service_admit_callers_through_a_default_deny(
     assert list(outcomes) == [CONNECTED, CONNECTED, REFUSED, CONNECTED, REFUSED]
 
 
+@pytest.mark.soak("node")
 async def test_a_service_that_is_open_to_the_world_needs_no_label(
     node_client: Client, node_namespace: str, peer_namespace: str
 ) -> None:

@@ -19,7 +19,7 @@ from pergola.testing.machine import cgroups_of, traces
 from pergola.testing.shared import require_node
 from pergola.testing.waiting import PATIENCE
 
-pytestmark = pytest.mark.node
+pytestmark = [pytest.mark.soak("node"), pytest.mark.node]
 
 PERGOLA = Path(sys.executable).with_name("pergola")
 # Mount a small disk that only this command sees; without -n, this would leave /run/mount behind.

@@ -20,7 +20,7 @@ from pergola.testing.node_workloads import etcd_call, etcd_with_a_claim, is_read
 from pergola.testing.shared import require_node
 from pergola.testing.waiting import PATIENCE, until
 
-pytestmark = pytest.mark.node
+pytestmark = [pytest.mark.soak("node"), pytest.mark.node]
 
 KEY = Key("default", "etcd-0")
 

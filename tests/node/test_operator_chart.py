@@ -25,7 +25,7 @@ from pergola.testing.helm import helm, render
 from pergola.testing.operator_chart import OperatorChart
 from pergola.testing.waiting import PATIENCE, until, until_gone
 
-pytestmark = pytest.mark.node
+pytestmark = [pytest.mark.soak("node"), pytest.mark.node]
 
 CHART: Final = Path(__file__).parents[2] / "charts" / "operator"
 OPERATOR: Final = Key("garden", "gardener-operator")

@@ -36,7 +36,11 @@ from pergola.testing.helm import helm, render
 from pergola.testing.namespaces import create_namespace, delete_namespace
 from pergola.testing.waiting import PATIENCE, until, until_gone
 
-pytestmark = [pytest.mark.node, pytest.mark.timeout(900)]  # Helm and the image may have to be built
+pytestmark = [
+    pytest.mark.soak("node"),
+    pytest.mark.node,
+    pytest.mark.timeout(900),
+]  # Helm and the image may have to be built
 
 PRIORITY: Final = "gardener-system-900"
 """The PriorityClass of extensions, which exists on every Seed."""

@@ -14,7 +14,7 @@ from pergola.sandbox.on_demand import PROMTOOL
 from pergola.shipped import CHARTS
 from pergola.testing.documented import blocks, pages
 
-pytestmark = pytest.mark.timeout(1200)  # promtool may have to be built
+MAY_BUILD: Final = pytest.mark.timeout(1200)  # promtool
 
 ALERTS: Final = CHARTS / "alerts"
 CASES: Final = Path(__file__).parent / "cases"
@@ -35,11 +35,15 @@ def promtool(*arguments: str | Path) -> str:
     return answer.stdout
 
 
+@MAY_BUILD
+@pytest.mark.soak("originals")
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_rules_are_valid(family: str) -> None:
     assert "SUCCESS" in promtool("check", "rules", "--lint=all", "--lint-fatal", ALERTS / family)
 
 
+@MAY_BUILD
+@pytest.mark.soak("originals")
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_alerts_fire_exactly_when_they_should(family: str) -> None:
     assert "SUCCESS" in promtool("test", "rules", CASES / family)
@@ -60,6 +64,8 @@ def test_every_alert_has_a_case_in_which_it_fires_and_one_in_which_it_does_not(f
     assert cases == {(rule, fires) for rule in rules for fires in (True, False)}
 
 
+@MAY_BUILD
+@pytest.mark.soak("originals")
 def test_prometheus_can_parse_each_query_of_the_dashboards_and_the_documentation(
     tmp_path: Path,
 ) -> None:

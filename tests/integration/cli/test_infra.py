@@ -164,7 +164,7 @@ async def test_a_retry_of_the_provider_right_after_the_adoption_is_not_an_error(
     metadata = {"name": site.key.name, "namespace": site.key.namespace}
     await site.client.apply({**late, "metadata": metadata}, manager="foo-controller")
     # The watch begins with the adoption: however late it is, it reports the write as an early one.
-    writers = await adoption.writers_after(adopted, 20.0, 20.5)
+    writers = await adoption.writers_after(adopted, 4.0, 4.5)
     assert (writers.early, writers.late) == (["foo-controller"], [])
 
 

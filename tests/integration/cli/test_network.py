@@ -130,7 +130,7 @@ async def test_without_a_terminal_progress_is_printed_in_plain_lines(
 
 async def test_a_network_without_an_extension_exits_with_two_and_a_reason(caller: Caller) -> None:
     said = await caller.run(
-        "reconcile", "--timeout", "20", "--extension-namespace", caller.site.namespace
+        "reconcile", "--timeout", "5", "--extension-namespace", caller.site.namespace
     )
     assert said.code == 2
     assert said.err.startswith(
@@ -141,6 +141,7 @@ async def test_a_network_without_an_extension_exits_with_two_and_a_reason(caller
     assert len(said.err.splitlines()) == 1
 
 
+@pytest.mark.soak("commands")
 async def test_networks_are_named_as_in_kubectl(
     caller: Caller, actuator: RecordingActuator
 ) -> None:
@@ -256,6 +257,7 @@ async def test_the_status_says_why_a_network_is_not_ready(
     assert table.code == 0
 
 
+@pytest.mark.soak("commands")
 async def test_a_network_moves_with_its_state_in_a_file(
     caller: Caller, actuator: RecordingActuator, second_sandbox: Sandbox, tmp_path: Path
 ) -> None:
@@ -338,6 +340,7 @@ async def test_a_missing_file_is_named(caller: Caller) -> None:
     assert str(caller.manifest) in said.err
 
 
+@pytest.mark.soak("commands")
 async def test_without_the_kind_the_command_says_how_to_install_it(
     caller: Caller, private_sandbox: Sandbox
 ) -> None:

@@ -92,6 +92,7 @@ def log_of(name: str) -> Path:
     return binaries.cache().with_name(f"{name}.log")
 
 
+@pytest.mark.soak("commands")
 async def test_the_commands_of_each_chapter_work_in_another_terminal(start: Start) -> None:
     name = f"up-{uuid.uuid4().hex[:8]}"
     process = await start("up", "--only", "resources", "--name", name)
@@ -148,6 +149,7 @@ async def test_an_interrupted_once_is_not_a_success(start: Start) -> None:
     assert not log_of(name).exists()
 
 
+@pytest.mark.soak("commands")
 async def test_up_runs_until_it_is_interrupted_and_leaves_nothing_behind(start: Start) -> None:
     name = f"up-{uuid.uuid4().hex[:8]}"
     process = await start("up", "--only", "resources", "--name", name)

@@ -126,6 +126,7 @@ def run_directory() -> Iterator[Path]:
         yield Path(folder)
 
 
+@pytest.mark.soak("commands")
 async def test_the_first_steps_of_the_readme_work(
     environment: dict[str, str], tmp_path: Path, run_directory: Path
 ) -> None:

@@ -67,6 +67,7 @@ async def test_axe_finds_no_problems_in_the_lists_and_the_details(filled: Tab) -
     assert await violations(filled) == []
 
 
+@pytest.mark.soak("pages")
 async def test_axe_finds_no_problems_in_the_flow_of_a_garden(filled: Tab) -> None:
     flow = of(card_id(GARDEN, LOCAL), "/flow")
     await show(filled, flow, "document.querySelectorAll('.task').length > 50", PATIENCE)
@@ -75,6 +76,7 @@ async def test_axe_finds_no_problems_in_the_flow_of_a_garden(filled: Tab) -> Non
     assert await violations(filled) == []
 
 
+@pytest.mark.soak("pages")
 async def test_axe_finds_no_problems_in_the_network_and_the_flow_of_an_infrastructure(
     lone_tab: Tab, cluster: StepsOf
 ) -> None:
@@ -90,6 +92,7 @@ async def test_axe_finds_no_problems_in_the_network_and_the_flow_of_an_infrastru
     assert await violations(lone_tab) == []
 
 
+@pytest.mark.soak("pages")
 async def test_axe_finds_no_problems_on_the_page_that_asks_for_the_link(
     browser: Tab, locked: DashboardSite
 ) -> None:
@@ -99,6 +102,7 @@ async def test_axe_finds_no_problems_on_the_page_that_asks_for_the_link(
     assert await violations(browser) == []
 
 
+@pytest.mark.soak("pages")
 async def test_axe_finds_no_problems_on_the_sign_in_page(browser: Tab, shared: ClusterSite) -> None:
     await browser.call("Security.setIgnoreCertificateErrors", ignore=True)
     await browser.open(shared.url)

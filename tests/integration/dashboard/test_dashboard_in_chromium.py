@@ -58,6 +58,7 @@ async def test_the_keyboard_leads_to_an_object_its_problem_and_its_repair(
     assert tab.complaints == []
 
 
+@pytest.mark.soak("pages")
 async def test_a_phone_shows_every_view_without_scrolling_sideways(
     tab: Tab, cluster_client: Client, namespace: str
 ) -> None:
@@ -74,6 +75,7 @@ async def test_a_phone_shows_every_view_without_scrolling_sideways(
     assert tab.complaints == []
 
 
+@pytest.mark.soak("pages")
 async def test_only_the_visible_of_thousands_of_objects_are_elements(
     tab: Tab, locked: DashboardSite
 ) -> None:

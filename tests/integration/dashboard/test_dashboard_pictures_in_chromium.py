@@ -18,7 +18,7 @@ from pergola.testing.aws.steps import TECHNICAL_ID, StepsOf
 from pergola.testing.chromium import Tab
 from pergola.testing.garden import GARDEN as WITH_UID
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.soak("pages"), pytest.mark.timeout(900)]
 
 PATIENCE: Final = 240.0  # deriving the tasks of a Garden takes seconds
 LOCAL: Final = Key("", "drawn")

@@ -30,6 +30,7 @@ async def test_a_person_signs_in_with_a_token_and_out_again(
     assert browser.complaints == []
 
 
+@pytest.mark.soak("pages")
 async def test_a_person_who_may_list_nothing_sees_one_sentence_about_it(
     browser: Tab, shared: ClusterSite
 ) -> None:

@@ -60,7 +60,7 @@ from pergola.testing.world import RecordingClient
 
 CLOCK = SystemClock()
 HASTY = replace(NETWORK, interval=0.1, severe=0.6, timeout=PATIENCE)
-SHORT = Waiting(timeout=15.0)  # and long enough to read on a busy machine
+SHORT = Waiting(timeout=4.0)  # and long enough to read on a busy machine
 UNSERVED = ExtensionKind(kind="Unheardof", plural="unheardofs")
 OPERATION, TIMESTAMP = "gardener.cloud/operation", "gardener.cloud/timestamp"
 

@@ -138,6 +138,7 @@ async def test_one_file_and_one_command_make_an_extension(
         assert await asyncio.wait_for(one.process.wait(), 60) == 0
 
 
+@pytest.mark.soak("originals")
 async def test_the_sharder_divides_resources_between_replicas_and_moves_those_of_an_ended_replica(
     sandbox: Sandbox, kubeconfig: Path, site: ExtensionSite, file: Path, tmp_path: Path
 ) -> None:

@@ -305,7 +305,7 @@ async def test_waiting_for_the_managed_resource_is_reported_as_progress(
 ) -> None:
     stored = await create_for_shoot(context, NAME, ORIGIN, [config_map("a", "kube-system")])
     with pytest.raises(WaitTimeout):
-        await wait_applied(context, NAME, 20)
+        await wait_applied(context, NAME, 4)
     assert reported[0][0] == 60
     assert reported[0][1].startswith(f"Waiting for ManagedResource {NAME}: ")
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from tools.soak import in_soak
 
 from pergola.admission.certificates import Certificates
 from pergola.admission.configurations import by_url, configurations
@@ -288,7 +289,7 @@ async def stack() -> AsyncIterator[AsyncExitStack]:
 # Compliant providers
 
 
-@pytest.mark.parametrize("gvk", [OLD, NEW, LABELLED], ids=["v1beta1", "v1beta2", "both"])
+@pytest.mark.parametrize("gvk", in_soak("commands", [LABELLED, NEW, OLD]), ids=str)
 async def test_a_compliant_provider_passes(
     gvk: GroupVersionKind,
     contract_client: Client,
@@ -403,6 +404,7 @@ async def test_a_provider_that_ignores_the_annotation_somewhere_is_detected(
     assert result.code == 1
 
 
+@pytest.mark.soak("commands")
 async def test_a_provider_without_a_webhook_is_detected(
     contract_client: Client,
     namespace: str,
@@ -418,6 +420,7 @@ async def test_a_provider_without_a_webhook_is_detected(
     assert "FAILED   It cannot be removed, whichever way (merge patch)" in result.output
 
 
+@pytest.mark.soak("commands")
 async def test_a_provider_that_does_not_run_is_detected(
     contract_client: Client, namespace: str, kubeconfig: Path, tmp_path: Path
 ) -> None:
@@ -432,6 +435,7 @@ async def test_a_provider_that_does_not_run_is_detected(
 # Beside the real core manager
 
 
+@pytest.mark.soak("commands")
 @pytest.mark.usefixtures("core")
 async def test_a_provider_is_not_blamed_for_writes_of_core(
     core_sandbox: Sandbox, tmp_path: Path, stack: AsyncExitStack

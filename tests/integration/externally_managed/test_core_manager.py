@@ -60,6 +60,7 @@ from pergola.testing.waiting import running, settled, until, until_gone
 from pergola.testing.world import RecordingClient, config_map
 
 pytestmark = [
+    pytest.mark.soak("originals"),
     pytest.mark.timeout(900),  # the first test may have to build the core manager
     pytest.mark.usefixtures("core"),
 ]

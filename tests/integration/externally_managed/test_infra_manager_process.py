@@ -195,6 +195,7 @@ async def test_secrets_are_read_only_where_a_role_allows_it(
     await infra_client.delete(GroupVersionKind(RBAC, "v1", "ClusterRole"), Key("", name))
 
 
+@pytest.mark.soak("chaos")
 async def test_a_kind_without_a_crd_starts_later_and_does_not_stop_the_others(
     restricted: Path, infra_client: RecordingClient, namespace: str
 ) -> None:

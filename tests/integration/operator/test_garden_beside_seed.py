@@ -29,7 +29,7 @@ from pergola.testing.garden_world import (
 from pergola.testing.shared import require_images
 from pergola.testing.waiting import until, until_gone
 
-pytestmark = pytest.mark.timeout(2400)
+pytestmark = [pytest.mark.soak("gardens"), pytest.mark.timeout(2400)]
 
 LOCAL: Final = Key("", "local")
 PATIENCE: Final = 600.0

@@ -66,7 +66,7 @@ async def test_the_address_of_the_gateway_is_awaited(
     )
     assert await notes.get() == "its load balancer has no address"
     with pytest.raises(ObjectNotReady, match="its load balancer has no address"):
-        await wait_for_address(client, 20)
+        await wait_for_address(client, 5)
     status = {"status": {"loadBalancer": {"ingress": [{"hostname": "lb.example.org"}]}}}
     await runtime.patch(SERVICE, SERVICE_KEY, status, subresource="status")
     assert await waiting == "lb.example.org"

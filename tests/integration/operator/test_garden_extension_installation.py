@@ -117,7 +117,7 @@ async def test_missing_and_unready_extensions_are_listed_with_the_reason(
     await install(runtime, "one")
     await runtime.create(ONE)
     with pytest.raises(ExtensionsMissing) as raised:
-        await wait_for_extensions(client, site(ONE), 20)
+        await wait_for_extensions(client, site(ONE), 5)
     assert str(raised.value) == (
         "extension controllers missing or unready: Extension/one (ManagedResource "
         f"garden/extension-one-garden: {UNREAD}), Extension/two (no Extension serves it)"

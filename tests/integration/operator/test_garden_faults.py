@@ -1,14 +1,13 @@
 """An operator is killed after each of its tasks: nothing is lost or created twice.
 
 Operators are separate processes, killed with SIGKILL when a task ends and before a later one
-starts. Leader election is off, so that the next operator does not wait for a Lease. All 140
-boundaries of both flows take several minutes; `--hypothesis-profile=nightly` covers them all.
+starts. Leader election is off, so that the next operator does not wait for a Lease. Both flows
+have 140 boundaries.
 """
 
 from collections.abc import Awaitable
 
 import pytest
-from hypothesis import settings
 
 from pergola.api.kinds import CONFIG_MAP, CRD, DEPLOYMENT, NAMESPACE, PVC, SECRET
 from pergola.api.objects import Key, name_of
@@ -31,7 +30,7 @@ from pergola.testing.secret_history import secret_history
 from pergola.testing.shared import require_images
 from pergola.testing.waiting import until, until_gone
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(3000)]
+pytestmark = [pytest.mark.soak("kills"), pytest.mark.timeout(3000)]
 
 LOCAL = Key("", "local")
 PATIENCE = 2400.0
@@ -47,27 +46,21 @@ def images() -> None:
     require_images("gardener-apiserver")
 
 
-@pytest.fixture
-def stride() -> int:
-    """Return 1 in nightly runs, to kill an operator after every task, and otherwise 3."""
-    return 1 if settings.get_current_profile_name() == "nightly" else 3
-
-
-async def test_operators_can_be_killed_after_each_task(garden_world: Site, stride: int) -> None:
+async def test_operators_can_be_killed_after_each_task(garden_world: Site) -> None:
     client = garden_world.client
     async with (
         operator_lives(garden_world) as lives,
         secret_history(client, "garden", MANAGED) as secrets,
     ):
         await client.create(example())
-        await lives.killed_until(success(client), every=stride)
+        await lives.killed_until(success(client))
 
         claims = [name_of(claim) for claim in await client.list(PVC, "garden")]
         await lives.undisturbed_until(_is_deleted_after_another_success(garden_world))
         assert secrets.repeated == []
         assert [name for name in secrets.lost if "bootstrap" not in name] == []
 
-        await lives.killed_until(until_gone(client, GARDEN, LOCAL, patience=PATIENCE), every=stride)
+        await lives.killed_until(until_gone(client, GARDEN, LOCAL, patience=PATIENCE))
         for flow in (SETUP, RECONCILIATION, DELETION):
             assert any(each.startswith(f"{flow}/") for each in lives.boundaries)
         assert len(lives.boundaries) >= ENOUGH

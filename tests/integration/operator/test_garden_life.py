@@ -64,7 +64,7 @@ from pergola.testing.waiting import until
 from pergola.why import Topic
 from pergola.why import explain as why
 
-pytestmark = pytest.mark.timeout(2400)
+pytestmark = pytest.mark.timeout(1200)
 
 LOCAL = Key("", "local")
 PATIENCE = 600.0
@@ -124,7 +124,27 @@ def gardener() -> None:
     require_images("gardener-apiserver")
 
 
-async def test_a_garden_is_created_stable_repaired_moved_and_deleted(
+async def test_a_garden_is_created_stable_repaired_and_deleted(
+    garden_world: Site, tmp_path: Path
+) -> None:
+    """Takes more than a minute, because a whole Garden comes up: the only one of `make test`."""
+    _prepare(tmp_path)
+    client, shell, metrics = garden_world.client, _shell(garden_world, tmp_path), Metrics()
+    async with operating(garden_world, metrics=metrics):
+        await client.create(webhooks("old"))
+        await shell.run(*commands(GUIDE, "Create the Garden"))
+        await until(client, GARDEN, LOCAL, is_healthy, patience=PATIENCE)
+        await _serves(garden_world)
+        await _is_explained(client)
+        await _is_stable(client)
+        assert (await planned(garden_world)).is_empty
+        await _is_repaired(client)
+        _had_all_permissions(garden_world, metrics)
+        await _is_deleted(client, shell)
+
+
+@pytest.mark.soak("gardens")
+async def test_a_garden_is_created_by_two_operators_and_moves_to_another_cluster(
     tmp_path: Path, volumes: Path
 ) -> None:
     _prepare(tmp_path)

@@ -17,7 +17,7 @@ from pergola.testing.secret_history import secret_history
 from pergola.testing.shared import require_images
 from pergola.testing.waiting import until
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.soak("outages"), pytest.mark.timeout(1500)]
 
 LOCAL = Key("", "local")
 PATIENCE = 600.0

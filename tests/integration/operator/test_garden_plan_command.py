@@ -111,6 +111,7 @@ async def test_the_live_garden_is_planned_by_default_and_not_changed(
     assert finalizers_of(await runtime.get(GARDEN, Key("", "local"))) == []
 
 
+@pytest.mark.soak("commands")
 async def test_missing_references_are_listed_with_their_fields(
     planning: Planning, tmp_path: Path
 ) -> None:
@@ -163,6 +164,7 @@ async def installed(runtime: Client) -> AsyncIterator[OperatorChart]:
         await runtime.delete(GroupVersionKind.of(obj), Key.of(obj))
 
 
+@pytest.mark.soak("commands")
 async def test_a_plan_uses_the_settings_of_the_running_operator(
     planning: Planning, installed: OperatorChart
 ) -> None:
@@ -189,6 +191,7 @@ async def test_an_unknown_configuration_of_the_operator_is_reported(
     assert answer.err.rstrip().endswith("give --config")
 
 
+@pytest.mark.soak("commands")
 async def test_both_graphs_are_drawn(planning: Planning) -> None:
     answer = await planning.of(example(), "--mermaid")
     assert answer.code == 2

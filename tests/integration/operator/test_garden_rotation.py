@@ -56,7 +56,7 @@ from pergola.testing.waiting import until
 
 T = TypeVar("T")
 
-pytestmark = pytest.mark.timeout(2400)
+pytestmark = [pytest.mark.soak("gardens"), pytest.mark.timeout(2400)]
 
 LOCAL = Key("", "local")
 PATIENCE = 700.0

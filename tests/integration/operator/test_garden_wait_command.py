@@ -77,8 +77,8 @@ async def test_a_broken_garden_fails_after_the_timeout(
 ) -> None:
     await runtime.create(MINIMAL)
     await report(runtime, healthy="False")
-    waiting = await wait(garden_sandbox, "--for", "VirtualComponentsHealthy", "--timeout", "30s")
-    said = "Garden minimal: VirtualComponentsHealthy is False: etcd is down (after 30s)\n"
+    waiting = await wait(garden_sandbox, "--for", "VirtualComponentsHealthy", "--timeout", "5s")
+    said = "Garden minimal: VirtualComponentsHealthy is False: etcd is down (after 5s)\n"
     assert await waiting.ended() == (1, said)
 
 

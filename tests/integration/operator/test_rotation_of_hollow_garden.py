@@ -10,7 +10,6 @@ from datetime import UTC, datetime, timedelta
 
 import orjson
 import pytest
-from hypothesis import settings
 
 from pergola.api.kinds import DEPLOYMENT, SECRET
 from pergola.api.marks import OPERATION
@@ -118,12 +117,7 @@ async def overtaken(runtime_sandbox: Sandbox) -> AsyncIterator[Overtaken]:
         yield client
 
 
-@pytest.fixture
-def is_thorough() -> bool:
-    """Return whether operators die after every write, and not only after each sort of write."""
-    return settings.get_current_profile_name() == "nightly"
-
-
+@pytest.mark.thorough("gardens")
 async def test_a_rotation_survives_kills_of_the_operator_between_any_two_writes(
     world: World, *, is_thorough: bool
 ) -> None:

@@ -253,7 +253,7 @@ async def test_the_error_after_the_deadline_names_the_unfinished_seed(client: Co
     async def wait() -> None:
         await requests.wait(run, LOCAL, SEEDS, REQUEST, "gardenlet kubeconfig")
 
-    graph.add("Check", wait, timeout=20)
+    graph.add("Check", wait, timeout=5)
     with pytest.raises(FlowFailed, match=r'"gardenlet kubeconfig" secrets for seed "s1" is not'):
         await run_flow(graph)
 

@@ -1,7 +1,7 @@
 """Fixtures for tests of the resource manager on a real API server.
 
-Tests marked `in_cluster` run twice: with a resource manager in the process of the test, and with
-one in a Deployment on a real node.
+Tests marked `in_cluster` run with a resource manager in the process of the test, and in the soak
+also with one in a Deployment on a real node.
 """
 
 from collections.abc import AsyncIterator
@@ -19,7 +19,8 @@ from pergola.testing.world import RecordingClient, World
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run tests marked `in_cluster` in both places."""
     if metafunc.definition.get_closest_marker("in_cluster"):
-        places = ["process", pytest.param("deployment", marks=pytest.mark.node)]
+        marks = [pytest.mark.node, pytest.mark.soak("node")]
+        places = ["process", pytest.param("deployment", marks=marks)]
         metafunc.parametrize("world", places, indirect=True)
 
 

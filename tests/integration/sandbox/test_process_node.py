@@ -144,6 +144,7 @@ async def garden(garden_world: Site) -> VirtualGarden:
     return VirtualGarden(garden_world, found)
 
 
+@pytest.mark.soak("chaos")
 async def test_a_virtual_cluster_serves_with_the_rendered_flags_and_credentials(
     garden: VirtualGarden,
 ) -> None:
@@ -170,6 +171,7 @@ async def test_a_virtual_cluster_serves_with_the_rendered_flags_and_credentials(
         await until(virtual, NAMESPACE, Key("", "kept"), lambda _: True)
 
 
+@pytest.mark.soak("chaos")
 async def test_both_resource_managers_work_with_their_own_permissions(
     garden: VirtualGarden,
 ) -> None:

@@ -21,6 +21,7 @@ async def client(private_sandbox: Sandbox) -> AsyncIterator[Client]:
         yield client
 
 
+@pytest.mark.soak("chaos")
 async def test_the_api_server_can_be_restarted_paused_and_killed(
     private_sandbox: Sandbox, client: Client
 ) -> None:

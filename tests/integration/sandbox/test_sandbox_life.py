@@ -191,6 +191,7 @@ async def test_nothing_is_left_after_the_owner_was_killed() -> None:
     await until(lambda: is_gone(owned, of_sandbox))
 
 
+@pytest.mark.soak("chaos")
 async def test_a_killed_supervisor_leaves_no_process_and_the_next_start_removes_its_files(
     own_root: None, small: Sandbox
 ) -> None:

@@ -2,6 +2,8 @@
 
 from typing import Final
 
+import pytest
+
 from pergola.api.kinds import DEPLOYMENT, PVC, SERVICE
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, annotations_of, map_at
 from pergola.health import check, progressing
@@ -35,6 +37,7 @@ def is_rolled_out(obj: JsonObject) -> bool:
     return check(obj) is None and progressing(obj) is None
 
 
+@pytest.mark.soak("chaos")
 async def test_workloads_and_resources_without_programs_report_success(
     garden_world: Site,
 ) -> None:

@@ -90,6 +90,7 @@ async def create_all(site: WebhookSite) -> dict[str, JsonObject | str]:
     return found
 
 
+@pytest.mark.soak("commands")
 async def test_the_example_does_what_its_readme_says(site: WebhookSite, tmp_path: Path) -> None:
     await install_crds(site.client)
     (namespace,) = manifests("namespace.yaml")

@@ -100,7 +100,7 @@ def test_written_text_parses_to_the_same_value(duration: timedelta) -> None:
     assert parse_duration(format_duration(duration)) == duration
 
 
-@pytest.mark.fuzz
+@pytest.mark.thorough("fuzz")
 @given(st.text("0123456789.hmsnu\u00b5 -+", max_size=12) | st.text(max_size=6))
 def test_no_text_raises_an_unexpected_error(text: str) -> None:
     try:

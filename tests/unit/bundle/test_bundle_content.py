@@ -143,7 +143,7 @@ TEXTS = st.one_of(
 )
 
 
-@pytest.mark.fuzz
+@pytest.mark.thorough("fuzz")
 @given(
     text=TEXTS,
     compressed=st.booleans(),

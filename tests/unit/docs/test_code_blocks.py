@@ -5,6 +5,7 @@ Other tests execute the rest; the tables give a reason for each command that no 
 """
 
 import ast
+import functools
 import importlib.util
 import re
 import shutil
@@ -36,8 +37,6 @@ TESTS: Final = ROOT / "tests"
 BLOCKS: Final = [block for page in pages() for block in blocks(page)]
 TUTORIAL: Final = "tutorials/network-extension.md"
 """Its blocks are one file, which tests/integration/extensions/test_gardenet.py runs."""
-LANGUAGES: Final = {"promql", "python", "sh", "text", "toml", "yaml"}
-
 FILES_ONLY: Final = (
     "pergola aws iam-policy",
     "pergola aws validate",
@@ -172,26 +171,29 @@ def of(*languages: str) -> list[Block]:
 
 
 @pytest.mark.parametrize("page", pages())
-def test_every_block_has_a_language_that_has_a_check(page: str) -> None:
-    fences = re.findall(r"^ *```", (ROOT / "docs" / page).read_text(), flags=re.MULTILINE)
+def test_every_block_of_a_page_passes_the_checks_of_its_language(
+    page: str, subtests: pytest.Subtests
+) -> None:
     found = [*blocks(page)]
+    fences = re.findall(r"^ *```", (ROOT / "docs" / page).read_text(), flags=re.MULTILINE)
     assert len(fences) == 2 * len(found), "a fence is not closed"
-    assert {block.language for block in found} <= LANGUAGES
+    for block in found:
+        for check in BLOCK_CHECKS[block.language]:
+            with subtests.test(named(block), check=check.__name__):
+                check(block)
 
 
 # Shell
 
 
-@pytest.mark.parametrize("block", of("sh"), ids=named)
-def test_a_script_can_be_read_by_a_shell(block: Block) -> None:
+def is_readable_by_a_shell(block: Block) -> None:
     answer = subprocess.run(
         ["bash", "-n"], input=block.text, capture_output=True, text=True, check=False
     )
     assert (answer.returncode, answer.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("block", of("sh"), ids=named)
-def test_the_commands_of_a_block_exist(block: Block) -> None:
+def has_commands_that_exist(block: Block) -> None:
     found = [*commands_of(block.text)]
     assert found
     for command in found:
@@ -273,27 +275,31 @@ def called(*programs: str) -> list[Command]:
     return sorted(command for command in chosen if "--context" not in command.arguments)
 
 
-@pytest.mark.parametrize("command", called(*FILES_ONLY), ids=str)
-def test_a_command_that_needs_only_files_succeeds(
-    command: Command, folder: Path, capsys: pytest.CaptureFixture[str]
+def test_each_command_that_needs_only_files_succeeds(
+    folder: Path, capsys: pytest.CaptureFixture[str], subtests: pytest.Subtests
 ) -> None:
-    run, bound, *_ = app.parse_args([*command.arguments], print_error=False, exit_on_error=False)
-    run(*bound.args, **bound.kwargs)
-    assert capsys.readouterr().out
+    for command in called(*FILES_ONLY):
+        with subtests.test(str(command)):
+            run, bound, *_ = app.parse_args(
+                [*command.arguments], print_error=False, exit_on_error=False
+            )
+            run(*bound.args, **bound.kwargs)
+            assert capsys.readouterr().out
 
 
 @pytest.mark.timeout(600)  # Helm may have to be built
-@pytest.mark.parametrize("command", called(*RENDERED), ids=str)
-def test_a_chart_can_be_rendered_with_the_flags_of_its_install_command(
-    command: Command, folder: Path
+def test_each_chart_can_be_rendered_with_the_flags_of_its_install_command(
+    folder: Path, subtests: pytest.Subtests
 ) -> None:
     (folder / "charts").symlink_to(ROOT / "charts")
     (folder / "target.kubeconfig").write_text("apiVersion: v1")
-    chart = next(word for word in command.arguments if word.startswith("charts/"))
-    shutil.copy(ROOT / chart / "values.yaml", folder)
-    options = [word for word in command.arguments[1:] if word != "--install"]
-    text = helm("template", *options, "--kube-version", kubernetes_version())
-    assert "kind: Deployment" in text
+    for command in called(*RENDERED):
+        with subtests.test(str(command)):
+            chart = next(word for word in command.arguments if word.startswith("charts/"))
+            shutil.copy(ROOT / chart / "values.yaml", folder)
+            options = [word for word in command.arguments[1:] if word != "--install"]
+            text = helm("template", *options, "--kube-version", kubernetes_version())
+            assert "kind: Deployment" in text
 
 
 def test_each_row_of_the_tables_is_used() -> None:
@@ -301,19 +307,20 @@ def test_each_row_of_the_tables_is_used() -> None:
     assert used == {*FILES_ONLY, *RUN_ELSEWHERE, *ONLY_PARSED, *RENDERED}
 
 
-@pytest.mark.parametrize(("command", "path"), RUN_ELSEWHERE.items())
-def test_the_test_of_a_command_calls_it(command: str, path: str) -> None:
-    text = (TESTS / path).read_text()
-    last = command.rsplit(maxsplit=1)[-1].rpartition("/")[2].removesuffix(".py")
-    assert re.search(rf"\b{last.replace('-', '[-_]')}\b", text)
-    assert "def test_" in text
+def test_the_test_of_each_command_calls_it() -> None:
+    for command, path in RUN_ELSEWHERE.items():
+        text = (TESTS / path).read_text()
+        last = command.rsplit(maxsplit=1)[-1].rpartition("/")[2].removesuffix(".py")
+        assert re.search(rf"\b{last.replace('-', '[-_]')}\b", text), (command, path)
+        assert "def test_" in text, (command, path)
 
 
 # Python
 
 
-@pytest.mark.parametrize("block", [block for block in of("python") if block.page != TUTORIAL])
-def test_the_imports_of_a_block_exist(block: Block, folder: Path) -> None:
+def has_imports_that_exist(block: Block) -> None:
+    if block.page == TUTORIAL:
+        return
     tree = ast.parse(block.text)
     ours = {"count_keys", "gardenet"}
     for node in ast.walk(tree):
@@ -358,8 +365,7 @@ def test_the_code_about_unique_names_annotates_the_workload() -> None:
 # The others
 
 
-@pytest.mark.parametrize("block", of("toml"), ids=named)
-def test_an_entry_point_names_a_class_of_the_examples(block: Block) -> None:
+def has_entry_points_of_the_examples(block: Block) -> None:
     [points] = tomllib.loads(block.text)["project"]["entry-points"].values()
     for target in points.values():
         module, _, name = target.partition(":")
@@ -367,8 +373,7 @@ def test_an_entry_point_names_a_class_of_the_examples(block: Block) -> None:
         assert f"class {name}" in file.read_text()
 
 
-@pytest.mark.parametrize("block", of("text"), ids=named)
-def test_texts_in_output_blocks_are_in_the_source(block: Block) -> None:
+def has_texts_of_the_source(block: Block) -> None:
     if block.place in PRINTED_BY_KUBECTL:
         text = (TESTS / PRINTED_BY_KUBECTL[block.place]).read_text()
         assert '"README.md"' in text
@@ -376,16 +381,29 @@ def test_texts_in_output_blocks_are_in_the_source(block: Block) -> None:
         return
     words = [each for each in OUTPUTS[block.place] if each in block.text]
     assert words
-    sources = [path.read_text() for path in (ROOT / "src").rglob("*.py")]
-    assert [each for each in words if not any(each in text for text in sources)] == []
+    assert [each for each in words if not any(each in text for text in sources())] == []
 
 
-@pytest.mark.parametrize("block", of("promql"), ids=named)
-def test_queries_use_existing_metrics(block: Block) -> None:
+@functools.cache
+def sources() -> list[str]:
+    return [path.read_text() for path in (ROOT / "src").rglob("*.py")]
+
+
+def has_queries_of_existing_metrics(block: Block) -> None:
     known = "".join(path.read_text() for path in (ROOT / "src").rglob("metrics.py"))
     names = set(re.findall(r"\b(pergola_\w+)", block.text))
     assert names
     assert [name for name in names if f'"{name}"' not in known] == []
+
+
+BLOCK_CHECKS: Final[Mapping[str, tuple[Callable[[Block], None], ...]]] = {
+    "promql": (has_queries_of_existing_metrics,),
+    "python": (has_imports_that_exist,),
+    "sh": (is_readable_by_a_shell, has_commands_that_exist),
+    "text": (has_texts_of_the_source,),
+    "toml": (has_entry_points_of_the_examples,),
+    "yaml": (),  # checked by the tests below
+}
 
 
 def test_each_block_of_yaml_has_one_check() -> None:

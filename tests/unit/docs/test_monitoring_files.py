@@ -59,17 +59,18 @@ def expressions() -> Iterator[tuple[str, str]]:
         yield from ((panel.title, panel.expr) for panel in panels)
 
 
-@pytest.mark.parametrize(("name", "expression"), list(expressions()))
-def test_expressions_use_existing_metrics_and_labels(name: str, expression: str) -> None:
+def test_all_expressions_use_existing_metrics_and_labels(subtests: pytest.Subtests) -> None:
     known = metrics()
-    selections = _SELECTION.findall(expression)
-    assert selections, name
-    for metric, matchers in selections:
-        assert metric in known, metric
-        assert 'job="JOB"' in matchers, "it would watch other processes, too"
-        used = set(re.findall(r"(\w+)[=!]", matchers))
-        used |= {label for group in _BY.findall(expression) for label in group.split(", ")}
-        assert used - _OF_PROMETHEUS <= known[metric], metric
+    for name, expression in expressions():
+        with subtests.test(name):
+            selections = _SELECTION.findall(expression)
+            assert selections
+            for metric, matchers in selections:
+                assert metric in known, metric
+                assert 'job="JOB"' in matchers, "it would watch other processes, too"
+                used = set(re.findall(r"(\w+)[=!]", matchers))
+                used |= {label for group in _BY.findall(expression) for label in group.split(", ")}
+                assert used - _OF_PROMETHEUS <= known[metric], metric
 
 
 def test_every_family_is_installed_by_a_chart() -> None:

@@ -147,7 +147,7 @@ def segments(path: str) -> list[str]:
 
 
 @pytest.mark.parametrize("verb", VERBS)
-@pytest.mark.fuzz
+@pytest.mark.thorough("fuzz")
 @given(key=KEYS)
 def test_a_request_addresses_exactly_its_object_or_is_not_sent(verb: str, key: Key) -> None:
     for method, path, _ in sent(VERBS[verb], CONFIG_MAP, key):
@@ -157,7 +157,7 @@ def test_a_request_addresses_exactly_its_object_or_is_not_sent(verb: str, key: K
 
 
 @pytest.mark.parametrize("verb", VERBS)
-@pytest.mark.fuzz
+@pytest.mark.thorough("fuzz")
 @given(name=TEXTS)
 def test_a_name_of_a_cluster_scoped_object_is_one_segment(verb: str, name: str) -> None:
     for method, path, _ in sent(VERBS[verb], NAMESPACE, Key("", name)):
@@ -176,7 +176,7 @@ def test_a_key_that_addresses_no_object_is_refused(
 
 
 @pytest.mark.parametrize("verb", [a_list, a_watch])
-@pytest.mark.fuzz
+@pytest.mark.thorough("fuzz")
 @given(selection=SELECTIONS)
 def test_a_selection_is_sent_exactly_or_not_at_all(
     verb: Callable[[Client, GroupVersionKind, Selection], Awaitable[object]],
@@ -193,7 +193,7 @@ def test_a_selection_is_sent_exactly_or_not_at_all(
         assert query.get("fieldSelector") == selection.fields
 
 
-@pytest.mark.fuzz
+@pytest.mark.thorough("fuzz")
 @given(namespace=TEXTS)
 def test_an_object_is_created_in_its_namespace_or_not_at_all(namespace: str) -> None:
     async def create(client: Client, gvk: GroupVersionKind, key: Key) -> None:

@@ -83,7 +83,7 @@ def test_different_amounts_are_not_equal(one: str, other: str) -> None:
     assert not equal_quantities(one, other)
 
 
-@pytest.mark.fuzz
+@pytest.mark.thorough("fuzz")
 @given(st.text("0123456789.eEinumkKMGTP+-", max_size=12) | st.text(max_size=4))
 def test_no_text_raises_an_unexpected_error(text: str) -> None:
     try:

@@ -204,7 +204,7 @@ def test_a_selector_matches_if_all_its_parts_match(
     assert matches(selector, labels) == all(matches(part, labels) for part in parts)
 
 
-@pytest.mark.fuzz
+@pytest.mark.thorough("fuzz")
 @given(st.text("ab=!,() in\tnotx<>-", max_size=12) | st.text(max_size=6))
 def test_no_text_raises_an_unexpected_error(text: str) -> None:
     try:

@@ -221,13 +221,13 @@ def drained(text: str | bytes) -> int:
     return len(documents)
 
 
-@pytest.mark.fuzz
+@pytest.mark.thorough("fuzz")
 @given(st.binary(max_size=60))
 def test_no_bytes_raise_an_unexpected_error(data: bytes) -> None:
     drained(data)
 
 
-@pytest.mark.fuzz
+@pytest.mark.thorough("fuzz")
 @given(st.text("a1:-?[]{},#&*!|>'\"%@`<=~.+_ \t\n\r\\\u00e9\u2028\ufeff", max_size=40))
 def test_no_text_raises_an_unexpected_error(text: str) -> None:
     drained(text)

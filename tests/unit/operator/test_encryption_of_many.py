@@ -72,7 +72,8 @@ class ManySecrets(Transport):
         self.pages.append(len(page))
         more = {"continue": f"{number}:{first + size}"} if first + size < len(names) else {}
         items = [{"metadata": {"namespace": "garden", "name": name}} for name in page]
-        return {"metadata": {"resourceVersion": "1", **more}, "items": items}
+        metadata = {"resourceVersion": "1", **more}
+        return {"apiVersion": "v1", "kind": "SecretList", "metadata": metadata, "items": items}
 
     def _is_selected(self, name: str, query: Mapping[str, str]) -> bool:
         label, differs, value = query["labelSelector"].partition("!=")

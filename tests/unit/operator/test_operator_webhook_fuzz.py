@@ -20,7 +20,7 @@ from pergola.testing.fixed_lookups import FixedLookups
 from pergola.testing.fuzzing import Fuzzed, Sample, examples, nearly
 from pergola.testing.gardens import MINIMAL
 
-pytestmark = pytest.mark.fuzz
+pytestmark = pytest.mark.thorough("fuzz")
 
 POLICY: Final = "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules:\n- level: Metadata\n"
 CONFIG_MAP: Final[JsonObject] = {

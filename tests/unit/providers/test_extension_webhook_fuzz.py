@@ -19,7 +19,7 @@ from pergola.providers.networking.cilium.plugin import Cilium
 from pergola.runtime.metrics import Metrics
 from pergola.testing.fuzzing import Fuzzed, Sample, examples
 
-pytestmark = pytest.mark.fuzz
+pytestmark = pytest.mark.thorough("fuzz")
 
 EXAMPLES: Final = Path(__file__).parents[3] / "examples"
 PROFILE: Final[JsonObject] = {

@@ -43,7 +43,7 @@ from pergola.testing.registry import TestRegistry
 from pergola.testing.shared import require_images
 from pergola.testing.waiting import running, until, until_gone
 
-pytestmark = pytest.mark.timeout(2400)
+pytestmark = [pytest.mark.soak("gardens"), pytest.mark.timeout(2400)]
 
 LOCAL: Final = Key("", "local")
 NAME: Final = Key("", "probe")

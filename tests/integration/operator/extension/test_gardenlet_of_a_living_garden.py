@@ -32,7 +32,7 @@ from pergola.testing.registry import TestRegistry
 from pergola.testing.seeds import SPEC, register_provider
 from pergola.testing.waiting import running, until
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.soak("outages"), pytest.mark.timeout(1500)]
 
 LOCAL: Final = Key("", "local")
 NAME: Final = "local"

@@ -14,6 +14,7 @@ pytestmark = pytest.mark.xdist_group("shoot")
 EXAMPLE = Path(__file__).parents[4] / "examples" / "aws"
 
 
+@pytest.mark.soak("commands")
 async def test_the_demo_plans_creates_maintains_and_deletes_a_network(
     shoot_sandbox: Sandbox,
 ) -> None:

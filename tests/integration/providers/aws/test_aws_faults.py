@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 
 import pytest
+from tools.soak import in_soak
 
 from pergola.api.objects import JsonObject
 from pergola.cloud.aws import AwsClient, Credentials
@@ -118,10 +119,13 @@ def exhausted(mortal: MortalAws, operation: str) -> None:
     mortal.exhaust(operation)
 
 
+@pytest.mark.thorough("aws")
 async def test_throttled_requests_are_retried_until_they_succeed(
-    mortal: MortalAws, known: Undisturbed
+    mortal: MortalAws, known: Undisturbed, *, is_thorough: bool
 ) -> None:
-    for operation in known.creating | known.deleting:
+    """Waits for the rates that the client allows itself, with all operations more than a minute."""
+    operations = known.creating | known.deleting
+    for operation in operations if is_thorough else {"CreateSubnet", "DeleteSubnet"}:
         throttled(mortal, operation)
 
     await known.cluster.run(creation)
@@ -131,7 +135,7 @@ async def test_throttled_requests_are_retried_until_they_succeed(
     await known.is_gone()
 
 
-@pytest.mark.parametrize("disturb", [broken, unanswered, exhausted])
+@pytest.mark.parametrize("disturb", in_soak("aws", [unanswered, broken, exhausted]))
 async def test_flows_recover_from_one_failure_of_each_write(
     mortal: MortalAws, known: Undisturbed, disturb: Disturb
 ) -> None:
@@ -151,7 +155,7 @@ async def test_flows_recover_from_one_failure_of_each_write(
     assert failed > 5
 
 
-@pytest.mark.parametrize("reads", [1, 2])
+@pytest.mark.parametrize("reads", in_soak("aws", [2, 1]))
 async def test_new_resources_may_be_invisible_for_a_while(
     mortal: MortalAws, known: Undisturbed, reads: int
 ) -> None:
@@ -180,7 +184,7 @@ async def test_an_exhausted_quota_is_reported_as_such(
     await known.is_whole()
 
 
-@pytest.mark.parametrize("after", [1, 6, 12, 18])
+@pytest.mark.parametrize("after", in_soak("aws", [6, 1, 12, 18]))
 async def test_credentials_may_expire_anywhere(
     mortal: MortalAws, known: Undisturbed, after: int
 ) -> None:
@@ -244,7 +248,7 @@ VANISHING = {
 }
 
 
-@pytest.mark.parametrize("created", sorted(VANISHING))
+@pytest.mark.parametrize("created", in_soak("aws", VANISHING))
 async def test_a_resource_deleted_during_the_flow_is_recreated(
     mortal: MortalAws, client: AwsClient, known: Undisturbed, created: str
 ) -> None:
@@ -261,7 +265,7 @@ async def test_a_resource_deleted_during_the_flow_is_recreated(
     await known.is_whole()
 
 
-@pytest.mark.parametrize("created", sorted(VANISHING))
+@pytest.mark.parametrize("created", in_soak("aws", VANISHING))
 async def test_a_resource_deleted_between_two_runs_is_recreated(
     client: AwsClient, known: Undisturbed, created: str
 ) -> None:
@@ -273,6 +277,7 @@ async def test_a_resource_deleted_between_two_runs_is_recreated(
     await known.is_whole()
 
 
+@pytest.mark.soak("aws")
 async def test_removed_tags_are_restored(client: AwsClient, known: Undisturbed) -> None:
     await known.cluster.run(creation)
     names = [name for name in map(ec2_name, (await known.cluster.things()).values()) if name]

@@ -1,10 +1,11 @@
 """Flows continue after a kill anywhere: same result, no duplicates, no leftovers."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from itertools import count
 
 import pytest
+from tools.soak import in_soak
 
 from pergola.api.objects import JsonObject
 from pergola.cloud.aws import AwsClient
@@ -18,6 +19,8 @@ from pergola.testing.aws.world import Network, managed_config
 REGION = "eu-west-1"
 PARTS = 6
 """The kills are distributed over this many tests, which can run in parallel."""
+FEW = 24
+"""`make test` kills after every write of this distance only, in the first part."""
 LEAST_WRITES = 10
 """A flow with fewer writes did not do its work."""
 LONGEST = 40
@@ -72,6 +75,11 @@ async def is_killed_once(cluster: Flows, flow: Build, write: int) -> bool:
     return is_killed
 
 
+def kills(part: int, *, is_thorough: bool) -> Iterator[int]:
+    """Yield the numbers of the writes after which a part kills a flow."""
+    yield from count(1 + part, PARTS if is_thorough else FEW)
+
+
 async def nothing_is_left(cluster: Flows) -> None:
     """Check that a deletion left nothing, and start over without a state."""
     left = [line for line in await cluster.picture() if not line.startswith("state ")]
@@ -80,9 +88,9 @@ async def nothing_is_left(cluster: Flows) -> None:
     cluster.saved = {}
 
 
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("part", in_soak("aws", range(PARTS)))
 async def test_creation_and_deletion_survive_a_kill_after_any_write(
-    mortal: MortalAws, client: AwsClient, part: int
+    mortal: MortalAws, client: AwsClient, part: int, *, is_thorough: bool
 ) -> None:
     cluster = await flows(mortal, client, with_everything())
     await cluster.run(creation)
@@ -91,7 +99,7 @@ async def test_creation_and_deletion_survive_a_kill_after_any_write(
     await nothing_is_left(cluster)
 
     killed = True
-    for write in count(1 + part, PARTS):
+    for write in kills(part, is_thorough=is_thorough):
         killed = await is_killed_once(cluster, creation, write)
         assert differences(await cluster.picture(), whole) == [], (
             f"creation was killed after write {write}"
@@ -103,13 +111,13 @@ async def test_creation_and_deletion_survive_a_kill_after_any_write(
     assert write > LEAST_WRITES
 
 
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("part", in_soak("aws", range(PARTS)))
 async def test_a_creation_that_was_killed_after_any_write_can_be_deleted(
-    mortal: MortalAws, client: AwsClient, part: int
+    mortal: MortalAws, client: AwsClient, part: int, *, is_thorough: bool
 ) -> None:
     cluster = await flows(mortal, client, with_everything())
 
-    for write in count(1 + part, PARTS):
+    for write in kills(part, is_thorough=is_thorough):
         killed = await cluster.is_killed_after(write, creation)
         await cluster.run(deletion)
         await nothing_is_left(cluster)
@@ -118,9 +126,9 @@ async def test_a_creation_that_was_killed_after_any_write_can_be_deleted(
     assert write > LEAST_WRITES
 
 
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("part", in_soak("aws", range(PARTS)))
 async def test_a_change_survives_a_kill_after_any_write(
-    mortal: MortalAws, client: AwsClient, part: int
+    mortal: MortalAws, client: AwsClient, part: int, *, is_thorough: bool
 ) -> None:
     answer = await client.call("ec2", "AllocateAddress", Domain="vpc")
     before, after = wanted(managed_config(REGION)), changed(answer["AllocationId"])
@@ -132,7 +140,7 @@ async def test_a_change_survives_a_kill_after_any_write(
     await cluster.run(deletion)
     await nothing_is_left(cluster)
 
-    for write in count(1 + part, PARTS):
+    for write in kills(part, is_thorough=is_thorough):
         cluster.wanted = before
         await cluster.run(creation)
         cluster.wanted = after
@@ -147,8 +155,9 @@ async def test_a_change_survives_a_kill_after_any_write(
     assert write > LEAST_WRITES
 
 
+@pytest.mark.thorough("aws")
 async def test_flows_in_a_user_provided_network_survive_a_kill_after_any_write(
-    mortal: MortalAws, client: AwsClient
+    mortal: MortalAws, client: AwsClient, *, is_thorough: bool
 ) -> None:
     network = await Network.complete(client, zones=("a", "b"))
     group = await network.security_group()
@@ -160,7 +169,7 @@ async def test_flows_in_a_user_provided_network_survive_a_kill_after_any_write(
         cluster.saved = {}
         byo = await cluster.picture()
 
-    for write in count(1):
+    for write in count(1, 1 if is_thorough else FEW):
         created = await is_killed_once(cluster, creation, write)
         assert differences(await cluster.picture(), whole) == [], (
             f"creation was killed after write {write}"
@@ -174,6 +183,7 @@ async def test_flows_in_a_user_provided_network_survive_a_kill_after_any_write(
             break
 
 
+@pytest.mark.soak("aws")
 @pytest.mark.parametrize("every", [3, 5])
 async def test_a_flow_that_is_killed_repeatedly_still_completes(
     mortal: MortalAws, client: AwsClient, every: int

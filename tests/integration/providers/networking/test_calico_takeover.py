@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Iterator, Sequence
 
 import pytest
+from tools.soak import in_soak
 
 from pergola.api.kinds import CRD
 from pergola.api.objects import GroupVersionKind, JsonObject
@@ -61,7 +62,7 @@ async def existing(shoot: Client, objects: Sequence[JsonObject]) -> None:
             await shoot.create(obj)
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", in_soak("originals", VARIANTS))
 async def test_calico_can_be_taken_over_in_both_directions(
     cluster_client: Client, namespace: str, shoot: Client, variant: str
 ) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
+from tools.soak import in_soak
 
 from pergola.api.objects import JsonObject, Key
 from pergola.kube.client import Client
@@ -44,7 +45,7 @@ async def shoot(shoot_cluster: Sandbox) -> AsyncIterator[Client]:
         yield client
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", in_soak("originals", VARIANTS))
 async def test_cilium_can_be_taken_over_in_both_directions(
     cluster_client: Client, namespace: str, shoot: Client, variant: str
 ) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from tools.soak import in_soak
 
 from pergola.kube.client import Client
 from pergola.sandbox import Sandbox
@@ -13,7 +14,7 @@ from pergola.sandbox import Sandbox
 EXAMPLE: Final = Path(__file__).parents[4] / "examples" / "network" / "demo.py"
 
 
-@pytest.mark.parametrize("plugin", ["calico", "cilium", "gardenet"])
+@pytest.mark.parametrize("plugin", in_soak("commands", ["gardenet", "calico", "cilium"]))
 async def test_the_demo_shows_the_creation_change_and_deletion_of_a_network(
     plugin: str, kubeconfig: Path, shoot: Client, shoot_sandbox: Sandbox
 ) -> None:

@@ -24,6 +24,8 @@ from pergola.testing.sharder import ring, sharder
 from pergola.testing.waiting import PATIENCE
 from pergola.testing.world import RecordingClient, World
 
+pytestmark = pytest.mark.soak("originals")
+
 COUNT = 30
 """Enough ManagedResources that each of three shards gets one, except in one of 10^5 runs."""
 RESOURCES = {"group": MANAGED_RESOURCE.group, "resource": "managedresources"}

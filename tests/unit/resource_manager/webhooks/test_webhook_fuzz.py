@@ -1,7 +1,7 @@
 """Webhooks answer any input with a valid review, and never fail.
 
 Each example is a review that an API server could send, with some of its parts replaced by other
-JSON. `--hypothesis-profile=nightly` tries 20,000 of them for each webhook.
+JSON. `make soak ARGS=fuzz` tries thousands of them for each webhook.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ from pergola.resource_manager.webhooks.system_components_config import Taint
 from pergola.runtime.metrics import Metrics
 from pergola.testing.fuzzing import Fuzzed, Sample, called, examples, nearly
 
-pytestmark = pytest.mark.fuzz
+pytestmark = pytest.mark.thorough("fuzz")
 
 HA: Final = "high-availability-config.resources.gardener.cloud"
 PANICS: Final = "controller_runtime_webhook_panics_total"

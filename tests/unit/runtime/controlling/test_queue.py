@@ -156,7 +156,7 @@ TestQueueMachine = _Machine.TestCase
 
 async def test_cancelled_times_do_not_accumulate() -> None:
     queue: Queue[str] = Queue()
-    for _ in range(10_000):
+    for _ in range(2_000):
         queue.add_after("a", 3600)
         queue.cancel("a")
     queue.add_after("a", 1)

@@ -13,6 +13,8 @@ from pergola.providers.networking.calico import Calico, NetworkConfig
 from pergola.providers.networking.plugin import Plan
 from pergola.testing.config_checks import check_calico
 
+pytestmark = pytest.mark.soak("originals")
+
 FAMILIES: Final = (("IPv4",), ("IPv6",), ("IPv4", "IPv6"))
 POOLS: Final = tuple(
     {"pool": pool, "mode": mode} for pool, mode in product(("ipip", "vxlan"), ("Always", "Never"))

@@ -12,6 +12,8 @@ from pergola.providers.networking.plugin import Plan
 from pergola.testing.cilium_plans import cilium_config, cilium_plan, cilium_shoot
 from pergola.testing.config_checks import check_cilium
 
+pytestmark = pytest.mark.soak("originals")
+
 FAMILIES: Final = (("IPv4",), ("IPv6",), ("IPv4", "IPv6"))
 CHOICES: Final[dict[str, tuple[object, ...]]] = {
     "overlay": (None, {"enabled": True}, {"enabled": False, "createPodRoutes": True}),

@@ -303,13 +303,13 @@ def test_errors_about_many_documents_are_limited_in_number_and_length(
     assert len(errors_message(result.errors)) < 4_096
 
 
-@pytest.mark.fuzz
+@pytest.mark.thorough("fuzz")
 @given(value=st.binary(max_size=200), key=st.sampled_from(["a", "a.br", "a.gz"]))
 def test_no_bytes_break_the_decoder(value: bytes, key: str) -> None:
     decoded({key: value})
 
 
-@pytest.mark.fuzz
+@pytest.mark.thorough("fuzz")
 @given(st.binary(max_size=500), st.data())
 def test_a_corrupt_stream_is_content_or_one_error(content: bytes, data: st.DataObject) -> None:
     packed = bytearray(brotli.compress(content))
@@ -321,7 +321,7 @@ def test_a_corrupt_stream_is_content_or_one_error(content: bytes, data: st.DataO
     assert names(result)[-1:] == ["b"]
 
 
-@pytest.mark.fuzz
+@pytest.mark.thorough("fuzz")
 @given(st.text("{}[]:-,\n'\"ab &*!|>#%@", max_size=60))
 def test_no_text_breaks_the_decoder(text: str) -> None:
     decoded({"a": text.encode()})

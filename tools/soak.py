@@ -1,0 +1,231 @@
+"""Run the soak: tests that take minutes each, in parts of at most a quarter of an hour.
+
+`make test` leaves out every test with the marker `soak("PART")`; a part of the soak runs these, and
+the tests with the marker `thorough("PART")` with more cases than `make test`. CI runs one part with
+each change. The hash of the commit chooses it, so a commit always gets the same part.
+"""
+
+import os
+import subprocess
+import sys
+from argparse import ArgumentParser
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from tools import programs
+from tools.programs import say
+
+from pergola.sandbox import SandboxError, binaries
+from pergola.sandbox.images import build
+from pergola.sandbox.images.catalogue import GARDEN_IMAGES, named
+from pergola.sandbox.module import (
+    CALICO_CONFIG_CHECK,
+    CILIUM_CONFIG_CHECK,
+    CLUSTER_API_CONFIG,
+    CLUSTER_API_MANAGER,
+)
+from pergola.sandbox.node import requirements
+from pergola.sandbox.on_demand import GARDENLET, GARDENLET_CHART, PROMETHEUS_CRDS, PROMTOOL, SHARDER
+
+if TYPE_CHECKING:
+    from _pytest.mark.structures import ParameterSet
+
+ROOT: Final = Path(__file__).parents[1]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the soak.
+
+    Attributes:
+        about: a noun phrase about its tests.
+        paths: the folders and modules below `tests/` that contain its tests.
+        images: the images that must be built before.
+        programs: the programs that must be built before.
+        node: whether it needs a real node.
+        jobs: the number of pytest's workers.
+    """
+
+    about: str
+    paths: tuple[str, ...]
+    images: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()
+    node: bool = False
+    jobs: int = 3
+
+    def obstacle(self) -> str | None:
+        """Return why the part cannot run on this machine as it is, or None."""
+        missing = [offer.name for offer in named(self.images) if not offer.is_built()]
+        missing += sorted({*self.programs} - binaries.present(self.programs).keys())
+        if missing:
+            return f"these are not built here: {', '.join(missing)}"
+        try:
+            if self.node:
+                requirements.check()
+        except SandboxError as error:
+            return str(error)
+        return None
+
+    def build(self) -> None:
+        """Build the missing programs and images.
+
+        Raises:
+            SandboxError: one cannot be built.
+        """
+        binaries.find(self.programs, say)
+        build.build(named(self.images), say, os.environ)
+
+
+_GARDEN: Final = ("gardener-apiserver",)
+_OPERATOR: Final = ("integration/operator",)
+
+PARTS: Final[Mapping[str, Part]] = MappingProxyType(
+    {
+        "aws": Part(
+            "infrastructure in AWS, killed after every write, with a fault in every request",
+            ("integration/providers/aws",),
+        ),
+        "chaos": Part(
+            "clusters that freeze, restart and vanish, and processes killed at random",
+            ("chaos", "integration/sandbox", "integration/externally_managed"),
+        ),
+        "commands": Part(
+            "commands, demonstrations and guides from their first to their last step",
+            (
+                *("integration/cli", "integration/webhooks", "integration/providers"),
+                *("integration/operator", "integration/externally_managed"),
+            ),
+        ),
+        "fuzz": Part("properties and fuzzing with a thousand examples each", ("unit",)),
+        "gardens": Part(
+            "whole Gardens: a move, a rotation, Seeds and extensions",
+            _OPERATOR,
+            images=_GARDEN,
+            jobs=2,
+        ),
+        "kills": Part(
+            "a Garden whose operator is killed after each task", _OPERATOR, images=_GARDEN, jobs=1
+        ),
+        "node": Part(
+            "a real node: its life and failures, charts, gateways, network policies",
+            ("node", "integration/resource_manager"),
+            node=True,
+            jobs=2,
+        ),
+        "node-aws": Part(
+            "a Garden in AWS on a real node", ("node",), images=GARDEN_IMAGES, node=True, jobs=1
+        ),
+        "node-garden": Part(
+            "a Garden on a real node", ("node",), images=GARDEN_IMAGES, node=True, jobs=1
+        ),
+        "node-images": Part(
+            "etcd with its backups, Prometheus and Alertmanager on a real node",
+            ("node",),
+            images=(
+                *("etcd-wrapper", "etcd-backup-restore", "prometheus", "alertmanager"),
+                *("prometheus-operator", "prometheus-config-reloader"),
+            ),
+            programs=(PROMETHEUS_CRDS,),
+            node=True,
+            jobs=1,
+        ),
+        "node-rotation": Part(
+            "a rotation of all credentials on a real node",
+            ("node",),
+            images=GARDEN_IMAGES,
+            node=True,
+            jobs=1,
+        ),
+        "originals": Part(
+            "programs and installations of the originals: Cluster API, sharder, promtool, agents",
+            ("integration",),
+            programs=(
+                CALICO_CONFIG_CHECK,
+                CILIUM_CONFIG_CHECK,
+                CLUSTER_API_CONFIG,
+                CLUSTER_API_MANAGER,
+                PROMTOOL,
+                SHARDER,
+            ),
+        ),
+        "outages": Part(
+            "a Garden with outages, and one with the original's gardenlet",
+            _OPERATOR,
+            images=_GARDEN,
+            programs=(GARDENLET, GARDENLET_CHART),
+            jobs=2,
+        ),
+        "pages": Part("every page of the dashboard in Chromium", ("integration/dashboard",)),
+    }
+)
+
+
+def in_soak(part: str, values: Iterable[object], *, short: int = 1) -> list["ParameterSet"]:
+    """Return parameters of a test: `make test` runs the first ones, and the soak runs all.
+
+    Args:
+        short: how many `make test` runs.
+    """
+    from pytest import mark, param  # noqa: PT013 - tools need no pytest
+
+    marks = {True: mark.thorough(part), False: mark.soak(part)}
+    return [
+        param(value, marks=marks[number < short], id=str(value) if isinstance(value, int) else None)
+        for number, value in enumerate(values)
+    ]
+
+
+def of_commit(commit: str) -> str:
+    """Return the name of the part that CI runs with a commit.
+
+    Args:
+        commit: the hash of the commit in hexadecimal digits.
+    """
+    return sorted(PARTS)[int(commit, 16) % len(PARTS)]
+
+
+def run(name: str) -> int:
+    """Run a part and return the exit code of pytest."""
+    part = PARTS[name]
+    print(f"soak {name}: {part.about}", flush=True)
+    workers = ["-n", str(part.jobs), "--dist", "worksteal"] if part.jobs > 1 else []
+    paths = [f"tests/{path}" for path in part.paths]
+    command = [sys.executable, "-m", "pytest", "--soak", name, *workers, *paths]
+    return subprocess.run(command, check=False, cwd=ROOT).returncode
+
+
+def main() -> int:
+    """Run the parts that the arguments name, or the one of a commit."""
+    parser = ArgumentParser(prog="python -m tools.soak", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("parts", nargs="*", metavar="PART", help="default: all, one after another")
+    parser.add_argument(
+        "--commit",
+        metavar="HASH",
+        help="run the part that belongs to a commit, unless something must be built for it",
+    )
+    parser.add_argument("--list", action="store_true", help="list all parts")
+    given = parser.parse_args()
+    if unknown := sorted({*given.parts} - PARTS.keys()):
+        parser.error(f"there is no part {', '.join(unknown)}; --list shows all parts")
+    if given.list:
+        for name, part in PARTS.items():
+            print(f"{name:<14} {part.about}")
+        return 0
+    programs.build()
+    if given.commit:
+        name = of_commit(given.commit)
+        if obstacle := PARTS[name].obstacle():
+            print(f"soak {name}: skipped: {obstacle}", flush=True)
+            return 0
+        return run(name)
+    chosen = given.parts or [*PARTS]
+    for name in chosen:
+        PARTS[name].build()
+    return max(run(name) for name in chosen)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
