@@ -18,6 +18,7 @@ from pergola.secrets_manager.configs import (
 )
 from pergola.secrets_manager.durable import durable, observe_managed
 from pergola.secrets_manager.errors import SecretsManagerError
+from pergola.secrets_manager.loss import Irreplaceable, SecretLost
 from pergola.secrets_manager.managed import ManagedSecret
 from pergola.secrets_manager.manager import Generated, SecretsManager
 from pergola.secrets_manager.options import Options, Rotate, SigningCA, Use
@@ -29,12 +30,14 @@ __all__ = [
     "ClientKubeconfig",
     "EncryptionKey",
     "Generated",
+    "Irreplaceable",
     "Kubeconfig",
     "ManagedSecret",
     "Options",
     "Rotate",
     "RsaKey",
     "SecretConfig",
+    "SecretLost",
     "SecretsManager",
     "SecretsManagerError",
     "SigningCA",

@@ -4,10 +4,12 @@ import asyncio
 import os
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Self, TypeAlias
 
+from pergola.api.objects import Key
 from pergola.kube.client import Client
 from pergola.pki import Authority, CertificateError, Pair, read_certificate
 from pergola.runtime.clock import Clock
@@ -15,6 +17,7 @@ from pergola.secrets_manager.adoption import adopted_data, labelled_sources
 from pergola.secrets_manager.configs import Inputs, SecretConfig, SecretData, canonical
 from pergola.secrets_manager.errors import SecretsManagerError
 from pergola.secrets_manager.lifetime import DEFAULT_VALIDITY, initiation_times, lifetime_labels
+from pergola.secrets_manager.loss import is_replacement
 from pergola.secrets_manager.managed import (
     BUNDLE_FOR,
     CA_CHECKSUM,
@@ -86,6 +89,7 @@ class SecretsManager:
         for name, started in rotation_times.items():
             self._initiated[name] = str(int(started.timestamp()))
         self._generated: dict[str, Generated] = {}
+        self._replaced: set[str] = set()
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     @classmethod
@@ -115,6 +119,7 @@ class SecretsManager:
         """Return the current Secret of a config; create, adopt or repair it as needed.
 
         Raises:
+            SecretLost: It is missing, irreplaceable, and not given up.
             SecretsManagerError: The signing authority was not generated in this run, the options do
                 not suit the config, or the data to adopt is ambiguous or unusable.
         """
@@ -132,6 +137,11 @@ class SecretsManager:
     def generated(self) -> Mapping[str, Generated]:
         """The Secrets generated in this run, by config name."""
         return self._generated
+
+    @property
+    def replaced(self) -> AbstractSet[str]:
+        """The names of the lost Secrets that this run replaced with new ones."""
+        return self._replaced
 
     def get(self, name: str) -> ManagedSecret:
         """Return the bundle of a config if it has one, else its current Secret.
@@ -225,6 +235,7 @@ class SecretsManager:
         adopted = adopted_data(config, authority, sources, same_name, labels[INITIATED])
         if adopted is not None:
             return adopted
+        await self._check_not_lost(config, options, name)
         inputs = Inputs(
             object_name=name,
             now=self._clock.now(),
@@ -236,6 +247,16 @@ class SecretsManager:
             return await asyncio.to_thread(self._generate, config, inputs)
         except CertificateError as error:
             raise SecretsManagerError(f"cannot generate secret {config.name}: {error}") from None
+
+    async def _check_not_lost(self, config: SecretConfig, options: Options, name: str) -> None:
+        irreplaceable = options.irreplaceable
+        if irreplaceable is None:
+            return
+        key = Key(self._store.namespace, name)
+        copies = await self._store.selected(irreplaceable.copies) if irreplaceable.copies else []
+        has_older = bool(self._store.named(config.name))
+        if is_replacement(key, irreplaceable, has_older=has_older, copies=copies):
+            self._replaced.add(name)
 
     def _lifetime(
         self, config: SecretConfig, secret: ManagedSecret, options: Options

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import Enum, auto
 
+from pergola.secrets_manager.loss import Irreplaceable
+
 
 class Rotate(Enum):
     """The treatment of the previous Secret when a new one is generated."""
@@ -46,6 +48,7 @@ class Options:
             else.
         renew_at_percent: The percentage of the validity after which to renew; None for the default.
         labels: Additional labels.
+        irreplaceable: If given, a missing Secret that is lost is an error instead of generated.
     """
 
     signed_by: SigningCA | None = None
@@ -56,3 +59,4 @@ class Options:
     validity: timedelta | None = None
     renew_at_percent: int | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
+    irreplaceable: Irreplaceable | None = None

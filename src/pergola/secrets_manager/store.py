@@ -61,6 +61,13 @@ class Store:
         """Return all Secrets of a config name."""
         return [secret for secret in self.secrets.values() if secret.name == name]
 
+    async def selected(self, labels: str) -> list[Key]:
+        """Return the Secrets in the namespace with these labels, whoever manages them."""
+        found = await self.client.live.list(
+            SECRET, self.namespace, labels=labels, metadata_only=True
+        )
+        return sorted(map(Key.of, found))
+
     async def create(self, name: str, labels: Mapping[str, str], data: SecretData) -> ManagedSecret:
         """Create a Secret; if one of that name already exists, return that."""
         key = Key(self.namespace, name)

@@ -85,19 +85,26 @@ def _hollow(component: Component) -> Component:
 
 COMPONENTS: Final = tuple(each if each in _REAL else _hollow(each) for each in CATALOG)
 
+SETTINGS: Final = Settings(
+    template=template(OperatorConfiguration(), images({}), "v1.34.2", garden_webhooks),
+    operator=Operator("id", "operator", "v1.150.0"),
+    sync_period=_SYNC_PERIOD,
+    components=COMPONENTS,
+)
 
-def reconciler(runtime: Client, virtual: Client, clock: Clock) -> GardenReconciler:
-    """Return the operator's reconciler of hollow Gardens."""
-    settings = Settings(
-        template=template(OperatorConfiguration(), images({}), "v1.34.2", garden_webhooks),
-        operator=Operator("id", "operator", "v1.150.0"),
-        sync_period=_SYNC_PERIOD,
-        components=COMPONENTS,
-    )
+
+def reconciler(
+    runtime: Client, virtual: Client, clock: Clock, events: Recorder | None = None
+) -> GardenReconciler:
+    """Return the operator's reconciler of hollow Gardens.
+
+    Args:
+        events: By default, its Events are not sent.
+    """
     access = GivenVirtualCluster(virtual)
-    events = Recorder(runtime, "garden-controller", clock=clock)
+    events = events or Recorder(runtime, "garden-controller", clock=clock)
     flows = Metrics().register(FlowMetrics)
-    return GardenReconciler(runtime, access, SeedWatch(access), settings, clock, events, flows)
+    return GardenReconciler(runtime, access, SeedWatch(access), SETTINGS, clock, events, flows)
 
 
 async def install_runtime(client: Client) -> None:

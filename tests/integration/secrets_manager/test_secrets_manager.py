@@ -2,7 +2,9 @@
 
 import base64
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -25,10 +27,12 @@ from pergola.secrets_manager import (
     Certificate,
     CertificateAuthority,
     EncryptionKey,
+    Irreplaceable,
     ManagedSecret,
     Options,
     Rotate,
     RsaKey,
+    SecretLost,
     SecretsManager,
     SecretsManagerError,
     SigningCA,
@@ -526,3 +530,42 @@ def _renamed(name: str) -> Certificate:
         for_server=True,
         algorithm=KeyAlgorithm.EC_P256,
     )
+
+
+async def test_an_irreplaceable_secret_is_generated_only_if_it_is_new_or_given_up(
+    landscape: Landscape,
+) -> None:
+    config, copy = EncryptionKey("key"), {"has": "copy"}
+    first = await (await landscape.manager()).generate(config, KEEP)
+    key, name = Key(landscape.namespace, first.object_name), first.object_name
+    for exists, record, has_copy, given_up in product(
+        (True, False), ((), ("a status",)), (True, False), ("", "another", name)
+    ):
+        irreplaceable = Irreplaceable(
+            use="read",
+            records=record,
+            copies="has=copy",
+            remedy="restore it",
+            annotation="a",
+            given_up=given_up,
+        )
+        if has_copy:
+            await landscape.create("copy", copy, {})
+        if not exists:
+            await landscape.client.delete(SECRET, key)
+        manager = await landscape.manager()
+        is_lost = not exists and (bool(record) or has_copy)
+        generate = manager.generate(config, replace(KEEP, irreplaceable=irreplaceable))
+        if is_lost and given_up != name:
+            with pytest.raises(SecretLost, match=f"Secret {key} is lost"):
+                await generate
+            assert await landscape.secrets("key") == []
+            await (await landscape.manager()).generate(config, KEEP)
+        else:
+            secret = await generate
+            assert (secret.data == first.data) is exists
+        assert manager.replaced == ({name} if is_lost and given_up == name else set())
+        [secret] = map(ManagedSecret.of, await landscape.secrets("key"))
+        first = secret
+        if has_copy:
+            await landscape.client.delete(SECRET, Key(landscape.namespace, "copy"))

@@ -155,6 +155,7 @@ MANIFESTS: Final = {
     "how-to/extensions-of-a-garden.md: Values with credentials",
     "how-to/gardenlets.md: The first gardenlet of a Seed",
     "how-to/operating-a-garden.md: Access for programs",
+    "how-to/operating-a-garden.md: The etcd encryption key is lost",
     "reference/aws-networks.md: AWSClusters on existing networks",
     "reference/cluster-api.md: From a network to a Cluster",
     "tutorials/network-extension.md: A network extension from scratch",

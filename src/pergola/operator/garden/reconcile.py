@@ -1,6 +1,6 @@
 """Reconciling a Garden: the numbered steps of spec 20 §8."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -31,6 +31,7 @@ from pergola.operator.garden.build import Built, build, open_secrets
 from pergola.operator.garden.deploy import Deployer
 from pergola.operator.garden.judge import check
 from pergola.operator.garden.leftovers import StillExists
+from pergola.operator.garden.lost_secrets import remove_permission
 from pergola.operator.garden.observed import Template, bare_landscape
 from pergola.operator.garden.oldest import check_only_one
 from pergola.operator.garden.run import Run
@@ -158,7 +159,7 @@ class GardenReconciler:
         key = Key.of(status.garden)
         setup = flows.setup(run, components)
         # Keys take seconds of CPU time, and the first flow mostly waits.
-        async with alongside(run.generate_for(second)):
+        async with alongside(self._generate(run, second, status.garden)):
             await self._flow(setup, status, _SETUP_SPAN, is_followed=True)
         main = flows.reconciliation(run, key, components)
         await self._flow(main, status, _MAIN_SPAN, is_followed=True)
@@ -170,6 +171,15 @@ class GardenReconciler:
         if key_completes_now(garden_from(status.garden)):
             return Again(_AT_ONCE)
         return Again(self._until_next(garden_from(status.garden)))
+
+    async def _generate(
+        self, run: Run, components: Iterable[Component], garden: JsonObject
+    ) -> None:
+        """Generate credentials; even if one fails, remove the permission that another used up."""
+        try:
+            await run.generate_for(components)
+        finally:
+            await remove_permission(self._client, garden, run.built.secrets, self._events)
 
     async def _delete(self, status: Status) -> Outcome:
         """Delete everything that belongs to the Garden, and release it.

@@ -5,7 +5,7 @@ then the old key stays first.
 """
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Final
 
@@ -16,12 +16,20 @@ from pergola.manifests import manifest
 from pergola.operator.components.api_server.part import ApiServer, Part, mounted_secret
 from pergola.operator.garden.credentials import Credential
 from pergola.operator.garden.encryption_at_rest import (
+    POPULATED,
     encrypted_now,
     is_served_by_gardener,
     resource_keys,
 )
 from pergola.operator.garden.landscape import NAMESPACE, Landscape
-from pergola.secrets_manager import EncryptionKey, ManagedSecret, Options, Rotate
+from pergola.operator.garden.lost_secrets import REPLACE_LOST_SECRET, given_up
+from pergola.secrets_manager import (
+    EncryptionKey,
+    Irreplaceable,
+    ManagedSecret,
+    Options,
+    Rotate,
+)
 
 _DEFAULT_PROVIDER: Final = "aescbc"
 _KEY: Final = "encryption-configuration.yaml"
@@ -36,10 +44,45 @@ def encryption_key(landscape: Landscape, server: ApiServer) -> Credential:
     config = EncryptionKey(
         key_name(server), provider="" if provider == _DEFAULT_PROVIDER else provider
     )
-    is_completing = _phase(landscape) == "Completing"
     return Credential(
-        config, Options(persist=True, rotate=Rotate.KEEP_OLD, ignore_old=is_completing)
+        config,
+        Options(
+            persist=True,
+            rotate=Rotate.KEEP_OLD,
+            ignore_old=_phase(landscape) == "Completing",
+            irreplaceable=irreplaceable(landscape, server),
+        ),
     )
+
+
+def irreplaceable(landscape: Landscape, server: ApiServer) -> Irreplaceable:
+    """Return the evidence that the key of an API server has already encrypted data.
+
+    A key that a rotation is about to introduce encrypts nothing until all replicas know it.
+    """
+    is_known = server.deployment in landscape.new_key_known_by
+    return Irreplaceable(
+        use=f"read what {server.name} encrypted in etcd",
+        records=tuple(_records(landscape, server)),
+        copies=f"role={_configuration_name(server)}",
+        is_rotating=_phase(landscape) == "Preparing" and not is_known,
+        remedy="restore it from an export with `pergola garden import`",
+        annotation=REPLACE_LOST_SECRET,
+        given_up=given_up({"metadata": landscape.garden.metadata}),
+    )
+
+
+def _records(landscape: Landscape, server: ApiServer) -> Iterator[str]:
+    status = landscape.garden.status
+    credentials = status.credentials if status else None
+    if credentials is not None and credentials.encryption_at_rest is not None:
+        yield "status.credentials.encryptionAtRest of the Garden"
+    elif status is not None and status.encrypted_resources:
+        yield "status.encryptedResources of the Garden"
+    if _phase(landscape) not in ("", "Preparing"):
+        yield "status.credentials.rotation.etcdEncryptionKey of the Garden"
+    if _phase(landscape) == "Preparing" and server.deployment in landscape.new_key_known_by:
+        yield f"the annotation {POPULATED} of Deployment {NAMESPACE}/{server.deployment}"
 
 
 def key_name(server: ApiServer) -> str:
@@ -49,7 +92,7 @@ def key_name(server: ApiServer) -> str:
 
 def encryption(landscape: Landscape, server: ApiServer) -> Part:
     """Return the flag and files for encryption at rest; `encryption_key` must exist already."""
-    name = f"{server.name}-etcd-encryption-configuration"
+    name = _configuration_name(server)
     content = dump(configuration(landscape, server)).encode()
     secret = make_unique(
         manifest(
@@ -66,6 +109,10 @@ def encryption(landscape: Landscape, server: ApiServer) -> Part:
         "etcd-encryption-secret", _PATH, name_of(secret), mode=_GROUP_READABLE, read_only=True
     )
     return files + Part(args=(f"--encryption-provider-config={_PATH}/{_KEY}",), objects=(secret,))
+
+
+def _configuration_name(server: ApiServer) -> str:
+    return f"{server.name}-etcd-encryption-configuration"
 
 
 def configuration(landscape: Landscape, server: ApiServer) -> JsonObject:

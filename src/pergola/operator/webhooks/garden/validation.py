@@ -10,6 +10,7 @@ from pergola.api.field_errors import Cause
 from pergola.api.operator_v1alpha1 import Garden
 from pergola.api.operator_v1alpha1.kube_api_server import ServiceAccountConfig
 from pergola.operator.known.kubernetes_versions import parse_version
+from pergola.operator.webhooks.garden.annotations import check_annotations
 from pergola.operator.webhooks.garden.changes import check_changes
 from pergola.operator.webhooks.garden.dashboard import check_dashboard
 from pergola.operator.webhooks.garden.encryption import check_encryption
@@ -55,6 +56,7 @@ def _check(garden: Garden, facts: Facts, before: ServiceAccountConfig | None) ->
     spec, kubernetes = garden.spec, garden.spec.virtual_cluster.kubernetes
     version = parse_version(kubernetes.version)
     yield from check_operations(garden, version)
+    yield from check_annotations(garden)
     yield from check_providers(spec.dns, "spec.dns")
     yield from check_extensions(spec.extensions, facts.extension_types)
     yield from check_resources(spec.resources, "spec.resources")
