@@ -14,7 +14,6 @@ from pathlib import Path
 
 import orjson
 import pytest
-import structlog
 
 from pergola.api.kinds import CRD, EVENT, SECRET
 from pergola.api.marks import OPERATOR_FINALIZER
@@ -26,6 +25,7 @@ from pergola.api.objects import (
     map_at,
     metadata_of,
     name_of,
+    uid_of,
 )
 from pergola.api.operator_config import configuration_from
 from pergola.api.operator_v1alpha1 import GARDEN
@@ -37,6 +37,7 @@ from pergola.operator.components.authorities import RUNTIME as RUNTIME_CA
 from pergola.operator.components.gardener_access import INTERNAL
 from pergola.operator.components.gardener_apiserver.component import GARDENER_APISERVER
 from pergola.operator.copies import Copies
+from pergola.operator.garden import reconcile
 from pergola.operator.garden.controller import garden_unit
 from pergola.operator.garden.reconcile import IGNORE, Settings
 from pergola.operator.garden.seeds import SEED
@@ -52,6 +53,7 @@ from pergola.testing.cluster_config import NOWHERE, cluster_config
 from pergola.testing.crds import install_crds, install_operator_crds, serve
 from pergola.testing.garden_world import configuration, example, managed_secrets, operator
 from pergola.testing.gardens import GARDENER, RUNTIME, SERVER, VIRTUAL, with_values
+from pergola.testing.logs import captured_logs
 from pergola.testing.objects import definition
 from pergola.testing.operator_site import OperatorSite
 from pergola.testing.shared import private
@@ -247,7 +249,7 @@ async def test_a_corrupt_credential_is_named_in_the_status_the_event_and_the_log
     data = dict.fromkeys(secret["data"], base64.b64encode(b"garbage").decode())
     await client.create({**secret, "metadata": metadata, "data": data})
 
-    with structlog.testing.capture_logs() as lines:
+    with captured_logs(reconcile) as lines:
         async with reconciling(client, virtual, own_sandbox.kubeconfig):
             garden = await until(client, GARDEN, LOCAL, lambda it: _names(it, f"Secret {key} "))
             [error] = map_at(garden, "status")["lastErrors"]
@@ -255,19 +257,21 @@ async def test_a_corrupt_credential_is_named_in_the_status_the_event_and_the_log
             assert "holds no usable certificate" in text
             assert text.endswith("delete it to generate a new one")
             assert _names(garden, text)
-            assert f"{text}." in await _reported(client)
+            await _is_reported(client, uid_of(garden), f"{text}.")
     [line] = [line for line in lines if line["event"] == "garden not reconciled"][:1]
     assert line["error"] == text
     await client.delete(SECRET, key)
 
 
-async def _reported(client: Client) -> list[str]:
-    """Return the notes of the failures of the Garden, as soon as there are any."""
-    while True:
-        events = await client.list(EVENT, fields="reason=ReconcileFailed")
-        if events:
-            return [event["note"] for event in events]
-        await asyncio.sleep(0.05)
+async def _is_reported(client: Client, garden: str, text: str) -> None:
+    """Wait for the Event about a failed reconciliation of the Garden with this uid."""
+
+    def is_about_it(event: JsonObject) -> bool:
+        return event["regarding"].get("uid") == garden and event.get("note") == text
+
+    async with asyncio.timeout(PATIENCE):
+        while not any(map(is_about_it, await client.list(EVENT))):
+            pass
 
 
 def _names(garden: JsonObject, text: str) -> bool:
