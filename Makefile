@@ -2,8 +2,8 @@
 # its venv module; all the rest comes from the package registry into .venv, once.
 
 PYTHON ?= python3
-# Tests wait as well as compute: six workers keep two cores busy.
-JOBS ?= 6
+# Tests wait as well as compute: four workers keep two cores busy.
+JOBS ?= 4
 ARGS ?=
 BIN := .venv/bin
 READY := .venv/.ready

@@ -97,6 +97,7 @@ PARTS: Final[Mapping[str, Part]] = MappingProxyType(
             (
                 *("integration/cli", "integration/webhooks", "integration/providers"),
                 *("integration/operator", "integration/externally_managed"),
+                "integration/process",
             ),
         ),
         "fuzz": Part("properties and fuzzing with a thousand examples each", ("unit",)),

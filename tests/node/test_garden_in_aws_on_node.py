@@ -54,7 +54,7 @@ PUSHED: Final = (
     "extension-admission-virtual",
 )
 ADMISSIONS: Final = {
-    "provider-aws": "aws",
+    "pergola-aws": "aws",
     "networking-calico": "calico",
     "networking-cilium": "cilium",
 }
@@ -118,7 +118,7 @@ async def install_extensions(place: Place, charts: TestRegistry) -> None:
         extension = parse((EXAMPLES / "extensions" / f"{name}.yaml").read_text())
         assert isinstance(extension, dict)
         deployment = map_at(extension, "spec", "deployment", "extension")
-        if name == "provider-aws":
+        if name == "pergola-aws":
             variable = {"name": "AWS_ENDPOINT_URL", "value": place.endpoint}
             deployment["runtimeClusterValues"]["env"] = [variable]
         await place.client.create(pulled_from(extension, known))
@@ -165,8 +165,8 @@ async def extensions_serve(garden: NodeGarden) -> None:
             for webhook in maps_at(found, "webhooks"):
                 assert webhook["clientConfig"]["caBundle"]
                 assert f"//{webhooks.name}.garden" in webhook["clientConfig"]["url"]
-        await clusters.condition("provider-aws", "RequiredRuntime", "True")
-        await clusters.condition("provider-aws", "RuntimeHealthy", "True")
+        await clusters.condition("pergola-aws", "RequiredRuntime", "True")
+        await clusters.condition("pergola-aws", "RuntimeHealthy", "True")
 
 
 async def is_in_aws(place: Place) -> None:

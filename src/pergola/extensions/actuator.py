@@ -67,6 +67,7 @@ class Actuator(ABC):
             caller does (`--ignore-operation-annotation`; that needs `list` and `watch` on Secrets).
         rules: the rules of a ClusterRole: permissions on the seed in addition to those of every
             extension.
+        registered_as: the name of its registration, if another extension has `name`.
         shoot_webhooks: returns the registrations of the `webhooks()` for Shoots, which an actuator
             ships as ManagedResource `extension-<type>-shoot-webhooks`. Set by the process that
             serves them; None if it serves none.
@@ -76,6 +77,7 @@ class Actuator(ABC):
     kind: ClassVar[str]
     type: ClassVar[str]
     name: ClassVar[str]
+    registered_as: ClassVar[str] = ""
     feature_gates: ClassVar[Mapping[str, bool]] = {}
     needs_cluster: ClassVar[bool] = True
     protects_secret: ClassVar[bool] = False

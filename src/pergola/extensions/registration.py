@@ -90,11 +90,16 @@ def registration_of(
     """
     served = dict.fromkeys(Served(actuator.kind, actuator.type) for actuator in actuators)
     return Registration(
-        name=name_of_extension(actuators),
+        name=_name_of_registration(actuators),
         resources=tuple(served),
         chart=chart,
         raw_chart=chart_data,
     )
+
+
+def _name_of_registration(actuators: Sequence[Actuator | type[Actuator]]) -> str:
+    names = [actuator.registered_as for actuator in actuators if actuator.registered_as]
+    return names[0] if names else name_of_extension(actuators)
 
 
 def controller_documents(registration: Registration) -> list[JsonObject]:

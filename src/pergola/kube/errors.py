@@ -57,11 +57,13 @@ class ApiError(KubeError):
         code: the HTTP status.
         reason: the Status reason, e.g. `AlreadyExists`; may be empty.
         status: the whole Status object (details.causes names the invalid fields).
+        body: an answer that is not a Status; it may be anyone's, so the text does not contain it.
     """
 
     def __init__(self, code: int, status: JsonObject) -> None:
         self.code = code
         self.status = status
+        self.body = b""
         self.reason: str = status.get("reason") or ""
         super().__init__(status.get("message") or self.reason or f"HTTP status {code}")
 

@@ -275,10 +275,13 @@ def _error(code: int, body: bytes, retry_after: str | None = None) -> ApiError:
         status = orjson.loads(body)
     except orjson.JSONDecodeError:
         status = None
-    if not isinstance(status, dict) or status.get("kind") != "Status":
+    is_status = isinstance(status, dict) and status.get("kind") == "Status"
+    if not is_status:
         # Other bodies come from elsewhere, and errors become conditions, which others may read.
         status = {"message": f"HTTP status {code} {responses.get(code, '')}".rstrip()}
     if retry_after is not None and retry_after.isdigit():
         details = {"retryAfterSeconds": int(retry_after)} | (status.get("details") or {})
         status["details"] = details
-    return api_error(code, status)
+    error = api_error(code, status)
+    error.body = b"" if is_status else body
+    return error

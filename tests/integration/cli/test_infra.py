@@ -106,6 +106,7 @@ async def test_all_problems_are_reported_and_set_the_exit_code(site: Site) -> No
     assert '"api.example.org", but the network has "other.example.org"' in said
 
 
+@pytest.mark.soak("commands")
 async def test_the_status_names_the_manager_and_why_the_object_is_not_ready(site: Site) -> None:
     await site.create({MANAGED_BY: ""}, done=False)
     code, said = site.run("status")
@@ -134,6 +135,7 @@ async def test_adoption_explains_itself_asks_and_sets_the_annotation(site: Site)
     assert annotations_of(await site.client.get(NEW, site.key))[SOURCE] == "configmap/net"
 
 
+@pytest.mark.soak("commands")
 async def test_adoption_without_confirmation_says_how_to_confirm(site: Site) -> None:
     await site.describe(NETWORK)
     await site.create(controlPlaneEndpoint=ENDPOINT)
@@ -144,6 +146,7 @@ async def test_adoption_without_confirmation_says_how_to_confirm(site: Site) -> 
     assert await site.manager() is None
 
 
+@pytest.mark.soak("commands")
 async def test_adoption_warns_that_the_object_will_not_become_ready(site: Site) -> None:
     await site.create(controlPlaneEndpoint=ENDPOINT)
     _, said = site.run("adopt", answer="no\n")
@@ -168,6 +171,7 @@ async def test_a_retry_of_the_provider_right_after_the_adoption_is_not_an_error(
     assert (writers.early, writers.late) == (["foo-controller"], [])
 
 
+@pytest.mark.soak("commands")
 async def test_aws_is_a_source_of_awsclusters_only_and_the_help_says_so(site: Site) -> None:
     await site.create(controlPlaneEndpoint=ENDPOINT)
     code, said = site.run("adopt", "--yes", "--source", "aws")
@@ -177,6 +181,7 @@ async def test_aws_is_a_source_of_awsclusters_only_and_the_help_says_so(site: Si
     assert "aws for AWSClusters" in " ".join(said.split())
 
 
+@pytest.mark.soak("commands")
 async def test_the_names_and_options_of_kubectl_are_accepted(site: Site) -> None:
     await site.create({MANAGED_BY: "terraform"}, controlPlaneEndpoint=ENDPOINT)
     code, said = site.run_plain("status", "newcluster/demo", "-o", "json")
@@ -211,6 +216,7 @@ async def test_adoption_is_refused_with_the_reason(site: Site) -> None:
     assert await site.manager() == "terraform"
 
 
+@pytest.mark.soak("commands")
 async def test_mistakes_are_reported_in_one_sentence(site: Site) -> None:
     code, said = site.run("status", "--kind", "Nothing")
     assert code == 1

@@ -110,6 +110,7 @@ async def test_a_network_is_reconciled_watched_and_deleted(
     assert (await caller.run("delete")).out == f"Network {site.key} does not exist\n"
 
 
+@pytest.mark.soak("commands")
 async def test_without_a_terminal_progress_is_printed_in_plain_lines(
     caller: Caller, actuator: RecordingActuator
 ) -> None:
@@ -166,6 +167,7 @@ async def test_networks_are_named_as_in_kubectl(
     assert actuator.calls == ["reconcile", "reconcile", "delete"]
 
 
+@pytest.mark.soak("commands")
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
@@ -209,6 +211,7 @@ async def test_watch_prints_a_network_whenever_it_changes(
         await process.communicate()
 
 
+@pytest.mark.soak("commands")
 async def test_the_lines_of_a_retrying_extension_are_not_repeated(
     caller: Caller, actuator: RecordingActuator
 ) -> None:
@@ -232,6 +235,7 @@ async def test_the_lines_of_a_retrying_extension_are_not_repeated(
     assert b"observed generation outdated" not in b"".join(lines)
 
 
+@pytest.mark.soak("commands")
 async def test_an_update_may_omit_the_request(caller: Caller) -> None:
     said = await caller.run("reconcile", "--no-wait")
     assert (said.code, said.out) == (0, f"reconciliation of Network {caller.site.key} requested\n")
@@ -293,6 +297,7 @@ async def test_a_network_moves_with_its_state_in_a_file(
     assert operation(live) == ("Restore", "Succeeded")
 
 
+@pytest.mark.soak("commands")
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
@@ -324,6 +329,7 @@ async def test_a_state_file_without_the_network_is_reported_in_one_sentence(
     assert "Traceback" not in said.err
 
 
+@pytest.mark.soak("commands")
 async def test_a_namespace_that_contradicts_the_manifest_is_refused(caller: Caller) -> None:
     network = parse(caller.manifest.read_text())
     assert isinstance(network, dict)
@@ -333,6 +339,7 @@ async def test_a_namespace_that_contradicts_the_manifest_is_refused(caller: Call
     assert "is for namespace other, but -n says" in said.err
 
 
+@pytest.mark.soak("commands")
 async def test_a_missing_file_is_named(caller: Caller) -> None:
     caller.manifest.unlink()
     said = await caller.run("wait")

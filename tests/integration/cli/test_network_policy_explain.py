@@ -192,6 +192,7 @@ async def test_each_kind_of_wrong_policy_has_its_own_state(asking: Asking) -> No
     assert problem.startswith(f"annotation {L}from-old-allowed-ports: must be JSON")
 
 
+@pytest.mark.soak("commands")
 async def test_foreign_policies_for_the_same_pods_are_named(asking: Asking) -> None:
     def theirs(name: str, selector: JsonObject, *rules: JsonObject) -> JsonObject:
         return {
@@ -208,6 +209,7 @@ async def test_foreign_policies_for_the_same_pods_are_named(asking: Asking) -> N
     assert (await asking.json())["others"] == ["allow-all"]
 
 
+@pytest.mark.soak("commands")
 async def test_the_configuration_has_the_same_effect_as_in_the_controller(
     asking: Asking, tmp_path: Path
 ) -> None:
@@ -265,6 +267,7 @@ async def test_the_configuration_has_the_same_effect_as_in_the_controller(
     assert (door["selector"], door["ports"], door["label"]) == ("app=nginx", ["TCP 8080"], "")
 
 
+@pytest.mark.soak("commands")
 async def test_the_table_is_written_for_people(asking: Asking) -> None:
     await asking.serve(from_world_to_ports='[{"port": "http"}]', from_x_allowed_ports="1")
     await asking.reconcile()
@@ -287,6 +290,7 @@ async def test_the_table_is_written_for_people(asking: Asking) -> None:
     ]
 
 
+@pytest.mark.soak("commands")
 async def test_an_unexplainable_object_is_reported_in_one_sentence(
     cluster_client: Client, namespace: str
 ) -> None:

@@ -28,7 +28,7 @@ from pergola.testing.documented.scripts import documents_of
 from pergola.testing.lost_fields import lost_fields
 from pergola.testing.objects import definition
 
-PROVIDER: Final = ROOT / "examples" / "extensions" / "provider-aws.yaml"
+PROVIDER: Final = ROOT / "examples" / "extensions" / "pergola-aws.yaml"
 EXTENSION_FIELDS: Final = "how-to/extensions-of-a-garden.md: Values with credentials"
 ELSEWHERE: Final = {"Gardenlet"}
 """Kinds of gardener-apiserver, to which `test_garden_life` sends them."""

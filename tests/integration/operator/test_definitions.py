@@ -88,6 +88,7 @@ async def test_all_definitions_are_served_and_not_written_again(
     assert len(requests.taken()) <= 2 * len(GROUPS)
 
 
+@pytest.mark.soak("commands")
 async def test_a_definition_that_another_program_changed_is_restored(
     recorder: RecordingClient,
 ) -> None:
@@ -106,6 +107,7 @@ async def test_a_definition_that_another_program_changed_is_restored(
     assert labels_of(after) == {**labels_of(before), "other": "label"}
 
 
+@pytest.mark.soak("commands")
 async def test_a_definition_that_was_deleted_is_applied_again(recorder: RecordingClient) -> None:
     deployer = Deployer(recorder)
     await set_up(deployer, "extensions")
@@ -114,6 +116,7 @@ async def test_a_definition_that_was_deleted_is_applied_again(recorder: Recordin
     assert is_established(await recorder.get(CRD, DNS_RECORDS))
 
 
+@pytest.mark.soak("commands")
 async def test_crds_keeps_definitions_of_other_programs_with_different_content(
     recorder: RecordingClient,
 ) -> None:

@@ -112,7 +112,7 @@ async def test_an_answer_other_than_success_is_an_error(
     server = BackupRestore(authority, tmp_path)
     server.status = 500
     async with server.serving() as port:
-        with pytest.raises(SnapshotFailed, match=r"ETCD snapshot: https://127.*answered 500"):
+        with pytest.raises(SnapshotFailed, match=r"ETCD snapshot: https://127.*500: no space"):
             await take(of(authority), to(port))
 
 

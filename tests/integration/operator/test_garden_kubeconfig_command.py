@@ -146,6 +146,7 @@ async def test_a_kubeconfig_with_a_plugin_has_no_token_and_works(
     assert "garden" in await access.namespaces(answer.out)
 
 
+@pytest.mark.soak("commands")
 async def test_the_plugin_prints_a_credential_with_the_expiry_of_the_token(access: Access) -> None:
     token = await access.account()
     await access.apply(token)
@@ -159,6 +160,7 @@ async def test_the_plugin_prints_a_credential_with_the_expiry_of_the_token(acces
     assert timedelta(hours=HOURS - 1) < left <= timedelta(hours=HOURS)
 
 
+@pytest.mark.soak("commands")
 async def test_clients_in_the_runtime_cluster_get_the_internal_secret(access: Access) -> None:
     await access.apply(await access.account())
     await access.client.delete(SECRET, Key("garden", EXTERNAL))
@@ -177,6 +179,7 @@ async def test_a_cluster_without_a_garden_is_reported(access: Access) -> None:
     assert answer.err.count("\n") == 1
 
 
+@pytest.mark.soak("commands")
 async def test_the_progress_of_an_unready_garden_is_reported(access: Access) -> None:
     await access.client.create(MINIMAL)
     last = {
@@ -199,6 +202,7 @@ async def test_the_progress_of_an_unready_garden_is_reported(access: Access) -> 
     assert after.err == f"{not_ready} has no token yet {progress}\n"
 
 
+@pytest.mark.soak("commands")
 async def test_the_command_does_not_wait_for_a_garden_under_deletion(access: Access) -> None:
     held = {**MINIMAL, "metadata": {"name": "minimal", "finalizers": ["example.org/test"]}}
     await access.client.create(held)
@@ -211,6 +215,7 @@ async def test_the_command_does_not_wait_for_a_garden_under_deletion(access: Acc
     assert answer.err.startswith("pergola: Garden minimal is being deleted: ")
 
 
+@pytest.mark.soak("commands")
 async def test_an_expired_token_is_not_returned(access: Access) -> None:
     await access.apply(jwt(datetime(2026, 1, 1, tzinfo=UTC)))
 
@@ -221,6 +226,7 @@ async def test_an_expired_token_is_not_returned(access: Access) -> None:
     assert "virtual-garden-gardener-resource-manager runs" in answer.err
 
 
+@pytest.mark.soak("commands")
 async def test_a_secret_without_a_kubeconfig_is_named(access: Access) -> None:
     metadata = {"name": EXTERNAL, "namespace": "garden"}
     secret: JsonObject = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata}

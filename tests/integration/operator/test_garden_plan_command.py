@@ -139,6 +139,7 @@ async def test_missing_references_are_listed_with_their_fields(
     assert ("Secret", "audit", field) in missing
 
 
+@pytest.mark.soak("commands")
 async def test_a_manifest_that_admission_would_refuse_is_not_planned(planning: Planning) -> None:
     answer = await planning.of(with_values(example(), {f"{VIRTUAL}.kubernetes.version": "1.1.0"}))
     assert (answer.code, answer.out) == (1, "")
@@ -176,6 +177,7 @@ async def test_a_plan_uses_the_settings_of_the_running_operator(
     assert tasks["Deploying Vali"]["why"] == "the feature gate RemoveVali is on"
 
 
+@pytest.mark.soak("commands")
 async def test_an_unknown_configuration_of_the_operator_is_reported(
     planning: Planning, runtime: Client, installed: OperatorChart
 ) -> None:
@@ -203,6 +205,7 @@ async def test_both_graphs_are_drawn(planning: Planning) -> None:
     assert "would create" in answer.out
 
 
+@pytest.mark.soak("commands")
 async def test_a_cluster_without_a_garden_is_reported_in_one_sentence(planning: Planning) -> None:
     answer = await planning.answer()
     assert answer.code == 1

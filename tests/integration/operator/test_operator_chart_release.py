@@ -100,6 +100,7 @@ async def test_an_upgrade_without_a_change_writes_nothing(
     ]
 
 
+@pytest.mark.soak("commands")
 async def test_a_changed_configuration_replaces_its_config_map(
     runtime: Client, upgrade: Upgrade
 ) -> None:
@@ -119,6 +120,7 @@ async def test_a_changed_configuration_replaces_its_config_map(
     assert names[1] in [volume.get("configMap", {}).get("name") for volume in volumes]
 
 
+@pytest.mark.soak("commands")
 async def test_uninstalling_keeps_the_definitions_and_the_garden(
     runtime: Client, garden_sandbox: Sandbox, upgrade: Upgrade
 ) -> None:
@@ -133,6 +135,7 @@ async def test_uninstalling_keeps_the_definitions_and_the_garden(
     assert {GroupVersionKind.of(obj) for obj in left} == {CRD}
 
 
+@pytest.mark.soak("commands")
 async def test_the_commands_of_the_guide_install_upgrade_and_remove_the_operator(
     runtime: Client, garden_sandbox: Sandbox
 ) -> None:

@@ -169,6 +169,7 @@ async def test_every_invalid_field_is_named(tmp_path: Path, text: str, named: li
     assert "Traceback" not in said
 
 
+@pytest.mark.soak("commands")
 async def test_an_unusable_kubeconfig_is_named(tmp_path: Path) -> None:
     code, said = await end(configuration(tmp_path / "missing.kubeconfig"), tmp_path)
     assert code != 0
@@ -197,6 +198,7 @@ async def test_an_unreachable_cluster_is_named(tmp_path: Path) -> None:
     assert "secret-token" not in said
 
 
+@pytest.mark.soak("commands")
 async def test_a_rejected_token_is_reported_in_one_sentence(
     sandbox: Sandbox, tmp_path: Path
 ) -> None:
@@ -233,6 +235,7 @@ async def test_a_missing_definition_is_reported_with_the_command_that_installs_i
     assert "pergola crds --apply" in said
 
 
+@pytest.mark.soak("commands")
 async def test_a_required_identity_has_to_exist(
     world: World, sandbox: Sandbox, tmp_path: Path
 ) -> None:
@@ -242,6 +245,7 @@ async def test_a_required_identity_has_to_exist(
     assert "kube-system/cluster-identity" in said
 
 
+@pytest.mark.soak("commands")
 async def test_an_occupied_port_is_named(world: World, sandbox: Sandbox, tmp_path: Path) -> None:
     async with running(only(world, sandbox.kubeconfig), tmp_path) as first:
         port = int(first.health.rpartition(":")[2])
@@ -337,6 +341,7 @@ async def test_an_outage_of_the_api_server_makes_the_process_unready_but_not_unh
             await eventually(served.health + "/healthz/apiserver-healthz", 500)
 
 
+@pytest.mark.soak("commands")
 async def test_the_configured_label_value_is_put_on_objects(
     world: World, sandbox: Sandbox, tmp_path: Path
 ) -> None:
@@ -348,6 +353,7 @@ async def test_the_configured_label_value_is_put_on_objects(
     assert labels_of(live)[marks.MANAGED_BY] == "foo"
 
 
+@pytest.mark.soak("commands")
 async def test_the_namespace_of_the_source_restricts_all_controllers(
     world: World, sandbox: Sandbox, tmp_path: Path
 ) -> None:
@@ -361,6 +367,7 @@ async def test_the_namespace_of_the_source_restricts_all_controllers(
         await other.delete(name)
 
 
+@pytest.mark.soak("commands")
 async def test_kubeconfigs_in_the_environment_override_the_file(
     world: World, sandbox: Sandbox, second_sandbox: Sandbox, tmp_path: Path
 ) -> None:
@@ -443,6 +450,7 @@ async def test_a_collector_receives_a_span_per_reconciliation_and_request(
     assert create.attributes["url.path"] == f"/api/v1/namespaces/{world.namespace}/configmaps"
 
 
+@pytest.mark.soak("commands")
 async def test_an_unknown_protocol_of_traces_is_reported_in_one_sentence(
     sandbox: Sandbox, tmp_path: Path
 ) -> None:
@@ -456,6 +464,7 @@ async def test_an_unknown_protocol_of_traces_is_reported_in_one_sentence(
     assert "Traceback" not in said
 
 
+@pytest.mark.soak("commands")
 async def test_several_processes_serve_webhooks_with_one_page_of_metrics(
     world: World, sandbox: Sandbox, tmp_path: Path
 ) -> None:

@@ -136,6 +136,7 @@ def test_only_the_user_can_access_the_files(sandbox: Sandbox) -> None:
     assert seen > 10
 
 
+@pytest.mark.soak("chaos")
 async def test_two_sandboxes_run_side_by_side_in_isolation(
     sandbox: Sandbox, second_sandbox: Sandbox
 ) -> None:
@@ -156,6 +157,7 @@ async def test_two_sandboxes_run_side_by_side_in_isolation(
     assert key.name not in names
 
 
+@pytest.mark.soak("chaos")
 async def test_a_second_sandbox_with_the_same_name_is_rejected(small: Sandbox) -> None:
     with pytest.raises(SandboxError, match=f'sandbox "{small.name}" is already running'):
         await start(small.name, components=API_ONLY)
@@ -207,6 +209,7 @@ async def test_a_killed_supervisor_leaves_no_process_and_the_next_start_removes_
     assert is_gone(small, of_sandbox)
 
 
+@pytest.mark.soak("chaos")
 async def test_nothing_is_left_after_a_cancelled_start(tmp_path: Path) -> None:
     name = new_name()
     reached = asyncio.Event()

@@ -46,7 +46,7 @@ def test_all_kinds_of_an_extension_are_registered_together(
 ) -> None:
     [document] = printed(capsys, "aws", "--ref", "registry.example/charts/aws:v1")
     assert [document] == printed(capsys, *AWS, "--ref", "registry.example/charts/aws:v1")
-    assert document["metadata"]["name"] == "provider-aws"
+    assert document["metadata"]["name"] == "pergola-aws"  # provider-aws is the original's
     assert document["spec"]["resources"] == [
         {"kind": "Infrastructure", "type": "aws"},
         {"kind": "Bastion", "type": "aws"},

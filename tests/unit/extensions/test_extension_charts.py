@@ -156,13 +156,13 @@ def test_in_a_runtime_cluster_the_aws_extension_serves_the_garden_and_watches_it
     assert names == {"extension-provider-aws-garden"}
 
 
-@pytest.mark.parametrize("name", ["networking-calico", "networking-cilium", "provider-aws"])
+@pytest.mark.parametrize("name", ["networking-calico", "networking-cilium", "pergola-aws"])
 def test_each_example_is_a_valid_extension_with_a_chart(name: str) -> None:
     extension = read(ROOT / "examples" / "extensions" / f"{name}.yaml")
 
     assert list(check_extension(extension, None)) == []
     served = {(each["kind"], each["type"]) for each in maps_at(extension, "spec", "resources")}
-    chart = "extension-aws" if name == "provider-aws" else name
+    chart = "extension-aws" if name == "pergola-aws" else name
     actuators = load_actuators([EXTENSIONS[chart]])
     assert served == {(actuator.kind, actuator.type) for actuator in actuators}
     metadata = read(ROOT / "charts" / chart / "Chart.yaml")
@@ -226,7 +226,7 @@ def test_the_admission_charts_accept_the_same_values() -> None:
 
 
 def test_the_example_for_aws_registers_the_kinds_of_its_actuators_beside_the_original() -> None:
-    example = read(ROOT / "examples" / "extensions" / "provider-aws.yaml")
+    example = read(ROOT / "examples" / "extensions" / "pergola-aws.yaml")
     registered = {(each["kind"], each["type"]) for each in maps_at(example, "spec", "resources")}
 
     served = {(actuator.kind, actuator.type) for actuator in load_actuators(["aws"])}

@@ -12,6 +12,8 @@ log = get_logger("garden-care")
 
 OK: Final = 200
 _HEALTH: Final = "/healthz"
+_LONGEST: Final = 500
+"""The number of bytes of an answer to report."""
 
 
 class Probe(NamedTuple):
@@ -57,7 +59,9 @@ async def _answer(client: Client) -> Probe:
     try:
         body = await client.get_raw(_HEALTH)
     except ApiError as error:
-        return Probe(error.code, str(error), monotonic() - began)
+        # The operator wrote the kubeconfig, so the text is that of the Garden's own API server.
+        text = error.body[:_LONGEST].decode(errors="replace") or str(error)
+        return Probe(error.code, text, monotonic() - began)
     except ConfigurationError:
         raise
     except KubeError as error:

@@ -19,6 +19,7 @@ class AwsAccess(Actuator):
     """
 
     name = "provider-aws"
+    registered_as = "pergola-aws"
 
     def __init__(self, settings: AwsSettings | None = None) -> None:
         self.settings = settings or settings_from(os.environ)

@@ -82,6 +82,7 @@ class AwsInfrastructure(Actuator):
     kind = "Infrastructure"
     type = "aws"
     name = "provider-aws"
+    registered_as = "pergola-aws"
 
     def __init__(self, settings: AwsSettings | None = None) -> None:
         self._settings = settings or settings_from(os.environ)

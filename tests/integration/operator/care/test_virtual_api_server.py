@@ -2,8 +2,10 @@
 
 import asyncio
 import base64
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,13 +23,15 @@ from pergola.operator.care import Probe, VirtualApiServer
 from pergola.operator.components.virtual_access import requests_token
 from pergola.operator.copies import Copies
 from pergola.operator.virtual_cluster import VirtualCluster
-from pergola.pki import Token, kubeconfig
+from pergola.pki import Authority, Template, Token, kubeconfig
 from pergola.runtime.controlling.unit import Unit
 from pergola.sandbox import Sandbox
 from pergola.testing.proxy import CuttableProxy
 from pergola.testing.waiting import PATIENCE, running, settled
 
 KEY = Key("garden", "gardener-internal")
+NOW = datetime.now(UTC)
+DAY = timedelta(days=1)
 
 
 class Access:
@@ -97,17 +101,31 @@ async def probed(server: Server, access: Access) -> Probe | None:
         return await server.care.probe()
 
 
+AUTHORITY = Authority.create("ca", NOW, DAY)
+
+
 @asynccontextmanager
-async def answering(handle: Callable[[web.Request], Awaitable[web.Response]]) -> AsyncIterator[str]:
+async def answering(
+    handle: Callable[[web.Request], Awaitable[web.Response]], folder: Path
+) -> AsyncIterator[str]:
     """Serve an API server whose health endpoint a test answers; yield its address."""
     app = web.Application()
     app.router.add_get("/healthz", handle)
-    async with TestServer(app) as server:
+    template = Template(common_name="api", hosts=("127.0.0.1",), lifetime=DAY, for_server=True)
+    pair = AUTHORITY.issue(template, NOW)
+    (folder / "api.pem").write_bytes(pair.public + pair.private)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(folder / "api.pem")
+    server = TestServer(app, host="127.0.0.1", scheme="https")
+    await server.start_server(ssl=context)
+    try:
         yield str(server.make_url("")).rstrip("/")
+    finally:
+        await server.close()
 
 
 def simple(server: str, token: str = "given") -> JsonObject:  # noqa: S107 - of a test
-    return kubeconfig("garden", server, b"", Token(token))
+    return kubeconfig("garden", server, AUTHORITY.pair.public, Token(token))
 
 
 async def test_a_healthy_api_server_is_reported(
@@ -153,7 +171,7 @@ async def test_a_kubeconfig_must_not_run_programs(
 
 
 async def test_a_new_kubeconfig_takes_effect_at_the_next_probe(
-    access: Access, server: Server, administrator: JsonObject
+    access: Access, server: Server, administrator: JsonObject, tmp_path: Path
 ) -> None:
     tokens = []
 
@@ -161,7 +179,7 @@ async def test_a_new_kubeconfig_takes_effect_at_the_next_probe(
         tokens.append(request.headers["Authorization"])
         return web.Response(text="fine")
 
-    async with answering(handle) as address:
+    async with answering(handle, tmp_path) as address:
         await access.put(simple(address, "old"))
         assert (await probed(server, access) or Probe(0)).text == "fine"
         await access.put(simple(address, "new"))
@@ -174,12 +192,12 @@ async def test_a_new_kubeconfig_takes_effect_at_the_next_probe(
 
 
 async def test_the_answer_of_an_unhealthy_api_server_is_reported(
-    access: Access, server: Server
+    access: Access, server: Server, tmp_path: Path
 ) -> None:
     async def handle(_: web.Request) -> web.Response:
         return web.Response(status=500, text="[-]etcd failed: reason withheld")
 
-    async with answering(handle) as address:
+    async with answering(handle, tmp_path) as address:
         await access.put(simple(address))
         found = await probed(server, access)
     assert found is not None

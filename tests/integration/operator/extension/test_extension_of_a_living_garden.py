@@ -50,7 +50,7 @@ NAME: Final = Key("", "probe")
 SPACE: Final = Key("", "runtime-extension-probe")
 RESOURCE: Final = Key("garden", "extension-probe-garden")
 PATIENCE: Final = 600.0
-AWS: Final = "provider-aws"
+AWS: Final = "pergola-aws"
 
 
 @pytest.fixture(autouse=True)

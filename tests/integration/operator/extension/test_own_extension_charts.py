@@ -36,17 +36,17 @@ async def test_the_aws_extension_serves_the_garden_before_its_resources_are_crea
     garden: ExtensionGarden, operator: ClusterConfig, charts: TestRegistry, tmp_path: Path
 ) -> None:
     chart = await charts.push(ROOT / "charts" / "extension-aws")
-    name = Key("", "provider-aws")
-    space = Key("", "runtime-extension-provider-aws")
+    name = Key("", "pergola-aws")
+    space = Key("", "runtime-extension-pergola-aws")
     async with extension_controllers(operator, tmp_path / "cache"):
         await garden.create_garden(IN_AWS)
         # No node runs the pods of the extension.
-        await garden.runtime.create(own_extension("provider-aws", chart, {"replicas": 0}))
+        await garden.runtime.create(own_extension("pergola-aws", chart, {"replicas": 0}))
 
         found = template(bare_garden(IN_AWS))
         await wait_for_extensions(garden.runtime, found, 60)
 
-        required = await garden.condition("provider-aws", "RequiredRuntime", "True")
+        required = await garden.condition("pergola-aws", "RequiredRuntime", "True")
         assert required["message"] == (
             "Extension required for kinds [BackupBucket BackupEntry DNSRecord]"
         )
@@ -57,10 +57,10 @@ async def test_the_aws_extension_serves_the_garden_before_its_resources_are_crea
         assert role["rules"][0]["resources"] == ["secrets"]
         labels = labels_of(await garden.runtime.get(NAMESPACE, space))
         assert labels["pod-security.kubernetes.io/enforce"] == "restricted"
-        await garden.condition("provider-aws", "RuntimeHealthy", "True")
+        await garden.condition("pergola-aws", "RuntimeHealthy", "True")
 
         await garden.delete_garden()
-        await garden.condition("provider-aws", "Installed", "False", "DeleteSuccessful")
+        await garden.condition("pergola-aws", "Installed", "False", "DeleteSuccessful")
         assert (
             await garden.runtime.find(ROLE, Key("garden", "extension-provider-aws-garden")) is None
         )

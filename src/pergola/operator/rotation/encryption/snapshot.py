@@ -16,6 +16,8 @@ from pergola.operator.virtual_cluster import Reach
 _PATH: Final = "/snapshot/full"
 _QUERY: Final = {"final": "true"}
 _LIMIT: Final = 540.0
+_LONGEST: Final = 500
+"""The number of bytes of an answer to report."""
 
 
 class SnapshotFailed(OperatorError):
@@ -36,7 +38,8 @@ async def take(landscape: Landscape, reach: Reach) -> None:
     try:
         await transport.request("GET", _PATH, query=_QUERY)
     except ApiError as error:
-        answer = f"{config.server} answered {error.code}: {error}"
+        text = error.body[:_LONGEST].decode(errors="replace") or str(error)
+        answer = f"{config.server} answered {error.code}: {text}"
         raise SnapshotFailed(f"error occurred while initiating ETCD snapshot: {answer}") from error
     except KubeError as error:
         raise SnapshotFailed(f"error occurred while initiating ETCD snapshot: {error}") from error

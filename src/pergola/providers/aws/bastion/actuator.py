@@ -41,6 +41,7 @@ class AwsBastion(Actuator):
     kind = "Bastion"
     type = "aws"
     name = "provider-aws"
+    registered_as = "pergola-aws"
     # The Infrastructure in its namespace determines where it can be placed.
     rules: ClassVar[Sequence[JsonObject]] = (
         {"apiGroups": [GROUP], "resources": ["infrastructures"], "verbs": ["list"]},
