@@ -51,8 +51,8 @@ _NOT_ON_CREATION: Final = (marks.OPERATOR_FINALIZER, marks.REFERENCE_PROTECTION)
 
 def is_same_content(new: JsonObject, old: JsonObject) -> bool:
     """Return whether spec and requested operations are the same."""
-    operations = (annotations_of(obj).get(marks.OPERATION) for obj in (new, old))
-    return len(set(operations)) == 1 and same(new.get("spec"), old.get("spec"))
+    after, before = (annotations_of(obj).get(marks.OPERATION) for obj in (new, old))
+    return after == before and same(new.get("spec"), old.get("spec"))
 
 
 def confirmation_problem(obj: JsonObject) -> str | None:
