@@ -143,6 +143,7 @@ async def test_the_next_run_completes_an_interrupted_deletion(
     assert not any(CLUSTER in tags for tags in (await tags_of_subnets(client)).values())
 
 
+@pytest.mark.soak("aws")
 async def test_a_missing_subnet_does_not_stop_a_deletion(client: AwsClient) -> None:
     network = await Network.complete(client, zones=("a", "b"))
     cluster = StepsOf.byo(client, network)
@@ -167,6 +168,7 @@ async def test_a_missing_subnet_does_not_stop_a_deletion(client: AwsClient) -> N
     assert not any(CLUSTER in tags for tags in (await tags_of_subnets(client)).values())
 
 
+@pytest.mark.soak("aws")
 async def test_the_tags_of_a_cluster_of_another_controller_are_taken_over_and_removed(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
@@ -200,6 +202,7 @@ async def test_the_tags_of_a_cluster_of_another_controller_are_taken_over_and_re
     }
 
 
+@pytest.mark.soak("aws")
 async def test_tags_are_removed_even_if_the_state_was_lost(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
@@ -219,6 +222,7 @@ async def test_tags_are_removed_even_if_the_state_was_lost(
     }
 
 
+@pytest.mark.soak("aws")
 async def test_tags_of_discovered_subnets_are_kept_after_the_config_names_them(
     client: AwsClient,
 ) -> None:
@@ -240,6 +244,7 @@ async def test_tags_of_discovered_subnets_are_kept_after_the_config_names_them(
     ]
 
 
+@pytest.mark.soak("aws")
 async def test_tags_of_the_cluster_are_removed_after_the_whole_flow_rebuilt_a_lost_state(
     moto_server: str,
 ) -> None:
@@ -252,6 +257,7 @@ async def test_tags_of_the_cluster_are_removed_after_the_whole_flow_rebuilt_a_lo
         assert not any(CLUSTER in tags for tags in (await tags_of_subnets(client)).values())
 
 
+@pytest.mark.soak("aws")
 @pytest.mark.parametrize("writes", [1, 2])
 async def test_tags_of_the_cluster_are_removed_if_the_first_run_after_the_loss_was_killed(
     moto_server: str, writes: int
@@ -267,6 +273,7 @@ async def test_tags_of_the_cluster_are_removed_if_the_first_run_after_the_loss_w
         assert not any(CLUSTER in tags for tags in (await tags_of_subnets(client)).values())
 
 
+@pytest.mark.soak("aws")
 async def test_the_reservation_of_the_service_range_is_released(client: AwsClient) -> None:
     network = await Network.create(client, ipv6=True)
     await settle(client)
@@ -290,6 +297,7 @@ async def test_the_reservation_of_the_service_range_is_released(client: AwsClien
     assert [each["Cidr"] for each in left["SubnetIpv6CidrReservations"]] == [theirs]
 
 
+@pytest.mark.soak("aws")
 async def test_a_reservation_that_another_cluster_uses_is_kept_until_that_is_deleted(
     client: AwsClient,
 ) -> None:
@@ -312,6 +320,7 @@ async def test_a_reservation_that_another_cluster_uses_is_kept_until_that_is_del
     assert left == [1, 0]
 
 
+@pytest.mark.soak("aws")
 async def test_routes_to_deleted_pods_are_removed_only_if_the_operator_allows_it(
     cluster_client: Client, namespace: str, aws: CorrectedAws, client: AwsClient
 ) -> None:

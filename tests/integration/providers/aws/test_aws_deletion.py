@@ -370,6 +370,7 @@ async def test_tags_of_load_balancers_are_requested_in_chunks_of_20(
     assert calls.count("elasticloadbalancing DeleteLoadBalancer") == 21
 
 
+@pytest.mark.soak("aws")
 async def test_load_balancers_are_searched_only_once(mortal: MortalAws, client: AwsClient) -> None:
     cluster = await created(mortal, client, managed_config(REGION))
     mortal.fail("DeleteVpc", "UnauthorizedOperation", status=403)
@@ -382,6 +383,7 @@ async def test_load_balancers_are_searched_only_once(mortal: MortalAws, client: 
     assert "elasticloadbalancing DescribeLoadBalancers" not in mortal.taken()
 
 
+@pytest.mark.soak("aws")
 async def test_a_group_named_in_rules_of_the_user_is_reported_with_the_command_that_removes_it(
     mortal: MortalAws, client: AwsClient
 ) -> None:
@@ -412,6 +414,7 @@ async def test_a_group_named_in_rules_of_the_user_is_reported_with_the_command_t
 # Managed zones
 
 
+@pytest.mark.soak("aws")
 async def test_a_user_provided_vpc_is_kept_with_its_gateway_and_options(
     mortal: MortalAws, client: AwsClient
 ) -> None:
@@ -426,6 +429,7 @@ async def test_a_user_provided_vpc_is_kept_with_its_gateway_and_options(
     assert f"InternetGateways/{network.gateway}" in after.keys() - before.keys()
 
 
+@pytest.mark.soak("aws")
 async def test_a_user_provided_elastic_ip_stays_allocated(
     mortal: MortalAws, client: AwsClient
 ) -> None:
@@ -442,6 +446,7 @@ async def test_a_user_provided_elastic_ip_stays_allocated(
     }
 
 
+@pytest.mark.soak("aws")
 async def test_the_resources_of_a_zone_are_deleted_in_order(
     mortal: MortalAws, client: AwsClient
 ) -> None:
@@ -456,6 +461,7 @@ async def test_the_resources_of_a_zone_are_deleted_in_order(
     assert writes.index("ec2 DeleteSubnet") < writes.index("ec2 DeleteRouteTable")
 
 
+@pytest.mark.soak("aws")
 async def test_nat_gateways_of_all_zones_are_awaited_together(
     mortal: MortalAws, client: AwsClient
 ) -> None:
@@ -468,6 +474,7 @@ async def test_nat_gateways_of_all_zones_are_awaited_together(
     assert mortal.taken().count("ec2 DescribeNatGateways") <= 1 + 5 + 3
 
 
+@pytest.mark.soak("aws")
 async def test_the_deletion_of_a_subnet_in_use_is_retried(
     mortal: MortalAws, client: AwsClient
 ) -> None:
@@ -479,6 +486,7 @@ async def test_the_deletion_of_a_subnet_in_use_is_retried(
     assert await cluster.things() == {}
 
 
+@pytest.mark.soak("aws")
 async def test_a_subnet_that_remains_in_use_is_reported(
     mortal: MortalAws, client: AwsClient
 ) -> None:
@@ -495,6 +503,7 @@ async def test_a_subnet_that_remains_in_use_is_reported(
     assert await cluster.things() == {}
 
 
+@pytest.mark.soak("aws")
 async def test_a_nat_gateway_that_stays_in_deleting_is_an_error_and_is_retried(
     mortal: MortalAws, client: AwsClient
 ) -> None:
@@ -512,6 +521,7 @@ async def test_a_nat_gateway_that_stays_in_deleting_is_an_error_and_is_retried(
     assert await cluster.things() == {}
 
 
+@pytest.mark.soak("aws")
 async def test_resources_that_are_only_shared_are_not_deleted(
     mortal: MortalAws, client: AwsClient
 ) -> None:
@@ -534,6 +544,7 @@ async def test_resources_that_are_only_shared_are_not_deleted(
 # User-provided networks
 
 
+@pytest.mark.soak("aws")
 async def test_only_tags_of_roles_are_left_on_a_user_provided_network(
     mortal: MortalAws, client: AwsClient
 ) -> None:
@@ -558,6 +569,7 @@ async def test_only_tags_of_roles_are_left_on_a_user_provided_network(
     ) == 0
 
 
+@pytest.mark.soak("aws")
 async def test_the_next_deletion_completes_an_interrupted_removal_of_tags(
     mortal: MortalAws, client: AwsClient
 ) -> None:
@@ -580,6 +592,7 @@ async def test_the_next_deletion_completes_an_interrupted_removal_of_tags(
     assert differences(await cluster.picture(), whole) == []
 
 
+@pytest.mark.soak("aws")
 async def test_a_managed_group_in_user_provided_subnets_is_removed(
     mortal: MortalAws, client: AwsClient
 ) -> None:
@@ -592,6 +605,7 @@ async def test_a_managed_group_in_user_provided_subnets_is_removed(
     assert await cluster.lost() == set()
 
 
+@pytest.mark.soak("aws")
 def test_nothing_of_a_user_provided_network_is_listed_for_deletion() -> None:
     zones = [{"name": "eu-west-1a", "workersSubnetID": "subnet-0123456789abcdef0"}]
     config = managed_config(REGION, vpc="vpc-0123456789abcdef0")

@@ -176,6 +176,7 @@ async def test_the_table_of_a_new_zone_is_added_to_the_endpoints(
     ]
 
 
+@pytest.mark.soak("aws")
 async def test_a_zone_with_a_new_public_range_gets_a_nat_gateway(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
@@ -198,6 +199,7 @@ async def test_a_zone_with_a_new_public_range_gets_a_nat_gateway(
     ]
 
 
+@pytest.mark.soak("aws")
 async def test_nothing_is_created_in_user_provided_subnets(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
@@ -216,6 +218,7 @@ async def test_nothing_is_created_in_user_provided_subnets(
     assert found.saved == {keys.VPC: network.id, keys.EGRESS_CIDRS: f"{nat['PublicIp']}/32"}
 
 
+@pytest.mark.soak("aws")
 async def test_all_resources_of_a_removed_zone_are_deleted(client: AwsClient) -> None:
     found = await created(client, zones=("a", "b"))
     one = await count(client)
@@ -238,6 +241,7 @@ async def test_all_resources_of_a_removed_zone_are_deleted(client: AwsClient) ->
 # §3.6, §10.5: IPv6
 
 
+@pytest.mark.soak("aws")
 async def test_a_dual_stack_cluster_gets_ipv6_everywhere(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
@@ -265,6 +269,7 @@ async def test_a_dual_stack_cluster_gets_ipv6_everywhere(
     assert aws.writes() == []
 
 
+@pytest.mark.soak("aws")
 async def test_an_ipv6_only_cluster_gets_nodes_without_ipv4(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
@@ -288,6 +293,7 @@ async def test_an_ipv6_only_cluster_gets_nodes_without_ipv4(
     assert aws.writes() == []
 
 
+@pytest.mark.soak("aws")
 async def test_a_cluster_that_enables_ipv6_later_keeps_its_subnets(client: AwsClient) -> None:
     found = await created(client)
     before = dict(found.saved)
@@ -311,6 +317,7 @@ async def places_of(found: StepsOf) -> list[int]:
     return [[part(block, 64, place) for place in range(PLACES)].index(each) for each in ranges]
 
 
+@pytest.mark.soak("aws")
 async def test_occupied_ipv6_ranges_are_skipped(client: AwsClient) -> None:
     found = await in_existing_vpc(client, ipv6=True)
     found.want(families=DUAL)
@@ -322,6 +329,7 @@ async def test_occupied_ipv6_ranges_are_skipped(client: AwsClient) -> None:
     assert await places_of(found) == [3, 1, 2]
 
 
+@pytest.mark.soak("aws")
 async def test_ipv6_ranges_that_were_taken_in_the_meantime_are_skipped(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
@@ -335,6 +343,7 @@ async def test_ipv6_ranges_that_were_taken_in_the_meantime_are_skipped(
     assert len(set(places)) == 3
 
 
+@pytest.mark.soak("aws")
 async def test_an_occupied_ipv4_range_is_reported(client: AwsClient) -> None:
     found = await in_existing_vpc(client, ipv6=True)
     found.want(families=DUAL)
@@ -345,6 +354,7 @@ async def test_an_occupied_ipv4_range_is_reported(client: AwsClient) -> None:
         await found.ensure(network_steps)
 
 
+@pytest.mark.soak("aws")
 async def test_the_ipv6_block_can_come_from_a_pool(aws: CorrectedAws, client: AwsClient) -> None:
     aws.gaps.pools.known.add("ipam-pool-1")
     config = managed_config(REGION)
@@ -362,6 +372,7 @@ async def test_the_ipv6_block_can_come_from_a_pool(aws: CorrectedAws, client: Aw
     assert work.state.get(keys.VPC_IPV6_BLOCK) == "2001:db8:0:100::/56"
 
 
+@pytest.mark.soak("aws")
 async def test_an_existing_vpc_needs_an_egress_only_gateway_for_ipv6(client: AwsClient) -> None:
     found = await in_existing_vpc(client, ipv6=True)
     found.want(families=DUAL)
@@ -370,6 +381,7 @@ async def test_an_existing_vpc_needs_an_egress_only_gateway_for_ipv6(client: Aws
         await found.ensure(network_steps)
 
 
+@pytest.mark.soak("aws")
 async def test_the_range_of_services_is_reserved_once_and_kept(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
@@ -392,6 +404,7 @@ async def test_the_range_of_services_is_reserved_once_and_kept(
 # Failures
 
 
+@pytest.mark.soak("aws")
 async def test_a_failed_nat_gateway_is_reported_and_replaced(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
@@ -411,6 +424,7 @@ async def test_a_failed_nat_gateway_is_reported_and_replaced(
     assert found.saved[keys.EGRESS_CIDRS].endswith("/32")
 
 
+@pytest.mark.soak("aws")
 async def test_new_resources_may_be_invisible_for_a_while(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
@@ -425,6 +439,7 @@ async def test_new_resources_may_be_invisible_for_a_while(
     assert max((await count(client)).values()) == 3
 
 
+@pytest.mark.soak("aws")
 @pytest.mark.parametrize(
     "operation", ["CreateVpc", "CreateSubnet", "AllocateAddress", "CreateNatGateway"]
 )
