@@ -17,6 +17,7 @@ import orjson
 
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.kube.client import Client
+from pergola.kube.errors import Unreachable
 from pergola.kube.selectors import select_name
 from pergola.runtime.caching.cache import Cache
 from pergola.runtime.controlling.unit import Unit, Watching
@@ -105,7 +106,15 @@ async def noticed(*, patience: float = PATIENCE) -> None:
 
 
 async def _is_behind(more: Sequence[Cache[Any]] = ()) -> bool:
-    return any(await asyncio.gather(*(cache.is_behind() for cache in (*_caches(), *more))))
+    return any(await asyncio.gather(*(_lags(cache) for cache in (*_caches(), *more))))
+
+
+async def _lags(cache: Cache[Any]) -> bool:
+    try:
+        return await cache.is_behind()
+    except Unreachable:
+        # Its client may be about to learn a new address or authority.
+        return True
 
 
 def _caches() -> list[Cache[Any]]:
