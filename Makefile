@@ -4,6 +4,8 @@
 PYTHON ?= python3
 # Tests wait as well as compute: four workers keep two cores busy.
 JOBS ?= 4
+# One worker runs all tests of a module, so that what they share is started once.
+DIST := --dist loadfile --no-loadscope-reorder
 ARGS ?=
 BIN := .venv/bin
 READY := .venv/.ready
@@ -30,9 +32,9 @@ test: $(READY) ## Run the tests of every change, against a real API server
 	@$(BIN)/python -m tools.programs
 ifeq ($(ARGS),)
 	@$(BIN)/pytest -n 2 --dist worksteal tests/node
-	@$(BIN)/pytest -n $(JOBS) --dist worksteal --ignore tests/node
+	@$(BIN)/pytest -n $(JOBS) $(DIST) --ignore tests/node
 else
-	@$(BIN)/pytest -n $(JOBS) --dist worksteal $(ARGS)
+	@$(BIN)/pytest -n $(JOBS) $(DIST) $(ARGS)
 endif
 
 soak: $(READY) ## Run the tests that take long; ARGS="--list" shows the parts, ARGS=PART runs one

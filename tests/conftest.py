@@ -6,6 +6,7 @@ By default, the tests of `make test` run; `--soak=PART` runs a part of the soak 
 import asyncio
 import gc
 from collections.abc import Generator, Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -19,6 +20,7 @@ from pergola.testing.shared import in_thread
 
 FEW_EXAMPLES, MANY_EXAMPLES = 40, 1_000
 """Examples of each property in `make test` and in the soak."""
+UNIT = Path(__file__).parent / "unit"
 LONG = 900.0
 """Tests with at least this time limit, in seconds, take minutes."""
 REPORTED_LINES = 40
@@ -61,8 +63,8 @@ def pytest_collection() -> Iterator[None]:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Select the tests of `make test` or of a part of the soak, and sort them.
 
-    Tests that take minutes run first, so that no worker waits for a long one at the end. They are
-    kept together, so that one worker runs most of them: other workers steal from the end.
+    Each module runs on one worker, in this order. The modules that take minutes come first and
+    those without a server last, so that no worker waits for a long one at the end.
     """
     part = config.getoption("soak")
     selected = [item for item in items if is_selected(item, part)]
@@ -70,7 +72,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         kept = {*selected}
         config.hook.pytest_deselected(items=[item for item in items if item not in kept])
         items[:] = selected
-    items.sort(key=is_short)
+    long = {item.path for item in items if is_long(item)}
+    items.sort(key=lambda item: (item.path not in long, UNIT in item.path.parents))
 
 
 def is_selected(item: pytest.Item, part: str | None) -> bool:
@@ -88,10 +91,10 @@ def is_selected(item: pytest.Item, part: str | None) -> bool:
     return part in parts if part else not only
 
 
-def is_short(item: pytest.Item) -> bool:
-    """Return whether the time limit of a test is less than `LONG`."""
+def is_long(item: pytest.Item) -> bool:
+    """Return whether the time limit of a test is at least `LONG`."""
     limit = item.get_closest_marker("timeout")
-    return limit is None or limit.args[0] < LONG
+    return limit is not None and limit.args[0] >= LONG
 
 
 @pytest.hookimpl(wrapper=True)

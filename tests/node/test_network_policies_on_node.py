@@ -16,7 +16,7 @@ from pergola.kube.client import Client
 from pergola.runtime.metrics import Metrics
 from pergola.sandbox import Sandbox
 from pergola.sandbox.components import FELIX
-from pergola.testing.namespaces import create_namespace, delete_namespace
+from pergola.testing.namespaces import create_namespace, clear_namespace
 from pergola.testing.node_connections import CONNECTED, REFUSED, UNKNOWN_NAME, connect
 from pergola.testing.node_workloads import etcd_pod, etcd_with_a_claim, is_ready
 from pergola.testing.waiting import running, until
@@ -55,7 +55,7 @@ async def peer_namespace(node_client: Client, request: pytest.FixtureRequest) ->
     """Yield another fresh namespace on the node."""
     name = await create_namespace(node_client, f"peer-{request.node.name}")
     yield name
-    await delete_namespace(node_client, name)
+    await clear_namespace(node_client, name)
 
 
 async def test_a_default_deny_admits_only_callers_with_the_allowed_label(

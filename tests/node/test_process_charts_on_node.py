@@ -33,7 +33,7 @@ from pergola.testing.admission_site import write_pair
 from pergola.testing.charts import ALL_CHARTS, ChartCase
 from pergola.testing.crds import install_extension_crds, install_garden_extension_crds
 from pergola.testing.helm import helm, render
-from pergola.testing.namespaces import create_namespace, delete_namespace
+from pergola.testing.namespaces import create_namespace, clear_namespace
 from pergola.testing.waiting import PATIENCE, until, until_gone
 
 pytestmark = [
@@ -151,7 +151,7 @@ async def isolated(client: Client, chart: str) -> AsyncGenerator[str]:
         )
     )
     yield name
-    await delete_namespace(client, name)
+    await clear_namespace(client, name)
 
 
 async def create_certificate(client: Client, namespace: str, folder: Path) -> None:

@@ -23,7 +23,7 @@ from pergola.testing.deployed_manager import (
     pod_with_account,
     recovered,
 )
-from pergola.testing.namespaces import create_namespace, delete_namespace
+from pergola.testing.namespaces import create_namespace, clear_namespace
 from pergola.testing.node_connections import CONNECTED, REFUSED, connect
 from pergola.testing.objects import definition
 from pergola.testing.world import RecordingClient, World
@@ -48,7 +48,7 @@ async def in_a_namespace(manager: Sandbox, test: str) -> AsyncIterator[World]:
             }
         )
         yield World(client, client, name)
-        await delete_namespace(client, name)
+        await clear_namespace(client, name)
 
 
 @pytest.fixture
@@ -182,4 +182,4 @@ async def test_during_an_outage_only_reviewed_pods_are_refused(fragile: World) -
     assert "connect: connection refused" in str(refused.value)
     assert name_of(unreviewed) == "reviewed"
     assert mounts_token(await client.create(pod_with_account(fragile.namespace, "quiet")))
-    await delete_namespace(client, elsewhere)
+    await clear_namespace(client, elsewhere)

@@ -102,12 +102,12 @@ async def cluster_client(kubeconfig: Path) -> AsyncIterator[Client]:
 
 @async_fixture
 async def namespace(cluster_client: Client, request: pytest.FixtureRequest) -> AsyncIterator[str]:
-    """Yield a new namespace in which pods can be created; it is deleted in the background."""
-    from pergola.testing.namespaces import create_namespace, delete_namespace
+    """Yield a new namespace in which pods can be created; it is cleared afterwards."""
+    from pergola.testing.namespaces import create_namespace, clear_namespace
 
     name = await create_namespace(cluster_client, request.node.name)
     yield name
-    await delete_namespace(cluster_client, name)
+    await clear_namespace(cluster_client, name)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -34,7 +34,7 @@ from pergola.runtime.clock import FakeClock
 from pergola.runtime.controlling.controller import Again, Done, Outcome, Workers
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
-from pergola.testing.namespaces import delete_namespace
+from pergola.testing.namespaces import clear_namespace
 from pergola.testing.waiting import PATIENCE, running, settled, until
 from pergola.testing.world import RecordingClient
 
@@ -330,4 +330,4 @@ async def token_clusters(
             FakeClock(datetime.now(UTC).replace(microsecond=0)),
             Metrics(),
         )
-        await delete_namespace(target, target_namespace)
+        await clear_namespace(target, target_namespace)

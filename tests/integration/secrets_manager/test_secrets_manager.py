@@ -185,6 +185,23 @@ async def test_the_data_of_a_managed_secret_is_immutable(landscape: Landscape) -
         await landscape.client.patch(SECRET, key, {"data": {"tls.crt": "YQ=="}})
 
 
+async def test_a_secret_that_was_restored_as_mutable_becomes_immutable_again(
+    landscape: Landscape,
+) -> None:
+    manager = await landscape.run()
+    current = manager.current("server")
+    key = Key(landscape.namespace, current.object_name)
+    await landscape.client.delete(SECRET, key)
+    await landscape.create(key.name, dict(current.labels), dict(current.data))
+
+    await landscape.run()
+
+    restored = await landscape.client.get(SECRET, key)
+    assert restored["immutable"] is True
+    assert labels_of(restored) == current.labels
+    assert ManagedSecret.of(restored).data == current.data
+
+
 @pytest.mark.parametrize(
     "edit",
     [
