@@ -8,7 +8,7 @@ from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.sandbox import Sandbox
 from pergola.testing.istio_gateway import istio_in
-from pergola.testing.namespaces import create_namespace, delete_namespace
+from pergola.testing.namespaces import clear_namespace, create_namespace
 from pergola.testing.shared import require_images
 
 
@@ -24,7 +24,7 @@ async def node_namespace(node_client: Client, request: pytest.FixtureRequest) ->
     """Yield a fresh namespace on the node."""
     name = await create_namespace(node_client, request.node.name)
     yield name
-    await delete_namespace(node_client, name)
+    await clear_namespace(node_client, name)
 
 
 @pytest.fixture

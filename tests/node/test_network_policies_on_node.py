@@ -16,7 +16,7 @@ from pergola.kube.client import Client
 from pergola.runtime.metrics import Metrics
 from pergola.sandbox import Sandbox
 from pergola.sandbox.components import FELIX
-from pergola.testing.namespaces import create_namespace, clear_namespace
+from pergola.testing.namespaces import clear_namespace, create_namespace
 from pergola.testing.node_connections import CONNECTED, REFUSED, UNKNOWN_NAME, connect
 from pergola.testing.node_workloads import etcd_pod, etcd_with_a_claim, is_ready
 from pergola.testing.waiting import running, until

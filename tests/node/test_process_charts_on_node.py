@@ -33,7 +33,7 @@ from pergola.testing.admission_site import write_pair
 from pergola.testing.charts import ALL_CHARTS, ChartCase
 from pergola.testing.crds import install_extension_crds, install_garden_extension_crds
 from pergola.testing.helm import helm, render
-from pergola.testing.namespaces import create_namespace, clear_namespace
+from pergola.testing.namespaces import clear_namespace, create_namespace
 from pergola.testing.waiting import PATIENCE, until, until_gone
 
 pytestmark = [

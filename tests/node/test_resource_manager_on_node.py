@@ -23,7 +23,7 @@ from pergola.testing.deployed_manager import (
     pod_with_account,
     recovered,
 )
-from pergola.testing.namespaces import create_namespace, clear_namespace
+from pergola.testing.namespaces import clear_namespace, create_namespace
 from pergola.testing.node_connections import CONNECTED, REFUSED, connect
 from pergola.testing.objects import definition
 from pergola.testing.world import RecordingClient, World

@@ -103,7 +103,7 @@ async def cluster_client(kubeconfig: Path) -> AsyncIterator[Client]:
 @async_fixture
 async def namespace(cluster_client: Client, request: pytest.FixtureRequest) -> AsyncIterator[str]:
     """Yield a new namespace in which pods can be created; it is cleared afterwards."""
-    from pergola.testing.namespaces import create_namespace, clear_namespace
+    from pergola.testing.namespaces import clear_namespace, create_namespace
 
     name = await create_namespace(cluster_client, request.node.name)
     yield name

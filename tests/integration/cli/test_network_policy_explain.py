@@ -16,7 +16,7 @@ from pergola.controllers.network_policy.explanation import ExplanationError
 from pergola.controllers.network_policy.explanation import explain as explanation
 from pergola.kube.client import Client
 from pergola.runtime.metrics import Metrics
-from pergola.testing.namespaces import create_namespace, delete_namespace
+from pergola.testing.namespaces import clear_namespace, create_namespace
 from pergola.testing.waiting import running, settled
 
 L = "networking.resources.gardener.cloud/"
@@ -31,7 +31,7 @@ async def peer(cluster_client: Client) -> AsyncIterator[str]:
     """Yield another namespace."""
     name = await create_namespace(cluster_client, "explain-peer")
     yield name
-    await delete_namespace(cluster_client, name)
+    await clear_namespace(cluster_client, name)
 
 
 class Asking:

@@ -27,7 +27,7 @@ from pergola.testing.crds import install_crds, install_extension_crds, install_o
 from pergola.testing.dashboard_cluster import ClusterSite, cluster_site
 from pergola.testing.dashboard_site import DashboardSite, dashboard_site
 from pergola.testing.lone_cluster import lone_client, lone_sandbox
-from pergola.testing.namespaces import create_namespace, delete_namespace
+from pergola.testing.namespaces import clear_namespace, create_namespace
 from pergola.testing.objects import secret
 
 __all__ = ["aws", "client", "lone_client", "lone_sandbox", "moto_server"]
@@ -67,7 +67,7 @@ async def other_namespace(
     """Yield a second namespace."""
     name = await create_namespace(cluster_client, f"other-{request.node.name}")
     yield name
-    await delete_namespace(cluster_client, name)
+    await clear_namespace(cluster_client, name)
 
 
 @pytest.fixture

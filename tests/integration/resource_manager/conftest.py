@@ -12,7 +12,7 @@ from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.sandbox import Sandbox
 from pergola.testing.crds import install_crds
-from pergola.testing.namespaces import create_namespace, delete_namespace
+from pergola.testing.namespaces import clear_namespace, create_namespace
 from pergola.testing.world import RecordingClient, World
 
 
@@ -45,7 +45,7 @@ async def world(request: pytest.FixtureRequest) -> AsyncIterator[World]:
             yield world
         finally:
             await world.stop()
-            await delete_namespace(client, world.namespace)
+            await clear_namespace(client, world.namespace)
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from pergola.kube.client import Client
 from pergola.kube.kubeconfig import ClusterConfig, load
 from pergola.resource_manager.manager import Options, ResourceManager
 from pergola.sandbox import Sandbox
-from pergola.testing.namespaces import create_namespace, delete_namespace
+from pergola.testing.namespaces import clear_namespace, create_namespace
 from pergola.testing.service_accounts import service_account_config, until_allowed, until_rejected
 from pergola.testing.world import (
     RecordingClient,
@@ -55,7 +55,7 @@ async def elsewhere(cluster_client: Client) -> AsyncIterator[str]:
     """Yield another namespace of the same cluster."""
     name = await create_namespace(cluster_client, "elsewhere")
     yield name
-    await delete_namespace(cluster_client, name)
+    await clear_namespace(cluster_client, name)
 
 
 # A Seed's instance and a Shoot's instance

@@ -21,7 +21,7 @@ from pergola.runtime.clock import monotonic
 from pergola.runtime.controlling import controller as controlling
 from pergola.sandbox.node.configuration import PAUSE_IMAGE
 from pergola.testing.logs import captured_logs
-from pergola.testing.namespaces import delete_namespace
+from pergola.testing.namespaces import clear_namespace
 from pergola.testing.objects import definition
 from pergola.testing.world import World, condition, config_map, has, is_applied, is_ready, message
 
@@ -146,7 +146,7 @@ async def test_an_object_waits_for_a_foreign_namespace_without_an_error(world: W
         await world.applied("demo")
     missing = [line for line in logs if f'namespaces "{later}" not found' in str(line)]
     assert missing[0]["log_level"] == "info"
-    await delete_namespace(world.client, later)
+    await clear_namespace(world.client, later)
 
 
 async def test_an_object_waits_for_a_foreign_kind_without_an_error(world: World) -> None:

@@ -11,7 +11,7 @@ from pergola.runtime.caching.caches import Caches
 from pergola.runtime.controlling.controller import DONE, Outcome, Workers
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
-from pergola.testing.namespaces import create_namespace, delete_namespace
+from pergola.testing.namespaces import clear_namespace, create_namespace
 from pergola.testing.waiting import running, settled
 from pergola.testing.world import config_map
 
@@ -27,7 +27,7 @@ async def test_only_the_given_namespaces_are_cached(cluster_client: Client, name
         assert caches.covers(namespace)
         assert not caches.covers(other)
         assert {key.namespace for key, _ in caches.items()} == {namespace}
-    await delete_namespace(cluster_client, other)
+    await clear_namespace(cluster_client, other)
 
 
 async def test_a_controller_starts_only_when_the_caches_are_filled(
