@@ -7,12 +7,14 @@ on a real API server by `tests/integration/resource_manager/test_api_defaults.py
 from collections.abc import Mapping
 from typing import Final
 
-from pergola.api.objects import GroupKind, JsonObject, JsonValue, map_at
+from pergola.api.objects import GroupKind, JsonObject, JsonValue, map_at, maps_at
 from pergola.kube.equality import defaults_extending as extending
+from pergola.kube.equality import defaults_reports as reports
 from pergola.kube.equality import defaults_workloads as workloads
 from pergola.kube.equality.defaults_pods import (
     CLAIM_SPEC,
     POD,
+    POD_TEMPLATE,
     SELECTOR,
     SELECTOR_FIELDS,
     SOURCES,
@@ -140,6 +142,9 @@ _PERSISTENT_VOLUME: Final[Mapping[str, Shape]] = {
         "persistentVolumeReclaimPolicy": "Retain",
         "storageClassName": "",
         "claimRef": dict.fromkeys(_OBJECT_REFERENCE, SERVER),
+        # Neither can be removed once it is set.
+        "nodeAffinity": SERVER,
+        "volumeAttributesClassName": SERVER,
     }
 }
 _CSI_DRIVER: Final[Mapping[str, Shape]] = {
@@ -155,14 +160,43 @@ _CSI_DRIVER: Final[Mapping[str, Shape]] = {
         "tokenRequests": {"audience": ""},
     }
 }
+_TAINTED_BY_CONTROLLERS: Final = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
+
+
+def _is_of_controllers(taint: JsonObject) -> bool:
+    return str(taint.get("key")).startswith(_TAINTED_BY_CONTROLLERS)
+
+
+def _without_taints_of_controllers(spec: JsonObject) -> JsonObject:
+    if "taints" not in spec:
+        return spec
+    return {**spec, "taints": [t for t in maps_at(spec, "taints") if not _is_of_controllers(t)]}
+
+
+def _with_taints_of_controllers(spec: JsonObject, live: JsonObject) -> JsonObject:
+    """Keep the state of a Node, which controllers express as taints."""
+    own = maps_at(spec, "taints")
+    named = {(taint.get("key"), taint.get("effect")) for taint in own}
+    added = [
+        taint
+        for taint in maps_at(live, "taints")
+        if _is_of_controllers(taint) and (taint.get("key"), taint.get("effect")) not in named
+    ]
+    return {**spec, "taints": [*own, *added]} if added else spec
+
+
 _NODE: Final[Mapping[str, Shape]] = {
-    "spec": {
-        "podCIDR": ASSIGNED,
-        "podCIDRs": ASSIGNED,
-        "providerID": ASSIGNED,
-        "taints": SERVER,
-        "unschedulable": False,
-    }
+    "spec": Filled(
+        _without_taints_of_controllers,
+        {
+            "podCIDR": ASSIGNED,
+            "podCIDRs": ASSIGNED,
+            "providerID": ASSIGNED,
+            "taints": SERVER,
+            "unschedulable": False,
+        },
+        _with_taints_of_controllers,
+    )
 }
 _PRIORITY_LEVEL: Final[Mapping[str, Shape]] = {
     "spec": {
@@ -187,12 +221,15 @@ _RUNTIME_CLASS: Final[Mapping[str, Shape]] = {
 _KINDS: Final[Mapping[str, Mapping[str, Shape]]] = {
     "": {
         "ConfigMap": {"data": TEXTS, "binaryData": Each(BASE64)},
+        "Endpoints": reports.ENDPOINTS,
+        "Event": reports.CORE_EVENT,
         "LimitRange": _LIMIT_RANGE,
         "Namespace": {"spec": {"finalizers": ["kubernetes"]}},
         "Node": _NODE,
         "PersistentVolume": _PERSISTENT_VOLUME,
         "PersistentVolumeClaim": {"spec": CLAIM_SPEC},
         "Pod": POD,
+        "PodTemplate": {"template": POD_TEMPLATE},
         "ReplicationController": workloads.REPLICATION_CONTROLLER,
         "ResourceQuota": {"spec": {"hard": QUANTITIES}},
         "Secret": {"type": "Opaque", "data": Each(BASE64)},
@@ -200,6 +237,7 @@ _KINDS: Final[Mapping[str, Mapping[str, Shape]]] = {
         "ServiceAccount": {"secrets": SERVER, "imagePullSecrets": SERVER},
     },
     "apps": {
+        "ControllerRevision": {"data": EXACT, "revision": 0},
         "DaemonSet": workloads.DAEMON_SET,
         "Deployment": workloads.DEPLOYMENT,
         "ReplicaSet": workloads.REPLICA_SET,
@@ -211,7 +249,9 @@ _KINDS: Final[Mapping[str, Mapping[str, Shape]]] = {
     "networking.k8s.io": {
         "Ingress": _INGRESS,
         "IngressClass": {"spec": {"parameters": {"scope": "Cluster"}}},
+        "IPAddress": {},
         "NetworkPolicy": _NETWORK_POLICY,
+        "ServiceCIDR": {},
     },
     _RBAC: {
         "ClusterRole": Filled(_without_aggregated, {}, _with_aggregated),
@@ -221,11 +261,25 @@ _KINDS: Final[Mapping[str, Mapping[str, Shape]]] = {
     },
     "storage.k8s.io": {
         "CSIDriver": _CSI_DRIVER,
+        "CSINode": {"spec": {"drivers": ASSIGNED}},
+        "CSIStorageCapacity": reports.STORAGE_CAPACITY,
         "StorageClass": {
             "reclaimPolicy": "Delete",
             "volumeBindingMode": "Immediate",
             "parameters": TEXTS,
         },
+        "VolumeAttachment": {},
+        "VolumeAttributesClass": {"parameters": TEXTS},
+    },
+    "certificates.k8s.io": {"CertificateSigningRequest": reports.SIGNING_REQUEST},
+    "coordination.k8s.io": {"Lease": reports.LEASE},
+    "discovery.k8s.io": {"EndpointSlice": reports.ENDPOINT_SLICE},
+    "events.k8s.io": {"Event": reports.EVENT},
+    "resource.k8s.io": {
+        "DeviceClass": reports.DEVICE_CLASS,
+        "ResourceClaim": reports.CLAIM,
+        "ResourceClaimTemplate": reports.CLAIM_TEMPLATE,
+        "ResourceSlice": reports.RESOURCE_SLICE,
     },
     "scheduling.k8s.io": {
         "PriorityClass": {
@@ -238,6 +292,8 @@ _KINDS: Final[Mapping[str, Mapping[str, Shape]]] = {
     "apiregistration.k8s.io": {"APIService": extending.API_SERVICE},
     "admissionregistration.k8s.io": {
         "MutatingWebhookConfiguration": extending.MUTATING_WEBHOOKS,
+        "MutatingAdmissionPolicy": extending.MUTATING_POLICY,
+        "MutatingAdmissionPolicyBinding": extending.ADMISSION_POLICY_BINDING,
         "ValidatingWebhookConfiguration": extending.VALIDATING_WEBHOOKS,
         "ValidatingAdmissionPolicy": extending.ADMISSION_POLICY,
         "ValidatingAdmissionPolicyBinding": extending.ADMISSION_POLICY_BINDING,

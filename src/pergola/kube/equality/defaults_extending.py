@@ -71,6 +71,13 @@ _MATCH: Final[Mapping[str, Shape]] = {
 ADMISSION_POLICY: Final[Mapping[str, Shape]] = {
     "spec": {"failurePolicy": "Fail", "matchConstraints": _MATCH}
 }
+MUTATING_POLICY: Final[Mapping[str, Shape]] = {
+    "spec": {
+        "failurePolicy": "Fail",
+        "reinvocationPolicy": "Never",
+        "matchConstraints": _MATCH,
+    }
+}
 ADMISSION_POLICY_BINDING: Final[Mapping[str, Shape]] = {
     "spec": {
         "matchResources": _MATCH,

@@ -4,7 +4,7 @@ Fields that Go omits when they are false, zero or empty default to that value he
 manifest may still set them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from pergola.api.objects import JsonObject, JsonValue, map_at, maps_at
@@ -100,6 +100,7 @@ CLAIM_SPEC: Final[Mapping[str, Shape]] = {
     "volumeMode": "Filesystem",
     "volumeName": ASSIGNED,
     "storageClassName": SERVER,
+    "volumeAttributesClassName": SERVER,
     # Each defaults to the other.
     "dataSource": SERVER,
     "dataSourceRef": SERVER,
@@ -232,31 +233,46 @@ def _is_usual(toleration: JsonObject) -> bool:
 
 
 def _with_admitted(spec: JsonObject, live: JsonObject) -> JsonObject:
-    """Return a desired pod's spec with the volume of the token and the usual tolerations."""
-    volumes = [v for v in maps_at(live, "volumes") if _is_token(v)]
-    keys = {t.get("key") for t in maps_at(spec, "tolerations")}
-    tolerations = [
-        t for t in maps_at(live, "tolerations") if _is_usual(t) and t.get("key") not in keys
-    ]
-    added = {"volumes": volumes, "tolerations": tolerations}
-    restored = {
-        name: [*maps_at(spec, name), *items]
-        for name, items in added.items()
-        if items and not any(item in maps_at(spec, name) for item in items)
-    }
-    for name in ("containers", "initContainers"):
-        before = {c.get("name"): c for c in maps_at(live, name)}
-        if isinstance(spec.get(name), list):
-            restored[name] = [
-                _with_token(c, before.get(c.get("name"), {})) for c in maps_at(spec, name)
-            ]
-    return {**spec, **restored}
+    """Return a desired pod's spec with everything that admission may have added to the live one.
+
+    The server lets hardly any field of a pod change, so an update must repeat what admission added.
+    """
+    return _overlaid(spec, live)
 
 
-def _with_token(container: JsonObject, live: JsonObject) -> JsonObject:
-    own = maps_at(container, "volumeMounts")
-    mounts = [m for m in maps_at(live, "volumeMounts") if _is_token(m) and m not in own]
-    return {**container, "volumeMounts": [*own, *mounts]} if mounts else container
+def _overlaid(desired: JsonObject, live: JsonObject) -> JsonObject:
+    return {**live, **{name: _over(value, live.get(name)) for name, value in desired.items()}}
+
+
+def _over(desired: JsonValue, live: JsonValue) -> JsonValue:
+    if isinstance(desired, dict) and isinstance(live, dict):
+        return _overlaid(desired, live)
+    if not isinstance(live, list) or not (desired is None or isinstance(desired, list)):
+        return live if desired is None else desired
+    items, before = maps_at({"": desired or []}, ""), maps_at({"": live}, "")
+    if len(items) != len(desired or []) or len(before) != len(live):
+        return desired
+    return _items_over(items, before)
+
+
+def _items_over(desired: Sequence[JsonObject], live: Sequence[JsonObject]) -> list[JsonValue]:
+    """Overlay the items of lists by their names if these are unique, or else by position."""
+    names = [*map(_name, desired)], [*map(_name, live)]
+    if any("" in some or len(set(some)) < len(some) for some in names):
+        overlaid = [_overlaid(item, before) for item, before in zip(desired, live, strict=False)]
+        return [*overlaid, *desired[len(live) :], *live[len(desired) :]]
+    own = dict(zip(names[0], desired, strict=True))
+    kept = [_overlaid(own.pop(name, {}), item) for name, item in zip(names[1], live, strict=True)]
+    return [*kept, *own.values()]
+
+
+def _name(item: JsonObject) -> str:
+    """Return what identifies an item of a pod's lists; empty if it has no name."""
+    if "mountPath" in item or "devicePath" in item:
+        return str(item.get("mountPath") or item.get("devicePath"))
+    if "effect" in item or "operator" in item:
+        return f"{item.get('key')} {item.get('effect')} {item.get('value')}"  # a toleration
+    return str(item.get("name") or "")
 
 
 POD: Final[Mapping[str, Shape]] = {

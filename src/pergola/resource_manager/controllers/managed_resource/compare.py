@@ -33,6 +33,7 @@ _KEPT_BY_KUBERNETES: Final = (
     "volume.kubernetes.io/",
     "volume.beta.kubernetes.io/",
     "batch.kubernetes.io/",
+    "kubernetes.io/service-account.uid",
 )
 
 

@@ -99,16 +99,33 @@ def _service(merged: JsonObject, live: JsonObject, _: Keeping) -> JsonObject:
 
 def _claim(merged: JsonObject, live: JsonObject, _: Keeping) -> JsonObject:
     """Keep a larger request of a bound claim: claims cannot shrink."""
-    path = ("spec", "resources", "requests")
-    before, desired = (map_at(obj, *path).get("storage") for obj in (live, merged))
     is_bound = bool(map_at(live, "spec").get("volumeName"))
-    if not is_bound or not isinstance(before, str) or not isinstance(desired, str | int | float):
+    return _larger(merged, live, "spec", "resources", "requests") if is_bound else merged
+
+
+def _volume(merged: JsonObject, live: JsonObject, _: Keeping) -> JsonObject:
+    """Keep a larger capacity of a bound volume: its claim was expanded."""
+    is_bound = bool(map_at(live, "spec", "claimRef").get("uid"))
+    return _larger(merged, live, "spec", "capacity") if is_bound else merged
+
+
+def _larger(merged: JsonObject, live: JsonObject, *path: str) -> JsonObject:
+    """Return the object with the larger of both amounts of storage."""
+    before, desired = (map_at(obj, *path).get("storage") for obj in (live, merged))
+    if not isinstance(before, str) or not isinstance(desired, str | int | float):
         return merged
     try:
         grew = parse_quantity(before) > parse_quantity(desired)
     except QuantityError:
         return merged
     return _put(merged, (*path, "storage"), before) if grew else merged
+
+
+def _scaled(merged: JsonObject, live: JsonObject, _: Keeping) -> JsonObject:
+    """Keep the replicas that the manifest leaves to an autoscaler."""
+    if map_at(merged, "spec").get("replicas") is not None:
+        return merged
+    return _keep(merged, live, "spec", "replicas")
 
 
 def _secret(merged: JsonObject, live: JsonObject, _: Keeping) -> JsonObject:
@@ -130,7 +147,10 @@ _RULES: Final[Mapping[GroupKind, Rule]] = {
     GroupKind("apps", "DaemonSet"): _daemon_set,
     GroupKind("batch", "Job"): _job,
     GroupKind("batch", "CronJob"): _cron_job,
+    GroupKind("apps", "ReplicaSet"): _scaled,
+    GroupKind("", "PersistentVolume"): _volume,
     GroupKind("", "PersistentVolumeClaim"): _claim,
+    GroupKind("", "ReplicationController"): _scaled,
     GroupKind("", "Secret"): _secret,
     _SERVICE: _service,
     GroupKind("", "ServiceAccount"): _service_account,

@@ -20,6 +20,9 @@ def merge_service(merged: JsonObject, live: JsonObject) -> JsonObject:
         _keep_node_ports(spec, old)
         if not spec.get("loadBalancerIP") and old.get("loadBalancerIP"):
             spec["loadBalancerIP"] = old["loadBalancerIP"]
+    if spec["type"] == "LoadBalancer" == old.get("type") and old.get("loadBalancerClass"):
+        # Webhooks of load balancer controllers set it; it cannot be removed.
+        spec.setdefault("loadBalancerClass", old["loadBalancerClass"])
     if spec["type"] != "ExternalName":
         _keep_addresses(spec, old)
     return {**merged, "spec": spec}

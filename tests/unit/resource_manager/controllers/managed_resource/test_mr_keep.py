@@ -389,6 +389,70 @@ def test_a_new_service_account_has_the_secrets_of_its_manifest() -> None:
     assert for_creation(manifest, MergeOptions("a/b", {}))["secrets"] == [{"name": "mine"}]
 
 
+@pytest.mark.parametrize(
+    ("api_version", "kind"), [("apps/v1", "ReplicaSet"), ("v1", "ReplicationController")]
+)
+@pytest.mark.parametrize(("manifest", "expected"), [(deployment(), 5), (deployment(1), 1)])
+def test_replicas_that_a_manifest_leaves_out_are_kept(
+    manifest: JsonObject, expected: int, api_version: str, kind: str
+) -> None:
+    live = as_kind(deployment(5), api_version, kind)
+
+    assert merged(as_kind(manifest, api_version, kind), live)["spec"]["replicas"] == expected
+
+
+@pytest.mark.parametrize(("bound", "expected"), [({"uid": "1"}, "2Gi"), ({}, "1Gi")])
+def test_a_bound_volume_keeps_its_expanded_capacity(bound: JsonObject, expected: str) -> None:
+    def volume(size: str, **spec: object) -> JsonObject:
+        metadata = {"name": "a"}
+        spec = {"capacity": {"storage": size}, **spec}
+        return {
+            "apiVersion": "v1",
+            "kind": "PersistentVolume",
+            "metadata": metadata,
+            "spec": spec,
+        }
+
+    found = merged(volume("1Gi"), volume("2Gi", claimRef=bound))
+
+    assert found["spec"]["capacity"] == {"storage": expected}
+
+
+def test_a_pod_keeps_the_order_of_what_admission_added() -> None:
+    def pod(*containers: JsonObject, **spec: object) -> JsonObject:
+        obj = as_kind(deployment(), "v1", "Pod")
+        return {**obj, "spec": {"containers": [*containers], **spec}}
+
+    live = pod(
+        {"name": "first", "image": "x"},
+        {
+            "name": "a",
+            "image": "old",
+            "env": [{"name": "INJECTED", "value": "x"}, {"name": "MINE", "value": "m"}],
+            "ports": [{"containerPort": 80, "protocol": "TCP"}, {"containerPort": 81}],
+        },
+    )
+    manifest = pod(
+        {
+            "name": "a",
+            "image": "new",
+            "env": [{"name": "MINE", "value": "m"}],
+            "ports": [{"containerPort": 80}],
+        },
+        {"name": "added"},
+        priority=5,
+    )
+
+    found = merged(manifest, live)["spec"]
+
+    assert found["priority"] == 5
+    assert found["containers"] == [
+        {"name": "first", "image": "x"},
+        {**live["spec"]["containers"][1], "image": "new"},
+        {"name": "added"},
+    ]
+
+
 def test_other_kinds_keep_nothing() -> None:
     live = as_kind(deployment(5), "example.com/v1", "Deployment")
     manifest = as_kind(deployment(), "example.com/v1", "Deployment")
