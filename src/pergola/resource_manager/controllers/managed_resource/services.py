@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from pergola.api.objects import JsonObject, annotations_of, map_at, maps_at
+from pergola.api.objects import JsonObject, JsonValue, annotations_of, map_at, maps_at
 
 _OPENSTACK: Final = "loadbalancer.openstack.org"
 
@@ -29,31 +29,44 @@ def merge_service(merged: JsonObject, live: JsonObject) -> JsonObject:
 
 
 def _keep_node_ports(spec: JsonObject, old: JsonObject) -> None:
+    """Give ports their live node ports: by name and number, then by name, then by number.
+
+    A port that another port of the same protocol has, or that the manifest sets, is not given away.
+    """
     if not isinstance(spec.get("ports"), list):
         return
-    spec["ports"] = [
-        {**port, "nodePort": assigned} if (assigned := _assigned(port, old)) else port
-        for port in maps_at(spec, "ports")
-    ]
+    ports = [{**port} for port in maps_at(spec, "ports")]
+    taken = {(_protocol(port), port["nodePort"]) for port in ports if port.get("nodePort")}
+    for fields in _AGREEMENTS:
+        for port in ports:
+            if port.get("nodePort"):
+                continue
+            for before in maps_at(old, "ports"):
+                assigned = before.get("nodePort")
+                free = assigned and (_protocol(port), assigned) not in taken
+                if free and all(_value(before, name) == _value(port, name) for name in fields):
+                    port["nodePort"] = assigned
+                    taken.add((_protocol(port), assigned))
+                    break
+    spec["ports"] = ports
 
 
-def _assigned(port: JsonObject, old: JsonObject) -> int:
-    """Return a port's live node port, unless the manifest sets one; 0 without one."""
-    if port.get("nodePort"):
-        return 0
-    found = 0
-    for before in maps_at(old, "ports"):
-        same_port, same_name = before.get("port") == port.get("port"), _same(before, port, "name")
-        if not same_port and not same_name:
-            continue
-        found = before.get("nodePort") or 0
-        if same_port and same_name and _same(before, port, "protocol", "TCP"):
-            break  # TCP and UDP may use the same port number
-    return found
+_AGREEMENTS: Final = (
+    ("name", "port", "protocol"),
+    ("name", "port"),
+    ("name", "protocol"),
+    ("name",),
+    ("port", "protocol"),
+    ("port",),
+)
 
 
-def _same(before: JsonObject, port: JsonObject, field: str, default: str = "") -> bool:
-    return bool((before.get(field) or default) == (port.get(field) or default))
+def _value(port: JsonObject, field: str) -> JsonValue:
+    return _protocol(port) if field == "protocol" else port.get(field) or ""
+
+
+def _protocol(port: JsonObject) -> JsonValue:
+    return port.get("protocol") or "TCP"
 
 
 def _keep_addresses(spec: JsonObject, old: JsonObject) -> None:

@@ -3,6 +3,8 @@
 from typing import Final
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from pergola.api import marks
 from pergola.api.objects import JsonObject
@@ -284,6 +286,72 @@ def test_one_number_served_by_two_protocols_keeps_both_node_ports() -> None:
     found = merged(service("NodePort", ports=wanted), service("NodePort", ports=live))
 
     assert [port["nodePort"] for port in found["spec"]["ports"]] == [30001, 30002]
+
+
+def swapped(first: str, second: str) -> list[JsonObject]:
+    """Return two ports; each name ends with the number of its port."""
+    return [{"name": text[:1], "port": int(text[1:])} for text in (first, second)]
+
+
+@pytest.mark.parametrize(
+    ("ports", "expected"),
+    [
+        (swapped("a80", "b81"), [30080, 30081]),
+        (swapped("b81", "a80"), [30081, 30080]),
+        (swapped("a81", "b80"), [30080, 30081]),
+        (swapped("b80", "a81"), [30081, 30080]),
+        (swapped("b80", "a82"), [30081, 30080]),
+        (swapped("c80", "d81"), [30080, 30081]),
+        (swapped("b82", "c81"), [30081, None]),
+        (swapped("c81", "a81"), [30081, 30080]),
+    ],
+)
+def test_ports_that_swap_names_or_numbers_never_share_a_node_port(
+    ports: list[JsonObject], expected: list[int | None]
+) -> None:
+    live = [{**p, "nodePort": 30000 + p["port"]} for p in swapped("a80", "b81")]
+
+    found = merged(service("NodePort", ports=ports), service("NodePort", ports=live))
+
+    assert [port.get("nodePort") for port in found["spec"]["ports"]] == expected
+
+
+def test_a_node_port_that_the_manifest_gives_to_one_port_is_not_kept_for_another() -> None:
+    ports = [{"name": "a", "port": 80}, {"name": "c", "port": 90, "nodePort": 30080}]
+    live = [{"name": "a", "port": 80, "nodePort": 30080}]
+
+    found = merged(service("NodePort", ports=ports), service("NodePort", ports=live))
+
+    assert [port.get("nodePort") for port in found["spec"]["ports"]] == [None, 30080]
+
+
+PORTS: Final = st.lists(
+    st.fixed_dictionaries(
+        {"name": st.sampled_from("abc"), "port": st.integers(80, 83)},
+        optional={
+            "protocol": st.sampled_from(["TCP", "UDP"]),
+            "nodePort": st.sampled_from([0, 30080, 30081]),
+        },
+    ),
+    max_size=4,
+)
+
+
+@given(PORTS, PORTS)
+def test_no_node_port_is_handed_out_twice_for_one_protocol(
+    live: list[JsonObject], ports: list[JsonObject]
+) -> None:
+    """The server itself gives no port twice, nor accepts a manifest that does."""
+    assume(all(len(of) == len(set(of)) for of in map(node_ports, (live, ports))))
+
+    found = merged(service("NodePort", ports=ports), service("NodePort", ports=live))
+
+    given_out = node_ports(found["spec"]["ports"])
+    assert len(given_out) == len(set(given_out))
+
+
+def node_ports(ports: list[JsonObject]) -> list[tuple[str, int]]:
+    return [(p.get("protocol", "TCP"), p["nodePort"]) for p in ports if p.get("nodePort")]
 
 
 def test_cluster_services_keep_no_node_ports() -> None:
