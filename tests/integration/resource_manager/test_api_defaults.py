@@ -24,6 +24,7 @@ from pergola.api.objects import (
     labels_of,
     maps_at,
     name_of,
+    uid_of,
 )
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.kube.client import Client
@@ -40,6 +41,7 @@ from pergola.resource_manager.controllers.managed_resource.merge import (
     for_creation,
     merge,
 )
+from pergola.testing.waiting import until_gone
 from pergola.testing.world import World, is_applied
 
 MANIFESTS: Final = (Path(__file__).parent / "api_defaults.yaml").read_text()
@@ -213,6 +215,20 @@ async def test_a_changed_label_keeps_everything_that_others_filled_in(
 
     assert labels_of(updated)["changed"] == "yes"
     assert content_of(updated) == content_of(live)
+
+
+async def test_an_exported_object_can_be_created_again(
+    manifest: JsonObject, cluster_client: Client
+) -> None:
+    gvk = GroupVersionKind.of(manifest)
+    exported = await cluster_client.create(for_creation(manifest, OPTIONS))
+    await cluster_client.delete(gvk, Key.of(exported), propagation="Background")
+    await until_gone(cluster_client, gvk, Key.of(exported))
+
+    live = await cluster_client.create(for_creation(exported, OPTIONS))
+
+    assert uid_of(live) != uid_of(exported)
+    assert not needs_update(live, merge(exported, live, previous=None, options=OPTIONS))
 
 
 async def test_a_field_that_a_user_adds_is_reverted(

@@ -30,6 +30,7 @@ from pergola.resource_manager.controllers.managed_resource.merge import (
     MergeOptions,
     for_creation,
     merge,
+    without_server_fields,
 )
 from pergola.resource_manager.controllers.managed_resource.order import depends_on, waves
 from pergola.resource_manager.controllers.managed_resource.plan import Planned
@@ -187,7 +188,7 @@ class Applier:
         live = await self._target.live(planned.gvk, planned.key)
         if live is None:
             try:
-                await self._target.client.create(manifest)
+                await self._target.client.create(without_server_fields(manifest))
             except AlreadyExists:
                 return
             log.info("object created", object=planned.object_key, ignored=True)

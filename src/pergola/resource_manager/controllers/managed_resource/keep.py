@@ -24,6 +24,12 @@ _ADJUSTED: Final = ("cpu", "memory")
 _SERVICE: Final = GroupKind("", "Service")
 """Which assigned values a Service keeps depends on both types; see `services`."""
 
+_GENERATED: Final = (
+    "batch.kubernetes.io/controller-uid",
+    "batch.kubernetes.io/job-name",
+    "controller-uid",
+    "job-name",
+)
 _TOKEN: Final = "kubernetes.io/service-account-token"  # noqa: S105 - a type
 
 
@@ -77,6 +83,7 @@ def _job(merged: JsonObject, live: JsonObject, keeping: Keeping) -> JsonObject:
     """Keep a Job's template, which is immutable: add no labels injected later (spec 10 B12)."""
     if merged is live:
         return merged
+    merged = without_generated_selector(merged)
     present = labels_of(map_at(live, "spec", "template"))
     desired = labels_of(map_at(merged, "spec", "template"))
     own = {k: v for k, v in desired.items() if keeping.injected.get(k) != v}
@@ -84,6 +91,20 @@ def _job(merged: JsonObject, live: JsonObject, keeping: Keeping) -> JsonObject:
         merged = _put(merged, ("spec", "template", "metadata", "labels"), {**present, **own})
     merged = _keep(merged, live, "spec", "selector")
     return _pod_template(merged, live, ("spec", "template"), keeping)
+
+
+def without_generated_selector(job: JsonObject) -> JsonObject:
+    """Return a Job to create without the selector and labels that the server generates."""
+    spec = map_at(job, "spec")
+    if spec.get("manualSelector"):
+        return job
+    chosen = map_at(spec, "selector", "matchLabels")
+    if not set(chosen) & set(_GENERATED):
+        return job
+    labels = labels_of(map_at(spec, "template"))
+    own = {k: v for k, v in labels.items() if k not in _GENERATED}
+    job = _put(job, ("spec", "template", "metadata", "labels"), own)
+    return {**job, "spec": {k: v for k, v in map_at(job, "spec").items() if k != "selector"}}
 
 
 def _cron_job(merged: JsonObject, live: JsonObject, keeping: Keeping) -> JsonObject:

@@ -9,6 +9,7 @@ from typing import Final
 
 from pergola.api import marks
 from pergola.api.objects import (
+    GroupKind,
     GroupVersionKind,
     JsonObject,
     Key,
@@ -22,6 +23,7 @@ from pergola.resource_manager.controllers.managed_resource.keep import (
     Keeping,
     MergeError,
     keep_by_kind,
+    without_generated_selector,
 )
 from pergola.resource_manager.controllers.managed_resource.labels import inject_labels
 
@@ -31,6 +33,20 @@ Scaled = frozenset[tuple[str, str, str, str]]
 """Group, kind, namespace and name of the objects that HorizontalPodAutoscalers scale."""
 
 _EXACTLY_TRUE: Final = "true"
+_JOB: Final = GroupKind("batch", "Job")
+_OF_SERVER: Final = frozenset(
+    {
+        "creationTimestamp",
+        "deletionGracePeriodSeconds",
+        "deletionTimestamp",
+        "generation",
+        "managedFields",
+        "resourceVersion",
+        "selfLink",
+        "uid",
+    }
+)
+"""Metadata that the server rejects, or sets itself, when an object is created."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +71,18 @@ def for_creation(manifest: JsonObject, options: MergeOptions) -> JsonObject:
     Raises:
         ManifestError: it cannot be labelled, or its version is not supported.
     """
-    obj = inject_labels(manifest, options.labels)
+    obj = inject_labels(without_server_fields(manifest), options.labels)
     annotations = {**annotations_of(obj), **_own_annotations(options)}
     obj["metadata"] = {**metadata_of(obj), "annotations": annotations}
     return keep_by_kind(obj, obj, _keeping(manifest, options))
+
+
+def without_server_fields(manifest: JsonObject) -> JsonObject:
+    """Return a manifest without fields that belong to the server, as an exported one has them."""
+    kept = {k: v for k, v in metadata_of(manifest).items() if k not in _OF_SERVER}
+    created = {**manifest, "metadata": kept}
+    kind = GroupVersionKind.of(manifest).group_kind
+    return without_generated_selector(created) if kind == _JOB else created
 
 
 def merge(
