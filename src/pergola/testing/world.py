@@ -17,7 +17,7 @@ from typing import Any
 
 import orjson
 
-from pergola.api.kinds import SECRET
+from pergola.api.kinds import EVENT, SECRET
 from pergola.api.objects import (
     GroupVersionKind,
     JsonObject,
@@ -243,6 +243,14 @@ class World:
     async def healthy(self, name: str) -> JsonObject:
         """Wait until the current generation is applied, healthy and rolled out."""
         return await self.until(name, is_ready)
+
+    async def reported(self, name: str, reason: str) -> JsonObject:
+        """Wait for an Event with a reason about a ManagedResource; return it."""
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                for event in await self.client.list(EVENT, self.namespace):
+                    if event["reason"] == reason and event["regarding"].get("name") == name:
+                        return event
 
     async def settled(self) -> None:
         """Wait until no controller of the last started instance has anything to do."""

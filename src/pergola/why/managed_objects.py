@@ -19,10 +19,12 @@ from pergola.resource_manager.controllers.managed_resource.decode import (
     Decoded,
 )
 from pergola.resource_manager.controllers.managed_resource.origin import Origin, parse_origin
-from pergola.resource_manager.controllers.managed_resource.prune import why_kept
+from pergola.resource_manager.controllers.managed_resource.prune import describe, why_kept
+from pergola.resource_manager.controllers.managed_resource.references import reference
 from pergola.why.answer import Asked, Part, Statement, Topic
 from pergola.why.comparison import comparison
 from pergola.why.explainer import Explainer
+from pergola.why.managed_resource_problems import applied_remarks
 from pergola.why.manifests import Content, content_of, lists
 from pergola.why.reading import Reader
 
@@ -39,11 +41,19 @@ async def explain(asked: Asked, reader: Reader) -> Part:
     manifest = _manifest(content.decoded, asked)
     if manifest is None:
         return _without_manifest(asked, resource, content, origin)
-    statements = [*_rules(manifest, asked, origin)]
+    statements = [*_rules(manifest, asked, origin), *_remarks(asked, resource)]
     statement = await comparison(asked, resource, content.decoded, manifest, reader)
     is_same = statement.topic is not Topic.WAITS
     sentence = "is as its manifest describes it" if is_same else "differs from its manifest"
     return Part(sentence=sentence, statements=(statement, *statements))
+
+
+def _remarks(asked: Asked, resource: JsonObject) -> Iterator[Statement]:
+    """Yield what the last run said about the object."""
+    for remark in applied_remarks(resource):
+        subject, _, text = remark.partition('" ')
+        if subject == describe(reference(asked.gvk, asked.key, {}, {})).removesuffix('"'):
+            yield Statement(topic=Topic.PROBLEM, text=f"it {text}")
 
 
 def _manifest(decoded: Decoded, asked: Asked) -> JsonObject | None:

@@ -23,6 +23,7 @@ from pergola.api.objects import (
 from pergola.health import has_rule
 from pergola.operator.components.component import Identity
 from pergola.operator.garden.picture.since import since
+from pergola.resource_manager.controllers.managed_resource.opponents import remarks_in
 from pergola.resource_manager.controllers.managed_resource.references import (
     reference_key,
     reference_kind,
@@ -49,6 +50,20 @@ def conditions(resource: JsonObject) -> Iterator[Statement]:
                 text=f"its rollout: {problem}" if is_rollout else problem,
                 since=since(resource, problem),
             )
+
+
+def remarks(resource: JsonObject) -> Iterator[Statement]:
+    """Yield the objects that others keep changing or that several ManagedResources describe."""
+    for remark in applied_remarks(resource):
+        yield Statement(topic=Topic.PROBLEM, text=remark)
+
+
+def applied_remarks(resource: JsonObject) -> list[str]:
+    """Return the remarks about objects in the message of the Applied condition."""
+    found = get_condition(maps_at(resource, "status", "conditions"), APPLIED) or {}
+    if found.get("status") != "True":
+        return []  # the message is shown as a problem
+    return remarks_in(str(found.get("message") or ""))
 
 
 _RULES: Final = {

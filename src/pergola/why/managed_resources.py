@@ -27,6 +27,7 @@ from pergola.why.managed_resource_problems import (
     conditions,
     deletion,
     lost_secrets,
+    remarks,
     unhealthy_objects,
 )
 from pergola.why.manifests import Content, content_of
@@ -38,7 +39,7 @@ _SHOWN: Final = 3
 async def explain(asked: Asked, reader: Reader) -> Part:
     """Return the resource manager's decisions about a ManagedResource, and what it waits for."""
     content = await content_of(asked.obj, reader, reader.target)
-    problems = [*conditions(asked.obj)]
+    problems = [*conditions(asked.obj), *remarks(asked.obj)]
     return Part(
         sentence=_sentence(asked.obj, problems),
         statements=(

@@ -27,6 +27,7 @@ from pergola.kube.kind_words import UnknownWord
 from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import dump, parse
 from pergola.resource_manager.controllers.csr_approver.requests import KUBELET_SERVING
+from pergola.resource_manager.controllers.managed_resource.fights import BURST
 from pergola.resource_manager.controllers.token_requestor import names
 from pergola.runtime.logging import configure
 from pergola.runtime.metrics import Metrics
@@ -44,7 +45,7 @@ from pergola.testing.crds import install_crds, install_extension_crds
 from pergola.testing.documented import PAGES, commands
 from pergola.testing.service_accounts import request_token, until_allowed
 from pergola.testing.waiting import running, settled
-from pergola.testing.world import RecordingClient, World, has
+from pergola.testing.world import RecordingClient, World, has, message
 from pergola.why import NothingToExplain
 
 MUTATING = GroupVersionKind("admissionregistration.k8s.io", "v1", "MutatingWebhookConfiguration")
@@ -104,6 +105,24 @@ async def world(kubeconfig: Path, cluster_client: Client, namespace: str) -> Asy
         found = World(cluster_client, recorder, namespace)
         yield found
         await found.stop()
+
+
+async def test_a_fight_with_another_writer_is_explained_on_both_sides(
+    world: World, asker: Asker
+) -> None:
+    await world.start(sync_period=3600.0)
+    await world.create("demo", world.config_map("greeting", text="hello"))
+    await world.healthy("demo")
+    for number in range(BURST + 1):
+        edited = world.config_map("greeting", text=f"bye {number}")
+        await world.client.apply(edited, manager="their-operator", force=True)
+        await world.settled()
+    await world.until("demo", lambda r: "their-operator" in message(r, "ResourcesApplied"))
+
+    text = "has been changed repeatedly by their-operator since"
+    found = await asker.data("cm/greeting")
+    assert [each["problem"][: len(text) + 3] for each in found["findings"]] == [f"it {text}"]
+    assert text in (await asker.text("managedresources/demo"))
 
 
 async def test_a_managed_object_and_its_managed_resource_name_each_other(

@@ -32,6 +32,10 @@ from pergola.resource_manager.controllers.managed_resource.merge import (
     merge,
     without_server_fields,
 )
+from pergola.resource_manager.controllers.managed_resource.opponents import (
+    fight_remark,
+    opponent_in,
+)
 from pergola.resource_manager.controllers.managed_resource.order import depends_on, waves
 from pergola.resource_manager.controllers.managed_resource.plan import Planned
 from pergola.resource_manager.controllers.managed_resource.prune import describe
@@ -59,12 +63,14 @@ class Applied:
         again_seconds: when a throttled repair may continue; None if none was held back.
         fatal: whether the server is unusable, so that every other object would fail as well.
         only_waits: whether all failures lack a namespace or kind that may still appear.
+        fights: remarks about repairs that are held back, if they are new.
     """
 
     errors: list[str] = field(default_factory=list)
     again_seconds: float | None = None
     fatal: bool = False
     only_waits: bool = True
+    fights: list[str] = field(default_factory=list)
 
     def failed(self, planned: Planned, error: Exception) -> None:
         """Record why an object could not be applied."""
@@ -146,13 +152,29 @@ class Applier:
         await self._target.watch(planned.gvk)
         manifest = planned.manifest()
         if marks.is_truthy(annotations_of(manifest).get(marks.IGNORE)):
+            self._fights.end(planned.object_key)
             await self._apply_ignored(planned, manifest)
             return
         live = await self._read(planned)
         if live is None:
+            if await self._is_held_back(planned, this):
+                return
+            has_drifted = self.settled.was_reached(planned)
             live = await self._create(planned, for_creation(manifest, this.options))
+            if live is None and has_drifted:
+                self._fights.repaired(planned.object_key)
         if live is not None:
             await self._update(planned, manifest, live, this)
+
+    def remarks(self, objects: Iterable[Planned]) -> list[str]:
+        """Return remarks about the objects that another writer keeps changing or deleting."""
+        found = (self._fights.remark(planned.object_key) for planned in objects)
+        return [remark for remark in found if remark]
+
+    def remarks_end_in(self, objects: Iterable[Planned]) -> float | None:
+        """Return the seconds until the first of these remarks is outdated; None without any."""
+        keys = (planned.object_key for planned in objects)
+        return min((self._fights.ends_in(k) for k in keys if self._fights.remark(k)), default=None)
 
     async def _read(self, planned: Planned) -> JsonObject | None:
         """Return the live object, or None if the watch knows of none."""
@@ -204,7 +226,7 @@ class Applier:
         """Update the object; after a conflict decide again, and create it if it was deleted."""
         for attempt in range(_CONFLICTS):
             merged = merge(manifest, live, previous=planned.previous, options=this.options)
-            if self._needs_no_write(planned, live, merged, this):
+            if await self._needs_no_write(planned, live, merged, this):
                 return
             found: JsonObject | None = None
             try:
@@ -224,7 +246,7 @@ class Applier:
                 return
             live = found
 
-    def _needs_no_write(
+    async def _needs_no_write(
         self, planned: Planned, live: JsonObject, merged: JsonObject, this: _Pass
     ) -> bool:
         """Return whether the object is already right, or its repair is held back."""
@@ -233,25 +255,36 @@ class Applier:
         if not needs_update(live, merged):
             self.settled.remember(planned, live)
             return True
-        return self._is_fight(planned, this.outcome)
+        return await self._is_held_back(planned, this)
 
-    def _is_fight(self, planned: Planned, outcome: Applied) -> bool:
+    async def _is_held_back(self, planned: Planned, this: _Pass) -> bool:
         """Return whether an object drifted that was repaired too often recently."""
-        if not self.settled.was_reached(planned):
+        if this.always or not self.settled.was_reached(planned):
             return False
         delay = self._fights.delay(planned.object_key)
-        if delay > 0:
-            outcome.hold_back(delay)
+        if delay <= 0:
+            return False
+        this.outcome.hold_back(delay)
+        if self._fights.needs_remark(planned.object_key):
+            remark = await self._fight_remark(planned, this.options.origin)
+            self._fights.note(planned.object_key, remark)
+            this.outcome.fights.append(remark)
             log.info("repair held back", object=planned.object_key, seconds=round(delay, 1))
-            return True
-        self._fights.repaired(planned.object_key)
-        return False
+        return True
+
+    async def _fight_remark(self, planned: Planned, owner: str) -> str:
+        live = await self._target.live(planned.gvk, planned.key)  # caches have no managed fields
+        opponent, since = opponent_in(live, owner), self._fights.since(planned.object_key)
+        return fight_remark(describe(planned.reference), opponent, since, planned.manifest())
 
     async def _write(self, planned: Planned, live: JsonObject, merged: JsonObject) -> None:
+        has_drifted = self.settled.was_reached(planned)
         updated = await self._target.client.update(merged)
         self.settled.remember(planned, updated)
         if resource_version_of(updated) != resource_version_of(live):
             log.info("object updated", object=planned.object_key)
+        if has_drifted:
+            self._fights.repaired(planned.object_key)
 
 
 def _text(planned: Planned, error: Exception) -> str:

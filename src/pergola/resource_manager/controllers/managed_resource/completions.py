@@ -5,6 +5,7 @@ which usually follows within moments, and within a few seconds at the latest. A 
 before that write loses nothing: the next one finds the run unfinished.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -20,15 +21,17 @@ class Completion:
     Attributes:
         uid: of the ManagedResource.
         fields: of its status, to record with the condition.
+        remarks: about objects, for the message of the condition.
     """
 
     uid: str
     fields: JsonObject
+    remarks: tuple[str, ...] = ()
 
     def recorded(self, resource: JsonObject, now: datetime) -> JsonObject:
         """Return the ManagedResource with the end of the run recorded."""
         conditions = Conditions(resource, now)
-        conditions.applied()
+        conditions.applied(self.remarks)
         status = {**map_at(resource, "status"), "conditions": conditions.items, **self.fields}
         return {**resource, "status": status}
 
@@ -47,10 +50,10 @@ class Completions:
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def hold(self, resource: JsonObject, fields: JsonObject) -> None:
+    def hold(self, resource: JsonObject, fields: JsonObject, remarks: Sequence[str] = ()) -> None:
         """Schedule a run to be recorded with the first verdict about its objects."""
         key = Key.of(resource)
-        self._waiting[key] = Completion(uid_of(resource), fields)
+        self._waiting[key] = Completion(uid_of(resource), fields, tuple(remarks))
         self.held.notify(key)
 
     def of(self, key: Key, uid: str) -> Completion | None:

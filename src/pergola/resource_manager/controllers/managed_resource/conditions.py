@@ -12,6 +12,7 @@ from pergola.api.managed_resource_conditions import (
     Reason,
 )
 from pergola.api.objects import JsonObject, maps_at
+from pergola.resource_manager.controllers.managed_resource.opponents import with_remarks
 
 _NAMED_AT_MOST = 20
 _KEPT_REASONS = frozenset({Reason.APPLY_FAILED, Reason.DELETION_FAILED, Reason.DELETION_PENDING})
@@ -75,9 +76,10 @@ class Conditions:
         """Report that the run failed."""
         self.set(APPLIED, "False", reason, message)
 
-    def applied(self) -> None:
-        """Report that everything is applied."""
-        self.set(APPLIED, "True", Reason.APPLY_SUCCEEDED, APPLIED_MESSAGE)
+    def applied(self, remarks: Sequence[str] = ()) -> None:
+        """Report that everything is applied, perhaps with remarks about objects."""
+        message = with_remarks(APPLIED_MESSAGE, remarks)
+        self.set(APPLIED, "True", Reason.APPLY_SUCCEEDED, message)
 
 
 def is_announced(resource: JsonObject) -> bool:

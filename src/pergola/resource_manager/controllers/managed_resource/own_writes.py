@@ -1,6 +1,6 @@
 """Writes to the ManagedResource itself: finalizer, operation annotation and status."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from pergola.api import marks
 from pergola.api.managed_resource_conditions import Reason
@@ -111,10 +111,15 @@ class OwnWrites:
 
         return await self._status.write(resource, change) or resource
 
-    async def finish(self, resource: JsonObject, plan: Plan, work: Work) -> None:
+    async def finish(
+        self, resource: JsonObject, plan: Plan, work: Work, remarks: Sequence[str]
+    ) -> None:
         """Record the managed objects, and whether everything could be decoded.
 
         If the content was announced, it is recorded together with the first verdict about it.
+
+        Args:
+            remarks: about objects, for the message of the condition.
         """
         fields = {
             "observedGeneration": generation_of(resource),
@@ -122,14 +127,14 @@ class OwnWrites:
             "resources": work.recorded,
         }
         if is_announced(resource) and not plan.errors:
-            self._completions.hold(resource, fields)
+            self._completions.hold(resource, fields, remarks)
             return
 
         def set_conditions(conditions: Conditions) -> None:
             if plan.errors:
                 conditions.failed(Reason.DECODING_FAILED, errors_message(plan.errors))
             else:
-                conditions.applied()
+                conditions.applied(remarks)
 
         await self._write(resource, set_conditions, fields)
 

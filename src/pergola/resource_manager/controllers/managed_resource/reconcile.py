@@ -34,6 +34,7 @@ from pergola.runtime.controlling.controller import (
     Outcome,
     ReconcileError,
 )
+from pergola.runtime.controlling.events import Recorder, Regarding
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,7 @@ class ManagedResources:
         completions: Completions,
         settings: Settings,
         cluster_id: str,
+        events: Recorder,
         clock: Clock,
     ) -> None:
         self._source = source
@@ -71,6 +73,7 @@ class ManagedResources:
         self._pruner = pruner
         self._settings = settings
         self._cluster_id = cluster_id
+        self._events = events
         self._completions = completions
         self._writes = OwnWrites(source, completions, clock)
         self._deletion = Deletion(
@@ -126,8 +129,9 @@ class ManagedResources:
             raise await self._writes.write_failure(resource, Reason.RELEASE_FAILED, text)
         self._applier.need(Key.of(resource), work.desired)
         again = await self._apply_objects(resource, work, owner)
-        await self._writes.finish(resource, plan, work)
-        return Again(min(self._settings.sync_period, again or self._settings.sync_period))
+        await self._writes.finish(resource, plan, work, self._applier.remarks(work.desired))
+        waits = (self._settings.sync_period, again, self._applier.remarks_end_in(work.desired))
+        return Again(min(wait for wait in waits if wait))
 
     async def _plan(self, resource: JsonObject) -> Plan:
         failed = self._writes.write_failure
@@ -151,6 +155,8 @@ class ManagedResources:
                 resource, Reason.APPLY_FAILED, str(error)
             ) from error
         outcome = await self._applier.apply(work.desired, options, always=always)
+        for remark in outcome.fights:
+            self._events.warning(Regarding.of(resource), "RepairHeldBack", remark)
         if outcome.errors:
             text = errors_message(outcome.errors)
             kind = DependencyMissing if outcome.only_waits else ReconcileError

@@ -23,6 +23,7 @@ from pergola.resource_manager.sharing import Tracking, arrived
 from pergola.resource_manager.source import Source
 from pergola.resource_manager.target import Target
 from pergola.runtime.clock import Clock
+from pergola.runtime.controlling.events import Recorder
 from pergola.runtime.controlling.unit import Controller, Unit
 from pergola.runtime.controlling.watches import Watch
 from pergola.runtime.metrics import Metrics
@@ -53,7 +54,8 @@ def managed_resource_unit(
             collector.
     """
     mine = source.responsibility
-    applier = Applier(target, FightLimit(asyncio.get_running_loop().time))
+    applier = Applier(target, FightLimit(asyncio.get_running_loop().time, clock))
+    events = Recorder(source.client, f"{NAME}-controller", clock=clock, action="Apply")
     reconciler = ManagedResources(
         source,
         secrets,
@@ -63,6 +65,7 @@ def managed_resource_unit(
         completions,
         settings,
         cluster_id,
+        events,
         clock,
     )
     return Controller(
@@ -82,4 +85,5 @@ def managed_resource_unit(
         workers=settings.workers,
         metrics=metrics,
         deadline=settings.sync_period,
+        tasks=[events.run],
     )

@@ -55,3 +55,17 @@ def test_repairs_never_exceed_the_burst_and_one_in_each_interval(pauses: list[fl
             limit.repaired("a")
             repairs += 1
     assert repairs <= BURST + 1 + (time.now - 100) / INTERVAL_SECONDS
+
+
+def test_a_remark_lasts_until_repairs_are_no_longer_spaced() -> None:
+    time = _Time()
+    limit = FightLimit(time)
+    for _ in range(BURST):
+        limit.repaired("a")
+    assert limit.needs_remark("a")
+    limit.note("a", "it is fought over")
+    assert not limit.needs_remark("a")
+    time.now += limit.ends_in("a") - 0.1
+    assert limit.remark("a") == "it is fought over"
+    time.now += 0.2
+    assert limit.remark("a") == ""
