@@ -12,7 +12,14 @@ from pergola.api.objects import (
     resource_version_of,
 )
 from pergola.kube.client import Client
-from pergola.kube.errors import InvalidKey, NotFound, UnknownKind
+from pergola.kube.errors import (
+    InvalidKey,
+    KubeError,
+    NotFound,
+    Unauthorized,
+    UnknownKind,
+    is_outage,
+)
 from pergola.resource_manager.target.autoscalers import Autoscalers
 from pergola.resource_manager.target.observed import Observed, TargetChange, keeper
 from pergola.resource_manager.target.pods import Pods
@@ -140,6 +147,14 @@ class Target:
             cache.is_synced and cache.served and cache.namespace in (None, key.namespace)
             for cache in self._of(gvk)
         )
+
+    async def answers(self) -> bool:
+        """Return whether the API server answers at all, even if one of its API groups does not."""
+        try:
+            await self.client.get_raw("/version")
+        except KubeError as error:
+            return not is_outage(error) and not isinstance(error, Unauthorized)
+        return True
 
     async def live(self, gvk: GroupVersionKind, key: Key) -> JsonObject | None:
         """Read the object from the server; None if it does not exist, or cannot be read."""

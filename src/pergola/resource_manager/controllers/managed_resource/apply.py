@@ -24,7 +24,10 @@ from pergola.kube.errors import (
     lacks_dependency,
 )
 from pergola.resource_manager.controllers.managed_resource.compare import needs_update
-from pergola.resource_manager.controllers.managed_resource.errors import ManifestError
+from pergola.resource_manager.controllers.managed_resource.errors import (
+    ManifestError,
+    error_text,
+)
 from pergola.resource_manager.controllers.managed_resource.fights import FightLimit
 from pergola.resource_manager.controllers.managed_resource.merge import (
     MergeOptions,
@@ -75,7 +78,6 @@ class Applied:
     def failed(self, planned: Planned, error: Exception) -> None:
         """Record why an object could not be applied."""
         self.errors.append(_text(planned, error))
-        self.fatal |= isinstance(error, Unreachable | Unauthorized)
         self.only_waits &= lacks_dependency(error)
 
     def hold_back(self, seconds: float) -> None:
@@ -130,6 +132,7 @@ class Applier:
                 except (KubeError, ManifestError, ApplyRefused) as error:
                     failed.append(planned)
                     outcome.failed(planned, error)
+                    outcome.fatal |= await self._is_fatal(error)
 
         for wave in waves(objects):
             ready = [p for p in wave if always or not self.settled.includes(p)]
@@ -143,6 +146,12 @@ class Applier:
             if outcome.fatal:
                 break
         return outcome
+
+    async def _is_fatal(self, error: Exception) -> bool:
+        """Return whether every other object would fail as well."""
+        if isinstance(error, Unreachable):
+            return not await self._target.answers()
+        return isinstance(error, Unauthorized)
 
     def need(self, resource: Key, objects: Iterable[Planned]) -> None:
         """Record which objects a ManagedResource describes; see `Target.need`."""
@@ -290,4 +299,5 @@ class Applier:
 def _text(planned: Planned, error: Exception) -> str:
     if isinstance(error, Conflict):
         return str(error)
-    return f"error during apply of object {describe(planned.reference)}: {error}"
+    text = error_text(error, planned.gvk)
+    return f"error during apply of object {describe(planned.reference)}: {text}"

@@ -6,7 +6,11 @@ from typing import Final
 from pergola.api.objects import JsonObject, Key, finalizers_of, map_at, maps_at
 from pergola.resource_manager.controllers.managed_resource.origin import Origin
 from pergola.resource_manager.controllers.managed_resource.own_writes import OwnWrites
-from pergola.resource_manager.controllers.managed_resource.prune import Pruner, pending_message
+from pergola.resource_manager.controllers.managed_resource.prune import (
+    Pending,
+    Pruner,
+    pending_message,
+)
 from pergola.resource_manager.controllers.managed_resource.references import object_key
 from pergola.resource_manager.controllers.managed_resource.settled import Settled
 from pergola.resource_manager.controllers.secret import SecretRelease
@@ -51,13 +55,13 @@ class Deletion:
 
     async def delete_objects(
         self, resource: JsonObject, references: Sequence[JsonObject], owner: Origin
-    ) -> bool:
-        """Delete objects; return whether any still exists, which the condition then reports."""
+    ) -> list[Pending]:
+        """Delete objects; return those that still exist, which the condition then reports."""
         claims = bool(map_at(resource, "spec").get("deletePersistentVolumeClaims"))
         pending = await self._pruner.delete(references, owner, claims=claims)
         if pending:
             message = pending_message(pending)
             await self._writes.write_conditions(resource, lambda c: c.deletion_pending(message))
-            return True
-        self._settled.forget(map(object_key, references))
-        return False
+        else:
+            self._settled.forget(map(object_key, references))
+        return pending

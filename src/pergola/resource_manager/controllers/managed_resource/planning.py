@@ -19,7 +19,7 @@ from pergola.api.objects import (
     uid_of,
 )
 from pergola.bundle.content import is_cheap
-from pergola.kube.errors import UnknownKind
+from pergola.kube.errors import KubeError, Unauthorized, UnknownKind
 from pergola.resource_manager.controllers.managed_resource.decode import (
     Decoded,
     SecretData,
@@ -124,7 +124,11 @@ class Planner:
             )
 
     async def _learn(self, kinds: Collection[GroupVersionKind]) -> bool:
-        """Discover unknown kinds on the target; return whether any is now known."""
+        """Discover unknown kinds on the target; return whether any is now known.
+
+        Raises:
+            KubeError: the whole target does not answer.
+        """
         learned = False
         for gvk in kinds:
             try:
@@ -132,6 +136,10 @@ class Planner:
                 learned = True
             except UnknownKind:
                 continue
+            except KubeError as error:
+                # An API group that does not answer concerns only its own objects (spec 10 B10).
+                if isinstance(error, Unauthorized) or not await self._target.answers():
+                    raise
         return learned
 
     def _scope(self, gvk: GroupVersionKind) -> bool | None:

@@ -29,13 +29,21 @@ from pergola.api.objects import (
     namespace_of,
     uid_of,
 )
-from pergola.kube.errors import Conflict, InvalidKey, KubeError, NotFound, UnknownKind
+from pergola.kube.errors import (
+    Conflict,
+    InvalidKey,
+    KubeError,
+    NotFound,
+    UnknownKind,
+    is_outage,
+)
 from pergola.kube.selectors import format_selector, is_empty
 from pergola.resource_manager.controllers.managed_resource.conditions import errors_message
 from pergola.resource_manager.controllers.managed_resource.definitions import (
     DEFINITION,
     set_up_storage,
 )
+from pergola.resource_manager.controllers.managed_resource.errors import error_text
 from pergola.resource_manager.controllers.managed_resource.origin import Origin, parse_origin
 from pergola.resource_manager.controllers.managed_resource.references import (
     reference_key,
@@ -64,10 +72,16 @@ class GracePeriodError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """An object that still exists, with the reason."""
+    """An object that still exists.
+
+    Attributes:
+        reason: why it exists.
+        is_outage: whether only its API group does not answer, so that nothing is known about it.
+    """
 
     reference: JsonObject
     reason: str
+    is_outage: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +145,8 @@ class Pruner:
         except (InvalidKey, NotFound, UnknownKind):
             return None
         except (KubeError, GracePeriodError) as error:
-            return Pending(reference, str(error))
+            text = error_text(error, gvk)
+            return Pending(reference, text, is_outage=is_outage(error))
         if gone:
             log.info("object deleted", object=describe(reference), managed_resource=str(owner))
             return None

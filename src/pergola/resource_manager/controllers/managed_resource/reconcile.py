@@ -19,7 +19,7 @@ from pergola.resource_manager.controllers.managed_resource.origin import Origin
 from pergola.resource_manager.controllers.managed_resource.own_writes import OwnWrites
 from pergola.resource_manager.controllers.managed_resource.plan import Plan
 from pergola.resource_manager.controllers.managed_resource.planning import Planner
-from pergola.resource_manager.controllers.managed_resource.prune import Pruner
+from pergola.resource_manager.controllers.managed_resource.prune import Pending, Pruner
 from pergola.resource_manager.controllers.managed_resource.references import object_key
 from pergola.resource_manager.controllers.managed_resource.scaled import ScaleTargetError
 from pergola.resource_manager.controllers.managed_resource.secrets import UnreadableSecret
@@ -122,16 +122,31 @@ class ManagedResources:
         plan = await self._plan(resource)
         work = Work.of(resource, plan)
         resource = await self._writes.announce(resource, plan, work)
-        if work.obsolete and await self._deletion.delete_objects(resource, work.obsolete, owner):
+        left = await self._delete_obsolete(resource, work, owner)
+        if not all(pending.is_outage for pending in left):
             return Again(RETRY_SECONDS)
         if problems := await self._pruner.release(work.released, owner):
             text = errors_message(problems)
             raise await self._writes.write_failure(resource, Reason.RELEASE_FAILED, text)
         self._applier.need(Key.of(resource), work.desired)
         again = await self._apply_objects(resource, work, owner)
+        if left:
+            return Again(RETRY_SECONDS)
         await self._writes.finish(resource, plan, work, self._applier.remarks(work.desired))
         waits = (self._settings.sync_period, again, self._applier.remarks_end_in(work.desired))
         return Again(min(wait for wait in waits if wait))
+
+    async def _delete_obsolete(
+        self, resource: JsonObject, work: Work, owner: Origin
+    ) -> list[Pending]:
+        """Delete objects that are no longer described; return those that still exist.
+
+        Applying waits for them, except for those of an API group that does not answer: applying
+        may be what repairs it.
+        """
+        if not work.obsolete:
+            return []
+        return await self._deletion.delete_objects(resource, work.obsolete, owner)
 
     async def _plan(self, resource: JsonObject) -> Plan:
         failed = self._writes.write_failure
