@@ -125,9 +125,8 @@ class Health:
         completion = self._completions.of(key, seen.uid)
         if completion is None and seen.applied not in ("True", "Unknown"):
             return Again(self._sync_period)
-        resource = seen.unpack()
-        if completion is not None:
-            resource = completion.recorded(resource, self._clock.now())
+        stored = seen.unpack()
+        resource = completion.recorded(stored, self._clock.now()) if completion else stored
         lost = self._lost.pop(key, set())
         try:
             async with asyncio.timeout(SETTLE_SECONDS if completion is not None else None):
@@ -135,12 +134,12 @@ class Health:
         except (KubeError, TimeoutError):
             if completion is None:
                 raise
-            await self._reports.write(resource, None, completion)
+            await self._reports.write(stored, resource, None, completion)
             return Again(0)
         wait = 0.0 if verdict.is_good else self._reports.settles_in(resource, SETTLE_SECONDS)
         if wait > 0:
             return Again(wait)
-        await self._reports.write(resource, verdict, completion)
+        await self._reports.write(stored, resource, verdict, completion)
         return Again(LOST_SECONDS if lost else self._sync_period)
 
     def lost(self, key: Key, gvk: GroupVersionKind, name: Key) -> None:

@@ -57,12 +57,18 @@ class Reports:
 
     async def write(
         self,
-        resource: JsonObject,
+        stored: JsonObject,
+        checked: JsonObject,
         verdict: Verdict | None,
         completion: Completion | None,
     ) -> None:
-        """Record a verdict and the end of the run that it is about, or one of them."""
-        key, basis = Key.of(resource), _basis(resource)
+        """Record a verdict and the end of the run that it is about, or one of them.
+
+        Args:
+            stored: the ManagedResource as last seen.
+            checked: the same with the end of the run, which the verdict is about.
+        """
+        key, basis = Key.of(stored), _basis(checked)
         if verdict is not None:
             self._settling.pop(key, None)
 
@@ -79,7 +85,7 @@ class Reports:
                 _set(conditions, verdict)
             return {**map_at(newest, "status"), "conditions": conditions.items}
 
-        await self._status.write(resource, change)
+        await self._status.write(stored, change)
         if completion is not None and self._completions.of(key, completion.uid) is completion:
             self._completions.drop(key)
 
