@@ -31,6 +31,7 @@ from pergola.kube.errors import Conflict
 from pergola.resource_manager.controllers.garbage_collector import Settings as GarbageSettings
 from pergola.resource_manager.manager import Options, ResourceManager
 from pergola.runtime.clock import Clock
+from pergola.runtime.metrics import Metrics
 from pergola.testing import waiting
 from pergola.testing.waiting import PATIENCE
 
@@ -131,11 +132,18 @@ class World:
     # Running instances
 
     async def start(
-        self, options: Options | None = None, *, clock: Clock | None = None, **changes: Any
+        self,
+        options: Options | None = None,
+        *,
+        metrics: Metrics | None = None,
+        clock: Clock | None = None,
+        **changes: Any,
     ) -> ResourceManager:
         """Start an instance for this namespace; `changes` are fields of its options."""
         options = instance_options(options, **({"source_namespaces": (self.namespace,)} | changes))
-        manager = ResourceManager(self.recorder, self.recorder, options, clock=clock)
+        manager = ResourceManager(
+            self.recorder, self.recorder, options, metrics=metrics, clock=clock
+        )
         self.manager = manager
         self._tasks.append(asyncio.create_task(manager.run()))
         await manager.source.synced()

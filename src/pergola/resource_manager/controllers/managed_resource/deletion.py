@@ -46,7 +46,8 @@ class Deletion:
             resource, lambda c: c.deleting(keep_objects=keep)
         )
         if not keep:
-            references = maps_at(resource, "status", "resources")
+            unrecorded = self._writes.unrecorded(Key.of(resource))
+            references = [*maps_at(resource, "status", "resources"), *unrecorded]
             if await self.delete_objects(resource, references, owner):
                 return Again(RETRY_SECONDS)
         async with self._secrets.leaving(Key.of(resource)):

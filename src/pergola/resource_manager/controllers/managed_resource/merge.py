@@ -26,6 +26,7 @@ from pergola.resource_manager.controllers.managed_resource.keep import (
     without_generated_selector,
 )
 from pergola.resource_manager.controllers.managed_resource.labels import inject_labels
+from pergola.resource_manager.controllers.managed_resource.references import is_recorded
 
 __all__ = ["MergeError", "MergeOptions", "Scaled", "for_creation", "merge"]
 
@@ -144,7 +145,7 @@ def _three_way(
     left = {
         key
         for key, value in previous.items()
-        if key not in desired and key in live and live[key] == value
+        if key not in desired and key in live and is_recorded(live[key], value)
     }
     return {key: value for key, value in {**live, **desired}.items() if key not in left}
 

@@ -16,7 +16,7 @@ from pergola.resource_manager.controllers.managed_resource.conditions import (
 from pergola.resource_manager.controllers.managed_resource.deletion import RETRY_SECONDS, Deletion
 from pergola.resource_manager.controllers.managed_resource.merge import MergeOptions
 from pergola.resource_manager.controllers.managed_resource.origin import Origin
-from pergola.resource_manager.controllers.managed_resource.own_writes import OwnWrites
+from pergola.resource_manager.controllers.managed_resource.own_writes import OwnWrites, Refusals
 from pergola.resource_manager.controllers.managed_resource.plan import Plan
 from pergola.resource_manager.controllers.managed_resource.planning import Planner
 from pergola.resource_manager.controllers.managed_resource.prune import Pending, Pruner
@@ -65,6 +65,7 @@ class ManagedResources:
         settings: Settings,
         cluster_id: str,
         events: Recorder,
+        refusals: Refusals,
         clock: Clock,
     ) -> None:
         self._source = source
@@ -75,7 +76,7 @@ class ManagedResources:
         self._cluster_id = cluster_id
         self._events = events
         self._completions = completions
-        self._writes = OwnWrites(source, completions, clock)
+        self._writes = OwnWrites(source, completions, events, refusals, clock)
         self._deletion = Deletion(
             source.responsibility, self._writes, pruner, applier.settled, secrets
         )
@@ -93,6 +94,7 @@ class ManagedResources:
         if seen.operation == marks.OPERATION_WAIT_FOR_STATE:
             return DONE
         self._completions.drop(key)
+        self._writes.begin(key)
         resource = seen.unpack()
         if seen.operation == marks.OPERATION_RECONCILE and (seen.deleting or not seen.ignored):
             resource = await self._writes.remove_operation(resource)
@@ -120,7 +122,7 @@ class ManagedResources:
             resource = await self._writes.add_finalizer(resource)
         owner = self._owner(resource)
         plan = await self._plan(resource)
-        work = Work.of(resource, plan)
+        work = Work.of(resource, plan, self._writes.unrecorded(Key.of(resource)))
         resource = await self._writes.announce(resource, plan, work)
         left = await self._delete_obsolete(resource, work, owner)
         if not all(pending.is_outage for pending in left):
@@ -133,6 +135,8 @@ class ManagedResources:
         if left:
             return Again(RETRY_SECONDS)
         await self._writes.finish(resource, plan, work, self._applier.remarks(work.desired))
+        if refusal := self._writes.refusal(Key.of(resource)):
+            raise ReconcileError(refusal)
         waits = (self._settings.sync_period, again, self._applier.remarks_end_in(work.desired))
         return Again(min(wait for wait in waits if wait))
 
@@ -204,6 +208,7 @@ class ManagedResources:
 
     def _forget(self, key: Key) -> None:
         self._applier.need(key, ())
+        self._writes.forget(key)
         self._completions.drop(key)
         self._planner.forget(key)
         self._updated_at.pop(key, None)

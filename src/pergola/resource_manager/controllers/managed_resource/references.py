@@ -1,12 +1,16 @@
 """References to managed objects, as listed in the status of a ManagedResource (spec 10 §4.5).
 
 A reference is plain JSON: `apiVersion`, `kind`, `name`, `namespace`, and the labels and annotations
-of the manifest. Empty fields are omitted.
+of the manifest. Empty fields are omitted. If all references would not fit into a status, long
+annotations are replaced with hashes, which suffice to notice whether a live value has changed.
 """
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Final, Self
+
+import orjson
 
 from pergola.api.objects import GroupKind, GroupVersionKind, JsonObject, Key, map_at
 
@@ -73,6 +77,41 @@ def same_references(left: Sequence[JsonObject], right: Sequence[JsonObject]) -> 
     if len(left) != len(right):
         return False
     return all(_essence(one) == _essence(other) for one, other in zip(left, right, strict=True))
+
+
+LARGEST: Final = 1024 * 1024
+"""The number of bytes up to which references are recorded as they are: etcd accepts 1.5 MiB."""
+
+_HASH: Final = "sha256:"
+_SHORT: Final = 80
+
+
+def fitted(references: list[JsonObject], size: int | None = None) -> list[JsonObject]:
+    """Return references that fit into a status: long annotations are replaced with their hashes.
+
+    Args:
+        size: their number of bytes, if it is known.
+    """
+    if size is None:
+        size = sum(len(orjson.dumps(reference)) for reference in references)
+    return references if size <= LARGEST else [_with_hashes(each) for each in references]
+
+
+def is_recorded(value: str, recorded: str) -> bool:
+    """Return whether a recorded annotation or label had this value."""
+    return value == recorded or (recorded.startswith(_HASH) and _hashed(value) == recorded)
+
+
+def _with_hashes(ref: JsonObject) -> JsonObject:
+    annotations = map_at(ref, "annotations")
+    if not annotations:
+        return ref
+    hashed = {k: _hashed(v) if len(v) > _SHORT else v for k, v in annotations.items()}
+    return {**ref, "annotations": hashed}
+
+
+def _hashed(value: str) -> str:
+    return _HASH + hashlib.sha256(value.encode(errors="surrogatepass")).hexdigest()
 
 
 class Equivalences:

@@ -6,6 +6,7 @@ from typing import Final
 from pergola.resource_manager.controllers.managed_resource.apply import Applier
 from pergola.resource_manager.controllers.managed_resource.completions import Completions
 from pergola.resource_manager.controllers.managed_resource.fights import FightLimit
+from pergola.resource_manager.controllers.managed_resource.own_writes import Refusals
 from pergola.resource_manager.controllers.managed_resource.planning import Planner
 from pergola.resource_manager.controllers.managed_resource.prune import Pruner
 from pergola.resource_manager.controllers.managed_resource.reconcile import (
@@ -66,6 +67,7 @@ def managed_resource_unit(
         settings,
         cluster_id,
         events,
+        metrics.register(Refusals),
         clock,
     )
     return Controller(

@@ -7,6 +7,7 @@ from pergola.api.objects import JsonObject, map_at, maps_at
 from pergola.resource_manager.controllers.managed_resource.plan import Plan, Planned
 from pergola.resource_manager.controllers.managed_resource.references import (
     Equivalences,
+    fitted,
     object_key,
     sort_references,
 )
@@ -29,10 +30,14 @@ class Work:
     released: list[JsonObject]
 
     @classmethod
-    def of(cls, resource: JsonObject, plan: Plan) -> "Work":
-        """Compare a plan with the previously managed objects in the status (spec 10 §4.5)."""
+    def of(cls, resource: JsonObject, plan: Plan, unrecorded: Sequence[JsonObject] = ()) -> "Work":
+        """Compare a plan with the previously managed objects in the status (spec 10 §4.5).
+
+        Args:
+            unrecorded: previously managed objects that the status lacks.
+        """
         equivalences = Equivalences.of(map_at(resource, "spec"))
-        before = equivalences.index(maps_at(resource, "status", "resources"))
+        before = equivalences.index([*maps_at(resource, "status", "resources"), *unrecorded])
         desired = [planned.after(before.take(planned.reference)) for planned in plan.objects]
         released = [r for r in map(before.take, plan.released) if r is not None]
         left = before.left()
@@ -40,11 +45,13 @@ class Work:
         if plan.errors:
             # Unreadable manifests may describe objects that seem to be missing: keep all (spec 10
             # B1).
-            return cls(desired, sort_references([*references, *left, *released]), [], [])
-        return cls(desired, sort_references(references), left, released)
+            kept = fitted(sort_references([*references, *left, *released]))
+            return cls(desired, kept, [], [])
+        size = sum(len(planned.recorded) for planned in desired)
+        return cls(desired, fitted(sort_references(references), size), left, released)
 
     def union(self, present: Sequence[JsonObject]) -> list[JsonObject]:
         """Return the previously managed objects, unchanged, and the additional ones."""
         known = {object_key(reference) for reference in present}
         new = [r for r in self.recorded if object_key(r) not in known]
-        return sort_references([*present, *new])
+        return fitted(sort_references([*present, *new]))
