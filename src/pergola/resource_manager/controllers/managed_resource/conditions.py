@@ -12,7 +12,10 @@ from pergola.api.managed_resource_conditions import (
     Reason,
 )
 from pergola.api.objects import JsonObject, maps_at
-from pergola.resource_manager.controllers.managed_resource.opponents import with_remarks
+from pergola.resource_manager.controllers.managed_resource.opponents import (
+    remarks_in,
+    with_remarks,
+)
 
 _NAMED_AT_MOST = 20
 _KEPT_REASONS = frozenset({Reason.APPLY_FAILED, Reason.DELETION_FAILED, Reason.DELETION_PENDING})
@@ -80,6 +83,12 @@ class Conditions:
         """Report that everything is applied, perhaps with remarks about objects."""
         message = with_remarks(APPLIED_MESSAGE, remarks)
         self.set(APPLIED, "True", Reason.APPLY_SUCCEEDED, message)
+
+
+def applied_remarks(resource: JsonObject) -> list[str]:
+    """Return the remarks about objects that the Applied condition contains."""
+    found = get_condition(maps_at(resource, "status", "conditions"), APPLIED) or {}
+    return remarks_in(str(found.get("message") or ""))
 
 
 def is_announced(resource: JsonObject) -> bool:

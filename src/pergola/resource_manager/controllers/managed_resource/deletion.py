@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from pergola.api.objects import JsonObject, Key, finalizers_of, map_at, maps_at
+from pergola.resource_manager.controllers.managed_resource.circles import needed_objects
 from pergola.resource_manager.controllers.managed_resource.origin import Origin
 from pergola.resource_manager.controllers.managed_resource.own_writes import OwnWrites
 from pergola.resource_manager.controllers.managed_resource.prune import (
@@ -11,11 +12,16 @@ from pergola.resource_manager.controllers.managed_resource.prune import (
     Pruner,
     pending_message,
 )
-from pergola.resource_manager.controllers.managed_resource.references import object_key
+from pergola.resource_manager.controllers.managed_resource.references import (
+    object_key,
+    reference_key,
+    reference_kind,
+)
 from pergola.resource_manager.controllers.managed_resource.settled import Settled
 from pergola.resource_manager.controllers.secret import SecretRelease
-from pergola.resource_manager.responsibility import Responsibility
+from pergola.resource_manager.source import Source
 from pergola.runtime.controlling.controller import DONE, Again, Outcome
+from pergola.runtime.controlling.events import Recorder, Regarding
 
 RETRY_SECONDS: Final = 5.0
 
@@ -25,17 +31,20 @@ class Deletion:
 
     def __init__(
         self,
-        mine: Responsibility,
+        source: Source,
         writes: OwnWrites,
         pruner: Pruner,
         settled: Settled,
         secrets: SecretRelease,
+        events: Recorder,
     ) -> None:
-        self._mine = mine
+        self._mine = source.responsibility
+        self._source = source.client
         self._writes = writes
         self._pruner = pruner
         self._settled = settled
         self._secrets = secrets
+        self._events = events
 
     async def delete(self, resource: JsonObject, owner: Origin) -> Outcome:
         """Delete all objects of a ManagedResource, then remove our finalizer from it."""
@@ -57,7 +66,19 @@ class Deletion:
     async def delete_objects(
         self, resource: JsonObject, references: Sequence[JsonObject], owner: Origin
     ) -> list[Pending]:
-        """Delete objects; return those that still exist, which the condition then reports."""
+        """Delete objects; return those that still exist, which the condition then reports.
+
+        Objects that the ManagedResource needs itself stay.
+        """
+        needed = await needed_objects(
+            resource,
+            ((reference_kind(r), reference_key(r)) for r in references),
+            source=self._source,
+            target=self._pruner.target.client,
+        )
+        for remark in needed.values():
+            self._events.warning(Regarding.of(resource), "ObjectKept", remark)
+        references = [r for r in references if object_key(r) not in needed]
         claims = bool(map_at(resource, "spec").get("deletePersistentVolumeClaims"))
         pending = await self._pruner.delete(references, owner, claims=claims)
         if pending:

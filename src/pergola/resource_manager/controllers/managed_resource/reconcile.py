@@ -1,16 +1,20 @@
 """Reconciliation of ManagedResources (spec 10 §4)."""
 
 import asyncio
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from pergola.api import marks
+from pergola.api.kinds import SECRET
 from pergola.api.managed_resource_conditions import Reason
 from pergola.api.objects import JsonObject, Key, map_at, maps_at
 from pergola.kube.errors import KubeError
 from pergola.resource_manager.controllers.managed_resource.apply import Applier
+from pergola.resource_manager.controllers.managed_resource.circles import needed_objects
 from pergola.resource_manager.controllers.managed_resource.completions import Completions
 from pergola.resource_manager.controllers.managed_resource.conditions import (
     Conditions,
+    applied_remarks,
     errors_message,
 )
 from pergola.resource_manager.controllers.managed_resource.deletion import RETRY_SECONDS, Deletion
@@ -77,9 +81,7 @@ class ManagedResources:
         self._events = events
         self._completions = completions
         self._writes = OwnWrites(source, completions, events, refusals, clock)
-        self._deletion = Deletion(
-            source.responsibility, self._writes, pruner, applier.settled, secrets
-        )
+        self._deletion = Deletion(source, self._writes, pruner, applier.settled, secrets, events)
         self._updated_at: dict[Key, float] = {}
 
     async def reconcile(self, key: Key) -> Outcome:
@@ -131,10 +133,18 @@ class ManagedResources:
             text = errors_message(problems)
             raise await self._writes.write_failure(resource, Reason.RELEASE_FAILED, text)
         self._applier.need(Key.of(resource), work.desired)
-        again = await self._apply_objects(resource, work, owner)
+        needed = await needed_objects(
+            resource,
+            ((planned.gvk, planned.key) for planned in work.desired),
+            source=self._source.client,
+            target=self._pruner.target.client,
+        )
+        again = await self._apply_objects(resource, without_secrets(work, needed), owner)
         if left:
             return Again(RETRY_SECONDS)
-        await self._writes.finish(resource, plan, work, self._applier.remarks(work.desired))
+        remarks = [*needed.values(), *self._applier.remarks(work.desired)]
+        self._report_new(resource, needed.values(), "DescribesItself")
+        await self._writes.finish(resource, plan, work, remarks)
         if refusal := self._writes.refusal(Key.of(resource)):
             raise ReconcileError(refusal)
         waits = (self._settings.sync_period, again, self._applier.remarks_end_in(work.desired))
@@ -194,6 +204,13 @@ class ManagedResources:
             scaled=await self._planner.scaled(resource, work.desired),
         )
 
+    def _report_new(self, resource: JsonObject, remarks: Iterable[str], reason: str) -> None:
+        """Report remarks in Events that the condition does not contain yet."""
+        known = applied_remarks(resource)
+        for remark in remarks:
+            if remark not in known:
+                self._events.warning(Regarding.of(resource), reason, remark)
+
     def _is_update_due(self, key: Key) -> bool:
         """Return whether `alwaysUpdate` requires updates of equal objects, once per sync period."""
         if not self._settings.always_update:
@@ -212,3 +229,15 @@ class ManagedResources:
         self._completions.drop(key)
         self._planner.forget(key)
         self._updated_at.pop(key, None)
+
+
+def without_secrets(work: Work, needed: Mapping[str, str]) -> Work:
+    """Return the work without the Secrets that contain the manifests: they would be overwritten."""
+    if not needed:
+        return work
+    desired = [
+        planned
+        for planned in work.desired
+        if planned.object_key not in needed or planned.gvk.group_kind != SECRET.group_kind
+    ]
+    return replace(work, desired=desired)
