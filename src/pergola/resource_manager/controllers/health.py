@@ -18,7 +18,7 @@ from pergola.resource_manager.controllers.health_verdict import Judge, verdict_c
 from pergola.resource_manager.controllers.managed_resource.completions import (
     Completions,
 )
-from pergola.resource_manager.controllers.managed_resource.triggers import owners
+from pergola.resource_manager.controllers.managed_resource.triggers import describers, owners
 from pergola.resource_manager.sharing import Tracking, arrived
 from pergola.resource_manager.source import SeenResource, Source
 from pergola.resource_manager.target import Target, TargetChange
@@ -64,7 +64,7 @@ def health_unit(
     health = Health(source, target, completions, clock, sync_period=settings.sync_period)
 
     def to_owners(event: TargetChange) -> Iterator[Key]:
-        for key in owners(event, cluster_id):
+        for key in {*owners(event, cluster_id), *describers(event, target)}:
             if event.change.new is None:
                 health.lost(key, event.gvk, event.change.key)
             yield key

@@ -21,6 +21,7 @@ from pergola.kube.errors import (
     is_outage,
 )
 from pergola.resource_manager.target.autoscalers import Autoscalers
+from pergola.resource_manager.target.describers import Describers
 from pergola.resource_manager.target.observed import Observed, TargetChange, keeper
 from pergola.resource_manager.target.pods import Pods
 from pergola.resource_manager.target.watches import Watched, Watches
@@ -42,6 +43,7 @@ class Target:
         objects: the changes of managed objects of watched kinds.
         pods: the pods of managed workloads.
         autoscalers: the autoscalers of workloads.
+        describers: the ManagedResources that describe an object.
     """
 
     name = "target"
@@ -61,6 +63,7 @@ class Target:
         self._watches = Watches(client, managed_by=managed_by, namespaces=namespaces)
         self.pods = Pods(self._watches)
         self.autoscalers = Autoscalers(self._watches)
+        self.describers = Describers()
         self._kinds: dict[GroupVersionKind, Watched[Observed]] = {}
         self._needs: dict[Key, frozenset[GroupVersionKind]] = {}
         self._crds: Cache[str] | None = None

@@ -155,7 +155,26 @@ class Applier:
 
     def need(self, resource: Key, objects: Iterable[Planned]) -> None:
         """Record which objects a ManagedResource describes; see `Target.need`."""
+        objects = list(objects)
         self._target.need(resource, {planned.gvk for planned in objects})
+        self._target.describers.set(resource, (planned.object_key for planned in objects))
+
+    def shared(self, resource: Key, objects: Iterable[Planned]) -> list[str]:
+        """Return remarks about the objects that other ManagedResources describe as well."""
+        return [
+            shared_remark(planned, others)
+            for planned in objects
+            if (others := self._others(planned, resource))
+        ]
+
+    def _others(self, planned: Planned, resource: Key) -> list[Key]:
+        describing = self._target.describers.of(planned.object_key)
+        others = [key for key in describing if key != resource]
+        if others and marks.is_truthy(
+            annotations_of({"metadata": planned.reference}).get(marks.IGNORE)
+        ):
+            return []  # this one leaves the object to the others
+        return others
 
     async def _apply_one(self, planned: Planned, this: _Pass) -> None:
         await self._target.watch(planned.gvk)
@@ -294,6 +313,15 @@ class Applier:
             log.info("object updated", object=planned.object_key)
         if has_drifted:
             self._fights.repaired(planned.object_key)
+
+
+def shared_remark(planned: Planned, others: Sequence[Key]) -> str:
+    """Return a sentence about an object that other ManagedResources describe as well."""
+    named = ", ".join(sorted(map(str, others)))
+    return (
+        f"{describe(planned.reference)} is also described by ManagedResource {named}: each "
+        "overwrites what the others wrote. Describe it in one of them only"
+    )
 
 
 def _text(planned: Planned, error: Exception) -> str:

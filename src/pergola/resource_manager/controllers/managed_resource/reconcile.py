@@ -103,6 +103,7 @@ class ManagedResources:
             listed = maps_at(resource, "status", "resources")
             self._applier.settled.distrust(map(object_key, listed))
         if seen.ignored and not seen.deleting:
+            self._applier.need(key, ())
             await self._writes.write_conditions(resource, Conditions.ignored)
             return DONE
         if seen.deleting or mine.must_clean_up(seen.resource_class, seen.finalizers):
@@ -112,6 +113,7 @@ class ManagedResources:
         return await self._apply(resource, seen)
 
     async def _delete(self, resource: JsonObject) -> Outcome:
+        self._applier.need(Key.of(resource), ())
         outcome = await self._deletion.delete(resource, self._owner(resource))
         if outcome == DONE:
             self._forget(Key.of(resource))
@@ -142,7 +144,9 @@ class ManagedResources:
         again = await self._apply_objects(resource, without_secrets(work, needed), owner)
         if left:
             return Again(RETRY_SECONDS)
-        remarks = [*needed.values(), *self._applier.remarks(work.desired)]
+        shared = self._applier.shared(Key.of(resource), work.desired)
+        remarks = [*needed.values(), *shared, *self._applier.remarks(work.desired)]
+        self._report_new(resource, shared, "DescribedTwice")
         self._report_new(resource, needed.values(), "DescribesItself")
         await self._writes.finish(resource, plan, work, remarks)
         if refusal := self._writes.refusal(Key.of(resource)):

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator
 from pergola.api import marks
 from pergola.api.objects import GroupVersionKind, Key
 from pergola.resource_manager.controllers.managed_resource.origin import parse_origin
+from pergola.resource_manager.controllers.managed_resource.references import object_key_of
 from pergola.resource_manager.responsibility import Responsibility
 from pergola.resource_manager.source import SeenResource, SeenSecret, Source
-from pergola.resource_manager.target import TargetChange
+from pergola.resource_manager.target import Target, TargetChange
 from pergola.runtime.caching.cache import Change
 
 _OPERATIONS = frozenset({marks.OPERATION_RESTORE, marks.OPERATION_MIGRATE})
@@ -70,6 +71,11 @@ def owners(event: TargetChange, cluster_id: str) -> Iterator[Key]:
         origin = parse_origin(text)
         if origin is not None and origin.cluster_id == cluster_id:
             yield Key(origin.namespace, origin.name)
+
+
+def describers(event: TargetChange, target: Target) -> Iterator[Key]:
+    """Yield the ManagedResources that describe a changed object, whoever applied it last."""
+    yield from target.describers.of(object_key_of(event.gvk, event.change.key))
 
 
 def drifted(

@@ -14,6 +14,7 @@ from pergola.resource_manager.controllers.managed_resource.reconcile import (
     Settings,
 )
 from pergola.resource_manager.controllers.managed_resource.triggers import (
+    describers,
     drifted,
     owners,
     resource_triggers,
@@ -76,10 +77,11 @@ def managed_resource_unit(
         watches=[
             Watch(source.resources, when=lambda change: resource_triggers(change, mine)),
             Watch(source.resources, when=arrived),
+            Watch(target.describers.contended, to=lambda key: (key,)),
             Watch(source.secrets, to=lambda change: secret_triggers(change, source)),
             Watch(
                 target.objects,
-                to=lambda event: owners(event, cluster_id),
+                to=lambda event: {*owners(event, cluster_id), *describers(event, target)},
                 when=lambda event: drifted(event, applier.settled.is_expected),
             ),
         ],
