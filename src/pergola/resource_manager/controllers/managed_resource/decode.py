@@ -136,13 +136,44 @@ def _documents(
     where = f"Secret {secret}, key {key}"
     try:
         for document in read_documents(key, value, budget):
-            problem = document.error or _problem(document.value)
-            if problem is not None:
-                errors.append(f"{where}, document {document.index}: {problem}")
-            elif isinstance(document.value, dict):
-                yield Place(secret, key, document.index), document.value
+            if document.error:
+                errors.append(f"{where}, document {document.index}: {document.error}")
+                continue
+            for path, item in _items(document.value):
+                problem = _problem(item)
+                if problem is not None:
+                    errors.append(f"{where}, document {document.index}{path}: {problem}")
+                elif isinstance(item, dict):
+                    yield Place(secret, key, document.index), item
     except DecompressionError as error:
         errors.append(f"{where}: {error}")
+
+
+def _items(value: JsonValue, path: str = "") -> Iterator[tuple[str, JsonValue]]:
+    """Yield a value, or the items of a list of objects, each with its path.
+
+    A list is a `List`, or what a server returns for a kind, such as a `RoleList`, whose items may
+    leave out their kind.
+    """
+    if not isinstance(value, dict) or not _is_list(value):
+        yield path, value
+        return
+    kind = str(value["kind"]).removesuffix("List")
+    known = {"apiVersion": value.get("apiVersion"), "kind": kind} if kind else {}
+    items = value.get("items")
+    for index, item in enumerate(items if isinstance(items, list) else ()):
+        completed = {**known, **item} if isinstance(item, dict) else item
+        yield from _items(completed, f"{path}{'.' if path else ', '}items[{index}]")
+
+
+def _is_list(value: JsonObject) -> bool:
+    kind = value.get("kind")
+    if not isinstance(kind, str) or not kind.endswith("List"):
+        return False
+    metadata = value.get("metadata")
+    is_named = isinstance(metadata, dict) and bool(metadata.get("name"))
+    has_items = isinstance(value.get("items"), list | None)
+    return not is_named and has_items and (kind == "List" or "items" in value)
 
 
 def _problem(value: JsonValue) -> str | None:

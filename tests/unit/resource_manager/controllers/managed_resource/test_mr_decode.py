@@ -276,6 +276,47 @@ def test_data_without_objects_is_distinguished_from_no_data(
     assert decoded(data).has_data is expected
 
 
+@pytest.mark.parametrize("own", ["apiVersion: v1, kind: ConfigMap, ", ""])
+@pytest.mark.parametrize("kind", ["List", "ConfigMapList"])
+def test_the_items_of_a_list_are_objects(kind: str, own: str) -> None:
+    items = ", ".join(f"{{{own}metadata: {{name: {name}}}}}" for name in "ab")
+    listed = f"{{apiVersion: v1, kind: {kind}, metadata: {{}}, items: [{items}]}}"
+
+    result = decoded({"a.yaml": listed.encode() + b"\n---\n" + config_map("c")})
+
+    assert names(result) == ["a", "b", "c"]
+    assert result.errors == []
+    kinds = {obj.get("kind") for obj in result.objects[:2]}
+    assert kinds == ({None} if kind == "List" and not own else {"ConfigMap"})
+    assert {place.document for place in result.places.values()} == {0, 1}
+
+
+def test_lists_may_contain_lists_and_errors_name_the_item() -> None:
+    inner = "{kind: List, items: [{kind: A, metadata: {name: a}}, {kind: B}, 5]}"
+    listed = f"{{apiVersion: v1, kind: List, items: [{inner}]}}"
+
+    result = decoded({"a.yaml": listed.encode()})
+
+    assert names(result) == ["a"]
+    assert result.errors == [
+        "Secret s0, key a.yaml, document 0, items[0].items[1]: metadata is missing",
+        "Secret s0, key a.yaml, document 0, items[0].items[2]: expected an object, found int",
+    ]
+
+
+@pytest.mark.parametrize("items", ["", ", items: []", ", items: null"])
+def test_an_empty_list_is_nothing(items: str) -> None:
+    result = decoded({"a.yaml": f"{{apiVersion: v1, kind: List{items}}}".encode()})
+
+    assert (result.objects, result.errors) == ([], [])
+
+
+def test_an_object_whose_kind_only_ends_with_list_is_an_object() -> None:
+    named = b"{apiVersion: example.com/v1, kind: AllowList, metadata: {name: a}, items: [1]}"
+
+    assert only(decoded({"a.yaml": named}))["items"] == [1]
+
+
 def test_exceeding_the_budget_is_one_additional_error_and_ends_decoding() -> None:
     secrets = [SecretData(name, {"a": config_map(name)}) for name in ("s0", "s1", "s2", "s3")]
 
