@@ -56,3 +56,12 @@ def test_profiles_of_containers_are_ignored() -> None:
 def test_only_creations_are_changed() -> None:
     assert review(review_of(pod(), "UPDATE")).edits == ()
     assert review(review_of(pod(), "DELETE")).allowed
+
+
+def test_a_pod_for_windows_gets_no_profile_which_would_make_it_invalid() -> None:
+    verdict = review(review_of(pod(os={"name": "windows"})))
+    assert (verdict.allowed, verdict.edits) == (True, ())
+    given = pod(os={"name": "linux"})
+    assert patched(given, review(review_of(given)))["spec"]["securityContext"] == {
+        "seccompProfile": DEFAULT
+    }
