@@ -7,7 +7,7 @@ import pytest
 from pergola.api.kinds import CLUSTER_ROLE, CONFIG_MAP, NETWORK_POLICY
 from pergola.api.objects import Key, annotations_of, namespace_of
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
-from pergola.testing.world import World, condition, has, is_applied, is_ready, message
+from pergola.testing.world import World, condition, config_map, has, is_applied, is_ready, message
 
 NO_OBJECTS = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
@@ -335,3 +335,16 @@ async def test_a_flood_of_broken_documents_gets_a_short_report(world: World) -> 
     failed = await world.until("demo", has("ResourcesApplied", "False", "DecodingFailed"))
     assert "errors occurred" in message(failed, "ResourcesApplied")
     assert len(message(failed, "ResourcesApplied")) < 4096
+
+
+async def test_broken_documents_are_reported_beside_objects_that_cannot_be_applied(
+    world: World,
+) -> None:
+    nowhere = orjson.dumps(config_map("b", f"{world.namespace}-missing"))
+    await world.put_data("demo", {"000.yaml": nowhere, "001.yaml": b"name: y"})
+    await world.start()
+    await world.create_resource("demo", ["demo"])
+    failed = await world.until("demo", has("ResourcesApplied", "False", "ApplyFailed"))
+    text = message(failed, "ResourcesApplied")
+    assert "error during apply of object" in text
+    assert "Secret demo, key 001.yaml, document 0: metadata is missing" in text

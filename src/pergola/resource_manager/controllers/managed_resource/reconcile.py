@@ -1,7 +1,7 @@
 """Reconciliation of ManagedResources (spec 10 §4)."""
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pergola.api import marks
@@ -141,7 +141,8 @@ class ManagedResources:
             source=self._source.client,
             target=self._pruner.target.client,
         )
-        again = await self._apply_objects(resource, without_secrets(work, needed), owner)
+        work = without_secrets(work, needed)
+        again = await self._apply_objects(resource, work, owner, plan.errors)
         if left:
             return Again(RETRY_SECONDS)
         shared = self._applier.shared(Key.of(resource), work.desired)
@@ -176,8 +177,14 @@ class ManagedResources:
             text = f"cannot ask the target which kinds it serves: {error}"
             raise await failed(resource, Reason.APPLY_FAILED, text) from error
 
-    async def _apply_objects(self, resource: JsonObject, work: Work, owner: Origin) -> float | None:
-        """Apply objects that are not known to be right; return the wait for throttled repairs."""
+    async def _apply_objects(
+        self, resource: JsonObject, work: Work, owner: Origin, unreadable: Sequence[str]
+    ) -> float | None:
+        """Apply objects that are not known to be right; return the wait for throttled repairs.
+
+        Args:
+            unreadable: errors of documents, to report beside those of objects.
+        """
         always = self._is_update_due(Key.of(resource))
         if not always and all(self._applier.settled.includes(p) for p in work.desired):
             return None
@@ -191,7 +198,7 @@ class ManagedResources:
         for remark in outcome.fights:
             self._events.warning(Regarding.of(resource), "RepairHeldBack", remark)
         if outcome.errors:
-            text = errors_message(outcome.errors)
+            text = errors_message([*outcome.errors, *unreadable])
             kind = DependencyMissing if outcome.only_waits else ReconcileError
             raise await self._writes.write_failure(resource, Reason.APPLY_FAILED, text, error=kind)
         if always:
