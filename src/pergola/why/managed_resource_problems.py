@@ -1,5 +1,6 @@
 """The problems of a ManagedResource: its conditions, Secrets, objects and deletion."""
 
+import re
 from collections.abc import AsyncIterator, Iterator
 from typing import Final
 
@@ -34,6 +35,9 @@ from pergola.why.reading import Reader
 from pergola.why.workloads import unhealthy
 
 _SHOWN: Final = 3
+_PREFIX: Final = "Could not clean all old resources: "
+_ONE: Final = "1 error occurred: "
+_SEVERAL: Final = re.compile("^([0-9]+) errors occurred: ")
 
 
 def conditions(resource: JsonObject) -> Iterator[Statement]:
@@ -112,7 +116,8 @@ def deletion(resource: JsonObject) -> Iterator[Statement]:
         return
     problem = deletion_problem(resource)
     if problem:
-        yield Statement(topic=Topic.BLOCKED, text=problem, since=since(resource, problem))
+        text = _SEVERAL.sub(r"\1 objects: ", problem.removeprefix(_PREFIX).removeprefix(_ONE))
+        yield Statement(topic=Topic.BLOCKED, text=text, since=since(resource, problem))
     if map_at(resource, "spec").get("keepObjects"):
         because = "spec.keepObjects is set"
         yield Statement(topic=Topic.DECIDED, text="its objects stay", because=because)

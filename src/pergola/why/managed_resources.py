@@ -1,6 +1,6 @@
 """Why a ManagedResource is as it is: its instance, its Secrets, and its objects."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
 from pergola.api import marks
@@ -19,6 +19,8 @@ from pergola.api.texts import counted
 from pergola.resource_manager.controllers.managed_resource.references import (
     object_key,
     object_key_of,
+    reference_key,
+    reference_kind,
 )
 from pergola.resource_manager.responsibility import DEFAULT_CLASS, Responsibility
 from pergola.why.answer import Asked, Part, Statement, Topic
@@ -99,25 +101,32 @@ def _plan(resource: JsonObject, content: Content) -> Iterator[Statement]:
         )
     if content.problem:
         return
-    planned = {object_key_of(GroupVersionKind.of(o), Key.of(o)) for o in decoded.objects}
-    listed = {object_key(ref) for ref in maps_at(resource, "status", "resources")}
+    planned = {_object_key(obj): _named(obj) for obj in decoded.objects}
+    listed = {
+        object_key(ref): f"{reference_kind(ref).kind} {reference_key(ref)}"
+        for ref in maps_at(resource, "status", "resources")
+    }
     secrets = len(maps_at(resource, "spec", "secretRefs"))
     verb = "describes" if secrets == 1 else "describe"
     text = f"{counted(secrets, 'Secret')} {verb} {counted(len(planned), 'object')}"
-    below = [*_several("not applied yet", planned - listed)]
-    below += _several("to be deleted", listed - planned)
-    released = {object_key_of(GroupVersionKind.of(o), Key.of(o)) for o in decoded.released}
-    below += _several("left alone (mode Ignore)", released)
+    below = [*_several("not applied yet", [planned[key] for key in planned.keys() - listed])]
+    below += _several("to be deleted", [listed[key] for key in listed.keys() - planned])
+    below += _several("left alone (mode Ignore)", {_named(obj) for obj in decoded.released})
     yield Statement(topic=Topic.DECIDED, text=text, below=tuple(below))
 
 
-def _several(text: str, keys: set[str]) -> Iterator[Statement]:
-    names = sorted(keys)
+def _object_key(obj: JsonObject) -> str:
+    return object_key_of(GroupVersionKind.of(obj), Key.of(obj))
+
+
+def _named(obj: JsonObject) -> str:
+    return f"{GroupVersionKind.of(obj).kind} {Key.of(obj)}"
+
+
+def _several(text: str, objects: Collection[str]) -> Iterator[Statement]:
+    names = sorted(objects)
     for name in names[:_SHOWN]:
-        group, kind, namespace, rest = name.split("/", 3)
-        del group
-        key = f"{namespace}/{rest}" if namespace else rest
-        yield Statement(topic=Topic.DECIDED, subject=f"{kind} {key}", text=text)
+        yield Statement(topic=Topic.DECIDED, subject=name, text=text)
     if len(names) > _SHOWN:
         yield Statement(topic=Topic.DECIDED, text=f"{len(names) - _SHOWN} more are {text}")
 

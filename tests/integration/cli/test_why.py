@@ -289,6 +289,36 @@ async def test_a_deletion_names_the_owner_of_each_finalizer(world: World, asker:
     await world.edit("demo", {"metadata": {"finalizers": None}})
 
 
+async def test_a_deletion_names_the_objects_it_waits_for(world: World, asker: Asker) -> None:
+    await world.start(sync_period=3600.0)
+    stuck = {**world.config_map("stuck")}
+    stuck["metadata"]["finalizers"] = ["example.org/keep"]
+    await world.create("demo", stuck)
+    await world.healthy("demo")
+    await world.delete("demo")
+    await world.until("demo", lambda r: "example.org/keep" in message(r, "ResourcesApplied"))
+
+    found = await asker.data("managedresource/demo")
+    texts = [each["text"] for each in found["deletionBlockedBy"]]
+    named = f'"v1/ConfigMap/{world.namespace}/stuck": waits for its finalizers example.org/keep'
+    assert any(text.startswith(named) for text in texts)
+    free = {"metadata": {"finalizers": None}}
+    await world.client.patch(CONFIG_MAP, world.key("stuck"), free)
+
+
+async def test_cluster_scoped_objects_are_shown_without_a_namespace(
+    world: World, asker: Asker
+) -> None:
+    # No resource manager runs.
+    name = f"{world.namespace}-role"
+    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole"}
+    await world.create("demo", {**role, "metadata": {"name": name}})
+
+    found = await asker.data("managedresource/demo")
+    (plan,) = [each for each in found["decisions"] if "1 object" in each["text"]]
+    assert [each["object"] for each in plan["causes"]] == [f"ClusterRole {name}"]
+
+
 async def test_missing_permissions_are_named_and_secrets_are_never_shown(
     world: World, asker: Asker, tmp_path: Path
 ) -> None:
