@@ -8,7 +8,7 @@ import pytest
 from pergola.api import marks
 from pergola.api.kinds import CONFIG_MAP, DEPLOYMENT, SERVICE
 from pergola.api.objects import JsonObject, annotations_of, labels_of
-from pergola.testing.world import World, is_applied
+from pergola.testing.world import World, is_applied, message
 
 
 async def reconcile(world: World) -> None:
@@ -133,3 +133,29 @@ async def test_an_explicit_node_port_is_used(world: World) -> None:
     )
     assert live["spec"]["ports"][0]["nodePort"] == wanted
     await world.until("demo", is_applied)
+
+
+async def test_an_address_that_a_service_keeps_against_its_manifest_is_named(
+    world: World,
+) -> None:
+    def service(**spec: Any) -> JsonObject:
+        return {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {"name": "web", "namespace": world.namespace},
+            "spec": {"ports": [{"port": 80}], **spec},
+        }
+
+    await world.start()
+    await world.create("demo", service(clusterIP="None"))
+    done = await world.healthy("demo")
+    assert message(done, "ResourcesApplied") == "All resources are applied."
+
+    await world.put_secret("demo", service())
+    remark = f'"v1/Service/{world.namespace}/web" keeps its clusterIP None'
+    await world.until("demo", lambda r: remark in message(r, "ResourcesApplied"))
+
+    await world.client.delete(SERVICE, world.key("web"))
+    done = await world.until("demo", lambda r: "\n" not in message(r, "ResourcesApplied"))
+    live = await world.client.get(SERVICE, world.key("web"))
+    assert live["spec"]["clusterIP"] != "None"

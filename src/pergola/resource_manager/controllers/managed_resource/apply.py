@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from pergola.api import marks
+from pergola.api.kinds import SERVICE
 from pergola.api.objects import JsonObject, Key, annotations_of, resource_version_of
 from pergola.kube.errors import (
     AlreadyExists,
@@ -46,6 +47,7 @@ from pergola.resource_manager.controllers.managed_resource.recreate import (
     ApplyRefused,
     delete_to_recreate,
 )
+from pergola.resource_manager.controllers.managed_resource.services import kept_address
 from pergola.resource_manager.controllers.managed_resource.settled import Settled
 from pergola.resource_manager.target import Target
 from pergola.runtime.logging import get_logger
@@ -109,6 +111,7 @@ class Applier:
         self.settled = Settled(target)
         self._target = target
         self._fights = fights
+        self._kept: dict[str, str] = {}
 
     async def apply(
         self, objects: Sequence[Planned], options: MergeOptions, *, always: bool
@@ -195,8 +198,11 @@ class Applier:
             await self._update(planned, manifest, live, this)
 
     def remarks(self, objects: Iterable[Planned]) -> list[str]:
-        """Return remarks about the objects that another writer keeps changing or deleting."""
-        found = (self._fights.remark(planned.object_key) for planned in objects)
+        """Return remarks about objects that others keep changing, or that keep an address."""
+        keys = [planned.object_key for planned in objects]
+        found = (
+            remark for key in keys for remark in (self._kept.get(key), self._fights.remark(key))
+        )
         return [remark for remark in found if remark]
 
     def remarks_end_in(self, objects: Iterable[Planned]) -> float | None:
@@ -230,6 +236,7 @@ class Applier:
                 raise
             log.debug("object exists", object=planned.object_key, error=str(error))
             return live
+        self._kept.pop(planned.object_key, None)
         self.settled.remember(planned, created)
         log.info("object created", object=planned.object_key)
         return None
@@ -254,6 +261,7 @@ class Applier:
         """Update the object; after a conflict decide again, and create it if it was deleted."""
         for attempt in range(_CONFLICTS):
             merged = merge(manifest, live, previous=planned.previous, options=this.options)
+            self._note_address(planned, manifest, live)
             if await self._needs_no_write(planned, live, merged, this):
                 return
             found: JsonObject | None = None
@@ -273,6 +281,17 @@ class Applier:
                 await self._create(planned, for_creation(manifest, this.options))
                 return
             live = found
+
+    def _note_address(self, planned: Planned, manifest: JsonObject, live: JsonObject) -> None:
+        """Store a remark if a Service keeps an address that its manifest does not have."""
+        self._kept.pop(planned.object_key, None)
+        if planned.gvk.group_kind != SERVICE.group_kind:
+            return
+        if address := kept_address(manifest, live):
+            self._kept[planned.object_key] = (
+                f"{describe(planned.reference)} keeps its clusterIP {address}, which cannot "
+                "change; delete the Service to follow its manifest"
+            )
 
     async def _needs_no_write(
         self, planned: Planned, live: JsonObject, merged: JsonObject, this: _Pass

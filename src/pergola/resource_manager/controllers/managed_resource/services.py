@@ -28,6 +28,18 @@ def merge_service(merged: JsonObject, live: JsonObject) -> JsonObject:
     return {**merged, "spec": spec}
 
 
+def kept_address(manifest: JsonObject, live: JsonObject) -> str:
+    """Return the address that a Service keeps although its manifest has another; empty if none."""
+    desired, spec = map_at(manifest, "spec"), map_at(live, "spec")
+    if "ExternalName" in (desired.get("type"), spec.get("type")):
+        return ""
+    address, kept = desired.get("clusterIP") or "", str(spec.get("clusterIP") or "")
+    if address == "None":
+        return ""  # the server refuses the update
+    is_followed = address == kept if address else kept != "None"
+    return "" if is_followed else kept
+
+
 def _keep_node_ports(spec: JsonObject, old: JsonObject) -> None:
     """Give ports their live node ports: by name and number, then by name, then by number.
 

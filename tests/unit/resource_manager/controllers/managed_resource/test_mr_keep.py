@@ -14,6 +14,7 @@ from pergola.resource_manager.controllers.managed_resource.merge import (
     for_creation,
     merge,
 )
+from pergola.resource_manager.controllers.managed_resource.services import kept_address
 
 TRUE: Final = "true"
 
@@ -381,6 +382,26 @@ def test_the_cluster_ip_of_a_service_is_kept_if_possible(
     manifest: JsonObject, live: JsonObject, expected: str | None
 ) -> None:
     assert merged(manifest, live)["spec"].get("clusterIP") == expected
+
+
+@pytest.mark.parametrize(
+    ("manifest", "live", "expected"),
+    [
+        (service(), service(clusterIP="10.0.0.1"), ""),
+        (service(clusterIP="10.0.0.1"), service(clusterIP="10.0.0.1"), ""),
+        (service(clusterIP="10.0.0.2"), service(clusterIP="10.0.0.1"), "10.0.0.1"),
+        (service(clusterIP="None"), service(clusterIP="10.0.0.1"), ""),
+        (service(clusterIP="None"), service(clusterIP="None"), ""),
+        (service(), service(clusterIP="None"), "None"),
+        (service(clusterIP="10.0.0.2"), service(clusterIP="None"), "None"),
+        (service("ExternalName"), service(clusterIP="None"), ""),
+        (service(), service("ExternalName"), ""),
+    ],
+)
+def test_an_address_that_the_manifest_does_not_have_is_reported(
+    manifest: JsonObject, live: JsonObject, expected: str
+) -> None:
+    assert kept_address(manifest, live) == expected
 
 
 @pytest.mark.parametrize(
