@@ -117,7 +117,7 @@ async def test_objects_are_applied_repaired_and_deleted_without_a_status(
     await world.client.patch(CONFIG_MAP, world.key("a"), {"data": {"text": "bye"}})
     await world.until_object(CONFIG_MAP, world.key("a"), lambda o: o["data"] == {"text": "hello"})
 
-    # What leaves the manifests is deleted, although no status lists it.
+    # An object that leaves the manifests is deleted, although no status lists it.
     await world.put_secret("demo", world.config_map("b"))
     await world.until_gone(CONFIG_MAP, world.key("a"))
     await world.until_object(CONFIG_MAP, world.key("b"), lambda _: True)
