@@ -12,10 +12,10 @@ from typing import Final, NamedTuple, Self
 
 import orjson
 
-from pergola.api.objects import GroupVersionKind, JsonObject, Key
-from pergola.kube.answers import check_list, check_object, decoded
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, metadata_of
+from pergola.kube.answers import Question, check_posted, decoded, name_in
 from pergola.kube.discovery import Discovery, Resource
-from pergola.kube.errors import ApiError, NotFound, UnknownKind
+from pergola.kube.errors import ApiError, NotFound, WrongAnswer
 from pergola.kube.guards import Guard, Permission
 from pergola.kube.kubeconfig import ClusterConfig
 from pergola.kube.selectors import SelectorError
@@ -140,7 +140,7 @@ class Client:
         accept = METADATA if metadata_only else _JSON
         path = resource.item(key)
         obj = await self._object(gvk, "GET", path, accept=accept)
-        check_object(obj, gvk, key if resource.namespaced else Key("", key.name), path)
+        question(resource, path, key.namespace, key.name, metadata_only=metadata_only).check(obj)
         obj["apiVersion"], obj["kind"] = gvk.api_version, gvk.kind
         return obj
 
@@ -193,8 +193,11 @@ class Client:
         while True:
             query["limit"] = str(page_size() if callable(page_size) else page_size)
             path = resource.collection(namespace)
+            asked = question(
+                resource, path, namespace, name_in(fields), metadata_only=metadata_only
+            )
             answer = await self._object(gvk, "GET", path, query=query, accept=accept)
-            check_list(answer, gvk, path)
+            asked.check_list(answer)
             metadata = answer.get("metadata") or {}
             items = answer.get("items") or []
             for item in items:
@@ -209,30 +212,35 @@ class Client:
         """Create the object; return it as stored."""
         gvk, key = GroupVersionKind.of(obj), Key.of(obj)
         resource = await self.resource(gvk)
-        return await self._object(
+        path = resource.collection(key.namespace)
+        answer = await self._object(
             gvk,
             "POST",
-            resource.collection(key.namespace),
+            path,
             query={"dryRun": "All"} if dry_run else None,
             body=orjson.dumps(obj),
         )
+        if key.name or metadata_of(obj).get("generateName"):
+            question(resource, path, key.namespace, key.name or None).check(answer)
+        else:
+            check_posted(answer, obj, path)  # a review, which is not stored
+        return answer
 
     async def create_subresource(
         self, gvk: GroupVersionKind, key: Key, subresource: str, body: JsonObject
     ) -> JsonObject:
         """Post to a subresource, such as `token` of a ServiceAccount; return the answer."""
         resource = await self.resource(gvk)
-        return await self._object(
-            gvk, "POST", resource.item(key, subresource), body=orjson.dumps(body)
-        )
+        path = resource.item(key, subresource)
+        answer = await self._object(gvk, "POST", path, body=orjson.dumps(body))
+        check_posted(answer, body, path)
+        return answer
 
     async def update(self, obj: JsonObject, *, subresource: str = "") -> JsonObject:
         """Replace the object if its resourceVersion is still current."""
         gvk, key = GroupVersionKind.of(obj), Key.of(obj)
         resource = await self.resource(gvk)
-        return await self._object(
-            gvk, "PUT", resource.item(key, subresource), body=orjson.dumps(obj)
-        )
+        return await self._write(resource, "PUT", key, subresource, body=orjson.dumps(obj))
 
     async def patch(
         self,
@@ -244,10 +252,11 @@ class Client:
     ) -> JsonObject:
         """Change parts of an object: a map is a merge patch, a list a JSON patch."""
         resource = await self.resource(gvk)
-        return await self._object(
-            gvk,
+        return await self._write(
+            resource,
             "PATCH",
-            resource.item(key, subresource),
+            key,
+            subresource,
             body=orjson.dumps(body),
             content_type=_MERGE_PATCH if isinstance(body, dict) else _JSON_PATCH,
         )
@@ -256,10 +265,10 @@ class Client:
         """Apply the object's fields on the server side; `manager` owns them from then on."""
         gvk, key = GroupVersionKind.of(obj), Key.of(obj)
         resource = await self.resource(gvk)
-        return await self._object(
-            gvk,
+        return await self._write(
+            resource,
             "PATCH",
-            resource.item(key),
+            key,
             query={"fieldManager": manager, "force": "true" if force else "false"},
             body=orjson.dumps(obj),
             content_type=_APPLY_PATCH,
@@ -294,9 +303,30 @@ class Client:
             options["preconditions"] = {k: v for k, v in preconditions.items() if v}
         if propagation:
             options["propagationPolicy"] = propagation
-        answer = await self._object(gvk, "DELETE", resource.item(key), body=orjson.dumps(options))
+        path = resource.item(key)
+        answer = await self._object(gvk, "DELETE", path, body=orjson.dumps(options))
+        question(resource, path, key.namespace, key.name).check_deletion(answer)
         # The answer is a Status if the object is gone, and the object if it still has finalizers.
         return answer.get("kind") == "Status"
+
+    async def _write(
+        self,
+        resource: Resource,
+        method: str,
+        key: Key,
+        subresource: str = "",
+        *,
+        body: bytes,
+        query: dict[str, str] | None = None,
+        content_type: str = _JSON,
+    ) -> JsonObject:
+        path = resource.item(key, subresource)
+        answer = await self._object(
+            resource.gvk, method, path, query=query, body=body, content_type=content_type
+        )
+        if subresource != "scale":  # a kind of its own
+            question(resource, path, key.namespace, key.name).check(answer)
+        return answer
 
     async def _object(
         self,
@@ -323,7 +353,8 @@ class Client:
             if not is_missing_kind(error):
                 raise
             self.discovery.forget(gvk)
-            raise UnknownKind(gvk) from error
+            await self.resource(gvk)
+            raise WrongAnswer(f"the answer for {path} is 404, but {gvk} is served") from error
         return decoded(answer, path)
 
     def stream(
@@ -331,6 +362,19 @@ class Client:
     ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
         """See `Transport.stream`; used by `pergola.kube.watch`."""
         return self._transport.stream(path, query, accept=accept, silence=silence)
+
+
+def question(
+    resource: Resource,
+    path: str,
+    namespace: str | None,
+    name: str | None,
+    *,
+    metadata_only: bool = False,
+) -> Question:
+    """Return the question that a request asks, to which the answer must fit."""
+    within = namespace if resource.namespaced else None
+    return Question(path, resource.gvk, resource.namespaced, within, name, metadata_only)
 
 
 def selectors(labels: str | None, fields: str | None) -> dict[str, str]:

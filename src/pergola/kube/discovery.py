@@ -8,13 +8,16 @@ every `refresh` seconds, so that CRDs created later become usable without a rest
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 from urllib.parse import quote
 
 from pergola.api.object_names import name_problem
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at
-from pergola.kube.answers import decoded
-from pergola.kube.errors import InvalidKey, NotFound, UnknownKind, Unreachable
+from pergola.kube.answers import decoded, served_kinds, served_versions
+from pergola.kube.errors import InvalidKey, NotFound, UnknownKind, WrongAnswer
+
+_BUILT_IN: Final = frozenset({"", "apps", "autoscaling", "batch", "policy"})
+_OF_PROJECT: Final = ".k8s.io"
 
 
 class Resource(NamedTuple):
@@ -82,6 +85,7 @@ class Discovery:
         self._refresh = refresh
         self._kinds: dict[tuple[str, str], Mapping[str, Resource]] = {}
         self._asked: dict[tuple[str, str], float] = {}
+        self._was_served: set[tuple[str, str]] = set()
         self._locks: dict[tuple[str, str], asyncio.Lock] = {}
 
     def known(self, gvk: GroupVersionKind) -> Resource | None:
@@ -120,14 +124,35 @@ class Discovery:
         path = group_version_path(group, version)
         try:
             answer = decoded(await self._fetch(path), path)
-            if not isinstance(answer.get("resources", {}), list | None):
-                raise Unreachable(f"the answer for {path} has no list of resources")
+            kinds = served_kinds(answer, _group_version(group, version), path)
         except NotFound:
-            answer = {}
+            await self._check_unserved(group, version, path)
+            kinds = []
+        if kinds:
+            self._was_served.add((group, version))
         self._asked[group, version] = self._now()
         self._kinds[group, version] = {
-            resource.gvk.kind: resource for resource, _ in resources_in(answer, group, version)
+            resource.gvk.kind: resource
+            for resource, _ in resources_in({"resources": kinds}, group, version)
         }
+
+    async def _check_unserved(self, group: str, version: str, path: str) -> None:
+        """Check a 404, which a proxy may answer as well, against the list of groups.
+
+        A new group of definitions is in that list a moment before its kinds are served.
+
+        Raises:
+            WrongAnswer: the server serves the group and version, or does not answer properly.
+        """
+        root = "/apis" if group else "/api"
+        name = _group_version(group, version)
+        try:
+            answer = await self._fetch(root)
+        except NotFound as error:
+            raise WrongAnswer(f"the answers for {path} and {root} are 404") from error
+        is_new = (group, version) not in self._was_served and not _is_built_in(group)
+        if name in served_versions(decoded(answer, root), root) and not is_new:
+            raise WrongAnswer(f"the answer for {path} is 404, but {name} is served")
 
 
 def resources_in(
@@ -135,9 +160,18 @@ def resources_in(
 ) -> Iterator[tuple[Resource, JsonObject]]:
     """Yield the kinds in an APIResourceList, each with its entry, without subresources."""
     for served in maps_at(answer, "resources"):
-        if "/" not in served.get("name", "/"):
-            gvk = GroupVersionKind(group, version, served["kind"])
-            yield Resource(gvk, served["name"], bool(served.get("namespaced"))), served
+        name, kind = served.get("name"), served.get("kind")
+        if isinstance(name, str) and isinstance(kind, str) and name and "/" not in name:
+            gvk = GroupVersionKind(group, version, kind)
+            yield Resource(gvk, name, bool(served.get("namespaced"))), served
+
+
+def _group_version(group: str, version: str) -> str:
+    return f"{group}/{version}" if group else version
+
+
+def _is_built_in(group: str) -> bool:
+    return group in _BUILT_IN or group.endswith(_OF_PROJECT)
 
 
 def check_namespace(gvk: GroupVersionKind, namespace: str) -> None:

@@ -10,8 +10,8 @@ KubeError                  root: every failure of this room
 │   ├── Unauthorized       401
 │   ├── Forbidden          403
 │   └── TooManyRequests    429; `retry_after` in seconds
-├── Unreachable            no answer: connection refused, reset, timed out, TLS failure; or an
-│                          answer to something else
+├── Unreachable            no answer: connection refused, reset, timed out, TLS failure
+│   └── WrongAnswer        an answer that does not fit the question, as from a broken proxy
 ├── UnknownKind            the server serves no such kind (spec 10 §3.1)
 ├── InvalidKey             no object can have this name and namespace; nothing was sent
 └── ConfigurationError     a kubeconfig, or credentials, that cannot work; the text says why
@@ -19,7 +19,7 @@ KubeError                  root: every failure of this room
 
 from typing import Any
 
-from pergola.api.objects import GroupVersionKind, JsonObject, map_at
+from pergola.api.objects import GroupVersionKind, JsonObject, map_at, maps_at
 
 
 class KubeError(Exception):
@@ -32,6 +32,10 @@ class ConfigurationError(KubeError):
 
 class Unreachable(KubeError):
     """The API server gave no answer."""
+
+
+class WrongAnswer(Unreachable):
+    """An answer that does not fit the question; it says nothing about the cluster."""
 
 
 class UnknownKind(KubeError):
@@ -64,15 +68,24 @@ class ApiError(KubeError):
         self.code = code
         self.status = status
         self.body = b""
-        self.reason: str = status.get("reason") or ""
-        super().__init__(status.get("message") or self.reason or f"HTTP status {code}")
+        # Not every Status comes from an API server.
+        reason, message = status.get("reason"), status.get("message")
+        self.reason = reason if isinstance(reason, str) else ""
+        text = message if isinstance(message, str) else ""
+        super().__init__(text or self.reason or f"HTTP status {code}")
 
     @property
     def causes(self) -> list[dict[str, Any]]:
         """`details.causes`: `field`, `reason` and `message` of each cause."""
-        details = self.status.get("details")
-        causes = details.get("causes") if isinstance(details, dict) else None
-        return causes if isinstance(causes, list) else []
+        return maps_at(self.status, "details", "causes")
+
+    @property
+    def retry_after(self) -> float:
+        """Seconds to wait before a retry, according to the server; 0 if it does not say."""
+        seconds = map_at(self.status, "details").get("retryAfterSeconds")
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+            return 0.0
+        return max(0.0, float(seconds))
 
 
 class NotFound(ApiError):
@@ -109,9 +122,8 @@ class TooManyRequests(ApiError):
     @property
     def retry_after(self) -> float:
         """Seconds to wait, according to the server; 1 by default."""
-        details = self.status.get("details")
-        seconds = details.get("retryAfterSeconds") if isinstance(details, dict) else None
-        return float(seconds) if isinstance(seconds, int | float) else 1.0
+        details = map_at(self.status, "details")
+        return super().retry_after if "retryAfterSeconds" in details else 1.0
 
 
 _BY_CODE: dict[int, type[ApiError]] = {

@@ -6,6 +6,7 @@ methods, paths and bytes.
 
 import asyncio
 import io
+import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -17,6 +18,7 @@ import orjson
 from yarl import URL
 
 from pergola import tracing
+from pergola.api.objects import map_at
 from pergola.kube.connections import DEAD_PEER_SECONDS, Connections
 from pergola.kube.errors import ApiError, TooManyRequests, Unauthorized, Unreachable, api_error
 from pergola.kube.guards import Guard, GuardedBody
@@ -27,6 +29,7 @@ USER_AGENT: Final = "pergola"
 _ATTEMPTS_WHEN_THROTTLED: Final = 5
 _IDLE_CONNECTION_SECONDS: Final = 75.0
 _SENT_AT_ONCE: Final = 1024 * 1024
+_SECONDS: Final = re.compile(r"[0-9]{1,9}")
 _NO_TIMEOUT: Final = aiohttp.ClientTimeout(total=None)
 
 Observer = Callable[[str, str, str, float], None]
@@ -279,9 +282,8 @@ def _error(code: int, body: bytes, retry_after: str | None = None) -> ApiError:
     if not is_status:
         # Other bodies come from elsewhere, and errors become conditions, which others may read.
         status = {"message": f"HTTP status {code} {responses.get(code, '')}".rstrip()}
-    if retry_after is not None and retry_after.isdigit():
-        details = {"retryAfterSeconds": int(retry_after)} | (status.get("details") or {})
-        status["details"] = details
+    if retry_after is not None and _SECONDS.fullmatch(retry_after):
+        status["details"] = {"retryAfterSeconds": int(retry_after)} | map_at(status, "details")
     error = api_error(code, status)
     error.body = b"" if is_status else body
     return error

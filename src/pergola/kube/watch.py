@@ -8,11 +8,11 @@ means that the server is gone.
 from collections.abc import AsyncGenerator
 from typing import Final, Literal, NamedTuple
 
-from pergola.api.objects import JsonObject
-from pergola.kube.answers import decoded
-from pergola.kube.client import METADATA, Client, is_missing_kind, selectors
+from pergola.api.objects import JsonObject, annotations_of
+from pergola.kube.answers import EventType, name_in
+from pergola.kube.client import METADATA, Client, is_missing_kind, question, selectors
 from pergola.kube.discovery import Resource
-from pergola.kube.errors import NotFound, api_error
+from pergola.kube.errors import NotFound
 
 SILENCE_SECONDS: Final = 70.0
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
@@ -24,14 +24,13 @@ class WatchEvent(NamedTuple):
     OPENED comes first and is our own: the server accepted the watch.
     """
 
-    type: Literal["OPENED", "ADDED", "MODIFIED", "DELETED", "BOOKMARK"]
+    type: Literal["OPENED"] | EventType
     object: JsonObject
 
     @property
     def ends_initial_events(self) -> bool:
         """Whether this bookmark ends the list part of a streaming list."""
-        metadata = self.object.get("metadata") or {}
-        return (metadata.get("annotations") or {}).get(INITIAL_EVENTS_END) == "true"
+        return annotations_of(self.object).get(INITIAL_EVENTS_END) == "true"
 
 
 async def watch(
@@ -57,7 +56,8 @@ async def watch(
         Gone: `resource_version` is too old: list again.
         ApiError: the server refused: 400 or 422 if it does not support streaming lists, NotFound if
             it does not serve the kind (any longer).
-        Unreachable: the connection failed, went silent or sent something other than JSON.
+        Unreachable: the connection failed, went silent or sent something other than events about
+            the kind.
     """
     query = {
         "watch": "true",
@@ -69,19 +69,15 @@ async def watch(
     else:
         query["resourceVersion"] = resource_version
     accept = METADATA if metadata_only else "application/json"
-    gvk, path = resource.gvk, resource.collection(namespace)
+    path = resource.collection(namespace)
+    asked = question(resource, path, namespace, name_in(fields), metadata_only=metadata_only)
     try:
         async with client.stream(path, query, accept=accept, silence=SILENCE_SECONDS) as lines:
             yield WatchEvent("OPENED", {})
             async for line in lines:
-                event = decoded(line, path)
-                obj = event["object"]
-                if event["type"] == "ERROR":
-                    raise api_error(obj.get("code") or 500, obj)
-                obj["apiVersion"], obj["kind"] = gvk.api_version, gvk.kind
-                yield WatchEvent(event["type"], obj)
+                yield WatchEvent(*asked.event(line))
     except NotFound as error:
         if is_missing_kind(error):
             # The kind was removed, or added after discovery: discover again.
-            client.discovery.forget(gvk)
+            client.discovery.forget(resource.gvk)
         raise

@@ -24,10 +24,12 @@ T = TypeVar("T")
 
 SERVED = orjson.dumps(
     {
+        "kind": "APIResourceList",
+        "groupVersion": "v1",
         "resources": [
             {"name": "configmaps", "kind": "ConfigMap", "namespaced": True},
             {"name": "namespaces", "kind": "Namespace", "namespaced": False},
-        ]
+        ],
     }
 )
 TEXTS = st.one_of(

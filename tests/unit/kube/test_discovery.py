@@ -41,13 +41,17 @@ class Server:
         self.answering.set()
 
     async def fetch(self, path: str) -> bytes:
+        if path == "/apis":
+            return orjson.dumps({"kind": "APIGroupList", "groups": []})
         self.asked.append(path)
         await self.answering.wait()
         if self.away:
             raise Unreachable("no server")
         if path not in self.paths:
             raise NotFound(404, {})
-        return orjson.dumps({"kind": "APIResourceList", "resources": self.paths[path]})
+        name = path.removeprefix("/api/").removeprefix("/apis/")
+        kinds = {"groupVersion": name, "resources": self.paths[path]}
+        return orjson.dumps({"kind": "APIResourceList", **kinds})
 
     def discovery(self) -> Discovery:
         return Discovery(self.fetch, now=lambda: self.now, refresh=10.0)

@@ -210,6 +210,28 @@ async def test_the_retry_after_of_a_busy_server_is_respected() -> None:
         assert 1.0 <= loop.time() - began < 10.0
 
 
+@pytest.mark.parametrize("header", ["²", "-1", "soon", "9" * 5000, "Wed, 21 Oct 2015 07:28:00 GMT"])
+async def test_a_retry_after_that_is_no_number_of_seconds_is_ignored(header: str) -> None:
+    busy = Answer(429, b"", {"Retry-After": header})
+    async with playing(busy) as player, transport_to(player) as transport:
+        with pytest.raises(TooManyRequests) as caught:
+            await lines(transport)
+        assert caught.value.retry_after == 1
+
+
+@pytest.mark.parametrize("details", [[1], "x", None, {"retryAfterSeconds": "x"}, {"causes": 5}])
+@pytest.mark.parametrize("reason", [[], {}, 5, None])
+async def test_an_error_with_any_status_is_an_api_error(reason: object, details: object) -> None:
+    body = {"kind": "Status", "reason": reason, "message": reason, "details": details}
+    answer = Answer(503, orjson.dumps(body), {"Retry-After": "1"})
+    async with playing(answer) as player, transport_to(player) as transport:
+        with pytest.raises(ApiError) as caught:
+            await transport.request("GET", "/x")
+        error = caught.value
+        assert (error.reason, error.causes, str(error)) == ("", [], "HTTP status 503")
+        assert error.retry_after >= 0
+
+
 async def test_the_delay_in_a_status_takes_precedence_over_the_header() -> None:
     busy = status(429, "TooManyRequests", retryAfterSeconds=0)
     busy = busy._replace(headers={"Retry-After": "600"})
@@ -345,8 +367,15 @@ async def test_a_status_becomes_the_error_of_its_code_and_reason(
 
 
 SERVED = Answer(
-    body=orjson.dumps({"resources": [{"name": "configmaps", "kind": "ConfigMap", "namespaced": 1}]})
+    body=orjson.dumps(
+        {
+            "kind": "APIResourceList",
+            "groupVersion": "v1",
+            "resources": [{"name": "configmaps", "kind": "ConfigMap", "namespaced": True}],
+        }
+    )
 )
+UNSERVED = Answer(body=b'{"kind": "APIResourceList", "groupVersion": "v1", "resources": []}')
 
 
 async def test_a_missing_object_is_distinguished_from_a_kind_that_is_not_served() -> None:
@@ -354,7 +383,7 @@ async def test_a_missing_object_is_distinguished_from_a_kind_that_is_not_served(
     unserved = Answer(404, b"404 page not found\n", {"Content-Type": "text/plain"})
     key = Key("default", "a")
     async with (
-        playing(SERVED, missing, unserved, SERVED, missing) as player,
+        playing(SERVED, missing, unserved, UNSERVED, SERVED, missing) as player,
         Client.connect(cluster_config(player.url)) as client,
     ):
         with pytest.raises(NotFound) as caught:
@@ -362,12 +391,14 @@ async def test_a_missing_object_is_distinguished_from_a_kind_that_is_not_served(
         assert not is_missing_kind(caught.value)
         with pytest.raises(UnknownKind):
             await client.get(CONFIG_MAP, key)
+        client.discovery.forget(CONFIG_MAP)
         with pytest.raises(NotFound):
             await client.get(CONFIG_MAP, key)
     assert [asked.path for asked in player.asked] == [
         "/api/v1",
         "/api/v1/namespaces/default/configmaps/a",
         "/api/v1/namespaces/default/configmaps/a",
+        "/api/v1",
         "/api/v1",
         "/api/v1/namespaces/default/configmaps/a",
     ]

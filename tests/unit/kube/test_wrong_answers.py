@@ -1,7 +1,8 @@
 """An answer with status 200 that does not fit its question, as from a broken proxy."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from typing import Final
 
 import orjson
@@ -12,15 +13,17 @@ from hypothesis import strategies as st
 from pergola.api.kinds import NAMESPACE, SECRET
 from pergola.api.objects import JsonObject, JsonValue, Key
 from pergola.kube.client import Client
-from pergola.kube.errors import Unreachable
+from pergola.kube.errors import KubeError, NotFound, UnknownKind, Unreachable, WrongAnswer
 from pergola.kube.guards import Guard
 from pergola.kube.transport import Transport
+from pergola.kube.watch import watch
+from pergola.testing.wrong_answers import WRONG_ANSWERS
 
 KEY: Final = Key("ns", "a")
 RIGHT: Final[JsonObject] = {
     "apiVersion": "v1",
     "kind": "Secret",
-    "metadata": {"name": "a", "namespace": "ns", "uid": "1"},
+    "metadata": {"name": "a", "namespace": "ns", "uid": "1", "resourceVersion": "2"},
     "data": {},
 }
 STATUS: Final[JsonObject] = {"apiVersion": "v1", "kind": "Status", "status": "Success"}
@@ -66,13 +69,15 @@ JSON: Final = st.recursive(
 class Answering(Transport):
     """A transport that serves Secrets and Namespaces, and answers all else with one value."""
 
-    def __init__(self, answer: JsonValue, *, discovery: JsonValue = None) -> None:
-        self._answer = answer
+    def __init__(self, answer: "JsonValue | bytes", *, discovery: JsonValue = None) -> None:
+        self._answer = answer if isinstance(answer, bytes) else orjson.dumps(answer)
         self._served = discovery or {
+            "kind": "APIResourceList",
+            "groupVersion": "v1",
             "resources": [
                 {"name": "secrets", "kind": "Secret", "namespaced": True},
                 {"name": "namespaces", "kind": "Namespace", "namespaced": False},
-            ]
+            ],
         }
 
     async def request(
@@ -86,7 +91,22 @@ class Answering(Transport):
         accept: str = "application/json",
         guard: Guard | None = None,
     ) -> bytes:
-        return orjson.dumps(self._served if path == "/api/v1" else self._answer)
+        return orjson.dumps(self._served) if path == "/api/v1" else self._answer
+
+    @asynccontextmanager
+    async def stream(
+        self, path: str, query: Mapping[str, str], *, accept: str, silence: float
+    ) -> AsyncIterator[AsyncIterator[bytes]]:
+        yield self._lines()
+
+    async def _lines(self) -> AsyncIterator[bytes]:
+        yield self._answer
+
+
+async def watched(client: Client) -> list[JsonObject]:
+    """Return the objects of the events of a watch."""
+    secrets = await client.resource(SECRET)
+    return [event.object async for event in watch(client, secrets, "ns", timeout_seconds=1)]
 
 
 READS: Final[dict[str, Callable[[Client], Awaitable[object]]]] = {
@@ -94,6 +114,43 @@ READS: Final[dict[str, Callable[[Client], Awaitable[object]]]] = {
     "get metadata": lambda client: client.get(SECRET, KEY, metadata_only=True),
     "find": lambda client: client.find(SECRET, KEY),
 }
+
+
+LIST: Final[JsonObject] = {
+    "apiVersion": "v1",
+    "kind": "SecretList",
+    "metadata": {"resourceVersion": "3"},
+    "items": [RIGHT],
+}
+DELETED: Final[JsonObject] = {**STATUS, "details": {"name": "a", "kind": "secrets"}}
+TOKEN: Final[JsonObject] = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest"}
+QUESTIONS: Final[dict[str, tuple[Callable[[Client], Awaitable[object]], JsonObject]]] = {
+    "get": (READS["get"], RIGHT),
+    "get metadata": (READS["get metadata"], RIGHT),
+    "list": (lambda client: client.list(SECRET, "ns"), LIST),
+    "watch": (watched, {"type": "ADDED", "object": RIGHT}),
+    "end of a list": (watched, {"type": "BOOKMARK", "object": RIGHT}),
+    "create": (lambda client: client.create(RIGHT), RIGHT),
+    "update": (lambda client: client.update(RIGHT), RIGHT),
+    "update status": (lambda client: client.update(RIGHT, subresource="status"), RIGHT),
+    "patch": (lambda client: client.patch(SECRET, KEY, {}), RIGHT),
+    "apply": (lambda client: client.apply(RIGHT, manager="test"), RIGHT),
+    "delete": (lambda client: client.delete(SECRET, KEY), DELETED),
+    "start a deletion": (lambda client: client.delete(SECRET, KEY), RIGHT),
+    "request a token": (lambda client: client.create_subresource(SECRET, KEY, "x", TOKEN), TOKEN),
+}
+FITTING: Final = {
+    ("get metadata", "only metadata"),
+    ("list", "another name"),
+    ("watch", "another name"),
+}
+WRONG_BODIES: Final = [
+    pytest.param(ask, body, id=f"{question}-{wrong.name}")
+    for question, (ask, right) in QUESTIONS.items()
+    for wrong in WRONG_ANSWERS
+    if wrong.status == 200 and not wrong.headers and (question, wrong.name) not in FITTING
+    if (body := wrong.body(orjson.dumps(right))) is not None
+]
 
 
 async def read(transport: Transport, question: Callable[[Client], Awaitable[object]]) -> object:
@@ -105,6 +162,70 @@ async def read(transport: Transport, question: Callable[[Client], Awaitable[obje
 def test_an_answer_that_is_not_the_object_is_an_outage(wrong: JsonValue, question: str) -> None:
     with pytest.raises(Unreachable):
         asyncio.run(read(Answering(wrong), READS[question]))
+
+
+@pytest.mark.parametrize(("ask", "body"), WRONG_BODIES)
+def test_a_wrong_answer_to_any_question_is_an_error_that_passes(
+    ask: Callable[[Client], Awaitable[object]], body: bytes
+) -> None:
+    with pytest.raises(KubeError) as caught:
+        asyncio.run(read(Answering(body), ask))
+    assert not isinstance(caught.value, NotFound | UnknownKind)
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_the_right_answer_is_accepted(question: str) -> None:
+    ask, right = QUESTIONS[question]
+    asyncio.run(read(Answering(right), ask))
+
+
+@given(JSON, st.sampled_from(["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR", "X"]))
+def test_no_json_is_taken_for_an_event(wrong: JsonValue, kind: str) -> None:
+    for line in (wrong, {"type": kind, "object": wrong}):
+        with pytest.raises(KubeError):
+            asyncio.run(read(Answering(line), watched))
+
+
+class Refusing(Answering):
+    """A proxy that answers 404 to all but the requests of some paths."""
+
+    def __init__(self, answers: Mapping[str, JsonObject]) -> None:
+        super().__init__(None)
+        self._answers = answers
+
+    async def request(self, method: str, path: str, **_: object) -> bytes:
+        if path not in self._answers:
+            raise NotFound(404, {})
+        return orjson.dumps(self._answers[path])
+
+
+KINDS_OF_V1: Final[JsonObject] = {
+    "kind": "APIResourceList",
+    "groupVersion": "v1",
+    "resources": [{"name": "secrets", "kind": "Secret", "namespaced": True}],
+}
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        {},
+        {"/api": {"kind": "APIVersions", "versions": ["v1"]}},
+        {"/api": {"error": "not found"}},
+        {"/api/v1": KINDS_OF_V1},
+    ],
+    ids=["everything", "the kinds", "the kinds with a wrong root", "the objects"],
+)
+def test_a_404_of_a_proxy_makes_no_kind_unknown(answers: Mapping[str, JsonObject]) -> None:
+    for question in READS.values():
+        with pytest.raises(WrongAnswer):
+            asyncio.run(read(Refusing(answers), question))
+
+
+def test_a_kind_is_unknown_if_the_server_lists_its_versions_without_it() -> None:
+    answers: JsonObject = {"/api": {"kind": "APIVersions", "versions": ["v2"]}}
+    with pytest.raises(UnknownKind):
+        asyncio.run(read(Refusing(answers), READS["get"]))
 
 
 @given(JSON)
@@ -120,7 +241,18 @@ def test_an_answer_that_is_not_a_list_is_an_outage(wrong: JsonValue) -> None:
         asyncio.run(read(Answering(wrong), lambda client: client.list(SECRET, "ns")))
 
 
-@pytest.mark.parametrize("wrong", [{"kind": "Status"}, {"resources": {}}, [1]], ids=str)
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"kind": "Status"},
+        {"resources": []},
+        [1],
+        {"kind": "APIResourceList", "groupVersion": "v1", "resources": {}},
+        {"kind": "APIResourceList", "groupVersion": "v1", "resources": [{"name": "secrets"}]},
+        {"kind": "APIResourceList", "groupVersion": "apps/v1", "resources": []},
+    ],
+    ids=str,
+)
 def test_an_answer_that_is_not_a_list_of_kinds_makes_no_kind_unknown(wrong: JsonValue) -> None:
     with pytest.raises(Unreachable):
         asyncio.run(read(Answering(RIGHT, discovery=wrong), READS["get"]))

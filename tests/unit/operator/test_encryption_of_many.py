@@ -21,6 +21,10 @@ pytestmark = pytest.mark.looptime(start=0)
 SECRETS: Final = {"name": "secrets", "kind": "Secret", "namespaced": True, "verbs": ["list"]}
 
 
+def metadata_of(name: str) -> JsonObject:
+    return {"namespace": "garden", "name": name, "uid": name, "resourceVersion": "1"}
+
+
 class ManySecrets(Transport):
     """An API server that has Secrets, and answers each request after a while.
 
@@ -49,7 +53,9 @@ class ManySecrets(Transport):
     ) -> bytes:
         """Answer a request."""
         if path == "/api/v1":
-            return orjson.dumps({"resources": [SECRETS]})
+            return orjson.dumps(
+                {"kind": "APIResourceList", "groupVersion": "v1", "resources": [SECRETS]}
+            )
         if method == "GET":
             return orjson.dumps(await self._page(query or {}))
         if guard := more["guard"]:
@@ -71,7 +77,7 @@ class ManySecrets(Transport):
         page = names[first : first + size]
         self.pages.append(len(page))
         more = {"continue": f"{number}:{first + size}"} if first + size < len(names) else {}
-        items = [{"metadata": {"namespace": "garden", "name": name}} for name in page]
+        items = [{"metadata": metadata_of(name)} for name in page]
         metadata = {"resourceVersion": "1", **more}
         return {"apiVersion": "v1", "kind": "SecretList", "metadata": metadata, "items": items}
 
@@ -87,7 +93,7 @@ class ManySecrets(Transport):
         if name in self.deleted:
             raise NotFound(404, {"details": {"name": name}})
         self.labels[name] = patch["metadata"]["labels"]
-        return {"metadata": {"name": name}}
+        return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata_of(name)}
 
 
 async def test_ten_thousand_secrets_take_twenty_pages_and_a_hundred_seconds() -> None:

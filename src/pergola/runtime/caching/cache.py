@@ -16,9 +16,10 @@ from contextlib import aclosing, suppress
 from typing import Final, Generic, NamedTuple, TypeAlias, TypedDict, TypeVar
 
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, resource_version_of
+from pergola.kube.answers import is_version, number_of
 from pergola.kube.client import Client, selectors
 from pergola.kube.discovery import Resource, check_namespace
-from pergola.kube.errors import ApiError, Gone, KubeError, UnknownKind, Unreachable
+from pergola.kube.errors import ApiError, Gone, KubeError, UnknownKind, Unreachable, WrongAnswer
 from pergola.kube.watch import WatchEvent, watch
 from pergola.runtime.caching.isolation import isolated
 from pergola.runtime.clock import monotonic
@@ -33,6 +34,8 @@ _WATCH_SECONDS: Final = (3000, 4200)
 _FIRST_RETRY_SECONDS: Final = 0.1
 _LAST_RETRY_SECONDS: Final = 10.0
 _UNSERVED_RETRY_SECONDS: Final = 30.0
+# After a watch that lasted so long, the pauses begin with the first one again.
+_STEADY_SECONDS: Final = 5.0
 # Do not log a watch that recovers at the first retry: API servers restart.
 _LOGGED_FAILURE: Final = 2
 
@@ -185,7 +188,7 @@ class Cache(Generic[T]):
                 async for page in pages:
                     for obj in page.items:
                         listed.add(Key.of(obj))
-                        newest = max(newest, _number(resource_version_of(obj)))
+                        newest = max(newest, number_of(resource_version_of(obj)))
         except UnknownKind:
             pass  # an unserved kind has no objects, and the cache may not have checked yet
         return newest > self._highest or any(key not in listed for key in self._objects)
@@ -212,7 +215,7 @@ class Cache(Generic[T]):
 
         If the watch has delivered later changes and the object is not in the cache, it was deleted.
         """
-        is_passed = 0 < _number(resource_version_of(obj)) <= self._highest
+        is_passed = 0 < number_of(resource_version_of(obj)) <= self._highest
         if Key.of(obj) in self._objects or not is_passed:
             self._take(obj)
 
@@ -223,7 +226,7 @@ class Cache(Generic[T]):
     async def run(self) -> None:
         """Keep the cache up to date until cancelled."""
         while True:
-            began = monotonic()
+            began, is_wrong = monotonic(), False
             try:
                 await self._follow()
             except Gone:
@@ -232,9 +235,16 @@ class Cache(Generic[T]):
                 self._unserved(error)
                 await self._rest(_UNSERVED_RETRY_SECONDS)
                 continue
+            except WrongAnswer as error:
+                self._position = ""  # list again: it may have stood for a change
+                self._lost(error)
+                is_wrong = True
             except KubeError as error:
                 self._lost(error)
-            if monotonic() - began < 1.0:
+            lasted = monotonic() - began
+            if lasted >= _STEADY_SECONDS:
+                self._retry = _FIRST_RETRY_SECONDS
+            if lasted < 1.0 or is_wrong:
                 await self._rest(self._retry * self._random.uniform(0.75, 1.25))
                 self._retry = min(self._retry * 2, _LAST_RETRY_SECONDS)
 
@@ -304,6 +314,8 @@ class Cache(Generic[T]):
                 for obj in page.items:
                     seen.add(Key.of(obj))
                     self._take(obj, initial=not self._synced.is_set())
+        if not is_version(version):
+            raise WrongAnswer(f"the list of {self.gvk} has no resourceVersion")
         self._complete(seen, version)
 
     def _complete(self, seen: set[Key], version: str) -> None:
@@ -311,13 +323,15 @@ class Cache(Generic[T]):
 
         If the list cannot be trusted, no position is set, and it must be repeated.
         """
-        listed_at = _number(version)
+        listed_at = number_of(version)
         if listed_at and listed_at < self._highest:
-            # The server went back in time (a restored backup): nothing in the cache can be trusted.
+            # The server went back in time (a restored backup), or one answer was wrong: no version
+            # can be compared. The next list decides which objects were deleted.
             log.error("resource versions went back", kind=str(self.gvk))
             self._highest = 0
-            for key in list(self._objects):
-                self._drop(key)
+            for key, stored in self._objects.items():
+                self._objects[key] = stored._replace(version=0)
+            self._position = ""
             return
         for key in [key for key in self._objects if key not in seen]:
             # An object that we created after the list was taken is newer than the list.
@@ -335,12 +349,12 @@ class Cache(Generic[T]):
         elif event.type != "BOOKMARK":
             self._take(event.object)
         self._position = resource_version_of(event.object) or self._position
-        self._highest = max(self._highest, _number(self._position))
+        self._highest = max(self._highest, number_of(self._position))
 
     # Storing
 
     def _take(self, obj: JsonObject, *, initial: bool = False) -> None:
-        key, version = Key.of(obj), _number(resource_version_of(obj))
+        key, version = Key.of(obj), number_of(resource_version_of(obj))
         stored = self._objects.get(key)
         if stored is not None and 0 < version <= stored.version:
             return
@@ -351,7 +365,7 @@ class Cache(Generic[T]):
             self._notify(Change(key, stored.value if stored else None, new, initial))
 
     def _drop_deleted(self, obj: JsonObject) -> None:
-        self._drop(Key.of(obj), _number(resource_version_of(obj)))
+        self._drop(Key.of(obj), number_of(resource_version_of(obj)))
 
     def _drop(self, key: Key, version: int = 0) -> None:
         stored = self._objects.get(key)
@@ -375,7 +389,6 @@ class Cache(Generic[T]):
             log.info("watch recovered", kind=str(self.gvk))
         self._failures = 0
         self.served, self._error, self._lost_at = True, None, None
-        self._retry = _FIRST_RETRY_SECONDS
         self._synced.set()
 
     def _lost(self, error: KubeError) -> None:
@@ -401,8 +414,3 @@ class Cache(Generic[T]):
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._wake.wait()
-
-
-def _number(resource_version: str) -> int:
-    """Return a resource version as a number; 0, which is never compared, if it is not numeric."""
-    return int(resource_version) if resource_version.isdigit() else 0

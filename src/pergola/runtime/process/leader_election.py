@@ -284,7 +284,9 @@ class LeaderElection:
         }
         if holder_of(self._lease) != self._identity:
             claim["acquireTime"] = now
-            claim["leaseTransitions"] = spec.get("leaseTransitions", 0) + 1 if spec else 0
+            transitions = spec.get("leaseTransitions")
+            counted = transitions if isinstance(transitions, int) else 0
+            claim["leaseTransitions"] = counted + 1 if spec else 0
         return self._with(claim)
 
     def _released(self) -> JsonObject:

@@ -8,18 +8,26 @@ import orjson
 import pytest
 
 from pergola.api.kinds import CONFIG_MAP
-from pergola.api.objects import JsonObject
+from pergola.api.objects import JsonObject, Key
 from pergola.kube.client import Client
 from pergola.kube.guards import Guard
 from pergola.kube.transport import Transport
 from pergola.kube.watch import INITIAL_EVENTS_END
-from pergola.runtime.caching.cache import Cache
+from pergola.runtime.caching.cache import Cache, Change
+from pergola.testing.wrong_answers import WRONG_ANSWERS
 
 pytestmark = pytest.mark.looptime(start=0)
 
 SERVED = orjson.dumps(
-    {"resources": [{"name": "configmaps", "kind": "ConfigMap", "namespaced": True}]}
+    {
+        "kind": "APIResourceList",
+        "groupVersion": "v1",
+        "resources": [{"name": "configmaps", "kind": "ConfigMap", "namespaced": True}],
+    }
 )
+
+
+CONFIG_MAPS: JsonObject = {"apiVersion": "v1", "kind": "ConfigMap"}
 
 
 class Streaming(Transport):
@@ -55,13 +63,18 @@ class Streaming(Transport):
 
 
 def event(kind: str, name: str, version: int, text: str = "") -> JsonObject:
-    metadata = {"name": name, "namespace": "ns", "resourceVersion": str(version)}
-    return {"type": kind, "object": {"metadata": metadata, "data": {"text": text}}}
+    metadata = {
+        "name": name,
+        "namespace": "ns",
+        "uid": name,
+        "resourceVersion": str(version),
+    }
+    return {"type": kind, "object": {**CONFIG_MAPS, "metadata": metadata, "data": {"text": text}}}
 
 
 def end_of_list(version: int) -> JsonObject:
     metadata = {"resourceVersion": str(version), "annotations": {INITIAL_EVENTS_END: "true"}}
-    return {"type": "BOOKMARK", "object": {"metadata": metadata}}
+    return {"type": "BOOKMARK", "object": {**CONFIG_MAPS, "metadata": metadata}}
 
 
 def keep(obj: JsonObject) -> str:
@@ -113,3 +126,54 @@ async def test_a_line_that_is_not_json_ends_the_watch_and_not_the_cache() -> Non
     complete = [event("ADDED", "a", 1, "x"), event("ADDED", "b", 2, "x"), end_of_list(2)]
     transport = Streaming([event("ADDED", "a", 1, "x"), b'{"type": "AD'], complete)
     assert await cached(transport) == {"a": "x", "b": "x"}
+
+
+RIGHT_LINE = orjson.dumps(event("MODIFIED", "a", 3, "x"))
+WRONG_LINES = [
+    pytest.param(line, id=wrong.name)
+    for wrong in WRONG_ANSWERS
+    if wrong.status == 200 and not wrong.headers
+    if not wrong.may_be_right
+    if (line := wrong.body(RIGHT_LINE)) is not None
+]
+
+
+@pytest.mark.parametrize("line", WRONG_LINES)
+@pytest.mark.parametrize("moment", ["in the list", "after the list"])
+async def test_a_wrong_line_is_followed_by_another_list(line: bytes, moment: str) -> None:
+    first: list[JsonObject | bytes] = [
+        event("ADDED", "a", 1, "x"),
+        event("ADDED", "b", 2, "x"),
+        end_of_list(2),
+    ]
+    changed = [event("ADDED", "a", 3, "x"), end_of_list(4)]
+    before: list[JsonObject | bytes] = (
+        [first[0], line] if moment == "in the list" else [*first, line]
+    )
+    assert await cached(Streaming(before, changed)) == {"a": "x"}
+
+
+async def test_a_watch_whose_first_line_is_always_wrong_is_repeated_ever_more_slowly() -> None:
+    broken: list[JsonObject | bytes] = [event("ADDED", "a", 1, "x"), end_of_list(1), b"[]"]
+    transport = Streaming(*[broken] * 100)
+    cache = Cache(Client(transport), CONFIG_MAP, keep)
+    task = asyncio.create_task(cache.run())
+    await asyncio.sleep(60)
+    task.cancel()
+    assert len(transport._lists) > 85
+
+
+async def test_an_absurd_resource_version_deletes_nothing() -> None:
+    transport = Streaming(
+        [event("ADDED", "a", 1, "x"), end_of_list(1), event("MODIFIED", "a", 10**20, "y"), b"[]"],
+        [event("ADDED", "a", 1, "x"), end_of_list(1)],
+        [event("ADDED", "a", 1, "x"), end_of_list(1)],
+    )
+    changes: list[Change[str]] = []
+    cache = Cache(Client(transport), CONFIG_MAP, keep)
+    cache.subscribe(changes.append)
+    task = asyncio.create_task(cache.run())
+    await asyncio.sleep(60)
+    task.cancel()
+    assert dict(cache.items()) == {Key("ns", "a"): "x"}
+    assert all(change.new is not None for change in changes)
