@@ -17,9 +17,12 @@ KubeError                  root: every failure of this room
 └── ConfigurationError     a kubeconfig, or credentials, that cannot work; the text says why
 """
 
-from typing import Any
+from typing import Any, Final
 
 from pergola.api.objects import GroupVersionKind, JsonObject, map_at, maps_at
+
+LONGEST_WAIT_SECONDS: Final = 30.0
+"""How long a server can make a client wait: a request with all its retries, a watch, a key."""
 
 
 class KubeError(Exception):
@@ -144,6 +147,18 @@ def is_outage(error: BaseException | None) -> bool:
             return True
         error = error.__cause__
     return False
+
+
+def wait_asked_by(error: BaseException | None) -> float:
+    """Return the seconds that a server asks to wait, 30 at most, in an error or one of its causes.
+
+    0 if none asks.
+    """
+    while error is not None:
+        if isinstance(error, ApiError) and error.retry_after:
+            return min(error.retry_after, LONGEST_WAIT_SECONDS)
+        error = error.__cause__
+    return 0.0
 
 
 def lacks_dependency(error: BaseException) -> bool:

@@ -17,6 +17,7 @@ from pergola.kube.errors import (
     KubeError,
     TooManyRequests,
     Unreachable,
+    wait_asked_by,
 )
 from pergola.kube.selectors import select_name
 from pergola.kube.watch import watch
@@ -52,6 +53,7 @@ async def watched(client: Client, gvk: GroupVersionKind, key: Key, interval: flo
     read = False
     try:
         while True:
+            pause = _PAUSE_SECONDS
             try:
                 async with aclosing(_list_and_watch(client, gvk, key)) as states:
                     async for state in states:
@@ -60,7 +62,8 @@ async def watched(client: Client, gvk: GroupVersionKind, key: Key, interval: flo
             except KubeError as error:
                 if not read or not _may_pass(error):
                     raise
-            await asyncio.sleep(_PAUSE_SECONDS)
+                pause = max(_PAUSE_SECONDS, wait_asked_by(error))
+            await asyncio.sleep(pause)
     except Forbidden:
         async with aclosing(polled(client, gvk, key, interval)) as states:
             async for state in states:
@@ -78,6 +81,7 @@ async def all_watched(
     """
     read = False
     while True:
+        pause = _PAUSE_SECONDS
         try:
             async with aclosing(_collections(client, gvk, namespace)) as collections:
                 async for collection in collections:
@@ -86,7 +90,8 @@ async def all_watched(
         except KubeError as error:
             if not read or not _may_pass(error):
                 raise
-        await asyncio.sleep(_PAUSE_SECONDS)
+            pause = max(_PAUSE_SECONDS, wait_asked_by(error))
+        await asyncio.sleep(pause)
 
 
 async def _collections(

@@ -20,7 +20,14 @@ from yarl import URL
 from pergola import tracing
 from pergola.api.objects import map_at
 from pergola.kube.connections import DEAD_PEER_SECONDS, Connections
-from pergola.kube.errors import ApiError, TooManyRequests, Unauthorized, Unreachable, api_error
+from pergola.kube.errors import (
+    LONGEST_WAIT_SECONDS,
+    ApiError,
+    TooManyRequests,
+    Unauthorized,
+    Unreachable,
+    api_error,
+)
 from pergola.kube.guards import Guard, GuardedBody
 from pergola.kube.kubeconfig import ClusterConfig, ssl_context
 from pergola.kube.throttle import Throttle
@@ -94,8 +101,8 @@ class Transport:
     ) -> bytes:
         """Send one request and read its whole answer.
 
-        Retries after a wait if the server is overloaded, and once with fresh credentials if it
-        rejects ours.
+        Retries if the server is overloaded, after the time that it names but within 30 seconds,
+        and once with fresh credentials if it rejects ours.
 
         Args:
             guard: of a request with a body; asked before each attempt. What it raises reaches the
@@ -111,13 +118,14 @@ class Transport:
         headers = {"Accept": accept}
         if body is not None:
             headers["Content-Type"] = content_type
-        throttled, rejected = 0, False
+        throttled, rejected, waited = 0, False, 0.0
         while True:
             try:
                 return await self._send(method, url, headers, _payload(body, guard))
             except TooManyRequests as error:
                 throttled += 1
-                if throttled == _ATTEMPTS_WHEN_THROTTLED:
+                waited += error.retry_after
+                if throttled == _ATTEMPTS_WHEN_THROTTLED or waited > LONGEST_WAIT_SECONDS:
                     raise
                 await asyncio.sleep(error.retry_after)
             except Unauthorized:
@@ -157,7 +165,8 @@ class Transport:
                     # Open the next stream with fresh credentials.
                     self._config.credentials.rejected()
                 if response.status >= 300:
-                    raise _error(response.status, await response.read())
+                    retry_after = response.headers.get("Retry-After")
+                    raise _error(response.status, await response.read(), retry_after)
                 yield _lines(response.content)
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             raise Unreachable(self._failure(error)) from error

@@ -210,6 +210,46 @@ async def test_the_retry_after_of_a_busy_server_is_respected() -> None:
         assert 1.0 <= loop.time() - began < 10.0
 
 
+@pytest.mark.parametrize(
+    "busy",
+    [
+        Answer(429, b"", {"Retry-After": "3600"}),
+        status(429, "TooManyRequests", retryAfterSeconds=1e300),
+        status(429, "TooManyRequests", retryAfterSeconds=31),
+    ],
+)
+async def test_a_server_that_asks_for_a_longer_wait_is_an_error(busy: Answer) -> None:
+    async with playing(busy) as player, transport_to(player) as transport:
+        with pytest.raises(TooManyRequests) as caught:
+            await transport.request("GET", "/x")
+        assert caught.value.retry_after > 30
+    assert len(player.asked) == 1
+
+
+class Busy(Transport):
+    """A transport to a server that always asks for some seconds."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(cluster_config())
+        self._error = TooManyRequests(429, {"details": {"retryAfterSeconds": seconds}})
+        self.sent = 0
+
+    async def _send(self, *_: object) -> bytes:
+        self.sent += 1
+        raise self._error
+
+
+@pytest.mark.looptime(start=0)
+@pytest.mark.parametrize(("seconds", "sent", "waited"), [(10, 4, 30), (8, 4, 24), (1, 5, 4)])
+async def test_the_waits_of_a_request_end_within_thirty_seconds(
+    seconds: float, sent: int, waited: float
+) -> None:
+    transport = Busy(seconds)
+    with pytest.raises(TooManyRequests):
+        await transport.request("GET", "/x")
+    assert (transport.sent, asyncio.get_running_loop().time()) == (sent, waited)
+
+
 @pytest.mark.parametrize("header", ["²", "-1", "soon", "9" * 5000, "Wed, 21 Oct 2015 07:28:00 GMT"])
 async def test_a_retry_after_that_is_no_number_of_seconds_is_ignored(header: str) -> None:
     busy = Answer(429, b"", {"Retry-After": header})
@@ -217,6 +257,14 @@ async def test_a_retry_after_that_is_no_number_of_seconds_is_ignored(header: str
         with pytest.raises(TooManyRequests) as caught:
             await lines(transport)
         assert caught.value.retry_after == 1
+
+
+async def test_a_stream_reports_the_retry_after() -> None:
+    busy = Answer(503, b"", {"Retry-After": "7"})
+    async with playing(busy) as player, transport_to(player) as transport:
+        with pytest.raises(ApiError) as caught:
+            await lines(transport)
+        assert caught.value.retry_after == 7
 
 
 @pytest.mark.parametrize("details", [[1], "x", None, {"retryAfterSeconds": "x"}, {"causes": 5}])

@@ -19,7 +19,15 @@ from pergola.api.objects import GroupVersionKind, JsonObject, Key, resource_vers
 from pergola.kube.answers import is_version, number_of
 from pergola.kube.client import Client, selectors
 from pergola.kube.discovery import Resource, check_namespace
-from pergola.kube.errors import ApiError, Gone, KubeError, UnknownKind, Unreachable, WrongAnswer
+from pergola.kube.errors import (
+    ApiError,
+    Gone,
+    KubeError,
+    UnknownKind,
+    Unreachable,
+    WrongAnswer,
+    wait_asked_by,
+)
 from pergola.kube.watch import WatchEvent, watch
 from pergola.runtime.caching.isolation import isolated
 from pergola.runtime.clock import monotonic
@@ -226,7 +234,7 @@ class Cache(Generic[T]):
     async def run(self) -> None:
         """Keep the cache up to date until cancelled."""
         while True:
-            began, is_wrong = monotonic(), False
+            began, asked, is_wrong = monotonic(), 0.0, False
             try:
                 await self._follow()
             except Gone:
@@ -239,13 +247,17 @@ class Cache(Generic[T]):
                 self._position = ""  # list again: it may have stood for a change
                 self._lost(error)
                 is_wrong = True
+            except ApiError as error:
+                self._lost(error)
+                asked = wait_asked_by(error)
             except KubeError as error:
                 self._lost(error)
             lasted = monotonic() - began
             if lasted >= _STEADY_SECONDS:
                 self._retry = _FIRST_RETRY_SECONDS
-            if lasted < 1.0 or is_wrong:
-                await self._rest(self._retry * self._random.uniform(0.75, 1.25))
+            if lasted < 1.0 or asked or is_wrong:
+                rest = self._retry * self._random.uniform(0.75, 1.25)
+                await self._rest(max(rest, asked))
                 self._retry = min(self._retry * 2, _LAST_RETRY_SECONDS)
 
     # Following the server

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
 from pergola import tracing
-from pergola.kube.errors import Conflict, KubeError, is_outage
+from pergola.kube.errors import Conflict, KubeError, is_outage, wait_asked_by
 from pergola.runtime.controlling.queue import LAST_RETRY_SECONDS, Queue
 from pergola.runtime.logging import get_logger
 from pergola.runtime.metrics import Metrics
@@ -140,7 +140,8 @@ class Workers(Generic[K]):
             self._metrics.active_workers.dec()
 
     def _failed(self, key: K, error: Exception, *, overdue: bool) -> None:
-        delay = self.queue.retry(key, OUTAGE_RETRY_SECONDS if is_outage(error) else None)
+        limit = OUTAGE_RETRY_SECONDS if is_outage(error) else None
+        delay = self.queue.retry(key, limit, at_least=wait_asked_by(error))
         fields = {"controller": self.name, "object": str(key), "retry_seconds": round(delay, 3)}
         if isinstance(error, Conflict):
             log.debug("conflict", **fields, error=str(error))

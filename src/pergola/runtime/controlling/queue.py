@@ -103,17 +103,18 @@ class Queue(Generic[K]):
             heapq.heapify(self._heap)
         self._arm()
 
-    def retry(self, key: K, at_most: float | None = None) -> float:
+    def retry(self, key: K, at_most: float | None = None, *, at_least: float = 0.0) -> float:
         """Make a failed key ready after its backoff; return the delay in seconds.
 
         Args:
             at_most: limits this backoff further, in seconds.
+            at_least: the seconds that a busy server asks for.
         """
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
         own = FIRST_RETRY_SECONDS * 2.0 ** min(failures, 60)
         longest = self._last_retry if at_most is None else min(at_most, self._last_retry)
-        delay = max(min(own, longest), self._bucket_delay())
+        delay = max(min(own, longest), self._bucket_delay(), at_least)
         if self._observer:
             self._observer.retried()
         self.add_after(key, delay)

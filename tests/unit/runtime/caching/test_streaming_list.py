@@ -10,6 +10,7 @@ import pytest
 from pergola.api.kinds import CONFIG_MAP
 from pergola.api.objects import JsonObject, Key
 from pergola.kube.client import Client
+from pergola.kube.errors import ApiError, api_error
 from pergola.kube.guards import Guard
 from pergola.kube.transport import Transport
 from pergola.kube.watch import INITIAL_EVENTS_END
@@ -126,6 +127,36 @@ async def test_a_line_that_is_not_json_ends_the_watch_and_not_the_cache() -> Non
     complete = [event("ADDED", "a", 1, "x"), event("ADDED", "b", 2, "x"), end_of_list(2)]
     transport = Streaming([event("ADDED", "a", 1, "x"), b'{"type": "AD'], complete)
     assert await cached(transport) == {"a": "x", "b": "x"}
+
+
+class Refusing(Streaming):
+    """A transport that refuses watches with an error, and records when they came."""
+
+    def __init__(self, error: ApiError) -> None:
+        self._error = error
+        self.asked: list[float] = []
+
+    @asynccontextmanager
+    async def stream(
+        self, path: str, query: Mapping[str, str], *, accept: str, silence: float
+    ) -> AsyncIterator[AsyncIterator[bytes]]:
+        self.asked.append(asyncio.get_running_loop().time())
+        if self.asked:
+            raise self._error
+        yield self._lines([])
+
+
+@pytest.mark.parametrize(
+    ("code", "asked", "waited"), [(429, 20, 20), (503, 20, 20), (429, 3600, 30)]
+)
+async def test_a_refused_watch_waits_as_long_as_the_server_asks(
+    code: int, asked: int, waited: int
+) -> None:
+    transport = Refusing(api_error(code, {"details": {"retryAfterSeconds": asked}}))
+    task = asyncio.create_task(Cache(Client(transport), CONFIG_MAP, keep).run())
+    await asyncio.sleep(100)
+    task.cancel()
+    assert transport.asked == [pause * waited for pause in range(len(transport.asked))]
 
 
 RIGHT_LINE = orjson.dumps(event("MODIFIED", "a", 3, "x"))

@@ -343,3 +343,18 @@ async def test_a_reconciler_that_swallows_its_cancellation_does_not_block_a_work
         controller.queue.add("a")
         await asyncio.sleep(1)
     assert runs == ["a"]
+
+
+@pytest.mark.parametrize(("asked", "waited"), [(20, 20), (3600, 30)])
+@pytest.mark.parametrize("code", [429, 503])
+async def test_a_key_waits_as_long_as_a_busy_server_asks(
+    code: int, asked: int, waited: int
+) -> None:
+    busy = api_error(code, {"details": {"retryAfterSeconds": asked}})
+    wrapped = ReconcileError("cannot apply")
+    wrapped.__cause__ = busy
+    script = Script(busy, wrapped, DONE)
+    async with running(controller_of(script)) as controller:
+        controller.queue.add("a")
+        await asyncio.sleep(1_000)
+    assert script.moments == [0, waited, 2 * waited]
