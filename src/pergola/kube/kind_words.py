@@ -39,9 +39,15 @@ async def kind_called(client: Client, word: str) -> Resource:
         async with limit:
             return await _served(client, group, version, name)
 
-    for found in await asyncio.gather(*(one(*each) for each in groups)):
-        for resource in found:
-            return resource
+    tasks = [asyncio.create_task(one(*each)) for each in groups]
+    try:
+        for task in tasks:
+            for resource in await task:
+                return resource
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
     raise UnknownWord(
         f'the API server has no kind "{word}"; write it as kubectl does, such as deployment/web'
     )

@@ -27,6 +27,7 @@ from pergola.operator.components.gardener_access import EXTERNAL, INTERNAL
 from pergola.operator.garden.errors import OperatorError
 from pergola.operator.garden.landscape import NAMESPACE
 from pergola.runtime.controlling.spans import work_until
+from pergola.runtime.task_group import gathered
 
 Reach = Callable[[ClusterConfig], ClusterConfig]
 """Maps the configuration of an API server, for example to another address."""
@@ -166,8 +167,8 @@ class VirtualCluster:
         return self.reach(_with_token(kubeconfigs.external, EXTERNAL))
 
     async def _read(self, runtime: Client) -> Kubeconfigs:
-        internal, external = await asyncio.gather(
-            *(runtime.find(SECRET, Key(NAMESPACE, name)) for name in (INTERNAL, EXTERNAL))
+        internal, external = await gathered(
+            runtime.find(SECRET, Key(NAMESPACE, name)) for name in (INTERNAL, EXTERNAL)
         )
         return Kubeconfigs(kubeconfig_in(internal or {}), kubeconfig_in(external or {}))
 

@@ -1,14 +1,20 @@
 """Task groups that neither lose nor invent a cancellation."""
 
 import asyncio
-from collections.abc import Coroutine, Generator
+from collections.abc import Coroutine, Generator, Iterable
 from contextvars import Context
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar, overload
 
 from pergola.runtime.failures import Failures
 
 T = TypeVar("T")
+A = TypeVar("A")
+B = TypeVar("B")
+C = TypeVar("C")
+D = TypeVar("D")
+E = TypeVar("E")
+Work: TypeAlias = Coroutine[Any, Any, T]
 
 
 def is_being_cancelled() -> bool:
@@ -75,3 +81,31 @@ class TaskGroup(asyncio.TaskGroup):
             if isinstance(failed, ExceptionGroup):
                 raise Failures(failed.message, failed.exceptions) from None
             raise
+
+
+async def gathered(works: Iterable[Work[T]]) -> list[T]:
+    """Run coroutines concurrently, and return their results in order.
+
+    If one fails, the others are cancelled and have ended when its error is raised. `asyncio.gather`
+    leaves them running.
+
+    Raises:
+        Exception: the first error of a coroutine.
+    """
+    try:
+        async with TaskGroup() as group:
+            tasks = [group.create_task(work) for work in works]
+    except ExceptionGroup as failed:
+        raise failed.exceptions[0] from None
+    return [task.result() for task in tasks]
+
+
+@overload
+async def together(first: Work[A], second: Work[B], /) -> tuple[A, B]: ...
+@overload
+async def together(
+    first: Work[A], second: Work[B], third: Work[C], fourth: Work[D], fifth: Work[E], /
+) -> tuple[A, B, C, D, E]: ...
+async def together(*works: Work[Any]) -> tuple[Any, ...]:
+    """Run coroutines with results of several types; otherwise as `gathered`."""
+    return tuple(await gathered(works))

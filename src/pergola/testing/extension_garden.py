@@ -33,6 +33,7 @@ from pergola.operator.gardenlet.names import GARDENLET, SEED
 from pergola.operator.virtual_cluster import VirtualCluster
 from pergola.resource_manager.manager import Options, ResourceManager
 from pergola.runtime.metrics import Metrics
+from pergola.runtime.task_group import TaskGroup
 from pergola.sandbox import binaries
 from pergola.sandbox.on_demand import HELM
 from pergola.testing.care_site import template
@@ -162,7 +163,7 @@ async def resource_managers(garden: ExtensionGarden) -> AsyncGenerator[None]:
         ResourceManager(garden.runtime, garden.runtime, seed),
         ResourceManager(garden.runtime, garden.virtual, shoot),
     )
-    async with asyncio.TaskGroup() as group:
+    async with TaskGroup() as group:
         tasks = [group.create_task(manager.run()) for manager in managers]
         yield
         for task in tasks:

@@ -7,6 +7,7 @@ from typing import Final
 
 from pergola.api.objects import JsonObject, JsonValue
 from pergola.kube.yaml import dump
+from pergola.runtime.task_group import together
 from pergola.sandbox import WITH_NODE, Sandbox, binaries, start
 from pergola.sandbox.images import build
 from pergola.sandbox.images.catalogue import GARDEN_IMAGES, named
@@ -60,7 +61,7 @@ async def garden_node(
     try:
         progress("importing images, and installing the operator with Helm")
         # Later, each import would be between two tasks of the Garden that wait for its pods.
-        await asyncio.gather(
+        await together(
             import_offers(sandbox.directory, named(GARDEN_IMAGES)),
             asyncio.to_thread(install_operator, sandbox, gates),
         )

@@ -27,6 +27,7 @@ from pergola.api.objects import GroupVersionKind, Key, finalizers_of, labels_of
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound, UnknownKind
+from pergola.runtime.task_group import gathered
 
 _DNS_RECORD: Final = GroupVersionKind(GROUP, VERSION, "DNSRecord")
 _AWS_CLUSTER: Final = GroupVersionKind("infrastructure.cluster.x-k8s.io", "v1beta2", "AWSCluster")
@@ -68,7 +69,7 @@ async def clear_namespace(client: Client, name: str) -> None:
         foreign = {label: None for label in labels_of(found) if label != _NAME_LABEL}
         if foreign:
             await client.patch(NAMESPACE, Key("", name), {"metadata": {"labels": foreign}})
-        await asyncio.gather(*(_clear(client, gvk, name) for gvk in _CLEARED))
+        await gathered(_clear(client, gvk, name) for gvk in _CLEARED)
 
 
 async def _clear(client: Client, gvk: GroupVersionKind, namespace: str) -> None:

@@ -21,6 +21,7 @@ from pergola.kube.errors import Unreachable
 from pergola.kube.selectors import select_name
 from pergola.runtime.caching.cache import Cache
 from pergola.runtime.controlling.unit import Unit, Watching
+from pergola.runtime.task_group import gathered
 
 PATIENCE: Final = 180.0
 """Seconds after which a wait fails: a busy machine may be ten times slower."""
@@ -106,7 +107,7 @@ async def noticed(*, patience: float = PATIENCE) -> None:
 
 
 async def _is_behind(more: Sequence[Cache[Any]] = ()) -> bool:
-    return any(await asyncio.gather(*(_lags(cache) for cache in (*_caches(), *more))))
+    return any(await gathered(_lags(cache) for cache in (*_caches(), *more)))
 
 
 async def _lags(cache: Cache[Any]) -> bool:

@@ -13,6 +13,7 @@ Change: TypeAlias = Callable[[JsonObject], JsonValue]
 _LIST: Final[JsonObject] = {"apiVersion": "v1", "kind": "List", "metadata": {}, "items": []}
 _STATUS: Final[JsonObject] = {"apiVersion": "v1", "kind": "Status", "status": "Success"}
 _FAILURE: Final[JsonObject] = {**_STATUS, "status": "Failure", "code": 500, "message": "broken"}
+_NOT_OBJECTS: Final[tuple[Any, ...]] = (None, [], "x", {}, 5)
 _PAGE: Final = b"<html><body>Please sign in</body></html>"
 
 
@@ -35,6 +36,10 @@ class Wrong:
     may_be_right: bool = False
 
 
+def _event(kind: str, obj: Any) -> JsonValue:
+    return {"type": kind, "object": obj}
+
+
 def _bodies() -> Iterator[tuple[str, bytes]]:
     yield "nothing", b""
     yield "a page", _PAGE
@@ -47,8 +52,8 @@ def _bodies() -> Iterator[tuple[str, bytes]]:
         *(None, [], {}, 5, "x", True, _LIST, _STATUS, _FAILURE),
         {"error": "bad gateway"},
         {"type": "ADDED"},
-        *({"type": "ADDED", "object": each} for each in (None, [], "x", {}, 5)),
-        *({"type": "ERROR", "object": each} for each in (None, "x", {"code": "x"}, error)),
+        *[_event("ADDED", each) for each in _NOT_OBJECTS],
+        *[_event("ERROR", each) for each in (*_NOT_OBJECTS, {"code": "x"}, error)],
         {"type": "BOOKMARK", "object": {}},
         {"type": [], "object": {}},
     ]

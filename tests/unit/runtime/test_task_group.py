@@ -7,7 +7,7 @@ from typing import Never
 import pytest
 
 from pergola.runtime.failures import Failures, only_error, sentence_of
-from pergola.runtime.task_group import TaskGroup, is_being_cancelled
+from pergola.runtime.task_group import TaskGroup, gathered, is_being_cancelled, together
 
 pytestmark = pytest.mark.looptime(start=0)
 
@@ -132,3 +132,45 @@ async def test_the_only_error_of_nested_groups_is_found() -> None:
 
     several = Failures("", [Conflict("a"), Conflict("b")])
     assert only_error(several) is several
+
+
+async def write(seconds: float, log: list[str]) -> str:
+    """Work for a while, as a request does, and note how it ended."""
+    try:
+        await asyncio.sleep(seconds)
+    except asyncio.CancelledError:
+        log.append(f"{seconds:g} cancelled")
+        raise
+    log.append(f"{seconds:g} done")
+    return f"{seconds:g}"
+
+
+async def fail_after(seconds: float, error: Exception) -> str:
+    await asyncio.sleep(seconds)
+    raise error
+
+
+async def test_results_are_in_the_order_of_the_coroutines() -> None:
+    log: list[str] = []
+    assert await gathered(write(seconds, log) for seconds in (3, 1, 2)) == ["3", "1", "2"]
+    assert await together(write(2, log), asyncio.sleep(1, 5)) == ("2", 5)
+    assert await gathered(list[Coroutine[None, None, str]]()) == []
+
+
+async def test_nothing_goes_on_after_the_first_error() -> None:
+    log: list[str] = []
+    first, second = KeyError("first"), ValueError("second")
+    with pytest.raises(KeyError, match="first"):
+        await gathered([write(9, log), fail_after(2, first), write(1, log), fail_after(2, second)])
+    assert log == ["1 done", "9 cancelled"]
+    assert not is_being_cancelled()
+
+
+async def test_a_cancelled_caller_leaves_nothing_running() -> None:
+    log: list[str] = []
+    running = asyncio.create_task(gathered([write(9, log), write(8, log)]))
+    await asyncio.sleep(1)
+    running.cancel()
+    await asyncio.wait({running}, timeout=1)
+    assert running.cancelled()
+    assert sorted(log) == ["8 cancelled", "9 cancelled"]

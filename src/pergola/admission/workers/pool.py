@@ -13,7 +13,7 @@ from pergola.runtime.logging import get_logger
 from pergola.runtime.metrics import Metrics
 from pergola.runtime.process.options import StartError
 from pergola.runtime.summed_metrics import Family, totals
-from pergola.runtime.task_group import TaskGroup
+from pergola.runtime.task_group import TaskGroup, gathered
 
 log = get_logger("webhook-workers")
 
@@ -70,7 +70,7 @@ class WorkerPool:
             WorkerError: A worker cannot serve.
         """
         self._task = task
-        problems = await asyncio.gather(*map(self._start, self._numbers))
+        problems = await gathered(map(self._start, self._numbers))
         for number, problem in zip(self._numbers, problems, strict=True):
             if problem is not None:
                 raise WorkerError(f"webhook worker {number} did not start: {problem}")
@@ -91,7 +91,7 @@ class WorkerPool:
 
     async def join(self) -> None:
         """Wait until all workers have ended."""
-        await asyncio.gather(*(worker.join(_JOIN_SECONDS) for worker in self._workers.values()))
+        await gathered(worker.join(_JOIN_SECONDS) for worker in self._workers.values())
 
     async def _start(self, number: int) -> str | None:
         """Start a worker; return why it does not serve, or None."""
@@ -153,5 +153,5 @@ class WorkerPool:
     async def _metrics(self) -> list[list[Family]]:
         """Return the metrics of all workers, including crashed ones."""
         workers = list(self._workers.values())
-        await asyncio.gather(*(worker.read_metrics() for worker in workers))
+        await gathered(worker.read_metrics() for worker in workers)
         return [*self._past, *(worker.families for worker in workers)]

@@ -1,6 +1,5 @@
 """Landscapes to compare with: dumps in files, and live ones."""
 
-import asyncio
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -85,6 +84,7 @@ async def _objects(client: "Client", expected: "Iterable[Placed]") -> "list[Json
     from pergola.api.kinds import SECRET
     from pergola.api.objects import GroupVersionKind, Key, namespace_of
     from pergola.operator.components.component import Target
+    from pergola.runtime.task_group import gathered
 
     direct = [each.obj for each in expected if not each.managed and each.cluster is Target.RUNTIME]
     namespaces = sorted({namespace_of(obj) for obj in direct} - {""})
@@ -96,7 +96,7 @@ async def _objects(client: "Client", expected: "Iterable[Placed]") -> "list[Json
         if is_namespaced
     ]
     others = [obj for obj in direct if not namespace_of(obj)]
-    found = [obj for items in await asyncio.gather(*lists) for obj in items]
+    found = [obj for items in await gathered(lists) for obj in items]
     for obj in others:
         live = await client.find(GroupVersionKind.of(obj), Key.of(obj))
         found += [live] if live is not None else []

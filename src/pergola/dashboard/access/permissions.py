@@ -16,6 +16,7 @@ from pergola.dashboard.state.scope import Place
 from pergola.kube.client import Client
 from pergola.kube.errors import KubeError, UnknownKind
 from pergola.runtime.clock import monotonic
+from pergola.runtime.task_group import gathered
 
 EVERYWHERE: Final = ""
 MOST_DECISIONS: Final = 5_000
@@ -85,7 +86,7 @@ class Permissions:
             async with limit:
                 self._decisions[place] = await self._decided(place)
 
-        await asyncio.gather(*map(ask, due[:room]))
+        await gathered(map(ask, due[:room]))
 
     async def _decided(self, place: Place) -> _Decision:
         lifetimes = self._lifetimes

@@ -11,6 +11,7 @@ from pergola.dashboard.state.verdicts import Condition, State, conditions, verdi
 from pergola.health import check
 from pergola.kube.client import Client
 from pergola.kube.errors import Forbidden, KubeError, NotFound
+from pergola.runtime.task_group import gathered
 
 LISTED: Final = 200
 """The number of managed objects whose state is read; only the names of the others are listed."""
@@ -44,7 +45,7 @@ async def _managed(client: Client, resource: JsonObject) -> list[JsonObject]:
             return await _state_of(client, reference)
 
     references = maps_at(resource, "status", "resources")
-    states = await asyncio.gather(*(read(each) for each in references[:LISTED]))
+    states = await gathered(read(each) for each in references[:LISTED])
     return [*states, *(_row(each, None, "") for each in references[LISTED:])]
 
 

@@ -18,6 +18,7 @@ from pergola.kube.client import Client
 from pergola.runtime.caching.cache import Cache, Change
 from pergola.runtime.clock import Clock, SystemClock
 from pergola.runtime.controlling.unit import Unit, unsynced
+from pergola.runtime.task_group import gathered
 
 _SWEEP_SECONDS: Final = 30.0
 
@@ -54,7 +55,7 @@ class Board:
 
     async def synced(self) -> None:
         """Wait until all first lists are complete."""
-        await asyncio.gather(*(cache.synced() for cache in self._caches))
+        await gathered(cache.synced() for cache in self._caches)
 
     @property
     def _caches(self) -> list[Cache[Card] | Cache[Moment]]:

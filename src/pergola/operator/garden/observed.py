@@ -3,7 +3,6 @@
 Nothing is written, and objects that the Garden names may be missing.
 """
 
-import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Final, NamedTuple
@@ -23,6 +22,7 @@ from pergola.operator.garden.encryption_at_rest import POPULATED
 from pergola.operator.garden.errors import OperatorError
 from pergola.operator.garden.landscape import NAMESPACE, Landscape
 from pergola.operator.garden.references import references_of
+from pergola.runtime.task_group import gathered, together
 
 _KINDS: Final = {kind.kind: kind for kind in (SECRET, CONFIG_MAP)}
 WILDCARD: Final = format_selector({"matchLabels": {"gardener.cloud/role": "garden-cert"}})
@@ -52,7 +52,7 @@ async def observe(client: Client, garden: JsonObject, template: Template) -> Obs
         KubeError: The API server refused, or did not answer.
     """
     named = references_of(garden)
-    bare, references, wildcard, address, known_by = await asyncio.gather(
+    bare, references, wildcard, address, known_by = await together(
         bare_landscape(client, garden, template),
         _read_references(client, named),
         _wildcard_certificate(client),
@@ -77,7 +77,7 @@ async def bare_landscape(client: Client, garden: JsonObject, template: Template)
         Malformed: The Garden has values of wrong types.
         KubeError: The API server refused, or did not answer.
     """
-    system, extensions = await asyncio.gather(
+    system, extensions = await together(
         client.find(NAMESPACE_KIND, Key("", KUBE_SYSTEM), metadata_only=True), _extensions(client)
     )
     is_self_hosted = labels_of(system or {}).get("gardener.cloud/role") == "shoot"
@@ -90,7 +90,7 @@ async def _read_references(
 ) -> dict[tuple[str, Key], JsonObject]:
     """Return the objects that exist, by kind and key."""
     wanted = {(each.kind, each.key) for each in references}
-    objects = await asyncio.gather(*(client.find(_KINDS[kind], key) for kind, key in wanted))
+    objects = await gathered(client.find(_KINDS[kind], key) for kind, key in wanted)
     return {identity: obj for identity, obj in zip(wanted, objects, strict=True) if obj is not None}
 
 
@@ -104,9 +104,7 @@ async def _new_key_known_by(client: Client) -> frozenset[str]:
     """Return the API server Deployments that are marked during a rotation of the key."""
     names = (API_SERVER, GARDENER_APISERVER.name)
     keys = [Key(NAMESPACE, name) for name in names]
-    found = await asyncio.gather(
-        *(client.find(DEPLOYMENT, key, metadata_only=True) for key in keys)
-    )
+    found = await gathered(client.find(DEPLOYMENT, key, metadata_only=True) for key in keys)
     marked = zip(names, found, strict=True)
     return frozenset(name for name, obj in marked if POPULATED in annotations_of(obj or {}))
 

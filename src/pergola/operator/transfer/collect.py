@@ -1,6 +1,5 @@
 """Collecting an export from the runtime cluster of a Garden; it only reads."""
 
-import asyncio
 from collections.abc import Mapping
 from typing import Final
 
@@ -28,6 +27,7 @@ from pergola.operator.garden.own_tasks import GENERIC_NAME
 from pergola.operator.garden.references import references_of
 from pergola.operator.rotation.phases import in_progress
 from pergola.operator.transfer.export import Export, TransferError
+from pergola.runtime.task_group import gathered, together
 from pergola.secrets_manager import durable, observe_managed
 
 _KINDS: Final = {kind.kind: kind for kind in (SECRET, CONFIG_MAP)}
@@ -53,7 +53,7 @@ async def collect(client: Client, name: str) -> Export:
         KubeError: The API server refused, or did not answer.
     """
     garden = await client.get(GARDEN, Key("", name))
-    managed, provided = await asyncio.gather(
+    managed, provided = await together(
         observe_managed(client, NAMESPACE, IDENTITY), _provided(client, garden)
     )
     credentials = durable(managed)
@@ -93,9 +93,7 @@ def as_applied(garden: JsonObject) -> JsonObject:
 async def _provided(client: Client, garden: JsonObject) -> tuple[JsonObject, ...]:
     """Return the existing user-provided objects, by kind and name."""
     named = {(each.kind, each.key) for each in references_of(garden) if each.kind in _KINDS}
-    objects = await asyncio.gather(
-        *(client.find(_KINDS[kind], key) for kind, key in named),
-    )
+    objects = await gathered(client.find(_KINDS[kind], key) for kind, key in named)
     found = {
         identity: _bare(identity[0], obj)
         for identity, obj in zip(named, objects, strict=True)

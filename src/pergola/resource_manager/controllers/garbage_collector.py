@@ -42,6 +42,7 @@ from pergola.runtime.controlling.controller import DONE, Again, Outcome, Reconci
 from pergola.runtime.controlling.unit import Controller, Unit
 from pergola.runtime.logging import get_logger
 from pergola.runtime.metrics import Metrics
+from pergola.runtime.task_group import gathered
 
 log = get_logger("garbage-collector")
 
@@ -200,7 +201,7 @@ class GarbageCollector:
             async with limit:
                 return await self._delete(candidate)
 
-        outcomes = await asyncio.gather(*(one(c) for c in ripe if c.use not in used))
+        outcomes = await gathered(one(c) for c in ripe if c.use not in used)
         problems = [problem for problem in outcomes if problem]
         if problems:
             raise ReconcileError(f"{len(problems)} objects not collected: {'; '.join(problems)}")

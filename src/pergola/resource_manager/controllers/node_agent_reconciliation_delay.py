@@ -30,6 +30,7 @@ from pergola.runtime.controlling.unit import Controller, Unit
 from pergola.runtime.controlling.watches import Watch, one_key
 from pergola.runtime.logging import get_logger
 from pergola.runtime.metrics import Metrics
+from pergola.runtime.task_group import gathered
 
 log = get_logger("node-agent-reconciliation-delay")
 
@@ -183,7 +184,7 @@ class NodeAgentReconciliationDelay:
                     return error
             return None
 
-        outcomes = await asyncio.gather(*(one(n, node, d) for n, (node, d) in nodes.items()))
+        outcomes = await gathered(one(n, node, d) for n, (node, d) in nodes.items())
         problems = dict(zip(nodes, outcomes, strict=True))
         _raise_for({name: error for name, error in problems.items() if error is not None})
         if nodes:

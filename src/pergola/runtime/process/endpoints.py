@@ -15,6 +15,7 @@ from aiohttp import web
 from pergola.runtime.metrics import CONTENT_TYPE, Metrics
 from pergola.runtime.process.listening import listen
 from pergola.runtime.process.profiling import profiling_routes
+from pergola.runtime.task_group import gathered
 
 CHECK_SECONDS: Final = 4.0
 _SHUTDOWN_SECONDS: Final = 1.0
@@ -106,7 +107,7 @@ class _Endpoint:
         """Run all checks: `?verbose` lists them also on success, `?exclude=<check>` skips one."""
         excluded = set(request.query.getall("exclude", []))
         names = [name for name in self._checks if name not in excluded]
-        results = await asyncio.gather(*(_run(self._checks[name]) for name in names))
+        results = await gathered(_run(self._checks[name]) for name in names)
         problems = dict(zip(names, results, strict=True))
         lines = [self._line(name, problem) for name, problem in problems.items()]
         if any(problem for name, problem in problems.items() if name not in self._notices):

@@ -13,6 +13,7 @@ from pergola.runtime.process.leader_election import LeaderElection, LeaseClient,
 from pergola.runtime.process.options import ShardLease
 from pergola.runtime.sharding.flights import Flights
 from pergola.runtime.sharding.ring import RING_LABEL, Share
+from pergola.runtime.task_group import gathered
 
 K = TypeVar("K")
 log = get_logger("shard")
@@ -96,7 +97,7 @@ class Shard:
         """Begin nothing new; return whether every write was answered in time."""
         try:
             async with asyncio.timeout(LANDING_SECONDS):
-                return all(await asyncio.gather(*(flights.close() for flights in self._flights)))
+                return all(await gathered(flights.close() for flights in self._flights))
         except TimeoutError:
             log.info("writes are still under way: the lease is left to expire")
             return False

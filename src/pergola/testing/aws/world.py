@@ -9,7 +9,6 @@ Each call creates what its name says and nothing else; `workers`, `public` and `
 ids by the letter of the zone.
 """
 
-import asyncio
 from collections.abc import Iterable, Mapping
 from ipaddress import IPv6Network
 from itertools import islice
@@ -18,6 +17,7 @@ from typing import Final, Self
 from pergola.api.objects import JsonObject
 from pergola.cloud.aws import AwsClient
 from pergola.cloud.errors import NotFound
+from pergola.runtime.task_group import gathered
 
 RANGE: Final = "10.180.0.0/16"
 """The range of a VPC; in zone a, 10.180.0.0/24 is for workers, .1 public and .2 internal."""
@@ -337,8 +337,8 @@ async def everything(client: AwsClient) -> dict[str, JsonObject]:
     Returns:
         Descriptions by kind and id, such as `Subnets/subnet-1`, without deleted NAT gateways.
     """
-    lists = await asyncio.gather(
-        *(client.pages(service, operation, items) for service, operation, items, _ in _EVERYTHING)
+    lists = await gathered(
+        client.pages(service, operation, items) for service, operation, items, _ in _EVERYTHING
     )
     found: dict[str, JsonObject] = {}
     for (_, _, items, name), things in zip(_EVERYTHING, lists, strict=True):

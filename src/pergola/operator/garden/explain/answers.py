@@ -1,6 +1,5 @@
 """The answer to why a part of a Garden is as it is."""
 
-import asyncio
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -12,6 +11,7 @@ from pergola.operator.garden.explain.reading import Reader
 from pergola.operator.garden.explain.subjects import Subject, subject_of
 from pergola.operator.garden.explain.walk import explain
 from pergola.operator.garden.picture import Picture, State, Task
+from pergola.runtime.task_group import gathered
 
 _BY_WEIGHT: Final = (
     State.FAILED,
@@ -147,7 +147,7 @@ async def _findings(client: Client, tasks: Iterable[Task]) -> tuple[Finding, ...
     """Return the problems of the objects that some tasks wait for."""
     waits = [wait for task in tasks for wait in task.waits][:_EXPLAINED]
     known = [wait.identity for wait in waits if wait.identity is not None]
-    explained = await asyncio.gather(*(explain(client, identity) for identity in known))
+    explained = await gathered(explain(client, identity) for identity in known)
     found = dict(zip(known, explained, strict=True))
     findings = []
     for wait in waits:

@@ -1,6 +1,5 @@
 """Resolution of a name: a component, a task, a ManagedResource, or another object."""
 
-import asyncio
 import difflib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from pergola.operator.garden.explain.pods import CLAIM
 from pergola.operator.garden.explain.reading import Reader
 from pergola.operator.garden.landscape import NAMESPACE
 from pergola.operator.garden.picture import Picture, Task
+from pergola.runtime.task_group import gathered
 
 _LIVE: Final = (POD, DEPLOYMENT, STATEFUL_SET, DAEMON_SET, ETCD, CLAIM)
 _ALIKE: Final = 3
@@ -94,7 +94,7 @@ async def _all(
     reader: Reader, kinds: Iterable[GroupVersionKind], namespaces: Iterable[str]
 ) -> list[tuple[Identity, JsonObject]]:
     wanted = [(gvk, namespace) for gvk in kinds for namespace in sorted(namespaces)]
-    lists = await asyncio.gather(*(reader.listed(*each) for each in wanted))
+    lists = await gathered(reader.listed(*each) for each in wanted)
     return [
         (Identity(gvk, Key.of(obj)), obj)
         for (gvk, _), objects in zip(wanted, lists, strict=True)

@@ -27,7 +27,7 @@ from pergola.operator.garden.extension_resources.required import required
 from pergola.operator.garden.extension_resources.served import Need
 from pergola.operator.garden.landscape import NAMESPACE, Landscape
 from pergola.operator.garden.waiting import Note, unnoted
-from pergola.runtime.task_group import TaskGroup
+from pergola.runtime.task_group import TaskGroup, gathered
 
 LIMIT: Final = 60.0
 """Seconds until waiting fails."""
@@ -91,8 +91,8 @@ class _Installation:
     async def read(self) -> None:
         """Read the ManagedResources of all extensions concerned."""
         names = sorted(self._names())
-        found = await asyncio.gather(
-            *(self._client.find(MANAGED_RESOURCE, managed_resource(name)) for name in names)
+        found = await gathered(
+            self._client.find(MANAGED_RESOURCE, managed_resource(name)) for name in names
         )
         self._states = dict(zip(names, map(_problem_of, found), strict=True))
 

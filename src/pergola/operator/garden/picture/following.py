@@ -23,6 +23,7 @@ from pergola.operator.garden.picture.taking import picture_of
 from pergola.operator.garden.picture.times import Times
 from pergola.runtime.caching.cache import Cache
 from pergola.runtime.clock import Clock, SystemClock, monotonic
+from pergola.runtime.task_group import gathered
 
 _SETTLED_SECONDS: Final = 0.2
 _FIRST_SECONDS: Final = 30.0
@@ -141,7 +142,7 @@ class _Follower:
                 self._caches[gvk, namespace] = cache
                 self._running.append(asyncio.create_task(cache.run()))
         caches = [self._caches[each] for each in wanted]
-        await asyncio.gather(*map(_first_list, caches))
+        await gathered(map(_first_list, caches))
         return caches
 
     def _changes(self, is_initial: bool) -> None:

@@ -3,7 +3,6 @@
 In settings that are lists, our entries have names, and others are kept.
 """
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -12,6 +11,7 @@ import orjson
 
 from pergola.api.objects import JsonObject, JsonValue, map_at, maps_at
 from pergola.providers.aws.resources.bucket.bucket import Bucket
+from pergola.runtime.task_group import gathered
 
 DAYS: Final = 7
 """The retention of incomplete uploads, and of replaced or deleted versions."""
@@ -58,7 +58,7 @@ async def observe_settings(bucket: Bucket) -> Mapping[Setting, JsonObject]:
     Raises:
         CloudError: AWS refused.
     """
-    answers = await asyncio.gather(*(bucket.find(each.get) for each in SETTINGS))
+    answers = await gathered(bucket.find(each.get) for each in SETTINGS)
     plans = [
         (setting, setting.desired(bucket, answer or {}))
         for setting, answer in zip(SETTINGS, answers, strict=True)
