@@ -13,6 +13,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from pergola.kube.credentials import Credentials, TokenFile, read_file
+from pergola.kube.environment_proxy import PROXY_SCHEMES
 from pergola.kube.errors import ConfigurationError
 from pergola.kube.kubeconfig_embedded import embedded_credentials, embedded_server
 from pergola.kube.kubeconfig_file import (
@@ -25,7 +26,6 @@ from pergola.kube.kubeconfig_users import credentials_of
 
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 HOME_KUBECONFIG: Final = Path(".kube/config")
-_PROXY_SCHEMES: Final = ("http", "https")
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,7 @@ class ClusterConfig:
         ca: the PEM certificates to trust; None for those of the system.
         insecure: accept any server certificate.
         tls_server_name: the name that the server's certificate must have; None for the URL's host.
+        proxy_url: the proxy; None for that of the environment, if any.
         namespace: the default namespace of commands.
         context: the context of the kubeconfig; `in-cluster` for the pod's own service account.
     """
@@ -246,7 +247,7 @@ def _server(cluster: Entry) -> str:
 
 def _proxy(cluster: Entry) -> str | None:
     text = cluster.text("proxy-url")
-    if text and urlsplit(text).scheme not in _PROXY_SCHEMES:
+    if text and urlsplit(text).scheme not in PROXY_SCHEMES:
         raise cluster.error(
             "proxy-url", "is not an http or https URL; other proxies are not supported"
         )

@@ -20,6 +20,7 @@ from yarl import URL
 from pergola import tracing
 from pergola.api.objects import map_at
 from pergola.kube.connections import DEAD_PEER_SECONDS, Connections
+from pergola.kube.environment_proxy import environment_proxy
 from pergola.kube.errors import (
     LONGEST_WAIT_SECONDS,
     ApiError,
@@ -252,7 +253,7 @@ class Transport:
             connector=connector,
             timeout=_NO_TIMEOUT,
             headers={"User-Agent": USER_AGENT},
-            proxy=self._config.proxy_url,
+            proxy=self._config.proxy_url or environment_proxy(self._base),
         )
 
     def _url(self, path: str, query: Mapping[str, str] | None) -> URL:
