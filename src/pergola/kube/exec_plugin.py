@@ -26,6 +26,7 @@ API_VERSIONS: Final = (
 )
 TIMEOUT_SECONDS: Final = 60.0
 _REJECTED_AGAIN_SECONDS: Final = 5.0
+_FAILED_AGAIN_SECONDS: Final = 5.0
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,8 @@ class ExecCredentials:
     """The token or client certificate issued by a program.
 
     The program runs for the first request, when its answer has expired, and when the server
-    rejected its answer; never twice at once.
+    rejected its answer; never twice at once. For five seconds after a failure, all requests fail
+    with its error: programs that hang would delay them one after another.
 
     Args:
         timeout: the time limit in seconds of a run that cannot prompt the user.
@@ -75,6 +77,7 @@ class ExecCredentials:
         self._answer: _Answer | None = None
         self._answered_at = 0.0
         self._stale = False
+        self._failure: tuple[float, str] | None = None
         self._running = asyncio.Lock()
 
     async def headers(self) -> dict[str, str]:
@@ -106,7 +109,14 @@ class ExecCredentials:
         return None if answer.expires and answer.expires <= self._now() else answer
 
     async def _refresh(self) -> "_Answer":
-        answer = _read_answer(self._plugin, await self._run())
+        failure = self._failure
+        if failure is not None and self._monotonic() - failure[0] < _FAILED_AGAIN_SECONDS:
+            raise ConfigurationError(failure[1])
+        try:
+            answer = _read_answer(self._plugin, await self._run())
+        except ConfigurationError as error:
+            self._failure = self._monotonic(), str(error)
+            raise
         if answer.certificate != self.client_certificate():
             self.version += 1
         self._answer, self._answered_at, self._stale = answer, self._monotonic(), False

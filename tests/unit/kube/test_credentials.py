@@ -420,3 +420,35 @@ async def test_an_interactive_program_needs_a_terminal(monkeypatch: pytest.Monke
     credentials = ExecCredentials(plugin(answer(token="abc"), interactive_mode="Always"))
     with pytest.raises(ConfigurationError, match="standard input is not a terminal"):
         await credentials.headers()
+
+
+@pytest.mark.parametrize("script", ["sys.exit(3)", "print('[]')"])
+async def test_a_failed_program_runs_again_only_after_some_seconds(
+    tmp_path: Path, script: str
+) -> None:
+    runs, ticks = tmp_path / "runs.log", Ticks()
+    counted = f"open(os.environ['RUNS'], 'a').write('run\\n')\n{script}"
+    credentials = ExecCredentials(plugin(counted, env={"RUNS": str(runs)}), monotonic=ticks)
+
+    outcomes = await asyncio.gather(
+        *(credentials.headers() for _ in range(10)), return_exceptions=True
+    )
+    assert {type(outcome) for outcome in outcomes} == {ConfigurationError}
+    assert len({str(outcome) for outcome in outcomes}) == 1
+    assert runs.read_text() == "run\n"
+
+    ticks.seconds += 5
+    with pytest.raises(ConfigurationError):
+        await credentials.headers()
+    assert runs.read_text() == "run\n" * 2
+
+
+async def test_a_program_that_succeeds_after_a_failure_is_used(tmp_path: Path) -> None:
+    ticks, ready = Ticks(), tmp_path / "ready"
+    script = f"os.path.exists({str(ready)!r}) or sys.exit(1)\n{answer(token='abc')}"
+    credentials = ExecCredentials(plugin(script), monotonic=ticks)
+    with pytest.raises(ConfigurationError):
+        await credentials.headers()
+    ready.touch()
+    ticks.seconds += 5
+    assert await credentials.headers() == {"Authorization": "Bearer abc"}
