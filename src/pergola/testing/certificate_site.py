@@ -81,7 +81,7 @@ class OwnRequests(RecordingClient):
         page_size: int | Callable[[], int] = PAGE,
     ) -> AsyncGenerator[ObjectList]:
         """Add the label of the test."""
-        labels = (self.label or labels) if gvk == CSR else labels
+        labels = (self.label or labels) if gvk in (CSR, NODE) else labels
         return super().pages(
             gvk,
             namespace,
@@ -99,7 +99,7 @@ class OwnRequests(RecordingClient):
         self, path: str, query: dict[str, str], *, accept: str, silence: float
     ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
         """Restrict the watch to the label of the test."""
-        if path.endswith("/certificatesigningrequests"):
+        if path.endswith(("/certificatesigningrequests", "/nodes")):
             query = query | {"labelSelector": self.label}
         return super().stream(path, query, accept=accept, silence=silence)
 
@@ -145,14 +145,19 @@ class Site:
         )
 
     async def add_node(self, *addresses: tuple[str, str], name: str = "") -> JsonObject:
-        """Create a ready Node that gets no pods."""
-        return await self.client.create(node(name or self.name, addresses))
+        """Create a ready Node that gets no pods, and that the approver sees."""
+        return await self.client.create(self.labelled(node(name or self.name, addresses)))
 
-    async def add_machine(self, name: str = "", node: str | None = None) -> JsonObject:
+    async def add_machine(
+        self, name: str = "", node: str | None = None, *addresses: str
+    ) -> JsonObject:
         """Create a Machine, of the Node by default."""
         labels = {"node": self.name if node is None else node}
         metadata = {"name": name or self.name, "namespace": self.namespace, "labels": labels}
         machine = {"apiVersion": MACHINE.api_version, "kind": MACHINE.kind, "metadata": metadata}
+        if addresses:
+            reported = [{"type": "InternalIP", "address": address} for address in addresses]
+            machine["status"] = {"addresses": reported}
         return await self.client.create(machine)
 
     async def ask(
@@ -179,9 +184,9 @@ class Site:
         created = await client.create(self.labelled(signing_request(name, signer, pem)))
         return Key.of(created)
 
-    def labelled(self, csr: JsonObject) -> JsonObject:
-        """Return the same CertificateSigningRequest, so that the approver sees it."""
-        return {**csr, "metadata": {**csr["metadata"], "labels": {"site": self.name}}}
+    def labelled(self, obj: JsonObject) -> JsonObject:
+        """Return the same CertificateSigningRequest or Node, so that the approver sees it."""
+        return {**obj, "metadata": {**obj["metadata"], "labels": {"site": self.name}}}
 
     async def decision(self, key: Key) -> tuple[str, str, str]:
         """Wait for the first condition of a request; return its type, reason and message."""
@@ -281,8 +286,9 @@ async def _let_ask(site: Site) -> None:
 
 async def _leave(client: Client, name: str) -> None:
     """Delete the cluster-scoped objects of a site."""
-    for gvk in (NODE, CLUSTER_ROLE_BINDING):
-        with suppress(NotFound):
-            await client.delete(gvk, Key("", name))
+    with suppress(NotFound):
+        await client.delete(CLUSTER_ROLE_BINDING, Key("", name))
+    for obj in await client.list(NODE, labels=f"site={name}"):
+        await client.delete(NODE, Key.of(obj))
     for csr in await client.list(CSR, labels=f"site={name}"):
         await client.delete(CSR, Key.of(csr))

@@ -137,6 +137,32 @@ async def test_a_kubelet_without_exactly_one_machine_is_denied(site: Site, count
     ) in message
 
 
+@pytest.mark.parametrize("namespace_of_machines", [True, False])
+async def test_a_kubelet_that_claims_the_addresses_of_another_node_is_denied(
+    site: Site, *, namespace_of_machines: bool
+) -> None:
+    victim = f"{site.name}-victim"
+    await site.add_node(("Hostname", victim), ("InternalIP", "10.0.0.1"), name=victim)
+    await site.add_machine(f"{victim}-m", victim)
+    # Every kubelet may write the status of its own Node.
+    await site.add_node(("Hostname", victim), ("InternalIP", "10.0.0.1"))
+    await site.add_machine()
+    settings = {} if namespace_of_machines else {"machine_namespace": None}
+    async with running(site.unit(**settings)):
+        message = await site.denial(await site.ask(dns_names=[victim], ip_addresses=["10.0.0.1"]))
+    assert f'("10.0.0.1" in CSR is also a name or address of node "{victim}")' in message
+
+
+async def test_an_address_that_the_cloud_reports_for_the_machine_is_approved(site: Site) -> None:
+    thief = f"{site.name}-thief"
+    await site.add_node(("Hostname", thief), ("InternalIP", "10.0.0.1"), name=thief)
+    await site.add_node(("Hostname", site.name), ("InternalIP", "10.0.0.1"))
+    await site.add_machine("", None, "10.0.0.1")
+    async with running(site.unit()):
+        key = await site.ask(dns_names=[site.name], ip_addresses=["10.0.0.1"])
+        assert (await site.decision(key))[0] == "Approved"
+
+
 @pytest.mark.parametrize("kind", ["Approved", "Denied"])
 async def test_a_decided_request_causes_no_read_or_write(site: Site, kind: str) -> None:
     key = await site.ask(dns_names=["anything"])
@@ -381,7 +407,7 @@ async def test_the_example_does_what_its_readme_says(site: Site) -> None:
     user = as_user(site.config, "system:node:demo-node")
     async with Client.connect(user) as kubelet, running(site.unit(machine_namespace=None)):
         for obj in objects:
-            await site.client.create(obj)
+            await site.client.create(site.labelled(obj))
         await until_allowed(kubelet, CSR)
         requests = [await kubelet.create(site.labelled(csr)) for csr in example("requests.yaml")]
         right, wrong = map(Key.of, requests)

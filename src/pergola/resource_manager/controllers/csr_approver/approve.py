@@ -132,8 +132,9 @@ class Approver:
 
     async def _by_node(self, request: Request, name: str, place: Seen | Live) -> Verdict:
         node = await place.node(name)
-        machines = await place.machines_of(name) if node else 0
-        return rules.kubelet_node(request, node, machines, self._namespace)
+        machines = await place.machines_of(name) if node else []
+        others = await place.others(name, rules.claims_in(request)) if node else {}
+        return rules.kubelet_node(request, node, machines, self._namespace, others)
 
     async def _node_agent(self, request: Request, name: str) -> Judged:
         """Judge by live state only: here, the absence of a Node justifies an approval."""

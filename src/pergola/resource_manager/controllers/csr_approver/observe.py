@@ -1,7 +1,7 @@
 """Nodes and Machines, cached and live."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from pergola.api.kinds import MACHINE, NODE
@@ -11,11 +11,17 @@ from pergola.api.objects import (
     Key,
     labels_of,
     maps_at,
+    name_of,
     uid_of,
 )
 from pergola.kube.client import Client
 from pergola.kube.selectors import SelectorError, format_selector
-from pergola.resource_manager.controllers.csr_approver.rules import Machine, Node
+from pergola.resource_manager.controllers.csr_approver.rules import (
+    Machine,
+    Node,
+    as_claim,
+    claims_of,
+)
 from pergola.runtime.caching.cache import Cache, Change
 from pergola.runtime.caching.index import Index
 
@@ -35,12 +41,12 @@ class Seen:
     def __init__(self, source: Client, target: Client, namespace: str | None) -> None:
         self._namespace = namespace or ""
         self._nodes = Cache(target, NODE, read_node)
+        self._by_claim = Index(self._nodes, lambda key, node: claims_of(key.name, node))
         self._machines: Cache[Machine] | None = None
         if namespace is not None:
-            self._machines = Cache(
-                source, MACHINE, read_machine, namespace=namespace, metadata_only=True
-            )
+            self._machines = Cache(source, MACHINE, read_machine, namespace=namespace)
             self._by_node = Index(self._machines, lambda _, machine: {machine.node})
+            self._by_attested = Index(self._machines, lambda _, machine: machine.addresses)
 
     @property
     def caches(self) -> Iterator[Cache[Node] | Cache[Machine]]:
@@ -65,6 +71,8 @@ class Seen:
                 subscriber(change.key.name)
 
         def machine_changed(change: Change[Machine]) -> None:
+            if change.old == change.new:
+                return
             for name in {m.node for m in (change.old, change.new) if m and m.node}:
                 subscriber(name)
 
@@ -76,9 +84,27 @@ class Seen:
         """Return the cached Node."""
         return self._nodes.get(Key("", name))
 
-    async def machines_of(self, node: str) -> int:
-        """Count the cached Machines with the Node's name in their label."""
-        return len(self._by_node.keys(node)) if self._machines else 0
+    async def machines_of(self, node: str) -> list[Machine]:
+        """Return the cached Machines with the Node's name in their label."""
+        machines = self._machines
+        if machines is None:
+            return []
+        found = (machines.get(key) for key in self._by_node.keys(node))
+        return [machine for machine in found if machine is not None]
+
+    async def others(self, node: str, claims: Iterable[str]) -> dict[str, str]:
+        """Return the claims that a cached Node or Machine of another node has, with its name."""
+        found: dict[str, str] = {}
+        for claim in claims:
+            nodes = {key.name for key in self._by_claim.keys(claim)}
+            if others := nodes - {node}:
+                found[claim] = _node(min(others))
+            elif self._machines is not None:
+                for key in self._by_attested.keys(claim):
+                    machine = self._machines.get(key)
+                    if machine is not None and machine.node != node:
+                        found[claim] = _machine(key.name)
+        return found
 
 
 class Live:
@@ -98,39 +124,62 @@ class Live:
         """Read the Machine."""
         if self._namespace is None:
             return None
-        found = await _get(self._source, MACHINE, Key(self._namespace, name), metadata_only=True)
+        found = await _get(self._source, MACHINE, Key(self._namespace, name))
         return read_machine(found) if found else None
 
-    async def machines_of(self, node: str) -> int:
-        """Count the Machines with the Node's name in their label."""
+    async def machines_of(self, node: str) -> list[Machine]:
+        """Return the Machines with the Node's name in their label."""
         if self._namespace is None:
-            return 0
+            return []
         try:
             selector = format_selector({"matchLabels": {NODE_LABEL: node}})
         except SelectorError:
             # the name is not a valid label value; for example, it is longer than 63 characters
-            return 0
-        found = await self._source.list(
-            MACHINE, self._namespace, labels=selector, metadata_only=True
-        )
-        return len(found)
+            return []
+        found = await self._source.list(MACHINE, self._namespace, labels=selector)
+        return [read_machine(obj) for obj in found]
+
+    async def others(self, node: str, claims: Iterable[str]) -> dict[str, str]:
+        """Return the claims that a Node or Machine of another node has, with its name."""
+        asked, found = frozenset(claims), dict[str, str]()
+        if self._namespace is not None:
+            for obj in await self._source.list(MACHINE, self._namespace):
+                machine = read_machine(obj)
+                if machine.node != node:
+                    found |= dict.fromkeys(asked & machine.addresses, _machine(name_of(obj)))
+        async for page in self._target.pages(NODE):
+            for obj in page.items:
+                if (name := name_of(obj)) != node:
+                    found |= dict.fromkeys(asked & claims_of(name, read_node(obj)), _node(name))
+        return found
 
 
 def read_node(obj: JsonObject) -> Node:
     """Return the facts about a Node."""
-    addresses = maps_at(obj, "status", "addresses")
-    return Node(uid_of(obj), tuple((a.get("type", ""), a.get("address", "")) for a in addresses))
+    return Node(uid_of(obj), tuple(_addresses(obj)))
 
 
 def read_machine(obj: JsonObject) -> Machine:
     """Return the facts about a Machine."""
-    return Machine(labels_of(obj).get(NODE_LABEL, ""))
+    addresses = frozenset(as_claim(address) for _, address in _addresses(obj))
+    return Machine(labels_of(obj).get(NODE_LABEL, ""), addresses)
 
 
-async def _get(
-    client: Client, gvk: GroupVersionKind, key: Key, *, metadata_only: bool = False
-) -> JsonObject | None:
+def _addresses(obj: JsonObject) -> Iterator[tuple[str, str]]:
+    for entry in maps_at(obj, "status", "addresses"):
+        yield str(entry.get("type") or ""), str(entry.get("address") or "")
+
+
+def _node(name: str) -> str:
+    return f'node "{name}"'
+
+
+def _machine(name: str) -> str:
+    return f'machine "{name}"'
+
+
+async def _get(client: Client, gvk: GroupVersionKind, key: Key) -> JsonObject | None:
     # Names come from requests; an invalid one must not change the path of a read.
     if _NAME.fullmatch(key.name) is None:
         return None
-    return await client.find(gvk, key, metadata_only=metadata_only)
+    return await client.find(gvk, key)

@@ -3,8 +3,9 @@
 Pure functions. The messages are part of the API: tests and users match them.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from pergola.api.ip_ranges import parse_address
@@ -58,9 +59,33 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The facts about a Machine: the name of its Node, empty until it has one."""
+    """The facts about a Machine.
+
+    Attributes:
+        node: the name of its Node, empty until it has one.
+        addresses: in its status, in the form of `as_claim`; the cloud reports them, not the node.
+    """
 
     node: str
+    addresses: frozenset[str] = frozenset()
+
+
+def as_claim(text: str) -> str:
+    """Return a name or address in the form in which two of them are compared."""
+    try:
+        return str(as_one_form(parse_address(text)))
+    except ValueError:
+        return text.lower()
+
+
+def claims_of(name: str, node: Node) -> set[str]:
+    """Return the names and addresses that a Node has."""
+    return {as_claim(name), *(as_claim(address) for _, address in node.addresses)}
+
+
+def claims_in(request: Request) -> list[str]:
+    """Return the names and addresses in a request, in order."""
+    return sorted({*map(as_claim, request.dns_names), *map(str, request.ip_addresses)})
 
 
 # Serving certificates of kubelets
@@ -85,23 +110,42 @@ def kubelet_request(request: Request) -> Denied | None:
 
 
 def kubelet_node(
-    request: Request, node: Node | None, machines: int, namespace: str | None
+    request: Request,
+    node: Node | None,
+    machines: Collection[Machine],
+    namespace: str | None,
+    others: Mapping[str, str] = MappingProxyType({}),
 ) -> Verdict:
     """Apply rules 5 to 8, which depend on the Node and the number of its Machines.
 
+    A kubelet writes the addresses of its own Node, so it could claim those of another node and
+    pose as that node to the API server. An address that another node has, too, is permitted only
+    if the cloud reports it for the Node's Machine.
+
     Args:
+        machines: Of the Node.
         namespace: Of the Machines; None if Nodes have no Machines.
+        others: The names and addresses of other nodes, each with one that has it.
     """
     name = node_name(request.common_name)
     if node is None:
         return Denied(f'could not find node object with name "{name}"', may_pass=True)
-    if namespace is not None and machines != 1:
+    if namespace is not None and len(machines) != 1:
         return Denied(
             f'Expected exactly one machine in namespace "{namespace}" for node "{name}"'
-            f" but found {machines}",
+            f" but found {len(machines)}",
             may_pass=True,
         )
-    return _addresses(request, node)
+    verdict = _addresses(request, node)
+    if verdict == APPROVED:
+        attested = {address for machine in machines for address in machine.addresses}
+        foreign = [each for each in claims_in(request) if each in others and each not in attested]
+        if foreign:
+            return Denied(
+                f'"{foreign[0]}" in CSR is also a name or address of {others[foreign[0]]}',
+                may_pass=True,
+            )
+    return verdict
 
 
 def _addresses(request: Request, node: Node) -> Verdict:

@@ -41,6 +41,7 @@ NODE = Node(
         ("ExternalIP", "192.0.2.1"),
     ),
 )
+MACHINES = [Machine("foo")]
 AGENT = "gardener.cloud:node-agent:machine:m-1"
 BOOTSTRAPPED = (
     'Cannot use bootstrap token since gardener-node-agent for machine "m-1" is already bootstrapped'
@@ -65,7 +66,7 @@ def with_addresses(*addresses: tuple[str, str]) -> Node:
 
 def test_a_request_that_satisfies_all_rules_is_approved() -> None:
     assert rules.kubelet_request(REQUEST) is None
-    assert rules.kubelet_node(REQUEST, NODE, 1, "shoot--a") == APPROVED
+    assert rules.kubelet_node(REQUEST, NODE, MACHINES, "shoot--a") == APPROVED
 
 
 @pytest.mark.parametrize(
@@ -107,13 +108,13 @@ def test_one_kind_of_alternative_names_satisfies_rule_2() -> None:
 
 
 def test_rule_5_names_the_missing_node() -> None:
-    verdict = rules.kubelet_node(REQUEST, None, 0, None)
+    verdict = rules.kubelet_node(REQUEST, None, [], None)
     assert verdict == Denied('could not find node object with name "foo"', may_pass=True)
 
 
 @pytest.mark.parametrize("machines", [0, 2])
 def test_rule_6_requires_exactly_one_machine(machines: int) -> None:
-    verdict = rules.kubelet_node(REQUEST, NODE, machines, "shoot--a")
+    verdict = rules.kubelet_node(REQUEST, NODE, MACHINES * machines, "shoot--a")
     reason = (
         f'Expected exactly one machine in namespace "shoot--a" for node "foo" but found {machines}'
     )
@@ -121,7 +122,7 @@ def test_rule_6_requires_exactly_one_machine(machines: int) -> None:
 
 
 def test_rule_6_is_skipped_if_nodes_have_no_machines() -> None:
-    assert rules.kubelet_node(REQUEST, NODE, 0, None) == APPROVED
+    assert rules.kubelet_node(REQUEST, NODE, [], None) == APPROVED
 
 
 @pytest.mark.parametrize(
@@ -132,7 +133,7 @@ def test_rule_7_compares_the_sets_of_dns_names(names: frozenset[str]) -> None:
         "DNS names in CSR do not match addresses of type"
         " 'Hostname' or 'InternalDNS' or 'ExternalDNS' in node object"
     )
-    verdict = rules.kubelet_node(replace(REQUEST, dns_names=names), NODE, 1, "shoot--a")
+    verdict = rules.kubelet_node(replace(REQUEST, dns_names=names), NODE, MACHINES, "shoot--a")
     assert verdict == Denied(reason, may_pass=True)
 
 
@@ -146,13 +147,13 @@ def test_rule_8_compares_the_sets_of_ip_addresses() -> None:
         REQUEST.ip_addresses - {ip_address("10.0.0.1")},
     ):
         changed = replace(REQUEST, ip_addresses=addresses)
-        verdict = rules.kubelet_node(changed, NODE, 1, "shoot--a")
+        verdict = rules.kubelet_node(changed, NODE, MACHINES, "shoot--a")
         assert verdict == Denied(reason, may_pass=True)
 
 
 def test_an_invalid_address_of_the_node_is_reported() -> None:
     node = with_addresses(*NODE.addresses, ("InternalIP", "10.0.0.256"))
-    verdict = rules.kubelet_node(REQUEST, node, 1, "shoot--a")
+    verdict = rules.kubelet_node(REQUEST, node, MACHINES, "shoot--a")
     assert isinstance(verdict, Denied)
     assert verdict.reason.startswith('IP address "10.0.0.256" in node.Status.Addresses is invalid:')
     assert verdict.may_pass
@@ -162,7 +163,37 @@ def test_order_repetition_and_notation_of_addresses_are_ignored() -> None:
     node = with_addresses(
         *reversed(NODE.addresses), ("InternalIP", "::ffff:10.0.0.1"), ("Hostname", "foo")
     )
-    assert rules.kubelet_node(REQUEST, node, 1, "shoot--a") == APPROVED
+    assert rules.kubelet_node(REQUEST, node, MACHINES, "shoot--a") == APPROVED
+
+
+@pytest.mark.parametrize("claim", rules.claims_in(REQUEST))
+def test_a_name_or_address_of_another_node_is_denied_unless_the_cloud_reports_it(
+    claim: str,
+) -> None:
+    others = {claim: 'node "bar"'}
+    for machines, namespace in (([], None), (MACHINES, "shoot--a")):
+        verdict = rules.kubelet_node(REQUEST, NODE, machines, namespace, others)
+        reason = f'"{claim}" in CSR is also a name or address of node "bar"'
+        assert verdict == Denied(reason, may_pass=True)
+    attested = [Machine("foo", frozenset({claim}))]
+    assert rules.kubelet_node(REQUEST, NODE, attested, "shoot--a", others) == APPROVED
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("10.0.0.1", "::ffff:10.0.0.1"),
+        ("2080:1000:1000:8ff0::", "2080:1000:1000:8ff0:0:0:0:0"),
+        ("Foo.Internal", "foo.internal"),
+    ],
+)
+def test_the_same_name_or_address_is_found_in_any_form(one: str, other: str) -> None:
+    assert rules.as_claim(one) == rules.as_claim(other)
+    assert rules.as_claim(one) in rules.claims_of("bar", with_addresses(("InternalIP", other)))
+
+
+def test_a_node_has_its_name_before_it_has_addresses() -> None:
+    assert rules.claims_of("bar", with_addresses()) == {"bar"}
 
 
 # Client certificates of gardener-node-agent
@@ -251,7 +282,10 @@ def judged_bootstrap(request: Request) -> object:
 
 
 GRANTED: list[tuple[Callable[[Request], object], Request]] = [
-    (lambda it: rules.kubelet_request(it) or rules.kubelet_node(it, NODE, 1, "shoot--a"), REQUEST),
+    (
+        lambda it: rules.kubelet_request(it) or rules.kubelet_node(it, NODE, MACHINES, "shoot--a"),
+        REQUEST,
+    ),
     (judged_node_agent, AGENT_REQUEST),
     (judged_bootstrap, AGENT_REQUEST),
     (rules.gardenadm, SHOOT_REQUEST),
