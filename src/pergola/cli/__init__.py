@@ -27,6 +27,7 @@ from pergola.cli.network_policy.app import app as network_policy
 from pergola.cli.operator import operator
 from pergola.cli.resource_manager import resource_manager
 from pergola.cli.sandbox import app as sandbox
+from pergola.cli.text import say
 from pergola.cli.tokens import tokens
 from pergola.cli.unpack import unpack
 from pergola.cli.up.command import up
@@ -90,7 +91,7 @@ def main() -> None:
     except Exception as error:
         if not _is_expected(error):
             raise
-        print(f"pergola: {_sentence(error)}", file=sys.stderr)
+        say(f"pergola: {_sentence(error)}", file=sys.stderr)
         sys.exit(1)
 
 

@@ -4,6 +4,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pergola.cli.text import say
+
 if TYPE_CHECKING:
     from pergola.api.resource_manager_config import ResourceManagerConfiguration
 
@@ -21,5 +23,5 @@ def read_settings(path: Path) -> "ResourceManagerConfiguration":
 
     config, warnings = read_configuration(path, {}, offline=True)
     for warning in warnings:
-        print(f"warning: {path}: {warning}", file=sys.stderr)
+        say(f"warning: {path}: {warning}", file=sys.stderr)
     return config

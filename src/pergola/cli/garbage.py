@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from pergola.cli.cluster_options import DEFAULT_CLUSTER, ClusterOptions
+from pergola.cli.text import say
 
 if TYPE_CHECKING:
     from pergola.resource_manager.controllers.garbage_collector import Candidate
@@ -48,11 +49,11 @@ def garbage(
         rows = [
             {"kind": c.gvk.kind, "namespace": c.key.namespace, "name": c.key.name} for c in found
         ]
-        print(orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode())
+        say(orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode())
         return
     for candidate in found:
-        print(f"{candidate.key.namespace:20}  {candidate.gvk.kind:10}  {candidate.key.name}")
-    print(f"{len(found)} unused" if found else "nothing is unused")
+        say(f"{candidate.key.namespace:20}  {candidate.gvk.kind:10}  {candidate.key.name}")
+    say(f"{len(found)} unused" if found else "nothing is unused")
 
 
 async def _observe(

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
+from pergola.cli.text import say
+
 if TYPE_CHECKING:
     from pergola.api.objects import JsonObject, JsonValue
 
@@ -54,12 +56,12 @@ def lint(
         import orjson
 
         rows = [violation._asdict() for violation in found]
-        print(orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode())
+        say(orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode())
     elif found:
         for violation in found:
-            print(violation)
+            say(violation)
     else:
-        print(f"checked {len(objects)}: all follow the {len(house.RULES)} house rules")
+        say(f"checked {len(objects)}: all follow the {len(house.RULES)} house rules")
     if found:
         sys.exit(1)
 
@@ -71,7 +73,7 @@ def rules() -> None:
 
     width = max(len(rule.id) for rule in RULES)
     for rule in RULES:
-        print(f"{rule.id:{width}}  {rule.reason}")
+        say(f"{rule.id:{width}}  {rule.reason}")
 
 
 def _objects(path: Path) -> "Iterator[JsonObject]":

@@ -12,6 +12,7 @@ from cyclopts import Parameter
 
 from pergola.api.kinds import EVENT, SECRET
 from pergola.cli.cluster_options import DEFAULT_CLUSTER, ClusterOptions
+from pergola.cli.text import plain_console, say
 
 if TYPE_CHECKING:
     from pergola.api.objects import JsonObject, Key
@@ -84,11 +85,11 @@ def tokens(
     if output == "json":
         import orjson
 
-        print(orjson.dumps([_json(row) for row in rows], option=orjson.OPT_INDENT_2).decode())
+        say(orjson.dumps([_json(row) for row in rows], option=orjson.OPT_INDENT_2).decode())
     elif rows:
         _print_table(rows)
     else:
-        print("no Secret requests a token")
+        say("no Secret requests a token")
 
 
 async def _observe(
@@ -200,7 +201,6 @@ def _json(row: TokenRow) -> "JsonObject":
 
 
 def _print_table(rows: list[TokenRow]) -> None:
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
@@ -222,10 +222,10 @@ def _print_table(rows: list[TokenRow]) -> None:
             _span(renewal - now) if renewal else "",
         )
         table.add_row(*(Text(cell) for cell in cells))
-    Console(highlight=False).print(table)
+    plain_console().print(table)
     for row in rows:
         if row.last_error:  # too long for a cell
-            print(f"{row.key}: {row.last_error}")
+            say(f"{row.key}: {row.last_error}")
 
 
 def _span(span: timedelta) -> str:

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
+from pergola.cli.text import say
+
 
 class UnpackError(Exception):
     """A file cannot be written; the text gives the reason."""
@@ -44,7 +46,7 @@ def unpack(
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(path.read_bytes())
     for source in chosen:
-        print(to / source.name)
+        say(to / source.name)
 
 
 def _files(folder: Path) -> Iterator[Path]:

@@ -20,6 +20,7 @@ import orjson
 import structlog
 from structlog.typing import EventDict, FilteringBoundLogger, Processor, WrappedLogger
 
+from pergola.api.visible_text import visible
 from pergola.runtime.clock import Clock, SystemClock
 
 Level = Literal["debug", "info", "error"]
@@ -197,7 +198,7 @@ def _text(event: EventDict) -> str:
     stack = event.pop("stacktrace", "").rstrip()
     level, ts, logger, msg = (str(event.pop(key)) for key in _FIRST_KEYS)
     words = [ts, level.upper().ljust(5), *filter(None, (logger,)), msg, *_fields(event)]
-    return "\n".join(filter(None, (" ".join(words), stack)))
+    return visible("\n".join(filter(None, (" ".join(words), stack))))
 
 
 def _fields(event: Mapping[str, object]) -> list[str]:

@@ -15,6 +15,7 @@ from pergola.cli.aws.subject import (
     observed,
     read_subject,
 )
+from pergola.cli.text import say
 
 if TYPE_CHECKING:
     from pergola.providers.aws.preflight import Finding
@@ -60,7 +61,7 @@ async def _look(subject: Subject, endpoint_url: str) -> "list[Finding]":
     from pergola.providers.aws.preflight import check_rules, findings
 
     if subject.cluster is None:
-        print(
+        say(
             "no Cluster found: assuming IPv4, and skipping the checks against ranges",
             file=sys.stderr,
         )
@@ -73,10 +74,10 @@ async def _look(subject: Subject, endpoint_url: str) -> "list[Finding]":
 
 def _print_text(found: "list[Finding]") -> None:
     for finding in found:
-        print(f"{'error' if finding.blocks else 'hint'}: {finding}")
-        print(f"  {finding.fix}")
+        say(f"{'error' if finding.blocks else 'hint'}: {finding}")
+        say(f"  {finding.fix}")
     if not any(finding.blocks for finding in found):
-        print("the account is ready for the cluster" if not found else "no blocking problems")
+        say("the account is ready for the cluster" if not found else "no blocking problems")
 
 
 def _print_json(found: "list[Finding]") -> None:
@@ -86,4 +87,4 @@ def _print_json(found: "list[Finding]") -> None:
         {**finding.cause._asdict(), "fix": finding.fix, "blocks": finding.blocks}
         for finding in found
     ]
-    print(orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode())
+    say(orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode())

@@ -8,6 +8,7 @@ from cyclopts import Parameter
 
 from pergola.cli.aws.subject import DEFAULT_SOURCE, ENVIRONMENT, Source, read_subject
 from pergola.cli.manifest_files import named
+from pergola.cli.text import say
 
 if TYPE_CHECKING:
     from pergola.cli.aws.subject import Subject
@@ -42,7 +43,7 @@ def cloud_config(
     subject = asyncio.run(read_subject(resource, source, ENVIRONMENT))
     found = given(subject.infrastructure, _shoot(subject))
     shown = {"text": _text, "json": _json, "yaml": _yaml}[output]
-    print(shown(found), end="")
+    say(shown(found), end="")
 
 
 def _shoot(subject: "Subject") -> "Shoot":
@@ -51,7 +52,7 @@ def _shoot(subject: "Subject") -> "Shoot":
     cluster = Cluster.from_object(subject.cluster) if subject.cluster else None
     if cluster is not None and cluster.shoot is not None:
         return cluster.shoot
-    print(
+    say(
         f"{named(subject.infrastructure)} has no Cluster with a Shoot: assuming IPv4 with an "
         "overlay",
         file=sys.stderr,

@@ -2,6 +2,8 @@
 
 from typing import Literal
 
+from pergola.cli.text import say
+
 
 def iam_policy(
     *,
@@ -57,4 +59,4 @@ def iam_policy(
     else:
         named = names or "shoot--*"
         document = policy(Mode(mode), features, names=named, partition=partition)
-    print(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode())
+    say(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode())

@@ -16,6 +16,7 @@ from pergola.cli.aws.subject import (
     observed,
     read_subject,
 )
+from pergola.cli.text import say
 
 if TYPE_CHECKING:
     from pergola.api.objects import JsonObject
@@ -77,7 +78,7 @@ def plan(
         return await _foreseen(subject, account.endpoint_url, delete=delete)
 
     found = asyncio.run(main())
-    print(_rendered(found, "dot" if dot else "mermaid" if mermaid else output), end="")
+    say(_rendered(found, "dot" if dot else "mermaid" if mermaid else output), end="")
     if any(finding.blocks for finding in found.findings):
         sys.exit(1)
 
@@ -92,7 +93,7 @@ async def _foreseen(subject: Subject, endpoint_url: str, *, delete: bool) -> Pla
     from pergola.providers.aws.state import is_empty
 
     if subject.cluster is None:
-        print("no Cluster found: assuming IPv4, and planning without ranges", file=sys.stderr)
+        say("no Cluster found: assuming IPv4, and planning without ranges", file=sys.stderr)
     async with observed(subject, endpoint_url) as work:
         if delete and is_empty(work.state):
             return Plan(Graph(DELETION), {}, [])

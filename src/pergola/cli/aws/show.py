@@ -13,6 +13,7 @@ from pergola.cli.aws.subject import (
     observed,
     read_subject,
 )
+from pergola.cli.text import say
 
 if TYPE_CHECKING:
     from pergola.providers.aws.show import Thing
@@ -47,4 +48,4 @@ def show(
             return things(work.wanted, work.snapshot, work.state)
 
     seen = asyncio.run(main())
-    print(svg(seen) if output == "svg" else tree(seen), end="")
+    say(svg(seen) if output == "svg" else tree(seen), end="")

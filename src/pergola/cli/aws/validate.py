@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 from cyclopts import Parameter
 
 from pergola.cli.manifest_files import ManifestFileError, named, of_kind, read_objects
+from pergola.cli.text import say
 
 if TYPE_CHECKING:
     from pergola.api.field_errors import Cause
@@ -88,7 +89,7 @@ def _of_infrastructure(
     cluster = _cluster(infrastructure, beside)
     shoot = cluster.shoot if cluster else None
     if shoot is None:
-        print(
+        say(
             f"{named(infrastructure)} has no Cluster with a Shoot: assuming IPv4, and skipping "
             "the checks against ranges and zones",
             file=sys.stderr,
@@ -156,13 +157,13 @@ def _print_text(found: "list[tuple[JsonObject, list[Cause]]]") -> None:
     """Print findings, without names if there is only one object."""
     for obj, causes in found:
         for cause in causes:
-            print(f"{named(obj)}: {cause}" if len(found) > 1 else cause)
+            say(f"{named(obj)}: {cause}" if len(found) > 1 else cause)
         if not causes:
-            print(f"{named(obj)} is valid")
+            say(f"{named(obj)} is valid")
 
 
 def _print_json(found: "list[tuple[JsonObject, list[Cause]]]") -> None:
     import orjson
 
     rows = [{"object": named(obj), **cause._asdict()} for obj, causes in found for cause in causes]
-    print(orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode())
+    say(orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode())

@@ -7,6 +7,7 @@ from cyclopts import App
 
 from pergola.cli.cluster_options import DEFAULT_CLUSTER, ClusterOptions
 from pergola.cli.crds.groups import chosen, rendered
+from pergola.cli.text import say
 
 if TYPE_CHECKING:
     from pergola.api.objects import JsonObject
@@ -45,7 +46,7 @@ def crds(
     if apply:
         asyncio.run(_apply(own, foreign, cluster, timeout))
     else:
-        print(rendered([*own, *foreign]), end="")
+        say(rendered([*own, *foreign]), end="")
 
 
 async def _apply(
@@ -63,4 +64,4 @@ async def _apply(
         state = (
             "is not ours and differs: not changed" if name in left else "is installed and served"
         )
-        print(f"{name} {state}")
+        say(f"{name} {state}")

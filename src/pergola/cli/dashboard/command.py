@@ -5,6 +5,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from pergola.cli.cluster_options import DEFAULT_CLUSTER, ClusterOptions
+from pergola.cli.text import say
 
 Flag = Annotated[bool, Parameter(negative="")]
 
@@ -68,7 +69,7 @@ class _Links:
             text = f"The dashboard of {self._cluster} is at\n\n  {link}\n\nCtrl-C ends it."
         else:
             text = f"The page was opened. The link for another browser is\n\n  {link}"
-        print(text, flush=True)
+        say(text, flush=True)
         if self._is_first and self._opens:
             import webbrowser
 

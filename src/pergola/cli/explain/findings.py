@@ -11,6 +11,7 @@ from rich.text import Text
 
 from pergola.admission.review import Edit
 from pergola.api.objects import JsonObject, Key, name_of
+from pergola.cli.text import plain_console, say
 from pergola.kube.yaml_writer import dump
 from pergola.resource_manager.webhooks.explanation import Explanation, Outcome, Question
 
@@ -35,7 +36,7 @@ class Answer:
 
 def print_text(answers: Iterable[Answer]) -> None:
     """Print for people; webhooks for other kinds are only counted."""
-    console = Console(highlight=False)
+    console = plain_console()
     for number, answer in enumerate(answers):
         if number:
             console.print()
@@ -54,9 +55,9 @@ def print_data(answers: Iterable[Answer], form: Literal["json", "yaml"]) -> None
     """Print for programs: one list, with an entry for each object."""
     found = [_data(answer) for answer in answers]
     if form == "json":
-        print(orjson.dumps(found, option=orjson.OPT_INDENT_2).decode())
+        say(orjson.dumps(found, option=orjson.OPT_INDENT_2).decode())
     else:
-        print(dump([*found]), end="")
+        say(dump([*found]), end="")
 
 
 def _title(question: Question) -> str:

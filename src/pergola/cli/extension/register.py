@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Literal
 
 from pergola.cli.extension.options import ExtensionCommandError
+from pergola.cli.text import say
 
 if TYPE_CHECKING:
     from pergola.api.objects import JsonObject
@@ -55,7 +56,7 @@ def register(
         documents = _installation(loaded, list(actuators), install, namespace)
     else:
         documents = _registration(loaded, list(actuators), ref, image, format)
-    print("---\n".join(dump(document) for document in documents), end="")
+    say("---\n".join(dump(document) for document in documents), end="")
 
 
 def _installation(

@@ -9,6 +9,7 @@ from cyclopts import Parameter
 
 from pergola.cli.cluster_options import DEFAULT_CLUSTER, ClusterOptions
 from pergola.cli.manifest_files import ManifestFileError, named, read_objects
+from pergola.cli.text import say
 
 if TYPE_CHECKING:
     from pergola.api.objects import JsonObject
@@ -102,11 +103,11 @@ def _print_text(found: "list[Checked]") -> None:
     """Print findings, with the object before each; warnings go to standard error."""
     for each in found:
         for cause in each.causes:
-            print(f"{named(each.obj)}: {cause}")
+            say(f"{named(each.obj)}: {cause}")
         if not each.causes:
-            print(f"{named(each.obj)} is valid")
+            say(f"{named(each.obj)} is valid")
         for warning in each.warnings:
-            print(f"warning: {named(each.obj)}: {warning}", file=sys.stderr)
+            say(f"warning: {named(each.obj)}: {warning}", file=sys.stderr)
 
 
 def _print_json(found: "list[Checked]") -> None:
@@ -120,4 +121,4 @@ def _print_json(found: "list[Checked]") -> None:
         }
         for each in found
     ]
-    print(orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode())
+    say(orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode())

@@ -10,6 +10,7 @@ from cyclopts import Parameter
 
 from pergola.cli.garden.landscapes import Sides, from_cluster, from_file, is_file
 from pergola.cli.garden.values import text_difference
+from pergola.cli.text import say
 
 if TYPE_CHECKING:
     from pergola.api.objects import JsonObject
@@ -74,8 +75,8 @@ def compare(
         _print_json(found, sides)
     else:
         for note in sides.notes:
-            print(f"warning: {note}", file=sys.stderr)
-        print("\n".join(_lines(found, sides)))
+            say(f"warning: {note}", file=sys.stderr)
+        say("\n".join(_lines(found, sides)))
     if not found.is_equal:
         sys.exit(DIFFERENT)
 
@@ -154,7 +155,7 @@ def _print_json(found: "Comparison", sides: Sides) -> None:
         "notCompared": sides.recorded.ignored,
         "warnings": sides.notes,
     }
-    print(orjson.dumps(answer, option=orjson.OPT_INDENT_2).decode())
+    say(orjson.dumps(answer, option=orjson.OPT_INDENT_2).decode())
 
 
 def _only(placed: "Placed", *, is_there: bool) -> "JsonObject":

@@ -11,8 +11,8 @@ _UNLIMITED: Final = 10_000
 
 def console(file: IO[str] | None = None) -> "Console":
     """Return the console of the standard output, or of a file."""
-    from rich.console import Console
+    from pergola.cli.safe_console import SafeConsole
 
     out = file or sys.stdout
     width = None if out.isatty() else _UNLIMITED
-    return Console(file=out, highlight=False, width=width)
+    return SafeConsole(file=out, width=width)

@@ -12,6 +12,7 @@ from cyclopts import Parameter
 
 from pergola.cli.cluster_options import DEFAULT_CLUSTER, ClusterOptions
 from pergola.cli.garden.access import observe_access
+from pergola.cli.text import say
 
 if TYPE_CHECKING:
     from pergola.api.objects import JsonObject, JsonValue
@@ -53,12 +54,12 @@ def kubeconfig(
     document = at_address(access.document, address) if address else access.document
     if exec:
         user = _exec_user(cluster, internal=internal)
-        print(with_user(document, user), end="")
+        say(with_user(document, user), end="")
         return
-    print(dump(document), end="")
+    say(dump(document), end="")
     if access.expires is not None:
         until = f"{access.expires:%Y-%m-%d %H:%M} UTC"
-        print(f"the token is valid until {until}; --exec reads it anew", file=sys.stderr)
+        say(f"the token is valid until {until}; --exec reads it anew", file=sys.stderr)
 
 
 def token(*, internal: Flag = False, cluster: ClusterOptions = DEFAULT_CLUSTER) -> None:
@@ -76,7 +77,7 @@ def token(*, internal: Flag = False, cluster: ClusterOptions = DEFAULT_CLUSTER) 
     if access.expires is not None:
         status["expirationTimestamp"] = f"{access.expires:%Y-%m-%dT%H:%M:%SZ}"
     credential = {"apiVersion": API_VERSION, "kind": "ExecCredential", "status": status}
-    print(orjson.dumps(credential, option=orjson.OPT_INDENT_2).decode())
+    say(orjson.dumps(credential, option=orjson.OPT_INDENT_2).decode())
 
 
 def with_user(document: "JsonObject", user: "JsonObject") -> str:

@@ -18,6 +18,7 @@ from pergola.cli.garden.runtime_cluster import (
     template_in,
 )
 from pergola.cli.manifest_files import ManifestFileError, named, of_kind, read_objects
+from pergola.cli.text import say
 
 if TYPE_CHECKING:
     from pergola.api.objects import JsonObject
@@ -82,7 +83,7 @@ def plan(
         sys.exit(1)
     found, configuration = planned
     if forms:
-        print(f"configuration of the operator: {configuration}", file=sys.stderr)
+        say(f"configuration of the operator: {configuration}", file=sys.stderr)
     _print(found, configuration, forms, output, everything=everything)
     if not found.is_empty:
         sys.exit(DIFFERENT)
@@ -100,19 +101,19 @@ def _print(
         import orjson
 
         data = {**found.to_json(), "configuration": configuration}
-        print(orjson.dumps(data, option=orjson.OPT_INDENT_2).decode())
+        say(orjson.dumps(data, option=orjson.OPT_INDENT_2).decode())
         return
     if forms:
         from pergola.cli.garden.plan_picture import pictures
 
-        print(pictures(found, forms[0]), end="")
+        say(pictures(found, forms[0]), end="")
         return
-    from rich.console import Console
     from rich.text import Text
 
     from pergola.cli.garden.plan_text import lines
+    from pergola.cli.safe_console import SafeConsole
 
-    console = Console(highlight=False, soft_wrap=True)
+    console = SafeConsole(soft_wrap=True)
     console.print(Text(f"configuration of the operator: {configuration}", style="dim"))
     for line in lines(found, everything=everything):
         console.print(Text(line.text, style=line.style))
@@ -174,9 +175,9 @@ async def _given(client: "Client", file: str, name: str) -> "JsonObject | None":
     checked = [*check_manifests(objects, Stored(live, is_complete=True), now)]
     verdict = next(each for each in checked if named(each.obj) == named(found[0]))
     for cause in verdict.causes:
-        print(f"{named(verdict.obj)}: {cause}", file=sys.stderr)
+        say(f"{named(verdict.obj)}: {cause}", file=sys.stderr)
     for warning in verdict.warnings:
-        print(f"warning: {named(verdict.obj)}: {warning}", file=sys.stderr)
+        say(f"warning: {named(verdict.obj)}: {warning}", file=sys.stderr)
     if verdict.causes:
         return None
     same = (each for each in live if named(each) == named(verdict.obj))

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import orjson
 
+from pergola.cli.text import say
+
 if TYPE_CHECKING:
     from pergola.api.objects import JsonObject
     from pergola.operator.garden.picture import Picture, Task
@@ -70,4 +72,4 @@ def _time(time: datetime | None) -> str | None:
 
 
 def _print(picture: "Picture") -> None:
-    print(orjson.dumps(data(picture)).decode(), flush=True)
+    say(orjson.dumps(data(picture)).decode(), flush=True)

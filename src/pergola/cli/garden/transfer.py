@@ -11,6 +11,7 @@ from pergola.cli.cluster_options import DEFAULT_CLUSTER, ClusterOptions
 from pergola.cli.garden.passphrase import new_passphrase, passphrase
 from pergola.cli.garden.runtime_cluster import chosen
 from pergola.cli.garden.sealed_files import read_sealed, write_sealed
+from pergola.cli.text import say
 
 if TYPE_CHECKING:
     from pergola.operator.transfer import Export, Missing
@@ -47,7 +48,7 @@ def export(
 
     found = asyncio.run(_collect(garden, cluster))
     write_sealed(file, found, new_passphrase(passphrase_file))
-    print(
+    say(
         f"Garden {found.name}: {counted(len(found.credentials), 'credential')} and "
         f"{counted(len(found.provided), 'provided object')} are in {file}"
     )
@@ -87,7 +88,7 @@ def import_(
 
     found = read_sealed(file, passphrase(passphrase_file))
     if show_garden:
-        print(dump(found.garden), end="")
+        say(dump(found.garden), end="")
         return
     missing = asyncio.run(_import(found, cluster, dry_run=dry_run, creates_garden=create_garden))
     _print_import(found, missing, dry_run=dry_run, creates_garden=create_garden)
@@ -127,21 +128,21 @@ def _print_import(
     export: "Export", missing: "Missing", *, dry_run: bool, creates_garden: bool
 ) -> None:
     verb = "would be created" if dry_run else "created"
-    print(
+    say(
         f"Garden {export.name}: "
         f"{_of(len(missing.credentials), len(export.credentials), 'credential')} and "
         f"{_of(len(missing.provided), len(export.provided), 'provided object')} {verb}; "
         "the others exist"
     )
     for kept in missing.kept:
-        print(f"{kept} exists with other content than in the file, and is kept", file=sys.stderr)
+        say(f"{kept} exists with other content than in the file, and is kept", file=sys.stderr)
     _warn_of_rotations(export)
     if not missing.garden:
-        print("the Garden exists")
+        say("the Garden exists")
     elif creates_garden:
-        print(f"the Garden {verb}; follow it with: pergola garden status {export.name}")
+        say(f"the Garden {verb}; follow it with: pergola garden status {export.name}")
     else:
-        print(
+        say(
             "next, put the volumes or backups of etcd into place, then create the Garden with "
             "--create-garden, or edit what --show-garden prints and apply that"
         )
@@ -149,7 +150,7 @@ def _print_import(
 
 def _warn_of_rotations(export: "Export") -> None:
     if export.rotations:
-        print(
+        say(
             f"rotations are in progress ({', '.join(export.rotations)}): old and new credentials "
             "are in the file, but the new cluster does not know that they are being rotated; "
             "complete the rotations and export again, or start them anew after the import",

@@ -10,6 +10,7 @@ from cyclopts import Parameter
 
 from pergola.cli.cluster_options import DEFAULT_CLUSTER, ClusterOptions
 from pergola.cli.garden.runtime_cluster import chosen
+from pergola.cli.text import say
 
 if TYPE_CHECKING:
     from pergola.api.objects import JsonObject
@@ -55,7 +56,7 @@ def wait(
     seconds = parse_duration(timeout).total_seconds()
     problem = asyncio.run(_wait(garden, for_, seconds, cluster, skips=skip_last_operation))
     if problem:
-        print(f"{problem} (after {timeout})", file=sys.stderr)
+        say(f"{problem} (after {timeout})", file=sys.stderr)
         sys.exit(1)
 
 

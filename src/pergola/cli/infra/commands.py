@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 from cyclopts import App, Parameter
 
 from pergola.cli.infra.target import InfraError, Opened, Target, key_of, run
+from pergola.cli.text import say
 
 if TYPE_CHECKING:
     from pergola.externally_managed.adoption import Adoption, Writers
@@ -155,9 +156,9 @@ def adopt(
                 opened.client, opened.managed, manager, network, reference=reference
             )
             seen = await adoption.prepare(opened.crd, key, take_over=take_over, force=force)
-            print(f"{opened.managed.gvk.kind} {key} will be managed by {manager}:")
+            say(f"{opened.managed.gvk.kind} {key} will be managed by {manager}:")
             for line in adoption.consequences(seen):
-                print(f"  - {line}")
+                say(f"  - {line}")
             if not yes:
                 await _confirm(name)
             await _adopt(adoption, seen)
@@ -179,12 +180,12 @@ async def _confirm(name: str) -> None:
 
 async def _adopt(adoption: "Adoption", seen: "Seen") -> None:
     adopted = await adoption.patch(seen)
-    print(f"Adopted. Watching for {_WATCH_SECONDS:.0f} s whether the provider stops writing …")
+    say(f"Adopted. Watching for {_WATCH_SECONDS:.0f} s whether the provider stops writing …")
     writers: Writers = await adoption.writers_after(adopted, _SETTLE_SECONDS, _WATCH_SECONDS)
     if writers.early:
-        print(f"{', '.join(writers.early)} finished earlier work.")
+        say(f"{', '.join(writers.early)} finished earlier work.")
     if writers.late:
-        print(
+        say(
             f"warning: {', '.join(writers.late)} still writes to it: either retries that were "
             "queued before, or a provider that does not respect the annotation. Look at the last "
             "writers in `pergola infra status` in a few minutes; if they still write, stop or "
@@ -192,4 +193,4 @@ async def _adopt(adoption: "Adoption", seen: "Seen") -> None:
             file=sys.stderr,
         )
     if not writers.early and not writers.late:
-        print("No other writer changed it.")
+        say("No other writer changed it.")

@@ -3,6 +3,8 @@
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
+from pergola.cli.text import plain_console, say
+
 if TYPE_CHECKING:
     from pergola.api.objects import JsonObject, Key
     from pergola.cli.infra.target import Opened
@@ -32,7 +34,7 @@ async def check(opened: "Opened", key: "Key", output: str) -> bool:
     elif found:
         _print_findings(found)
     else:
-        print(f"{opened.managed.gvk.kind} {key} and its network are complete")
+        say(f"{opened.managed.gvk.kind} {key} and its network are complete")
     return not errors(found)
 
 
@@ -47,13 +49,13 @@ async def table(opened: "Opened", namespace: str, selector: str, output: str) ->
         return
     if not rows:
         where = f"in namespace {namespace}" if namespace else "in any namespace"
-        print(f"no {opened.managed.gvk.kind} {where}")
+        say(f"no {opened.managed.gvk.kind} {where}")
         return
     lines = [tuple(column.upper() for column in _COLUMNS), *map(_cells, rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(_COLUMNS))]
     for line in lines:
         cells = zip(line, widths, strict=True)
-        print("  ".join(cell.ljust(width) for cell, width in cells).rstrip())
+        say("  ".join(cell.ljust(width) for cell, width in cells).rstrip())
 
 
 async def changes(opened: "Opened", namespace: str, name: str, selector: str) -> None:
@@ -75,16 +77,16 @@ async def changes(opened: "Opened", namespace: str, name: str, selector: str) ->
         async with aclosing(events):
             async for event in events:
                 if event.type in ("ADDED", "MODIFIED"):
-                    print("  ".join(_cells(_row(opened, event.object))), flush=True)
+                    say("  ".join(_cells(_row(opened, event.object))), flush=True)
                 elif event.type == "DELETED":
-                    print("  ".join(_cells(_row(opened, event.object))), "deleted", flush=True)
+                    say("  ".join(_cells(_row(opened, event.object))), "deleted", flush=True)
 
 
 def print_json(value: "JsonObject | list[JsonObject]") -> None:
     """Print JSON for programs."""
     import orjson
 
-    print(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode())
+    say(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode())
 
 
 async def _with_network(opened: "Opened", key: "Key") -> "tuple[Seen, list[str]]":
@@ -173,7 +175,6 @@ def _domains(seen: "Seen") -> list[str]:
 
 
 def _print_status(seen: "Seen", found: "list[Finding]") -> None:
-    from rich.console import Console
     from rich.table import Table
 
     facts = _described(seen, found)
@@ -194,10 +195,10 @@ def _print_status(seen: "Seen", found: "list[Finding]") -> None:
     }
     for label, value in rows.items():
         printed.add_row(label, value)
-    Console(highlight=False).print(printed)
+    plain_console().print(printed)
     _print_findings(found)
 
 
 def _print_findings(found: "list[Finding]") -> None:
     for finding in found:
-        print(f"{finding.severity}: {finding.text}")
+        say(f"{finding.severity}: {finding.text}")

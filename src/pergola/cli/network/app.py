@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
 from cyclopts import App, Parameter
 
 from pergola.cli.network.target import NetworkError, Target, key_of, manifest_of, stored
+from pergola.cli.text import say
 
 if TYPE_CHECKING:
     from pergola.api.objects import JsonObject, Key
@@ -87,10 +88,10 @@ def reconcile(
 
         request = await deploy(on.client, NETWORK, on.manifest, on.clock)
         if no_wait:
-            print(f"reconciliation of Network {on.key} requested")
+            say(f"reconciliation of Network {on.key} requested")
             return
         await wait_ready(on.client, NETWORK, on.key, on.waiting, expected=request.timestamp)
-        print(f"Network {on.key} is ready")
+        say(f"Network {on.key} is ready")
 
     _run(target, network, timeout, work)
 
@@ -106,7 +107,7 @@ def wait(network: Name = "", /, *, target: Target = _DEFAULT, timeout: Timeout =
         from pergola.extension_api.caller import NETWORK, wait_ready
 
         await wait_ready(on.client, NETWORK, on.key, on.waiting)
-        print(f"Network {on.key} is ready")
+        say(f"Network {on.key} is ready")
 
     _run(target, network, timeout, work)
 
@@ -186,10 +187,10 @@ def migrate(
                 f"Network {on.key} has a state, which would be lost: name a file for it with "
                 "--state FILE"
             )
-        print(f"Network {on.key} is migrated{f', its state is in {state}' if state else ''}")
+        say(f"Network {on.key} is migrated{f', its state is in {state}' if state else ''}")
         if delete:
             await abandon(on.client, NETWORK, on.key, on.clock, on.waiting)
-            print(f"Network {on.key} is deleted")
+            say(f"Network {on.key} is deleted")
 
     _run(target, network, timeout, work)
 
@@ -224,10 +225,10 @@ def restore(
         shoot_state = read_one(str(state), SHOOT_STATE) if state else None
         request = await ask_to_restore(on.client, NETWORK, on.manifest, shoot_state, on.clock)
         if no_wait:
-            print(f"restoration of Network {on.key} requested")
+            say(f"restoration of Network {on.key} requested")
             return
         await wait_ready(on.client, NETWORK, on.key, on.waiting, expected=request.timestamp)
-        print(f"Network {on.key} is restored")
+        say(f"Network {on.key} is restored")
 
     _run(target, network, timeout, work)
 
@@ -255,13 +256,13 @@ def delete(
         from pergola.extension_api.caller import NETWORK, destroy, wait_deleted
 
         if not await destroy(on.client, NETWORK, on.key, on.clock):
-            print(f"Network {on.key} does not exist")
+            say(f"Network {on.key} does not exist")
             return
         if no_wait:
-            print(f"deletion of Network {on.key} requested")
+            say(f"deletion of Network {on.key} requested")
             return
         await wait_deleted(on.client, NETWORK, on.key, on.waiting)
-        print(f"Network {on.key} is deleted")
+        say(f"Network {on.key} is deleted")
 
     _run(target, network, timeout, work)
 
@@ -273,7 +274,7 @@ def _run(target: Target, network: str, timeout: float, task: Task) -> None:
         try:
             asyncio.run(_work(target, network, timeout, task))
         except (NotReady, NotMigrated, NotDeleted) as error:
-            print(f"pergola: {error}", file=sys.stderr)
+            say(f"pergola: {error}", file=sys.stderr)
             sys.exit(NOT_REACHED)
 
 

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from pergola.cli.text import plain_console, say
+
 if TYPE_CHECKING:
     from pergola.extension_api.caller import Progress
 
@@ -27,7 +29,7 @@ def _lines(what: str) -> "Callable[[Progress], None]":
         line = f"{what}: {text_of(progress)}"
         if line not in printed:
             printed.add(line)
-            print(line, flush=True)
+            say(line, flush=True)
 
     return report
 
@@ -45,7 +47,9 @@ def _bar(what: str) -> "Iterator[Callable[[Progress], None]]":
     from rich.progress import Progress as Bar
 
     columns = (BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
-    with Bar(*columns, TextColumn("{task.description}"), transient=True) as bar:
+    with Bar(
+        *columns, TextColumn("{task.description}"), console=plain_console(), transient=True
+    ) as bar:
         task = bar.add_task(escape(what), total=100)
 
         def report(progress: "Progress") -> None:

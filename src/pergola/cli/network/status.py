@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from pergola.cli.network.target import NetworkError, Target
+from pergola.cli.text import plain_console, say
 
 if TYPE_CHECKING:
     from pergola.api.objects import JsonObject
@@ -48,7 +49,7 @@ async def show_list(target: Target, selector: str, output: str, *, all_namespace
         _print_list(networks)
     else:
         where = f"in namespace {namespace}" if namespace else "in any namespace"
-        print(f"no Networks found {where}")
+        say(f"no Networks found {where}")
 
 
 def described(obj: "JsonObject", problem: str, hint: str) -> "JsonObject":
@@ -72,7 +73,6 @@ def described(obj: "JsonObject", problem: str, hint: str) -> "JsonObject":
 
 def print_table(shown: "JsonObject") -> None:
     """Print the result of `described` for people."""
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
@@ -91,11 +91,10 @@ def print_table(shown: "JsonObject") -> None:
     for label, value in rows.items():
         if value:
             table.add_row(label, Text(value))
-    Console(highlight=False).print(table)
+    plain_console().print(table)
 
 
 def _print_list(networks: "list[JsonObject]") -> None:
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
@@ -108,14 +107,14 @@ def _print_list(networks: "list[JsonObject]") -> None:
         ready = "yes" if shown["ready"] else "no"
         values = (shown["name"], shown["type"] or "", ready, done, shown["problem"] or "")
         table.add_row(*map(Text, values))
-    Console(highlight=False).print(table)
+    plain_console().print(table)
 
 
 def print_json(value: "JsonObject | list[JsonObject]") -> None:
     """Print a value for programs."""
     import orjson
 
-    print(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode())
+    say(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode())
 
 
 def _operation(operation: "JsonObject") -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 from cyclopts import App, Parameter
 
 from pergola.cli.cluster_options import DEFAULT_CLUSTER, ClusterOptions
+from pergola.cli.text import say
 
 if TYPE_CHECKING:
     from pergola.api.objects import JsonObject, Key
@@ -54,9 +55,9 @@ def explain(
     if output == "json":
         import orjson
 
-        print(orjson.dumps(_json(explanation), option=orjson.OPT_INDENT_2).decode())
+        say(orjson.dumps(_json(explanation), option=orjson.OPT_INDENT_2).decode())
     else:
-        print("\n".join(_lines(explanation)))
+        say("\n".join(_lines(explanation)))
 
 
 def _key(service: str) -> "Key":

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
-from pergola.cli.sandbox.errors import plain_errors, say
+from pergola.cli.sandbox.errors import plain_errors, report
 from pergola.cli.sandbox.images import app as images
+from pergola.cli.text import say
 
 if TYPE_CHECKING:
     from pergola.sandbox import Sandbox
@@ -50,10 +51,10 @@ def start(
     components = sandbox.WITH_NODE if node else sandbox.ALL
     with plain_errors():
         running = sandbox.find(name) or asyncio.run(
-            sandbox.start(name, components=components, owner=None, progress=say)
+            sandbox.start(name, components=components, owner=None, progress=report)
         )
-        print(f'sandbox "{name}" is ready: {running.state()["server"]}')
-        print(f"export KUBECONFIG={shlex.quote(str(running.kubeconfig))}")
+        say(f'sandbox "{name}" is ready: {running.state()["server"]}')
+        say(f"export KUBECONFIG={shlex.quote(str(running.kubeconfig))}")
 
 
 @app.command
@@ -63,7 +64,7 @@ def stop(*, name: Name = "default") -> None:
 
     with plain_errors():
         stopped = asyncio.run(sandbox.stop(name))
-    print(f'sandbox "{name}" is stopped' if stopped else f'no sandbox "{name}" is running')
+    say(f'sandbox "{name}" is stopped' if stopped else f'no sandbox "{name}" is running')
 
 
 @app.command
@@ -74,12 +75,12 @@ def status(*, name: Name = "default") -> None:
     with plain_errors():
         running = _running(name)
         state = running.state()
-        print(f'sandbox "{name}" is ready: {state["server"]}')
-        print(f"directory (logs, data): {running.directory}")
+        say(f'sandbox "{name}" is ready: {state["server"]}')
+        say(f"directory (logs, data): {running.directory}")
         for component, child in state["components"].items():
             pid = child["process"][0] if child["process"] else "-"
             failures = f", failed {child['failures']} times" if child["failures"] else ""
-            print(f"  {component:<24} {child['state']:<8} pid {pid}{failures}")
+            say(f"  {component:<24} {child['state']:<8} pid {pid}{failures}")
         if KUBELET in state["components"]:
             _print_node(running)
 
@@ -88,7 +89,7 @@ def status(*, name: Name = "default") -> None:
 def kubeconfig(*, name: Name = "default") -> None:
     """Print the path of a running sandbox's kubeconfig."""
     with plain_errors():
-        print(_running(name).kubeconfig)
+        say(_running(name).kubeconfig)
 
 
 @app.command
@@ -116,9 +117,9 @@ def build(
     with plain_errors():
         if node:
             requirements.check()
-        found = binaries.find(tuple(parts), progress=say)
+        found = binaries.find(tuple(parts), progress=report)
         for component, program in found.items():
-            print(f"{component:<24} {program}")
+            say(f"{component:<24} {program}")
 
 
 def _print_node(running: Sandbox) -> None:
@@ -126,10 +127,10 @@ def _print_node(running: Sandbox) -> None:
 
     nodes, pods = asyncio.run(observe(running.kubeconfig))
     for node in nodes:
-        print(f'node "{node.name}": {node.condition} ({node.versions})')
+        say(f'node "{node.name}": {node.condition} ({node.versions})')
     longest = max((len(str(pod.key)) for pod in pods), default=0)
     for pod in pods:
-        print(f"  {pod.key!s:<{longest}} {pod.state:<12} {', '.join(pod.images)}")
+        say(f"  {pod.key!s:<{longest}} {pod.state:<12} {', '.join(pod.images)}")
 
 
 def _running(name: str) -> Sandbox:

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from pergola.cli.text import say
+
 
 @contextmanager
 def plain_errors() -> Iterator[None]:
@@ -15,13 +17,13 @@ def plain_errors() -> Iterator[None]:
     try:
         yield
     except SandboxError as error:
-        print(f"error: {error}", file=sys.stderr)
+        say(f"error: {error}", file=sys.stderr)
         raise SystemExit(1) from None
     except KeyboardInterrupt:
-        print("interrupted; nothing is left running", file=sys.stderr)
+        say("interrupted; nothing is left running", file=sys.stderr)
         raise SystemExit(130) from None
 
 
-def say(line: str) -> None:
+def report(line: str) -> None:
     """Print a progress line to standard error, since scripts read standard output."""
-    print(line, file=sys.stderr, flush=True)
+    say(line, file=sys.stderr, flush=True)

@@ -7,7 +7,8 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from pergola.cli.sandbox.errors import plain_errors, say
+from pergola.cli.sandbox.errors import plain_errors, report
+from pergola.cli.text import say
 
 app = App(
     name="images",
@@ -25,14 +26,14 @@ def show() -> None:
     from pergola.sandbox.images import build
     from pergola.sandbox.images.catalogue import CATALOGUE
 
-    print(f"{'NAME':<31}{'VERSION':<10}{'SIZE':>10}  {'KIND':<10}SOURCE")
+    say(f"{'NAME':<31}{'VERSION':<10}{'SIZE':>10}  {'KIND':<10}SOURCE")
     with plain_errors():
         for offer in CATALOGUE:
             image = build.built(offer)
             size = f"{image.size / 1e6:.1f} MB" if image else "not built"
             kind = "stand-in" if offer.stand_in else "real"
             source = f"{offer.source}; {offer.stand_in}" if offer.stand_in else offer.source
-            print(f"{offer.name:<31}{offer.version:<10}{size:>10}  {kind:<10}{source}")
+            say(f"{offer.name:<31}{offer.version:<10}{size:>10}  {kind:<10}{source}")
 
 
 @app.command
@@ -52,5 +53,5 @@ def build(
     with plain_errors():
         wanted = [*names, *(GARDEN_IMAGES if garden else ())]
         offers = named(wanted) if wanted else list(CATALOGUE)
-        for reference, image in build.build(offers, say, os.environ).items():
-            print(f"{reference}  {image.manifest.digest}  {image.size / 1e6:.1f} MB")
+        for reference, image in build.build(offers, report, os.environ).items():
+            say(f"{reference}  {image.manifest.digest}  {image.size / 1e6:.1f} MB")

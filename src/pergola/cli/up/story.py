@@ -16,6 +16,7 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.text import Text
 
+from pergola.cli.safe_console import SafeConsole
 from pergola.cli.up.progress import Lines
 from pergola.shipped import EXAMPLES
 
@@ -35,7 +36,7 @@ class UpError(Exception):
 
 def console() -> Console:
     """Return a console that is no wider than a page."""
-    found = Console(highlight=False)
+    found = SafeConsole(markup=True)
     found.width = min(found.width, WIDTH)
     return found
 

@@ -8,6 +8,7 @@ from typing import Annotated, Final, Literal
 from cyclopts import App, Parameter
 
 from pergola.cli.cluster_options import DEFAULT_CLUSTER, ClusterOptions
+from pergola.cli.text import say
 
 Site = Annotated[
     Literal["runtime", "target"] | None,
@@ -67,7 +68,7 @@ def render(
     place = installation_for(settings, installation, prefix, namespace, hvpa=hvpa, garden=garden)
     bundle = read_ca(ca) if ca else b""
     for obj in configurations(settings, place, url, bundle):
-        print(f"---\n{dump(obj)}", end="")
+        say(f"---\n{dump(obj)}", end="")
 
 
 @app.command
@@ -119,7 +120,7 @@ def apply(
         async with cluster.connect() as client:
             served = await as_served(client, place)
             for obj in configurations(settings, served, url, bundle):
-                print(await register(client, obj))
+                say(await register(client, obj))
 
     asyncio.run(main())
 

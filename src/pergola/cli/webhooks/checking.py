@@ -30,6 +30,7 @@ from pergola.api.kinds import DEPLOYMENT, NAMESPACE
 from pergola.api.objects import JsonObject, Key, labels_of, map_at
 from pergola.api.resource_manager_config import ResourceManagerConfiguration
 from pergola.api.texts import counted
+from pergola.cli.text import say
 from pergola.cli.webhooks.registration import as_served, configurations
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
@@ -84,16 +85,16 @@ def print_findings(found: Sequence[Finding], output: Literal["table", "json"]) -
     """Print findings to standard output, and their number to standard error."""
     if output == "json":
         rows = [finding._asdict() for finding in found]
-        print(orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode())
+        say(orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode())
         return
     if not found:
-        print(_FINE)
+        say(_FINE)
         return
     for finding in found:
         subject = f"{finding.webhook} " if finding.webhook else ""
-        print(f"{finding.severity}: {subject}{finding.text}")
+        say(f"{finding.severity}: {subject}{finding.text}")
     errors = sum(finding.severity == "error" for finding in found)
-    print(f"{counted(errors, 'error')}, {counted(len(found) - errors, 'warning')}", file=sys.stderr)
+    say(f"{counted(errors, 'error')}, {counted(len(found) - errors, 'warning')}", file=sys.stderr)
 
 
 def _with_port(url: str, live: dict[str, JsonObject]) -> str:

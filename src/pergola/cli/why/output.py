@@ -10,6 +10,7 @@ from rich.tree import Tree
 
 from pergola.cli.garden.console import console
 from pergola.cli.garden.status_lines import lasting
+from pergola.cli.text import say
 from pergola.why import Kind, Topic, data_of
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def print_text(answer: "Answer", out: "Console | None" = None) -> None:
 
 def print_data(answer: "Answer") -> None:
     """Print for programs."""
-    print(orjson.dumps(data_of(answer), option=orjson.OPT_INDENT_2).decode())
+    say(orjson.dumps(data_of(answer), option=orjson.OPT_INDENT_2).decode())
 
 
 def _add(tree: Tree, statement: "Statement", label: str, now: datetime) -> None:

@@ -1,0 +1,26 @@
+"""The only way to standard output and error: control characters are shown, and not sent."""
+
+from typing import IO, TYPE_CHECKING
+
+from pergola.api.visible_text import visible
+
+if TYPE_CHECKING:
+    from pergola.cli.safe_console import SafeConsole
+
+
+def say(
+    *values: object,
+    sep: str = " ",
+    end: str = "\n",
+    file: IO[str] | None = None,
+    flush: bool = False,
+) -> None:
+    """Print like `print`, with control characters made visible."""
+    print(visible(sep.join(map(str, values))), end=end, file=file, flush=flush)
+
+
+def plain_console() -> "SafeConsole":
+    """Return the console of the standard output, for tables."""
+    from pergola.cli.safe_console import SafeConsole
+
+    return SafeConsole()
