@@ -9,8 +9,9 @@ from typing import Annotated, Final, Literal
 from msgspec import Meta, field
 
 from pergola.api.component_config.sharding import Sharding
+from pergola.api.component_config.zeros import ZERO_IS_UNSET, without_zeros
 from pergola.api.core_v1_validation import is_dns_label
-from pergola.api.objects import GroupVersionKind, JsonObject, JsonValue
+from pergola.api.objects import GroupVersionKind, JsonObject, JsonValue, without_nulls
 from pergola.api.schema.declare import Value
 from pergola.api.schema.duration import Duration
 from pergola.api.schema.read import Malformed
@@ -39,13 +40,13 @@ class ExtensionOptions(Value):
     """The namespace of their Lease; that of the process if empty."""
     sharding: Sharding = field(default_factory=Sharding)
     """Replicas that share the resources of a ring."""
-    metrics_bind_address: str = ":8080"
+    metrics_bind_address: Annotated[str, ZERO_IS_UNSET] = ":8080"
     """`host:port` of /metrics; `0` for no endpoint."""
-    health_bind_address: str = ":8081"
+    health_bind_address: Annotated[str, ZERO_IS_UNSET] = ":8081"
     """`host:port` of /healthz and /readyz; `0` for no endpoint."""
-    max_concurrent_reconciles: Positive = 5
+    max_concurrent_reconciles: Annotated[Positive, ZERO_IS_UNSET] = 5
     """The number of resources of a kind reconciled in parallel."""
-    reconcile_timeout: Duration = Duration(minutes=3)
+    reconcile_timeout: Annotated[Duration, ZERO_IS_UNSET] = Duration(minutes=3)
     """The time limit of one run of an actuator; 0 for three minutes."""
     ignore_operation_annotation: bool = False
     """Whether to reconcile every new generation, even without the operation annotation."""
@@ -57,13 +58,13 @@ class ExtensionOptions(Value):
     """The names of controllers that do not run."""
     heartbeat_namespace: str = ""
     """The namespace of the Lease `gardener-extension-heartbeat`; that of the process if empty."""
-    heartbeat_renew_interval_seconds: int = RENEW_SECONDS
+    heartbeat_renew_interval_seconds: Annotated[int, ZERO_IS_UNSET] = RENEW_SECONDS
     """The interval between heartbeats."""
-    healthcheck_sync_period: Duration = Duration(seconds=30)
+    healthcheck_sync_period: Annotated[Duration, ZERO_IS_UNSET] = Duration(seconds=30)
     """The interval between health checks of a resource."""
-    healthcheck_max_concurrent_reconciles: Positive = 5
+    healthcheck_max_concurrent_reconciles: Annotated[Positive, ZERO_IS_UNSET] = 5
     """The number of resources checked in parallel."""
-    webhook_config_mode: Mode = "service"
+    webhook_config_mode: Annotated[Mode, ZERO_IS_UNSET] = "service"
     """The way in which API servers reach the webhooks."""
     webhook_config_url: str = ""
     """Host and port of the webhooks, for the mode `url`."""
@@ -73,7 +74,7 @@ class ExtensionOptions(Value):
     """The namespace whose deletion deletes the webhook configurations, too."""
     webhook_config_server_host: str = ""
     """The address to listen on; all if empty."""
-    webhook_config_server_port: int = PORT
+    webhook_config_server_port: Annotated[int, ZERO_IS_UNSET] = PORT
     """The port to listen on."""
     webhook_config_cert_dir: str = ""
     """The directory of the certificate; a temporary one if empty."""
@@ -95,7 +96,8 @@ def options_from(file: Path | None, given: Mapping[str, JsonValue], namespace: s
     Raises:
         StartError: options are unknown or have invalid values, all of which are listed.
     """
-    written = _read(file) if file else {}
+    # Go code writes a zero for a setting without a value, and YAML null for an empty block.
+    written = without_zeros(ExtensionOptions, without_nulls(_read(file))) if file else {}
     merged = _merged(written, given)
     try:
         chosen = read_strict(ExtensionOptions, merged, KIND, path="options")

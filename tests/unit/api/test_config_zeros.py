@@ -1,6 +1,6 @@
 """Configuration files that Go code writes: a struct's fields without a value are zeros."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,6 +10,7 @@ from pergola.api import operator_config, resource_manager_config
 from pergola.api.component_config import ConfigurationInvalid, Loaded
 from pergola.api.objects import JsonObject, JsonValue
 from pergola.api.schema import schema_of
+from pergola.api.schema.declare import Value
 from pergola.kube.yaml import parse
 
 RECORDED: Final = sorted((Path(__file__).parent / "recorded/resource_manager").glob("*.yaml"))
@@ -99,37 +100,89 @@ def test_a_file_that_gardener_writes_is_accepted(path: Path) -> None:
     assert (loaded.config.source_client_connection.qps, loaded.warnings) == (None, [])
 
 
+FILES: Final = (
+    (
+        RESOURCE_MANAGER,
+        resource_manager_config.ResourceManagerConfiguration,
+        resource_manager_config.configuration_from,
+    ),
+    (OPERATOR, operator_config.OperatorConfiguration, operator_config.configuration_from),
+)
+
+
 def zeros() -> list[Any]:
     """Return each field with its zero, in a configuration that enables the field's block."""
-    files = (
-        (
-            RESOURCE_MANAGER,
-            resource_manager_config.ResourceManagerConfiguration,
-            resource_manager_config.configuration_from,
-        ),
-        (OPERATOR, operator_config.OperatorConfiguration, operator_config.configuration_from),
-    )
     found = []
-    for config, type_, load in files:
+    for config, type_, load in FILES:
         fields = dict(leaves(schema_of(type_)))
         for path, zero in fields.items():
-            switch = f"{path.rpartition('.')[0]}.enabled"
-            has_switch = switch in fields and path != switch
-            enabled = with_field(config, switch, ON) if has_switch else config
-            found.append(pytest.param(enabled, load, path, zero, id=f"{config['kind']}-{path}"))
+            found.append(
+                pytest.param(
+                    enabled(config, path, fields), load, path, zero, id=f"{config['kind']}-{path}"
+                )
+            )
     return found
+
+
+def enabled(config: JsonObject, path: str, fields: Mapping[str, JsonValue]) -> JsonObject:
+    """Return the configuration with the block of a field enabled."""
+    switch = f"{path.rpartition('.')[0]}.enabled"
+    has_switch = switch in fields and path != switch
+    return with_field(config, switch, ON) if has_switch else config
 
 
 @pytest.mark.parametrize(("config", "load", "path", "zero"), zeros())
 def test_a_zero_is_the_default_unless_it_has_a_meaning_or_a_finding(
     config: JsonObject, load: Callable[[JsonValue], Loaded[Any]], path: str, zero: JsonValue
 ) -> None:
+    check(config, load, path, zero)
+
+
+def check(
+    config: JsonObject, load: Callable[[JsonValue], Loaded[Any]], path: str, zero: JsonValue
+) -> None:
     try:
         loaded = load(with_field(config, path, zero))
     except ConfigurationInvalid as error:
         findings = [finding.path for finding in error.findings]
-        assert path in findings or findings == ["controllers.tokenInvalidator"]
+        assert path in findings or findings == ["controllers.tokenInvalidator"], zero
         return
 
     usual = load(config).config
-    assert (loaded.config.to_complete_json() != usual.to_complete_json()) == (path in REAL_ZEROS)
+    differs = loaded.config.to_complete_json() != usual.to_complete_json()
+    is_real = path in REAL_ZEROS and zero is not None
+    assert differs <= is_real, zero
+
+
+ANY_ZERO: Final[tuple[JsonValue, ...]] = ("", 0, False, None, [], {})
+
+
+def blocks(schema: JsonObject, path: str = "") -> Iterator[tuple[str, JsonObject]]:
+    """Yield the paths and schemas of all fields, including those with fields of their own."""
+    for name, field in schema.get("properties", {}).items():
+        at = f"{path}.{name}".lstrip(".")
+        if at not in ("apiVersion", "kind"):
+            yield at, field
+            yield from blocks(field, at)
+
+
+@pytest.mark.parametrize(("config", "type_", "load"), FILES, ids=lambda it: str(it)[:30])
+def test_whatever_go_writes_for_nothing_is_the_default_or_a_finding_with_its_path(
+    config: JsonObject, type_: type[Value], load: Callable[[JsonValue], Loaded[Any]]
+) -> None:
+    schema = schema_of(type_)
+    fields = dict(leaves(schema))
+    for path, field in blocks(schema):
+        base = enabled(config, path, fields)
+        if path in paths_in(base):
+            continue  # this configuration has a value there
+        is_duration = field.get("format") == "duration"
+        for zero in (*ANY_ZERO, "0s") if is_duration else ANY_ZERO:
+            check(base, load, path, zero)
+
+
+def paths_in(config: JsonObject, *path: str) -> Iterator[str]:
+    for name, value in config.items():
+        yield ".".join((*path, name))
+        if isinstance(value, dict):
+            yield from paths_in(value, *path, name)

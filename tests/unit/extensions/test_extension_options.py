@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from pergola.api.schema import schema_of
 from pergola.extensions.lifecycle import Settings
-from pergola.extensions.options import options_from
+from pergola.extensions.options import ExtensionOptions, options_from
 from pergola.extensions.process import Options, chosen
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.process.options import ShardLease, StartError, parse_address
@@ -52,9 +53,32 @@ def test_a_timeout_of_zero_is_three_minutes() -> None:
     assert options_from(None, {"reconcileTimeout": "0"}).lifecycle.deadline == 180
 
 
+FIELDS = schema_of(ExtensionOptions)["properties"]
+
+
+@pytest.mark.parametrize("field", sorted(FIELDS))
+def test_whatever_go_writes_for_nothing_is_the_default_or_an_error_with_its_name(
+    tmp_path: Path, field: str
+) -> None:
+    file = tmp_path / "options.yaml"
+    default = options_from(None, {}, "extension-ns")
+    zeros = ['""', "0", "false", "null", "[]", "{}"]
+    for zero in [*zeros, "0s"] if FIELDS[field].get("format") == "duration" else zeros:
+        file.write_text(f"{field}: {zero}\n")
+        try:
+            found = options_from(file, {}, "extension-ns")
+        except StartError as error:
+            named = str(error)
+        else:
+            is_real = (field, zero) == ("leaderElection", "false")
+            assert (found == default) is not is_real, zero
+            continue
+        assert f"options.{field}" in named
+
+
 def test_all_errors_of_a_file_are_reported(tmp_path: Path) -> None:
     file = tmp_path / "options.yaml"
-    file.write_text("maxConcurrentReconciles: 0\nunknown: 1\nextensionClasses: [cloud]\n")
+    file.write_text("maxConcurrentReconciles: -1\nunknown: 1\nextensionClasses: [cloud]\n")
     with pytest.raises(StartError) as raised:
         options_from(file, {})
     text = str(raised.value)
