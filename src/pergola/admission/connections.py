@@ -54,8 +54,8 @@ class Member(Protocol):
     Attributes:
         peer: the address; empty if unknown.
         deadline: when the server stops waiting for the peer, on the event loop's clock.
-        since: when it became idle, or when it was accepted.
-        was_used: whether it has sent a request.
+        since: when it was accepted, became idle, or began a request other than its first.
+        was_used: whether it has sent a whole request.
     """
 
     peer: str
@@ -66,6 +66,11 @@ class Member(Protocol):
     @property
     def is_busy(self) -> bool:
         """Whether a request is being received or answered."""
+        ...
+
+    @property
+    def is_answering(self) -> bool:
+        """Whether a whole request was received and is being answered."""
         ...
 
     def expire(self) -> None:
@@ -93,7 +98,10 @@ class Connections:
         self._peak = 0
 
     def admit(self, member: Member) -> bool:
-        """Add a connection; if too many are open, end an idle one. Return False if all are busy."""
+        """Add a connection; if too many are open, end another.
+
+        Return False if requests on all of them are being answered.
+        """
         limits = self.limits
         if self._peers[member.peer] >= limits.connections_per_peer:
             if not self.evict(member.peer):
@@ -108,14 +116,15 @@ class Connections:
         return True
 
     def evict(self, peer: str | None = None) -> bool:
-        """End the longest idle connection, of one peer or of all. Return False if all are busy.
+        """End a connection, of one peer or of all. Return False if all are answering.
 
-        Connections that never sent a request are ended first.
+        Those that never sent a whole request are ended first, then idle ones, then those that are
+        receiving one; of each group, the oldest. So begun requests do not keep callers out.
         """
-        idle = [m for m in self._members if not m.is_busy and peer in (None, m.peer)]
-        if not idle:
+        found = [m for m in self._members if not m.is_answering and peer in (None, m.peer)]
+        if not found:
             return False
-        longest = min(idle, key=lambda member: (member.was_used, member.since))
+        longest = min(found, key=lambda it: (it.was_used, it.was_used and it.is_busy, it.since))
         self.leave(longest)
         longest.abort()
         return True

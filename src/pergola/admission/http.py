@@ -95,8 +95,8 @@ class Connection(asyncio.Protocol):
     Attributes:
         peer: the address; empty if unknown.
         deadline: when the server stops waiting for the peer, on the event loop's clock.
-        since: when it became idle, or when it was accepted.
-        was_used: whether it has sent a request.
+        since: when it was accepted, became idle, or began a request other than its first.
+        was_used: whether it has sent a whole request.
         handshake: ends with the TLS handshake.
     """
 
@@ -123,7 +123,12 @@ class Connection(asyncio.Protocol):
     @property
     def is_busy(self) -> bool:
         """Whether a request is being received or answered."""
-        return self._task is not None or self._receiving
+        return self.is_answering or self._receiving
+
+    @property
+    def is_answering(self) -> bool:
+        """Whether a whole request was received and is being answered."""
+        return self._task is not None
 
     def expire(self) -> None:
         """End the connection because its deadline has passed."""
@@ -210,8 +215,10 @@ class Connection(asyncio.Protocol):
             raise _Pipelined
         self._incoming = _Incoming(total=self._incoming.total)
         self._receiving = True
-        self.was_used = True
-        self.deadline = self._all.now() + self._limits.receive_seconds
+        now = self._all.now()
+        self.deadline = now + self._limits.receive_seconds
+        if self.was_used:
+            self.since = now
 
     def on_url(self, url: bytes) -> None:
         """Add to the target, which may arrive in pieces."""
@@ -258,6 +265,7 @@ class Connection(asyncio.Protocol):
         """Answer the request."""
         if self._closing:
             return
+        self.was_used = True
         endpoint, pieces = self._endpoint(), self._incoming.body
         body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
         self._drop_body()

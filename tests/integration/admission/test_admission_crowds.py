@@ -5,6 +5,7 @@ import socket
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -28,6 +29,7 @@ from pergola.testing.admission_site import (
 )
 from pergola.testing.waiting import PATIENCE
 
+PATIENT = Limits(first_request_seconds=600, receive_seconds=600)
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
@@ -109,6 +111,46 @@ async def test_busy_connections_are_not_evicted_and_new_callers_are_refused(tmp_
             assert b'"allowed":true' in await read_answer(reader)
             writer.close()
         assert await served.works()
+
+
+@pytest.mark.parametrize(
+    "begun",
+    [b"P", b"POST /x HTTP/1.1\r\nHost: x\r\n", request(review())[:-1]],
+    ids=["one byte", "some headers", "all but the last byte"],
+)
+async def test_begun_requests_do_not_lock_out_new_callers(tmp_path: Path, begun: bytes) -> None:
+    write_pair(tmp_path)
+    limits = replace(PATIENT, connections=100, connections_per_peer=40)
+    async with serving(tmp_path, limits) as served:
+        held = await hold(served, 40)
+        for _, writer in held:
+            writer.write(begun)
+        for _ in range(20):
+            assert await served.works()
+        assert await is_closed(held[0][0]), "the oldest begun request was not ended"
+        for _, writer in held:
+            writer.close()
+
+
+@pytest.mark.parametrize("idle", [0, 1])
+async def test_begun_requests_on_used_connections_do_not_lock_out_new_callers(
+    tmp_path: Path, idle: int
+) -> None:
+    """An idle connection is ended first, and then the oldest that is receiving a request."""
+    write_pair(tmp_path)
+    limits = replace(PATIENT, connections=40, connections_per_peer=40)
+    async with serving(tmp_path, limits) as served:
+        held = await hold(served, 40)
+        for reader, writer in held:
+            writer.write(request(review()))
+            await read_answer(reader)
+        for _, writer in held[: len(held) - idle]:
+            writer.write(b"POST ")
+        for _ in range(20):
+            assert await served.works()
+        assert await is_closed(held[-idle][0])
+        for _, writer in held:
+            writer.close()
 
 
 async def test_a_peer_that_never_sends_a_request_is_disconnected_soon(tmp_path: Path) -> None:
