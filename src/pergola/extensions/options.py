@@ -78,6 +78,9 @@ class ExtensionOptions(Value):
     """The port to listen on."""
     webhook_config_cert_dir: str = ""
     """The directory of the certificate; a temporary one if empty."""
+    webhook_config_client_ca_file: str = field(name="webhookConfigClientCAFile", default="")
+    """A PEM file: only clients with a certificate of these authorities may connect; empty for
+    all."""
     disable_webhooks: list[str] = []
     """Names, or the first parts of names, of webhooks that are switched off."""
     feature_gates: dict[str, bool] = {}
@@ -182,6 +185,7 @@ def _webhooks(chosen: ExtensionOptions, namespace: str) -> WebhookSettings | Non
             host=chosen.webhook_config_server_host,
             port=chosen.webhook_config_server_port,
             cert_dir=chosen.webhook_config_cert_dir,
+            client_ca=chosen.webhook_config_client_ca_file,
         )
     except WebhookError as error:
         raise StartError(str(error)) from None

@@ -3,6 +3,7 @@
 Every replica serves them; the leader renews their certificate and keeps them registered.
 """
 
+from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -53,7 +54,8 @@ class WebhookServing(WebhookServer):
             render=self.configurations,
             clock=dependencies.clock,
         )
-        listening = Listening(host=server.bind_address, port=server.port)
+        client_ca = Path(server.tls.client_ca_file) if server.tls.client_ca_file else None
+        listening = Listening(host=server.bind_address, port=server.port, client_ca=client_ca)
         super().__init__(endpoints(found, metrics), listening, metrics, identity)
 
     def configurations(self, bundle: bytes) -> list[JsonObject]:

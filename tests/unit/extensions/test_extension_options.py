@@ -76,6 +76,13 @@ def test_whatever_go_writes_for_nothing_is_the_default_or_an_error_with_its_name
         assert f"options.{field}" in named
 
 
+def test_the_authority_of_clients_of_the_webhooks_can_be_given() -> None:
+    given = {"webhookConfigClientCAFile": "/ca.crt"}
+    webhooks = options_from(None, given, "extension-ns").webhooks
+    assert webhooks is not None
+    assert webhooks.client_ca == "/ca.crt"
+
+
 def test_all_errors_of_a_file_are_reported(tmp_path: Path) -> None:
     file = tmp_path / "options.yaml"
     file.write_text("maxConcurrentReconciles: -1\nunknown: 1\nextensionClasses: [cloud]\n")

@@ -36,11 +36,21 @@ class LeaderElection(component_config.LeaderElection):
     """The namespace of the lock."""
 
 
+class Tls(Value):
+    """The clients of the webhook server; not in the original."""
+
+    client_ca_file: str = field(name="clientCAFile", default="")
+    """A PEM file: only clients with a certificate of these authorities may connect; empty for
+    all."""
+
+
 class WebhookServer(Address):
     """The address of the webhook server."""
 
     port: Port = 2750
     """The port to listen on; any free port if 0."""
+    tls: Tls = field(default_factory=Tls)
+    """The clients of the webhook server."""
 
 
 class HealthProbes(Address):

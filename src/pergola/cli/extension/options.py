@@ -46,6 +46,8 @@ class Process(ClusterOptions):
         webhook_config_server_host: The address to listen on; all addresses by default.
         webhook_config_server_port: The port to listen on; 10250 by default.
         webhook_config_cert_dir: The directory of the certificate; a temporary one by default.
+        webhook_config_client_ca_file: A PEM file: only clients with a certificate of these
+            authorities may connect; all by default.
         disable_webhooks: The names, or the first parts of the names, of webhooks to disable.
         feature_gates: Feature gates of the actuators, as Name=true.
         log_level: debug, info or error.
@@ -67,6 +69,7 @@ class Process(ClusterOptions):
     webhook_config_server_host: str | None = None
     webhook_config_server_port: int | None = None
     webhook_config_cert_dir: str | None = None
+    webhook_config_client_ca_file: str | None = None
     disable_webhooks: Several = None
     feature_gates: Several = None
     log_level: Literal["debug", "info", "error"] = "info"
@@ -109,6 +112,7 @@ class Process(ClusterOptions):
             "webhookConfigServerHost": self.webhook_config_server_host,
             "webhookConfigServerPort": self.webhook_config_server_port,
             "webhookConfigCertDir": self.webhook_config_cert_dir,
+            "webhookConfigClientCAFile": self.webhook_config_client_ca_file,
             "disableWebhooks": split(self.disable_webhooks),
             "featureGates": _gates(split(self.feature_gates)),
         }

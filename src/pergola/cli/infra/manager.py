@@ -24,6 +24,7 @@ def infra_manager(
     bind: str = "",
     webhook_port: int = 0,
     webhook_cert_dir: Path | None = None,
+    webhook_client_ca_file: Path | None = None,
     aws_credentials: str = "",
     cluster: ClusterOptions = DEFAULT_CLUSTER,
 ) -> None:
@@ -54,6 +55,8 @@ def infra_manager(
         serve none.
     webhook_cert_dir
         The directory with tls.crt and tls.key of that webhook.
+    webhook_client_ca_file
+        A PEM file: only clients with a certificate of these authorities may connect to it.
     aws_credentials
         NAMESPACE/NAME of a Secret with accessKeyID and secretAccessKey; AWS's default credential
         chain by default.
@@ -78,7 +81,12 @@ def infra_manager(
         kinds=tuple(parse_kind(text) for text in kind),
         settings=Settings(name=name, namespace=namespace),
         aws=AwsSettings(credentials=_secret_key(aws_credentials)),
-        webhook=Listening(host=bind, port=webhook_port, directory=webhook_cert_dir)
+        webhook=Listening(
+            host=bind,
+            port=webhook_port,
+            directory=webhook_cert_dir,
+            client_ca=webhook_client_ca_file,
+        )
         if webhook_port
         else None,
         process=ProcessOptions(

@@ -77,10 +77,15 @@ class ExtensionWebhooks(WebhookServer):
         self._clock = clock
         self._owner: JsonObject | None = None
         self._in_shoots: list[_InShoots] = []
-        directory = Path(settings.cert_dir) if settings.cert_dir else None
+        listening = Listening(
+            host=settings.host,
+            port=settings.port,
+            directory=Path(settings.cert_dir) if settings.cert_dir else None,
+            client_ca=Path(settings.client_ca) if settings.client_ca else None,
+        )
         super().__init__(
             endpoints(self._webhooks, metrics),
-            Listening(host=settings.host, port=settings.port, directory=directory),
+            listening,
             metrics,
             self._own_identity(),
         )

@@ -27,6 +27,7 @@ class WebhookSettings:
         host: the address to listen on; empty for all.
         port: the port to listen on.
         cert_dir: receives the certificate; a temporary directory if empty.
+        client_ca: a PEM file; only clients with a certificate of these authorities may connect.
         disabled: webhooks to disable, by the first parts of their names, such as `network`.
 
     Raises:
@@ -41,6 +42,7 @@ class WebhookSettings:
     port: int = PORT
     service_port: int = SERVICE_PORT
     cert_dir: str = ""
+    client_ca: str = ""
     disabled: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:

@@ -36,7 +36,6 @@ CRD_NAME: Final = "crd-deletion-protection.resources.gardener.cloud"
 CR_NAME: Final = "cr-deletion-protection.resources.gardener.cloud"
 
 BURST_SECONDS: Final = 2.0
-_NAMED_AT_MOST: Final = 3
 _CRDS: Final = ("apiextensions.k8s.io", ("v1beta1", "v1"), "customresourcedefinitions")
 _ETCDS: Final = ("druid.gardener.cloud", "v1alpha1", "etcds")
 _EXTENSIONS: Final = "extensions.gardener.cloud"
@@ -168,7 +167,7 @@ class DeletionProtection:
     async def _single(self, request: Request, obj: JsonObject) -> Verdict:
         doubt = self._doubt(obj)
         if doubt:
-            return _refused(request, [doubt])
+            return _refused(request, doubt)
         await self._record(request, obj)
         return allowed(because=f"{marks.CONFIRMATION_DELETION} confirms it")
 
@@ -176,7 +175,7 @@ class DeletionProtection:
         """Decide on one object of a collection: either all of them may be deleted, or none."""
         obj = request.old_object
         if obj is not None and (doubt := self._doubt(obj)):
-            return _refused(request, [doubt])
+            return _refused(request, doubt)
         try:
             doubts = await self._doubts(request)
         except NotFound:
@@ -184,7 +183,12 @@ class DeletionProtection:
         except KubeError as error:
             return errored(HTTPStatus.INTERNAL_SERVER_ERROR, str(error))
         if doubts:
-            return _refused(request, doubts)
+            # Its other objects are not named: whoever asks may not be permitted to list them.
+            kind, where = PROTECTED[request.resource], request.namespace
+            return denied(
+                f'must have a "{marks.CONFIRMATION_DELETION}" annotation to delete: at least one '
+                f"{kind}{f' in namespace {where}' if where else ''} has none that is valid"
+            )
         if obj is not None:
             await self._record(request, obj)
         return allowed(because="all objects of the collection are confirmed")
@@ -261,12 +265,9 @@ def _identity(obj: JsonObject) -> tuple[Key, str]:
     return Key.of(obj), uid_of(obj)
 
 
-def _refused(request: Request, doubts: Iterable[_Doubt]) -> Verdict:
-    found = list(doubts)
+def _refused(request: Request, doubt: _Doubt) -> Verdict:
     kind = PROTECTED[request.resource]
-    named = "; ".join(f"{kind} {key} {why}" for key, why in found[:_NAMED_AT_MOST])
-    more = len(found) - _NAMED_AT_MOST
     return denied(
-        f'must have a "{marks.CONFIRMATION_DELETION}" annotation to delete: {named}'
-        + (f"; and {more} more" if more > 0 else "")
+        f'must have a "{marks.CONFIRMATION_DELETION}" annotation to delete: '
+        f"{kind} {doubt.key} {doubt.why}"
     )

@@ -118,7 +118,11 @@ async def test_a_collection_is_deleted_only_if_all_objects_are_confirmed() -> No
     cluster.objects.append(obj("c"))
     refused = await protection(cluster)(delete(obj("a", CONFIRMED), name=""))
     assert not refused.allowed
-    assert refused.message == f"{NEEDED}: Network shoot/c has none"
+    expected = f"{NEEDED}: at least one Network in namespace shoot has none that is valid"
+    assert refused.message == expected
+    cluster.objects += [obj("secret-customer"), obj("d")]
+    again = await protection(cluster)(delete(obj("a", CONFIRMED), name=""))
+    assert again.message == expected, "whoever asks may not be permitted to list the others"
     assert (await protection(Cluster())(delete(None, name=""))).allowed
 
 
@@ -130,10 +134,19 @@ async def test_only_protected_crds_count_in_a_collection() -> None:
     assert labels == "gardener.cloud/deletion-protected=true"
 
 
-async def test_unconfirmed_objects_are_listed_and_counted() -> None:
-    cluster = Cluster(*(obj(name) for name in "abcde"))
-    refused = await protection(cluster)(delete(None, name=""))
-    assert refused.message.endswith("Network shoot/c has none; and 2 more")
+@pytest.mark.parametrize("reviewed", [None, "a"])
+async def test_the_answer_about_a_collection_names_only_the_reviewed_object(
+    reviewed: str | None,
+) -> None:
+    cluster = Cluster(*(obj(name) for name in ("a", "customer-1", "customer-2")))
+    about = obj(reviewed) if reviewed else None
+    refused = await protection(cluster)(delete(about, name=""))
+    assert not refused.allowed
+    assert "customer" not in refused.message
+    assert ("Network shoot/a has none" in refused.message) is (reviewed is not None)
+    one = Cluster(obj("customer-1"))
+    if not reviewed:
+        assert (await protection(one)(delete(None, name=""))).message == refused.message
 
 
 async def test_a_burst_needs_one_list_and_refusals_are_not_cached() -> None:
@@ -254,7 +267,7 @@ async def test_a_list_is_used_once_for_each_of_its_objects() -> None:
     # A later request for the same collection must see new objects.
     cluster.objects.append(obj("new"))
     refused = await handler(delete(obj("a", CONFIRMED), name=""))
-    assert refused.message == f"{NEEDED}: Network shoot/new has none"
+    assert refused.message.startswith(f"{NEEDED}: at least one Network in namespace shoot")
     assert len(cluster.asked) == 2
 
 
