@@ -201,6 +201,21 @@ async def test_concurrent_steps_all_finish_before_a_failure_is_reported() -> Non
     assert done == ["it"]
 
 
+async def test_a_step_that_is_cancelled_from_inside_is_not_done() -> None:
+    done: list[str] = []
+
+    async def is_interrupted() -> None:
+        raise asyncio.CancelledError
+
+    async def takes_longer() -> None:
+        await asyncio.sleep(0)
+        done.append("it")
+
+    with pytest.raises(RuntimeError, match="it was cancelled before it was done"):
+        await all_done(is_interrupted(), takes_longer())
+    assert done == ["it"]
+
+
 def nat_gateway(*addresses: JsonObject) -> JsonObject:
     return {
         "NatGatewayId": "nat-1",

@@ -47,7 +47,11 @@ async def all_done(*doings: Awaitable[object]) -> None:
         Failures: all of them; a single failure is raised directly.
     """
     results = await asyncio.gather(*doings, return_exceptions=True)
-    failures = [each for each in results if isinstance(each, Exception)]
+    failures = [
+        each if isinstance(each, Exception) else RuntimeError("it was cancelled before it was done")
+        for each in results
+        if isinstance(each, BaseException)
+    ]
     if len(failures) == 1:
         raise failures[0]
     if failures:
