@@ -437,3 +437,20 @@ async def test_a_rewrite_that_is_killed_between_any_two_writes_is_completed(
 async def writes_of(client: RecordingClient, kind: GroupVersionKind) -> list[str]:
     """Return the writes of objects of a kind since the last call."""
     return [write for write in client.taken() if kind.kind in write]
+
+
+async def test_what_another_api_server_records_during_the_wait_is_kept(
+    client: RecordingClient,
+) -> None:
+    run = await a_run(client, with_keys(current="new", old="old", phase="Preparing"))
+
+    class Meanwhile(Deployer):
+        async def wait(self, rendered: Rendered, limit: float) -> None:
+            run.update(new_key_known_by=frozenset({"gardener-apiserver"}))
+
+    async def apply() -> None:
+        pass
+
+    run.deployer = Meanwhile(client)
+    await roll_out.deploy(run, KUBE_APISERVER, api_server(run.current()), apply)
+    assert run.current().new_key_known_by == {"gardener-apiserver", SERVER.name}

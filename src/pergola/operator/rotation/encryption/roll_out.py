@@ -51,7 +51,8 @@ async def deploy(
     patch = {"metadata": {"annotations": {POPULATED: "true"}}}
     await run.client.patch(DEPLOYMENT, _key(server), patch)
     log.info("new encryption key known", deployment=server.deployment)
-    run.update(new_key_known_by=landscape.new_key_known_by | {server.deployment})
+    # The task of another API server may have added itself meanwhile.
+    run.update(new_key_known_by=run.current().new_key_known_by | {server.deployment})
     await apply()
 
 
