@@ -11,7 +11,15 @@ from yarl import URL
 from pergola.charts.errors import RegistryRefused
 from pergola.charts.pull_secret import Credentials
 
-_PARAMETER: Final = re.compile(r'([A-Za-z0-9_-]+)="([^"]*)"')
+_WORD: Final = r"[A-Za-z0-9!#$%&'*+.^_`|~-]+"
+_PART: Final = re.compile(
+    rf"""[\s,]*(?:
+        (?P<name>{_WORD})\s*=\s*(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<plain>[^\s,"]+))
+        | (?P<scheme>{_WORD})(?=[\s,]|$)
+    )""",
+    re.VERBOSE,
+)
+_QUOTED_PAIR: Final = re.compile(r"\\(.)")
 _TOKEN_BYTES: Final = 256 * 1024
 
 
@@ -23,9 +31,17 @@ class Challenge(NamedTuple):
 
     @classmethod
     def parse(cls, header: str) -> "Challenge":
-        """Parse the value of a `WWW-Authenticate` header."""
-        scheme, _, rest = header.partition(" ")
-        return cls(scheme.lower(), dict(_PARAMETER.findall(rest)))
+        """Parse the value of a `WWW-Authenticate` header; of several challenges, prefer Bearer."""
+        found: list[tuple[str, dict[str, str]]] = []
+        for part in _PART.finditer(header):
+            if part["scheme"]:
+                found.append((part["scheme"].lower(), {}))
+            elif found:
+                quoted = part["quoted"]
+                value = part["plain"] if quoted is None else _QUOTED_PAIR.sub(r"\1", quoted)
+                found[-1][1].setdefault(part["name"].lower(), value)
+        preferred = [each for each in found if each[0] == "bearer"] or found or [("", {})]
+        return cls(*preferred[0])
 
 
 async def authorization(
@@ -90,8 +106,22 @@ async def _token(
         if answer.status != 200:
             return ""
         try:
-            value = orjson.loads(await answer.content.read(_TOKEN_BYTES))
+            value = orjson.loads(await _read(answer.content))
         except ValueError:
             return ""
     found = value if isinstance(value, dict) else {}
     return str(found.get("token") or found.get("access_token") or "")
+
+
+async def _read(content: aiohttp.StreamReader) -> bytes:
+    """Return the whole content, which may arrive in pieces, up to a limit that tokens never reach.
+
+    Raises:
+        ValueError: It exceeds the limit.
+    """
+    found = bytearray()
+    async for piece in content.iter_any():
+        found += piece
+        if len(found) > _TOKEN_BYTES:
+            raise ValueError("too large")
+    return bytes(found)

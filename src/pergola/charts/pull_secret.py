@@ -11,6 +11,7 @@ from pergola.charts.errors import PullSecretInvalid
 from pergola.charts.reference import ChartReference
 
 CONFIG_KEY: Final = ".dockerconfigjson"
+_DOCKER_HUB: Final = ("docker.io", "index.docker.io", "registry-1.docker.io")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ def credentials_in(secret: JsonObject, reference: ChartReference) -> Credentials
     entries = _entries(secret)
     for server in (f"{reference.registry}/{reference.repository}", reference.registry):
         for name, entry in entries.items():
-            if _host_and_path(name) == server and isinstance(entry, dict):
+            if _host_and_path(name) == _host_and_path(server) and isinstance(entry, dict):
                 return _credentials(entry, secret)
     return None
 
@@ -69,9 +70,16 @@ def _credentials(entry: JsonObject, secret: JsonObject) -> Credentials:
 
 
 def _host_and_path(server: str) -> str:
-    """Return the name of a server in a Docker configuration, without scheme and API version."""
+    """Return the name of a server in a Docker configuration, without scheme and API version.
+
+    Docker Hub has several names; `kubectl create secret docker-registry` uses the oldest one.
+    """
     name = server.partition("://")[2] or server
-    return name.rstrip("/").removesuffix("/v1").removesuffix("/v2")
+    host, slash, path = name.rstrip("/").partition("/")
+    host = host.lower()
+    if host in _DOCKER_HUB:
+        host = _DOCKER_HUB[0]
+    return f"{host}{slash}{path}".removesuffix("/v1").removesuffix("/v2")
 
 
 def _invalid(secret: JsonObject, problem: str) -> PullSecretInvalid:

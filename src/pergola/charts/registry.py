@@ -97,7 +97,9 @@ class Repository:
         given = {"Authorization": self._authorization} if self._authorization else {}
         async with self._session.get(self._url(path), headers={**headers, **given}) as answer:
             if answer.status == 401 and not self._authorization:
-                challenge = Challenge.parse(answer.headers.get("WWW-Authenticate", ""))
+                challenge = Challenge.parse(
+                    ", ".join(answer.headers.getall("WWW-Authenticate", []))
+                )
                 self._authorization = await authorization(
                     self._session,
                     challenge,

@@ -32,6 +32,21 @@ def test_the_entry_of_the_registry_is_used_in_every_notation(server: str) -> Non
     assert "pass" not in repr(found)
 
 
+@pytest.mark.parametrize(
+    "server",
+    [
+        "https://index.docker.io/v1/",  # as kubectl create secret docker-registry writes it
+        "docker.io",
+        "https://registry-1.docker.io/v2/",
+        "HTTPS://Index.Docker.IO/v1/",
+    ],
+)
+@pytest.mark.parametrize("chart", ["docker.io/acme/chart:1.0.0", "index.docker.io/acme/chart:1"])
+def test_every_name_of_docker_hub_is_the_same_registry(server: str, chart: str) -> None:
+    found = credentials_in(secret({"auths": {server: {"auth": AUTH}}}), ChartReference.parse(chart))
+    assert found == Credentials("ann", "pass:word")
+
+
 def test_an_entry_for_the_repository_takes_precedence() -> None:
     entries = {
         "registry.example:5000": {"auth": AUTH},

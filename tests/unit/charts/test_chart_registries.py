@@ -42,30 +42,39 @@ class Registry:
     scheme: str = ""
     status: int = 0
     seen: list[tuple[str, str]] = field(default_factory=list)
+    header: str = 'Bearer realm="{}",service="registry",scope="repository:dns:pull"'
+    sends_pieces: bool = False
 
-    async def handle(self, request: web.Request) -> web.Response:
+    async def handle(self, request: web.Request) -> web.StreamResponse:
         given = request.headers.get("Authorization", "")
         self.seen.append((request.path, given))
         if request.path == "/token":
-            return self._token(request, given)
+            return await self._token(request, given)
         if self.status:
             return web.Response(status=self.status)
         if self.scheme and given != "Bearer granted":
             realm = f"http://{self.host}/token"
-            header = f'Bearer realm="{realm}",service="registry",scope="repository:dns:pull"'
+            header = self.header.format(realm)
             return web.Response(status=401, headers={"WWW-Authenticate": header})
         if "/manifests/" in request.path:
             return web.Response(body=MANIFEST)
         location = str(self.store.make_url("/archive"))
         return web.Response(status=307, headers={"Location": location})
 
-    def _token(self, request: web.Request, given: str) -> web.Response:
+    async def _token(self, request: web.Request, given: str) -> web.StreamResponse:
         expected = base64.b64encode(b"ann:secret").decode()
         if given != f"Basic {expected}":
             return web.Response(status=401)
         assert request.query["scope"] == "repository:dns:pull"
         assert request.query["service"] == "registry"
-        return web.json_response({"token": "granted"})
+        if not self.sends_pieces:
+            return web.json_response({"token": "granted"})
+        response = web.StreamResponse()
+        await response.prepare(request)
+        for piece in (b'{"tok', b'en": "gran', b'ted"}'):
+            await response.write(piece)
+            await asyncio.sleep(0.01)  # so that each is a packet of its own
+        return response
 
     @property
     def reference(self) -> ChartReference:
@@ -109,6 +118,30 @@ async def test_a_token_is_requested_once_and_not_sent_to_the_store(
     assert paths == [manifest, "/token", manifest, f"/v2/dns/blobs/{LAYER['digest']}", "/archive"]
     assert dict(registry.seen)["/archive"] == ""
     assert registry.seen[0][1] == ""
+
+
+async def test_a_token_may_arrive_in_pieces(registry: Registry, tmp_path: Path) -> None:
+    registry.scheme, registry.sends_pieces = "bearer", True
+    chart = await puller(tmp_path).pull(registry.reference, Access(credentials=ANN))
+    assert chart.name == "greeter"
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        'Bearer realm="{}",service=registry,scope="repository:dns:pull"',
+        'bearer  Realm = "{}" , Service = registry, scope="repository:dns:pull"',
+        'Basic realm="x", Bearer realm="{}",service="registry",scope="repository:dns:pull"',
+        'Negotiate, Bearer realm="{}",service="registry",scope="repository:dns:pull", Basic',
+        'Bearer realm="{}",service="regi\\stry",scope="repository:dns:pull",realm="other"',
+    ],
+)
+async def test_a_challenge_may_have_any_form_of_the_standard(
+    registry: Registry, tmp_path: Path, header: str
+) -> None:
+    registry.scheme, registry.header = "bearer", header
+    chart = await puller(tmp_path).pull(registry.reference, Access(credentials=ANN))
+    assert chart.name == "greeter"
 
 
 async def test_a_token_service_that_refuses_is_an_error_about_credentials(
