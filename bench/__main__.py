@@ -12,6 +12,7 @@ from typing import Final
 from bench import (
     admission,
     aws_flow,
+    flood,
     garden,
     managed_resources,
     network_policies,
@@ -24,6 +25,7 @@ BENCHES: Final = {
     "managed-resources": managed_resources,
     "network-policies": network_policies,
     "admission": admission,
+    "flood": flood,
     "aws-flow": aws_flow,
     "garden": garden,
     "shards": shards,
@@ -34,6 +36,7 @@ ALL: Final = {
     "managed-resources": [],
     "network-policies": ["--quiet", "20"],
     "admission": [],
+    "flood": [],
     "aws-flow": [],
     "garden": ["--rest", "60", "-n", "1"],
     "shards": [],

@@ -20,7 +20,8 @@ GROWN_BYTES: Final = 512 * 1024
 """Size of the TLS buffers after a connection carried a large body; they never shrink."""
 _VALUE_BYTES: Final = 72
 _DENSEST: Final = 24  # `{},{},…`: a value for every three bytes
-_RELEASE_ABOVE: Final = 32 * 1024 * 1024
+_RELEASE_ABOVE: Final = 8 * 1024 * 1024
+_SWEEPS_UNTIL_RELEASE: Final = 5  # closed connections are freed some seconds later
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +97,7 @@ class Connections:
         self._members: set[Member] = set()
         self._peers: Counter[str] = Counter()
         self._peak = 0
+        self._sweeps = 0
 
     def admit(self, member: Member) -> bool:
         """Add a connection; if too many are open, end another.
@@ -113,6 +115,7 @@ class Connections:
         self._members.add(member)
         self._peers[member.peer] += 1
         self.held += IDLE_BYTES
+        self._peak = max(self._peak, self.held)
         return True
 
     def evict(self, peer: str | None = None) -> bool:
@@ -154,7 +157,12 @@ class Connections:
             member.expire()
         if self._peak > _RELEASE_ABOVE and self.held < self._peak // 2:
             self._peak = self.held
+            self._sweeps = _SWEEPS_UNTIL_RELEASE
             release_free_memory()
+        elif self._sweeps:
+            self._sweeps -= 1
+            if not self._sweeps:
+                release_free_memory()
 
     def busy(self) -> list[Member]:
         """Return the connections with a request."""

@@ -10,6 +10,7 @@ from typing import Final
 from pergola.admission.certificates import Certificates
 from pergola.admission.connections import Connections, Limits
 from pergola.admission.http import Connection, Endpoint, Shared
+from pergola.admission.memory import allocate_large_blocks_apart
 from pergola.runtime.logging import get_logger
 from pergola.runtime.process.listening import listen
 from pergola.runtime.task_group import TaskGroup
@@ -48,6 +49,7 @@ async def serve(
     Raises:
         ListenError: The port is in use, or not permitted.
     """
+    allocate_large_blocks_apart()
     listener = listen(bind, port, "webhooks", shared=shared)
     listener.settimeout(0)
     bound: int = listener.getsockname()[1]
