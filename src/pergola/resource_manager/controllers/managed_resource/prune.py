@@ -53,6 +53,7 @@ from pergola.resource_manager.controllers.managed_resource.warnings import servi
 from pergola.resource_manager.target import Target
 from pergola.runtime.clock import Clock
 from pergola.runtime.logging import get_logger
+from pergola.runtime.task_group import gathered
 
 log = get_logger("managedresource")
 
@@ -120,12 +121,12 @@ class Pruner:
             async with limit:
                 return await self._delete(reference, owner, claims=claims)
 
-        outcomes = await asyncio.gather(*(one(reference) for reference in references))
+        outcomes = await gathered(one(reference) for reference in references)
         return [pending for pending in outcomes if pending is not None]
 
     async def release(self, references: Collection[JsonObject], owner: Origin) -> list[str]:
         """Remove our origin and description from the objects; return the errors."""
-        outcomes = await asyncio.gather(*(self._release(r, owner) for r in references))
+        outcomes = await gathered(self._release(r, owner) for r in references)
         return [problem for problem in outcomes if problem]
 
     async def _delete(

@@ -1,0 +1,50 @@
+"""The source keeps the house rules of AGENTS.md that a tool can check."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[3] / "src/pergola"
+TASK_GROUP = Path("runtime/task_group.py")
+
+
+def unguarded(source: str) -> Iterator[int]:
+    """Yield the lines that start concurrent work without the house's task groups."""
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.Attribute | ast.Call):
+            continue
+        if isinstance(node, ast.Attribute):
+            if ast.unparse(node) == "asyncio.TaskGroup":
+                yield node.lineno
+        elif ast.unparse(node.func) == "asyncio.gather":
+            flags = {keyword.arg: ast.unparse(keyword.value) for keyword in node.keywords}
+            if flags.get("return_exceptions") != "True":
+                yield node.lineno
+
+
+@pytest.mark.parametrize(
+    ("source", "lines"),
+    [
+        ("await asyncio.gather(a(), b())", [1]),
+        ("await asyncio.gather(*c, return_exceptions=False)", [1]),
+        ("x = asyncio.TaskGroup", [1]),
+        ("await asyncio.gather(*c, return_exceptions=True)", []),
+        ("async with TaskGroup() as group: pass", []),
+    ],
+)
+def test_the_check_finds_concurrent_work_whose_failure_leaves_the_rest_running(
+    source: str, lines: list[int]
+) -> None:
+    assert list(unguarded(f"async def f():\n  {source}")) == [line + 1 for line in lines]
+
+
+def test_concurrent_work_ends_with_its_first_failure() -> None:
+    found = [
+        f"{path.relative_to(PACKAGE)}:{line}: use pergola.runtime.task_group"
+        for path in sorted(PACKAGE.rglob("*.py"))
+        if path.relative_to(PACKAGE) != TASK_GROUP and "asyncio." in (source := path.read_text())
+        for line in unguarded(source)
+    ]
+    assert found == []
