@@ -41,7 +41,7 @@ class LyingProxy:
 
     def __post_init__(self) -> None:
         self._left: dict[str, Iterator[Wrong]] = {}
-        self._asked: dict[str, int] = defaultdict(int)
+        self._count: dict[str, int] = defaultdict(int)
         self._about: dict[tuple[str, str], int] = defaultdict(int)
         self._watches: set[asyncio.Transport] = set()
 
@@ -79,8 +79,8 @@ class LyingProxy:
             self._about[kind, path] += 1
             if self._about[kind, path] > _LIES_PER_OBJECT:
                 return None
-        self._asked[kind] += 1
-        if self._asked[kind] % self.every.get(kind, 1):
+        self._count[kind] += 1
+        if self._count[kind] % self.every.get(kind, 1):
             return None
         if kind not in self._left:
             of_many = kind in ("LIST", "WATCH")
@@ -107,17 +107,23 @@ class LyingProxy:
                 self._watches.discard(transport)
         method, body = request.method, await request.read()
         if lie is not None and method != "GET" and self.seen[kind] % 2:
-            method = "GET" if method != "POST" else ""
-        if method:
-            async with self._forwarded(session, request, method, body) as answer:
-                right, status = await answer.read(), answer.status
-                kind_of_content = answer.content_type
-        else:
-            right, status, kind_of_content = body, 201, "application/json"
+            right, status, content_type = body, 201, "application/json"
+            if method != "POST":
+                right, status, content_type = await self._asked(session, request, "GET", b"")
+            wrong = lie.body(right) if status < 300 else None
+            if wrong is not None:
+                return await _lied(request, lie, wrong)
+        right, status, content_type = await self._asked(session, request, method, body)
         wrong = lie.body(right) if lie is not None and status < 300 else None
         if lie is None or wrong is None:
-            return web.Response(status=status, body=right, content_type=kind_of_content)
+            return web.Response(status=status, body=right, content_type=content_type)
         return await _lied(request, lie, wrong)
+
+    async def _asked(
+        self, session: aiohttp.ClientSession, request: web.Request, method: str, body: bytes
+    ) -> tuple[bytes, int, str]:
+        async with self._forwarded(session, request, method, body) as answer:
+            return await answer.read(), answer.status, answer.content_type
 
     async def _watch(
         self,
@@ -169,8 +175,9 @@ def kind_of(request: web.Request) -> str:
     if rest[0] == "namespaces" and len(rest) > 2:
         rest = rest[2:]
     resource, is_item = rest[0], len(rest) > 1
-    special = resource if resource in ("leases", "events") else "/".join(rest[2:])
     verb = request.method if request.method != "GET" or is_item else "LIST"
+    is_special = resource in ("leases", "events") and request.method != "GET"
+    special = resource if is_special else "/".join(rest[2:])
     return f"{verb} {special}".strip()
 
 

@@ -15,16 +15,17 @@ from pergola.resource_manager.controllers.token_requestor import names
 from pergola.sandbox import Sandbox
 from pergola.testing.instances import Instances
 from pergola.testing.lying_proxy import LyingProxy
+from pergola.testing.waiting import PATIENCE
 from pergola.testing.world import World, is_ready
 from pergola.testing.wrong_answers import WRONG_ANSWERS
 
 SECONDS_TO_CONVERGE: Final = 30.0
-SECONDS_OF_LIES: Final = {False: 18.0, True: 240.0}
+SECONDS_OF_LIES: Final = {False: 18.0, True: 300.0}
 SHAPES: Final = 40
 TOKENS: Final = 5
 KINDS: Final = {
     *("GET", "LIST", "WATCH", "POST", "PUT", "PATCH", "DELETE", "DISCOVERY"),
-    *("PUT status", "GET leases", "PUT leases", "POST token", "POST events"),
+    *("PUT status", "PUT leases", "POST token"),
 }
 CONFIG: Final[JsonObject] = {
     "leaderElection": {
@@ -95,13 +96,14 @@ async def change_all(world: World, revision: int) -> None:
             group.create_task(world.put_secret(f"mr-{number}", *content(world, number, revision)))
 
 
-async def converged(world: World, revision: int) -> None:
-    """Wait until exactly the objects of a revision exist."""
+async def converged(world: World, revision: int, patience: float = PATIENCE) -> float:
+    """Wait until exactly the objects of a revision exist; return the seconds that it took."""
+    began = asyncio.get_running_loop().time()
     numbers = range(len(WRONG_ANSWERS))
     desired = {name_of(obj) for number in numbers for obj in content(world, number, revision)}
     found: set[str] = set()
     try:
-        async with asyncio.timeout(SECONDS_TO_CONVERGE):
+        async with asyncio.timeout(patience):
             for number in numbers:
                 await world.until(f"mr-{number}", is_ready)
             while found != desired:
@@ -114,6 +116,7 @@ async def converged(world: World, revision: int) -> None:
                 }
     except TimeoutError:
         raise AssertionError(f"did not converge: {sorted(found ^ desired)}") from None
+    return asyncio.get_running_loop().time() - began
 
 
 async def uids(world: World) -> dict[str, str]:
@@ -132,7 +135,7 @@ async def test_wrong_answers_to_all_requests_delete_nothing(
 ) -> None:
     proxy = LyingProxy(load(private_sandbox.kubeconfig), WRONG_ANSWERS)
     # A leader that cannot renew its Lease ends, by design.
-    proxy.every = {"GET leases": 2, "PUT leases": 2}
+    proxy.every = {"PUT leases": 3}
     async with proxy.serving() as url:
         kubeconfig = tmp_path / "kubeconfig"
         kubeconfig.write_bytes(orjson.dumps(a_kubeconfig(url)))
@@ -144,14 +147,16 @@ async def test_wrong_answers_to_all_requests_delete_nothing(
                     group.create_task(world.create(f"mr-{number}", *content(world, number, 0)))
             for obj in used_config_map(world):
                 await world.client.create(obj)
-            await converged(world, 0)
+            usual = await converged(world, 0)
             before = await uids(world)
 
             proxy.is_honest = False
             revision = await lied(world, proxy, SECONDS_OF_LIES[is_thorough])
             proxy.is_honest = True
 
-            await converged(world, revision)
+            # Beside the other tests of `make test`, the machine is too busy for a limit.
+            limit = max(SECONDS_TO_CONVERGE, 2 * usual) if is_thorough else PATIENCE
+            await converged(world, revision, limit)
             assert instance.process.returncode is None, log_of(tmp_path)
             assert await uids(world) == before
             assert set(proxy.seen) >= KINDS
@@ -164,10 +169,16 @@ async def test_wrong_answers_to_all_requests_delete_nothing(
 
 
 async def lied(world: World, proxy: LyingProxy, seconds: float) -> int:
-    """Cause requests until each kind of them got every wrong answer, or the time is over."""
+    """Cause requests until each kind of them got every wrong answer, or the time is over.
+
+    A kind that got none yet is waited for.
+    """
     loop = asyncio.get_running_loop()
     end, revision = loop.time() + seconds, 0
-    while loop.time() < end and any(proxy.seen.get(kind, 0) < len(WRONG_ANSWERS) for kind in KINDS):
+    while not all(proxy.seen.get(kind, 0) >= len(WRONG_ANSWERS) for kind in KINDS):
+        is_over = loop.time() >= end and proxy.seen.keys() >= KINDS
+        if is_over or loop.time() >= end + PATIENCE:
+            break
         revision += 1
         if proxy.seen["WATCH"] < len(WRONG_ANSWERS):
             proxy.end_watches()
