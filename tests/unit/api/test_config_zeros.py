@@ -110,20 +110,6 @@ FILES: Final = (
 )
 
 
-def zeros() -> list[Any]:
-    """Return each field with its zero, in a configuration that enables the field's block."""
-    found = []
-    for config, type_, load in FILES:
-        fields = dict(leaves(schema_of(type_)))
-        for path, zero in fields.items():
-            found.append(
-                pytest.param(
-                    enabled(config, path, fields), load, path, zero, id=f"{config['kind']}-{path}"
-                )
-            )
-    return found
-
-
 def enabled(config: JsonObject, path: str, fields: Mapping[str, JsonValue]) -> JsonObject:
     """Return the configuration with the block of a field enabled."""
     switch = f"{path.rpartition('.')[0]}.enabled"
@@ -131,11 +117,17 @@ def enabled(config: JsonObject, path: str, fields: Mapping[str, JsonValue]) -> J
     return with_field(config, switch, ON) if has_switch else config
 
 
-@pytest.mark.parametrize(("config", "load", "path", "zero"), zeros())
+@pytest.mark.parametrize(("config", "type_", "load"), FILES, ids=["manager", "operator"])
 def test_a_zero_is_the_default_unless_it_has_a_meaning_or_a_finding(
-    config: JsonObject, load: Callable[[JsonValue], Loaded[Any]], path: str, zero: JsonValue
+    config: JsonObject,
+    type_: type[Value],
+    load: Callable[[JsonValue], Loaded[Any]],
+    subtests: pytest.Subtests,
 ) -> None:
-    check(config, load, path, zero)
+    fields = dict(leaves(schema_of(type_)))
+    for path, zero in fields.items():
+        with subtests.test(path):
+            check(enabled(config, path, fields), load, path, zero)
 
 
 def check(
