@@ -16,8 +16,19 @@ from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at
 from pergola.kube.answers import decoded, served_kinds, served_versions
 from pergola.kube.errors import InvalidKey, NotFound, UnknownKind, WrongAnswer
 
-_BUILT_IN: Final = frozenset({"", "apps", "autoscaling", "batch", "policy"})
-_OF_PROJECT: Final = ".k8s.io"
+BUILT_IN_GROUPS: Final = frozenset(
+    {
+        *("", "apps", "autoscaling", "batch", "extensions", "policy"),
+        *("admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io"),
+        *("authentication.k8s.io", "authorization.k8s.io", "certificates.k8s.io"),
+        *("coordination.k8s.io", "discovery.k8s.io", "events.k8s.io", "networking.k8s.io"),
+        *("flowcontrol.apiserver.k8s.io", "internal.apiserver.k8s.io", "node.k8s.io"),
+        *("rbac.authorization.k8s.io", "resource.k8s.io", "scheduling.k8s.io", "storage.k8s.io"),
+        "storagemigration.k8s.io",
+    }
+)
+"""The groups that API servers serve without definitions; autoscaling.k8s.io, for example, has
+definitions."""
 
 
 class Resource(NamedTuple):
@@ -150,7 +161,7 @@ class Discovery:
             answer = await self._fetch(root)
         except NotFound as error:
             raise WrongAnswer(f"the answers for {path} and {root} are 404") from error
-        is_new = (group, version) not in self._was_served and not _is_built_in(group)
+        is_new = (group, version) not in self._was_served and group not in BUILT_IN_GROUPS
         if name in served_versions(decoded(answer, root), root) and not is_new:
             raise WrongAnswer(f"the answer for {path} is 404, but {name} is served")
 
@@ -168,10 +179,6 @@ def resources_in(
 
 def _group_version(group: str, version: str) -> str:
     return f"{group}/{version}" if group else version
-
-
-def _is_built_in(group: str) -> bool:
-    return group in _BUILT_IN or group.endswith(_OF_PROJECT)
 
 
 def check_namespace(gvk: GroupVersionKind, namespace: str) -> None:

@@ -34,9 +34,9 @@ CHART = Path(__file__).parents[3] / "charts" / "operator"
 GRANTS = ("ServiceAccount", "ClusterRole", "Role", "ClusterRoleBinding", "RoleBinding")
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def small_keys() -> Iterator[None]:
-    """Generate RSA keys of at most 2048 bits.
+    """Generate RSA keys of at most 2048 bits, in these modules only.
 
     A Garden has about fifty RSA keys. At their real sizes, they took a fifth of the CPU time of
     creating a Garden, and nothing in these tests depends on it.

@@ -14,6 +14,7 @@ from pergola.resource_manager import app
 from pergola.resource_manager.app import run
 from pergola.resource_manager.configuration import read_configuration
 from pergola.runtime.process.options import StartError
+from pergola.testing.logs import captured_logs
 
 MISSPELT: JsonObject = {
     "apiVersion": "resourcemanager.config.gardener.cloud/v1alpha1",
@@ -54,13 +55,13 @@ def test_offline_commands_need_no_leader_election(config: Path) -> None:
 
 
 def test_the_process_warns_of_misspelt_settings(
-    config: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("KUBECONFIG", "TARGET_KUBECONFIG"):
         monkeypatch.setenv(name, str(config.parent / "missing"))
     monkeypatch.setattr(app, "configure", lambda *_: None)
     config.write_text(dump({**MISSPELT, "leaderElection": {"leaderElect": False}}))
-    with pytest.raises(ConfigurationError, match="missing cannot be read"):
+    with captured_logs(app) as logs, pytest.raises(ConfigurationError, match="missing cannot"):
         run(config)
-    lines = [line for line in capsys.readouterr().out.splitlines() if "podSchedulerNames" in line]
-    assert [line for line in lines if "[warning" in line] == lines != []
+    (line,) = [line for line in logs if "podSchedulerNames" in line.get("warning", "")]
+    assert line["log_level"] == "warning"
