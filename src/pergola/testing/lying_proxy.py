@@ -10,14 +10,12 @@ from typing import Final
 import aiohttp
 from aiohttp import web
 
-from pergola.kube.kubeconfig import ClusterConfig, ssl_context
+from pergola.kube.kubeconfig import ClusterConfig
+from pergola.testing.api_proxy import headers_for, serving, url_for
 from pergola.testing.wrong_answers import Wrong
 
-_HOST: Final = "127.0.0.1"
-_LARGEST: Final = 16 * 1024 * 1024
 _LIMITED: Final = ("GET", "PUT", "PUT status", "PATCH", "DELETE", "POST token")
 _LIES_PER_OBJECT: Final = 2
-_NO_TIMEOUT: Final = aiohttp.ClientTimeout(total=None)
 
 
 @dataclass
@@ -53,22 +51,8 @@ class LyingProxy:
     @asynccontextmanager
     async def serving(self) -> AsyncGenerator[str]:
         """Yield the URL of the proxy."""
-        connector = aiohttp.TCPConnector(ssl=ssl_context(self.config), limit=0)
-        async with aiohttp.ClientSession(connector=connector, timeout=_NO_TIMEOUT) as session:
-
-            async def handle(request: web.Request) -> web.StreamResponse:
-                return await self._answer(session, request)
-
-            app = web.Application(client_max_size=_LARGEST)
-            app.router.add_route("*", "/{path:.*}", handle)
-            runner = web.AppRunner(app, shutdown_timeout=0.0, handler_cancellation=True)
-            await runner.setup()
-            try:
-                site = web.TCPSite(runner, _HOST, 0)
-                await site.start()
-                yield f"http://{_HOST}:{runner.addresses[0][1]}"
-            finally:
-                await runner.cleanup()
+        async with serving(self.config, self._answer) as url:
+            yield url
 
     def _lie(self, kind: str, path: str) -> Wrong | None:
         self.seen.setdefault(kind, 0)
@@ -154,12 +138,11 @@ class LyingProxy:
     async def _forwarded(
         self, session: aiohttp.ClientSession, request: web.Request, method: str, body: bytes
     ) -> AsyncGenerator[aiohttp.ClientResponse]:
-        headers = {k: v for k, v in request.headers.items() if k in ("Accept", "Content-Type")}
+        headers = await headers_for(self.config, request)
         if method != request.method:
             headers["Accept"] = "application/json"
             body = b""
-        headers |= await self.config.credentials.headers()
-        url = self.config.server.rstrip("/") + request.raw_path
+        url = url_for(self.config, request)
         async with session.request(method, url, headers=headers, data=body or None) as answer:
             yield answer
 

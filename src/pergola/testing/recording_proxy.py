@@ -10,11 +10,10 @@ import orjson
 from aiohttp import web
 
 from pergola.api.objects import JsonObject
-from pergola.kube.kubeconfig import ClusterConfig, ssl_context
+from pergola.kube.kubeconfig import ClusterConfig
+from pergola.testing.api_proxy import headers_for, serving, url_for
 
-_HOST: Final = "127.0.0.1"
 _HOP_BY_HOP: Final = ("Transfer-Encoding", "Content-Length", "Content-Encoding", "Connection")
-_LARGEST: Final = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,32 +52,22 @@ class RecordingProxy:
     @asynccontextmanager
     async def connection(self, holder: str) -> AsyncGenerator[str]:
         """Yield the URL of the API server for one client."""
-        connector = aiohttp.TCPConnector(ssl=ssl_context(self.config), limit=0)
-        async with aiohttp.ClientSession(connector=connector, auto_decompress=False) as session:
 
-            async def handle(request: web.Request) -> web.StreamResponse:
-                return await self._forward(holder, session, request)
+        async def handle(
+            session: aiohttp.ClientSession, request: web.Request
+        ) -> web.StreamResponse:
+            return await self._forward(holder, session, request)
 
-            app = web.Application(client_max_size=_LARGEST)
-            app.router.add_route("*", "/{path:.*}", handle)
-            runner = web.AppRunner(app, shutdown_timeout=0.0, handler_cancellation=True)
-            await runner.setup()
-            try:
-                site = web.TCPSite(runner, _HOST, 0)
-                await site.start()
-                yield f"http://{_HOST}:{runner.addresses[0][1]}"
-            finally:
-                await runner.cleanup()
+        async with serving(self.config, handle, auto_decompress=False) as url:
+            yield url
 
     async def _forward(
         self, holder: str, session: aiohttp.ClientSession, request: web.Request
     ) -> web.StreamResponse:
-        headers = {k: v for k, v in request.headers.items() if k in ("Accept", "Content-Type")}
-        headers |= await self.config.credentials.headers()
-        url = self.config.server.rstrip("/") + request.raw_path
-        timeout = aiohttp.ClientTimeout(total=None)
+        headers = await headers_for(self.config, request)
+        url, sent = url_for(self.config, request), await request.read()
         async with session.request(
-            request.method, url, headers=headers, data=await request.read() or None, timeout=timeout
+            request.method, url, headers=headers, data=sent or None
         ) as answer:
             passed = {k: v for k, v in answer.headers.items() if k not in _HOP_BY_HOP}
             if request.method != "GET":
