@@ -6,11 +6,14 @@ from datetime import UTC, datetime
 from typing import Final
 
 from pergola.api import marks
+from pergola.api.object_names import name_problem
 from pergola.api.objects import JsonObject, annotations_of, maps_at, owner_references_of
 from pergola.kube.transport import USER_AGENT
 from pergola.resource_manager.controllers.managed_resource.fights import INTERVAL_SECONDS
+from pergola.resource_manager.controllers.managed_resource.origin import parse_origin
 
 _NAMED_AT_MOST: Final = 5
+_LONGEST_ORIGIN: Final = 1024
 _BULLET: Final = "* "
 
 
@@ -37,7 +40,7 @@ def opponent_in(live: JsonObject | None, owner: str) -> Opponent:
     if live is None:
         return Opponent("", deletes=True)
     origin = annotations_of(live).get(marks.ORIGIN, "")
-    if origin not in ("", owner):
+    if origin != owner and _can_be_origin(origin):
         return Opponent(f"ManagedResource {origin}", deletes=False)
     entries = [
         (str(entry.get("time") or ""), str(entry.get("manager") or ""))
@@ -45,6 +48,17 @@ def opponent_in(live: JsonObject | None, owner: str) -> Opponent:
         if not entry.get("subresource") and entry.get("manager") != USER_AGENT
     ]
     return Opponent(max(entries, default=("", ""))[1], deletes=False)
+
+
+def _can_be_origin(text: str) -> bool:
+    """Return whether an annotation, which anyone may write, can be the origin of an object."""
+    origin = parse_origin(text)
+    return (
+        origin is not None
+        and len(text) <= _LONGEST_ORIGIN
+        and text.isprintable()
+        and not (name_problem(origin.namespace) or name_problem(origin.name))
+    )
 
 
 def fight_remark(described: str, opponent: Opponent, since: datetime, manifest: JsonObject) -> str:
