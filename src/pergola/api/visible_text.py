@@ -1,7 +1,7 @@
 r"""Texts of objects for terminals and logs: control characters are shown, and not sent.
 
-Whoever writes an object of a cluster writes texts that a terminal of an administrator prints. An
-escape sequence in one could clear the screen, write a false status, or fill the clipboard.
+An administrator's terminal prints texts that others wrote into objects. An escape sequence in one
+could clear the screen, write a false status, or fill the clipboard.
 """
 
 import re

@@ -35,7 +35,7 @@ async def test_annotations_that_do_not_fit_into_the_status_are_recorded_as_hashe
     recorded = [annotations_of({"metadata": ref})[BIG] for ref in done["status"]["resources"]]
     assert {value[:7] for value in recorded} == {"sha256:"}
 
-    # An annotation that leaves its manifest is removed, unless somebody changed it.
+    # An annotation that leaves its manifest is removed, unless its live value was changed.
     changed = {"metadata": {"annotations": {BIG: "mine"}}}
     await world.client.patch(CONFIG_MAP, world.key("c0"), changed)
     await world.until_object(

@@ -183,7 +183,7 @@ class DeletionProtection:
         except KubeError as error:
             return errored(HTTPStatus.INTERNAL_SERVER_ERROR, str(error))
         if doubts:
-            # Its other objects are not named: whoever asks may not be permitted to list them.
+            # Its other objects are not named: the caller may not be permitted to list them.
             kind, where = PROTECTED[request.resource], request.namespace
             return denied(
                 f'must have a "{marks.CONFIRMATION_DELETION}" annotation to delete: at least one '

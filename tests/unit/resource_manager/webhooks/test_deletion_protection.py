@@ -122,7 +122,7 @@ async def test_a_collection_is_deleted_only_if_all_objects_are_confirmed() -> No
     assert refused.message == expected
     cluster.objects += [obj("secret-customer"), obj("d")]
     again = await protection(cluster)(delete(obj("a", CONFIRMED), name=""))
-    assert again.message == expected, "whoever asks may not be permitted to list the others"
+    assert again.message == expected, "the caller may not be permitted to list the others"
     assert (await protection(Cluster())(delete(None, name=""))).allowed
 
 

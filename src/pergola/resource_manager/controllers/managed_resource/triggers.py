@@ -74,7 +74,7 @@ def owners(event: TargetChange, cluster_id: str) -> Iterator[Key]:
 
 
 def describers(event: TargetChange, target: Target) -> Iterator[Key]:
-    """Yield the ManagedResources that describe a changed object, whoever applied it last."""
+    """Yield the ManagedResources that describe a changed object, even if another applied it."""
     yield from target.describers.of(object_key_of(event.gvk, event.change.key))
 
 
