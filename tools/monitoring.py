@@ -19,7 +19,7 @@ ALERTS: Final = CHARTS / "alerts"
 _EXTENSION: Final = ("process", "controllers")
 FAMILIES: Final = {
     "operator": ("process", "controllers", "webhooks", "flows", "garden"),
-    "resource-manager": ("process", "controllers", "webhooks", "tokens"),
+    "resource-manager": ("process", "controllers", "webhooks", "tokens", "managed-resources"),
     "networking-calico": _EXTENSION,
     "networking-cilium": (*_EXTENSION, "webhooks"),
     "extension-aws": (*_EXTENSION, "flows", "aws"),

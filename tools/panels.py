@@ -94,6 +94,15 @@ PANELS: Final = {
         ),
         _rate("Failed renewals of tokens", "pergola_token_requestor_failed_renewals_total", "name"),
     ),
+    "managed-resources": (
+        Panel(
+            "Kinds that cannot be watched",
+            'max by (kind) (pergola_kind_not_watched{job="JOB"})',
+            "{{kind}}",
+            "short",
+        ),
+        _rate("Refused statuses", "pergola_managed_resource_status_refused_total", "job"),
+    ),
     "aws": (
         _rate("Requests to AWS by result", "pergola_aws_requests_total", "result"),
         _slowest(

@@ -10,11 +10,10 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from pergola.api.objects import GroupVersionKind, JsonObject, JsonValue
+from pergola.kube.discovery import BUILT_IN_GROUPS
 
 _FIELD: Final = "f:"
 _ITEM: Final = "k:"
-_BUILT_IN: Final = frozenset({"", "apps", "autoscaling", "batch", "policy"})
-_OF_PROJECT: Final = ".k8s.io"
 _DEFAULTS: Final[Mapping[str, JsonValue]] = {
     "apiGroup": "rbac.authorization.k8s.io",
     "apiVersion": "v1",
@@ -50,8 +49,7 @@ def more_inside(
 
     Fields of custom resources that are not structures may be defaults: they are not compared.
     """
-    group = GroupVersionKind.of(desired).group
-    is_known = group in _BUILT_IN or group.endswith(_OF_PROJECT)
+    is_known = GroupVersionKind.of(desired).group in BUILT_IN_GROUPS
     for part in _atomic(owned, live, desired, ""):
         if _has_more(part.live, part.desired, is_known=is_known):
             yield part

@@ -30,6 +30,7 @@ from pergola.runtime.logging import configure, get_logger
 from pergola.runtime.metrics import Metrics
 from pergola.runtime.process import application
 from pergola.runtime.process.application import Application, Probes
+from pergola.runtime.process.endpoints import Notice
 from pergola.runtime.process.liveness import SyncChecks
 from pergola.runtime.process.options import StartError
 
@@ -89,6 +90,11 @@ async def serve(config: ResourceManagerConfiguration, chosen: Options) -> None:
 
 
 def _probes(app: Application, manager: ResourceManager) -> Probes:
+    """Return the probes, which depend on the ManagedResources and Secrets of the source only.
+
+    Whatever else cannot be watched is a problem of its controller or of some ManagedResources; it
+    is shown as a notice.
+    """
     now = asyncio.get_running_loop().time
     own, client = manager.source.unit, manager.source.client
     source = SyncChecks(lambda: own.unsynced, now)
@@ -104,9 +110,15 @@ def _probes(app: Application, manager: ResourceManager) -> Probes:
         return None
 
     return Probes(
-        healthz={"source-informer-sync": source.healthy, "target-informer-sync": target.healthy},
-        readyz={"source-informer-sync": source.ready, "target-informer-sync": target.ready},
-        notices={"apiserver-healthz": api_server},
+        healthz={
+            "source-informer-sync": source.healthy,
+            "target-informer-sync": Notice(target.healthy),
+            "apiserver-healthz": Notice(api_server),
+        },
+        readyz={
+            "source-informer-sync": source.ready,
+            "target-informer-sync": Notice(target.ready),
+        },
     )
 
 

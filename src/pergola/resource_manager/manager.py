@@ -26,7 +26,7 @@ from pergola.resource_manager.controllers.secret import Settings as SecretSettin
 from pergola.resource_manager.responsibility import DEFAULT_CLASS, Responsibility
 from pergola.resource_manager.sharing import drain_unit, everything, origins_here, untracked
 from pergola.resource_manager.source import Source
-from pergola.resource_manager.target import Target
+from pergola.resource_manager.target import Target, UnwatchedKinds
 from pergola.runtime.clock import Clock, SystemClock
 from pergola.runtime.controlling.unit import Part, Unit
 from pergola.runtime.metrics import Metrics
@@ -98,6 +98,7 @@ class ResourceManager:
         self._secrets = Secrets(self.source, options.secret.mode)
         self._completions = Completions()
         self.target: Target | None = None
+        self._metrics.registry.register(UnwatchedKinds(lambda: self.target))
         self.running: list[Part] = []
 
     def sharing(self, cluster_id: str) -> Sequence[Part]:

@@ -3,13 +3,8 @@
 import asyncio
 import json
 import re
-import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
-import aiohttp
 import pytest
 
 from pergola.api import marks
@@ -20,112 +15,22 @@ from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import parse
 from pergola.sandbox import Sandbox
 from pergola.testing.admission_site import write_pair
-from pergola.testing.crds import install_crds
 from pergola.testing.proxy import CuttableProxy
+from pergola.testing.resource_manager_process import (
+    Running,
+    configuration,
+    end,
+    eventually,
+    get,
+    only,
+    running,
+)
 from pergola.testing.traces import trace_collector
 from pergola.testing.waiting import PATIENCE
-from pergola.testing.world import RecordingClient, World
+from pergola.testing.world import World
 
-PERGOLA = Path(sys.executable).parent / "pergola"
 RECORDED = Path(__file__).parents[2] / "unit/api/recorded/resource_manager/workerless.config.yaml"
 """A file of a resource manager of a Shoot without workers; its ports and paths are the pod's."""
-
-
-def configuration(kubeconfig: Path, **fields: object) -> JsonObject:
-    """Return a configuration with unused ports."""
-    return {
-        "apiVersion": "resourcemanager.config.gardener.cloud/v1alpha1",
-        "kind": "ResourceManagerConfiguration",
-        "sourceClientConnection": {"kubeconfig": str(kubeconfig)},
-        "targetClientConnection": {"kubeconfig": str(kubeconfig)},
-        "leaderElection": {"leaderElect": False},
-        "server": {
-            "healthProbes": {"bindAddress": "127.0.0.1", "port": 0},
-            "metrics": {"bindAddress": "127.0.0.1", "port": 0},
-        },
-        **fields,
-    }
-
-
-@dataclass
-class Running:
-    """A process that serves."""
-
-    process: asyncio.subprocess.Process
-    health: str
-    metrics: str
-
-
-async def end(
-    config: JsonObject | str, folder: Path, *arguments: str, **environment: str
-) -> tuple[int, str]:
-    """Run a process that is expected to end, and return its exit code and output."""
-    path = folder / "config.yaml"
-    path.write_text(config if isinstance(config, str) else json.dumps(config))
-    process = await asyncio.create_subprocess_exec(
-        PERGOLA,
-        "resource-manager",
-        *(arguments or ("--config", str(path))),
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-        env={"PATH": "/usr/bin:/bin", **environment},
-    )
-    async with asyncio.timeout(PATIENCE):
-        output, _ = await process.communicate()
-    assert process.returncode is not None
-    return process.returncode, output.decode()
-
-
-@asynccontextmanager
-async def running(config: JsonObject, folder: Path, **environment: str) -> AsyncIterator[Running]:
-    """Run a process until the block ends."""
-    path = folder / "config.json"
-    path.write_text(json.dumps(config))
-    process = await asyncio.create_subprocess_exec(
-        PERGOLA,
-        "resource-manager",
-        "--config",
-        str(path),
-        stderr=asyncio.subprocess.PIPE,
-        env={"PATH": "/usr/bin:/bin", **environment},
-    )
-    assert process.stderr is not None
-    try:
-        async with asyncio.timeout(PATIENCE):
-            async for line in process.stderr:
-                record = json.loads(line)
-                if "health_port" in record:
-                    break
-        drain = asyncio.create_task(process.stderr.read())
-        yield Running(
-            process,
-            f"http://127.0.0.1:{record['health_port']}",
-            f"http://127.0.0.1:{record['metrics_port']}",
-        )
-        if process.returncode is None:
-            process.terminate()
-        async with asyncio.timeout(PATIENCE):
-            assert await process.wait() == 0
-            await drain
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-
-
-@pytest.fixture
-async def world(sandbox: Sandbox, cluster_client: Client, namespace: str) -> AsyncIterator[World]:
-    """Yield a namespace that the test's processes manage."""
-    await install_crds(cluster_client)
-    async with RecordingClient.connect(load(sandbox.kubeconfig)) as recorder:
-        yield World(cluster_client, recorder, namespace)
-
-
-def only(world: World, kubeconfig: Path, **fields: object) -> JsonObject:
-    """Return a configuration restricted to the world's namespace."""
-    config = configuration(kubeconfig, **fields)
-    config["sourceClientConnection"]["namespace"] = world.namespace
-    return config
 
 
 # Bad input: the process ends with one sentence
@@ -257,22 +162,6 @@ async def test_an_occupied_port_is_named(world: World, sandbox: Sandbox, tmp_pat
 
 
 # Serving
-
-
-async def get(url: str) -> tuple[int, str]:
-    """Return the status and text of an answer."""
-    async with aiohttp.ClientSession() as session, session.get(url) as response:
-        return response.status, await response.text()
-
-
-async def eventually(url: str, status: int, *parts: str) -> str:
-    """Wait for an answer with a status and all parts of a text, and return its text."""
-    async with asyncio.timeout(PATIENCE):
-        while True:
-            found, text = await get(url)
-            if found == status and all(part in text for part in parts):
-                return text
-            await asyncio.sleep(0.1)
 
 
 async def test_endpoints_give_the_same_answers_as_the_originals(

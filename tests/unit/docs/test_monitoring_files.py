@@ -17,7 +17,9 @@ from pergola.flow.metrics import FlowMetrics
 from pergola.kube.yaml import parse
 from pergola.operator.care.metrics import CareMetrics
 from pergola.operator.rotation.metrics import CredentialAges, RotationPhases
+from pergola.resource_manager.controllers.managed_resource.own_writes import Refusals
 from pergola.resource_manager.controllers.token_requestor.metrics import TokenMetrics
+from pergola.resource_manager.target import UnwatchedKinds
 from pergola.runtime.clock import SystemClock
 from pergola.runtime.metrics import Metrics
 from pergola.testing.charts import ALL_CHARTS, ChartCase
@@ -32,7 +34,8 @@ def metrics() -> dict[str, set[str]]:
     """Return the labels of every metric that some process exports."""
     of = Metrics()
     TokenMetrics(of, SystemClock())
-    for kind in (AwsMetrics, FlowMetrics, CareMetrics, CredentialAges, RotationPhases):
+    of.registry.register(UnwatchedKinds(lambda: None))
+    for kind in (AwsMetrics, FlowMetrics, CareMetrics, CredentialAges, RotationPhases, Refusals):
         kind(of.registry)
     return {"up": {"instance"}, **dict(_labelled(of.registry))}
 

@@ -369,7 +369,7 @@ def test_webhooks_in_shoots_fail_open_by_default() -> None:
     other = shoot_objects_mutator("networking-x", "purpose", [MUTATION])
     assert other.registration.failure_policy == "Ignore"
     assert other.registration.namespace_selector == {
-        "matchLabels": {"gardener.cloud/purpose": "kube-system"}
+        "matchLabels": {"kubernetes.io/metadata.name": "kube-system"}
     }
 
 

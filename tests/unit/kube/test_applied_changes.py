@@ -1,5 +1,7 @@
 """The fields that a server-side apply would change, for people."""
 
+import pytest
+
 from pergola.api.objects import JsonObject
 from pergola.kube.applied import changes, is_applied
 
@@ -75,3 +77,29 @@ def test_a_list_of_values_changes_as_a_whole() -> None:
 def test_fields_of_another_manager_are_taken_over_without_a_change() -> None:
     assert not is_applied(desired(), LIVE, "somebody-else")
     assert [*changes(desired(), LIVE, "somebody-else")] == []
+
+
+@pytest.mark.parametrize(
+    ("api_version", "is_default"),
+    [
+        ("networking.k8s.io/v1", False),
+        ("gateway.networking.k8s.io/v1", True),
+        ("snapshot.storage.k8s.io/v1", True),
+        ("autoscaling.k8s.io/v1", True),
+        ("example.org/v1", True),
+    ],
+)
+def test_more_fields_in_a_list_may_be_defaults_of_a_definition(
+    api_version: str, is_default: bool
+) -> None:
+    """Kubernetes serves some groups of its project itself; others have definitions."""
+    owned = {"f:spec": {"f:rules": {}}}
+    live: JsonObject = {
+        "apiVersion": api_version,
+        "metadata": {
+            "managedFields": [{"manager": MANAGER, "operation": "Apply", "fieldsV1": owned}]
+        },
+        "spec": {"rules": [{"host": "a", "weight": 1}]},
+    }
+    wanted: JsonObject = {"apiVersion": api_version, "spec": {"rules": [{"host": "a"}]}}
+    assert is_applied(wanted, live, MANAGER) is is_default

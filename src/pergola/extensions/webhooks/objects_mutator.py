@@ -15,8 +15,10 @@ from pergola.extensions.webhooks.declare import selects, webhook_name
 from pergola.extensions.webhooks.mutation import Mutate, mutating
 from pergola.extensions.webhooks.network_mutator import CLOUD_LABEL, NETWORK_LABEL
 
-KUBE_SYSTEM: Final[JsonObject] = {"matchLabels": {"gardener.cloud/purpose": "kube-system"}}
-"""A selector for the namespace `kube-system` of Shoots."""
+KUBE_SYSTEM: Final[JsonObject] = {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}}
+"""A selector for the namespace `kube-system`, by the label that API servers set.
+
+The original selects `gardener.cloud/purpose`, which a new Shoot lacks at first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

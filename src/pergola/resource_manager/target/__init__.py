@@ -6,5 +6,6 @@ whole and a large cluster costs no memory (spec 10 B8).
 
 from pergola.resource_manager.target.cluster import Target
 from pergola.resource_manager.target.observed import Observed, TargetChange
+from pergola.resource_manager.target.unwatched import UnwatchedKinds
 
-__all__ = ["Observed", "Target", "TargetChange"]
+__all__ = ["Observed", "Target", "TargetChange", "UnwatchedKinds"]

@@ -82,21 +82,27 @@ class Target:
 
     @property
     def unsynced(self) -> list[Unsynced]:
-        """The watches whose failure concerns the process, each with the reason.
+        """The watches that are not live, each with the reason."""
+        return unsynced(self.caches())
 
-        A kind that cannot be watched, for example for lack of permissions or because its conversion
-        webhook is broken, is a problem of the ManagedResources that mention it. Only if no watch is
-        live, it may be the target itself that cannot be watched (spec 10 B15).
+    def unwatched(self, gvk: GroupVersionKind) -> str | None:
+        """Return why the target refuses to let a kind be watched; None if it is watched.
+
+        The reason is a single line. A target that cannot be reached at all is no reason.
         """
-        caches = list(self.caches())
-        if any(cache.is_synced and cache.served for cache in caches):
-            return []
-        return unsynced(cache for cache in caches if cache.has_worked or cache.is_unreachable)
+        for cache in self._of(gvk):
+            if cache.problem and not cache.is_synced and not cache.is_unreachable:
+                return " ".join(cache.problem.split())
+        return None
+
+    def unwatched_kinds(self) -> Iterator[GroupVersionKind]:
+        """Yield the kinds of objects that cannot be watched; see `unwatched`."""
+        return (gvk for gvk in self._kinds if self.unwatched(gvk))
 
     def need(self, resource: Key, kinds: Iterable[GroupVersionKind]) -> None:
         """Record which kinds a ManagedResource mentions; none once it is gone.
 
-        A watch that never worked ends once no ManagedResource mentions its kind.
+        A watch that does not work ends once no ManagedResource mentions its kind.
         """
         before = self._needs.pop(resource, frozenset())
         if needed := frozenset(kinds):
@@ -107,7 +113,7 @@ class Target:
 
     def _end_if_broken(self, gvk: GroupVersionKind) -> None:
         caches = self._of(gvk)
-        if all(cache.has_worked for cache in caches):
+        if all(cache.problem is None for cache in caches):
             return
         del self._kinds[gvk]
         for cache in caches:

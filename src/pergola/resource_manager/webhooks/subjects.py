@@ -83,10 +83,12 @@ PODS: Final = Subject(GroupKind("", "Pod"), "pods", operations=("CREATE",))
 def refused(error: KubeError, what: str) -> Verdict:
     """Refuse a request because a lookup failed, with the API server's code, reason and message.
 
+    The message begins with that of the API server, as clients of the original expect.
+
     Args:
         what: the webhook, and the read that failed.
     """
-    message = f"{what}: {error}"
+    message = f"{error} ({what})"
     if isinstance(error, ApiError):
         return Verdict(allowed=False, code=error.code, reason=error.reason, message=message)
     return denied(message)

@@ -165,11 +165,6 @@ class Cache(Generic[T]):
         return isinstance(error, Unreachable) or is_overload
 
     @property
-    def has_worked(self) -> bool:
-        """Whether a list was complete once, or the kind turned out not to be served."""
-        return self._synced.is_set()
-
-    @property
     def is_unreachable(self) -> bool:
         """Whether the watch failed because the API server did not answer at all."""
         return isinstance(self._error, Unreachable)

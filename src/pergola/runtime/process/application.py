@@ -17,7 +17,7 @@ from pergola.kube.client import Client
 from pergola.runtime.controlling.unit import Part, Unsynced
 from pergola.runtime.logging import get_logger
 from pergola.runtime.metrics import Metrics
-from pergola.runtime.process.endpoints import Check, serve_metrics, serve_probes
+from pergola.runtime.process.endpoints import Check, Notice, serve_metrics, serve_probes
 from pergola.runtime.process.leader_election import LeaderElection
 from pergola.runtime.process.lease_watch import follow
 from pergola.runtime.process.options import ProcessOptions, replica_identity
@@ -58,9 +58,8 @@ class WebhookServer(Protocol):
 class Probes:
     """The checks behind a process's probes; see `serve_probes`."""
 
-    healthz: Mapping[str, Check] = field(default_factory=dict)
-    readyz: Mapping[str, Check] = field(default_factory=dict)
-    notices: Mapping[str, Check] = field(default_factory=dict)
+    healthz: Mapping[str, Check | Notice] = field(default_factory=dict)
+    readyz: Mapping[str, Check | Notice] = field(default_factory=dict)
 
 
 Leading: TypeAlias = Sequence[Part] | Callable[[], Awaitable[Sequence[Part]]]
@@ -186,7 +185,7 @@ class Application:
             readyz["webhook-server"] = webhooks.is_ready
         if address := self._options.health:
             ports["health_port"] = await stack.enter_async_context(
-                serve_probes(*address, probes.healthz, readyz, notices=probes.notices)
+                serve_probes(*address, probes.healthz, readyz)
             )
         if address := self._options.metrics:
             ports["metrics_port"] = await stack.enter_async_context(

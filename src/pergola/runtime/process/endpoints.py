@@ -7,7 +7,7 @@ import asyncio
 import inspect
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from types import MappingProxyType
+from dataclasses import dataclass
 from typing import Final
 
 from aiohttp import web
@@ -24,14 +24,19 @@ Check = Callable[[], Awaitable[str | None] | str | None]
 """A check, which returns None or a problem; raising counts as a problem, too."""
 
 
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A check that an endpoint shows, but that never makes it fail."""
+
+    check: Check
+
+
 @asynccontextmanager
 async def serve_probes(
     bind: str,
     port: int,
-    healthz: Mapping[str, Check],
-    readyz: Mapping[str, Check],
-    *,
-    notices: Mapping[str, Check] = MappingProxyType({}),
+    healthz: Mapping[str, Check | Notice],
+    readyz: Mapping[str, Check | Notice],
 ) -> AsyncGenerator[int]:
     """Serve `/healthz` and `/readyz`, and each check under its name below them.
 
@@ -42,7 +47,6 @@ async def serve_probes(
         port: the port to listen on; 0 for any that is free.
         healthz: the process is restarted if one of them fails.
         readyz: the process gets no traffic if one of them fails.
-        notices: shown at `/healthz` and below it, but never a reason for a restart.
 
     Yields:
         The port.
@@ -52,8 +56,8 @@ async def serve_probes(
     """
     app = web.Application()
     for endpoint in (
-        _Endpoint("healthz", {"ping": _ping, **healthz}, notices),
-        _Endpoint("readyz", readyz, {}),
+        _Endpoint("healthz", {"ping": _ping, **healthz}),
+        _Endpoint("readyz", readyz),
     ):
         app.router.add_get(f"/{endpoint.name}", endpoint.all)
         app.router.add_get(f"/{endpoint.name}/", endpoint.all)
@@ -96,12 +100,13 @@ async def serve_metrics(
 class _Endpoint:
     """A set of checks under one path."""
 
-    def __init__(
-        self, name: str, checks: Mapping[str, Check], notices: Mapping[str, Check]
-    ) -> None:
+    def __init__(self, name: str, checks: Mapping[str, Check | Notice]) -> None:
         self.name = name
-        self._checks = {**checks, **notices}
-        self._notices = frozenset(notices)
+        self._checks = {
+            name: check.check if isinstance(check, Notice) else check
+            for name, check in checks.items()
+        }
+        self._notices = {name for name, check in checks.items() if isinstance(check, Notice)}
 
     async def all(self, request: web.Request) -> web.Response:
         """Run all checks: `?verbose` lists them also on success, `?exclude=<check>` skips one."""

@@ -117,7 +117,7 @@ async def test_without_the_service_the_pod_is_refused() -> None:
     assert (verdict.allowed, verdict.code, verdict.reason) == (False, 404, "NotFound")
     assert "generic-token-kubeconfig-1a2b" in verdict.message
     assert "shoot--a--b/istio-internal-load-balancing" in verdict.message
-    assert verdict.message.endswith('"istio-ingressgateway-internal" not found')
+    assert verdict.message.startswith('services "istio-ingressgateway-internal" not found (')
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,8 @@ async def test_a_config_map_that_cannot_be_read_refuses_the_pod(
 ) -> None:
     verdict = await ControlPlane(error=error).review(pod(volumes=[KUBECONFIG]))
     assert (verdict.allowed, verdict.code) == (False, code)
-    assert verdict.message.endswith("istio-internal-load-balancing: broken")
+    assert verdict.message.startswith("broken (")
+    assert verdict.message.endswith("/istio-internal-load-balancing)")
 
 
 async def test_a_headless_service_is_named_as_the_reason() -> None:

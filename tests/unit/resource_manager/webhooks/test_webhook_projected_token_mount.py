@@ -128,8 +128,8 @@ async def test_a_pod_is_refused_until_its_account_exists() -> None:
     verdict = await reviewed(web(), accounts)
     assert (verdict.allowed, verdict.code, verdict.reason) == (False, 404, "NotFound")
     assert verdict.message == (
-        "projected-token-mount: cannot read ServiceAccount kube-system/web: "
-        'serviceaccounts "web" not found'
+        'serviceaccounts "web" not found '
+        "(projected-token-mount: cannot read ServiceAccount kube-system/web)"
     )
     accounts.accounts["web"] = False
     assert (await reviewed(web(), accounts)).edits
@@ -141,7 +141,7 @@ async def test_a_pod_is_refused_while_its_account_cannot_be_read() -> None:
 
     verdict = await ProjectedTokenMount(unreachable)(review_of(web()))
     assert (verdict.allowed, verdict.code, verdict.reason) == (False, 403, "Forbidden")
-    assert verdict.message.endswith("ServiceAccount kube-system/web: no answer")
+    assert verdict.message.startswith("no answer (")
 
 
 async def test_a_pod_with_a_token_volume_is_unchanged() -> None:

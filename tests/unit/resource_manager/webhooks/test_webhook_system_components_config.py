@@ -131,7 +131,7 @@ async def test_a_pod_is_refused_while_nodes_cannot_be_listed() -> None:
 
     verdict = await reviewed(pod(), SystemComponentsConfig(system_taints, {}))
     assert (verdict.allowed, verdict.code) == (False, 403)
-    assert verdict.message == "system-components-config: cannot list the nodes: no answer"
+    assert verdict.message == "no answer (system-components-config: cannot list the nodes)"
 
 
 async def test_equal_pods_get_equal_patches() -> None:

@@ -15,6 +15,7 @@ from pergola.kube.discovery import Resource
 from pergola.runtime.controlling.unit import Part, Unsynced
 from pergola.runtime.process import application
 from pergola.runtime.process.application import Application, Probes
+from pergola.runtime.process.endpoints import Notice
 from pergola.runtime.process.leader_election import LostLeadership
 from pergola.runtime.process.options import Address, Election, ProcessOptions
 from pergola.testing.cluster_config import cluster_config
@@ -199,7 +200,9 @@ async def test_probes_are_served_while_the_process_starts(client: Client, story:
 
 async def test_checks_of_the_product_replace_the_default_one(client: Client, story: Story) -> None:
     app = Application(client, ProcessOptions(health=Address("127.0.0.1", 0), metrics=None))
-    probes = Probes(readyz={"source": lambda: "away"}, notices={"apiserver": lambda: "away"})
+    probes = Probes(
+        healthz={"apiserver": Notice(lambda: "away")}, readyz={"source": lambda: "away"}
+    )
     with captured_logs(application) as logs:
         async with serving(app, story, probes=probes):
             await story.until("controller runs")

@@ -7,7 +7,7 @@ import pytest
 
 from pergola.runtime.metrics import Metrics
 from pergola.runtime.process import endpoints as probes
-from pergola.runtime.process.endpoints import Check, serve_metrics, serve_probes
+from pergola.runtime.process.endpoints import Check, Notice, serve_metrics, serve_probes
 from pergola.runtime.process.listening import ListenError
 
 
@@ -83,7 +83,7 @@ async def test_each_check_has_its_own_path() -> None:
 
 
 async def test_an_informational_check_is_shown_but_fails_only_its_own_path() -> None:
-    async with serve_probes("127.0.0.1", 0, {"a": well}, {}, notices={"b": ill}) as port:
+    async with serve_probes("127.0.0.1", 0, {"a": well, "b": Notice(ill)}, {}) as port:
         assert await get(port, "/healthz") == (200, "ok")
         assert await get(port, "/healthz?verbose") == (
             200,

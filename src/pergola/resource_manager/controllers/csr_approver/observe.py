@@ -9,6 +9,7 @@ from pergola.api.objects import (
     GroupVersionKind,
     JsonObject,
     Key,
+    deletion_timestamp_of,
     labels_of,
     maps_at,
     name_of,
@@ -162,7 +163,8 @@ def read_node(obj: JsonObject) -> Node:
 def read_machine(obj: JsonObject) -> Machine:
     """Return the facts about a Machine."""
     addresses = frozenset(as_claim(address) for _, address in _addresses(obj))
-    return Machine(labels_of(obj).get(NODE_LABEL, ""), addresses)
+    is_deleting = deletion_timestamp_of(obj) is not None
+    return Machine(labels_of(obj).get(NODE_LABEL, ""), addresses, is_deleting)
 
 
 def _addresses(obj: JsonObject) -> Iterator[tuple[str, str]]:

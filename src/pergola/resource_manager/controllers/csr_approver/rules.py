@@ -64,10 +64,12 @@ class Machine:
     Attributes:
         node: the name of its Node, empty until it has one.
         addresses: in its status, in the form of `as_claim`; the cloud reports them, not the node.
+        is_deleting: whether it is being deleted.
     """
 
     node: str
     addresses: frozenset[str] = frozenset()
+    is_deleting: bool = False
 
 
 def as_claim(text: str) -> str:
@@ -120,7 +122,8 @@ def kubelet_node(
 
     A kubelet writes the addresses of its own Node, so it could claim those of another node and
     pose as that node to the API server. An address that another node has, too, is permitted only
-    if the cloud reports it for the Node's Machine.
+    if the cloud reports it for the Node's Machine. A Machine that is being deleted does not count
+    beside the one that replaces it under the same name.
 
     Args:
         machines: Of the Node.
@@ -130,6 +133,7 @@ def kubelet_node(
     name = node_name(request.common_name)
     if node is None:
         return Denied(f'could not find node object with name "{name}"', may_pass=True)
+    machines = [each for each in machines if not each.is_deleting] or machines
     if namespace is not None and len(machines) != 1:
         return Denied(
             f'Expected exactly one machine in namespace "{namespace}" for node "{name}"'

@@ -197,6 +197,15 @@ class Applier:
         if live is not None:
             await self._update(planned, manifest, live, this)
 
+    def unwatched(self, objects: Iterable[Planned]) -> list[str]:
+        """Return remarks about the kinds of objects that cannot be watched."""
+        return [
+            f"objects of kind {gvk} cannot be watched, so that changes by others are noticed late: "
+            f"{reason}"
+            for gvk in sorted({planned.gvk for planned in objects})
+            if (reason := self._target.unwatched(gvk))
+        ]
+
     def remarks(self, objects: Iterable[Planned]) -> list[str]:
         """Return remarks about objects that others keep changing, or that keep an address."""
         keys = [planned.object_key for planned in objects]

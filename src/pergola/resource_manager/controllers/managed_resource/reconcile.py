@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from pergola.api import marks
 from pergola.api.kinds import SECRET
@@ -39,6 +40,9 @@ from pergola.runtime.controlling.controller import (
     ReconcileError,
 )
 from pergola.runtime.controlling.events import Recorder, Regarding
+
+UNWATCHED_SECONDS: Final = 30.0
+"""Seconds between two looks at objects that cannot be watched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,13 +150,20 @@ class ManagedResources:
         if left:
             return Again(RETRY_SECONDS)
         shared = self._applier.shared(Key.of(resource), work.desired)
-        remarks = [*needed.values(), *shared, *self._applier.remarks(work.desired)]
+        unwatched = self._applier.unwatched(work.desired)
+        remarks = [*needed.values(), *shared, *unwatched, *self._applier.remarks(work.desired)]
         self._report_new(resource, shared, "DescribedTwice")
         self._report_new(resource, needed.values(), "DescribesItself")
+        self._report_new(resource, unwatched, "CannotWatch")
         await self._writes.finish(resource, plan, work, remarks)
         if refusal := self._writes.refusal(Key.of(resource)):
             raise ReconcileError(refusal)
-        waits = (self._settings.sync_period, again, self._applier.remarks_end_in(work.desired))
+        waits = (
+            self._settings.sync_period,
+            again,
+            self._applier.remarks_end_in(work.desired),
+            UNWATCHED_SECONDS if unwatched else None,
+        )
         return Again(min(wait for wait in waits if wait))
 
     async def _delete_obsolete(

@@ -155,7 +155,7 @@ def test_the_webhook_receives_node_local_dns_in_kube_system_and_fails_closed() -
     assert found.registration.failure_policy == "Fail"
     assert found.registration.object_selector == {"matchLabels": {"k8s-app": "node-local-dns"}}
     assert found.registration.namespace_selector == {
-        "matchLabels": {"gardener.cloud/purpose": "kube-system"}
+        "matchLabels": {"kubernetes.io/metadata.name": "kube-system"}
     }
     resources = {rule.resources for rule in found.registration.rules}
     assert resources == {("configmaps",), ("daemonsets",)}

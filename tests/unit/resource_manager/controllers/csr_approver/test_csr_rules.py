@@ -121,6 +121,14 @@ def test_rule_6_requires_exactly_one_machine(machines: int) -> None:
     assert verdict == Denied(reason, may_pass=True)
 
 
+def test_a_machine_that_is_being_deleted_does_not_count_beside_its_replacement() -> None:
+    old, new = Machine("foo", is_deleting=True), Machine("foo")
+    assert rules.kubelet_node(REQUEST, NODE, [old, new], "shoot--a") == APPROVED
+    assert rules.kubelet_node(REQUEST, NODE, [old], "shoot--a") == APPROVED  # it still drains
+    assert rules.kubelet_node(REQUEST, NODE, [old, new, new], "shoot--a") != APPROVED
+    assert rules.kubelet_node(REQUEST, NODE, [old, old], "shoot--a") != APPROVED
+
+
 def test_rule_6_is_skipped_if_nodes_have_no_machines() -> None:
     assert rules.kubelet_node(REQUEST, NODE, [], None) == APPROVED
 
