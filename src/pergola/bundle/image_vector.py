@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from pergola.bundle.errors import BundleError
+from pergola.bundle.image_reference import ImageReference
 from pergola.bundle.image_sources import (
     ARCHITECTURES,
     ImageSource,
@@ -132,11 +133,23 @@ class ImageVector:
             VersionError: a given version is not valid.
         """
         desired = _Wanted(name, version, runtime_version, architecture)
-        candidates = [source for source in self.sources if source.name == name]
+        return _reference(self._source(desired), desired)
+
+    def version_of(self, name: str, *, version: str = "", runtime_version: str = "") -> str:
+        """Return the version of an image: that of its entry or else its tag; empty if unknown.
+
+        Args and errors are those of `find`.
+        """
+        desired = _Wanted(name, version, runtime_version, "")
+        source = self._source(desired)
+        return source.text("version") or ImageReference.parse(_reference(source, desired)).tag
+
+    def _source(self, desired: _Wanted) -> ImageSource:
+        candidates = [source for source in self.sources if source.name == desired.name]
         fitting = [source for source in candidates if _fits(source, desired)]
         if not fitting:
             raise ImageNotFound(self._nothing(desired, candidates))
-        return _reference(max(fitting, key=_rank), desired)
+        return max(fitting, key=_rank)
 
     def _nothing(self, desired: _Wanted, candidates: Sequence[ImageSource]) -> str:
         if candidates:

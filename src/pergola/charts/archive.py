@@ -4,7 +4,7 @@ import io
 import tarfile
 import zlib
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -12,10 +12,15 @@ from pergola.api.objects import JsonObject
 from pergola.charts.blobs import digest_of
 from pergola.charts.errors import NotAChart, TooLarge
 from pergola.charts.limits import DEFAULT_LIMITS, MIB, Limits
+from pergola.charts.schema import SCHEMA, schema_problem
 from pergola.kube.yaml import YamlError, parse
 
 _GZIP: Final = 31  # the window bits that make zlib expect a gzip header
 _METADATA: Final = "Chart.yaml"
+_DEPENDENCIES: Final = "charts"
+_ARCHIVE: Final = ".tgz"
+_DEEPEST: Final = 4
+"""The deepest level of archives in archives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,23 +45,40 @@ def read_chart(content: bytes, source: str, limits: Limits = DEFAULT_LIMITS) -> 
     """Return the chart in an archive; large ones take a while.
 
     Raises:
-        NotAChart: It is not an archive of one chart, or contains links, devices or outside paths.
-        TooLarge: It exceeds the limits.
+        NotAChart: It is not an archive of one chart, contains links, devices or outside paths, or
+            has a schema that refers to other files or addresses.
+        TooLarge: It exceeds the limits, together with the archives of its dependencies.
     """
     if len(content) > limits.archive_bytes:
         raise too_large(source, "the archive", limits.archive_bytes)
+    metadata, _ = _inspected(content, source, limits)
+    name, version = (str(metadata.get(part) or "") for part in ("name", "version"))
+    if not (name and version):
+        raise _not_a_chart(source, f"its {_METADATA} has no name or no version")
+    return Chart(source, name, version, content, digest_of(content))
+
+
+def _inspected(
+    content: bytes, source: str, limits: Limits, depth: int = 0
+) -> tuple[JsonObject, int]:
+    """Return the metadata of a chart, and the unpacked bytes of it and its packed dependencies."""
     unpacked = _decompressed(content, source, limits.unpacked_bytes)
+    size = len(unpacked)
     try:
         with tarfile.open(fileobj=io.BytesIO(unpacked), mode="r:") as archive:
             members = _members(archive, source, limits)
             _check_paths(members, source)
             metadata = _metadata(archive, members, source)
+            _check_schemas(archive, members, source)
+            dependencies = _packed_dependencies(archive, members)
     except (tarfile.TarError, UnicodeError, ValueError, EOFError):
         raise _not_a_chart(source, "its content is not a tar file") from None
-    name, version = (str(metadata.get(part) or "") for part in ("name", "version"))
-    if not (name and version):
-        raise _not_a_chart(source, f"its {_METADATA} has no name or no version")
-    return Chart(source, name, version, content, digest_of(content))
+    if dependencies and depth == _DEEPEST:
+        raise _not_a_chart(source, "its dependencies are nested too deeply")
+    for name, packed in dependencies.items():
+        left = replace(limits, unpacked_bytes=limits.unpacked_bytes - size)
+        size += _inspected(packed, f"{source}, {name},", left, depth + 1)[1]
+    return metadata, size
 
 
 def too_large(source: str, what: str, limit: int) -> TooLarge:
@@ -74,6 +96,8 @@ def _decompressed(content: bytes, source: str, limit: int) -> bytes:
         raise too_large(source, "its files together", limit)
     if not decompressor.eof:
         raise _not_a_chart(source, "its archive is truncated")
+    if decompressor.unused_data:
+        raise _not_a_chart(source, "something follows the end of its archive")
     return unpacked
 
 
@@ -93,6 +117,30 @@ def _check_paths(members: Iterable[tarfile.TarInfo], source: str) -> None:
             raise _not_a_chart(source, f'it has a file outside of its folder: "{member.name}"')
         if not (member.isfile() or member.isdir()):
             raise _not_a_chart(source, f'"{member.name}" is a link or a device')
+
+
+def _check_schemas(
+    archive: tarfile.TarFile, members: Iterable[tarfile.TarInfo], source: str
+) -> None:
+    for member in members:
+        if PurePosixPath(member.name).name != SCHEMA:
+            continue
+        file = archive.extractfile(member)
+        if file is not None and (problem := schema_problem(file.read())):
+            raise _not_a_chart(source, f"{member.name} {problem}")
+
+
+def _packed_dependencies(
+    archive: tarfile.TarFile, members: Iterable[tarfile.TarInfo]
+) -> dict[str, bytes]:
+    """Return the archives that Helm reads as dependencies of a chart, by name."""
+    found = {}
+    for member in members:
+        path = PurePosixPath(member.name)
+        file = archive.extractfile(member)
+        if file is not None and path.suffix == _ARCHIVE and path.parent.name == _DEPENDENCIES:
+            found[member.name] = file.read()
+    return found
 
 
 def _metadata(

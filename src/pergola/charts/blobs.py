@@ -2,6 +2,8 @@
 
 import hashlib
 import os
+import re
+import stat
 import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
@@ -15,6 +17,9 @@ CACHE: Final = "PERGOLA_CHART_CACHE"
 DIRECTORY: Final = Path(tempfile.gettempdir()) / "pergola-charts"
 BYTES: Final = 256 * MIB
 _PREFIX: Final = "sha256:"
+_PARTIAL: Final = "partial-"
+_OWN: Final = re.compile(rf"[0-9a-f]{{64}}|{_PARTIAL}\w+")
+_ROOT: Final = 0
 
 
 def digest_of(content: bytes) -> str:
@@ -29,7 +34,9 @@ class Blobs:
     methods do blocking I/O; in an event loop, call them through `asyncio.to_thread`.
 
     Args:
-        directory: Created at the first write, for this user only.
+        directory: Created at the first write, for this user only. It is not used if it is a link,
+            or belongs to another user than this one and root: anyone may write to the directory for
+            temporary files.
         limit: The total number of bytes.
     """
 
@@ -46,6 +53,8 @@ class Blobs:
         """Return the content, or None if it is missing or does not match its digest."""
         path = self._path(digest)
         try:
+            if not self._is_safe():
+                return None
             content = path.read_bytes()
         except OSError:
             return None
@@ -61,7 +70,11 @@ class Blobs:
         """Store content, and evict what no longer fits."""
         with suppress(OSError):
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile(dir=self._directory, delete=False) as file:
+            if not self._is_safe():
+                return
+            with tempfile.NamedTemporaryFile(
+                dir=self._directory, prefix=_PARTIAL, delete=False
+            ) as file:
                 file.write(content)
             Path(file.name).replace(self._path(digest_of(content)))
             self._shrink()
@@ -78,7 +91,12 @@ class Blobs:
                 path.unlink(missing_ok=True)
 
     def _files(self) -> list[Path]:
-        return [path for path in self._directory.iterdir() if path.is_file()]
+        """Return the files that this class writes; others may keep theirs beside them."""
+        return [path for path in self._directory.iterdir() if _OWN.fullmatch(path.name)]
+
+    def _is_safe(self) -> bool:
+        found = self._directory.lstat()
+        return stat.S_ISDIR(found.st_mode) and found.st_uid in (os.getuid(), _ROOT)
 
     def _path(self, digest: str) -> Path:
         return self._directory / digest.removeprefix(_PREFIX)

@@ -27,10 +27,8 @@ def images(environment: Mapping[str, str]) -> ImageVector:
 
 
 def gardener_version(vector: ImageVector) -> str:
-    """Return the version of Gardener's programs: the tag of its API server's image."""
-    reference = vector.find(_PROGRAM, version=GARDENER_VERSION)
-    tag = reference.rpartition("/")[2].partition("@")[0].partition(":")[2]
-    return tag or GARDENER_VERSION
+    """Return the version of Gardener's programs: that of its API server's image."""
+    return vector.version_of(_PROGRAM, version=GARDENER_VERSION) or GARDENER_VERSION
 
 
 def template(

@@ -70,8 +70,16 @@ def archive(files: Mapping[str, str | bytes | tarfile.TarInfo]) -> bytes:
     return gzip.compress(buffer.getvalue(), mtime=0)
 
 
-def chart_archive(templates: Mapping[str, str] | None = None, name: str = "greeter") -> bytes:
-    """Return a chart as an archive."""
+def chart_archive(
+    templates: Mapping[str, str] | None = None, name: str = "greeter", *, schema: str = ""
+) -> bytes:
+    """Return a chart as an archive.
+
+    Args:
+        schema: of its values; none if empty.
+    """
     texts = {"greeting.yaml": GREETING} if templates is None else templates
     files = {f"{name}/templates/{file}": text for file, text in texts.items()}
+    if schema:
+        files[f"{name}/values.schema.json"] = schema
     return archive({f"{name}/Chart.yaml": metadata(name), **files})

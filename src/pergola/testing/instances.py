@@ -4,12 +4,17 @@ import asyncio
 import os
 import signal
 import sys
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
+from typing import Final
 
 import orjson
 
 from pergola.api.objects import JsonObject
+
+_INSTALLED: Final = (Path(sys.executable).parent / "pergola", "resource-manager")
 
 
 class Instance:
@@ -51,12 +56,20 @@ class Instances:
         self._started: list[Instance] = []
 
     async def start(
-        self, *, elect: bool = False, name: str = "a", config: JsonObject | None = None
+        self,
+        *,
+        elect: bool = False,
+        name: str = "a",
+        config: JsonObject | None = None,
+        command: Sequence[str | Path] = _INSTALLED,
+        environment: Mapping[str, str] = MappingProxyType({}),
     ) -> Instance:
         """Start one instance; several share a Lease with `elect`.
 
         Args:
             config: blocks of the configuration that replace the default ones.
+            command: the program, to which the path of the configuration is appended.
+            environment: additional variables.
         """
         settings = {
             "apiVersion": "resourcemanager.config.gardener.cloud/v1alpha1",
@@ -81,13 +94,13 @@ class Instances:
         path.write_bytes(orjson.dumps(settings))
         with (self._folder / f"{name}.log").open("ab") as output:
             process = await asyncio.create_subprocess_exec(
-                Path(sys.executable).parent / "pergola",
-                "resource-manager",
+                *command,
                 "--config",
                 path,
                 stdout=output,
                 stderr=output,
-                env={k: v for k, v in os.environ.items() if "KUBECONFIG" not in k},
+                env={k: v for k, v in os.environ.items() if "KUBECONFIG" not in k}
+                | dict(environment),
             )
         instance = Instance(process)
         self._started.append(instance)

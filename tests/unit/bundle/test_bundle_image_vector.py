@@ -323,3 +323,19 @@ def test_a_missing_override_is_reported(tmp_path: Path) -> None:
 def test_findings_of_an_override_name_its_file(tmp_path: Path) -> None:
     with pytest.raises(ImageVectorError, match=r"^over\.yaml: images\[0\]\.name: Required value"):
         IMAGES.override(document("tag: x"), "over.yaml")
+
+
+@pytest.mark.parametrize(
+    ("entry", "version"),
+    [
+        ("name: a, repository: r.example.org:5000/a, tag: v1.2.3", "v1.2.3"),
+        (f'name: a, repository: r.example.org:5000/a, tag: "{DIGEST}"', ""),
+        (f'name: a, repository: r.example.org/a, tag: "{DIGEST}", version: v1.2.3', "v1.2.3"),
+        (f'name: a, ref: "r.example.org:5000/a@{DIGEST}"', ""),
+        (f'name: a, ref: "r.example.org/a@{DIGEST}", version: v1.2.3', "v1.2.3"),
+        (f'name: a, ref: "r.example.org/a:v1.2.3@{DIGEST}"', "v1.2.3"),
+        ("name: a, repository: r.example.org/a", "v1.31.0"),
+    ],
+)
+def test_the_version_of_an_image_is_that_of_its_entry_or_its_tag(entry: str, version: str) -> None:
+    assert vector(entry).version_of("a", version="1.31.0") == version

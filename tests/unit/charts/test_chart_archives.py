@@ -2,8 +2,11 @@
 
 import base64
 import gzip
+import re
 import tarfile
+from collections.abc import Mapping
 
+import orjson
 import pytest
 
 from pergola.charts import Limits, NotAChart, TooLarge, embedded_chart, read_chart
@@ -11,6 +14,7 @@ from pergola.testing.chart_files import archive, chart_archive, metadata
 
 SOURCE = "oci://registry.example/greeter:1"
 CHART_YAML = metadata()
+SCHEMA = "values.schema.json"
 
 
 def link(name: str, kind: bytes = tarfile.SYMTYPE) -> tarfile.TarInfo:
@@ -56,6 +60,66 @@ def test_anything_but_the_archive_of_one_chart_is_refused(content: bytes, proble
     with pytest.raises(NotAChart, match=problem) as caught:
         read_chart(content, SOURCE)
     assert str(caught.value).startswith(f"{SOURCE} is not a Helm chart: ")
+
+
+def in_places(schema: str) -> list[bytes]:
+    """Return charts with a schema of their own, of a dependency, and of a packed one."""
+    chart = {"greeter/Chart.yaml": CHART_YAML}
+    below = "greeter/charts/sub"
+    packed = archive({"sub/Chart.yaml": CHART_YAML, f"sub/{SCHEMA}": schema})
+    packed_twice = archive({"sub/Chart.yaml": CHART_YAML, "sub/charts/sub.tgz": packed})
+    return [
+        archive({**chart, f"greeter/{SCHEMA}": schema}),
+        archive(
+            {**chart, f"{below}/Chart.yaml": CHART_YAML, f"{below}/values.schema.json": schema}
+        ),
+        archive({**chart, "greeter/charts/sub-1.0.0.tgz": packed}),
+        archive({**chart, "greeter/charts/sub-1.0.0.tgz": packed_twice}),
+    ]
+
+
+@pytest.mark.parametrize("target", ["http://10.0.0.1/x", "file:///etc/passwd", "other.json", ""])
+@pytest.mark.parametrize("keyword", ["$ref", "$dynamicRef", "$recursiveRef", "$schema"])
+@pytest.mark.parametrize(
+    "place", ["{}", '{"properties": {"a": {}}}', '{"x-any": [{"allOf": [{}]}]}']
+)
+def test_a_schema_must_not_refer_to_files_or_servers(keyword: str, target: str, place: str) -> None:
+    schema = place.replace("{}", orjson.dumps({keyword: target}).decode())
+    for content in in_places(schema):
+        with pytest.raises(NotAChart, match=re.escape(keyword)):
+            read_chart(content, SOURCE)
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"a": 1}}', "\ufeff{}", "[" * 5000 + "]" * 5000])
+def test_a_schema_that_is_not_json_is_refused(text: str) -> None:
+    for content in in_places(text):
+        with pytest.raises(NotAChart, match=r"values\.schema\.json is not valid JSON"):
+            read_chart(content, SOURCE)
+
+
+def test_nothing_may_follow_the_archive() -> None:
+    """Helm also reads further members of gzip."""
+    for more in (archive({"greeter/templates/x": link("l")}), b"garbage"):
+        with pytest.raises(NotAChart, match="follows the end of its archive"):
+            read_chart(chart_archive() + more, SOURCE)
+
+
+def test_packed_dependencies_are_checked_like_the_chart() -> None:
+    with pytest.raises(NotAChart, match=r"charts/sub\.tgz, is not a Helm chart: .* is a link"):
+        read_chart(with_dependency({"sub/l": link("l")}), SOURCE)
+    zeros = {f"sub/zeros{n}": bytes(600 * 1024) for n in range(2)}
+    with pytest.raises(TooLarge, match="its files together has more than 0 MiB"):
+        read_chart(with_dependency(zeros), SOURCE, Limits(unpacked_bytes=1024 * 1024))
+    nested = chart_archive()
+    for _ in range(9):
+        nested = archive({"greeter/Chart.yaml": CHART_YAML, "greeter/charts/sub.tgz": nested})
+    with pytest.raises(NotAChart, match="nested too deeply"):
+        read_chart(nested, SOURCE)
+
+
+def with_dependency(files: Mapping[str, str | bytes | tarfile.TarInfo]) -> bytes:
+    packed = archive({"sub/Chart.yaml": CHART_YAML, **files})
+    return archive({"greeter/Chart.yaml": CHART_YAML, "greeter/charts/sub.tgz": packed})
 
 
 def test_an_archive_that_unpacks_to_more_than_the_limit_is_refused_before_it_is_unpacked() -> None:

@@ -3,7 +3,10 @@
 import os
 from pathlib import Path
 
+import pytest
+
 from pergola.charts import Blobs
+from pergola.charts import blobs as blobs_module
 from pergola.charts.blobs import digest_of
 
 
@@ -46,3 +49,38 @@ def test_nothing_is_cached_if_the_directory_is_not_writable(tmp_path: Path) -> N
     blobs.write(b"content")
 
     assert blobs.read(digest_of(b"content")) is None
+
+
+def test_only_own_files_are_evicted(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_bytes(b"n" * 500)
+    blobs = Blobs(tmp_path, limit=100)
+
+    blobs.write(b"a" * 90)
+    blobs.write(b"b" * 90)
+
+    assert (tmp_path / "notes.txt").exists()
+    assert len([*tmp_path.iterdir()]) == 2
+
+
+def test_the_directory_behind_a_link_is_neither_read_nor_changed(tmp_path: Path) -> None:
+    target = tmp_path / "target"
+    Blobs(target).write(b"content")
+    (tmp_path / "link").symlink_to(target)
+    blobs = Blobs(tmp_path / "link", limit=1)
+
+    blobs.write(b"more")
+
+    assert blobs.read(digest_of(b"content")) is None
+    assert Blobs(target).read(digest_of(b"content")) == b"content"
+    assert len([*target.iterdir()]) == 1
+
+
+def test_the_directory_of_another_user_is_neither_read_nor_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Blobs(tmp_path).write(b"content")
+    owner = tmp_path.stat().st_uid
+    monkeypatch.setattr(blobs_module, "_ROOT", owner + 1)
+    monkeypatch.setattr(os, "getuid", lambda: owner + 2)
+
+    assert Blobs(tmp_path).read(digest_of(b"content")) is None

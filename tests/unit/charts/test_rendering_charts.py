@@ -2,10 +2,13 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 import orjson
 import pytest
+from aiohttp import test_utils, web
 
+from pergola.api.objects import JsonObject
 from pergola.charts import Helm, HelmFailed, Limits, Release, TooLarge, merge_values, read_chart
 from pergola.charts.archive import Chart
 from pergola.sandbox import binaries
@@ -124,3 +127,36 @@ def test_values_are_merged_at_all_depths() -> None:
         "f": None,
     }
     assert values == {"a": {"b": 1, "c": [1]}, "d": 1}
+
+
+JSON_SCHEMA: Final = "https://json-schema.org"
+LOCAL: Final[JsonObject] = {"$ref": "#/$defs/a", "$defs": {"a": {"type": "object"}}}
+ACCEPTED: Final[tuple[JsonObject, ...]] = (
+    {"$id": "URL/id", "type": "object"},
+    {"$id": "URL/id/", **LOCAL},
+    {"properties": {"x": {"$id": "URL/nested/", **LOCAL}}},
+    {"$schema": "http://json-schema.org/draft-04/schema#", "id": "URL/id/", **LOCAL},
+    {"$schema": "http://json-schema.org/draft-06/schema"},
+    {"$schema": f"{JSON_SCHEMA}/draft-07/schema#"},
+    {"$schema": f"{JSON_SCHEMA}/draft/2019-09/schema", "properties": {"x": {"$recursiveRef": "#"}}},
+    {"$schema": f"{JSON_SCHEMA}/draft/2020-12/schema", "properties": {"x": {"$dynamicRef": "#"}}},
+    {"properties": {"$ref": {"type": "string"}, "$schema": {"type": "string"}}},
+    {"format": "URL/format", "contentMediaType": "URL/type", "examples": ["URL/example"]},
+)
+
+
+async def test_helm_follows_no_reference_in_an_accepted_schema(program: str) -> None:
+    asked: list[str] = []
+
+    async def answer(request: web.BaseRequest) -> web.Response:
+        asked.append(request.path)
+        return web.json_response({})
+
+    async with test_utils.RawTestServer(answer) as server:
+        url = str(server.make_url("/")).rstrip("/")
+        for accepted in ACCEPTED:
+            schema = orjson.dumps(accepted).decode().replace("URL", url)
+            content = chart_archive(schema=schema)
+            found = read_chart(content, "oci://registry.example/greeter:1")
+            assert await Helm(program).render(found, RELEASE), schema
+    assert asked == []

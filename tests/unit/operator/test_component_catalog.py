@@ -1,15 +1,22 @@
 """Properties that all components share, regardless of their objects (spec 20 §13)."""
 
 from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
 
 import pytest
 
 from pergola.api.kinds import CRD
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at
 from pergola.bundle import references
+from pergola.bundle.image_sources import ImageSource
+from pergola.bundle.image_vector import ImageVector
 from pergola.operator.components.catalog import CATALOG
 from pergola.operator.components.component import Component, Identity, always
 from pergola.testing.garden import COMPLETE, HIGHLY_AVAILABLE, landscape
+
+Path_ = tuple[str | int, ...]
 
 each_component = pytest.mark.parametrize("component", CATALOG, ids=lambda each: each.name)
 
@@ -51,6 +58,40 @@ def test_objects_referenced_by_pods_are_safe_from_the_garbage_collector(
         if references(obj):
             annotations = map_at(obj, "metadata", "annotations")
             assert any(key.startswith("reference.resources.gardener.cloud/") for key in annotations)
+
+
+DIGEST: Final = "ab" * 32
+
+
+@each_component
+@pytest.mark.parametrize("tag", ["", ":v1.2.3"])
+def test_images_may_be_pinned_by_digest(component: Component, tag: str) -> None:
+    original = landscape(COMPLETE)
+    reference = f"registry.example.org:5000/team/image{tag}@sha256:{DIGEST}"
+    sources = [
+        ImageSource({"name": each.name, "ref": reference}, each.place)
+        for each in original.images.sources
+    ]
+    pinned = replace(original, images=ImageVector(tuple(sources)))
+    rendered = component.objects(pinned)
+    objects = [*rendered.direct, *(obj for each in rendered.managed for obj in each.objects)]
+    for path, text in texts(list(objects)):
+        if DIGEST in text:
+            # Its operator joins the two halves.
+            halves = path[-2:] == ("image", "tag") and text == DIGEST
+            assert halves or reference in text, path
+
+
+def texts(value: object, path: Path_ = ()) -> Iterator[tuple[Path_, str]]:
+    """Yield all texts in a value with their paths."""
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            yield from texts(item, (*path, name))
+    elif isinstance(value, list | tuple):
+        for index, item in enumerate(value):
+            yield from texts(item, (*path, index))
 
 
 def test_components_and_their_tasks_have_unique_names() -> None:

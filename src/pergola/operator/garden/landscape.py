@@ -192,6 +192,14 @@ class Landscape:
         """
         return self.images.find(name, runtime_version=self.runtime_version)
 
+    def image_version(self, name: str) -> str:
+        """Return the version of an image, such as `v3.1.0`; empty if nothing names it.
+
+        Raises:
+            ImageNotFound: The image vector does not have it.
+        """
+        return self.images.version_of(name, runtime_version=self.runtime_version)
+
     def kubernetes_image(self, name: str) -> str:
         """Return the reference of an image that has the virtual cluster's version.
 

@@ -7,6 +7,7 @@ registry added to short names; tags are ignored, because there is one version of
 from collections.abc import Iterable
 from typing import Final
 
+from pergola.bundle.image_reference import ImageReference
 from pergola.sandbox.components import APISERVER, CONTROLLER_MANAGER, ETCD, KUBE_PROXY, SCHEDULER
 from pergola.sandbox.errors import SandboxError
 from pergola.sandbox.images.envoy import ENVOYS
@@ -99,9 +100,7 @@ def resolve(reference: str) -> Offer | None:
 
 def repository_of(reference: str) -> str:
     """Return the repository of an image reference, with the default registry added."""
-    name = reference.partition("@")[0]
-    head, slash, last = name.rpartition("/")
-    repository = f"{head}{slash}{last.partition(':')[0]}"
+    repository = ImageReference.parse(reference).repository
     first = repository.partition("/")[0]
     if "/" not in repository:
         return f"docker.io/library/{repository}"
@@ -112,7 +111,8 @@ def repository_of(reference: str) -> str:
 
 def qualified(reference: str) -> str:
     """Return an image reference in full, as containerd looks it up: with registry and tag."""
-    name, at, digest = reference.partition("@")
-    tag = name.rpartition("/")[2].partition(":")[2]
-    ending = f":{tag}" if tag else "" if digest else ":latest"
-    return f"{repository_of(reference)}{ending}{at}{digest}"
+    _, tag, digest = ImageReference.parse(reference)
+    name = f"{repository_of(reference)}:{tag}" if tag else repository_of(reference)
+    if digest:
+        return f"{name}@{digest}"
+    return name if tag else f"{name}:latest"

@@ -28,6 +28,7 @@ from pergola.operator.components.conventions import (
 from pergola.operator.components.istio import EXPORTED, refused
 from pergola.operator.components.observability.conventions import (
     CREDENTIAL_TASK,
+    UNKNOWN_VERSION,
     application,
     exposed,
     host,
@@ -77,7 +78,6 @@ def render(landscape: Landscape) -> Rendered:
 
 
 def _alertmanager(landscape: Landscape) -> JsonObject:
-    image = landscape.image(_IMAGE)
     return manifest(
         _API,
         "Alertmanager",
@@ -90,7 +90,7 @@ def _alertmanager(landscape: Landscape) -> JsonObject:
             "alertmanagerConfigSelector": selector({"alertmanager": "garden"}),
             "externalUrl": f"https://{host(landscape, NAME)}",
             "forceEnableClusterMode": True,
-            "image": image,
+            "image": landscape.image(_IMAGE),
             "imagePullPolicy": "IfNotPresent",
             "logLevel": "info",
             "podMetadata": {"labels": _POD_LABELS},
@@ -99,7 +99,7 @@ def _alertmanager(landscape: Landscape) -> JsonObject:
             "resources": requests(memory="20Mi"),
             "securityContext": {"runAsUser": 0},
             "storage": {"volumeClaimTemplate": volume_claim(landscape, "alertmanager-db", _SIZE)},
-            "version": image.rpartition(":")[2],
+            "version": landscape.image_version(_IMAGE) or UNKNOWN_VERSION,
         },
     )
 

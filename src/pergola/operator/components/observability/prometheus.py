@@ -30,6 +30,7 @@ from pergola.operator.components.conventions import (
 from pergola.operator.components.istio import EXPORTED
 from pergola.operator.components.monitoring import prometheus_rule, record, rules
 from pergola.operator.components.observability.conventions import (
+    UNKNOWN_VERSION,
     application,
     exposed,
     host,
@@ -178,7 +179,6 @@ def _prometheus(instance: Prometheus, landscape: Landscape) -> JsonObject:
 
 
 def _spec(instance: Prometheus, landscape: Landscape) -> JsonObject:
-    image = landscape.image(IMAGE)
     pod_labels = {
         **TO_DNS,
         **TO_RUNTIME_API_SERVER,
@@ -189,7 +189,7 @@ def _spec(instance: Prometheus, landscape: Landscape) -> JsonObject:
         "additionalScrapeConfigs": {"name": _scrapes_name(instance), "key": _FILE},
         "evaluationInterval": "1m",
         "externalUrl": f"https://{host(landscape, instance.name)}",
-        "image": image,
+        "image": landscape.image(IMAGE),
         "imagePullPolicy": "IfNotPresent",
         "podMetadata": {"labels": pod_labels},
         "priorityClassName": P100,
@@ -203,7 +203,7 @@ def _spec(instance: Prometheus, landscape: Landscape) -> JsonObject:
         "serviceAccountName": instance.name,
         "shards": 1,
         "storage": {"volumeClaimTemplate": volume_claim(landscape, "prometheus-db", instance.size)},
-        "version": image.rpartition(":")[2],
+        "version": landscape.image_version(IMAGE) or UNKNOWN_VERSION,
         "web": {"maxConnections": 1024},
     }
 

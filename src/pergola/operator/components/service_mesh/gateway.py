@@ -73,9 +73,8 @@ def versioned(landscape: Landscape) -> dict[str, str]:
 
 
 def _version(landscape: Landscape) -> re.Match[str] | None:
-    """Return the version in the tag of the image, with the minor one as its group."""
-    tag = landscape.image(IMAGE).partition("@")[0].rpartition("/")[2].partition(":")[2]
-    return _VERSION.match(tag)
+    """Return the version of the image, with the minor one as its group."""
+    return _VERSION.match(landscape.image_version(IMAGE))
 
 
 def mesh_namespace(landscape: Landscape, name: str, kind: str, **labels: str) -> JsonObject:
