@@ -1,11 +1,14 @@
 """The controller on a real API server, which pytest starts."""
 
+import pytest
 from count_keys import ANNOTATION, CONFIG_MAP, count_keys
 
 from pergola.api import Key, annotations_of
 from pergola.kube import Client
 from pergola.runtime import Metrics
 from pergola.testing import running, until
+
+pytestmark = pytest.mark.asyncio
 
 
 async def test_keys_are_counted(cluster_client: Client, namespace: str) -> None:

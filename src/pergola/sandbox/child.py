@@ -54,6 +54,7 @@ class Child:
         self._keeper: asyncio.Task[None] | None = None
         self._paused = False
         self._failures = 0
+        self.exit_code: int | None = None
         self._obeying = asyncio.Lock()
 
     def state(self) -> dict[str, Any]:
@@ -123,7 +124,7 @@ class Child:
     async def _keep(self) -> None:
         while True:
             if self._process is not None:
-                await self._process.wait()
+                self.exit_code = await self._process.wait()
             self._process, self._paused = None, False
             self._failures += 1
             self._changed()

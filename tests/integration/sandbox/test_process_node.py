@@ -1,7 +1,9 @@
 """A virtual control plane runs as processes, from objects that the operator renders."""
 
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+import asyncio
+import socket
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Final
 
@@ -25,6 +27,7 @@ from pergola.api.objects import (
 from pergola.api.operator_v1alpha1 import Garden
 from pergola.health import check, progressing
 from pergola.health.conditions import Requirement, requires
+from pergola.health.pod_trouble import pod_trouble
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import parse_cluster
 from pergola.kube.patches import apply_merge_patch
@@ -47,13 +50,15 @@ from pergola.operator.garden.credentials import Credentials
 from pergola.operator.garden.deploy import Deployer
 from pergola.operator.garden.landscape import Landscape
 from pergola.runtime.clock import SystemClock
+from pergola.sandbox import components as sandbox_components
+from pergola.sandbox.images.catalogue import named
 from pergola.sandbox.module import kubernetes_version
 from pergola.sandbox.simulated import Site
 from pergola.sandbox.simulated.etcd_druid import ETCD
 from pergola.secrets_manager import ManagedSecret
 from pergola.testing.crds import install_garden_crds
 from pergola.testing.garden import GARDEN, landscape
-from pergola.testing.waiting import until, until_gone
+from pergola.testing.waiting import PATIENCE, until, until_gone
 
 BASE: Final = (ETCDS, API_SERVER_SERVICE, KUBE_APISERVER, GENERIC_KUBECONFIG)
 MANAGERS: Final = (RESOURCE_MANAGER, VIRTUAL_RESOURCE_MANAGER, KUBE_CONTROLLER_MANAGER)
@@ -69,6 +74,7 @@ PATCH: Final[JsonObject] = {
     }
 }
 MEMBER: Final = Key("garden", "virtual-garden-etcd-main-0")
+PORTS: Final = (2379, 2380, 8080, 8081, 8443, 10250, 10257, 10443)
 ACCESS: Final = Key("garden", "shoot-access-gardener-resource-manager")
 
 
@@ -144,6 +150,16 @@ async def garden(garden_world: Site) -> VirtualGarden:
     return VirtualGarden(garden_world, found)
 
 
+@pytest.fixture
+def occupied() -> Iterator[None]:
+    """Listen on all addresses at ports of a Garden's pods, as other servers may."""
+    with ExitStack() as stack:
+        for port in PORTS:
+            with suppress(OSError):  # somebody else occupies it
+                stack.enter_context(socket.create_server(("0.0.0.0", port)))  # noqa: S104
+        yield
+
+
 @pytest.mark.soak("chaos")
 async def test_a_virtual_cluster_serves_with_the_rendered_flags_and_credentials(
     garden: VirtualGarden,
@@ -172,6 +188,7 @@ async def test_a_virtual_cluster_serves_with_the_rendered_flags_and_credentials(
 
 
 @pytest.mark.soak("chaos")
+@pytest.mark.usefixtures("occupied")
 async def test_both_resource_managers_work_with_their_own_permissions(
     garden: VirtualGarden,
 ) -> None:
@@ -194,3 +211,30 @@ async def test_both_resource_managers_work_with_their_own_permissions(
         await until(virtual, CLUSTER_ROLE_BINDING, binding, lambda _: True)
         await virtual.create(manifest("v1", "Namespace", "kept"))
         await until(virtual, SERVICE_ACCOUNT, account, lambda _: True)
+
+
+async def test_a_pod_says_why_its_process_ended(garden_world: Site) -> None:
+    client, key = garden_world.client, Key("garden", "broken")
+    labels = {"app": key.name}
+    offer = named([sandbox_components.ETCD])[0]
+    image = f"{offer.repository}:{offer.version}"
+    spec = {
+        "selector": {"matchLabels": labels},
+        "template": {
+            "metadata": {"labels": labels},
+            "spec": {"containers": [{"name": "etcd", "image": image, "args": ["--nonsense"]}]},
+        },
+    }
+    await client.create(
+        manifest("apps/v1", "Deployment", key.name, namespace=key.namespace, spec=spec)
+    )
+
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            pods = await client.list(POD, key.namespace, labels=f"app={key.name}")
+            troubles = [trouble.problem for pod in pods if (trouble := pod_trouble(pod))]
+            if any("nonsense" in trouble for trouble in troubles):
+                break
+            await asyncio.sleep(0.1)
+    await client.delete(DEPLOYMENT, key)
+    await until_gone(client, DEPLOYMENT, key)

@@ -33,10 +33,11 @@ def crds(
     Parameters
     ----------
     groups
-        pergola (the default): the kinds of Pergola's API. extensions, shoot-extensions: the other
-        kinds of extensions. etcd, fluent-operator, istio, opentelemetry, perses-operator,
-        prometheus-operator, pvc-autoscaler, victoria-operator, vpa: kinds of other projects, which
-        the operator installs for a Garden. all: all of them.
+        pergola (the default): the kinds of the resource manager and of Pergola's extensions.
+        operator: Garden and Extension, which the operator's chart installs itself. extensions,
+        shoot-extensions: the other kinds of extensions. etcd, fluent-operator, istio,
+        opentelemetry, perses-operator, prometheus-operator, pvc-autoscaler, victoria-operator, vpa:
+        kinds of other projects, which the operator installs for a Garden. all: all of them.
     apply
         Install them in a cluster instead, and return once it serves them.
     timeout

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from pergola.operator.components.definitions import Group
 
 OWN: Final = "pergola"
+OPERATOR: Final = "operator"
 ALL: Final = "all"
 
 
@@ -16,11 +17,10 @@ class UnknownGroup(Exception):
 
 
 def definitions() -> list["JsonObject"]:
-    """Return all CustomResourceDefinitions of Pergola."""
+    """Return the CustomResourceDefinitions of Pergola that no chart installs."""
     from pergola.api.bastion_v1alpha1 import bastion_crd
     from pergola.api.extensions_v1alpha1 import cluster_crd, network_crd
     from pergola.api.infrastructure_v1alpha1 import infrastructure_crd
-    from pergola.api.operator_v1alpha1 import extension_crd, garden_crd
     from pergola.api.resources_v1alpha1 import managed_resource_crd
 
     return [
@@ -29,14 +29,22 @@ def definitions() -> list["JsonObject"]:
         network_crd(),
         infrastructure_crd(),
         bastion_crd(),
-        garden_crd(),
-        extension_crd(),
     ]
+
+
+def operator_definitions() -> list["JsonObject"]:
+    """Return the CustomResourceDefinitions that the operator's chart installs.
+
+    Helm refuses to install a chart whose objects exist already.
+    """
+    from pergola.api.operator_v1alpha1 import extension_crd, garden_crd
+
+    return [garden_crd(), extension_crd()]
 
 
 def names() -> list[str]:
     """Return the names that `chosen` accepts."""
-    return [OWN, *_foreign(), ALL]
+    return [OWN, OPERATOR, *_foreign(), ALL]
 
 
 def chosen(groups: Sequence[str]) -> tuple[list["JsonObject"], list["JsonObject"]]:
@@ -51,6 +59,8 @@ def chosen(groups: Sequence[str]) -> tuple[list["JsonObject"], list["JsonObject"
     if unknown:
         raise UnknownGroup(f"no group is called {unknown[0]}: name {', '.join(names())}")
     own = definitions() if not groups or {OWN, ALL} & set(groups) else []
+    if {OPERATOR, ALL} & set(groups):
+        own += operator_definitions()
     foreign = _selected(groups)
     return own, [definition for group in foreign for definition in load(group)]
 

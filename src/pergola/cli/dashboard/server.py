@@ -77,7 +77,10 @@ def dashboard_server(
     configure("info", "json" if not sys.stderr.isatty() else "text")
     config = cluster.config()
     page = _Page(bind, port, cert_dir, frozenset(host), name or config.context)
-    options = ProcessOptions(health=Address(bind, health_port), metrics=Address(bind, metrics_port))
+    options = ProcessOptions(
+        health=Address(bind, health_port, "--health-port"),
+        metrics=Address(bind, metrics_port, "--metrics-port"),
+    )
     run(lambda: _serve(config, page, options), "dashboard")
 
 

@@ -90,8 +90,8 @@ def infra_manager(
         if webhook_port
         else None,
         process=ProcessOptions(
-            health=Address(bind, health_port),
-            metrics=Address(bind, metrics_port),
+            health=Address(bind, health_port, "--health-port"),
+            metrics=Address(bind, metrics_port, "--metrics-port"),
             election=Election(namespace=lease_namespace, name=LEASE) if lease_namespace else None,
         ),
     )

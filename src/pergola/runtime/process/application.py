@@ -185,11 +185,11 @@ class Application:
             readyz["webhook-server"] = webhooks.is_ready
         if address := self._options.health:
             ports["health_port"] = await stack.enter_async_context(
-                serve_probes(*address, probes.healthz, readyz)
+                serve_probes(address, probes.healthz, readyz)
             )
         if address := self._options.metrics:
             ports["metrics_port"] = await stack.enter_async_context(
-                serve_metrics(*address, self.metrics, profiling=self._options.profiling)
+                serve_metrics(address, self.metrics, profiling=self._options.profiling)
             )
         log.info("endpoints are served", **ports)
 

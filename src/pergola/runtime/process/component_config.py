@@ -43,8 +43,8 @@ def options_of(
 ) -> ProcessOptions:
     """Return the options of a process with these settings."""
     return ProcessOptions(
-        health=Address(health.bind_address, health.port),
-        metrics=Address(metrics.bind_address, metrics.port),
+        health=Address(health.bind_address, health.port, "server.healthProbes.port"),
+        metrics=Address(metrics.bind_address, metrics.port, "server.metrics.port"),
         profiling=debugging.enable_profiling,
         election=_election(election) if election.leader_elect else None,
         sharding=_sharding(sharding, election) if sharding and sharding.controller_ring else None,

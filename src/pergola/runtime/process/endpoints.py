@@ -14,6 +14,7 @@ from aiohttp import web
 
 from pergola.runtime.metrics import CONTENT_TYPE, Metrics
 from pergola.runtime.process.listening import listen
+from pergola.runtime.process.options import Address
 from pergola.runtime.process.profiling import profiling_routes
 from pergola.runtime.task_group import gathered
 
@@ -33,8 +34,7 @@ class Notice:
 
 @asynccontextmanager
 async def serve_probes(
-    bind: str,
-    port: int,
+    at: Address,
     healthz: Mapping[str, Check | Notice],
     readyz: Mapping[str, Check | Notice],
 ) -> AsyncGenerator[int]:
@@ -43,8 +43,6 @@ async def serve_probes(
     `/healthz` has a check `ping` of its own, which never fails.
 
     Args:
-        bind: the address to listen on; empty for all.
-        port: the port to listen on; 0 for any that is free.
         healthz: the process is restarted if one of them fails.
         readyz: the process gets no traffic if one of them fails.
 
@@ -62,19 +60,17 @@ async def serve_probes(
         app.router.add_get(f"/{endpoint.name}", endpoint.all)
         app.router.add_get(f"/{endpoint.name}/", endpoint.all)
         app.router.add_get(f"/{endpoint.name}/{{check}}", endpoint.one)
-    async with _serve(app, bind, port, "health probes") as bound:
+    async with _serve(app, at, "health probes") as bound:
         yield bound
 
 
 @asynccontextmanager
 async def serve_metrics(
-    bind: str, port: int, metrics: Metrics, *, profiling: bool = False
+    at: Address, metrics: Metrics, *, profiling: bool = False
 ) -> AsyncGenerator[int]:
     """Serve `/metrics` and, with `profiling`, tasks and profiles under `/debug`.
 
     Args:
-        bind: the address to listen on; empty for all.
-        port: the port to listen on; 0 for any that is free.
         metrics: the metrics to serve.
         profiling: whether callers may see stacks and profile the process.
 
@@ -93,7 +89,7 @@ async def serve_metrics(
     app.router.add_get("/metrics", render)
     if profiling:
         app.add_routes(profiling_routes())
-    async with _serve(app, bind, port, "metrics") as bound:
+    async with _serve(app, at, "metrics") as bound:
         yield bound
 
 
@@ -154,8 +150,8 @@ def _answer(lines: list[str], status: int = 200) -> web.Response:
 
 
 @asynccontextmanager
-async def _serve(app: web.Application, bind: str, port: int, what: str) -> AsyncGenerator[int]:
-    listener = listen(bind, port, what)
+async def _serve(app: web.Application, at: Address, what: str) -> AsyncGenerator[int]:
+    listener = listen(at.host, at.port, f"{what} ({at.option})" if at.option else what)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=_SHUTDOWN_SECONDS)
     await runner.setup()
     try:

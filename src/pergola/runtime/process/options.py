@@ -14,10 +14,17 @@ class StartError(Exception):
 
 
 class Address(NamedTuple):
-    """An address to serve; all addresses if `host` is empty, any free port if `port` is 0."""
+    """An address to serve.
+
+    Attributes:
+        host: empty for all addresses.
+        port: 0 for any free port.
+        option: the setting that names it, for errors; empty if there is none.
+    """
 
     host: str
     port: int
+    option: str = ""
 
 
 _HEALTH: Final = Address("", 8081)
@@ -93,7 +100,7 @@ def parse_address(text: str, option: str) -> Address | None:
     host, colon, port = text.rpartition(":")
     if not colon or not port.isdecimal() or int(port) > _LAST_PORT:
         raise StartError(f'{option} is "{text}"; write host:port, :port, or 0 for no endpoint')
-    return Address(host.removeprefix("[").removesuffix("]"), int(port))
+    return Address(host.removeprefix("[").removesuffix("]"), int(port), option)
 
 
 def replica_identity() -> str:

@@ -16,6 +16,7 @@ from pergola.runtime.metrics import Metrics
 from pergola.sandbox import binaries
 from pergola.sandbox.components import Components
 from pergola.sandbox.process_node.observe import Observed
+from pergola.sandbox.process_node.place import Place
 from pergola.sandbox.process_node.pods import Pods, Setup
 from pergola.sandbox.process_node.programs import (
     OPTIONAL,
@@ -80,14 +81,14 @@ async def process_node(
     found = await asyncio.to_thread(_find_programs, more)
     await apply_selection(client, namespace, repositories(found))
     observed = Observed(client, namespace)
-    addresses: dict[Key, str] = {}
-    routes = Routes(observed, namespace, addresses)
+    places: dict[Key, Place] = {}
+    routes = Routes(observed, namespace, places)
     async with Tunnel(routes.resolve).serving(directory / _SOCKET) as proxy:
         connections = ("etcd", "cluster", "controlplane")
         egress = write_egress(directory / _EGRESS, directory / _SOCKET, *connections)
         surroundings = Surroundings(directory, egress, proxy)
         setup = Setup(directory, volumes or directory / "claims", found, surroundings)
-        pods = Pods(client, load(kubeconfig), observed, setup, addresses)
+        pods = Pods(client, load(kubeconfig), observed, setup, places)
         try:
             yield ProcessNode(_unit(observed, pods), proxy)
         finally:
@@ -108,4 +109,5 @@ def _unit(observed: Observed, pods: Pods) -> Unit:
         metrics=Metrics(),
         workers=_WORKERS,
         caches=observed.caches,
+        tasks=[pods.events.run],
     )

@@ -4,8 +4,8 @@ import hashlib
 import random
 import re
 import socket
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +14,8 @@ from pergola.sandbox.errors import SandboxError
 # Each process gets an address of its own, so that all can keep their ports.
 _ADDRESSES: Final = range(80, 120)
 _ATTEMPTS: Final = 50
+# Below the ports that the system assigns itself.
+_OTHER_PORTS: Final = range(12_000, 30_000)
 _FIRST_UNPRIVILEGED: Final = 1024
 _OFFSET: Final = 10_000
 # Beside the range of kwok's pods. The addresses only mean something to the tunnel.
@@ -28,11 +30,17 @@ class Place:
         directory: holds the files that its pod mounts, each under its path in the container.
         address: an address of the loopback network that nothing else listens on.
         mounts: the paths of its pod's mounts.
+        ports: the ports of the container, with their numbers here.
     """
 
     directory: Path
     address: str
     mounts: tuple[str, ...]
+    ports: Mapping[int, int] = field(default_factory=dict)
+
+    def port(self, port: int) -> int:
+        """Return the port on which the process serves a container's port."""
+        return self.ports.get(port, _unprivileged(port))
 
     def file(self, path: str) -> Path:
         """Return where a file of the container is on this machine."""
@@ -49,24 +57,44 @@ class Place:
         return re.sub(pattern, lambda match: str(self.file(match[1])), text)
 
 
-def local_port(port: int) -> int:
-    """Return the port on which a process serves a container's port: users may not bind low ones."""
-    return port if port >= _FIRST_UNPRIVILEGED else port + _OFFSET
+def free_place(ports: Iterable[int], source: random.Random) -> tuple[str, dict[int, int]]:
+    """Return a loopback address, and the numbers of a container's ports there.
 
-
-def free_address(ports: Iterable[int], source: random.Random) -> str:
-    """Return a loopback address on which none of the ports is in use.
+    Users may not bind low ports, and a server that listens on all addresses of the machine occupies
+    a port on each of them.
 
     Raises:
-        SandboxError: none was found.
+        SandboxError: there are not enough ports.
     """
-    ports = tuple(ports)
+    wanted = {port: _unprivileged(port) for port in ports}
     for _ in range(_ATTEMPTS):
         parts = (127, source.choice(_ADDRESSES), source.randrange(256), source.randrange(1, 255))
         address = ".".join(map(str, parts))
-        if all(_is_free(address, port) for port in ports):
-            return address
-    raise SandboxError(f"no loopback address has the ports {ports} free")
+        if all(_is_free(address, port) for port in wanted.values()):
+            break
+    local: dict[int, int] = {}
+    for port, preferred in wanted.items():
+        local[port] = (
+            preferred
+            if _is_free(address, preferred)
+            else _other_port(address, {*wanted.values(), *local.values()}, source)
+        )
+    return address, local
+
+
+def _other_port(address: str, taken: Collection[int], source: random.Random) -> int:
+    for _ in range(_ATTEMPTS):
+        port = source.choice(_OTHER_PORTS)
+        if port not in taken and _is_free(address, port):
+            return port
+    raise SandboxError(
+        f"{address} has no free port between {_OTHER_PORTS.start} and {_OTHER_PORTS.stop}: end "
+        "other servers on this machine"
+    )
+
+
+def _unprivileged(port: int) -> int:
+    return port if port >= _FIRST_UNPRIVILEGED else port + _OFFSET
 
 
 def _is_free(address: str, port: int) -> bool:

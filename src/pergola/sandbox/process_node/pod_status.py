@@ -4,6 +4,7 @@ from typing import Final
 
 from pergola.api.objects import JsonObject, maps_at, uid_of
 from pergola.sandbox.process_node.place import pod_address
+from pergola.sandbox.process_node.process import Exit
 
 # Far in the past, so that a Deployment does not wait until its `minReadySeconds` have passed.
 _SINCE: Final = "2000-01-01T00:00:00Z"
@@ -11,8 +12,13 @@ _NODE: Final = "127.0.0.1"
 _CONDITIONS: Final = ("PodReadyToStartContainers", "Initialized", "ContainersReady", "Ready")
 _OF_CONTAINERS: Final = ("ContainersReady", "Ready")
 
+CREATING: Final = "ContainerCreating"
+CANNOT_START: Final = "CreateContainerError"
 
-def running(pod: JsonObject, *, ready: bool, restarts: int) -> JsonObject:
+
+def running(
+    pod: JsonObject, *, ready: bool, restarts: int, last_exit: Exit | None = None
+) -> JsonObject:
     """Return the status of a pod whose process runs."""
     address = pod_address(uid_of(pod))
     return {
@@ -34,14 +40,20 @@ def running(pod: JsonObject, *, ready: bool, restarts: int) -> JsonObject:
                 "started": True,
                 "restartCount": restarts,
                 "state": {"running": {"startedAt": pod["metadata"]["creationTimestamp"]}},
+                "lastState": _ended(last_exit) if last_exit else {},
             }
             for container in maps_at(pod, "spec", "containers")
         ],
     }
 
 
-def waiting(pod: JsonObject, problem: str) -> JsonObject:
-    """Return the status of a pod that cannot start yet."""
+def _ended(last: Exit) -> JsonObject:
+    reason = "Error" if last.code else "Completed"
+    return {"terminated": {"exitCode": last.code, "reason": reason, "message": last.log}}
+
+
+def waiting(pod: JsonObject, reason: str, problem: str) -> JsonObject:
+    """Return the status of a pod that cannot start yet, with the reason in its containers."""
     return {
         "phase": "Pending",
         "containerStatuses": [
@@ -52,7 +64,7 @@ def waiting(pod: JsonObject, problem: str) -> JsonObject:
                 "ready": False,
                 "started": False,
                 "restartCount": 0,
-                "state": {"waiting": {"reason": "ContainerCreating", "message": problem}},
+                "state": {"waiting": {"reason": reason, "message": problem}},
             }
             for container in maps_at(pod, "spec", "containers")
         ],

@@ -11,12 +11,14 @@ from pergola.api.objects import JsonObject, Key, map_at, maps_at, namespace_of, 
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
 from pergola.kube.kubeconfig import ClusterConfig
+from pergola.runtime.clock import SystemClock
 from pergola.runtime.controlling.controller import DONE, Again, Outcome
+from pergola.runtime.controlling.events import Recorder, Regarding
 from pergola.runtime.controlling.watches import Events
 from pergola.sandbox.errors import SandboxError
 from pergola.sandbox.process_node import pod_status
 from pergola.sandbox.process_node.observe import Observed
-from pergola.sandbox.process_node.place import Place, free_address, local_port
+from pergola.sandbox.process_node.place import Place, free_place
 from pergola.sandbox.process_node.process import Access, Process, Runnable, mount_paths
 from pergola.sandbox.process_node.programs import Programs, Surroundings, program_of
 from pergola.sandbox.process_node.volumes import MissingFile, mounts_token
@@ -39,10 +41,11 @@ class Pods:
 
     Attributes:
         exits: notified with the key of a workload whose process started or exited.
+        events: says why a pod cannot start.
 
     Args:
         cluster: where processes reach the API server.
-        addresses: those of the running processes, which it keeps up to date.
+        places: those of the running processes, which it keeps up to date.
     """
 
     def __init__(
@@ -51,14 +54,15 @@ class Pods:
         cluster: ClusterConfig,
         observed: Observed,
         setup: Setup,
-        addresses: dict[Key, str],
+        places: dict[Key, Place],
     ) -> None:
         self.exits: Events[Key] = Events()
+        self.events = Recorder(client, "process-node", clock=SystemClock(), action="Start")
         self._client = client
         self._cluster = cluster
         self._observed = observed
         self._setup = setup
-        self._addresses = addresses
+        self._places = places
         self._processes: dict[Key, Process] = {}
         self._random = random.Random()  # noqa: S311 - addresses, not secrets
 
@@ -68,19 +72,27 @@ class Pods:
         await self._stop_for_others(workload, pods)
         if not pods:
             return DONE
-        process = self._processes.get(workload) or await self._prepare(workload, pods[0])
         try:
+            process = self._processes.get(workload) or await self._prepare(workload, pods[0])
             process.write_files(self._observed.find)
+            await process.start()
         except MissingFile as missing:
-            problem = str(missing)
-            await self._report(pods, lambda pod: pod_status.waiting(pod, problem))
+            await self._report_waiting(pods, pod_status.CREATING, str(missing))
             return DONE  # until the object changes
-        await process.start()
-        ready, restarts = await process.is_ready(), process.restarts
+        except (SandboxError, OSError) as error:
+            await self._report_waiting(pods, pod_status.CANNOT_START, str(error))
+            for pod in pods:
+                self.events.warning(Regarding.of(pod), "Failed", str(error))
+            raise
+        ready, restarts, last = await process.is_ready(), process.restarts, process.last_exit()
         await self._report(
-            pods, lambda pod: pod_status.running(pod, ready=ready, restarts=restarts)
+            pods,
+            lambda pod: pod_status.running(pod, ready=ready, restarts=restarts, last_exit=last),
         )
         return DONE if ready else Again(_PROBE_SECONDS)
+
+    async def _report_waiting(self, pods: Iterable[JsonObject], reason: str, problem: str) -> None:
+        await self._report(pods, lambda pod: pod_status.waiting(pod, reason, problem))
 
     async def close(self) -> None:
         """Stop all processes."""
@@ -94,18 +106,17 @@ class Pods:
             await self._stop(workload, process)
 
     async def _stop(self, workload: Key, process: Process) -> None:
-        self._addresses.pop(workload, None)
+        self._places.pop(workload, None)
         await process.stop()
         del self._processes[workload]
 
     async def _prepare(self, workload: Key, pod: JsonObject) -> Process:
         runnable = self._runnable(pod)
         container = runnable.container
-        ports = (local_port(port["containerPort"]) for port in maps_at(container, "ports"))
+        ports = (port["containerPort"] for port in maps_at(container, "ports"))
+        address, others = free_place(ports, self._random)
         directory = self._setup.directory / workload.namespace / workload.name
-        place = Place(
-            directory / "files", free_address(ports, self._random), mount_paths(pod, container)
-        )
+        place = Place(directory / "files", address, mount_paths(pod, container), others)
         token = await self._token(pod) if mounts_token(pod) else ""
         process = Process(
             pod,
@@ -117,7 +128,7 @@ class Pods:
         )
         process.make_folders(self._setup.claims)
         self._processes[workload] = process
-        self._addresses[workload] = place.address
+        self._places[workload] = place
         return process
 
     def _runnable(self, pod: JsonObject) -> Runnable:

@@ -5,7 +5,7 @@ from typing import Final
 import aiohttp
 
 from pergola.api.objects import JsonObject, map_at, maps_at
-from pergola.sandbox.process_node.place import Place, local_port
+from pergola.sandbox.process_node.place import Place
 
 _TIMEOUT: Final = aiohttp.ClientTimeout(total=5.0)
 _FIRST_ERROR: Final = 400
@@ -17,7 +17,7 @@ async def is_ready(container: JsonObject, place: Place) -> bool:
     if not request:
         return True
     scheme = str(request.get("scheme", "HTTP")).lower()
-    port = local_port(_number(container, request["port"]))
+    port = place.port(_number(container, request["port"]))
     url = f"{scheme}://{place.address}:{port}{request.get('path', '/')}"
     headers = {header["name"]: header["value"] for header in maps_at(request, "httpHeaders")}
     try:

@@ -18,6 +18,8 @@ from pergola.sandbox.process_node.probe import is_ready
 from pergola.sandbox.process_node.programs import Program, Surroundings, adapt_file
 
 _IN_CLUSTER: Final = "in-cluster.kubeconfig"
+_TAIL_BYTES: Final = 2048
+_TAIL_LINES: Final = 5
 # The node's processes must not see the kubeconfigs of its owner.
 _NOT_INHERITED: Final = ("KUBECONFIG", "TARGET_KUBECONFIG")
 
@@ -34,6 +36,13 @@ class Access(NamedTuple):
 
     cluster: ClusterConfig
     token: str
+
+
+class Exit(NamedTuple):
+    """The exit of a process: its code, and the end of its log."""
+
+    code: int
+    log: str
 
 
 class Process:
@@ -67,12 +76,18 @@ class Process:
             environment["HTTPS_PROXY"] = shared.proxy
         line = _line(runnable, place, shared)
         name = str(self._container["name"])
+        self._log = directory / f"{name}.log"
         self._child = Child(name, line, directory, changed, environment=environment)
 
     @property
     def restarts(self) -> int:
         """The number of times it exited by itself."""
         return int(self._child.state()["failures"])
+
+    def last_exit(self) -> "Exit | None":
+        """Return how it last exited by itself, or None if it never did."""
+        code = self._child.exit_code
+        return None if code is None else Exit(code, _tail(self._log))
 
     def write_files(self, find: volumes.Find) -> None:
         """Write the files that the container mounts; keep what did not change.
@@ -155,3 +170,14 @@ def _write(file: Path, content: bytes) -> None:
         return
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     write(file, content)
+
+
+def _tail(log: Path) -> str:
+    """Return the last lines of a log, as many as a kubelet reports."""
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, log.stat().st_size - _TAIL_BYTES))
+            lines = file.read().decode(errors="replace").splitlines()
+    except OSError:
+        return ""
+    return "\n".join(lines[-_TAIL_LINES:])

@@ -19,17 +19,17 @@ from pergola.sandbox.on_demand import (
     GARDENER_CONTROLLER_MANAGER,
     GARDENLET,
 )
-from pergola.sandbox.process_node.place import Place, local_port
+from pergola.sandbox.process_node.place import Place
 
 _MAIN: Final = "import sys; from pergola.cli import main; sys.exit(main())"
 _ADMISSION: Final = "pergola.sandbox.simulated.admission"
 _BACKUP_RESTORE: Final = "pergola.sandbox.simulated.backup_restore"
-_SECURE_PORT: Final = re.compile(r"--secure-port=(\d+)")
+_PORT: Final = re.compile(r"(--(?:secure-)?port=)(\d+)")
 _ETCD_SERVER: Final = re.compile(r"(?<=--etcd-servers=)https://([^:,]+):\d+")
 _ETCD_FILES: Final = ("--etcd-cafile=", "--etcd-certfile=", "--etcd-keyfile=")
 _ADVERTISED: Final = "--advertise-client-urls="
 _CLIENTS: Final = "--listen-client-urls="
-_ANYWHERE: Final = "0.0.0.0"  # noqa: S104 - replaced by a loopback address
+_ANYWHERE: Final = re.compile(r"0\.0\.0\.0(?::(\d+))?")
 
 
 class Surroundings(NamedTuple):
@@ -144,6 +144,7 @@ def _adapted_settings(text: str, place: Place, shared: Surroundings) -> str:
         for server in map_at(settings, "server").values():
             if "port" in server:
                 server["bindAddress"] = place.address
+                server["port"] = place.port(server["port"])
     else:
         return text
     return dump(settings)
@@ -156,7 +157,7 @@ def _etcd(args: Arguments, place: Place, shared: Surroundings) -> Arguments:
     return (
         *(
             f"{local},{socket}" if local.startswith(_CLIENTS) else local
-            for local in (arg.replace(_ANYWHERE, place.address) for arg in args)
+            for local in _at_own_address(args, place, shared)
         ),
         "--unsafe-no-fsync",
     )
@@ -184,7 +185,7 @@ def _gardener_api_server(args: Arguments, place: Place, shared: Surroundings) ->
 
 def _controller_manager(args: Arguments, place: Place, shared: Surroundings) -> Arguments:
     del shared
-    return (*_unprivileged(args), f"--bind-address={place.address}")
+    return (*_at_own_ports(args, place), f"--bind-address={place.address}")
 
 
 def _unchanged(args: Arguments, place: Place, shared: Surroundings) -> Arguments:
@@ -194,15 +195,20 @@ def _unchanged(args: Arguments, place: Place, shared: Surroundings) -> Arguments
 
 
 def _at_own_address(args: Arguments, place: Place, shared: Surroundings) -> Arguments:
+    """Replace all addresses to listen on, with their ports."""
     del shared
-    return tuple(arg.replace(_ANYWHERE, place.address) for arg in args)
+
+    def own(match: re.Match[str]) -> str:
+        port = match[1]
+        return f"{place.address}:{place.port(int(port))}" if port else place.address
+
+    return tuple(_ANYWHERE.sub(own, arg) for arg in _at_own_ports(args, place))
 
 
-def _unprivileged(args: Arguments) -> Arguments:
-    def local(match: re.Match[str]) -> str:
-        return f"--secure-port={local_port(int(match[1]))}"
-
-    return tuple(_SECURE_PORT.sub(local, arg) for arg in args)
+def _at_own_ports(args: Arguments, place: Place) -> Arguments:
+    return tuple(
+        _PORT.sub(lambda match: f"{match[1]}{place.port(int(match[2]))}", arg) for arg in args
+    )
 
 
 _ADAPT: Final = {

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from pergola.api.objects import JsonObject, Key, labels_of, map_at, maps_at
 from pergola.sandbox.process_node.observe import Observed, workload_of
-from pergola.sandbox.process_node.place import local_port
+from pergola.sandbox.process_node.place import Place
 
 _LOOPBACK: Final = "127."
 _DOMAINS: Final = ("", "svc", "svc.cluster.local")
@@ -27,15 +27,15 @@ class Routes:
 
     Args:
         namespace: of names without one.
-        addresses: of running processes, by the workload whose pods they run.
+        places: of running processes, by the workload whose pods they run.
     """
 
-    def __init__(self, observed: Observed, namespace: str, addresses: Mapping[Key, str]) -> None:
+    def __init__(self, observed: Observed, namespace: str, places: Mapping[Key, Place]) -> None:
         self._services = observed.services
         self._pods = observed.pods
         self._routes = observed.routes
         self._namespace = namespace
-        self._addresses = addresses
+        self._places = places
 
     def resolve(self, host: str, port: int) -> Endpoint | None:
         """Return where a connection leads, or None if nothing runs there.
@@ -95,13 +95,13 @@ class Routes:
                 wanted
                 and is_here
                 and wanted <= labels_of(pod).items()
-                and workload_of(pod) in self._addresses
+                and workload_of(pod) in self._places
             ):
                 yield pod
 
     def _endpoint(self, pod: JsonObject, port: int) -> Endpoint | None:
-        address = self._addresses.get(workload_of(pod))
-        return Endpoint(address, local_port(port)) if address else None
+        place = self._places.get(workload_of(pod))
+        return Endpoint(place.address, place.port(port)) if place else None
 
 
 def _number(pod: JsonObject, port: int | str) -> int | None:

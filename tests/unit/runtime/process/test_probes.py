@@ -9,6 +9,7 @@ from pergola.runtime.metrics import Metrics
 from pergola.runtime.process import endpoints as probes
 from pergola.runtime.process.endpoints import Check, Notice, serve_metrics, serve_probes
 from pergola.runtime.process.listening import ListenError
+from pergola.runtime.process.options import Address
 
 
 async def get(port: int, path: str) -> tuple[int, str]:
@@ -44,7 +45,7 @@ def broken_without_words() -> None:
 
 @pytest.mark.parametrize("check", [well, well_later])
 async def test_a_process_with_successful_checks_is_alive_and_ready(check: Check) -> None:
-    async with serve_probes("127.0.0.1", 0, {"a": check}, {"b": check}) as port:
+    async with serve_probes(Address("127.0.0.1", 0), {"a": check}, {"b": check}) as port:
         assert await get(port, "/healthz") == (200, "ok")
         assert await get(port, "/healthz/") == (200, "ok")
         assert await get(port, "/readyz") == (200, "ok")
@@ -65,7 +66,7 @@ async def test_a_process_with_successful_checks_is_alive_and_ready(check: Check)
     ],
 )
 async def test_a_failed_check_is_reported_with_its_reason(check: Check, reason: str) -> None:
-    async with serve_probes("127.0.0.1", 0, {"a": check, "b": well}, {}) as port:
+    async with serve_probes(Address("127.0.0.1", 0), {"a": check, "b": well}, {}) as port:
         assert await get(port, "/healthz") == (
             500,
             f"[+]ping ok\n[-]a failed: {reason}\n[+]b ok\nhealthz check failed\n",
@@ -74,7 +75,7 @@ async def test_a_failed_check_is_reported_with_its_reason(check: Check, reason: 
 
 
 async def test_each_check_has_its_own_path() -> None:
-    async with serve_probes("127.0.0.1", 0, {"a-b": ill}, {"c": well}) as port:
+    async with serve_probes(Address("127.0.0.1", 0), {"a-b": ill}, {"c": well}) as port:
         assert await get(port, "/healthz/ping") == (200, "ok")
         assert await get(port, "/healthz/a-b") == (500, "a-b failed: not synced for 3m\n")
         assert await get(port, "/readyz/c") == (200, "ok")
@@ -83,7 +84,7 @@ async def test_each_check_has_its_own_path() -> None:
 
 
 async def test_an_informational_check_is_shown_but_fails_only_its_own_path() -> None:
-    async with serve_probes("127.0.0.1", 0, {"a": well, "b": Notice(ill)}, {}) as port:
+    async with serve_probes(Address("127.0.0.1", 0), {"a": well, "b": Notice(ill)}, {}) as port:
         assert await get(port, "/healthz") == (200, "ok")
         assert await get(port, "/healthz?verbose") == (
             200,
@@ -93,7 +94,7 @@ async def test_an_informational_check_is_shown_but_fails_only_its_own_path() -> 
 
 
 async def test_a_check_can_be_excluded() -> None:
-    async with serve_probes("127.0.0.1", 0, {"a": ill, "b": ill}, {}) as port:
+    async with serve_probes(Address("127.0.0.1", 0), {"a": ill, "b": ill}, {}) as port:
         assert await get(port, "/healthz?exclude=a&exclude=b") == (200, "ok")
         assert (await get(port, "/healthz?exclude=a"))[0] == 500
 
@@ -108,7 +109,7 @@ async def test_a_check_that_hangs_times_out(monkeypatch: pytest.MonkeyPatch) -> 
         finally:
             ended.set()
 
-    async with serve_probes("127.0.0.1", 0, {"a": hang, "b": hang}, {}) as port:
+    async with serve_probes(Address("127.0.0.1", 0), {"a": hang, "b": hang}, {}) as port:
         status, text = await get(port, "/healthz")
     assert status == 500
     assert text.count("failed: no result within 0.05 seconds") == 2
@@ -119,7 +120,7 @@ async def test_a_timeout_inside_a_check_is_reported_as_an_error_of_the_check() -
     async def unanswered() -> str | None:
         raise TimeoutError("the disk did not answer")
 
-    async with serve_probes("127.0.0.1", 0, {"a": unanswered}, {}) as port:
+    async with serve_probes(Address("127.0.0.1", 0), {"a": unanswered}, {}) as port:
         _, text = await get(port, "/healthz")
     assert "failed: the disk did not answer" in text
 
@@ -130,14 +131,14 @@ async def test_checks_run_on_each_request() -> None:
     def check() -> str | None:
         return state[0] or None
 
-    async with serve_probes("127.0.0.1", 0, {}, {"a": check}) as port:
+    async with serve_probes(Address("127.0.0.1", 0), {}, {"a": check}) as port:
         assert (await get(port, "/readyz"))[0] == 500
         state[0] = ""
         assert (await get(port, "/readyz"))[0] == 200
 
 
 async def test_an_empty_address_listens_on_all_with_one_port() -> None:
-    async with serve_probes("", 0, {}, {}) as port:
+    async with serve_probes(Address("", 0), {}, {}) as port:
         assert await get(port, "/healthz") == (200, "ok")
 
 
@@ -145,7 +146,7 @@ async def test_a_port_in_use_is_reported_in_one_sentence() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(ListenError) as failure:
-            async with serve_probes("127.0.0.1", port, {}, {}):
+            async with serve_probes(Address("127.0.0.1", port), {}, {}):
                 pass
     assert str(failure.value) == (
         f"cannot listen on 127.0.0.1:{port} for health probes:"
@@ -165,21 +166,21 @@ async def test_an_invalid_address_is_reported_in_one_sentence(
     bind: str, port: int, problem: str
 ) -> None:
     with pytest.raises(ListenError, match=re.escape(f"cannot listen on {problem}")):
-        async with serve_metrics(bind, port, Metrics()):
+        async with serve_metrics(Address(bind, port), Metrics()):
             pass
 
 
 async def test_the_port_is_free_again_afterwards() -> None:
-    async with serve_probes("127.0.0.1", 0, {}, {}) as port:
+    async with serve_probes(Address("127.0.0.1", 0), {}, {}) as port:
         pass
-    async with serve_probes("127.0.0.1", port, {}, {}) as again:
+    async with serve_probes(Address("127.0.0.1", port), {}, {}) as again:
         assert again == port
 
 
 async def test_metrics_are_served_in_the_format_of_prometheus() -> None:
     metrics = Metrics()
     metrics.controller("health").observe("success", 0.1)
-    async with serve_metrics("127.0.0.1", 0, metrics) as port:
+    async with serve_metrics(Address("127.0.0.1", 0), metrics) as port:
         url = f"http://127.0.0.1:{port}/metrics"
         async with aiohttp.ClientSession() as session, session.get(url) as response:
             text = await response.text()
@@ -189,7 +190,7 @@ async def test_metrics_are_served_in_the_format_of_prometheus() -> None:
 
 @pytest.mark.parametrize("path", ["/debug/pprof/", "/debug/pprof/profile", "/debug/tasks"])
 async def test_profiles_are_not_served_by_default(path: str) -> None:
-    async with serve_metrics("127.0.0.1", 0, Metrics()) as port:
+    async with serve_metrics(Address("127.0.0.1", 0), Metrics()) as port:
         assert (await get(port, path))[0] == 404
 
 
@@ -200,7 +201,7 @@ async def test_tasks_and_costs_are_served_if_profiling_is_enabled() -> None:
 
     task = asyncio.create_task(spin_visibly(), name="the-spinner")
     try:
-        async with serve_metrics("127.0.0.1", 0, Metrics(), profiling=True) as port:
+        async with serve_metrics(Address("127.0.0.1", 0), Metrics(), profiling=True) as port:
             assert "/debug/tasks" in (await get(port, "/debug/pprof/"))[1]
             tasks = (await get(port, "/debug/tasks"))[1]
             status, profile = await get(port, "/debug/pprof/profile?seconds=0.1")
@@ -212,7 +213,7 @@ async def test_tasks_and_costs_are_served_if_profiling_is_enabled() -> None:
 
 
 async def test_profiles_are_taken_one_at_a_time() -> None:
-    async with serve_metrics("127.0.0.1", 0, Metrics(), profiling=True) as port:
+    async with serve_metrics(Address("127.0.0.1", 0), Metrics(), profiling=True) as port:
         path = "/debug/pprof/profile?seconds=0.2"
         answers = await asyncio.gather(get(port, path), get(port, path))
         assert sorted(status for status, _ in answers) == [200, 409]
@@ -221,6 +222,6 @@ async def test_profiles_are_taken_one_at_a_time() -> None:
 
 @pytest.mark.parametrize("seconds", ["x", "0", "-1", "301", "nan"])
 async def test_the_length_of_a_profile_is_limited(seconds: str) -> None:
-    async with serve_metrics("127.0.0.1", 0, Metrics(), profiling=True) as port:
+    async with serve_metrics(Address("127.0.0.1", 0), Metrics(), profiling=True) as port:
         status, text = await get(port, f"/debug/pprof/profile?seconds={seconds}")
     assert (status, text) == (400, "seconds must be a number from 0 to 300\n")

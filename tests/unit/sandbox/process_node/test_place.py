@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pergola.sandbox.errors import SandboxError
-from pergola.sandbox.process_node.place import Place, free_address, local_port, pod_address
+from pergola.sandbox.process_node.place import Place, free_place, pod_address
 
 SEED = 1
 PLACE = Place(Path("/here"), "127.80.1.2", ("/srv/ca", "/srv/ca-client", "/etc/config"))
@@ -33,23 +32,30 @@ def test_a_container_without_mounts_keeps_its_paths() -> None:
     assert Place(Path("/here"), "127.80.1.2", ()).localised("/srv/ca") == "/srv/ca"
 
 
-def test_only_privileged_ports_change() -> None:
-    assert [local_port(port) for port in (443, 1023, 1024, 10250)] == [10443, 11023, 1024, 10250]
+def test_users_may_not_bind_privileged_ports() -> None:
+    _, ports = free_place((443, 1023, 1024, 10250), random.Random(SEED))  # noqa: S311 - addresses
+    assert ports == {443: 10443, 1023: 11023, 1024: 1024, 10250: 10250}
+    assert PLACE.port(443) == 10443
 
 
 def test_an_address_with_a_port_in_use_is_skipped() -> None:
-    taken = free_address([2379], random.Random(SEED))  # noqa: S311 - addresses
+    taken, _ = free_place([2379], random.Random(SEED))  # noqa: S311 - addresses
     with socket.create_server((taken, 2379)):
-        other = free_address([2379], random.Random(SEED))  # noqa: S311 - addresses
+        other, ports = free_place([2379], random.Random(SEED))  # noqa: S311 - addresses
     assert taken != other
     assert taken.startswith("127.")
+    assert ports == {2379: 2379}
 
 
-def test_without_a_free_address_the_error_names_the_ports() -> None:
+def test_a_port_that_is_in_use_on_all_addresses_gets_another_number() -> None:
     with socket.create_server(("0.0.0.0", 0)) as everywhere:  # noqa: S104 - takes all addresses
         port = everywhere.getsockname()[1]
-        with pytest.raises(SandboxError, match=str(port)):
-            free_address([port], random.Random(SEED))  # noqa: S311 - addresses
+        address, ports = free_place([port, 2379], random.Random(SEED))  # noqa: S311 - addresses
+    assert ports[port] not in (port, 2379)
+    assert ports[2379] == 2379
+    with socket.create_server((address, ports[port])):
+        pass
+    assert Place(Path("/here"), address, (), ports).port(port) == ports[port]
 
 
 def test_pods_have_their_own_stable_addresses() -> None:

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from pergola.kube.yaml import parse
 from pergola.sandbox.process_node.place import Place
 from pergola.sandbox.process_node.programs import (
@@ -84,6 +86,25 @@ def test_the_servers_of_a_component_listen_on_its_address() -> None:
         "metrics": {"port": 8080, "bindAddress": "127.80.1.2"},
         "webhooks": {"port": 10250, "bindAddress": "127.80.1.2"},
     }
+
+
+@pytest.mark.parametrize(
+    ("program", "arg", "adapted"),
+    [
+        ("kube-apiserver", "--secure-port=443", "--secure-port=20001"),
+        ("kube-controller-manager", "--secure-port=443", "--secure-port=20001"),
+        ("gardener-apiserver", "--secure-port=443", "--secure-port=20001"),
+        ("etcd", "--listen-peer-urls=http://0.0.0.0:443", "--listen-peer-urls=http://127.1:20001"),
+        ("etcd-backup-restore", "--port=443", "--port=20001"),
+        ("etcd-backup-restore", "--address=0.0.0.0", "--address=127.1"),
+    ],
+)
+def test_ports_may_have_other_numbers(program: str, arg: str, adapted: str) -> None:
+    place = Place(Path("/here"), "127.1", (), {443: 20001})
+    args = (arg, "--advertise-client-urls=https://etcd-client:443")
+    assert adapted in PROGRAMS[program].adapt(args, place, SHARED)
+    configuration = adapt_file(b"kind: X\nserver:\n  webhooks: {port: 443}\n", place, SHARED)
+    assert b"port: 20001" in configuration
 
 
 def test_other_files_keep_their_bytes() -> None:

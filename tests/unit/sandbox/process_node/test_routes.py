@@ -1,5 +1,6 @@
 """Routes of connections from a node's processes."""
 
+from pathlib import Path
 from typing import cast
 
 import pytest
@@ -8,6 +9,7 @@ from pergola.api.objects import JsonObject, Key
 from pergola.kube.client import Client
 from pergola.manifests import manifest, service, service_port
 from pergola.sandbox.process_node.observe import Observed
+from pergola.sandbox.process_node.place import Place
 from pergola.sandbox.process_node.routes import Endpoint, Routes
 
 LABELS = {"app": "api"}
@@ -57,7 +59,7 @@ def routes() -> Routes:
     observed.routes.observe(public)
     observed.pods.observe(pod("api", LABELS, "10.65.0.1"))
     observed.pods.observe(pod("other", {"app": "idle"}, "10.65.0.2"))
-    return Routes(observed, "garden", {Key("garden", "api"): ADDRESS})
+    return Routes(observed, "garden", {Key("garden", "api"): Place(Path("/here"), ADDRESS, ())})
 
 
 @pytest.mark.parametrize(
