@@ -1,4 +1,4 @@
-"""`pergola unpack`: writes the examples and charts that the documentation names."""
+"""`pergola unpack`: writes the examples, charts and documentation of this version."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,24 +12,24 @@ class UnpackError(Exception):
 
 
 def unpack(
-    *folders: Literal["examples", "charts"],
+    *folders: Literal["examples", "charts", "docs"],
     to: Path = Path(),
 ) -> None:
-    """Write the examples and the Helm charts of this version into folders.
+    """Write the examples, Helm charts and documentation of this version into folders.
 
     The documentation names files as in a checkout, such as examples/first.yaml. After this command,
-    they are there. Existing files with other content are left as they are, and reported.
+    they are there, and links between them work. Existing files with other content are left as they are, and reported.
 
     Parameters
     ----------
     folders
         Write only these.
     to
-        The folder in which `examples` and `charts` are created; the current one by default.
+        The folder in which they are created; the current one by default.
     """
-    from pergola.shipped import CHARTS, EXAMPLES
+    from pergola.shipped import CHARTS, DOCS, EXAMPLES
 
-    chosen = [each for each in (EXAMPLES, CHARTS) if not folders or each.name in folders]
+    chosen = [each for each in (EXAMPLES, CHARTS, DOCS) if not folders or each.name in folders]
     found = [
         (path, to / source.name / path.relative_to(source))
         for source in chosen

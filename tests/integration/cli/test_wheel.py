@@ -1,7 +1,6 @@
 """The wheel in an empty environment and folder does everything that a checkout does."""
 
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -82,7 +81,7 @@ def _answer(
 def test_the_wheel_contains_each_example_and_each_file_of_the_charts(wheel: Path) -> None:
     listed = {
         str(path.relative_to(ROOT))
-        for folder in ("charts", "examples")
+        for folder in ("charts", "docs", "examples")
         for path in (ROOT / folder).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
@@ -107,8 +106,8 @@ def test_commands_that_need_an_extra_name_it(environment: dict[str, str], tmp_pa
 def test_unpacking_does_not_change_files_of_the_user(
     environment: dict[str, str], tmp_path: Path
 ) -> None:
-    assert ran("pergola unpack", environment, tmp_path).split() == ["examples", "charts"]
-    assert ran("pergola unpack", environment, tmp_path).split() == ["examples", "charts"]
+    assert ran("pergola unpack", environment, tmp_path).split() == ["examples", "charts", "docs"]
+    assert ran("pergola unpack", environment, tmp_path).split() == ["examples", "charts", "docs"]
     first = tmp_path / "examples" / "first.yaml"
     first.write_text("mine")
 
@@ -143,7 +142,6 @@ async def test_the_first_steps_of_the_readme_work(
         printed = ran(f"{start} && echo $KUBECONFIG", variables, tmp_path)
         variables["KUBECONFIG"] = printed.splitlines()[-1]
         ran(crds, variables, tmp_path)
-        _use_any_ports(tmp_path / "examples" / "resource-manager.yaml")
         with background(manager, variables, tmp_path):
             async with Client.connect(load(Path(variables["KUBECONFIG"]))) as client:
                 await _apply(client, (tmp_path / "examples" / "first.yaml").read_bytes())
@@ -152,11 +150,6 @@ async def test_the_first_steps_of_the_readme_work(
                 await _is_reverted_after_an_edit(client, Key("default", "greeting"))
     finally:
         ran("pergola sandbox stop", variables, tmp_path)
-
-
-def _use_any_ports(config: Path) -> None:
-    """Let the process choose its ports, because those of the example may be occupied."""
-    config.write_text(re.sub(r"port: \d+", "port: 0", config.read_text()))
 
 
 @contextmanager

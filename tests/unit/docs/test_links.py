@@ -11,6 +11,7 @@ import pytest
 
 ROOT: Final = Path(__file__).parents[3]
 FOLDERS: Final = ("bench", "charts", "docs", "examples")
+UNPACKED: Final = ("charts", "docs", "examples")
 _CODE: Final = re.compile(r"^```.*?^```", flags=re.DOTALL | re.MULTILINE)
 _LINK: Final = re.compile(r"\]\(([^)\s]+)\)")
 _OUTSIDE: Final = re.compile(r"[a-z]+:")
@@ -71,3 +72,11 @@ def test_a_link_to_a_missing_heading_is_detected(tmp_path: Path) -> None:
     assert problem(page, "#same-1") is None
     assert "no such heading" in (problem(page, "page.md#no-heading") or "")
     assert "no such file" in (problem(page, "other.md") or "")
+
+
+def test_examples_link_only_to_what_is_unpacked_with_them() -> None:
+    """`pergola unpack` writes these folders, so the links work for users of the wheel, too."""
+    for page in (ROOT / "examples").rglob("*.md"):
+        for target in links(page):
+            path = (page.parent / unquote(target.partition("#")[0])).resolve()
+            assert path.relative_to(ROOT).parts[0] in UNPACKED, f"{page}: {target}"
