@@ -28,7 +28,14 @@ from pergola.sandbox.module import (
     CLUSTER_API_MANAGER,
 )
 from pergola.sandbox.node import requirements
-from pergola.sandbox.on_demand import GARDENLET, GARDENLET_CHART, PROMETHEUS_CRDS, PROMTOOL, SHARDER
+from pergola.sandbox.on_demand import (
+    GARDENER_RESOURCE_MANAGER,
+    GARDENLET,
+    GARDENLET_CHART,
+    PROMETHEUS_CRDS,
+    PROMTOOL,
+    SHARDER,
+)
 
 if TYPE_CHECKING:
     from _pytest.mark.structures import ParameterSet
@@ -148,6 +155,7 @@ PARTS: Final[Mapping[str, Part]] = MappingProxyType(
                 CILIUM_CONFIG_CHECK,
                 CLUSTER_API_CONFIG,
                 CLUSTER_API_MANAGER,
+                GARDENER_RESOURCE_MANAGER,
                 PROMTOOL,
                 SHARDER,
             ),

@@ -18,7 +18,8 @@ def unpack(
     """Write the examples, Helm charts and documentation of this version into folders.
 
     The documentation names files as in a checkout, such as examples/first.yaml. After this command,
-    they are there, and links between them work. Existing files with other content are left as they are, and reported.
+    they are there, and links between them work. Existing files with other content are left as they
+    are, and reported.
 
     Parameters
     ----------

@@ -113,11 +113,12 @@ async def get(url: str) -> tuple[int, str]:
         return response.status, await response.text()
 
 
-async def eventually(url: str, status: int, *parts: str) -> str:
-    """Wait for an answer with a status and all parts of a text, and return its text."""
+async def eventually(url: str, status: int, *parts: str, without: str = "") -> str:
+    """Wait for an answer with a status, all parts of a text, and not another; return its text."""
     async with asyncio.timeout(PATIENCE):
         while True:
             found, text = await get(url)
-            if found == status and all(part in text for part in parts):
+            is_absent = not without or without not in text
+            if found == status and is_absent and all(part in text for part in parts):
                 return text
             await asyncio.sleep(0.1)

@@ -77,7 +77,7 @@ async def test_a_watch_that_does_not_work_ends_with_the_last_object_of_its_kind(
     for gvk in (LEASE, CONFIG_MAP):
         await target.watch(gvk)
     await eventually(lambda: list(target.unwatched_kinds()) == [LEASE])
-    assert "cannot list resource" in (target.unwatched(LEASE) or "")
+    assert "cannot watch resource" in (target.unwatched(LEASE) or "")
     await eventually(lambda: any(cache.is_synced for cache in target.caches()))
 
     target.need(one, [])

@@ -216,13 +216,13 @@ async def test_both_resource_managers_work_with_their_own_permissions(
 async def test_a_pod_says_why_its_process_ended(garden_world: Site) -> None:
     client, key = garden_world.client, Key("garden", "broken")
     labels = {"app": key.name}
-    offer = named([sandbox_components.ETCD])[0]
+    offer = named([sandbox_components.CONTROLLER_MANAGER])[0]
     image = f"{offer.repository}:{offer.version}"
     spec = {
         "selector": {"matchLabels": labels},
         "template": {
             "metadata": {"labels": labels},
-            "spec": {"containers": [{"name": "etcd", "image": image, "args": ["--nonsense"]}]},
+            "spec": {"containers": [{"name": "broken", "image": image, "args": ["--nonsense"]}]},
         },
     }
     await client.create(

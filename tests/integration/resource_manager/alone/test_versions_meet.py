@@ -8,13 +8,15 @@ import io
 import subprocess
 import sys
 import tarfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import pytest
+from tools.soak import in_soak
 
+from pergola.api import marks
 from pergola.api.kinds import CONFIG_MAP, DEPLOYMENT, NAMESPACE, SERVICE
 from pergola.api.objects import (
     GroupVersionKind,
@@ -24,7 +26,7 @@ from pergola.api.objects import (
     resource_version_of,
 )
 from pergola.kube.client import Client
-from pergola.kube.yaml import parse_all
+from pergola.kube.yaml import parse_documents
 from pergola.sandbox import Sandbox, binaries
 from pergola.sandbox.on_demand import GARDENER_RESOURCE_MANAGER
 from pergola.testing.admission_site import write_pair
@@ -34,7 +36,7 @@ from pergola.testing.ports import held_port
 from pergola.testing.waiting import PATIENCE
 from pergola.testing.world import RecordingClient, World
 
-pytestmark = [pytest.mark.soak("originals"), pytest.mark.timeout(600)]
+pytestmark = pytest.mark.timeout(600)
 
 ROOT: Final = Path(__file__).parents[4]
 _MAIN: Final = "import sys; from pergola.cli import main; sys.exit(main())"
@@ -52,13 +54,14 @@ class Manager(NamedTuple):
 PERGOLA: Final = Manager((sys.executable, "-c", _MAIN, "resource-manager"), {})
 
 
-def original() -> Manager:
+def original(_: Path) -> Manager:
     name = GARDENER_RESOURCE_MANAGER
     return Manager((str(binaries.find((name,))[name]),), {})
 
 
 def previous(folder: Path) -> Manager:
     """Return Pergola as of the commit before this one."""
+    folder /= "previous"
     answer = subprocess.run(
         ["git", "archive", "HEAD^", "src", "charts", "examples"],
         cwd=ROOT,
@@ -72,11 +75,18 @@ def previous(folder: Path) -> Manager:
     return Manager(PERGOLA.command, {"PYTHONPATH": str(folder / "src")})
 
 
+MANAGERS: Final[dict[str, Callable[[Path], Manager]]] = {
+    "original": original,
+    "previous": previous,
+    "this": lambda _: PERGOLA,
+}
+
+
 @pytest.fixture
 async def world(lone_client: Client, recorder: RecordingClient, fresh: str) -> World:
     """Yield a namespace whose workloads are considered for high availability."""
     await install_crds(lone_client)
-    labels = {"metadata": {"labels": {CONSIDERED: "true"}}}
+    labels = {"metadata": {"labels": {CONSIDERED: "true", marks.ROLE: "shoot"}}}
     await lone_client.patch(NAMESPACE, Key("", fresh), labels)
     return World(lone_client, recorder, fresh)
 
@@ -133,13 +143,14 @@ class Site:
         authority.write_bytes(self._authority)
         url = f"https://localhost:{self._ports[number * 3]}"
         command = [*PERGOLA.command[:-1], "webhooks", "render", "--config", str(config)]
+        command += ["--installation", "runtime"]
         rendered = await asyncio.create_subprocess_exec(
             *command, "--url", url, "--ca", str(authority), stdout=asyncio.subprocess.PIPE
         )
         output, _ = await rendered.communicate()
-        for document in parse_all(output):
-            assert isinstance(document, dict)
-            await client.apply(document, manager="test", force=True)
+        for document in parse_documents(output):
+            assert isinstance(document.value, dict)
+            await client.apply(document.value, manager="test", force=True)
 
 
 @pytest.fixture
@@ -160,7 +171,7 @@ def deployment(world: World) -> JsonObject:
         "metadata": {
             "name": "web",
             "namespace": world.namespace,
-            "labels": {TYPE: "controller"},
+            "labels": {TYPE: "server"},
         },
         "spec": {
             "selector": {"matchLabels": labels},
@@ -170,6 +181,18 @@ def deployment(world: World) -> JsonObject:
             },
         },
     }
+
+
+async def until_asked(world: World) -> None:
+    """Wait until the API server asks the webhook, of which it learns by a watch."""
+    probe = deployment(world)
+    probe["metadata"]["labels"][marks.MANAGED_BY] = "gardener"
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            answer = await world.client.create(probe, dry_run=True)
+            if answer["spec"]["replicas"] == 2:
+                return
+            await asyncio.sleep(0.1)
 
 
 def service(world: World) -> JsonObject:
@@ -195,16 +218,28 @@ def essence(obj: JsonObject) -> JsonObject:
     return {**obj, "metadata": metadata, "status": None}
 
 
-@pytest.mark.parametrize("other", ["original", "previous"])
-@pytest.mark.parametrize("is_last", [True, False], ids=["then-this", "this-then"])
+@pytest.mark.parametrize(
+    "versions",
+    in_soak(
+        "originals",
+        [
+            ("previous", "this"),
+            ("this", "previous"),
+            ("original", "this"),
+            ("this", "original"),
+        ],
+    ),
+    ids=" then ".join,
+)
 async def test_what_one_version_applied_another_keeps_and_prunes(
-    world: World, site: Site, tmp_path: Path, other: str, is_last: bool
+    world: World, site: Site, tmp_path: Path, versions: tuple[str, str]
 ) -> None:
-    neighbour = original() if other == "original" else previous(tmp_path / "previous")
-    first, second = (neighbour, PERGOLA) if is_last else (PERGOLA, neighbour)
+    """The first version leads, and the second serves the webhooks until it takes over."""
+    first, second = (MANAGERS[version](tmp_path) for version in versions)
     leader = await site.start(0, first)
     await site.start(1, second)
     await site.register(world.client, 1)
+    await until_asked(world)
     described = [deployment(world), service(world), world.config_map("kept", {"a": "b"})]
     await world.create(
         "demo", *described, world.config_map("gone"), injectLabels={"injected": "yes"}
@@ -223,5 +258,5 @@ async def test_what_one_version_applied_another_keeps_and_prunes(
     after = await kept_objects(world)
     for gvk, obj in before.items():
         assert essence(after[gvk]) == essence(obj)
-        if second is PERGOLA:  # it has not even written them
+        if second == PERGOLA:  # it has not even written them
             assert resource_version_of(after[gvk]) == resource_version_of(obj)
