@@ -8,7 +8,15 @@ import pytest
 
 from pergola.api.kinds import CRD
 from pergola.api.objects import JsonObject, Key, maps_at
-from pergola.api.operator_v1alpha1 import GARDEN, extension_crd, garden_crd, garden_from
+from pergola.api.operator_v1alpha1 import (
+    GARDEN,
+    Garden,
+    extension_crd,
+    garden_crd,
+    garden_from,
+)
+from pergola.api.schema import schema_of
+from pergola.api.schema.nulls import without_nulls
 from pergola.kube.client import Client
 from pergola.kube.errors import Invalid
 from pergola.kube.yaml import parse
@@ -103,6 +111,25 @@ async def test_a_garden_with_every_field_is_stored_as_written(runtime: Client) -
 
     assert contains(stored["spec"], garden["spec"])
     assert garden_from(stored).spec == garden_from(garden).spec
+
+
+async def test_the_api_server_drops_the_nulls_that_offline_validation_drops(
+    runtime: Client,
+) -> None:
+    optional = {
+        "spec.dns": None,
+        "spec.extensions": [{"type": "a", "providerConfig": None}],
+        f"{RUNTIME}.settings": None,
+        f"{RUNTIME}.networking.blockCIDRs": None,
+        f"{GARDENER}.gardenerDiscoveryServer": None,
+        f"{GARDENER}.gardenerAPIServer": {"featureGates": {"a": None, "b": True}},
+        f"{SERVER}.sni": {"secretName": None, "domainPatterns": ["a"]},
+    }
+    written = with_values(MINIMAL, optional)
+    stored = await runtime.create(written)
+
+    assert contains(stored["spec"], without_nulls(schema_of(Garden), written)["spec"])
+    assert without_nulls(schema_of(Garden), stored) == stored
 
 
 async def test_a_status_with_every_field_is_stored_as_written(runtime: Client) -> None:

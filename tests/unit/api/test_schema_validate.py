@@ -58,6 +58,8 @@ def findings(value: JsonValue, path: str = "") -> list[tuple[str, str]]:
         {"names": ["a", "b"], "labels": {"a.b/c": ""}},
         {"anything": {"goes": [1, {"x": None}]}},
         {"hollow": None, "given": None},
+        {"flag": None, "items": None, "labels": {"a": None}, "when": None},
+        {"items": [{"name": "a", "size": None}]},
     ],
 )
 def test_valid_values_have_no_findings(value: JsonValue) -> None:
@@ -71,7 +73,8 @@ def test_valid_values_have_no_findings(value: JsonValue) -> None:
         (None, "", "must be a map, not null"),
         ({"flag": "true"}, "flag", "must be true or false, not a string"),
         ({"flag": 1}, "flag", "must be true or false, not an integer"),
-        ({"flag": None}, "flag", "must be true or false, not null"),
+        ({"names": [None]}, "names[0]", "must be a string, not null"),
+        ({"items": [{"name": None}]}, "items[0].name", "is required"),
         ({"count": True}, "count", "must be an integer, not true"),
         ({"count": 1.5}, "count", "must be an integer, not a number"),
         ({"count": 0}, "count", "must be at least 1"),

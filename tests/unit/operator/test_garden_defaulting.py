@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 
 from pergola.api.objects import JsonObject
-from pergola.api.operator_v1alpha1 import default_garden
+from pergola.api.operator_v1alpha1 import Garden, default_garden
+from pergola.api.schema import schema_of
+from pergola.api.schema.nulls import without_nulls
 from pergola.operator.webhooks.garden.defaulting import WEBHOOK
 from pergola.testing.gardens import (
     GARDENER,
@@ -119,4 +121,5 @@ async def test_a_malformed_garden_is_left_to_validation(sparse: JsonObject) -> N
     verdict = await answer(WEBHOOK.handler, review_of(garden))
 
     assert verdict.allowed
-    assert patched(garden, verdict) == default_garden(garden)
+    # an API server removes these nulls before it calls the webhook
+    assert without_nulls(schema_of(Garden), patched(garden, verdict)) == default_garden(garden)

@@ -141,6 +141,27 @@ def test_kubeconfigs_of_users_name_the_host_of_sni_without_an_authority() -> Non
     assert "apiServerCaData" not in config
 
 
+@pytest.mark.parametrize(
+    ("patterns", "host"),
+    [
+        (["*.example.org", "api.example.com"], "api.example.com"),
+        (["*.garden.example.org"], "api.garden.example.org"),
+    ],
+    ids=["a pattern without a wildcard", "a host that a wildcard covers"],
+)
+def test_kubeconfigs_of_users_name_a_host_not_a_pattern(patterns: list[str], host: str) -> None:
+    domains = {"domains": [{"name": "a.example.org"}, {"name": "garden.example.org"}]}
+    virtual = {"spec": {"virtualCluster": {"dns": domains}}}
+    of = landscape(virtual, sni(domainPatterns=patterns))
+    assert configuration(of)["apiServerUrl"] == f"https://{host}"
+
+
+def test_kubeconfigs_of_users_trust_the_authority_of_the_cluster_if_no_host_matches_sni() -> None:
+    config = configuration(landscape(sni(domainPatterns=["*.elsewhere.example.org"])))
+    assert config["apiServerUrl"] == "https://api.virtual-garden.local.gardener.cloud"
+    assert base64.b64decode(str(config["apiServerCaData"])) == b"bundle"
+
+
 def test_kubeconfigs_of_users_trust_the_authority_of_the_cluster_without_sni() -> None:
     config = configuration(landscape(sni()))
     assert config["apiServerUrl"] == "https://api.virtual-garden.local.gardener.cloud"

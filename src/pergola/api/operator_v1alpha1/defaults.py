@@ -10,7 +10,9 @@ from typing import Any, Final, NamedTuple
 
 from pergola.api.objects import JsonObject, JsonValue, map_at, name_of
 from pergola.api.operator_v1alpha1.garden import Garden
+from pergola.api.schema.nulls import without_nulls
 from pergola.api.schema.read import read
+from pergola.api.schema.structural import schema_of
 
 _NETWORKING: Final = ("spec", "runtimeCluster", "networking")
 _KUBERNETES: Final = ("spec", "virtualCluster", "kubernetes")
@@ -47,9 +49,9 @@ def garden_from(obj: JsonObject) -> Garden:
 
 
 def default_garden(obj: JsonObject) -> JsonObject:
-    """Return a copy of a Garden with defaults for absent values."""
-    defaulted = copy.deepcopy(obj)
-    for default in defaults_of(obj):
+    """Return a copy of a Garden as a server stores it, with defaults for what is absent or null."""
+    defaulted = without_nulls(schema_of(Garden), obj)
+    for default in defaults_of(defaulted):
         _set(defaulted, default)
     return defaulted
 

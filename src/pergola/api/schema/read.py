@@ -7,6 +7,7 @@ import msgspec
 
 from pergola.api.objects import JsonValue
 from pergola.api.schema.declare import Scalar, Value
+from pergola.api.schema.nulls import without_nulls
 from pergola.api.schema.structural import schema_of
 from pergola.api.schema.validate import Finding, validate
 
@@ -40,14 +41,15 @@ def read(cls: type[V], value: JsonValue, *, path: str = "", of: str) -> V:
     wrong = [finding for finding in found if finding.severity == "error"]
     if wrong:
         raise Malformed(of, wrong)
-    return msgspec.convert(_normalized(value), cls, dec_hook=_custom)
+    pruned = without_nulls(schema_of(cls), value)
+    return msgspec.convert(_normalized(pruned), cls, dec_hook=_custom)
 
 
 def _normalized(value: JsonValue) -> JsonValue:
-    """Normalize values as the API server does: `3.0` is an integer, null in a map is absent."""
+    """Normalize numbers as the API server does: `3.0` is an integer."""
     match value:
         case dict():
-            return {k: _normalized(v) for k, v in value.items() if v is not None}
+            return {k: _normalized(v) for k, v in value.items()}
         case list():
             return [_normalized(entry) for entry in value]
         case float() if value.is_integer():

@@ -13,6 +13,7 @@ from typing import Final, Literal, NamedTuple
 
 from pergola.api.durations import DurationError, parse_duration
 from pergola.api.objects import JsonObject, JsonValue
+from pergola.api.schema.nulls import without_nulls
 
 REQUIRED: Final = "is required"
 NO_EFFECT: Final = " and has no effect"
@@ -37,12 +38,14 @@ class Finding(NamedTuple):
 def validate(schema: JsonObject, value: JsonValue, path: str = "") -> list[Finding]:
     """Return all findings about a value, in the order of the schema's fields.
 
+    A null in a field that is not nullable counts as absent, as in an API server.
+
     Args:
         schema: structural, see `schema_of`; CEL rules are left to the API server.
         value: JSON.
         path: the path of the value.
     """
-    return list(_findings(schema, value, path))
+    return list(_findings(schema, without_nulls(schema, value), path))
 
 
 def child(path: str, field: str) -> str:
@@ -96,8 +99,7 @@ def _findings(schema: JsonObject, value: JsonValue, path: str) -> Iterator[Findi
 
 
 def _takes_null(schema: JsonObject) -> bool:
-    """Drop nulls of fields with a default, as the API server does."""
-    return bool(schema.get("nullable")) or "default" in schema or "type" not in schema
+    return bool(schema.get("nullable")) or "type" not in schema
 
 
 def _kind(schema: JsonObject) -> str:

@@ -20,6 +20,7 @@ from pergola.api.operator_v1alpha1 import (
     garden_from,
 )
 from pergola.api.schema import Finding, Malformed, validate
+from pergola.api.schema.nulls import without_nulls
 from pergola.api.schema.structural import schema_of
 from pergola.operator.webhooks.audit_policy.review import check_config_map, references_of
 from pergola.operator.webhooks.audit_policy.rules import policy_problems
@@ -101,10 +102,11 @@ class _Admission:
         return Checked(obj, tuple(causes), (*warnings, *found, *unknown, *missing))
 
     def extension(self, obj: JsonObject) -> Checked:
-        errors, warnings = _schema_findings(validate(schema_of(Extension), obj))
+        schema = schema_of(Extension)
+        errors, warnings = _schema_findings(validate(schema, obj))
         if errors:
             return Checked(obj, errors, warnings)
-        draft = Draft(obj)
+        draft = Draft(without_nulls(schema, obj))
         defaulting.fill(draft)
         old = self._before.get(_identity(obj))
         return Checked(obj, tuple(check_extension(draft.object, old)), warnings)

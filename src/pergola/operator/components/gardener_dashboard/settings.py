@@ -9,6 +9,7 @@ from pergola.api.operator_v1alpha1.kube_api_server import Sni
 from pergola.operator.components import authorities
 from pergola.operator.components.conventions import TO_PRIVATE_NETWORKS, TO_PUBLIC_NETWORKS
 from pergola.operator.components.gardener_program import SERVER, Program, gardener_labels
+from pergola.operator.components.kube_apiserver_exposure.hosts import hosts_of
 from pergola.operator.components.priority_classes import P200
 from pergola.operator.garden.errors import ReferenceMissing
 from pergola.operator.garden.landscape import NAMESPACE, Landscape
@@ -44,8 +45,7 @@ def hosts(landscape: Landscape) -> tuple[str, ...]:
 
 def api_server_url(landscape: Landscape) -> str:
     """Return the URL of the API server in users' kubeconfigs."""
-    sni = _sni(landscape)
-    return f"https://{sni.domain_patterns[0] if sni else f'api.{landscape.domains[0]}'}"
+    return f"https://{_sni_host(landscape) or f'api.{landscape.domains[0]}'}"
 
 
 def api_server_authority(landscape: Landscape) -> str:
@@ -71,8 +71,14 @@ def _sni_authority(landscape: Landscape, sni: Sni) -> bytes:
 
 
 def _sni(landscape: Landscape) -> Sni | None:
+    return landscape.api_server.sni if _sni_host(landscape) else None
+
+
+def _sni_host(landscape: Landscape) -> str | None:
+    """Return a host name with the SNI certificate; a pattern with a wildcard is not one."""
     sni = landscape.api_server.sni
-    return sni if sni and sni.domain_patterns else None
+    exact = [name for name in (sni.domain_patterns if sni else ()) if "*" not in name]
+    return next(iter((*exact, *hosts_of(landscape).other)), None)
 
 
 def secret_object(landscape: Landscape, name: str) -> JsonObject:

@@ -65,7 +65,7 @@ def check_extension(new: JsonObject, old: JsonObject | None) -> Iterator[Cause]:
         old: The stored Extension, or None if it is new.
 
     Raises:
-        Malformed: One of them does not match its schema.
+        Malformed: The new Extension violates its schema. A stored one that does can be repaired.
     """
     name = name_of(new)
     if old is None and name.startswith(_TAKEN):
@@ -73,9 +73,15 @@ def check_extension(new: JsonObject, old: JsonObject | None) -> Iterator[Cause]:
     extension = read(Extension, new, of=f"Extension {name}")
     yield from check_deployment(extension.spec.deployment)
     yield from check_resources_served(extension.spec.resources)
-    if old is not None:
-        before = read(Extension, old, of=f"stored Extension {name}")
+    if old is not None and (before := _readable(old)) is not None:
         yield from check_primary_unchanged(extension.spec.resources, before.spec.resources)
+
+
+def _readable(old: JsonObject) -> Extension | None:
+    try:
+        return read(Extension, old, of=f"stored Extension {name_of(old)}")
+    except Malformed:
+        return None
 
 
 def _deletion(old: JsonObject) -> Verdict:

@@ -14,6 +14,7 @@ from pergola.api.operator_v1alpha1.api_server import (
     WatchCacheSizes,
 )
 from pergola.operator.webhooks.garden.amounts import check_not_negative
+from pergola.operator.webhooks.garden.names import check_subdomain
 
 _MOST_READING: Final = 5000
 _MOST_WRITING: Final = 2500
@@ -34,6 +35,8 @@ def check_audit(
         return
     if not reference.name:
         yield required(f"{at}.name", "must provide a name")
+    else:
+        yield from check_subdomain(reference.name, f"{at}.name")
     if reference.namespace and not is_dns_label(reference.namespace):
         yield invalid(f"{at}.namespace", reference.namespace, "must be the name of a namespace")
 

@@ -57,7 +57,7 @@ def check_encryption_changes(new: Garden, old: Garden) -> Iterator[Cause]:
 
 def _servers(new: Garden, old: Garden) -> Iterator[_Server]:
     current = encrypted_now(new.status)
-    provider = current.provider.type if current.provider else None
+    provider = (current.provider.type or None) if current.provider else None
     configs = zip(encryption_configs(new.spec), encryption_configs(old.spec), strict=True)
     for path, (now, before) in zip((KUBERNETES, GARDENER), configs, strict=True):
         of_gardener = path == GARDENER
