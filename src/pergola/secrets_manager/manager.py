@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Self, TypeAlias
+from typing import Final, Self, TypeAlias
 
 from pergola.api.objects import Key
 from pergola.kube.client import Client
@@ -16,8 +16,9 @@ from pergola.runtime.clock import Clock
 from pergola.secrets_manager.adoption import adopted_data, labelled_sources
 from pergola.secrets_manager.configs import Inputs, SecretConfig, SecretData, canonical
 from pergola.secrets_manager.errors import SecretsManagerError
+from pergola.secrets_manager.evidence import observe_evidence
 from pergola.secrets_manager.lifetime import DEFAULT_VALIDITY, initiation_times, lifetime_labels
-from pergola.secrets_manager.loss import is_replacement
+from pergola.secrets_manager.loss import Irreplaceable, is_replacement, recovered
 from pergola.secrets_manager.managed import (
     BUNDLE_FOR,
     CA_CHECKSUM,
@@ -36,6 +37,8 @@ from pergola.secrets_manager.managed import (
 )
 from pergola.secrets_manager.options import Options, Rotate, Use
 from pergola.secrets_manager.store import Store
+
+_BUNDLE: Final = "-bundle"
 
 Generate: TypeAlias = Callable[[SecretConfig, Inputs], SecretData]
 """Returns new data of a config."""
@@ -90,6 +93,7 @@ class SecretsManager:
             self._initiated[name] = str(int(started.timestamp()))
         self._generated: dict[str, Generated] = {}
         self._replaced: set[str] = set()
+        self._recovered: set[str] = set()
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     @classmethod
@@ -143,6 +147,16 @@ class SecretsManager:
         """The names of the lost Secrets that this run replaced with new ones."""
         return self._replaced
 
+    @property
+    def recovered(self) -> AbstractSet[str]:
+        """The names of the lost Secrets that this run recovered from copies."""
+        return self._recovered
+
+    @property
+    def used(self) -> AbstractSet[str]:
+        """The names of the Secrets that this run uses."""
+        return self._store.touched
+
     def get(self, name: str) -> ManagedSecret:
         """Return the bundle of a config if it has one, else its current Secret.
 
@@ -160,9 +174,17 @@ class SecretsManager:
         """Return the old Secret of a config, if it is kept; raises as `get` does."""
         return self._of(name).old
 
-    async def cleanup(self) -> list[str]:
-        """Delete this identity's Secrets that the run did not touch; return their names."""
-        return await self._store.delete_untouched()
+    async def cleanup(self, *, is_complete: bool = True) -> list[str]:
+        """Delete this identity's Secrets that the run did not touch; return their names.
+
+        Args:
+            is_complete: Whether the run generated all credentials. Otherwise, only the former
+                Secrets of those that it generated are deleted: others may be in use.
+        """
+        names = None
+        if not is_complete:
+            names = {*self._generated, *(f"{name}{_BUNDLE}" for name in self._generated)}
+        return await self._store.delete_untouched(names)
 
     def _of(self, name: str) -> Generated:
         try:
@@ -216,6 +238,9 @@ class SecretsManager:
             config.name, labels[CONFIG_CHECKSUM], labels.get(CA_CHECKSUM, ""), labels[INITIATED]
         )
         secret = self._store.secrets.get(name)
+        if secret is not None and config.is_replaceable and _is_damaged(config, secret):
+            await self._store.discard(secret)
+            secret = None
         if secret is None:
             data = await self._data(config, options, signer, labels, name)
             secret = await self._store.create(name, labels, data)
@@ -235,7 +260,10 @@ class SecretsManager:
         adopted = adopted_data(config, authority, sources, same_name, labels[INITIATED])
         if adopted is not None:
             return adopted
-        await self._check_not_lost(config, options, name)
+        if options.irreplaceable is not None:
+            found = await self._if_lost(config, options.irreplaceable, name)
+            if found is not None:
+                return found
         inputs = Inputs(
             object_name=name,
             now=self._clock.now(),
@@ -248,15 +276,18 @@ class SecretsManager:
         except CertificateError as error:
             raise SecretsManagerError(f"cannot generate secret {config.name}: {error}") from None
 
-    async def _check_not_lost(self, config: SecretConfig, options: Options, name: str) -> None:
-        irreplaceable = options.irreplaceable
-        if irreplaceable is None:
-            return
-        key = Key(self._store.namespace, name)
-        copies = await self._store.selected(irreplaceable.copies) if irreplaceable.copies else []
-        has_older = bool(self._store.named(config.name))
-        if is_replacement(key, irreplaceable, has_older=has_older, copies=copies):
+    async def _if_lost(
+        self, config: SecretConfig, irreplaceable: Irreplaceable, name: str
+    ) -> SecretData | None:
+        """Return the recovered data of a lost Secret; None if it is to be generated."""
+        evidence = await observe_evidence(self._store, config, irreplaceable)
+        found = recovered(irreplaceable, evidence, name)
+        if found is not None:
+            self._recovered.add(name)
+            return found
+        if is_replacement(Key(self._store.namespace, name), irreplaceable, evidence):
             self._replaced.add(name)
+        return None
 
     def _lifetime(
         self, config: SecretConfig, secret: ManagedSecret, options: Options
@@ -293,7 +324,7 @@ class SecretsManager:
         if old is not None and not self._has_expired(config, old):
             secrets.append(old)
         content = b"".join(config.bundled(secret.data) for secret in secrets)
-        name = f"{config.name}-bundle"
+        name = f"{config.name}{_BUNDLE}"
         labels = {
             NAME: name,
             MANAGED_BY: MANAGER,
@@ -314,6 +345,17 @@ class SecretsManager:
 
     def _is_expired(self, pem: bytes | None) -> bool:
         return pem is not None and read_certificate(pem).not_valid_after_utc <= self._clock.now()
+
+
+def _is_damaged(config: SecretConfig, secret: ManagedSecret) -> bool:
+    """Return whether a Secret lacks data, or holds an unreadable certificate."""
+    try:
+        pem = config.certificate(secret.data)
+        if pem is not None:
+            read_certificate(pem)
+    except (KeyError, CertificateError):
+        return True
+    return not secret.data or not all(secret.data.values())
 
 
 def authority_of(secret: ManagedSecret) -> Authority:

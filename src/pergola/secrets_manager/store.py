@@ -1,6 +1,7 @@
 """The Secrets of one manager identity in one namespace: list, create, repair, delete."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 from typing import Final, Self
 
 from pergola.api.kinds import SECRET
@@ -61,13 +62,6 @@ class Store:
         """Return all Secrets of a config name."""
         return [secret for secret in self.secrets.values() if secret.name == name]
 
-    async def selected(self, labels: str) -> list[Key]:
-        """Return the Secrets in the namespace with these labels, whoever manages them."""
-        found = await self.client.live.list(
-            SECRET, self.namespace, labels=labels, metadata_only=True
-        )
-        return sorted(map(Key.of, found))
-
     async def create(self, name: str, labels: Mapping[str, str], data: SecretData) -> ManagedSecret:
         """Create a Secret; if one of that name already exists, return that."""
         key = Key(self.namespace, name)
@@ -92,10 +86,24 @@ class Store:
         self.touched.add(secret.object_name)
         return secret
 
-    async def delete_untouched(self) -> list[str]:
-        """Delete the Secrets that this run does not use; return their names in order."""
+    async def discard(self, secret: ManagedSecret) -> None:
+        """Delete a Secret whose data is unusable, so that another one can have its name."""
+        name = secret.object_name
+        log.warning("damaged secret replaced", namespace=self.namespace, name=name)
+        with suppress(NotFound):
+            await self.client.delete(SECRET, Key(self.namespace, name), uid=secret.uid)
+        del self.secrets[name]
+
+    async def delete_untouched(self, of: Collection[str] | None = None) -> list[str]:
+        """Delete the Secrets that this run does not use; return their names in order.
+
+        Args:
+            of: Only Secrets of these configs; of all by default.
+        """
         deleted: list[str] = []
         for name in sorted(self.secrets.keys() - self.touched):
+            if of is not None and self.secrets[name].name not in of:
+                continue
             key = Key(self.namespace, name)
             try:
                 await self.client.delete(SECRET, key, uid=self.secrets.pop(name).uid)

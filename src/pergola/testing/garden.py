@@ -169,7 +169,7 @@ def landscape(*patches: JsonObject, **attributes: Any) -> Landscape:
         **attributes,
     }
     bare = Landscape(**given)
-    found = dict(_generated(authorities(is_completing=False)))
+    found = dict(_generated(authorities()))
     for component in CATALOG:
         so_far = bare.with_credentials(Credentials(found))
         if component.absent(so_far) is None:

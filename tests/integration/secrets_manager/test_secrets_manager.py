@@ -1,7 +1,7 @@
 """Credentials as Secrets of a namespace, on a real API server (spec 20 §10)."""
 
 import base64
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import product
@@ -38,6 +38,7 @@ from pergola.secrets_manager import (
     SigningCA,
     Use,
 )
+from pergola.secrets_manager.configs import SecretData
 from pergola.testing.world import RecordingClient
 
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -586,3 +587,139 @@ async def test_an_irreplaceable_secret_is_generated_only_if_it_is_new_or_given_u
         first = secret
         if has_copy:
             await landscape.client.delete(SECRET, Key(landscape.namespace, "copy"))
+
+
+async def test_a_damaged_certificate_is_replaced_but_no_authority_is(
+    landscape: Landscape,
+) -> None:
+    for data in ({}, {"tls.crt": b"garbage", "tls.key": b"x", "ca.crt": b"x"}):
+        manager = await landscape.run()
+        damaged = manager.current("server")
+        await landscape.client.delete(SECRET, Key(landscape.namespace, damaged.object_name))
+        await landscape.create(damaged.object_name, damaged.labels, data)
+        replaced = (await landscape.run()).current("server")
+        assert replaced.object_name == damaged.object_name
+        assert replaced.data["tls.crt"].startswith(b"-----BEGIN CERTIFICATE-----")
+
+    authority = manager.current("ca")
+    await landscape.client.delete(SECRET, Key(landscape.namespace, authority.object_name))
+    await landscape.create(authority.object_name, authority.labels, {"ca.crt": b"garbage"})
+    with pytest.raises(SecretsManagerError, match=f"{authority.object_name} holds no usable"):
+        await landscape.run()
+
+
+PUBLISHED = Irreplaceable(use="sign", remedy="restore it", annotation="a")
+
+
+async def test_an_authority_that_its_bundle_still_publishes_is_not_generated_again(
+    landscape: Landscape,
+) -> None:
+    options = replace(KEEP, irreplaceable=PUBLISHED)
+    first = (await landscape.run(options)).current("ca")
+    [bundle] = await landscape.secrets("ca-bundle")
+    key = Key(landscape.namespace, first.object_name)
+    await landscape.client.delete(SECRET, key)
+
+    for _ in range(2):
+        with pytest.raises(SecretLost, match=f"Secret {key} is lost.*{name_of(bundle)} publishes"):
+            await landscape.run(options)
+        assert await landscape.secrets("ca") == []
+
+    given_up = replace(KEEP, irreplaceable=replace(PUBLISHED, given_up=first.object_name))
+    manager = await landscape.run(given_up)
+    assert manager.replaced == {first.object_name}
+    assert manager.current("ca").data != first.data
+    assert (await landscape.run(given_up)).replaced == set()
+
+
+async def test_renewals_and_rotations_of_a_published_authority_generate_new_ones(
+    landscape: Landscape,
+) -> None:
+    monthly = replace(RUNTIME, ignore_old_after=None, irreplaceable=PUBLISHED)
+    seen = set()
+    for _ in range(4):
+        seen.add((await landscape.run(monthly)).current("ca").object_name)
+        landscape.clock.set(landscape.clock.now() + 29 * DAY)
+    assert len(seen) == 4
+
+    options = replace(KEEP, irreplaceable=PUBLISHED)
+    for _ in range(2):
+        landscape.clock.set(landscape.clock.now() + DAY)
+        started = landscape.clock.now()
+        seen.add((await landscape.run(options, ca=started)).current("ca").object_name)
+        landscape.clock.set(landscape.clock.now() + DAY)
+        await landscape.run(replace(options, ignore_old=True), ca=started)
+    assert len(seen) == 6
+
+
+async def test_the_current_authority_of_a_rotation_is_missed_and_the_old_one_is_no_substitute(
+    landscape: Landscape,
+) -> None:
+    options = replace(KEEP, irreplaceable=PUBLISHED)
+    await landscape.run(options)
+    landscape.clock.set(landscape.clock.now() + DAY)
+    started = landscape.clock.now()
+    current = (await landscape.run(options, ca=started)).current("ca")
+    key = Key(landscape.namespace, current.object_name)
+    await landscape.client.delete(SECRET, key)
+
+    with pytest.raises(SecretLost, match=f"Secret {key} is lost"):
+        await landscape.run(options, ca=started)
+
+
+async def test_volumes_prove_that_a_key_existed(landscape: Landscape) -> None:
+    config = EncryptionKey("key")
+    options = replace(KEEP, irreplaceable=replace(PUBLISHED, volumes="main-etcd-"))
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "main-etcd-0", "namespace": landscape.namespace},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": "1Gi"}},
+        },
+    }
+    other = {**claim, "metadata": {"name": "other-0", "namespace": landscape.namespace}}
+    await landscape.client.create(other)
+    await (await landscape.manager()).generate(config, options)
+    [secret] = await landscape.secrets("key")
+    await landscape.client.create(claim)
+    await (await landscape.manager()).generate(config, options)
+    await landscape.client.delete(SECRET, Key.of(secret))
+
+    manager = await landscape.manager()
+    with pytest.raises(SecretLost, match=r"PersistentVolumeClaim .*main-etcd-0 has the data"):
+        await manager.generate(config, options)
+    assert await landscape.secrets("key") == []
+
+
+async def test_a_lost_secret_is_recovered_from_its_copy(landscape: Landscape) -> None:
+    config, data = EncryptionKey("key"), {"key": b"a", "secret": b"b"}
+    await landscape.create("copy", {"has": "copy"}, {"it": b"x"})
+
+    def recover(copies: Sequence[JsonObject], _: Sequence[SecretData]) -> SecretData | None:
+        return data if [name_of(copy) for copy in copies] == ["copy"] else None
+
+    known = replace(PUBLISHED, copies="has=copy", recover=recover)
+    manager = await landscape.manager()
+    secret = await manager.generate(config, replace(KEEP, irreplaceable=known))
+    assert secret.data == data
+    assert manager.recovered == {secret.object_name}
+    assert manager.replaced == set()
+
+
+async def test_an_incomplete_run_deletes_only_former_secrets_of_what_it_generated(
+    landscape: Landscape,
+) -> None:
+    await landscape.run()
+    landscape.clock.set(landscape.clock.now() + DAY)
+    started = landscape.clock.now()
+    manager = await landscape.manager(ca=started)
+    current = await manager.generate(CA, replace(KEEP, ignore_old=True))
+
+    deleted = await manager.cleanup(is_complete=False)
+
+    assert {name.rpartition("-")[0] for name in deleted} == {"ca", "ca-bundle"}
+    assert [name_of(each) for each in await landscape.secrets("ca")] == [current.object_name]
+    assert len(await landscape.secrets("server")) == 1
+    assert len(await landscape.secrets("client")) == 1

@@ -1,6 +1,6 @@
 """A missing encryption key is lost if anything was made with it, and new otherwise."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Final
@@ -17,7 +17,7 @@ from pergola.operator.garden.landscape import Landscape
 from pergola.operator.garden.lost_secrets import REPLACE_LOST_SECRET, REPLACEABLE
 from pergola.operator.webhooks.garden.validation import check_garden
 from pergola.secrets_manager import SecretLost
-from pergola.secrets_manager.loss import is_replacement
+from pergola.secrets_manager.loss import Evidence, is_replacement
 from pergola.testing.garden import landscape
 from pergola.testing.gardens import FACTS, MINIMAL, with_values
 
@@ -42,10 +42,18 @@ def rotated(phase: str) -> JsonObject:
     return {"rotation": {"etcdEncryptionKey": {"phase": phase}}}
 
 
-def replaces(of: Landscape, server: ApiServer, *copies: Key, has_older: bool = False) -> bool:
-    return is_replacement(
-        missing(server), irreplaceable(of, server), has_older=has_older, copies=copies
-    )
+def replaces(
+    of: Landscape,
+    server: ApiServer,
+    *copies: Key,
+    has_older: bool = False,
+    claims: Sequence[Key] = (),
+) -> bool:
+    found: list[JsonObject] = [
+        {"metadata": {"namespace": each.namespace, "name": each.name}} for each in copies
+    ]
+    evidence = Evidence(older=[{}] if has_older else [], copies=found, claims=claims)
+    return is_replacement(missing(server), irreplaceable(of, server), evidence)
 
 
 @pytest.mark.parametrize("server_of", SERVERS)
@@ -117,7 +125,18 @@ def test_the_keys_of_both_api_servers_are_irreplaceable_and_can_be_given_up() ->
     of = landscape()
     credentials = [encryption_key(of, server_of(of)) for server_of in SERVERS]
     assert all(each.options.irreplaceable for each in credentials)
-    assert tuple(each.config.name for each in credentials) == REPLACEABLE
+    assert {each.config.name for each in credentials} < set(REPLACEABLE)
+
+
+@pytest.mark.parametrize("server_of", SERVERS)
+def test_a_volume_of_etcd_proves_that_a_key_existed_and_can_be_deleted_instead(
+    server_of: Callable[[Landscape], ApiServer],
+) -> None:
+    claim = Key("garden", "main-virtual-garden-etcd-virtual-garden-etcd-main-0")
+    with pytest.raises(SecretLost) as caught:
+        replaces(with_status({}), server_of(landscape()), claims=[claim])
+    assert f"PersistentVolumeClaim {claim} has the data of an etcd" in str(caught.value)
+    assert f"or delete the claim {claim} to begin with an empty etcd" in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -126,11 +145,13 @@ def test_the_keys_of_both_api_servers_are_irreplaceable_and_can_be_given_up() ->
         ("kube-apiserver-etcd-encryption-key-0123abcd", True),
         ("gardener-apiserver-etcd-encryption-key-0123abcd-01234", True),
         ("kube-apiserver-etcd-encryption-key", False),
-        ("ca-0123abcd", False),
+        ("ca-0123abcd", True),
+        ("ca-client-0123abcd-01234", True),
+        ("ca-garden-runtime-0123abcd", False),
         ("true", False),
     ],
 )
-def test_the_annotation_must_name_the_secret_of_an_encryption_key(
+def test_the_annotation_must_name_the_secret_of_an_irreplaceable_credential(
     name: str, *, is_valid: bool
 ) -> None:
     garden = with_values(MINIMAL, {"metadata.annotations": {REPLACE_LOST_SECRET: name}})

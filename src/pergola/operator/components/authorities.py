@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Final
 
 from pergola.operator.garden.credentials import Credential
+from pergola.operator.garden.lost_secrets import published
 from pergola.secrets_manager import (
     Certificate,
     CertificateAuthority,
@@ -30,20 +31,25 @@ ON_DEMAND: Final = (ETCD, ETCD_PEER, CLUSTER, CLIENT, FRONT_PROXY, GARDENER)
 """Authorities that are rotated only at a user's request."""
 _MONTH: Final = timedelta(days=30)
 _BOTH_TRUSTED: Final = timedelta(hours=24)
+_USE: Final = "sign certificates that others trust"
 
 
-def authorities(*, is_completing: bool) -> Iterator[Credential]:
-    """Yield all authorities.
+def authorities(*, phase: str = "", given_up: str = "") -> Iterator[Credential]:
+    """Yield all authorities; those with the longest life are not replaced if they are lost.
 
     Args:
-        is_completing: Whether a rotation of the authorities is being completed, which ends trust in
-            the old ones.
+        phase: The phase of their rotation; its completion ends trust in the old ones.
+        given_up: The name of the Secret that a user has given up.
     """
     for name in _MONTHLY:
         monthly = Options(rotate=Rotate.KEEP_OLD, validity=_MONTH, ignore_old_after=_BOTH_TRUSTED)
         yield Credential(CertificateAuthority(name), monthly)
     for name in ON_DEMAND:
-        on_demand = Options(rotate=Rotate.KEEP_OLD, ignore_old=is_completing)
+        on_demand = Options(
+            rotate=Rotate.KEEP_OLD,
+            ignore_old=phase == "Completing",
+            irreplaceable=published(_USE, phase, given_up),
+        )
         yield Credential(CertificateAuthority(name), on_demand)
 
 

@@ -5,6 +5,7 @@ from typing import Final
 
 from pergola.operator.garden.credentials import Credential
 from pergola.operator.garden.landscape import Landscape
+from pergola.operator.garden.lost_secrets import given_up_in, published
 from pergola.secrets_manager import Options, Rotate, RsaKey
 
 NAME: Final = "service-account-key"
@@ -14,6 +15,13 @@ NAME: Final = "service-account-key"
 def credentials(landscape: Landscape) -> Iterator[Credential]:
     """Yield the key; the previous one stays until its rotation is completed."""
     rotation = landscape.rotation.service_account_key
-    is_completing = rotation is not None and rotation.phase == "Completing"
-    options = Options(persist=True, rotate=Rotate.KEEP_OLD, ignore_old=is_completing)
+    phase = rotation.phase if rotation else ""
+    options = Options(
+        persist=True,
+        rotate=Rotate.KEEP_OLD,
+        ignore_old=phase == "Completing",
+        irreplaceable=published(
+            "sign tokens that the virtual cluster accepts", phase, given_up_in(landscape)
+        ),
+    )
     yield Credential(RsaKey(name=NAME), options)

@@ -5,6 +5,7 @@ from typing import Final
 from pergola.api.objects import JsonObject
 from pergola.operator.garden.credentials import Credential
 from pergola.operator.garden.landscape import Landscape
+from pergola.operator.garden.lost_secrets import given_up_in, published
 from pergola.pki import ALGORITHM, key_set
 from pergola.secrets_manager import Options, Rotate, RsaKey
 
@@ -15,8 +16,15 @@ KEY: Final = "gardener-apiserver-workload-identity-signing-key"
 def signing_key(landscape: Landscape) -> Credential:
     """Return the key; during a rotation, the old key remains valid for verification."""
     rotation = landscape.rotation.workload_identity_key
-    is_completing = rotation is not None and rotation.phase == "Completing"
-    return Credential(RsaKey(KEY), Options(rotate=Rotate.KEEP_OLD, ignore_old=is_completing))
+    phase = rotation.phase if rotation else ""
+    options = Options(
+        rotate=Rotate.KEEP_OLD,
+        ignore_old=phase == "Completing",
+        irreplaceable=published(
+            "sign tokens that cloud providers accept", phase, given_up_in(landscape)
+        ),
+    )
+    return Credential(RsaKey(KEY), options)
 
 
 def discovery_host(landscape: Landscape) -> str:

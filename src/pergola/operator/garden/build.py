@@ -1,8 +1,8 @@
 """Building a landscape: observing the runtime cluster, and generating credentials (design §8)."""
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 from pergola.api.objects import JsonObject
 from pergola.kube.client import Client
@@ -11,6 +11,7 @@ from pergola.operator.components.component import Component
 from pergola.operator.garden.credentials import Credential, Credentials
 from pergola.operator.garden.errors import ReferencesMissing, ReferencesUnusable
 from pergola.operator.garden.landscape import NAMESPACE, Landscape
+from pergola.operator.garden.lost_secrets import given_up_in
 from pergola.operator.garden.observed import Template, observe
 from pergola.operator.garden.reference_contents import content_problems
 from pergola.operator.garden.references import references_of
@@ -23,6 +24,10 @@ from pergola.secrets_manager.manager import Generate, new_data
 
 IDENTITY: Final = "gardener-operator"
 """The identity of the operator's secrets manager."""
+
+
+Settle: TypeAlias = Callable[[SecretsManager], Awaitable[None]]
+"""Reports what happened to lost Secrets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +47,13 @@ async def build(
     template: Template,
     components: Iterable[Component],
     clock: Clock,
+    *,
+    settle: Settle | None = None,
 ) -> Built:
     """Read the objects that a Garden names; generate authorities and credentials of components.
+
+    Args:
+        settle: Called after the generation, even if it failed.
 
     Raises:
         Malformed: The Garden has values of wrong types.
@@ -62,7 +72,11 @@ async def build(
     if unusable:
         raise ReferencesUnusable(unusable)
     secrets = await open_secrets(client, observed.landscape, clock)
-    return Built(await with_credentials(observed.landscape, secrets, components), secrets)
+    try:
+        return Built(await with_credentials(observed.landscape, secrets, components), secrets)
+    finally:
+        if settle is not None:
+            await settle(secrets)
 
 
 async def open_secrets(
@@ -94,8 +108,8 @@ async def with_credentials(
         Failures: Several credentials failed with such errors.
     """
     rotation = landscape.rotation.certificate_authorities
-    is_completing = rotation is not None and rotation.phase == "Completing"
-    await _generate(secrets, authorities(is_completing=is_completing))
+    phase = rotation.phase if rotation else ""
+    await _generate(secrets, authorities(phase=phase, given_up=given_up_in(landscape)))
     return await add_credentials(landscape, secrets, components)
 
 

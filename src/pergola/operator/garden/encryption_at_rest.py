@@ -18,6 +18,9 @@ ALWAYS_BY_GARDENER: Final = (
 POPULATED: Final = "credentials.gardener.cloud/new-encryption-key-populated"
 """The annotation of an API server's Deployment, set once all its replicas know the new key."""
 
+ENCRYPTION_VOLUME: Final = "etcd-encryption-secret"
+"""The volume of an API server with its encryption configuration."""
+
 _GARDENER_GROUPS: Final = tuple(
     f"{name}.gardener.cloud"
     for name in ("authentication", "core", "operations", "security", "settings", "seedmanagement")

@@ -71,6 +71,8 @@ class Landscape:
             exists yet.
         new_key_known_by: Deployments of API servers whose replicas all know the new encryption key
             during its rotation.
+        encryption_configurations: The Secrets that API servers mount as their encryption
+            configurations, by Deployment.
         seed_domains: The ingress domains of the Seeds with reachable networks.
         own_seed_domain: The ingress domain of the Seed that is the runtime cluster; empty if there
             is none.
@@ -99,6 +101,7 @@ class Landscape:
     access_tokens: Mapping[str, str] = field(default_factory=dict)
     terminal_seed: str = ""
     new_key_known_by: frozenset[str] = frozenset()
+    encryption_configurations: Mapping[str, str] = field(default_factory=dict)
     seed_domains: tuple[str, ...] = ()
     own_seed_domain: str = ""
     seed_password: str = ""

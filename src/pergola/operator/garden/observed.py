@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from pergola.api.kinds import CONFIG_MAP, DEPLOYMENT, SECRET, SERVICE
 from pergola.api.kinds import NAMESPACE as NAMESPACE_KIND
-from pergola.api.objects import JsonObject, Key, annotations_of, labels_of, map_at, name_of
+from pergola.api.objects import JsonObject, Key, annotations_of, labels_of, map_at, maps_at, name_of
 from pergola.api.operator_v1alpha1 import EXTENSION, Garden, garden_from
 from pergola.controllers.references import Reference
 from pergola.kube.client import Client
@@ -18,7 +18,7 @@ from pergola.kube.selectors import format_selector
 from pergola.manifests import KUBE_SYSTEM
 from pergola.operator.components.gardener_apiserver.component import GARDENER_APISERVER
 from pergola.operator.components.virtual_access import API_SERVER
-from pergola.operator.garden.encryption_at_rest import POPULATED
+from pergola.operator.garden.encryption_at_rest import ENCRYPTION_VOLUME, POPULATED
 from pergola.operator.garden.errors import OperatorError
 from pergola.operator.garden.landscape import NAMESPACE, Landscape
 from pergola.operator.garden.references import references_of
@@ -52,19 +52,22 @@ async def observe(client: Client, garden: JsonObject, template: Template) -> Obs
         KubeError: The API server refused, or did not answer.
     """
     named = references_of(garden)
-    bare, references, wildcard, address, known_by = await together(
+    bare, references, wildcard, address, servers = await together(
         bare_landscape(client, garden, template),
         _read_references(client, named),
         _wildcard_certificate(client),
         _address(client),
-        _new_key_known_by(client),
+        _api_servers(client),
     )
     landscape = replace(
         bare,
         references=references,
         wildcard_certificate=wildcard,
         gardener_api_server_address=address,
-        new_key_known_by=known_by,
+        new_key_known_by=frozenset(
+            name for name, obj in servers.items() if POPULATED in annotations_of(obj)
+        ),
+        encryption_configurations={name: _encryption(obj) for name, obj in servers.items()},
     )
     missing = tuple(each for each in named if (each.kind, each.key) not in references)
     return Observed(landscape, missing)
@@ -100,13 +103,19 @@ async def _address(client: Client) -> str:
     return cluster_ip(service)
 
 
-async def _new_key_known_by(client: Client) -> frozenset[str]:
-    """Return the API server Deployments that are marked during a rotation of the key."""
+async def _api_servers(client: Client) -> dict[str, JsonObject]:
+    """Return the Deployments of API servers, by name; they are marked while a key is rotated."""
     names = (API_SERVER, GARDENER_APISERVER.name)
-    keys = [Key(NAMESPACE, name) for name in names]
-    found = await gathered(client.find(DEPLOYMENT, key, metadata_only=True) for key in keys)
-    marked = zip(names, found, strict=True)
-    return frozenset(name for name, obj in marked if POPULATED in annotations_of(obj or {}))
+    found = await gathered(client.find(DEPLOYMENT, Key(NAMESPACE, name)) for name in names)
+    return {name: obj for name, obj in zip(names, found, strict=True) if obj is not None}
+
+
+def _encryption(deployment: JsonObject) -> str:
+    """Return the Secret that an API server mounts as its encryption configuration, or empty."""
+    for volume in maps_at(deployment, "spec", "template", "spec", "volumes"):
+        if volume.get("name") == ENCRYPTION_VOLUME:
+            return str(map_at(volume, "secret").get("secretName") or "")
+    return ""
 
 
 def cluster_ip(service: JsonObject | None) -> str:

@@ -82,7 +82,7 @@ def with_placeholders(landscape: Landscape, components: Iterable[Component]) -> 
     Existing references are kept.
     """
     landscape = with_referenced(landscape)
-    found = dict(_generated(authorities(is_completing=False)))
+    found = dict(_generated(authorities()))
     for component in components:
         landscape = landscape.with_credentials(Credentials(found))
         if component.absent(landscape) is None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from pergola.api import marks
@@ -27,11 +28,11 @@ from pergola.operator.components.catalog import CATALOG
 from pergola.operator.components.component import Component
 from pergola.operator.garden import flow_delete, flows, operation, prepare
 from pergola.operator.garden.alongside import alongside
-from pergola.operator.garden.build import Built, build, open_secrets
+from pergola.operator.garden.build import Built, Settle, build, open_secrets
 from pergola.operator.garden.deploy import Deployer
 from pergola.operator.garden.judge import check
 from pergola.operator.garden.leftovers import StillExists
-from pergola.operator.garden.lost_secrets import remove_permission
+from pergola.operator.garden.lost_secrets import settle
 from pergola.operator.garden.observed import Template, bare_landscape
 from pergola.operator.garden.oldest import check_only_one
 from pergola.operator.garden.run import Run
@@ -45,6 +46,7 @@ from pergola.runtime.clock import Clock
 from pergola.runtime.controlling.controller import DONE, Again, Outcome, ReconcileError
 from pergola.runtime.controlling.events import Recorder, Regarding
 from pergola.runtime.logging import get_logger
+from pergola.secrets_manager import SecretsManager
 
 log = get_logger("garden")
 
@@ -152,14 +154,15 @@ class GardenReconciler:
         components = self._settings.components
         first = [each for each in components if each.is_setup]
         second = [each for each in components if not each.is_setup]
+        settled = partial(self._settle, status.garden)
         built = await build(
-            self._client, status.garden, self._settings.template, first, self._clock
+            self._client, status.garden, self._settings.template, first, self._clock, settle=settled
         )
         run = self._run(built)
         key = Key.of(status.garden)
         setup = flows.setup(run, components)
         # Keys take seconds of CPU time, and the first flow mostly waits.
-        async with alongside(self._generate(run, second, status.garden)):
+        async with alongside(_generate(run, second, settled)):
             await self._flow(setup, status, _SETUP_SPAN, is_followed=True)
         main = flows.reconciliation(run, key, components)
         await self._flow(main, status, _MAIN_SPAN, is_followed=True)
@@ -172,14 +175,8 @@ class GardenReconciler:
             return Again(_AT_ONCE)
         return Again(self._until_next(garden_from(status.garden)))
 
-    async def _generate(
-        self, run: Run, components: Iterable[Component], garden: JsonObject
-    ) -> None:
-        """Generate credentials; even if one fails, remove the permission that another used up."""
-        try:
-            await run.generate_for(components)
-        finally:
-            await remove_permission(self._client, garden, run.built.secrets, self._events)
+    async def _settle(self, garden: JsonObject, secrets: SecretsManager) -> None:
+        await settle(self._client, garden, secrets, self._events)
 
     async def _delete(self, status: Status) -> Outcome:
         """Delete everything that belongs to the Garden, and release it.
@@ -234,6 +231,14 @@ class GardenReconciler:
         await status.fail(error)
         kind = "Delete" if deletion_timestamp_of(status.garden) else "Reconcile"
         self._events.warning(Regarding.of(status.garden), f"{kind}Failed", sentence(error))
+
+
+async def _generate(run: Run, components: Iterable[Component], settle: Settle) -> None:
+    """Generate credentials; even if one fails, remove the permission that another used up."""
+    try:
+        await run.generate_for(components)
+    finally:
+        await settle(run.built.secrets)
 
 
 def is_ignored(garden: JsonObject) -> bool:

@@ -14,15 +14,21 @@ from pergola.bundle import make_unique
 from pergola.kube.yaml import dump
 from pergola.manifests import manifest
 from pergola.operator.components.api_server.part import ApiServer, Part, mounted_secret
+from pergola.operator.components.api_server.recovery import (
+    CONFIGURATION,
+    DEFAULT_PROVIDER,
+    recovery,
+)
 from pergola.operator.garden.credentials import Credential
 from pergola.operator.garden.encryption_at_rest import (
+    ENCRYPTION_VOLUME,
     POPULATED,
     encrypted_now,
     is_served_by_gardener,
     resource_keys,
 )
 from pergola.operator.garden.landscape import NAMESPACE, Landscape
-from pergola.operator.garden.lost_secrets import REPLACE_LOST_SECRET, given_up
+from pergola.operator.garden.lost_secrets import REMEDY, REPLACE_LOST_SECRET, given_up_in
 from pergola.secrets_manager import (
     EncryptionKey,
     Irreplaceable,
@@ -31,10 +37,10 @@ from pergola.secrets_manager import (
     Rotate,
 )
 
-_DEFAULT_PROVIDER: Final = "aescbc"
-_KEY: Final = "encryption-configuration.yaml"
 _PATH: Final = "/etc/kubernetes/etcd-encryption-secret"
 _GROUP_READABLE: Final = 0o640
+_DATA: Final = "main-virtual-garden-etcd-"
+"""The prefix of the claims of the etcd with everything that is encrypted."""
 _IDENTITY: Final[JsonObject] = {"identity": {}}
 
 
@@ -42,7 +48,7 @@ def encryption_key(landscape: Landscape, server: ApiServer) -> Credential:
     """Return the credential with the encryption key of an API server."""
     provider = server.settings.encryption_config.provider.type
     config = EncryptionKey(
-        key_name(server), provider="" if provider == _DEFAULT_PROVIDER else provider
+        key_name(server), provider="" if provider == DEFAULT_PROVIDER else provider
     )
     return Credential(
         config,
@@ -65,10 +71,12 @@ def irreplaceable(landscape: Landscape, server: ApiServer) -> Irreplaceable:
         use=f"read what {server.name} encrypted in etcd",
         records=tuple(_records(landscape, server)),
         copies=f"role={_configuration_name(server)}",
+        recover=recovery(landscape.encryption_configurations.get(server.deployment, "")),
+        volumes=_DATA,
         is_rotating=_phase(landscape) == "Preparing" and not is_known,
-        remedy="restore it from an export with `pergola garden import`",
+        remedy=REMEDY,
         annotation=REPLACE_LOST_SECRET,
-        given_up=given_up({"metadata": landscape.garden.metadata}),
+        given_up=given_up_in(landscape),
     )
 
 
@@ -102,13 +110,15 @@ def encryption(landscape: Landscape, server: ApiServer) -> Part:
             namespace=NAMESPACE,
             labels={"role": name},
             type="Opaque",
-            data={_KEY: base64.b64encode(content).decode()},
+            data={CONFIGURATION: base64.b64encode(content).decode()},
         )
     )
     files = mounted_secret(
-        "etcd-encryption-secret", _PATH, name_of(secret), mode=_GROUP_READABLE, read_only=True
+        ENCRYPTION_VOLUME, _PATH, name_of(secret), mode=_GROUP_READABLE, read_only=True
     )
-    return files + Part(args=(f"--encryption-provider-config={_PATH}/{_KEY}",), objects=(secret,))
+    return files + Part(
+        args=(f"--encryption-provider-config={_PATH}/{CONFIGURATION}",), objects=(secret,)
+    )
 
 
 def _configuration_name(server: ApiServer) -> str:
@@ -161,7 +171,7 @@ def _providers(keys: Sequence[ManagedSecret]) -> list[JsonObject]:
 
 
 def _provider(key: ManagedSecret) -> str:
-    return key.data.get("provider", b"").decode() or _DEFAULT_PROVIDER
+    return key.data.get("provider", b"").decode() or DEFAULT_PROVIDER
 
 
 def _key(secret: ManagedSecret) -> JsonObject:

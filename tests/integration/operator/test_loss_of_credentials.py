@@ -1,9 +1,8 @@
-"""A Garden whose encryption keys are lost: it refuses new ones, recovers, or gives the old ones up.
+"""A Garden whose credentials are lost: it refuses new ones, recovers, or gives the old ones up.
 
 Its components are hollow, and its API servers and credentials are real.
 """
 
-import base64
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -12,17 +11,16 @@ from typing import Final
 
 import pytest
 
-from pergola.api.kinds import DEPLOYMENT, EVENT, SECRET
+from pergola.api.kinds import EVENT, SECRET
 from pergola.api.marks import OPERATION
-from pergola.api.objects import JsonObject, Key, map_at, maps_at, name_of
+from pergola.api.objects import JsonObject, Key, map_at, name_of
 from pergola.api.operator_v1alpha1 import GARDEN
 from pergola.kube import states
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
-from pergola.kube.yaml import parse
-from pergola.operator.components.virtual_access import API_SERVER
 from pergola.operator.garden.foreseen import Foreseen, foresee
 from pergola.operator.garden.lost_secrets import (
+    RECOVERED,
     REPLACE_LOST_SECRET,
     REPLACEABLE,
     REPLACED,
@@ -48,8 +46,13 @@ from pergola.testing.shared import private
 
 pytestmark = pytest.mark.timeout(600)
 
-KUBERNETES: Final = REPLACEABLE[0]
-COPY: Final = "role=kube-apiserver-etcd-encryption-configuration"
+KEYS: Final = REPLACEABLE[:2]
+KUBERNETES: Final = KEYS[0]
+COPIES: Final = tuple(
+    f"role={server}-etcd-encryption-configuration"
+    for server in ("kube-apiserver", "gardener-apiserver")
+)
+LOST: Final = (*KEYS, "ca-client", "service-account-key")
 HOUR: Final = timedelta(hours=1)
 
 
@@ -105,10 +108,10 @@ async def world(
         await uninstall_virtual(virtual)
 
 
-async def test_a_lost_encryption_key_is_named_and_restored_instead_of_replaced(
+async def test_a_lost_credential_is_named_and_restored_instead_of_replaced(
     world: World,
 ) -> None:
-    for key in REPLACEABLE:
+    for key in LOST:
         secret = await lose(world, key)
         name = name_of(secret)
 
@@ -127,41 +130,23 @@ async def test_a_lost_encryption_key_is_named_and_restored_instead_of_replaced(
         assert (await world.runtime.get(SECRET, Key.of(secret)))["data"] == secret["data"]
 
 
-async def test_a_lost_encryption_key_can_be_recovered_from_its_copy(world: World) -> None:
-    secret = await lose(world, KUBERNETES)
-    copies = await world.runtime.list(SECRET, "garden", labels=COPY)
-    deployment = await world.runtime.get(DEPLOYMENT, Key("garden", API_SERVER))
-    volumes = maps_at(deployment, "spec", "template", "spec", "volumes")
-    mounted = {map_at(volume, "secret").get("secretName") for volume in volumes}
-    [copy] = [each for each in copies if name_of(each) in mounted]
-    await world.fails(f"Secret {Key.of(copy)} contains a copy")
-
-    content = parse(base64.b64decode(copy["data"]["encryption-configuration.yaml"]))
-    assert isinstance(content, dict)
-    [secrets, *_] = maps_at(content, "resources")
-    [(provider, _)] = maps_at(secrets, "providers")[0].items()
-    [key] = maps_at(maps_at(secrets, "providers")[0], provider, "keys")
-    source = {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {
-            "name": "recovered",
-            "namespace": "garden",
-            "labels": {"secrets-manager-use-data-for-name": KUBERNETES},
-        },
-        "stringData": {"provider": provider, "key": key["name"], "secret": key["secret"]},
-    }
-    await world.runtime.create(source)
-    await world.reconcile()
-    assert await credentials(world, KUBERNETES) == {name_of(secret)}
-    assert await world.runtime.list(SECRET, "garden", labels=COPY) == copies
-    await world.runtime.delete(SECRET, Key.of(source))
-
-
-async def test_the_annotation_allows_one_new_encryption_key(
+async def test_a_lost_encryption_key_is_recovered_from_the_configuration_in_use(
     world: World,
 ) -> None:
-    for key in REPLACEABLE:
+    for key, copy in zip(KEYS, COPIES, strict=True):
+        copies = await world.runtime.list(SECRET, "garden", labels=copy)
+        secret = await lose(world, key, with_copies=False)
+        await world.reconcile()
+        assert await credentials(world, key) == {name_of(secret)}
+        assert await world.runtime.list(SECRET, "garden", labels=copy) == copies
+        [event] = await reported(world, RECOVERED, name_of(secret))
+        assert event["type"] == "Warning"
+
+
+async def test_the_annotation_allows_one_new_credential(
+    world: World,
+) -> None:
+    for key in LOST:
         secret = await lose(world, key)
         name = name_of(secret)
         await give_up(world, f"{key}-00000000")
@@ -173,11 +158,11 @@ async def test_the_annotation_allows_one_new_encryption_key(
         assert await credentials(world, key) == {name}
         assert (await world.runtime.get(SECRET, Key.of(secret)))["data"] != secret["data"]
         assert await given_up_now(world) == ""
-        [event] = await replacements(world, name)
+        [event] = await reported(world, REPLACED, name)
         assert event["type"] == "Warning"
         assert f"Secret garden/{name} was lost" in event["note"]
 
-        await world.runtime.delete(SECRET, Key.of(secret))
+        await lose(world, key)
         await world.fails(f"Secret garden/{name} is lost")
         assert await credentials(world, key) == set()
         await world.runtime.create(restored(secret))
@@ -196,12 +181,12 @@ async def test_an_unused_permission_to_replace_a_key_does_not_outlive_a_reconcil
 
 
 async def test_a_permission_is_used_up_even_if_another_key_is_lost_too(world: World) -> None:
-    secrets = [await lose(world, key) for key in REPLACEABLE]
+    secrets = [await lose(world, key) for key in KEYS]
     await give_up(world, name_of(secrets[0]))
     await world.fails(f"Secret {Key.of(secrets[1])} is lost")
     assert await given_up_now(world) == ""
     assert await credentials(world, KUBERNETES) == {name_of(secrets[0])}
-    assert await credentials(world, REPLACEABLE[1]) == set()
+    assert await credentials(world, KEYS[1]) == set()
     await world.runtime.create(restored(secrets[1]))
     await world.reconcile()
 
@@ -249,10 +234,14 @@ async def credentials(world: World, name: str) -> set[str]:
     return {name_of(each) for each in found}
 
 
-async def lose(world: World, key: str) -> JsonObject:
-    """Delete the only Secret of a credential, and return it."""
+async def lose(world: World, key: str, *, with_copies: bool = True) -> JsonObject:
+    """Delete the only Secret of a credential, by default with its copies, and return it."""
     [secret] = await world.runtime.list(SECRET, "garden", labels=f"{MANAGED},name={key}")
-    await world.runtime.delete(SECRET, Key.of(secret))
+    lost = [secret]
+    for copy in COPIES if with_copies else ():
+        lost += await world.runtime.list(SECRET, "garden", labels=copy)
+    for each in lost:
+        await world.runtime.delete(SECRET, Key.of(each))
     return secret
 
 
@@ -270,11 +259,11 @@ async def given_up_now(world: World) -> str:
     return given_up(await world.runtime.get(GARDEN, LOCAL))
 
 
-async def replacements(world: World, name: str) -> list[JsonObject]:
-    """Return the Events about the replacement of a Secret, as soon as there are any."""
+async def reported(world: World, reason: str, name: str) -> list[JsonObject]:
+    """Return the Events about a lost Secret, as soon as there are any."""
     async with aclosing(states.all_watched(world.runtime, EVENT)) as collections:
         async for _ in collections:
-            events = await world.runtime.list(EVENT, fields=f"reason={REPLACED}")
+            events = await world.runtime.list(EVENT, fields=f"reason={reason}")
             if found := [event for event in events if name in event["note"]]:
                 return found
     raise AssertionError
