@@ -75,7 +75,9 @@ async def rehearse(
         problem = await _problem(stage.runtime, Key.of(garden))
         for graph in (flows.setup(run), flows.reconciliation(run, Key.of(garden))):
             tasks += [await stage.planned(run, graph, task) for task in graph.order()]
-        await run.built.secrets.cleanup()
+        # A task that cannot be foreseen may use credentials that it has not generated.
+        is_complete = all(task.fate is not Fate.UNKNOWN for task in tasks)
+        await run.built.secrets.cleanup(is_complete=is_complete)
         tasks.append(_step(AFTERWARDS, await stage.changes()))
     return Plan(
         garden=name_of(garden),
