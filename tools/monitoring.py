@@ -18,7 +18,7 @@ CHARTS: Final = Path(__file__).resolve().parents[1] / "charts"
 ALERTS: Final = CHARTS / "alerts"
 _EXTENSION: Final = ("process", "controllers")
 FAMILIES: Final = {
-    "operator": ("process", "controllers", "webhooks", "flows", "garden"),
+    "operator": ("process", "controllers", "webhooks", "flows", "garden", "conditions"),
     "resource-manager": ("process", "controllers", "webhooks", "tokens", "managed-resources"),
     "networking-calico": _EXTENSION,
     "networking-cilium": (*_EXTENSION, "webhooks"),

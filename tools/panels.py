@@ -85,6 +85,14 @@ PANELS: Final = {
             "s",
         ),
     ),
+    "conditions": (
+        Panel(
+            "Failing conditions",
+            'count by (kind, condition) (pergola_condition_failing{job="JOB"})',
+            "{{kind}} {{condition}}",
+            "short",
+        ),
+    ),
     "tokens": (
         Panel(
             "Time until the next token expires",

@@ -14,9 +14,14 @@ _DELETION_REASONS = frozenset({Reason.DELETION_PENDING, Reason.DELETION_FAILED})
 def applied_problem(resource: JsonObject) -> str | None:
     """Return why the current generation does not count as applied."""
     observed, generation = _observed_generation(resource), generation_of(resource)
-    if observed != generation:
-        return f"generation {generation} was not applied yet; the last one was {observed}"
-    return _condition_problem(resource, APPLIED, TRUE)
+    if observed == generation:
+        return _condition_problem(resource, APPLIED, TRUE)
+    text = f"generation {generation} was not applied yet; the last one was {observed}"
+    # A run that fails does not raise the observed generation, but says why.
+    if get_condition(maps_at(resource, "status", "conditions"), APPLIED) is None:
+        return text
+    problem = _condition_problem(resource, APPLIED, TRUE)
+    return f"{text}; {problem}" if problem else text
 
 
 def healthy_problem(resource: JsonObject) -> str | None:
@@ -27,6 +32,21 @@ def healthy_problem(resource: JsonObject) -> str | None:
 def progressing_problem(resource: JsonObject) -> str | None:
     """Return why the objects do not count as rolled out."""
     return _condition_problem(resource, PROGRESSING, FALSE)
+
+
+def problems_of(resource: JsonObject) -> list[str]:
+    """Return why a ManagedResource is not applied, healthy or rolled out.
+
+    Missing conditions of one that was never applied are omitted.
+    """
+    applied = applied_problem(resource)
+    found = [] if applied is None else [applied]
+    for kind, rule in ((HEALTHY, healthy_problem), (PROGRESSING, progressing_problem)):
+        problem = rule(resource)
+        exists = get_condition(maps_at(resource, "status", "conditions"), kind) is not None
+        if problem is not None and (exists or applied is None):
+            found.append(problem)
+    return found
 
 
 def deletion_problem(resource: JsonObject) -> str | None:

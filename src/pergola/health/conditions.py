@@ -1,10 +1,12 @@
 """Required and optional conditions of live objects."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from datetime import datetime
+from typing import Final, NamedTuple
 
-from pergola.api.conditions import get_condition
+from pergola.api.conditions import FALSE, TRUE, get_condition
 from pergola.api.objects import JsonObject, maps_at
+from pergola.health.times import read_time
 
 
 class Requirement(NamedTuple):
@@ -20,6 +22,37 @@ class Unmet(NamedTuple):
 
     requirement: Requirement
     found: JsonObject | None
+
+
+INFORMATIVE: Final = frozenset({"Required", "RequiredRuntime", "RequiredVirtual"})
+"""Types of conditions that state a fact: neither value is a problem."""
+_ROLLOUT: Final = "Progressing"
+"""Conditions whose type ends with this are good if they are False."""
+
+
+def desired_status(kind: str) -> str | None:
+    """Return the status that a condition should have; None if either value is fine."""
+    if kind in INFORMATIVE:
+        return None
+    return FALSE if kind.endswith(_ROLLOUT) else TRUE
+
+
+def failing(obj: JsonObject) -> Iterator[JsonObject]:
+    """Yield the conditions of an object that are not as they should be."""
+    for each in maps_at(obj, "status", "conditions"):
+        desired = desired_status(str(each.get("type") or ""))
+        if desired is not None and each.get("status") != desired:
+            yield each
+
+
+def failing_since(found: JsonObject) -> datetime | None:
+    """Return when a condition began to fail.
+
+    The last transition is later if every retry sets another status; its update is that of the
+    reason or message.
+    """
+    times = (read_time(found.get(name)) for name in ("lastTransitionTime", "lastUpdateTime"))
+    return min((time for time in times if time is not None), default=None)
 
 
 def conditions_problem(obj: JsonObject, desired: Sequence[Requirement]) -> str | None:

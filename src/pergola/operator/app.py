@@ -9,8 +9,9 @@ from typing import Final
 from pergola import __version__
 from pergola.api.kinds import SECRET
 from pergola.api.operator_config import OperatorConfiguration
-from pergola.api.operator_v1alpha1 import GARDEN
+from pergola.api.operator_v1alpha1 import EXTENSION, GARDEN
 from pergola.charts import Blobs, Helm
+from pergola.controllers.condition_metrics import ConditionMetrics
 from pergola.kube.client import Client
 from pergola.operator.care import Settings as CareSettings
 from pergola.operator.care import VirtualApiServer, garden_care
@@ -139,6 +140,8 @@ async def serve(
         references = protected_references(copies, metrics=metrics)
         metrics.register(CredentialAges).follow(copies.of(SECRET, NAMESPACE))
         metrics.register(RotationPhases).follow(copies.of(GARDEN))
+        for kind in (GARDEN, EXTENSION):
+            metrics.register(ConditionMetrics).follow(copies.of(kind))
         extensions = extension_units(
             config,
             Environment(

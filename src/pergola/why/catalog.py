@@ -3,6 +3,7 @@
 from typing import Final
 
 from pergola.why.certificate_requests import CERTIFICATE_REQUESTS
+from pergola.why.conditions import CONDITIONS
 from pergola.why.explainer import Explainer
 from pergola.why.extensions import EXTENSIONS
 from pergola.why.gardens import GARDENS
@@ -19,6 +20,7 @@ EXPLAINERS: Final[tuple[Explainer, ...]] = (
     GARDENS,
     MANAGED_RESOURCES,
     EXTENSIONS,
+    CONDITIONS,
     INFRA_CLUSTERS,
     CERTIFICATE_REQUESTS,
     NETWORK_POLICIES,

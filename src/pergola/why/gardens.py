@@ -5,6 +5,7 @@ from typing import Final
 
 from pergola.api.objects import GroupVersionKind, JsonObject, JsonValue, map_at, maps_at
 from pergola.api.operator_v1alpha1 import GARDEN
+from pergola.health.conditions import failing, failing_since
 from pergola.health.times import read_time
 from pergola.operator.components.component import Identity
 from pergola.operator.garden.explain import Answer as GardenAnswer
@@ -44,6 +45,9 @@ async def explain(asked: Asked, reader: Reader) -> Part:
     )
 
 
+_RUNBOOK: Final = (
+    "read what to do about {}: docs/how-to/operating-pergola.md#pergolaconditionfailing"
+)
 _STATUS: Final = "see the tasks: pergola garden status; explain one: pergola garden why TASK"
 
 
@@ -73,15 +77,15 @@ def _errors(garden: JsonObject) -> Iterator[Statement]:
 
 
 def _conditions(garden: JsonObject) -> Iterator[Statement]:
-    for condition in maps_at(garden, "status", "conditions"):
-        if condition.get("status") != "True":
-            yield Statement(
-                topic=Topic.PROBLEM,
-                subject=f"condition {condition.get('type')}",
-                text=f"{condition.get('status')} ({condition.get('reason')}): "
-                f"{condition.get('message')}",
-                since=read_time(condition.get("lastTransitionTime")),
-            )
+    for condition in failing(garden):
+        yield Statement(
+            topic=Topic.PROBLEM,
+            subject=f"condition {condition.get('type')}",
+            text=f"{condition.get('status')} ({condition.get('reason')}): "
+            f"{condition.get('message')}",
+            since=failing_since(condition),
+            advice=_RUNBOOK.format(condition.get("type")),
+        )
 
 
 def _of_component(found: Task, picture: Picture) -> Statement:

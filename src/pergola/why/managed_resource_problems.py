@@ -22,6 +22,7 @@ from pergola.api.objects import (
     maps_at,
 )
 from pergola.health import has_rule
+from pergola.health.conditions import describe, failing, failing_since
 from pergola.operator.components.component import Identity
 from pergola.operator.garden.picture.since import since
 from pergola.resource_manager.controllers.managed_resource.opponents import remarks_in
@@ -41,8 +42,14 @@ _SEVERAL: Final = re.compile("^([0-9]+) errors occurred: ")
 
 
 def conditions(resource: JsonObject) -> Iterator[Statement]:
-    """Yield the conditions that are not as they should be."""
+    """Yield the conditions that are not as they should be.
+
+    While it is deleted, its objects are expected to go; `deletion` yields what holds them.
+    """
     if deletion_timestamp_of(resource) is not None:
+        for each in failing(resource):
+            if each.get("type") == APPLIED and deletion_problem(resource) is None:
+                yield Statement(topic=Topic.PROBLEM, text=describe(each), since=failing_since(each))
         return
     for kind, rule in _RULES.items():
         problem = rule(resource)

@@ -13,6 +13,7 @@ from tools.panels import PANELS
 
 from pergola.api.objects import JsonObject, labels_of, map_at, maps_at, name_of
 from pergola.cloud.aws.metrics import AwsMetrics
+from pergola.controllers.condition_metrics import ConditionMetrics
 from pergola.flow.metrics import FlowMetrics
 from pergola.kube.yaml import parse
 from pergola.operator.care.metrics import CareMetrics
@@ -37,6 +38,7 @@ def metrics() -> dict[str, set[str]]:
     of.registry.register(UnwatchedKinds(lambda: None))
     for kind in (AwsMetrics, FlowMetrics, CareMetrics, CredentialAges, RotationPhases, Refusals):
         kind(of.registry)
+    ConditionMetrics(of.registry)
     return {"up": {"instance"}, **dict(_labelled(of.registry))}
 
 

@@ -22,11 +22,9 @@ from pergola.api.objects import (
 )
 from pergola.extension_api.kinds import GROUP as EXTENSIONS
 from pergola.health import check_extension
+from pergola.health.conditions import desired_status
+from pergola.health.times import read_time
 
-INFORMATIVE: Final = frozenset({"RequiredRuntime", "RequiredVirtual"})
-"""Conditions that state a fact: neither value is a problem."""
-_ROLLOUT: Final = "Progressing"
-"""Conditions whose type ends with this are good if they are False."""
 _RUNNING: Final = ("Pending", "Processing")
 _BROKEN: Final = ("Error", "Failed", "Aborted")
 
@@ -105,7 +103,7 @@ def conditions(obj: JsonObject) -> list[Condition]:
             kind=str(each.get("type") or ""),
             status=str(each.get("status") or ""),
             state=_condition_state(str(each.get("type") or ""), str(each.get("status") or "")),
-            since=str(each.get("lastTransitionTime") or ""),
+            since=_began(each),
             reason=str(each.get("reason") or ""),
             message=str(each.get("message") or ""),
         )
@@ -113,11 +111,21 @@ def conditions(obj: JsonObject) -> list[Condition]:
     ]
 
 
+def _began(condition: JsonObject) -> str:
+    """Return when a condition began: one that fails keeps its time while it is retried."""
+    times = [condition.get("lastTransitionTime")]
+    if condition.get("status") == FALSE:
+        times.append(condition.get("lastUpdateTime"))
+    known = [str(time) for time in times if read_time(time) is not None]
+    return min(known, default="")
+
+
 def _condition_state(kind: str, status: str) -> State:
-    if kind in INFORMATIVE:
+    desired = desired_status(kind)
+    if desired in (None, status):
         return State.HEALTHY
-    if kind.endswith(_ROLLOUT):
-        return State.HEALTHY if status == FALSE else State.PROGRESSING
+    if desired == FALSE:
+        return State.PROGRESSING
     return {TRUE: State.HEALTHY, FALSE: State.TROUBLE}.get(status, State.PROGRESSING)
 
 

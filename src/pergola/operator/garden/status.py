@@ -16,6 +16,7 @@ from pergola.flow import FlowFailed, Report
 from pergola.kube.client import Client
 from pergola.kube.patches import apply_merge_patch, same
 from pergola.runtime.clock import Clock
+from pergola.runtime.failures import sentence_of
 
 OperationType = Literal["Reconcile", "Delete"]
 
@@ -135,7 +136,7 @@ class Status:
 
 def sentence(error: Exception) -> str:
     """Return the text of an error, ending with a full stop."""
-    text = str(error).strip() or type(error).__name__
+    text = _text(error).strip() or type(error).__name__
     return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
@@ -146,7 +147,7 @@ def last_errors(error: Exception, now: str) -> list[JsonObject]:
         now: The time of the entries, RFC 3339.
     """
     if not isinstance(error, FlowFailed):
-        return [_last_error(str(error), codes_of(error), now)]
+        return [_last_error(_text(error), codes_of(error), now)]
     return [
         {"taskID": failure.task, **_last_error(str(failure), failure.codes, now)}
         for failure in error.failures
@@ -156,3 +157,8 @@ def last_errors(error: Exception, now: str) -> list[JsonObject]:
 def _last_error(description: str, codes: Sequence[str], now: str) -> JsonObject:
     error: JsonObject = {"description": description, "lastUpdateTime": now}
     return {**error, "codes": [str(code) for code in codes]} if codes else error
+
+
+def _text(error: Exception) -> str:
+    """Return the text of an error; the text of a built-in group would hide its errors."""
+    return sentence_of(error) if isinstance(error, ExceptionGroup) else str(error)

@@ -4,11 +4,7 @@ from collections.abc import AsyncIterator
 from typing import Final
 
 from pergola.api.kinds import DEPLOYMENT, SECRET
-from pergola.api.managed_resource_status import (
-    applied_problem,
-    healthy_problem,
-    progressing_problem,
-)
+from pergola.api.managed_resource_status import problems_of
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, maps_at, namespace_of
 from pergola.health import has_rule
 from pergola.operator.components.component import Identity
@@ -29,7 +25,7 @@ def managed_resource_problem(resource: JsonObject | None) -> str | None:
     """Return why a ManagedResource is not applied, healthy or rolled out, or None."""
     if resource is None:
         return "it does not exist"
-    return applied_problem(resource) or healthy_problem(resource) or progressing_problem(resource)
+    return "; ".join(problems_of(resource)) or None
 
 
 async def managed_details(reader: Reader, resource: JsonObject, walk: Walk) -> Details:

@@ -4,14 +4,15 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from pergola.api.objects import JsonObject, deletion_timestamp_of, maps_at, metadata_of
+from pergola.health.conditions import failing_since
 from pergola.health.times import read_time
 
 
 def since(obj: JsonObject, problem: str) -> datetime | None:
     """Return when a problem began, or a later time at which it certainly existed.
 
-    It is the last transition of the condition that the problem names. Otherwise, it is the last
-    transition of any condition, or the creation of the object.
+    It is the time of the condition that the problem names. Otherwise, it is the last time of any
+    condition, or the creation of the object.
     """
     deleted = read_time(deletion_timestamp_of(obj))
     if deleted is not None:
@@ -24,8 +25,8 @@ def since(obj: JsonObject, problem: str) -> datetime | None:
 
 
 def _changes(obj: JsonObject) -> Iterator[tuple[str, datetime]]:
-    """Yield the type and the last transition of each condition."""
+    """Yield the type of each condition, and when it began."""
     for condition in maps_at(obj, "status", "conditions"):
-        time = read_time(condition.get("lastTransitionTime"))
+        time = failing_since(condition)
         if time is not None:
             yield str(condition.get("type")), time

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from pergola.api.conditions import get_condition
 from pergola.api.objects import (
     JsonObject,
     deletion_timestamp_of,
@@ -39,8 +38,6 @@ def picture_of(
     failures = {str(e["taskID"]): str(e.get("description", "")) for e in errors if "taskID" in e}
     is_due = _is_due(garden, operation)
     note = _note(garden, operation, operator, is_due=is_due)
-    conditions = maps_at(garden, "status", "conditions")
-    known = (get_condition(conditions, kind) for kind in CARE_CONDITIONS)
     return Picture(
         garden=name_of(garden),
         at=now,
@@ -49,8 +46,14 @@ def picture_of(
         operation=operation,
         tasks=tuple(states(steps, operation, failures, live)),
         errors=errors,
-        conditions=tuple(each for each in known if each is not None),
+        conditions=tuple(sorted(maps_at(garden, "status", "conditions"), key=_rank)),
     )
+
+
+def _rank(condition: JsonObject) -> int:
+    """Return the place of a condition: those that decide about readiness come first."""
+    kind = condition.get("type")
+    return CARE_CONDITIONS.index(kind) if kind in CARE_CONDITIONS else len(CARE_CONDITIONS)
 
 
 def operation_of(garden: JsonObject) -> Operation:
