@@ -80,6 +80,10 @@ class Copies:
         """Return the copies of a kind in a namespace, for subscribers."""
         return self._caches[gvk, namespace]
 
+    def all(self) -> list[Cache[Packed]]:
+        """Return all copies."""
+        return [*self._caches.values()]
+
     def lend(self, build: Callable[[], T]) -> tuple[T, Callable[[], None]]:
         """Return the result of a function, and a function that ends the subscriptions it made.
 

@@ -29,6 +29,7 @@ from pergola.operator.components.component import Component, Removable, Rendered
 from pergola.operator.components.gardener_apiserver.component import GARDENER_APISERVER
 from pergola.operator.components.kube_apiserver.component import KUBE_APISERVER
 from pergola.operator.components.virtual_access import access_secret, requests_token
+from pergola.operator.garden.own_objects import OwnObjects
 from pergola.operator.garden.reconcile import GardenReconciler, Settings
 from pergola.operator.garden.seeds import SEED, SeedWatch
 from pergola.operator.garden.status import Operator
@@ -104,7 +105,8 @@ def reconciler(
     access = GivenVirtualCluster(virtual)
     events = events or Recorder(runtime, "garden-controller", clock=clock)
     flows = Metrics().register(FlowMetrics)
-    return GardenReconciler(runtime, access, SeedWatch(access), SETTINGS, clock, events, flows)
+    seeds, own = SeedWatch(access), OwnObjects(runtime, [])
+    return GardenReconciler(runtime, access, seeds, own, SETTINGS, clock, events, flows)
 
 
 async def install_runtime(client: Client) -> None:

@@ -8,6 +8,7 @@ from pergola.flow.metrics import FlowMetrics
 from pergola.operator.copies import Copies
 from pergola.operator.garden.interruption import Interruptible
 from pergola.operator.garden.named_objects import named_object_watches
+from pergola.operator.garden.own_objects import OwnObjects
 from pergola.operator.garden.reconcile import GardenReconciler, Settings, is_ignored
 from pergola.operator.garden.seeds import SeedWatch
 from pergola.operator.garden.triggers import matters, request_in
@@ -40,8 +41,8 @@ def garden_unit(
     client = copies.client
     events = Recorder(client, "garden-controller", clock=clock)
     flows = metrics.register(FlowMetrics)
-    seeds = SeedWatch(virtual)
-    reconciler = GardenReconciler(client, virtual, seeds, settings, clock, events, flows)
+    seeds, own = SeedWatch(virtual), OwnObjects(client, copies.all())
+    reconciler = GardenReconciler(client, virtual, seeds, own, settings, clock, events, flows)
     gardens = View(copies.of(GARDEN), request_in)
 
     interruptible = Interruptible(gardens, reconciler.reconcile)
@@ -58,9 +59,10 @@ def garden_unit(
             Watch(gardens, to=every_garden, when=gone),
             *named_object_watches(copies, is_ignored),
             Watch(seeds.changed, to=every_garden),
+            Watch(own.vanished, to=every_garden),
         ],
         metrics=metrics,
         # One Garden is reconciled; the other worker can report to a second Garden in the meantime.
         workers=workers + 1,
-        tasks=[events.run, seeds.run],
+        tasks=[events.run, seeds.run, own.run],
     )

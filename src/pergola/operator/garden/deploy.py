@@ -7,12 +7,12 @@ import asyncio
 from contextlib import suppress
 from typing import Final
 
-from pergola.api.objects import Key
+from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.bundle import Bundle, Registry, apply, delete, for_seed, for_shoot
 from pergola.kube.client import Client
 from pergola.kube.errors import UnknownKind
-from pergola.operator.components.component import Managed, Removable, Rendered, Target
+from pergola.operator.components.component import Identity, Managed, Removable, Rendered, Target
 from pergola.operator.garden.direct import DirectObjects
 from pergola.operator.garden.readiness import awaited_deployment, managed_problem, still_managed
 from pergola.operator.garden.waiting import Note, Problem, unnoted, wait_until
@@ -32,6 +32,9 @@ class Deployer:
 
     Args:
         note: Receives the objects that are awaited.
+
+    Attributes:
+        applied: The objects in the runtime cluster that it has applied.
     """
 
     def __init__(self, client: Client, clock: Clock | None = None, note: Note = unnoted) -> None:
@@ -39,6 +42,7 @@ class Deployer:
         self._clock = clock or SystemClock()
         self._note = note
         self._direct = DirectObjects(client, self._clock, note)
+        self.applied: set[Identity] = set()
 
     async def apply(self, rendered: Rendered) -> None:
         """Apply all objects in the given order, those of the operator itself first.
@@ -48,12 +52,14 @@ class Deployer:
             KubeError: The API server refused one, or did not answer.
         """
         await self._direct.apply(rendered.direct)
+        self.applied.update(_identity(obj) for obj in rendered.direct)
         for index, managed in enumerate(rendered.managed):
             if managed.follows:
                 before = rendered.managed[index - 1]
                 await self.wait(Rendered(managed=(before,)), _FOLLOWED_SECONDS)
             bundle = await asyncio.to_thread(bundle_of, managed)
             await apply(self._client, bundle, clock=self._clock)
+            self.applied.update(map(_identity, (bundle.managed_resource, *bundle.secrets)))
 
     async def wait(self, rendered: Rendered, limit: float) -> None:
         """Wait until everything is healthy and, if known, rolled out.
@@ -109,6 +115,10 @@ class Deployer:
 
     async def _wait_managed(self, key: Key, problem_of: Problem, limit: float) -> None:
         await wait_until(self._client, MANAGED_RESOURCE, key, problem_of, limit, self._note)
+
+
+def _identity(obj: JsonObject) -> Identity:
+    return Identity(GroupVersionKind.of(obj), Key.of(obj))
 
 
 def bundle_of(managed: Managed) -> Bundle:

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Final
 
 from pergola.api import marks
+from pergola.api.kinds import SECRET
 from pergola.api.objects import (
     JsonObject,
     Key,
@@ -25,16 +26,18 @@ from pergola.flow.retry import Diagnosis
 from pergola.kube.client import Client
 from pergola.kube.errors import Conflict
 from pergola.operator.components.catalog import CATALOG
-from pergola.operator.components.component import Component
+from pergola.operator.components.component import Component, Identity
 from pergola.operator.garden import flow_delete, flows, operation, prepare
 from pergola.operator.garden.alongside import alongside
 from pergola.operator.garden.build import Built, Settle, build, open_secrets
 from pergola.operator.garden.deploy import Deployer
 from pergola.operator.garden.judge import check
+from pergola.operator.garden.landscape import NAMESPACE
 from pergola.operator.garden.leftovers import StillExists
 from pergola.operator.garden.lost_secrets import settle
 from pergola.operator.garden.observed import Template, bare_landscape
 from pergola.operator.garden.oldest import check_only_one
+from pergola.operator.garden.own_objects import OwnObjects
 from pergola.operator.garden.run import Run
 from pergola.operator.garden.seeds import SeedWatch, Used
 from pergola.operator.garden.status import Operator, Status, sentence
@@ -88,6 +91,7 @@ class GardenReconciler:
         client: Client,
         virtual: VirtualCluster,
         seeds: SeedWatch,
+        own: OwnObjects,
         settings: Settings,
         clock: Clock,
         events: Recorder,
@@ -96,6 +100,7 @@ class GardenReconciler:
         self._client = client
         self._virtual = virtual
         self._seeds = seeds
+        self._own = own
         self._settings = settings
         self._clock = clock
         self._events = events
@@ -129,6 +134,7 @@ class GardenReconciler:
 
     async def _operate(self, garden: JsonObject, status: Status) -> Outcome:
         await check_only_one(self._client, garden)
+        self._own.begin()
         is_deleted = deletion_timestamp_of(garden) is not None
         requested, now = operation.requested_by(garden), self._clock.now()
         scheduled = schedule.due(garden, now)
@@ -149,6 +155,7 @@ class GardenReconciler:
 
     async def _reconcile(self, status: Status) -> Outcome:
         typed = garden_from(status.garden)
+        self._deployer.applied.clear()
         await prepare.check_autoscaler(self._client, typed)
         await prepare.apply_namespace(self._client, typed)
         components = self._settings.components
@@ -170,6 +177,7 @@ class GardenReconciler:
         self._seeds.use(Used.by(run.current()))
         garden = garden_from(status.garden)
         await status.succeed(operation.success(garden, self._clock.now()))
+        self._own.expect(self._deployer.applied | _secrets(built.secrets))
         self._events.normal(Regarding.of(status.garden), "Reconciled", "Garden is reconciled")
         if key_completes_now(garden_from(status.garden)):
             return Again(_AT_ONCE)
@@ -239,6 +247,10 @@ async def _generate(run: Run, components: Iterable[Component], settle: Settle) -
         await run.generate_for(components)
     finally:
         await settle(run.built.secrets)
+
+
+def _secrets(secrets: SecretsManager) -> set[Identity]:
+    return {Identity(SECRET, Key(NAMESPACE, name)) for name in secrets.used}
 
 
 def is_ignored(garden: JsonObject) -> bool:
