@@ -65,10 +65,6 @@ class Networks(Value):
     """The zones; their order must not change."""
     nodes_security_group_id: str | None = field(name="nodesSecurityGroupID", default=None)
     """An existing security group for the nodes, instead of a managed one."""
-    additional_nodes_security_group_ids: list[str] = field(
-        name="additionalNodesSecurityGroupIDs", default_factory=list
-    )
-    """Existing security groups that nodes get in addition to their own (§6.5)."""
 
 
 class DualStack(Value):

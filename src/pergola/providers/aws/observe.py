@@ -84,11 +84,10 @@ def _of_vpc(seen: Observation) -> Iterable[Pending]:
 
 def _elsewhere(seen: Observation) -> Iterable[Pending]:
     """Read resources named in the config that are not in the VPC."""
-    networks = seen.wanted.config.networks
-    groups = [networks.nodes_security_group_id, *networks.additional_nodes_security_group_ids]
+    group = seen.wanted.config.networks.nodes_security_group_id
     for kind, named, known, by in (
         (kinds.SUBNET, named_subnets(seen.wanted), seen.snapshot.subnets, "subnet-id"),
-        (kinds.FOREIGN_GROUP, groups, seen.snapshot.security_groups, "group-id"),
+        (kinds.FOREIGN_GROUP, [group], seen.snapshot.security_groups, "group-id"),
     ):
         missing = [id_ for id_ in named if id_ and id_ not in known]
         if missing:

@@ -72,17 +72,9 @@ def vpc_id(wanted: Wanted, state: State) -> str:
 
 
 def nodes_security_group(wanted: Wanted, state: State) -> str:
-    """Return the nodes' security group: that of the config, or the managed one."""
+    """Return the nodes' security group: that of the config, or the managed one; empty if none."""
     group = wanted.config.networks.nodes_security_group_id
     return group or state.get(keys.NODES_SECURITY_GROUP) or ""
-
-
-def nodes_security_groups(wanted: Wanted, state: State) -> list[str]:
-    """Return all security groups of a node, its own first: for status and workers (§6.5)."""
-    networks = wanted.config.networks
-    own = networks.nodes_security_group_id or state.get(keys.NODES_SECURITY_GROUP)
-    several = [*([own] if own else []), *networks.additional_nodes_security_group_ids]
-    return list(dict.fromkeys(several))
 
 
 def file_system_of(wanted: Wanted, state: State) -> str:
@@ -113,13 +105,12 @@ def _vpc(wanted: Wanted, state: State) -> JsonObject:
         for zone in networks.zones
         for purpose, subnet in subnets_of(zone, state)
     ]
-    groups = [{"purpose": NODES, "id": group} for group in _groups(wanted, state)]
-    return {"id": name, "subnets": found if name else [], "securityGroups": groups}
-
-
-def _groups(wanted: Wanted, state: State) -> list[str]:
-    """Return none before the nodes' own group is known: consumers expect it to come first."""
-    return nodes_security_groups(wanted, state) if nodes_security_group(wanted, state) else []
+    group = nodes_security_group(wanted, state)
+    return {
+        "id": name,
+        "subnets": found if name else [],
+        "securityGroups": [{"purpose": NODES, "id": group}] if group else [],
+    }
 
 
 def _iam(state: State) -> JsonObject:

@@ -327,32 +327,6 @@ async def test_a_user_provided_group_can_protect_managed_subnets(
     assert step.skip == (f"security group {group} is user-provided, and managed by the user alone")
 
 
-async def test_additional_groups_are_combined_with_the_rules_that_every_cluster_needs(
-    aws: CorrectedAws, client: AwsClient
-) -> None:
-    cluster = await StepsOf.managed(client)
-    more = await cluster.network.security_group("company", rules=False)
-    cluster.configure(
-        networks={**cluster.raw["networks"], "additionalNodesSecurityGroupIDs": [more]},
-        elasticFileSystem={"enabled": True},
-    )
-    before = (await cluster.groups())["company"]
-
-    await cluster.ensure(security_group.steps)
-
-    groups = await cluster.groups()
-    own = groups[NODES]["GroupId"]
-    assert rules_of(groups[NODES]) == {
-        Rule(INGRESS, ALL, None, own),
-        Rule(INGRESS, TCP, NODE_PORTS, EVERYWHERE),
-        Rule(INGRESS, UDP, NODE_PORTS, EVERYWHERE),
-        Rule(EGRESS, ALL, None, EVERYWHERE),
-    }
-    assert groups["company"] == before
-    status = provider_status(cluster.wanted, State(cluster.saved))
-    assert [each["id"] for each in status["vpc"]["securityGroups"]] == [own, more]
-
-
 async def test_nodes_can_mount_a_file_system_from_their_subnets(
     aws: CorrectedAws, client: AwsClient
 ) -> None:

@@ -437,12 +437,6 @@ def test_l10_a_security_group_in_another_vpc_is_reported_with_both_vpcs() -> Non
     assert "describe-security-groups --filters Name=vpc-id,Values=vpc-1" in fix
 
 
-def test_l10_additional_security_groups_are_checked_too() -> None:
-    more = config(BYO, "networks.additionalNodesSecurityGroupIDs", ["sg-1", "sg-2"])
-
-    assert only(blocking(wanted(more)))[0] == "networks.additionalNodesSecurityGroupIDs[1]"
-
-
 def test_l11_a_private_managed_network_needs_no_public_subnet() -> None:
     private = deepcopy(MANAGED)
     del private["networks"]["zones"][0]["public"]

@@ -37,7 +37,7 @@ from pergola.providers.aws.resources.security_group.rules import (
     rules_of,
 )
 from pergola.providers.aws.snapshot import Snapshot
-from pergola.providers.aws.status import nodes_security_groups
+from pergola.providers.aws.status import nodes_security_group
 from pergola.providers.aws.wanted import Wanted
 
 GROUP = "sg-0a"
@@ -58,13 +58,11 @@ def wanted(
     efs: bool = False,
     efa: bool = False,
     own: str | None = None,
-    more: tuple[str, ...] = (),
 ) -> Wanted:
     networks = Networks(
         vpc=Vpc(id="vpc-1"),
         zones=list(zones),
         nodes_security_group_id=own,
-        additional_nodes_security_group_ids=list(more),
     )
     config = InfrastructureConfig(
         networks=networks, elastic_file_system=ElasticFileSystem(enabled=efs)
@@ -108,14 +106,6 @@ def test_worker_subnets_may_reach_the_file_system() -> None:
     found = desired_rules(wanted(efs=True), GROUP, [Ranges(workers=("10.0.0.0/24",))])
 
     assert found - set(PAIRS) == {Rule(INGRESS, TCP, NFS, "10.0.0.0/24")}
-
-
-def test_with_additional_groups_there_are_only_the_basic_rules() -> None:
-    ranges = Ranges(("10.0.0.0/24",), ("10.0.1.0/24",), ("10.0.2.0/24",))
-
-    found = desired_rules(wanted(efs=True, more=("sg-9",)), GROUP, [ranges])
-
-    assert found == set(PAIRS)
 
 
 ZONES = (
@@ -251,13 +241,12 @@ def test_bastions_are_recognized_by_name_and_tag(
     assert bool(found) is is_ours
 
 
-def test_a_node_has_its_own_group_first() -> None:
+def test_nodes_have_the_user_provided_group_or_the_managed_one() -> None:
     state = State({"NodesSecurityGroup": "sg-1"})
 
-    assert nodes_security_groups(wanted(), state) == ["sg-1"]
-    assert nodes_security_groups(wanted(own="sg-2"), state) == ["sg-2"]
-    assert nodes_security_groups(wanted(more=("sg-3", "sg-4")), state) == ["sg-1", "sg-3", "sg-4"]
-    assert nodes_security_groups(wanted(), State()) == []
+    assert nodes_security_group(wanted(), state) == "sg-1"
+    assert nodes_security_group(wanted(own="sg-2"), state) == "sg-2"
+    assert nodes_security_group(wanted(), State()) == ""
 
 
 RULES = st.builds(

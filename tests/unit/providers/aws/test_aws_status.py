@@ -147,22 +147,6 @@ def test_a_file_system_is_reported_while_enabled(
     assert status.get("elasticFileSystem") == reported
 
 
-def test_additional_security_groups_come_after_the_one_of_the_nodes() -> None:
-    networks = msgspec.structs.replace(
-        MANAGED.networks, additional_nodes_security_group_ids=["sg-more"]
-    )
-
-    asked = wanted(msgspec.structs.replace(MANAGED, networks=networks))
-
-    status = provider_status(asked, State(CREATED))
-
-    assert status["vpc"]["securityGroups"] == [
-        {"purpose": "nodes", "id": "sg-1"},
-        {"purpose": "nodes", "id": "sg-more"},
-    ]
-    assert provider_status(asked, State({"VPC": "vpc-1"}))["vpc"]["securityGroups"] == []
-
-
 IPV6 = {"VPCIPv6CidrBlock": "2001:db8::/56", "ServiceCIDR": "2001:db8:0:0:0:ffff::/108"}
 
 

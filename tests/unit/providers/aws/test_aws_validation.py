@@ -526,32 +526,6 @@ def test_v19_ignored_tag_prefixes_must_not_match_cluster_tags(
     assert found(value) == (set() if is_right else {(INVALID, "ignoreTags.keyPrefixes[0]")})
 
 
-MORE = "networks.additionalNodesSecurityGroupIDs"
-
-
-def test_extra_security_groups_are_accepted() -> None:
-    groups = ["sg-1", "sg-2"]
-
-    assert found(byo(additionalNodesSecurityGroupIDs=groups)) == set()
-    assert found(managed(vpc={"id": "vpc-1"}, additionalNodesSecurityGroupIDs=groups)) == set()
-
-
-def test_extra_security_groups_need_a_user_provided_vpc() -> None:
-    assert found(managed(additionalNodesSecurityGroupIDs=["sg-1"])) == {(FORBIDDEN, MORE)}
-
-
-def test_extra_security_groups_are_forbidden_with_a_user_provided_group() -> None:
-    value = byo(nodesSecurityGroupID="sg-1", additionalNodesSecurityGroupIDs=["sg-2"])
-
-    assert found(value) == {(FORBIDDEN, MORE)}
-
-
-def test_extra_security_groups_must_be_valid_and_unique() -> None:
-    value = byo(additionalNodesSecurityGroupIDs=["sg-1", "group", "sg-1"])
-
-    assert found(value) == {(INVALID, f"{MORE}[1]"), (DUPLICATE, f"{MORE}[2]")}
-
-
 def test_all_findings_are_reported_together() -> None:
     value = {
         "networks": {
@@ -611,6 +585,15 @@ def test_the_error_about_an_unknown_field_suggests_a_similar_one() -> None:
     (cause,) = check_written(value, FACTS, path="spec.providerConfig")
     assert cause.field == "spec.providerConfig.networks.zones[0].workersSubnetId"
     assert 'did you mean "workersSubnetID"?' in cause.message
+
+
+def test_additional_security_groups_are_refused() -> None:
+    """The controllers of the original read the config strictly, and know one group only."""
+    value = TYPED | byo(additionalNodesSecurityGroupIDs=["sg-1"])
+
+    (cause,) = check_written(value, FACTS, path="spec.providerConfig")
+    assert cause.field == "spec.providerConfig.networks.additionalNodesSecurityGroupIDs"
+    assert "is not a known field" in cause.message
 
 
 def test_null_equals_an_absent_field() -> None:

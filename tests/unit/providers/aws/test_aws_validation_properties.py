@@ -54,7 +54,7 @@ NETWORKS = st.builds(
     lambda vpc, zones, more: {"vpc": vpc, "zones": zones, **more},
     VPCS,
     st.lists(ZONES, max_size=3),
-    maps(nodesSecurityGroupID=IDS, additionalNodesSecurityGroupIDs=st.lists(IDS, max_size=2)),
+    maps(nodesSecurityGroupID=IDS),
 )
 CONFIGS = st.builds(
     lambda networks, more: {"networks": networks, **more},

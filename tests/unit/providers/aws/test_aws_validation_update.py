@@ -110,7 +110,6 @@ def test_fields_that_can_be_added_are_immutable_afterwards(
 MUTABLE: list[tuple[Path, Any, Any]] = [
     ((*ZONE, "elasticIPAllocationID"), "eipalloc-1", "eipalloc-2"),
     (("networks", "vpc", "gatewayEndpoints"), ["s3"], ["dynamodb"]),
-    (("networks", "additionalNodesSecurityGroupIDs"), ["sg-1"], ["sg-2"]),
     (("ignoreTags",), {"keys": ["a"]}, {"keys": ["b"]}),
     (("enableECRAccess",), True, False),
     (("enableMTUCustomizer",), True, False),

@@ -14,11 +14,7 @@ def check(wanted: Wanted, snapshot: Snapshot) -> Iterator[Finding]:
     """Yield findings about security groups, elastic IPs and file systems."""
     networks = wanted.config.networks
     if networks.nodes_security_group_id:
-        path = "networks.nodesSecurityGroupID"
-        yield from _group(wanted, snapshot, networks.nodes_security_group_id, path)
-    for index, name in enumerate(networks.additional_nodes_security_group_ids):
-        path = f"networks.additionalNodesSecurityGroupIDs[{index}]"
-        yield from _group(wanted, snapshot, name, path)
+        yield from _group(wanted, snapshot, networks.nodes_security_group_id)
     for index, zone in enumerate(networks.zones):
         if zone.elastic_ip_allocation_id:
             path = zone_path(index, "elasticIPAllocationID")
@@ -26,7 +22,8 @@ def check(wanted: Wanted, snapshot: Snapshot) -> Iterator[Finding]:
     yield from _file_system(wanted, snapshot)
 
 
-def _group(wanted: Wanted, snapshot: Snapshot, name: str, path: str) -> Iterator[Finding]:
+def _group(wanted: Wanted, snapshot: Snapshot, name: str) -> Iterator[Finding]:
+    path = "networks.nodesSecurityGroupID"
     if name in snapshot.security_groups:
         return
     vpc = wanted.config.networks.vpc.id

@@ -16,7 +16,7 @@ from pergola.providers.aws.config import Zone
 from pergola.providers.aws.resources.security_group.desired import bastion_groups
 from pergola.providers.aws.routing import table_of
 from pergola.providers.aws.snapshot import Snapshot
-from pergola.providers.aws.status import NODES, nodes_security_groups, subnets_of
+from pergola.providers.aws.status import NODES, nodes_security_group, subnets_of
 from pergola.providers.aws.wanted import SHARED, Wanted
 
 _TARGETS: Final = (
@@ -159,16 +159,16 @@ def _other_tables(wanted: Wanted, snapshot: Snapshot, zones: Iterable[Thing]) ->
 
 
 def _groups(wanted: Wanted, snapshot: Snapshot, state: State) -> Iterator[Thing]:
-    nodes = nodes_security_groups(wanted, state)
+    nodes = nodes_security_group(wanted, state)
     bastions = bastion_groups(wanted, snapshot.security_groups)
     for name, group in {**snapshot.security_groups, **snapshot.foreign_groups}.items():
-        if name not in nodes and name not in bastions:
+        if name != nodes and name not in bastions:
             continue
         rules = (
             f"{len(group.get('IpPermissions') or ())} rules in, "
             f"{len(group.get('IpPermissionsEgress') or ())} out"
         )
-        kind = "security group of nodes" if name in nodes else "security group of a bastion"
+        kind = "security group of nodes" if name == nodes else "security group of a bastion"
         yield Thing(kind, name, rules, _owner(wanted, group))
 
 

@@ -1,10 +1,10 @@
-"""The VPC, security groups and gateway endpoints (spec 30 §1.4, V10, V12, V13, V18; §6.5)."""
+"""The VPC, the security group and gateway endpoints (spec 30 §1.4, V10, V12, V13, V18; §6.5)."""
 
 from collections.abc import Iterator
 from typing import Final
 
 from pergola.api.core_v1_validation import is_dns_subdomain
-from pergola.api.field_errors import Cause, duplicate, forbidden, invalid
+from pergola.api.field_errors import Cause, forbidden, invalid
 from pergola.api.ip_ranges import is_network, parse_network
 from pergola.providers.aws.config import InfrastructureConfig, Ipv6IpamPool, Networks, Vpc
 from pergola.providers.aws.validation import identifiers
@@ -12,7 +12,6 @@ from pergola.providers.aws.validation.identifiers import check_id
 from pergola.providers.aws.validation.zones import NEEDS_VPC
 
 _NODES_GROUP: Final = "networks.nodesSecurityGroupID"
-_MORE_GROUPS: Final = "networks.additionalNodesSecurityGroupIDs"
 _ENDPOINTS: Final = "networks.vpc.gatewayEndpoints"
 _BLOCK: Final = "networks.vpc.ipv6IpamPool.cidrBlock"
 _BLOCK_BITS: Final = 56
@@ -24,7 +23,7 @@ def check_networks(config: InfrastructureConfig) -> Iterator[Cause]:
     yield from _vpc(networks.vpc)
     byo_subnets = any(zone.workers_subnet_id is not None for zone in networks.zones)
     yield from _endpoints(networks.vpc.gateway_endpoints, byo_subnets=byo_subnets)
-    yield from _security_groups(networks)
+    yield from _security_group(networks)
 
 
 def _vpc(vpc: Vpc) -> Iterator[Cause]:
@@ -72,22 +71,8 @@ def _endpoints(endpoints: list[str], *, byo_subnets: bool) -> Iterator[Cause]:
             )
 
 
-def _security_groups(networks: Networks) -> Iterator[Cause]:
-    own, more = networks.nodes_security_group_id, networks.additional_nodes_security_group_ids
-    is_without_vpc = networks.vpc.id is None
-    if own is not None and is_without_vpc:
+def _security_group(networks: Networks) -> Iterator[Cause]:
+    group = networks.nodes_security_group_id
+    if group is not None and networks.vpc.id is None:
         yield forbidden(_NODES_GROUP, NEEDS_VPC)
-    yield from check_id(_NODES_GROUP, own, identifiers.SECURITY_GROUP)
-    if more and is_without_vpc:
-        yield forbidden(_MORE_GROUPS, NEEDS_VPC)
-    if more and own is not None:
-        yield forbidden(
-            _MORE_GROUPS,
-            "must not be set together with nodesSecurityGroupID, which replaces the group that "
-            "these would be added to",
-        )
-    for index, group in enumerate(more):
-        path = f"{_MORE_GROUPS}[{index}]"
-        yield from check_id(path, group, identifiers.SECURITY_GROUP)
-        if group in more[:index]:
-            yield duplicate(path, group)
+    yield from check_id(_NODES_GROUP, group, identifiers.SECURITY_GROUP)

@@ -23,7 +23,7 @@ from pergola.providers.aws.resources.efs.file_system import (
 from pergola.providers.aws.resources.security_group import NODES_GROUP
 from pergola.providers.aws.resources.step import LONG_TIMEOUT, Step, Work
 from pergola.providers.aws.resources.waiting import all_done, wait_until
-from pergola.providers.aws.status import file_system_of, nodes_security_groups
+from pergola.providers.aws.status import file_system_of, nodes_security_group
 from pergola.providers.aws.wanted import Wanted
 
 NAME: Final = "ensure EFS mount targets"
@@ -99,11 +99,11 @@ def _remember_users(work: Work) -> None:
 def _desired(work: Work) -> Iterator[_Target]:
     """Yield one for the worker subnet of each zone, as far as all of its parts exist."""
     system = file_system_of(work.wanted, work.state)
-    groups = nodes_security_groups(work.wanted, work.state)
+    group = nodes_security_group(work.wanted, work.state)
     for zone in work.wanted.config.networks.zones:
         subnet = work.state.get(keys.zone_key(zone.name, keys.SUBNET_WORKERS))
-        if system and groups and subnet:
-            yield _Target(system, subnet, groups[0], zone.name)
+        if system and group and subnet:
+            yield _Target(system, subnet, group, zone.name)
 
 
 def _target_of(work: Work, wanted: _Target) -> str | None:

@@ -17,10 +17,9 @@ def delete_steps(after: tuple[str, ...]) -> list[Step]:
 
 
 def groups_of_nodes(work: Work) -> set[str]:
-    """Return all security groups of nodes: the cluster's, and user-provided ones."""
-    networks = work.wanted.config.networks
-    names = [networks.nodes_security_group_id, *networks.additional_nodes_security_group_ids]
-    return {name for name in names if name} | set(groups_to_delete(work))
+    """Return the security groups of nodes: the user-provided one, or the cluster's."""
+    given = work.wanted.config.networks.nodes_security_group_id
+    return {given} if given else set(groups_to_delete(work))
 
 
 def _plan(work: Work) -> Note:
@@ -45,6 +44,4 @@ def groups_to_delete(work: Work) -> list[str]:
         return is_inside(group) and group.get("GroupName") == name
 
     known = work.state.get(keys.NODES_SECURITY_GROUP)
-    others = set(work.wanted.config.networks.additional_nodes_security_group_ids)
-    found = to_delete(work, work.snapshot.security_groups, (known,), (name,), is_it)
-    return [each for each in found if each not in others]
+    return to_delete(work, work.snapshot.security_groups, (known,), (name,), is_it)

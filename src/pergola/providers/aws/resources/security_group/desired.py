@@ -52,15 +52,12 @@ class Ranges(NamedTuple):
 def desired_rules(wanted: Wanted, group: str, zones: Iterable[Ranges]) -> frozenset[Rule]:
     """Return the rules of the managed group (§6.1).
 
-    With additional groups of the user, it has only those that every cluster needs (§6.5).
-
     Args:
         group: the id of the group itself.
     """
     rules = set(_base(wanted, group))
-    if not wanted.config.networks.additional_nodes_security_group_ids:
-        for ranges in zones:
-            rules.update(_of_zone(wanted, ranges))
+    for ranges in zones:
+        rules.update(_of_zone(wanted, ranges))
     return frozenset(rules)
 
 
