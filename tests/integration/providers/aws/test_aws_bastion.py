@@ -179,7 +179,8 @@ async def site(
     await cluster_client.create(secret(namespace, "cloudprovider", **KEYS))
     network = await Network.complete(client, zones=("a",))
     nodes = await network.security_group(f"{namespace}-nodes")
-    await network.tag(nodes, **{f"kubernetes.io/cluster/{namespace}": "owned"})
+    mark = {f"kubernetes.io/cluster/{namespace}": "owned", "Name": f"{namespace}-nodes"}
+    await network.tag(nodes, **mark)
     actuator = AwsBastion(AwsSettings(endpoint_url=aws.url, retry=QUICK))
     site = BastionSite(cluster_client, namespace, aws, client, network, nodes, actuator)
     await site.infrastructure()
@@ -247,6 +248,38 @@ async def test_nothing_of_a_deleted_bastion_is_left(site: BastionSite) -> None:
     assert await site.group(f"{site.name}-bsg") is None
     assert await site.group(site.nodes) == before
     assert await site.instances() == []
+
+
+async def test_an_instance_and_a_group_of_the_user_with_the_marks_of_a_bastion_outlive_it(
+    site: BastionSite,
+) -> None:
+    mark = {f"kubernetes.io/cluster/{site.namespace}": "owned", "Name": f"{site.name}-bastion"}
+    tags = [{"Key": key, "Value": value} for key, value in mark.items()]
+    await site.client.call(
+        "ec2",
+        "RunInstances",
+        ImageId=AMI,
+        InstanceType="t3.micro",
+        MinCount=1,
+        MaxCount=1,
+        SubnetId=site.network.public["a"],
+        TagSpecifications=[{"ResourceType": "instance", "Tags": tags}],
+    )
+    users = await site.network.security_group("users", rules=False)
+    await site.network.tag(users, **{f"kubernetes.io/cluster/{site.namespace}": "owned"})
+    await site.reconcile()
+    own = await site.group(f"{site.name}-bsg")
+    assert own is not None
+    await site.let_in(users, own["GroupId"])
+    before = await site.group(users)
+    assert len(await site.instances()) == 2
+    site.aws.fail("DeleteSecurityGroup", "DependencyViolation")
+
+    with pytest.raises(ExtensionError, match="remove the rule that lets tcp 22 in"):
+        await site.delete()
+
+    assert len(await site.instances()) == 1
+    assert await site.group(users) == before
 
 
 async def test_deleting_a_missing_bastion_writes_nothing(site: BastionSite) -> None:

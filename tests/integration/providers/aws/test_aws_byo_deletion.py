@@ -16,6 +16,7 @@ from pergola.providers.aws.actuator import AwsInfrastructure, AwsSettings
 from pergola.providers.aws.byo import byo_delete_steps, byo_steps
 from pergola.providers.aws.iam_policy import Feature, Mode, actions
 from pergola.providers.aws.resources import iam, service_range
+from pergola.providers.aws.resources.tags import specification
 from pergola.providers.aws.wanted import MARKER, ROLE_INTERNAL, ROLE_PUBLIC
 from pergola.runtime.clock import SystemClock
 from pergola.testing.aws.answers import Call
@@ -274,27 +275,39 @@ async def test_tags_of_the_cluster_are_removed_if_the_first_run_after_the_loss_w
 
 
 @pytest.mark.soak("aws")
-async def test_the_reservation_of_the_service_range_is_released(client: AwsClient) -> None:
+@pytest.mark.parametrize("is_ours", [True, False])
+async def test_only_the_reservation_that_the_cluster_made_is_released(
+    client: AwsClient, *, is_ours: bool
+) -> None:
     network = await Network.create(client, ipv6=True)
     await settle(client)
-    ours, theirs = (f"{network.block6[:-7]}00::{number}:0/112" for number in (1, 2))
-    for cidr in (ours, theirs):
+    cluster = StepsOf.byo(client, network)
+    cluster.want(families=("IPv4", "IPv6"), overlay=False)
+    of_services, another = (f"{network.block6[:-7]}00::{number}:0/112" for number in (1, 2))
+    for cidr, tags in (
+        (of_services, cluster.wanted.tags() if is_ours else {"team": "a"}),
+        (another, {}),
+    ):
         await client.call(
             "ec2",
             "CreateSubnetCidrReservation",
             SubnetId=network.workers["a"],
             Cidr=cidr,
             ReservationType="explicit",
+            **(
+                {"TagSpecifications": specification("subnet-cidr-reservation", tags)}
+                if tags
+                else {}
+            ),
         )
-    cluster = StepsOf.byo(client, network)
-    cluster.want(families=("IPv4", "IPv6"), overlay=False)
     await cluster.ensure(byo_steps)
-    cluster.saved[keys.SERVICE_CIDR] = ours
+    cluster.saved[keys.SERVICE_CIDR] = of_services
 
     await cluster.ensure(byo_delete_steps)
 
     left = await client.call("ec2", "GetSubnetCidrReservations", SubnetId=network.workers["a"])
-    assert [each["Cidr"] for each in left["SubnetIpv6CidrReservations"]] == [theirs]
+    kept = [another] if is_ours else [of_services, another]
+    assert sorted(each["Cidr"] for each in left["SubnetIpv6CidrReservations"]) == kept
 
 
 @pytest.mark.soak("aws")

@@ -11,6 +11,7 @@ from pergola.flow import FlowFailed, State
 from pergola.flow.picture import Fate
 from pergola.providers.aws.resources import key_pair
 from pergola.providers.aws.resources.step import Step
+from pergola.providers.aws.resources.tags import specification
 from pergola.providers.aws.state import (
     KEY_PAIR,
     KEY_PAIR_FINGERPRINT,
@@ -172,12 +173,49 @@ async def test_a_key_that_is_not_visible_does_not_stop_the_flow(
     cluster = StepsOf.byo(client, await Network.create(client))
 
     async def first(_: object) -> None:
-        await client.call("ec2", "ImportKeyPair", KeyName=NAME, PublicKeyMaterial=OTHER_PUBLIC_KEY)
+        await client.call(
+            "ec2",
+            "ImportKeyPair",
+            KeyName=NAME,
+            PublicKeyMaterial=OTHER_PUBLIC_KEY,
+            TagSpecifications=specification("key-pair", cluster.wanted.tags()),
+        )
 
     aws.before("ImportKeyPair", first)
     await cluster.ensure(key_pair.steps)
 
     assert cluster.saved[KEY_PAIR_FINGERPRINT] == await fingerprint(client)
+
+
+@pytest.mark.parametrize("is_visible", [True, False])
+@pytest.mark.parametrize("value", ["shared", ""])
+async def test_a_key_pair_of_the_user_with_the_name_of_the_cluster_is_reported_and_kept(
+    aws: CorrectedAws, client: AwsClient, value: str, *, is_visible: bool
+) -> None:
+    cluster = StepsOf.byo(client, await Network.create(client))
+    tags = {cluster.wanted.cluster_tag: value} if value else {"team": "a"}
+
+    async def first(_: object) -> None:
+        await client.call(
+            "ec2",
+            "ImportKeyPair",
+            KeyName=NAME,
+            PublicKeyMaterial=OTHER_PUBLIC_KEY,
+            TagSpecifications=specification("key-pair", tags),
+        )
+
+    if is_visible:
+        await first(None)
+    else:
+        aws.before("ImportKeyPair", first)
+
+    with pytest.raises(FlowFailed, match=r"there is a key pair .* delete it, or import it under"):
+        await cluster.ensure(key_pair.steps)
+
+    (before,) = await client.pages("ec2", "DescribeKeyPairs", "KeyPairs", KeyNames=[NAME])
+    await cluster.ensure(lambda _: key_pair.delete_steps())
+    assert await client.pages("ec2", "DescribeKeyPairs", "KeyPairs", KeyNames=[NAME]) == [before]
+    assert tags_of(before) == tags
 
 
 async def test_an_invalid_public_key_is_refused(client: AwsClient) -> None:

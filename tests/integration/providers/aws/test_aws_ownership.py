@@ -5,24 +5,29 @@ the cluster's names. Resources of the cloud controller have other names, so they
 if the tag has exactly the value `owned`.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from itertools import product
+from pathlib import Path
 
 import orjson
 import pytest
 
 from pergola.api.objects import JsonObject
 from pergola.cloud.aws import AwsClient
+from pergola.providers.aws.garden_iam_policy import Purpose, operations
+from pergola.providers.aws.iam_policy import Feature, Mode, actions
 from pergola.providers.aws.resources.iam.policies import TRUST
 from pergola.providers.aws.wanted import ROLE_INTERNAL, ROLE_PUBLIC, Wanted
 from pergola.testing.aws.corrections import QUICK
 from pergola.testing.aws.flows import Flows, MortalAws, creation, deletion
 from pergola.testing.aws.steps import PUBLIC_KEY, TECHNICAL_ID, read_config
-from pergola.testing.aws.world import Network, everything, managed_config, tags_in
+from pergola.testing.aws.world import Network, everything, managed_config, required_rules, tags_in
 
 REGION = "eu-west-1"
 CLUSTER_TAG = f"kubernetes.io/cluster/{TECHNICAL_ID}"
-VALUES = ("1", "owned", "shared", "")
-"""Of the cluster's tag; an empty one stands for no tag."""
+OTHER = f"{TECHNICAL_ID}-2"
+MARKS = list(product(("1", "owned", "shared", ""), (True, False)))
+"""Values of the cluster's tag, an empty one for no tag, with and without the tags of roles."""
 POLICY = {
     "Version": "2012-10-17",
     "Statement": [{"Effect": "Allow", "Action": "s3:Get*", "Resource": "*"}],
@@ -34,15 +39,17 @@ class User:
 
     Args:
         value: of the cluster's tag on all of them.
+        has_role: whether they have the tags of subnets for load balancers.
     """
 
-    def __init__(self, network: Network, value: str) -> None:
+    def __init__(self, network: Network, value: str, *, has_role: bool) -> None:
         self.network = network
         self.client = network.client
-        self.number = VALUES.index(value)
-        self.tags = {ROLE_PUBLIC: "1", ROLE_INTERNAL: "1"}
+        self.number = MARKS.index((value, has_role))
+        self.tags = {ROLE_PUBLIC: "1", ROLE_INTERNAL: "1"} if has_role else {}
         if value:
             self.tags[CLUSTER_TAG] = value
+        self.is_of_cloud_controller = value == "owned"
 
     def name(self, suffix: str) -> str:
         """Return a name that is similar to one of the cluster's."""
@@ -83,17 +90,73 @@ class User:
 
     async def table(self) -> None:
         vpc = self.network.id
-        await self._ec2("CreateRouteTable", "route-table", f"private-{REGION}", VpcId=vpc)
+        answer = await self._ec2("CreateRouteTable", "route-table", f"private-{REGION}", VpcId=vpc)
+        table = answer["RouteTable"]["RouteTableId"]
+        subnet = await self.another_subnet(140)
+        await self.client.call("ec2", "AssociateRouteTable", RouteTableId=table, SubnetId=subnet)
+        await self.client.call(
+            "ec2",
+            "CreateRoute",
+            RouteTableId=table,
+            DestinationCidrBlock="0.0.0.0/0",
+            GatewayId=self.network.gateway,
+        )
 
     async def group(self) -> None:
+        if self.is_of_cloud_controller:
+            return
         name, vpc = self.name("nodes"), self.network.id
-        await self._ec2(
+        answer = await self._ec2(
             "CreateSecurityGroup",
             "security-group",
             "nodes",
             GroupName=name,
             Description=name,
             VpcId=vpc,
+        )
+        group = answer["GroupId"]
+        rules = required_rules(group)
+        await self.client.call(
+            "ec2", "AuthorizeSecurityGroupIngress", GroupId=group, IpPermissions=rules
+        )
+
+    async def balancer(self) -> None:
+        if self.is_of_cloud_controller:
+            return
+        name, tags = f"mine-{self.number}", self.listed("nodes")
+        subnet = await self.another_subnet(160)
+        answer = await self.client.call(
+            "elbv2", "CreateLoadBalancer", Name=name, Type="network", Subnets=[subnet], Tags=tags
+        )
+        balancer = answer["LoadBalancers"][0]["LoadBalancerArn"]
+        answer = await self.client.call(
+            "elbv2",
+            "CreateTargetGroup",
+            Name=name,
+            Protocol="TCP",
+            Port=80,
+            VpcId=self.network.id,
+            Tags=tags,
+        )
+        to_group = {
+            "Type": "forward",
+            "TargetGroupArn": answer["TargetGroups"][0]["TargetGroupArn"],
+        }
+        await self.client.call(
+            "elbv2",
+            "CreateListener",
+            LoadBalancerArn=balancer,
+            Protocol="TCP",
+            Port=80,
+            DefaultActions=[to_group],
+        )
+        await self.client.call(
+            "elb",
+            "CreateLoadBalancer",
+            LoadBalancerName=f"classic-{self.number}",
+            Listeners=[{"Protocol": "TCP", "LoadBalancerPort": 80, "InstancePort": 80}],
+            Subnets=[subnet],
+            Tags=tags,
         )
 
     async def endpoint(self) -> None:
@@ -131,8 +194,11 @@ class User:
         )
 
     async def profile(self) -> None:
+        name = self.name("nodes")
+        await self.client.call("iam", "CreateInstanceProfile", InstanceProfileName=name, Path="/")
+        await self.role()
         await self.client.call(
-            "iam", "CreateInstanceProfile", InstanceProfileName=self.name("nodes"), Path="/"
+            "iam", "AddRoleToInstanceProfile", InstanceProfileName=name, RoleName=name
         )
 
     async def file_system(self) -> None:
@@ -143,15 +209,15 @@ class User:
             "efs",
             "CreateMountTarget",
             FileSystemId=answer["FileSystemId"],
-            SubnetId=await self.subnet_of_file_system(),
+            SubnetId=await self.another_subnet(120),
         )
 
-    async def subnet_of_file_system(self) -> str:
+    async def another_subnet(self, third: int) -> str:
         answer = await self.client.call(
             "ec2",
             "CreateSubnet",
             VpcId=self.network.id,
-            CidrBlock=f"10.180.{120 + self.number}.0/24",
+            CidrBlock=f"10.180.{third + self.number}.0/24",
             AvailabilityZone=f"{REGION}a",
         )
         found: str = answer["Subnet"]["SubnetId"]
@@ -159,31 +225,110 @@ class User:
 
 
 KINDS: dict[str, Callable[[User], Awaitable[object]]] = {
+    "AddRoleToInstanceProfile": User.profile,  # with a role
+    "AssociateDhcpOptions": User.vpc,
+    "AssociateRouteTable": User.table,  # with a subnet and a route
+    "AssociateSubnetCidrBlock": User.gateway,
+    "AssociateVpcCidrBlock": User.vpc,
+    "AttachInternetGateway": User.internet_gateway,
+    "AuthorizeSecurityGroupEgress": User.group,
+    "AuthorizeSecurityGroupIngress": User.group,
+    "CreateMountTarget": User.file_system,
+    "CreateRoute": User.table,
+    "CreateTags": User.gateway,  # and on everything else
+    "DeleteDhcpOptions": User.options,
+    "DeleteEgressOnlyInternetGateway": User.egress_only_gateway,
+    "DeleteFileSystem": User.file_system,
+    "DeleteInstanceProfile": User.profile,
+    "DeleteInternetGateway": User.internet_gateway,
+    "DeleteKeyPair": User.key_pair,
+    "DeleteLoadBalancer": User.balancer,
+    "DeleteMountTarget": User.file_system,
     "DeleteNatGateway": User.gateway,  # with a subnet and an elastic IP
-    "DeleteSubnet": User.gateway,
-    "ReleaseAddress": User.address,
+    "DeleteRole": User.profile,
+    "DeleteRolePolicy": User.profile,
     "DeleteRouteTable": User.table,
     "DeleteSecurityGroup": User.group,
-    "DeleteVpcEndpoints": User.endpoint,
-    "DeleteKeyPair": User.key_pair,
+    "DeleteSubnet": User.gateway,
+    "DeleteTags": User.gateway,
+    "DeleteTargetGroup": User.balancer,
     "DeleteVpc": User.vpc,
-    "DeleteDhcpOptions": User.options,
-    "DeleteInternetGateway": User.internet_gateway,
-    "DeleteEgressOnlyInternetGateway": User.egress_only_gateway,
-    "DeleteRole": User.role,
-    "DeleteRolePolicy": User.role,
-    "DeleteInstanceProfile": User.profile,
-    "DeleteFileSystem": User.file_system,
-    "DeleteMountTarget": User.file_system,
+    "DeleteVpcEndpoints": User.endpoint,
+    "DetachInternetGateway": User.internet_gateway,
+    "ModifySubnetAttribute": User.gateway,
+    "ModifyVpcAttribute": User.vpc,
+    "ModifyVpcEndpoint": User.endpoint,
+    "PutRolePolicy": User.profile,
+    "ReleaseAddress": User.address,
+    "RemoveRoleFromInstanceProfile": User.profile,
+    "ReplaceRoute": User.table,
+    "ReplaceRouteTableAssociation": User.table,
+    "RevokeSecurityGroupEgress": User.group,
+    "RevokeSecurityGroupIngress": User.group,
+    "TagResource": User.file_system,
+    "UpdateAssumeRolePolicy": User.profile,
 }
-"""By the operation with which the deletion of a cluster deletes resources of a kind."""
+"""A resource that each operation of the policy could delete or change, as users create it.
+
+The cloud controller gives its load balancers and groups any name and the value `owned` of the
+cluster's tag, so nothing else distinguishes them: users do not create any with this value.
+"""
+BUCKET = "test_a_bucket_that_existed_before_is_used_but_neither_changed_nor_deleted"
+ELSEWHERE = {
+    "AbortMultipartUpload": BUCKET,
+    "ChangeResourceRecordSets": "test_only_records_that_were_created_are_deleted",
+    "DeleteBucket": BUCKET,
+    "DeleteObjects": "test_only_objects_under_the_prefix_of_the_entry_are_deleted",
+    "DeleteRoute": "test_routes_to_deleted_pods_are_removed_only_if_the_operator_allows_it",
+    "DeleteSubnetCidrReservation": "test_only_the_reservation_that_the_cluster_made_is_released",
+    "PutBucketEncryption": BUCKET,
+    "PutBucketLifecycleConfiguration": BUCKET,
+    "PutBucketPolicy": BUCKET,
+    "PutBucketVersioning": BUCKET,
+    "PutObjectLockConfiguration": BUCKET,
+    "PutPublicAccessBlock": BUCKET,
+    "TerminateInstances": (
+        "test_an_instance_and_a_group_of_the_user_with_the_marks_of_a_bastion_outlive_it"
+    ),
+}
+"""The tests of operations of other controllers, and of those in networks of users."""
+ON_BEHALF = {"CreateNetworkInterface", "DeleteNetworkInterface"}
+"""What EFS does for its own mount targets; the extension never requests it."""
+CREATING = {
+    "AllocateAddress",
+    "CreateBucket",
+    "CreateDhcpOptions",
+    "CreateEgressOnlyInternetGateway",
+    "CreateFileSystem",
+    "CreateInstanceProfile",
+    "CreateInternetGateway",
+    "CreateNatGateway",
+    "CreateRole",
+    "CreateRouteTable",
+    "CreateSecurityGroup",
+    "CreateSubnet",
+    "CreateSubnetCidrReservation",
+    "CreateVpc",
+    "CreateVpcEndpoint",
+    "ImportKeyPair",
+    "RunInstances",
+}
+_READS = ("Describe", "Get", "List")
 _BUSY = ("NatGateways/", "Subnets/", "FileSystems/", "MountTargets/", "Vpcs/")
 """AWS itself changes their descriptions: states, and the numbers of free addresses."""
-ONLY_RELATIONS = {
-    "DetachInternetGateway",
-    "RemoveRoleFromInstanceProfile",
-    "DisassociateRouteTable",
-}
+
+
+def test_each_operation_of_the_policies_is_tested_with_resources_of_users() -> None:
+    of_policy = {
+        action.partition(":")[2] for mode in Mode for action in actions(mode, list(Feature))
+    }
+    allowed = of_policy.union(*(operations(purpose) for purpose in Purpose))
+    writing = {each for each in allowed if not each.startswith(_READS)}
+
+    assert writing == KINDS.keys() | ELSEWHERE.keys() | ON_BEHALF | CREATING
+    sources = [path.read_text() for path in Path(__file__).parent.glob("test_*.py")]
+    for name in ELSEWHERE.values():
+        assert any(f"def {name}(" in source for source in sources)
 
 
 @pytest.fixture
@@ -198,12 +343,10 @@ async def test_resources_of_users_with_the_tag_of_a_cluster_outlive_it_unchanged
 ) -> None:
     network = await Network.create(client, zones=(), ipv6=True)
     await network.add_gateway()
-    for value in VALUES:
-        user = User(network, value)
+    for value, has_role in MARKS if is_inside else MARKS[::2]:
+        user = User(network, value, has_role=has_role)
         for create in dict.fromkeys(KINDS.values()):
-            # The cloud controller creates security groups, with any name and the value `owned`.
-            if (create, value) != (User.group, "owned"):
-                await create(user)
+            await create(user)
     before = await everything(client)
 
     config = managed_config(REGION, vpc=network.id if is_inside else "")
@@ -216,25 +359,72 @@ async def test_resources_of_users_with_the_tag_of_a_cluster_outlive_it_unchanged
     mortal.taken()
     await cluster.run(deletion)
 
-    deleted = {call.split()[1] for call in mortal.writes()} - ONLY_RELATIONS
-    assert deleted <= KINDS.keys()
+    deleted = {call.split()[1] for call in mortal.writes()}
     assert {"DeleteSubnet", "DeleteNatGateway", "DeleteFileSystem", "DeleteRole"} <= deleted
     assert is_inside or "DeleteVpc" in deleted
     after = await everything(client)
     assert after.keys() == before.keys()
-    assert tags_in(after) == tags_in(before)
-    for name in before:
-        if not name.startswith(_BUSY):
-            assert after[name] == before[name]
+    assert _unchanged(after) == _unchanged(before)
 
 
-def _wanted(config: JsonObject) -> Wanted:
+async def test_the_resources_of_another_cluster_in_the_vpc_outlive_a_cluster_unchanged(
+    mortal: MortalAws, client: AwsClient
+) -> None:
+    """The name of the other cluster starts with that of the deleted one."""
+    network = await Network.create(client, zones=(), ipv6=True)
+    await network.add_gateway()
+    await network.add_egress_only_gateway()
+    one, other = (
+        Flows(mortal, client, _wanted(_config_in_zone(network, zone), technical_id))
+        for zone, technical_id in (("a", TECHNICAL_ID), ("b", OTHER))
+    )
+    for cluster in (one, other, one, other):
+        await cluster.run(creation)
+    before = await everything(client)
+    mine = {key for key, thing in before.items() if OTHER in orjson.dumps(thing).decode()}
+    assert {key.partition("/")[0] for key in mine} >= {
+        "Subnets",
+        "NatGateways",
+        "KeyPairs",
+        "Roles",
+    }
+
+    await one.run(deletion)
+
+    after = await everything(client)
+    assert mine <= after.keys()
+    assert _unchanged(after, mine) == _unchanged(before, mine)
+    mortal.taken()
+    await other.run(creation)
+    assert mortal.writes() == []
+
+
+def _unchanged(
+    world: dict[str, JsonObject], keys: Collection[str] | None = None
+) -> dict[str, JsonObject]:
+    """Return what must not change: descriptions, or the tags alone where AWS changes the rest."""
+    tags = tags_in(world)
+    return {
+        key: {"Tags": tags.get(key)} if key.startswith(_BUSY) else thing
+        for key, thing in world.items()
+        if keys is None or key in keys
+    }
+
+
+def _config_in_zone(network: Network, zone: str) -> JsonObject:
+    config = managed_config(REGION, zones=("a", "b"), vpc=network.id)
+    zones = config["networks"]["zones"]
+    config["networks"]["zones"] = [each for each in zones if each["name"] == f"{REGION}{zone}"]
+    return config | {"elasticFileSystem": {"enabled": True}}
+
+
+def _wanted(config: JsonObject, technical_id: str = TECHNICAL_ID) -> Wanted:
     return Wanted(
-        technical_id=TECHNICAL_ID,
+        technical_id=technical_id,
         region=REGION,
         config=read_config(config),
         families=("IPv4", "IPv6"),
         node_range="10.180.0.0/16",
-        shoot_uid="0b7c0a3e-6f0b-4a57-8a9e-7c3c8f1d2e4f",
+        shoot_uid=f"0b7c0a3e-{technical_id}",
         ssh_public_key=PUBLIC_KEY,
     )

@@ -111,11 +111,12 @@ async def delete_group(aws: AwsClient, group: JsonObject) -> None:
 
 
 def _may_be_written(site: Site, group: JsonObject) -> bool:
-    """Return whether a group was created for the cluster; other groups may have its tag as well."""
-    if site.is_users_group and group["GroupId"] == site.nodes_group:
-        return False
-    owner = tags_of(group).get(f"kubernetes.io/cluster/{site.technical_id}")
-    return owner in (OWNED, OWNED_BEFORE) or group["GroupId"] == site.nodes_group
+    """Return whether it is the group that was created for the nodes: users may use its tag."""
+    if group["GroupId"] == site.nodes_group:
+        return not site.is_users_group
+    given = tags_of(group)
+    owner = given.get(f"kubernetes.io/cluster/{site.technical_id}")
+    return owner in (OWNED, OWNED_BEFORE) and given.get("Name") == f"{site.technical_id}-nodes"
 
 
 async def _create(aws: AwsClient, site: Site) -> JsonObject:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Final
 
-from pergola.api.objects import JsonObject
+from pergola.api.objects import JsonObject, maps_at
 from pergola.cloud.aws import AwsClient
 from pergola.cloud.errors import CloudError
 from pergola.providers.aws.bastion.machine import Machine
@@ -26,14 +26,24 @@ async def ensure_instance(aws: AwsClient, site: Site, machine: Machine, group: s
 async def instances_of(
     aws: AwsClient, site: Site, states: Iterable[str] = _NOT_GONE
 ) -> list[JsonObject]:
-    """Return the instances with the bastion's name that are not terminated."""
+    """Return the instances with the bastion's name and security group that are not terminated."""
     by = [
         {"Name": "tag:Name", "Values": [site.instance_name]},
         {"Name": "instance-state-name", "Values": list(states)},
     ]
     by += [{"Name": "vpc-id", "Values": [site.vpc]}] if site.vpc else []
     reservations = await aws.pages("ec2", "DescribeInstances", "Reservations", Filters=by)
-    return [instance for each in reservations for instance in each.get("Instances") or ()]
+    there = [instance for each in reservations for instance in each.get("Instances") or ()]
+    return [instance for instance in there if _is_ours(site, instance)]
+
+
+def _is_ours(site: Site, instance: JsonObject) -> bool:
+    """Return whether the instance is behind the bastion's group, which one that ends may leave."""
+    if (instance.get("State") or {}).get("Name") not in _ALIVE:
+        return True
+    interfaces = maps_at(instance, "NetworkInterfaces")
+    groups = [group for each in interfaces for group in maps_at(each, "Groups")]
+    return any(group.get("GroupName") == site.group_name for group in groups)
 
 
 async def terminate(aws: AwsClient, instances: Iterable[JsonObject]) -> None:

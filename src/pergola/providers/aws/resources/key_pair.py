@@ -3,8 +3,11 @@
 import hashlib
 from typing import Final
 
+from pergola.api.objects import JsonObject
+from pergola.cloud.aws import AwsClient
 from pergola.cloud.aws.network import filters_by, tags_of
 from pergola.cloud.errors import AlreadyExists
+from pergola.extension_api.errors import configuration_problem
 from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.resources.observation import Observation
@@ -41,10 +44,13 @@ async def observe_key_pair(seen: Observation) -> None:
         CloudError: AWS refused.
     """
     name = seen.state.get(KEY_PAIR) or seen.wanted.name(_SUFFIX)
-    pairs = await seen.aws.pages(
-        "ec2", "DescribeKeyPairs", "KeyPairs", Filters=filters_by({"key-name": name})
-    )
-    seen.snapshot.key_pair = pairs[0] if pairs else None
+    seen.snapshot.key_pair = await _described(seen.aws, name)
+
+
+async def _described(aws: AwsClient, name: str) -> JsonObject | None:
+    by_name = filters_by({"key-name": name})
+    pairs = await aws.pages("ec2", "DescribeKeyPairs", "KeyPairs", Filters=by_name)
+    return pairs[0] if pairs else None
 
 
 def _plan(work: Work) -> Note:
@@ -55,6 +61,8 @@ def _plan(work: Work) -> Note:
         return Note(Fate.SKIP, "there is no public key")
     if not _exists(work):
         return Note(Fate.CREATE, f'key pair "{name}"')
+    if _is_of_user(work):
+        return Note(Fate.KEEP, _taken(work))
     why = _why_replaced(work) or _why_retagged(work)
     return Note(Fate.CHANGE, f"{name}: {why}") if why else Note(Fate.KEEP, name)
 
@@ -64,12 +72,27 @@ async def _ensure(work: Work) -> None:
         await _remove(work)
         return
     pair = work.snapshot.key_pair
+    if _is_of_user(work):
+        raise configuration_problem(_taken(work))
     if pair is None or _why_replaced(work):
         await _replace(work)
     else:
         work.state.set(KEY_PAIR_FINGERPRINT, str(pair["KeyFingerprint"]))
         work.state.created(KEY_PAIR, str(pair["KeyName"]))
         await retag(work, str(pair["KeyPairId"]), pair, work.wanted.tags())
+
+
+def _is_of_user(work: Work) -> bool:
+    """Return whether a pair has our name, but was not imported for this cluster."""
+    pair = work.snapshot.key_pair
+    return pair is not None and not work.state.get(KEY_PAIR) and not work.wanted.owns(tags_of(pair))
+
+
+def _taken(work: Work) -> str:
+    return (
+        f'there is a key pair "{_name(work)}" already, without the tag {work.wanted.cluster_tag}; '
+        "delete it, or import it under another name"
+    )
 
 
 def _why_replaced(work: Work) -> str:
@@ -96,6 +119,9 @@ async def _replace(work: Work) -> None:
     try:
         await _import(work)
     except AlreadyExists:  # the snapshot is older
+        work.snapshot.key_pair = await _described(work.aws, _name(work))
+        if _is_of_user(work):
+            raise configuration_problem(_taken(work)) from None
         await work.aws.call("ec2", "DeleteKeyPair", KeyName=_name(work))
         await _import(work)
 

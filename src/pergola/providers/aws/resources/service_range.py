@@ -129,14 +129,16 @@ async def _delete_reservation(work: Work, reservation: str) -> None:
 
 
 def _is_unused(work: Work, subnet: str, reservation: JsonObject) -> bool:
-    """Return whether no other cluster uses a reservation, which clusters in a subnet share.
+    """Return whether a cluster made a reservation that no other cluster uses any more.
 
-    If worker subnets have no tags, only the tags of the reservation reveal other clusters.
+    Clusters in a subnet share a reservation; if worker subnets have no tags, only its own tags
+    reveal other clusters. One without the tag of any cluster is the user's.
     """
     if _others(work.wanted, work.snapshot.subnets.get(subnet, {})):
         return False
     is_ours = work.wanted.cluster_tag in tags_of(reservation)
-    return work.wanted.tag_worker_subnets or is_ours or not _others(work.wanted, reservation)
+    is_of_another = bool(_others(work.wanted, reservation))
+    return is_ours or (is_of_another and work.wanted.tag_worker_subnets)
 
 
 def _others(wanted: Wanted, thing: JsonObject) -> set[str]:
