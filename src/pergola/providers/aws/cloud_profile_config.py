@@ -5,6 +5,7 @@ Only read leniently: the rest of it concerns workers.
 
 # ruff: noqa: RUF012 - Structs give every value its own copy of an empty default
 
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from pergola.api.objects import GroupVersionKind
@@ -13,6 +14,11 @@ from pergola.providers.aws.config import GROUP
 
 CLOUD_PROFILE_CONFIG: Final = GroupVersionKind(GROUP, "v1alpha1", "CloudProfileConfig")
 AMD64: Final = "amd64"
+ARCHITECTURE: Final = "architecture"
+"""The capability that every machine and image has, which older profiles name as a field."""
+
+Capabilities = Mapping[str, Sequence[str]]
+"""The possible values of capabilities, such as `{"architecture": ["amd64"]}`."""
 
 
 class RegionImage(Value):
@@ -26,13 +32,32 @@ class RegionImage(Value):
     """The processor architecture of the image."""
 
 
+class ImageFlavor(Value):
+    """The images of a version for machines with certain capabilities."""
+
+    regions: list[RegionImage] = []
+    """The image in each region; its architecture is one of the capabilities."""
+    capabilities: dict[str, list[str]] = {}
+    """Values of capabilities; a capability that is absent has all of its values."""
+
+
 class ImageVersion(Value):
-    """A version of a machine image."""
+    """A version of a machine image: its flavors or, in older profiles, its regions."""
 
     version: str
     """The version, such as `1592.3.0`."""
     regions: list[RegionImage] = []
     """The image in each region."""
+    capability_flavors: list[ImageFlavor] = []
+    """The images by the capabilities of machines."""
+
+    def images(self) -> Iterator[tuple[Capabilities, RegionImage]]:
+        """Yield the images with their capabilities."""
+        for image in self.regions:
+            yield {ARCHITECTURE: [image.architecture]}, image
+        for flavor in self.capability_flavors:
+            for image in flavor.regions:
+                yield flavor.capabilities, image
 
 
 class MachineImage(Value):
@@ -50,13 +75,31 @@ class CloudProfileConfig(Value):
     machine_images: list[MachineImage] = []
     """Operating systems."""
 
-    def ami(self, name: str, version: str, region: str, architecture: str = AMD64) -> str | None:
-        """Return the AMI of an image in a region; None if there is none."""
-        for image in self.machine_images:
-            for offered in image.versions:
-                if (image.name, offered.version) != (name, version):
-                    continue
-                for found in offered.regions:
-                    if (found.name, found.architecture) == (region, architecture):
-                        return found.ami
+    def ami(
+        self, name: str, version: str, region: str, machine: Capabilities, known: Capabilities
+    ) -> str | None:
+        """Return the AMI of an image in a region for a machine; None if there is none.
+
+        Args:
+            machine: the capabilities of the machine.
+            known: all values of all capabilities; a machine or image without one has all of them.
+        """
+        offered = (
+            version_
+            for image in self.machine_images
+            for version_ in image.versions
+            if (image.name, version_.version) == (name, version)
+        )
+        for each in offered:
+            for capabilities, found in each.images():
+                if found.name == region and _fit(capabilities, machine, known):
+                    return found.ami
         return None
+
+
+def _fit(image: Capabilities, machine: Capabilities, known: Capabilities) -> bool:
+    """Return whether an image and a machine have a value of each capability in common."""
+    return all(
+        set(image.get(name, values)) & set(machine.get(name, values))
+        for name, values in known.items()
+    )

@@ -78,6 +78,70 @@ def test_the_machine_of_a_bastion_is_read_from_the_profile(
     assert machine_of(profile(bastion), REGION) == machine
 
 
+def in_capabilities(bastion: JsonObject | None = None) -> JsonObject:
+    """Return a profile that describes machines and images by capabilities."""
+
+    def flavor(ami: str, **capabilities: str) -> JsonObject:
+        return {
+            "capabilities": {name: [value] for name, value in capabilities.items()},
+            "regions": [{"name": REGION, "ami": ami}],
+        }
+
+    def machine(name: str, cpu: str, **capabilities: str) -> JsonObject:
+        values = {key: [value] for key, value in capabilities.items()}
+        return {"name": name, "cpu": cpu, "memory": "1Gi", "capabilities": values}
+
+    flavors = [
+        flavor("ami-arm", architecture="arm64"),
+        flavor("ami-metal", architecture="amd64", hypervisor="metal"),
+        flavor("ami-amd", architecture="amd64"),
+    ]
+    config = {"name": "one", "versions": [{"version": "1.0.0", "capabilityFlavors": flavors}]}
+    return profile(
+        bastion,
+        machineCapabilities=[
+            {"name": "architecture", "values": ["amd64", "arm64"]},
+            {"name": "hypervisor", "values": ["nitro", "metal"]},
+        ],
+        machineTypes=[
+            machine("small", "1", architecture="amd64", hypervisor="nitro"),
+            machine("metal", "2", architecture="amd64", hypervisor="metal"),
+            machine("arm", "4", architecture="arm64"),
+        ],
+        machineImages=[{"name": "one", "versions": [{"version": "1.0.0"}]}],
+        providerConfig={"machineImages": [config]},
+    )
+
+
+@pytest.mark.parametrize(
+    ("machine", "ami"),
+    [("small", "ami-amd"), ("metal", "ami-metal"), ("arm", "ami-arm"), ("", "ami-amd")],
+)
+def test_the_image_is_the_first_flavor_that_fits_the_machine(machine: str, ami: str) -> None:
+    bastion = {"machineType": {"name": machine}} if machine else {}
+
+    found = machine_of(in_capabilities(bastion), REGION)
+
+    assert found == Machine(machine or "small", ami)
+
+
+def test_a_profile_with_capabilities_may_have_images_by_architecture() -> None:
+    found = profile(
+        {"machineType": {"name": "arm"}},
+        machineCapabilities=[{"name": "architecture", "values": ["amd64", "arm64"]}],
+        machineTypes=[
+            {
+                "name": "arm",
+                "cpu": "1",
+                "memory": "1Gi",
+                "capabilities": {"architecture": ["arm64"]},
+            }
+        ],
+    )
+
+    assert machine_of(found, REGION) == Machine("arm", "ami-two-1.0.0")
+
+
 @pytest.mark.parametrize(
     ("bastion", "region", "text"),
     [

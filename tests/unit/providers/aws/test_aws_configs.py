@@ -4,7 +4,11 @@ import pytest
 
 from pergola.api.objects import JsonObject
 from pergola.extensions.provider_config import read_leniently, read_strict
-from pergola.providers.aws.cloud_profile_config import CLOUD_PROFILE_CONFIG, CloudProfileConfig
+from pergola.providers.aws.cloud_profile_config import (
+    ARCHITECTURE,
+    CLOUD_PROFILE_CONFIG,
+    CloudProfileConfig,
+)
 from pergola.providers.aws.control_plane_config import CONTROL_PLANE_CONFIG, ControlPlaneConfig
 
 PROFILE: JsonObject = {
@@ -32,21 +36,23 @@ PROFILE: JsonObject = {
 @pytest.mark.parametrize(
     ("wanted", "ami"),
     [
-        (("gardenlinux", "1.0.0", "eu-west-1"), "ami-old"),
-        (("gardenlinux", "2.0.0", "eu-west-1"), "ami-amd"),
+        (("gardenlinux", "1.0.0", "eu-west-1", "amd64"), "ami-old"),
+        (("gardenlinux", "2.0.0", "eu-west-1", "amd64"), "ami-amd"),
         (("gardenlinux", "2.0.0", "eu-west-1", "arm64"), "ami-arm"),
         (("gardenlinux", "1.0.0", "eu-west-1", "arm64"), None),
-        (("gardenlinux", "1.0.0", "eu-west-2"), None),
-        (("gardenlinux", "3.0.0", "eu-west-1"), None),
-        (("other", "1.0.0", "eu-west-1"), None),
+        (("gardenlinux", "1.0.0", "eu-west-2", "amd64"), None),
+        (("gardenlinux", "3.0.0", "eu-west-1", "amd64"), None),
+        (("other", "1.0.0", "eu-west-1", "amd64"), None),
     ],
 )
 def test_an_image_is_found_by_name_version_region_and_architecture(
-    wanted: tuple[str, ...], ami: str | None
+    wanted: tuple[str, str, str, str], ami: str | None
 ) -> None:
     config = read_leniently(CloudProfileConfig, PROFILE, CLOUD_PROFILE_CONFIG)
+    name, version, region, architecture = wanted
+    machine, known = {ARCHITECTURE: [architecture]}, {ARCHITECTURE: ["amd64"]}
 
-    assert config.ami(*wanted) == ami
+    assert config.ami(name, version, region, machine, known) == ami
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,9 @@ from pergola.extensions.provider_config import read_leniently
 from pergola.kube.quantities import parse_quantity
 from pergola.providers.aws.cloud_profile_config import (
     AMD64,
+    ARCHITECTURE,
     CLOUD_PROFILE_CONFIG,
+    Capabilities,
     CloudProfileConfig,
 )
 
@@ -30,17 +32,37 @@ def machine_of(cloud_profile: JsonObject | None, region: str) -> Machine:
     """
     spec = map_at(cloud_profile or {}, "spec")
     machine = _machine_type(spec)
-    architecture = str(machine.get("architecture") or AMD64)
+    known = _known_capabilities(spec)
+    capabilities = _capabilities(machine, known)
     config = read_leniently(CloudProfileConfig, spec.get("providerConfig"), CLOUD_PROFILE_CONFIG)
     for image, version in _images(spec):
-        ami = config.ami(image, version, region, architecture)
+        ami = config.ami(image, version, region, capabilities, known)
         if ami:
             return Machine(str(machine["name"]), ami)
+    architectures = " or ".join(capabilities[ARCHITECTURE])
     raise configuration_problem(
-        f"the CloudProfile has no image for {architecture} machines in {region} that a bastion "
+        f"the CloudProfile has no image for {architectures} machines in {region} that a bastion "
         "could run: add one to spec.providerConfig.machineImages, or name another one in "
         "spec.bastion.machineImage"
     )
+
+
+def _known_capabilities(spec: JsonObject) -> Capabilities:
+    """Return all values of the capabilities that the profile defines."""
+    defined = {
+        str(each.get("name")): [str(value) for value in each.get("values") or ()]
+        for each in maps_at(spec, "machineCapabilities")
+    }
+    return {ARCHITECTURE: [AMD64], **defined}
+
+
+def _capabilities(machine: JsonObject, known: Capabilities) -> Capabilities:
+    """Return the capabilities of a machine type; the architecture is a field in older profiles."""
+    own = map_at(machine, "capabilities")
+    given = {name: [str(value) for value in own.get(name) or ()] for name in known if own.get(name)}
+    named = machine.get("architecture")
+    architectures = [str(named)] if named else list(known[ARCHITECTURE])
+    return {ARCHITECTURE: architectures, **given}
 
 
 def _machine_type(spec: JsonObject) -> JsonObject:
