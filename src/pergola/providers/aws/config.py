@@ -2,9 +2,10 @@
 
 # ruff: noqa: RUF012 - Structs give every value its own copy of an empty default
 
-from typing import Final
+from typing import Final, Self
 
 from msgspec import field
+from msgspec.structs import replace
 
 from pergola.api.objects import GroupVersionKind
 from pergola.api.schema.declare import Value
@@ -111,6 +112,13 @@ class InfrastructureConfig(Value):
     """A file system for volumes that many nodes mount."""
     enable_mtu_customizer: bool | None = field(name="enableMTUCustomizer", default=None)
     """Whether nodes get an MTU of 1460; true if absent."""
+
+    def with_each_zone_once(self) -> Self:
+        """Return the config with only the first entry of each zone; old clusters have several."""
+        zones: dict[str, Zone] = {}
+        for zone in self.networks.zones:
+            zones.setdefault(zone.name, zone)
+        return replace(self, networks=replace(self.networks, zones=list(zones.values())))
 
     @property
     def byo_subnets(self) -> bool:

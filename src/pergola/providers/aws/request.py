@@ -30,6 +30,9 @@ def wanted_of(
 ) -> Wanted:
     """Return the desired state of an Infrastructure; without a Cluster, for IPv4 alone.
 
+    Admission refuses a zone that is listed twice, but old clusters may have one: like in the
+    original, the first entry counts.
+
     Raises:
         Malformed: `spec.providerConfig` is not an InfrastructureConfig.
         ExtensionError: the spec has no region, or a key that is not valid base64; or the Shoot's
@@ -49,7 +52,7 @@ def wanted_of(
     return Wanted(
         technical_id=namespace_of(infrastructure),
         region=region,
-        config=config,
+        config=config.with_each_zone_once(),
         families=tuple(shoot.ip_families) or (_IPV4,),
         node_range=shoot.node_range,
         pod_ranges=_said(shoot, "pods"),

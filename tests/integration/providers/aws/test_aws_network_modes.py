@@ -12,7 +12,7 @@ from pergola.flow.picture import Fate
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.flows.reconcile import network_steps
 from pergola.providers.aws.resources import step_names as names
-from pergola.providers.aws.resources.subnets.ipv6_ranges import PLACES, part
+from pergola.providers.aws.resources.subnets.ipv6_ranges import part, places_in
 from pergola.testing.aws.corrections import CorrectedAws
 from pergola.testing.aws.networks import (
     CLUSTER_TAG,
@@ -314,7 +314,8 @@ async def places_of(found: StepsOf) -> list[int]:
     described = [world[f"Subnets/{found.saved[in_zone(key)]}"] for key in subnets]
     ranges = [each["Ipv6CidrBlockAssociationSet"][0]["Ipv6CidrBlock"] for each in described]
     block = found.saved[keys.VPC_IPV6_BLOCK]
-    return [[part(block, 64, place) for place in range(PLACES)].index(each) for each in ranges]
+    places = [part(block, 64, place) for place in range(places_in(block))]
+    return [places.index(each) for each in ranges]
 
 
 @pytest.mark.soak("aws")

@@ -437,6 +437,42 @@ def test_l10_a_security_group_in_another_vpc_is_reported_with_both_vpcs() -> Non
     assert "describe-security-groups --filters Name=vpc-id,Values=vpc-1" in fix
 
 
+@pytest.mark.parametrize(("used", "is_enough"), [(13, True), (14, False), (16, False)])
+def test_a_vpc_needs_a_free_ipv6_range_for_each_managed_subnet(
+    used: int, *, is_enough: bool
+) -> None:
+    def change(snapshot: Snapshot) -> None:
+        assert snapshot.vpc is not None
+        snapshot.vpc["Ipv6CidrBlockAssociationSet"][0]["Ipv6CidrBlock"] = "2001:db8:0:100::/60"
+        snapshot.subnets = {
+            f"subnet-{number}": subnet(f"subnet-{number}", B, number) for number in range(used)
+        }
+
+    found = blocking(wanted(MANAGED, families=("IPv4", "IPv6")), change)
+
+    assert bool(found) is not is_enough
+    if not is_enough:
+        path, message, fix = only(found)
+        assert path == "networks.vpc.id"
+        assert (
+            f"3 subnets need a free IPv6 /64 each, but 2001:db8:0:100::/60 has {16 - used}"
+            in message
+        )
+        assert "associate-vpc-cidr-block --vpc-id vpc-1" in fix
+
+
+def test_subnets_that_exist_need_no_further_ipv6_range() -> None:
+    def change(snapshot: Snapshot) -> None:
+        assert snapshot.vpc is not None
+        snapshot.vpc["Ipv6CidrBlockAssociationSet"][0]["Ipv6CidrBlock"] = "2001:db8:0:100::/62"
+        there = [subnet(f"subnet-{number}", A, number) for number in range(4)]
+        for each in there[:3]:
+            each["Tags"] = [{"Key": CLUSTER, "Value": "owned"}]
+        snapshot.subnets = {each["SubnetId"]: each for each in there}
+
+    assert blocking(wanted(MANAGED, families=("IPv4", "IPv6")), change) == []
+
+
 def test_l11_a_private_managed_network_needs_no_public_subnet() -> None:
     private = deepcopy(MANAGED)
     del private["networks"]["zones"][0]["public"]

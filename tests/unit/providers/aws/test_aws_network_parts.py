@@ -3,6 +3,7 @@
 import asyncio
 import ipaddress
 from collections.abc import Awaitable
+from itertools import islice
 
 import pytest
 from hypothesis import given
@@ -21,9 +22,14 @@ from pergola.providers.aws.resources.egress_ranges import egress_ranges
 from pergola.providers.aws.resources.nat_gateways import ensure as nat_gateways
 from pergola.providers.aws.resources.routes import EVERYWHERE, NAT_GATEWAY, Route, changes
 from pergola.providers.aws.resources.step import Work, graph_of
-from pergola.providers.aws.resources.subnets.desired import subnets_of
+from pergola.providers.aws.resources.subnets.desired import Subnet, subnets_of
 from pergola.providers.aws.resources.subnets.identity import keep_suffixes, zone_suffix
-from pergola.providers.aws.resources.subnets.ipv6_ranges import part, places_taken
+from pergola.providers.aws.resources.subnets.ipv6_ranges import (
+    free_ranges,
+    part,
+    places_in,
+    places_taken,
+)
 from pergola.providers.aws.resources.waiting import all_done
 from pergola.providers.aws.snapshot import Snapshot
 from pergola.providers.aws.wanted import Wanted
@@ -89,6 +95,35 @@ def test_the_index_of_a_range_in_a_block_is_computed(place: int) -> None:
 
     assert ipaddress.IPv6Network(found).subnet_of(ipaddress.IPv6Network(BLOCK))
     assert places_taken(BLOCK, [{"Ipv6CidrBlockAssociationSet": [association]}]) == {place}
+
+
+@given(st.integers(44, 64), st.integers(0, 20), st.sets(st.integers(0, 20)))
+def test_subnets_get_each_free_range_of_a_block_of_any_size(
+    bits: int, place: int, taken: set[int]
+) -> None:
+    block = f"2001:db8:0:f000::/{bits}" if bits > 52 else f"2001:db8::/{bits}"
+    count = places_in(block)
+    used = [part(block, 64, each) for each in taken if each < count]
+    subnets = {
+        name: {"VpcId": "vpc-1", "Ipv6CidrBlockAssociationSet": [with_block(name)]} for name in used
+    }
+    state = State({keys.VPC: "vpc-1", keys.VPC_IPV6_BLOCK: block})
+    dual = work(wanted(MANAGED, families=("IPv4", "IPv6")), state)
+    dual.snapshot.subnets = subnets
+    subnet = Subnet(zone="a", role="SubnetWorkers", prefix="nodes", cidr=None, place=place)
+
+    found = list(islice(free_ranges(dual, subnet), 30))
+
+    assert len(found) == len(set(found)) == min(30, count - len(used))
+    assert not set(found) & set(used)
+    whole = ipaddress.IPv6Network(block)
+    assert all(ipaddress.IPv6Network(each).subnet_of(whole) for each in found)
+    if place < count and place not in taken:
+        assert found[0] == part(block, 64, place)
+
+
+def with_block(block: str) -> JsonObject:
+    return {"Ipv6CidrBlock": block, "Ipv6CidrBlockState": {"State": "associated"}}
 
 
 def test_the_range_of_services_is_the_second_108() -> None:

@@ -9,6 +9,7 @@ from pergola.api.schema.read import Malformed
 from pergola.extension_api.cluster import Cluster, Shoot
 from pergola.extension_api.errors import Code, ExtensionError
 from pergola.providers.aws.config import GROUP
+from pergola.providers.aws.flows.reconcile import reconcile_steps
 from pergola.providers.aws.request import wanted_of
 from pergola.providers.aws.resources.security_group.desired import desired_rules
 from pergola.providers.aws.resources.security_group.rules import ALL, EGRESS, Rule
@@ -36,6 +37,23 @@ def test_the_request_is_for_ipv4_without_a_cluster() -> None:
     assert (asked.families, asked.node_range, asked.shoot_uid) == (("IPv4",), "", "")
     assert asked.overlay
     assert asked.config.networks.zones[0].workers == "10.180.0.0/24"
+
+
+def test_the_first_entry_of_a_zone_counts() -> None:
+    """Admission tolerates zones of old clusters that are listed twice."""
+    config = managed_config(REGION, zones=("a", "b"))
+    again = {**config["networks"]["zones"][0], "workers": "10.180.99.0/24"}
+    config["networks"]["zones"].insert(1, again)
+
+    asked = wanted_of(infrastructure(providerConfig=config), None)
+
+    zones = asked.config.networks.zones
+    assert [(zone.name, zone.workers) for zone in zones] == [
+        (f"{REGION}a", "10.180.0.0/24"),
+        (f"{REGION}b", "10.180.4.0/24"),
+    ]
+    names = [step.name for step in reconcile_steps(asked)]
+    assert len(names) == len(set(names))
 
 
 def test_the_shoot_provides_families_ranges_and_the_overlay() -> None:

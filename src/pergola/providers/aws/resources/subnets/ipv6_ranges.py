@@ -1,7 +1,8 @@
 """IPv6 ranges of subnets: a /64 of the VPC's block for each (spec 30 §3.5)."""
 
 import ipaddress
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Final
 
 from pergola.api.ip_ranges import parse_network
@@ -14,8 +15,6 @@ from pergola.providers.aws.resources.step import Work
 from pergola.providers.aws.resources.subnets.desired import Subnet, places_of
 from pergola.providers.aws.resources.waiting import once_visible
 
-PLACES: Final = 256
-"""The number of /64 ranges in the IPv6 block of a VPC."""
 _CONFLICT: Final = "InvalidSubnet.Conflict"
 _RANGE_BITS: Final = 64
 
@@ -25,6 +24,11 @@ def part(block: str, bits: int, number: int) -> str:
     network = parse_network(block)
     size = 1 << (network.max_prefixlen - bits)
     return f"{network[number * size]}/{bits}"
+
+
+def places_in(block: str) -> int:
+    """Return the number of /64 ranges in the IPv6 block of a VPC, which is a /44 to a /60."""
+    return 1 << max(0, _RANGE_BITS - parse_network(block).prefixlen)
 
 
 def ipv6_range_of(subnet: JsonObject) -> str | None:
@@ -37,7 +41,7 @@ def ipv6_range_of(subnet: JsonObject) -> str | None:
     return None
 
 
-def places_taken(block: str, subnets: list[JsonObject]) -> set[int]:
+def places_taken(block: str, subnets: Iterable[JsonObject]) -> set[int]:
     """Return the places in a block that subnets occupy."""
     network = ipaddress.IPv6Network(block)
     first, size = int(network.network_address), 1 << 64
@@ -51,7 +55,7 @@ async def in_free_range(
     work: Work, subnet: Subnet, operation: str, parameters: JsonObject
 ) -> JsonObject:
     """Repeat a request with the next free IPv6 range, starting with the subnet's own place."""
-    for ipv6_range in _free_ranges(work, subnet):
+    for ipv6_range in free_ranges(work, subnet):
         try:
             return await once_visible(work, operation, **parameters, Ipv6CidrBlock=ipv6_range)
         except CloudError as error:
@@ -65,13 +69,14 @@ async def in_free_range(
     )
 
 
-def _free_ranges(work: Work, subnet: Subnet) -> Iterator[str]:
+def free_ranges(work: Work, subnet: Subnet) -> Iterator[str]:
     """Yield the subnet's own range, then unreserved ones, finally those of other subnets."""
     block = work.state.get(keys.VPC_IPV6_BLOCK) or ""
-    taken = places_taken(block, [*filter(in_vpc(work), work.snapshot.subnets.values())])
-    others = range(places_of(work.wanted))
-    if subnet.place not in taken:
-        yield part(block, _RANGE_BITS, subnet.place)
-    for place in sorted(range(PLACES), key=lambda each: (each in others, each)):
-        if place not in taken | {subnet.place}:
+    taken = places_taken(block, filter(in_vpc(work), work.snapshot.subnets.values()))
+    count = places_in(block)
+    reserved = min(places_of(work.wanted), count)
+    own = range(count)[subnet.place : subnet.place + 1]
+    others = chain(range(reserved, count), range(reserved))
+    for place in chain(own, (each for each in others if each not in own)):
+        if place not in taken:
             yield part(block, _RANGE_BITS, place)
