@@ -11,6 +11,8 @@ from pergola.testing.aws.gaps import Correction
 _TAG: Final = re.compile(r"TagSpecification\.\d+\.(Tag\.\d+\.(?:Key|Value))")
 _FEW_ADDRESSES: Final = 126
 _DNS64: Final = "enableDns64"
+_OF_AMAZON: Final = "AmazonProvidedIpv6CidrBlock"
+_IPV6_SOURCES: Final = {_OF_AMAZON, "Ipv6IpamPoolId", "Ipv6CidrBlock"}
 _LAUNCH: Final = {
     "EnableDns64.Value": _DNS64,
     "EnableResourceNameDnsAAAARecordOnLaunch.Value": "enableResourceNameDnsAAAARecord",
@@ -20,7 +22,7 @@ _LAUNCH: Final = {
 
 def forgotten() -> tuple[Correction, ...]:
     """Return all of these corrections."""
-    return CreationTags(), SubnetAttributes(), Reservations(), BlackHoles()
+    return CreationTags(), SubnetAttributes(), Reservations(), BlackHoles(), DefaultEgress()
 
 
 class CreationTags(Correction):
@@ -75,6 +77,39 @@ class SubnetAttributes(Correction):
         for name, value in given.items():
             if name != _DNS64 and options is not None:
                 put(options, name, value)
+
+
+class DefaultEgress(Correction):
+    """A new security group lets everything out over IPv6 too, in a VPC that has IPv6."""
+
+    def __init__(self) -> None:
+        self._with_ipv6: set[str] = set()
+        self._created = ""
+
+    def answered(self, call: Call, answer: Answer) -> None:
+        """Record VPCs with IPv6, and new groups."""
+        if call.operation == "CreateVpc" and _IPV6_SOURCES & call.parameters.keys():
+            if call.parameters.get(_OF_AMAZON, "true") == "true":
+                self._with_ipv6.add(answer.text("vpcId"))
+        elif call.operation == "AssociateVpcCidrBlock" and _IPV6_SOURCES & call.parameters.keys():
+            self._with_ipv6.add(call.parameters["VpcId"])
+        elif call.operation == "CreateSecurityGroup":
+            self._created = answer.text("groupId")
+
+    def afterwards(self, call: Call) -> list[Call]:
+        """Return a call that adds the rule."""
+        if call.operation != "CreateSecurityGroup":
+            return []
+        if call.parameters.get("VpcId") not in self._with_ipv6:
+            return []
+        parameters = {
+            "Action": "AuthorizeSecurityGroupEgress",
+            "Version": call.parameters["Version"],
+            "GroupId": self._created,
+            "IpPermissions.1.IpProtocol": "-1",
+            "IpPermissions.1.Ipv6Ranges.1.CidrIpv6": "::/0",
+        }
+        return [Call("ec2", "AuthorizeSecurityGroupEgress", parameters)]
 
 
 class Reservations(Correction):

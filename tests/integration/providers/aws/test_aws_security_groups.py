@@ -84,6 +84,25 @@ async def test_a_second_run_writes_nothing(aws: CorrectedAws, client: AwsClient)
     assert (await cluster.plan(security_group.steps))[NODES_GROUP].fate is Fate.KEEP
 
 
+@pytest.mark.parametrize("families", [("IPv4",), ("IPv6",), ("IPv4", "IPv6")])
+async def test_a_new_group_in_a_vpc_with_ipv6_is_exact_after_the_first_run(
+    aws: CorrectedAws, client: AwsClient, families: tuple[str, ...]
+) -> None:
+    network = await Network.complete(client, zones=("a",), ipv6=True)
+    cluster = StepsOf.byo(client, network)
+    cluster.want(families=families)
+
+    await cluster.ensure(security_group.steps)
+
+    rules = rules_of((await cluster.groups())[NODES])
+    out = {rule.peer for rule in rules if rule.direction == EGRESS}
+    everywhere = {"IPv4": EVERYWHERE, "IPv6": EVERYWHERE_6}
+    assert out == {everywhere[family] for family in families}
+    aws.writes()
+    await cluster.ensure(security_group.steps)
+    assert aws.writes() == []
+
+
 async def test_both_families_are_allowed_where_the_cluster_has_both(
     aws: CorrectedAws, client: AwsClient
 ) -> None:

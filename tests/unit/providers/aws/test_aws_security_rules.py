@@ -1,5 +1,8 @@
 """The rules of the nodes' security group: spec 30 §6.1, §6.5."""
 
+import dataclasses
+
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,6 +10,7 @@ from hypothesis import strategies as st
 from pergola.api.objects import JsonObject
 from pergola.flow import State
 from pergola.providers.aws.config import (
+    DualStack,
     ElasticFileSystem,
     InfrastructureConfig,
     Networks,
@@ -153,7 +157,34 @@ def test_nodes_with_only_ipv6_have_no_ipv4_range() -> None:
     (found,) = zone_ranges(wanted(zone, families=("IPv6",)), state, Snapshot())
 
     assert found.workers == ("2001:db8:1234:1a00::/64",)
-    assert found.internal == ("10.0.1.0/24", "2001:db8:1234:1a01::/64")
+    assert found.internal == ("2001:db8:1234:1a01::/64",)
+
+
+@pytest.mark.parametrize("zone", [ZONES[0], Zone(name="a", workers_subnet_id="subnet-1")])
+@pytest.mark.parametrize("families", [("IPv4",), ("IPv6",), ("IPv4", "IPv6")])
+@pytest.mark.parametrize("dual_stack", [True, False])
+def test_rules_have_only_ranges_of_the_families(
+    zone: Zone, families: tuple[str, ...], *, dual_stack: bool
+) -> None:
+    """Subnets of an IPv4 cluster have IPv6 ranges with `dualStack`, or if the user wants them."""
+    roles = ("SubnetWorkers", "SubnetPrivateUtility", "SubnetPublicUtility")
+    ranges = {
+        f"Zones/a/{role}{field}": cidr
+        for number, role in enumerate(roles)
+        for field, cidr in (
+            ("CIDR", f"10.7.{number}.0/24"),
+            ("IPv6CIDR", f"2001:db8:1234:1a9{number}::/64"),
+        )
+    }
+    asked = wanted(zone, families=families, efs=True)
+    config = msgspec.structs.replace(asked.config, dual_stack=DualStack(enabled=dual_stack))
+    asked = dataclasses.replace(asked, config=config)
+
+    found = zone_ranges(asked, State({"VPCIPv6CidrBlock": BLOCK, **ranges}), Snapshot())
+
+    peers = {rule.peer for rule in desired_rules(asked, GROUP, found) if rule.is_range}
+    assert {"IPv6" if ":" in peer else "IPv4" for peer in peers} == set(families)
+    assert len(peers) == 4 * len(families)
 
 
 def test_ranges_of_user_provided_subnets_are_read_from_aws() -> None:

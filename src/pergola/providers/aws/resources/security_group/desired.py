@@ -62,13 +62,14 @@ def desired_rules(wanted: Wanted, group: str, zones: Iterable[Ranges]) -> frozen
 
 
 def zone_ranges(wanted: Wanted, state: State, snapshot: Snapshot) -> list[Ranges]:
-    """Return the CIDRs of each zone of the config.
+    """Return the CIDRs of each zone of the config, in the Shoot's IP families.
 
+    Subnets of an IPv4 cluster may have IPv6 ranges as well: by `dualStack`, or those of the user.
     For created subnets, they come from the config, and for IPv6 from the subnets or, before these
     exist, from the VPC's block; for user-provided subnets, they come from the state.
     """
     return [
-        _byo(state, zone)
+        _byo(wanted, state, zone)
         if zone.workers_subnet_id
         else _created(wanted, state, snapshot, zone, index)
         for index, zone in enumerate(wanted.config.networks.zones)
@@ -113,23 +114,21 @@ def _of_zone(wanted: Wanted, ranges: Ranges) -> Iterator[Rule]:
 def _created(wanted: Wanted, state: State, snapshot: Snapshot, zone: Zone, index: int) -> Ranges:
     def of(cidr: str | None, key: str, offset: int) -> tuple[str, ...]:
         subnet = snapshot.subnets.get(state.get(zone_key(zone.name, key)) or "")
-        block = state.get(VPC_IPV6_BLOCK) if wanted.needs_ipv6_block else None
+        block = state.get(VPC_IPV6_BLOCK)
         number = _SUBNETS_OF_A_ZONE * index + offset
-        return _known(cidr, _range6(subnet) or _nth_64(block, number) if block else None)
+        return _known(wanted, cidr, _range6(subnet) or _nth_64(block, number) if block else None)
 
-    # IPv6-only nodes have a subnet without IPv4, whatever the config says (V16).
-    workers = zone.workers if wanted.ipv4 else None
     has_workers = bool(zone.workers) or not wanted.ipv4
     return Ranges(
-        of(workers, SUBNET_WORKERS, 0) if has_workers else (),
+        of(zone.workers, SUBNET_WORKERS, 0) if has_workers else (),
         of(zone.internal, SUBNET_INTERNAL, 1) if zone.internal else (),
         of(zone.public, SUBNET_PUBLIC, 2) if zone.public else (),
     )
 
 
-def _byo(state: State, zone: Zone) -> Ranges:
-    def of(*keys: str) -> tuple[str, ...]:
-        return _known(*(state.get(zone_key(zone.name, key)) for key in keys))
+def _byo(wanted: Wanted, state: State, zone: Zone) -> Ranges:
+    def of(key: str, key6: str) -> tuple[str, ...]:
+        return _known(wanted, *(state.get(zone_key(zone.name, each)) for each in (key, key6)))
 
     return Ranges(
         of(SUBNET_WORKERS_CIDR, SUBNET_WORKERS_IPV6_CIDR),
@@ -138,8 +137,10 @@ def _byo(state: State, zone: Zone) -> Ranges:
     )
 
 
-def _known(*cidrs: str | None) -> tuple[str, ...]:
-    return tuple(canonical(cidr) for cidr in cidrs if cidr)
+def _known(wanted: Wanted, cidr: str | None, cidr6: str | None) -> tuple[str, ...]:
+    """Return the ranges in the Shoot's families, as far as known."""
+    of_families = (cidr if wanted.ipv4 else None, cidr6 if wanted.ipv6 else None)
+    return tuple(canonical(each) for each in of_families if each)
 
 
 def _range6(subnet: JsonObject | None) -> str | None:

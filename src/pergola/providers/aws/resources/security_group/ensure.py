@@ -18,6 +18,7 @@ from pergola.providers.aws.resources.security_group.rules import (
     ALL,
     EGRESS,
     EVERYWHERE,
+    EVERYWHERE_6,
     FIELDS,
     INGRESS,
     Changes,
@@ -71,7 +72,7 @@ def _ranges_from(wanted: Wanted) -> tuple[str, ...]:
     config = wanted.config
     if config.byo_subnets:
         return (byo.FIND,)
-    if not wanted.needs_ipv6_block:
+    if not wanted.ipv6:
         return ()
     return (names.IPV6_BLOCK, *(names.subnets(zone.name) for zone in config.networks.zones))
 
@@ -146,11 +147,17 @@ async def _created(work: Work) -> JsonObject:
         "VpcId": vpc,
         "Tags": specification("security-group", tags)[0]["Tags"],
         "IpPermissions": [],
-        # A new group has this rule by default.
-        "IpPermissionsEgress": permissions([Rule(EGRESS, ALL, None, EVERYWHERE)], EGRESS),
+        "IpPermissionsEgress": permissions(_default_rules(work), EGRESS),
     }
     work.snapshot.security_groups[name] = group
     return group
+
+
+def _default_rules(work: Work) -> list[Rule]:
+    """Return the rules that AWS gives a new group: one for each IP family of the VPC."""
+    has_ipv6 = bool((work.snapshot.vpc or {}).get("Ipv6CidrBlockAssociationSet"))
+    peers = (EVERYWHERE, EVERYWHERE_6) if has_ipv6 else (EVERYWHERE,)
+    return [Rule(EGRESS, ALL, None, peer) for peer in peers]
 
 
 async def _of_that_name(work: Work, vpc: str) -> JsonObject:
