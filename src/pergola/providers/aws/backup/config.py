@@ -20,10 +20,13 @@ class Immutability(Value):
 
     retention_period: Duration
     """The time, in whole days."""
-    retention_type: Literal["bucket"] = "bucket"
+    retention_type: Literal["bucket"]
     """The object that it is a property of."""
-    mode: Literal["compliance", "governance"] = "compliance"
-    """Whether it can be ended early: never, or by users with a certain permission."""
+    mode: Literal["compliance", "governance"]
+    """Whether it can be ended early: never, or by users with a certain permission.
+
+    There is no default, because `compliance` cannot be undone.
+    """
 
 
 class BackupBucketConfig(Value):
