@@ -16,6 +16,8 @@ _INFRASTRUCTURE: Final[Path] = ("spec", "provider", "infrastructureConfig")
 _CONTROL_PLANE: Final[Path] = ("spec", "provider", "controlPlaneConfig")
 _MTU: Final[Path] = (*_INFRASTRUCTURE, "enableMTUCustomizer")
 _ROUTES: Final[Path] = (*_CONTROL_PLANE, "cloudControllerManager", "useCustomRouteController")
+_NODE_LOCAL_DNS: Final[Path] = ("spec", "systemComponents", "nodeLocalDNS")
+_FORCE_TCP: Final[Path] = (*_NODE_LOCAL_DNS, "forceTCPToUpstreamDNS")
 _LOAD_BALANCERS: Final[Path] = (*_CONTROL_PLANE, "loadBalancerController", "enabled")
 
 
@@ -31,7 +33,8 @@ def mutate_shoot(draft: Draft, old: JsonObject | None) -> None:
         return
     if network_of(draft.object) in ROUTED_NETWORKS:
         _default_overlay(draft, old)
-        _follow_overlay(draft, old)
+        _follow_overlay(draft)
+    _default_dns_over_udp(draft)
     if old is None:
         _default_mtu(draft)
     if "IPv6" in Shoot(draft.object).ip_families:
@@ -52,19 +55,28 @@ def _default_overlay(draft: Draft, old: JsonObject | None) -> None:
         _set(draft, OVERLAY, to=before, because="it was left out, and stays as it was")
 
 
-def _follow_overlay(draft: Draft, old: JsonObject | None) -> None:
-    """Disable pod routes if there is an overlay, which is the default."""
-    enabled = draft.get(*OVERLAY, "enabled")
-    if not isinstance(enabled, bool):
-        return
-    was = None if old is None else Draft(old).get(*OVERLAY, "enabled")
-    if was is not enabled or draft.get(*_ROUTES) is None:
+def _follow_overlay(draft: Draft) -> None:
+    """Enable pod routes exactly if there is no overlay, whatever the user has set.
+
+    Without routes or an overlay, pods on other nodes are unreachable. An overlay that is not set is
+    on; one that is no boolean is left to validation.
+    """
+    is_set = draft.get(*OVERLAY) is not None
+    enabled = draft.get(*OVERLAY, "enabled") if is_set else True
+    if isinstance(enabled, bool) and (is_set or draft.get(*_ROUTES) is not None):
         _set(
             draft,
             _ROUTES,
             to=not enabled,
             because="pods need routes if and only if they have no overlay",
         )
+
+
+def _default_dns_over_udp(draft: Draft) -> None:
+    """Default the protocol of upstream DNS queries of node-local DNS."""
+    if draft.get(*_NODE_LOCAL_DNS, "enabled") is True and draft.get(*_FORCE_TCP) is None:
+        because = "large clusters on AWS resolve names more slowly over TCP"
+        _set(draft, _FORCE_TCP, to=False, because=because)
 
 
 def _default_mtu(draft: Draft) -> None:

@@ -163,13 +163,37 @@ def test_routes_follow_when_the_overlay_changes(*, overlay: bool) -> None:
     assert routes_of(after(new, old)) is not overlay
 
 
-def test_routes_set_by_the_user_are_kept() -> None:
-    old = after(a_shoot(overlay=True)).object
-    new = copy.deepcopy(old)
-    manager = new["spec"]["provider"]["controlPlaneConfig"]["cloudControllerManager"]
-    manager["useCustomRouteController"] = True
+@pytest.mark.parametrize("overlay", [True, False, None])
+def test_routes_cannot_contradict_the_overlay(*, overlay: bool | None) -> None:
+    has = overlay is not False
+    control_plane = {**CONTROL_PLANE, "cloudControllerManager": {"useCustomRouteController": has}}
+    new = a_shoot(overlay=overlay, control_plane=control_plane)
+    old = a_shoot(overlay=overlay)
 
-    assert changes(new, old) == {}
+    shoot = after(new, old)
+
+    assert routes_of(shoot) is not has
+    assert changes(shoot.object, old) == {}
+
+
+@pytest.mark.parametrize(
+    ("node_local_dns", "forces_tcp"),
+    [
+        ({"enabled": True}, False),
+        ({"enabled": True, "forceTCPToUpstreamDNS": True}, True),
+        ({"enabled": False}, None),
+        (None, None),
+    ],
+)
+def test_node_local_dns_asks_upstream_over_udp_by_default(
+    node_local_dns: JsonObject | None, *, forces_tcp: bool | None
+) -> None:
+    components = {"nodeLocalDNS": node_local_dns} if node_local_dns else {}
+
+    shoot = after(a_shoot(systemComponents=components))
+
+    path = ("spec", "systemComponents", "nodeLocalDNS", "forceTCPToUpstreamDNS")
+    assert shoot.get(*path) is forces_tcp
 
 
 @pytest.mark.parametrize("families", [("IPv6",), ("IPv4", "IPv6")])
