@@ -21,7 +21,8 @@ spec:
   networking: {type: calico, nodes: 10.250.0.0/16}
   provider:
     type: aws
-    workers: [{name: w}]
+    workers:
+    - {name: w, machine: {type: m5.large}, volume: {type: gp3, size: 50Gi}, zones: [eu-west-1a]}
     infrastructureConfig:
       apiVersion: aws.provider.extensions.gardener.cloud/v1alpha1
       kind: InfrastructureConfig
@@ -34,7 +35,9 @@ PROFILE = """
 apiVersion: core.gardener.cloud/v1beta1
 kind: CloudProfile
 metadata: {name: aws}
-spec: {regions: [{name: eu-west-1, zones: [{name: eu-west-1b}]}]}
+spec:
+  regions: [{name: eu-west-1, zones: [{name: eu-west-1b}]}]
+  machineTypes: [{name: m5.large}]
 ---
 """
 INFRASTRUCTURE = """

@@ -51,7 +51,34 @@ def aws_shoot() -> Sample:
     group, plural, found = shoot(path)
     config = map_at(of_kind("Infrastructure", path), "spec")["providerConfig"]
     found["spec"]["provider"]["infrastructureConfig"] = config
+    found["spec"]["provider"]["workers"] = [aws_pool()]
     return Sample(group, plural, found)
+
+
+def aws_pool() -> JsonObject:
+    """Return a pool of workers with a complete `WorkerConfig`."""
+    return {
+        "name": "w",
+        "machine": {"type": "m5.large", "image": {"name": "gardenlinux", "version": "1.0.0"}},
+        "volume": {"type": "gp3", "size": "50Gi"},
+        "dataVolumes": [{"name": "data", "type": "io1", "size": "50Gi"}],
+        "zones": ["eu-west-1a"],
+        "updateStrategy": "AutoInPlaceUpdate",
+        "providerConfig": {
+            "apiVersion": "aws.provider.extensions.gardener.cloud/v1alpha1",
+            "kind": "WorkerConfig",
+            "nodeTemplate": {"capacity": {"cpu": "2"}, "virtualCapacity": {"example.com/x": 1}},
+            "volume": {"iops": 3000, "throughput": 200},
+            "dataVolumes": [{"name": "data", "iops": 400, "snapshotID": "snap-1"}],
+            "iamInstanceProfile": {"name": "nodes"},
+            "instanceMetadataOptions": {"httpTokens": "required", "httpPutResponseHopLimit": 2},
+            "cpuOptions": {"coreCount": 2, "threadsPerCore": 1, "amdSevSnp": "enabled"},
+            "capacityReservation": {"capacityReservationId": "cr-1"},
+            "networkInterfaces": [{"networkCardIndexRange": {"from": 1, "to": 2}, "type": "efa"}],
+            "placement": {"tenancy": "host", "hostId": "h-1", "partitionNumber": 1},
+            "instanceMarketOptions": {"marketType": "spot"},
+        },
+    }
 
 
 def network(path: str) -> Sample:

@@ -8,7 +8,7 @@ Only read leniently: the rest of it concerns workers.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from pergola.api.objects import GroupVersionKind
+from pergola.api.objects import GroupVersionKind, JsonObject, map_at, maps_at
 from pergola.api.schema.declare import Value
 from pergola.providers.aws.config import GROUP
 
@@ -95,6 +95,29 @@ class CloudProfileConfig(Value):
                 if found.name == region and _fit(capabilities, machine, known):
                     return found.ami
         return None
+
+
+def effective_spec(cloud_profile: JsonObject) -> JsonObject:
+    """Return the spec of a CloudProfile, or the one that results from a NamespacedCloudProfile."""
+    return map_at(cloud_profile, "status", "cloudProfileSpec") or map_at(cloud_profile, "spec")
+
+
+def known_capabilities(spec: JsonObject) -> Capabilities:
+    """Return all values of the capabilities that a CloudProfile defines."""
+    defined = {
+        str(each.get("name")): [str(value) for value in each.get("values") or ()]
+        for each in maps_at(spec, "machineCapabilities")
+    }
+    return {ARCHITECTURE: [AMD64], **defined}
+
+
+def machine_capabilities(machine: JsonObject, known: Capabilities) -> Capabilities:
+    """Return the capabilities of a machine type; the architecture is a field in older profiles."""
+    own = map_at(machine, "capabilities")
+    given = {name: [str(value) for value in own.get(name) or ()] for name in known if own.get(name)}
+    named = machine.get("architecture")
+    architectures = [str(named)] if named else list(known[ARCHITECTURE])
+    return {ARCHITECTURE: architectures, **given}
 
 
 def _fit(image: Capabilities, machine: Capabilities, known: Capabilities) -> bool:

@@ -5,7 +5,6 @@ from binascii import Error as NotBase64
 from typing import Final
 
 from pergola.api.objects import (
-    GroupKind,
     GroupVersionKind,
     JsonObject,
     Key,
@@ -16,12 +15,12 @@ from pergola.api.objects import (
 from pergola.extension_api.cluster import Cluster, Shoot
 from pergola.extension_api.errors import configuration_problem
 from pergola.extensions.provider_config import read_strict
-from pergola.providers.aws.config import GROUP, INFRASTRUCTURE_CONFIG, InfrastructureConfig
+from pergola.providers.aws.config import INFRASTRUCTURE_CONFIG, InfrastructureConfig
 from pergola.providers.aws.overlay import has_overlay
 from pergola.providers.aws.wanted import Wanted
+from pergola.providers.aws.worker_config import WORKER_CONFIG
 
 _IPV4: Final = "IPv4"
-_WORKER_CONFIG: Final = GroupKind(GROUP, "WorkerConfig")
 _EFA_INTERFACES: Final = ("efa", "efa-only")
 
 
@@ -81,7 +80,7 @@ def _uses_efa(shoot: Shoot) -> bool:
     return any(
         interface.get("type") in _EFA_INTERFACES
         for config in configs
-        if GroupVersionKind.of(config).group_kind == _WORKER_CONFIG
+        if GroupVersionKind.of(config).group_kind == WORKER_CONFIG.group_kind
         for interface in maps_at(config, "networkInterfaces")
     )
 

@@ -1,11 +1,12 @@
 """Validation of Shoots on AWS (spec 30 §1.4, §7.3, §11)."""
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
 from pergola.admission.draft import Draft
 from pergola.api.field_errors import Cause, invalid, required
-from pergola.api.objects import JsonObject, map_at
+from pergola.api.objects import JsonObject, JsonValue, map_at, maps_at
 from pergola.api.schema.read import Malformed
 from pergola.extension_api.cluster import Shoot
 from pergola.extensions.provider_config import read_strict
@@ -14,10 +15,15 @@ from pergola.providers.aws import overlay
 from pergola.providers.aws.control_plane_config import CONTROL_PLANE_CONFIG, ControlPlaneConfig
 from pergola.providers.aws.shoot_defaults import OVERLAY, ROUTED_NETWORKS
 from pergola.providers.aws.validation.facts import ShootFacts, facts_of
+from pergola.providers.aws.validation.identifiers import check_text
+from pergola.providers.aws.validation.pools import check_pools
 from pergola.providers.aws.validation.written import check_written, malformed
 
 INFRASTRUCTURE: Final = "spec.provider.infrastructureConfig"
 CONTROL_PLANE: Final = "spec.provider.controlPlaneConfig"
+_ROUTE53: Final = "aws-route53"
+_INGRESS_CLASS: Final = re.compile("[a-z0-9.-]+")
+_LONGEST_NAME: Final = 253
 
 
 def check_shoot(
@@ -28,7 +34,7 @@ def check_shoot(
     Args:
         old: the Shoot as it is stored; None while it is created.
         cloud_profile: its CloudProfile or NamespacedCloudProfile; None if unknown, in which case
-            zones are not checked.
+            zones, machine types and images are not checked.
     """
     if Shoot(shoot).is_workerless:
         return
@@ -39,7 +45,10 @@ def check_shoot(
         yield required(INFRASTRUCTURE, "nodes on AWS need a network: set it")
     else:
         yield from check_written(value, facts, before, path=INFRASTRUCTURE)
+    yield from _nodes(shoot, facts)
     yield from _control_plane(shoot)
+    yield from check_pools(shoot, old, _zones_in(value), cloud_profile)
+    yield from _dns(shoot)
     yield from _overlay(shoot, facts)
 
 
@@ -49,9 +58,33 @@ def _control_plane(shoot: JsonObject) -> Iterator[Cause]:
         return
     gvk = CONTROL_PLANE_CONFIG
     try:
-        read_strict(ControlPlaneConfig, value, gvk, path=CONTROL_PLANE, needs_type=True)
+        config = read_strict(ControlPlaneConfig, value, gvk, path=CONTROL_PLANE, needs_type=True)
     except Malformed as error:
         yield from malformed(error)
+        return
+    if config.load_balancer_controller is not None:
+        path = f"{CONTROL_PLANE}.loadBalancerController.ingressClassName"
+        name = config.load_balancer_controller.ingress_class_name
+        yield from check_text(path, name, _INGRESS_CLASS, longest=_LONGEST_NAME)
+
+
+def _nodes(shoot: JsonObject, facts: ShootFacts) -> Iterator[Cause]:
+    networking = map_at(shoot, "spec", "networking")
+    if networking and not facts.nodes and not facts.has_only_ipv6:
+        yield required("spec.networking.nodes", "nodes on AWS need a range of addresses: set it")
+
+
+def _zones_in(infrastructure_config: JsonValue) -> list[str]:
+    config = {"config": infrastructure_config}
+    return [str(zone.get("name")) for zone in maps_at(config, "config", "networks", "zones")]
+
+
+def _dns(shoot: JsonObject) -> Iterator[Cause]:
+    for index, provider in enumerate(maps_at(shoot, "spec", "dns", "providers")):
+        is_ours = provider.get("type") == _ROUTE53 and provider.get("primary") is True
+        if is_ours and provider.get("credentialsRef") is None:
+            path = f"spec.dns.providers[{index}].credentialsRef"
+            yield required(path, "name the credentials for the hosted zone")
 
 
 def _overlay(shoot: JsonObject, facts: ShootFacts) -> Iterator[Cause]:

@@ -27,7 +27,10 @@ INFRASTRUCTURE: JsonObject = {
     },
 }
 PROFILE: JsonObject = {
-    "spec": {"regions": [{"name": "eu-west-1", "zones": [{"name": "eu-west-1a"}]}]}
+    "spec": {
+        "regions": [{"name": "eu-west-1", "zones": [{"name": "eu-west-1a"}]}],
+        "machineTypes": [{"name": "m5.large"}],
+    }
 }
 CONTROL_PLANE: JsonObject = {
     "apiVersion": CONTROL_PLANE_CONFIG.api_version,
@@ -45,10 +48,23 @@ def a_shoot(
     families: tuple[str, ...] = ("IPv4",),
     **more: Any,
 ) -> JsonObject:
-    provider: JsonObject = {"type": "aws", "workers": [{"name": "w"}]}
-    networking: JsonObject = {"type": network, "ipFamilies": list(families)}
+    pool: JsonObject = {
+        "name": "w",
+        "machine": {"type": "m5.large"},
+        "volume": {"size": "50Gi", "type": "gp3"},
+        "zones": ["eu-west-1a"],
+    }
+    provider: JsonObject = {"type": "aws", "workers": [pool]}
+    networking: JsonObject = {
+        "type": network,
+        "ipFamilies": list(families),
+        "nodes": "10.250.0.0/16",
+    }
     if infrastructure is not None:
         provider["infrastructureConfig"] = infrastructure
+        pool["zones"] = [
+            zone["name"] for zone in infrastructure.get("networks", {}).get("zones", ())
+        ]
     if control_plane is not None:
         provider["controlPlaneConfig"] = control_plane
     if overlay is not None:

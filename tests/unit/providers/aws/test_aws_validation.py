@@ -245,9 +245,10 @@ def test_v10_a_security_group_needs_a_user_provided_vpc() -> None:
     }
 
 
-@pytest.mark.parametrize("group", ["", "sg-", "sg-A", "subnet-1", "sg-" + "1" * 253])
+@pytest.mark.parametrize("group", ["sg-", "sg-A", "subnet-1", "sg-" + "1" * 253])
 def test_v10_a_security_group_id_must_be_valid(group: str) -> None:
     assert found(byo(nodesSecurityGroupID=group)) == {(INVALID, "networks.nodesSecurityGroupID")}
+    assert found(byo(nodesSecurityGroupID="")) == {(REQUIRED, "networks.nodesSecurityGroupID")}
 
 
 def test_v10_a_security_group_may_be_user_provided_without_subnets() -> None:
@@ -274,10 +275,13 @@ def test_v11_without_ipv4_an_elastic_ip_needs_no_range_for_workers() -> None:
     assert found(managed(zone), IPV6) == set()
 
 
-@pytest.mark.parametrize("address", ["", "eipalloc-", "eipalloc-X", "1.2.3.4"])
+@pytest.mark.parametrize("address", ["eipalloc-", "eipalloc-X", "1.2.3.4"])
 def test_v11_an_elastic_ip_id_must_be_valid(address: str) -> None:
     assert found(managed(managed_zone(elasticIPAllocationID=address))) == {
         (INVALID, "networks.zones[0].elasticIPAllocationID")
+    }
+    assert found(managed(managed_zone(elasticIPAllocationID=""))) == {
+        (REQUIRED, "networks.zones[0].elasticIPAllocationID")
     }
 
 
@@ -315,9 +319,10 @@ def test_v13_the_vpc_has_either_an_id_or_a_range(vpc: JsonObject) -> None:
     assert found(managed(vpc=vpc)) == {(INVALID, "networks.vpc")}
 
 
-@pytest.mark.parametrize("name", ["", "vpc-", "vpc-X", "vpc1", "vpc-" + "1" * 252])
+@pytest.mark.parametrize("name", ["vpc-", "vpc-X", "vpc1", "vpc-" + "1" * 252])
 def test_v13_a_vpc_id_must_be_valid(name: str) -> None:
     assert found(managed(vpc={"id": name})) == {(INVALID, "networks.vpc.id")}
+    assert found(managed(vpc={"id": ""})) == {(REQUIRED, "networks.vpc.id")}
 
 
 def test_v14_a_zone_must_be_in_the_region() -> None:
@@ -473,7 +478,7 @@ def test_v17_a_file_system_id_must_be_valid() -> None:
     ],
 )
 def test_v18_the_ipv6_block_of_a_pool_must_be_a_56(pool: JsonObject, count: int) -> None:
-    causes = findings(managed(vpc={"cidr": "10.250.0.0/16", "ipv6IpamPool": pool}))
+    causes = findings(managed(vpc={"cidr": "10.250.0.0/16", "ipv6IpamPool": pool}), DUAL)
 
     path = "networks.vpc.ipv6IpamPool.cidrBlock"
     assert [(cause.reason, cause.field) for cause in causes] == [(INVALID, path)] * count
@@ -487,7 +492,6 @@ def test_v18_the_ipv6_block_of_a_pool_must_be_a_56(pool: JsonObject, count: int)
         ("Names", True),
         ("my.kubernetes.io", True),
         ("x" * 128, True),
-        ("", False),
         ("x" * 129, False),
         ("ä", False),
         ("a*", False),
@@ -502,16 +506,22 @@ def test_v19_ignored_tag_keys_must_not_be_cluster_tags(key: str, *, is_right: bo
     assert found(value) == (set() if is_right else {(INVALID, "ignoreTags.keys[1]")})
 
 
+def test_v19_ignored_tags_must_not_be_empty() -> None:
+    assert found(managed() | {"ignoreTags": {"keys": [""], "keyPrefixes": [""]}}) == {
+        (REQUIRED, "ignoreTags.keys[0]"),
+        (REQUIRED, "ignoreTags.keyPrefixes[0]"),
+    }
+
+
 @pytest.mark.parametrize(
     ("prefix", "is_right"),
     [
         ("team-", True),
         ("my.kubernetes.io", True),
-        ("", False),
+        ("Name-", True),
         ("ä", False),
         ("N", False),
         ("Name", False),
-        ("Name-", False),
         ("kube", False),
         ("kubernetes.io/role", False),
         ("gardener.cloud/", False),
@@ -567,7 +577,7 @@ def written(value: JsonObject) -> list[tuple[str, str]]:
 
 
 def test_findings_have_their_path_in_the_object() -> None:
-    value = TYPED | byo(nodesSecurityGroupID="")
+    value = TYPED | byo(nodesSecurityGroupID="sg")
 
     assert written(value) == [(INVALID, "spec.providerConfig.networks.nodesSecurityGroupID")]
 

@@ -7,11 +7,11 @@ from pergola.extension_api.errors import configuration_problem
 from pergola.extensions.provider_config import read_leniently
 from pergola.kube.quantities import parse_quantity
 from pergola.providers.aws.cloud_profile_config import (
-    AMD64,
     ARCHITECTURE,
     CLOUD_PROFILE_CONFIG,
-    Capabilities,
     CloudProfileConfig,
+    known_capabilities,
+    machine_capabilities,
 )
 
 _UNUSABLE: Final = ("expired", "preview", "deprecated")
@@ -32,8 +32,8 @@ def machine_of(cloud_profile: JsonObject | None, region: str) -> Machine:
     """
     spec = map_at(cloud_profile or {}, "spec")
     machine = _machine_type(spec)
-    known = _known_capabilities(spec)
-    capabilities = _capabilities(machine, known)
+    known = known_capabilities(spec)
+    capabilities = machine_capabilities(machine, known)
     config = read_leniently(CloudProfileConfig, spec.get("providerConfig"), CLOUD_PROFILE_CONFIG)
     for image, version in _images(spec):
         ami = config.ami(image, version, region, capabilities, known)
@@ -45,24 +45,6 @@ def machine_of(cloud_profile: JsonObject | None, region: str) -> Machine:
         "could run: add one to spec.providerConfig.machineImages, or name another one in "
         "spec.bastion.machineImage"
     )
-
-
-def _known_capabilities(spec: JsonObject) -> Capabilities:
-    """Return all values of the capabilities that the profile defines."""
-    defined = {
-        str(each.get("name")): [str(value) for value in each.get("values") or ()]
-        for each in maps_at(spec, "machineCapabilities")
-    }
-    return {ARCHITECTURE: [AMD64], **defined}
-
-
-def _capabilities(machine: JsonObject, known: Capabilities) -> Capabilities:
-    """Return the capabilities of a machine type; the architecture is a field in older profiles."""
-    own = map_at(machine, "capabilities")
-    given = {name: [str(value) for value in own.get(name) or ()] for name in known if own.get(name)}
-    named = machine.get("architecture")
-    architectures = [str(named)] if named else list(known[ARCHITECTURE])
-    return {ARCHITECTURE: architectures, **given}
 
 
 def _machine_type(spec: JsonObject) -> JsonObject:

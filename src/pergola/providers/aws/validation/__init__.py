@@ -7,6 +7,8 @@ facts        what a Shoot and its CloudProfile decide
 zones        zones, and the subnets in them
 networks     the VPC, security groups, gateway endpoints
 ranges       CIDRs against each other
+pools         the worker pools of a Shoot
+worker_config their `WorkerConfig`
 tags         tags of others that are to stay
 identifiers  how AWS names things
 """

@@ -21,7 +21,7 @@ def check_config(
         old: the previous config; its zones are not looked up in the CloudProfile again, since AWS
             and operators retire zones under running clusters.
     """
-    yield from check_networks(config)
+    yield from check_networks(config, facts)
     yield from check_zones(config, facts, old)
     yield from check_ranges(config, facts)
     yield from _file_system(config)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from pergola.api.objects import JsonObject, map_at, maps_at
 from pergola.extension_api.cluster import Shoot
+from pergola.providers.aws.cloud_profile_config import effective_spec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,12 +47,8 @@ def facts_of(shoot: Shoot, cloud_profile: JsonObject | None = None) -> ShootFact
 
 
 def zones_of(cloud_profile: JsonObject, region: str) -> tuple[str, ...] | None:
-    """Return the availability zones of a region; None if the profile lacks the region.
-
-    A NamespacedCloudProfile contains the effective profile in its status.
-    """
-    merged = map_at(cloud_profile, "status", "cloudProfileSpec")
-    for found in maps_at(merged or map_at(cloud_profile, "spec"), "regions"):
+    """Return the availability zones of a region; None if the profile lacks the region."""
+    for found in maps_at(effective_spec(cloud_profile), "regions"):
         if found.get("name") == region:
             return tuple(str(zone.get("name")) for zone in maps_at(found, "zones"))
     return None

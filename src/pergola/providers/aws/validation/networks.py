@@ -8,6 +8,7 @@ from pergola.api.field_errors import Cause, forbidden, invalid
 from pergola.api.ip_ranges import is_network, parse_network
 from pergola.providers.aws.config import InfrastructureConfig, Ipv6IpamPool, Networks, Vpc
 from pergola.providers.aws.validation import identifiers
+from pergola.providers.aws.validation.facts import ShootFacts
 from pergola.providers.aws.validation.identifiers import check_id
 from pergola.providers.aws.validation.zones import NEEDS_VPC
 
@@ -17,16 +18,16 @@ _BLOCK: Final = "networks.vpc.ipv6IpamPool.cidrBlock"
 _BLOCK_BITS: Final = 56
 
 
-def check_networks(config: InfrastructureConfig) -> Iterator[Cause]:
+def check_networks(config: InfrastructureConfig, facts: ShootFacts) -> Iterator[Cause]:
     """Yield findings about the settings shared by all zones."""
     networks = config.networks
-    yield from _vpc(networks.vpc)
+    yield from _vpc(networks.vpc, facts)
     byo_subnets = any(zone.workers_subnet_id is not None for zone in networks.zones)
     yield from _endpoints(networks.vpc.gateway_endpoints, byo_subnets=byo_subnets)
     yield from _security_group(networks)
 
 
-def _vpc(vpc: Vpc) -> Iterator[Cause]:
+def _vpc(vpc: Vpc, facts: ShootFacts) -> Iterator[Cause]:
     if (vpc.id is None) == (vpc.cidr is None):
         yield invalid(
             "networks.vpc",
@@ -35,13 +36,15 @@ def _vpc(vpc: Vpc) -> Iterator[Cause]:
         )
     yield from check_id("networks.vpc.id", vpc.id, identifiers.VPC)
     if vpc.ipv6_ipam_pool is not None:
-        yield from _ipam_pool(vpc.ipv6_ipam_pool)
+        yield from _ipam_pool(vpc.ipv6_ipam_pool, facts)
 
 
-def _ipam_pool(pool: Ipv6IpamPool) -> Iterator[Cause]:
+def _ipam_pool(pool: Ipv6IpamPool, facts: ShootFacts) -> Iterator[Cause]:
     block = pool.cidr_block
     if block is None:
         return
+    if not facts.has_ipv6:
+        yield invalid(_BLOCK, block, "can only be used by a Shoot with IPv6")
     if not pool.id:
         yield invalid(_BLOCK, block, "can only be used with the id of the pool that it is from")
     network = parse_network(block) if is_network(block) else None

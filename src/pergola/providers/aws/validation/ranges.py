@@ -49,6 +49,7 @@ def check_ranges(config: InfrastructureConfig, facts: ShootFacts) -> Iterator[Ca
             yield from (
                 _not_inside(subnet, outer) for subnet in subnets if not subnet.is_inside(outer)
             )
+            yield from _without_nodes(outer, facts)
     yield from _outside_of_nodes(subnets, facts)
     for index, subnet in enumerate(subnets):
         yield from _overlaps(subnet, subnets[:index])
@@ -70,7 +71,7 @@ def _subnets(config: InfrastructureConfig, facts: ShootFacts) -> list[tuple[str,
     found: list[tuple[str, str]] = []
     for index, zone in enumerate(config.networks.zones):
         workers = None if facts.has_only_ipv6 else zone.workers
-        ranges = (("workers", workers), ("internal", zone.internal), ("public", zone.public))
+        ranges = (("public", zone.public), ("internal", zone.internal), ("workers", workers))
         found += [
             (f"networks.zones[{index}].{name}", cidr) for name, cidr in ranges if cidr is not None
         ]
@@ -98,6 +99,13 @@ def _outside_of_nodes(subnets: list[_Range], facts: ShootFacts) -> Iterator[Caus
             # `networking.nodes` is the range of one family only, the workers' may be the other's.
             if subnet.network.version == nodes.network.version or not facts.has_ipv6:
                 yield _not_inside(subnet, nodes)
+
+
+def _without_nodes(vpc: _Range, facts: ShootFacts) -> Iterator[Cause]:
+    for nodes in _known([("networking.nodes", facts.nodes)]):
+        if not nodes.is_inside(vpc):
+            detail = f'must contain "{nodes.path}" ("{nodes.text}")'
+            yield invalid(vpc.path, vpc.text, detail)
 
 
 def _not_inside(inner: _Range, outer: _Range) -> Cause:

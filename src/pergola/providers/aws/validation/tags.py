@@ -6,6 +6,7 @@ from typing import Final
 
 from pergola.api.field_errors import Cause, invalid
 from pergola.providers.aws.config import IgnoreTags
+from pergola.providers.aws.validation.identifiers import check_text
 
 _NAME: Final = "Name"
 _RESERVED: Final = ("kubernetes.io", "gardener.cloud")
@@ -23,7 +24,8 @@ def check_tags(ignored: IgnoreTags) -> Iterator[Cause]:
     for index, prefix in enumerate(ignored.key_prefixes):
         path = f"ignoreTags.keyPrefixes[{index}]"
         yield from _key(path, prefix)
-        if prefix and any(_meet(prefix, reserved) for reserved in (_NAME, *_RESERVED)):
+        meets = _NAME.startswith(prefix) or any(_meet(prefix, each) for each in _RESERVED)
+        if prefix and meets:
             yield invalid(
                 path, prefix, f"must not match {_described()}: clusters are found by those"
             )
@@ -35,10 +37,7 @@ def _meet(one: str, other: str) -> bool:
 
 
 def _key(path: str, key: str) -> Iterator[Cause]:
-    if not 1 <= len(key) <= _LONGEST:
-        yield invalid(path, key, f"must have 1 to {_LONGEST} characters")
-    if key and not _KEY.fullmatch(key):
-        yield invalid(path, key, f"does not match ^{_KEY.pattern}$")
+    yield from check_text(path, key, _KEY, longest=_LONGEST)
 
 
 def _described() -> str:

@@ -93,9 +93,10 @@ def _subnets(path: str, zone: Zone, *, byo_vpc: bool) -> Iterator[Cause]:
                 )
     yield from _subnet(f"{path}.workersSubnetID", zone.workers_subnet_id, byo_vpc=byo_vpc)
     for name, subnet in _load_balancer_subnets(zone):
-        if subnet is not None and not byo_workers:
+        if byo_workers:
+            yield from _subnet(f"{path}.{name}", subnet, byo_vpc=byo_vpc)
+        elif subnet is not None:
             yield forbidden(f"{path}.{name}", "can only be used with workersSubnetID")
-        yield from _subnet(f"{path}.{name}", subnet, byo_vpc=byo_vpc)
     if zone.public_subnet_id and zone.public_subnet_id == zone.internal_subnet_id:
         yield invalid(
             f"{path}.internalSubnetID",
@@ -106,14 +107,9 @@ def _subnets(path: str, zone: Zone, *, byo_vpc: bool) -> Iterator[Cause]:
 
 
 def _subnet(path: str, subnet: str | None, *, byo_vpc: bool) -> Iterator[Cause]:
-    if subnet is None:
-        return
-    if not byo_vpc:
+    if subnet is not None and not byo_vpc:
         yield forbidden(path, NEEDS_VPC)
-    if subnet:
-        yield from check_id(path, subnet, SUBNET)
-    else:
-        yield required(path, "must not be empty")
+    yield from check_id(path, subnet, SUBNET)
 
 
 def _elastic_ip(path: str, zone: Zone, facts: ShootFacts) -> Iterator[Cause]:
