@@ -108,6 +108,17 @@ def endpoint_of(obj: Mapping[str, Any]) -> Endpoint:
     )
 
 
+def effective_endpoint(
+    obj: Mapping[str, Any], cluster: Mapping[str, Any] | None
+) -> Endpoint | None:
+    """Return the endpoint of an InfraCluster, else that of its Cluster; None if both have none.
+
+    A control plane provider may set the Cluster's, and the contract then requires no other one.
+    """
+    found = (endpoint_of(each) for each in (obj, cluster) if each is not None)
+    return next((endpoint for endpoint in found if endpoint.is_valid), None)
+
+
 def is_provisioned(obj: Mapping[str, Any], version: ContractVersion) -> bool:
     """Return whether core counts the infrastructure as provisioned.
 

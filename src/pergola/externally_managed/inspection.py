@@ -22,6 +22,7 @@ from pergola.api.objects import (
 from pergola.externally_managed.conditions import READY, conditions_of
 from pergola.externally_managed.contract import (
     ContractError,
+    effective_endpoint,
     endpoint_of,
     failure_domains_of,
     is_provisioned,
@@ -179,8 +180,7 @@ def _links(seen: Seen) -> Iterator[Finding]:
 
 def _content(seen: Seen) -> Iterator[Finding]:
     version = seen.managed.contract.version
-    endpoints = [endpoint_of(each) for each in (seen.obj, seen.cluster) if each is not None]
-    given = next((endpoint for endpoint in endpoints if endpoint.is_valid), None)
+    given = effective_endpoint(seen.obj, seen.cluster)
     if given is None:
         yield Finding("error", "spec.controlPlaneEndpoint has no host and port")
     elif given.problem:

@@ -6,7 +6,12 @@ from pergola.api.cluster_api import MANAGED_BY, READY_BY_HAND, SOURCE
 from pergola.api.conditions import get_condition
 from pergola.api.objects import JsonObject, annotations_of, finalizers_of, map_at, maps_at
 from pergola.externally_managed.conditions import READY, conditions_of
-from pergola.externally_managed.contract import Contract, ContractError, endpoint_of, is_provisioned
+from pergola.externally_managed.contract import (
+    Contract,
+    ContractError,
+    effective_endpoint,
+    is_provisioned,
+)
 from pergola.externally_managed.predicate import manager_of
 from pergola.externally_managed.status import PERGOLA_REASONS, Outcome
 
@@ -51,8 +56,7 @@ def decide_mark(
     if value != "true":
         text = f'annotation {READY_BY_HAND} is "{value}"; only "true" marks it ready'
         return Outcome(INVALID, [text])
-    endpoints = [endpoint_of(each) for each in (obj, cluster) if each is not None]
-    given = next((endpoint for endpoint in endpoints if endpoint.is_valid), None)
+    given = effective_endpoint(obj, cluster)
     if given is None:
         text = "set host and port of spec.controlPlaneEndpoint, here or on the Cluster"
         return Outcome(NO_ENDPOINT, [text])

@@ -12,7 +12,7 @@ from pergola.api.objects import (
     deletion_timestamp_of,
     finalizers_of,
 )
-from pergola.externally_managed.contract import endpoint_of
+from pergola.externally_managed.contract import effective_endpoint, endpoint_of
 from pergola.externally_managed.description import Network
 from pergola.externally_managed.kinds import Managed
 from pergola.externally_managed.mapping import owner_cluster
@@ -92,7 +92,7 @@ class ExternalManager:
             text = f"the API server refuses the network: {error}"
             await self._status.patch_outcome(obj, Outcome(REFUSED, [text]))
             raise ReconcileError(text) from None
-        problems = [*conflicts, *network.problems, *_endpoint_problems(obj)]
+        problems = [*conflicts, *network.problems, *_endpoint_problems(obj, cluster)]
         reason = CONFLICT if conflicts else INCOMPLETE if problems else Outcome().reason
         await self._status.patch_outcome(
             obj,
@@ -133,21 +133,24 @@ def _settled_endpoint(network: Network, obj: JsonObject, cluster: JsonObject) ->
             INVALID, f"the endpoint of the network could never be corrected, and {found.problem}"
         )
     is_ours = "host" in owned_fields(obj, "spec").ours.get(ENDPOINT, {})
-    if found in (None, given) or not is_ours or not endpoint_of(cluster).is_valid:
+    adopted = endpoint_of(cluster)
+    kept = given if given.is_valid else adopted
+    may_change = not adopted.is_valid or (given.is_valid and not is_ours)
+    if found in (None, kept) or may_change:
         return network
     problem = (
-        f"the network is now at {found}, but the Cluster keeps {given}; make the old name point "
+        f"the network is now at {found}, but the Cluster keeps {kept}; make the old name point "
         "to the new one, or create another cluster"
     )
-    return replace(network, endpoint=given, problems=(*network.problems, problem))
+    return replace(network, endpoint=kept, problems=(*network.problems, problem))
 
 
-def _endpoint_problems(obj: JsonObject) -> Iterator[str]:
-    endpoint = endpoint_of(obj)
-    if not endpoint.is_valid:
+def _endpoint_problems(obj: JsonObject, cluster: JsonObject) -> Iterator[str]:
+    endpoint = effective_endpoint(obj, cluster)
+    if endpoint is None:
         yield (
             "no control plane endpoint is known: neither the network nor "
-            "spec.controlPlaneEndpoint has a host and a port"
+            "spec.controlPlaneEndpoint, here or on the Cluster, has a host and a port"
         )
     elif endpoint.problem:
         yield f"spec.controlPlaneEndpoint: {endpoint.problem}"

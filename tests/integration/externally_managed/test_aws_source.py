@@ -363,6 +363,24 @@ async def test_a_users_endpoint_is_kept_and_the_finding_names_both(site: Site, v
     assert balancer["DNSName"] in ready(obj)[2]
 
 
+async def test_the_ipv6_of_the_network_is_filled_on_request(
+    site: Site, vpc: Vpc, aws: AwsClient
+) -> None:
+    await aws.call("ec2", "AssociateVpcCidrBlock", VpcId=vpc.id, AmazonProvidedIpv6CidrBlock=True)
+    answer = await aws.call("ec2", "CreateEgressOnlyInternetGateway", VpcId=vpc.id)
+    gateway = answer["EgressOnlyInternetGateway"]["EgressOnlyInternetGatewayId"]
+    await vpc.balancer("api", 6443)
+    annotations = {AWS_VPC: vpc.id, AWS_LOAD_BALANCER: "api"}
+    await site.create(annotations, network={"vpc": {"ipv6": {}}})
+
+    async with site.managing():
+        obj = await site.until_ready("True", "NetworkReady")
+
+    found = map_at(obj, "spec", "network", "vpc", "ipv6")
+    assert found["egressOnlyInternetGatewayId"] == gateway
+    assert found["cidrBlock"].endswith("::/56")
+
+
 async def test_only_describe_calls_are_made_and_the_policy_allows_exactly_these(
     site: Site, vpc: Vpc, aws: AwsClient
 ) -> None:
@@ -377,7 +395,8 @@ async def test_only_describe_calls_are_made_and_the_policy_allows_exactly_these(
             AWS_LOAD_BALANCER: "api",
             # This also makes it ask for groups of other VPCs.
             AWS_SECURITY_GROUPS: f"node={group}",
-        }
+        },
+        network={"vpc": {"ipv6": {}}},
     )
     site.double.taken()
     async with site.managing():

@@ -80,6 +80,7 @@ class Site:
         managed_by: str = "pergola",
         source: str = "configmap/net",
         finalizers: tuple[str, ...] = (),
+        of_cluster: JsonObject | None = None,
         **spec: Any,
     ) -> None:
         obj = infra_cluster(
@@ -90,7 +91,9 @@ class Site:
             del obj["metadata"]["labels"]
         await self.client.create(obj)
         if owned:
-            await self.client.create(cluster("demo", self.namespace, self.gvk))
+            await self.client.create(
+                cluster("demo", self.namespace, self.gvk, **(of_cluster or {}))
+            )
 
     async def until_ready(self, status: str, reason: str) -> JsonObject:
         def says(obj: JsonObject) -> bool:
@@ -387,6 +390,29 @@ async def test_an_object_without_an_endpoint_is_not_ready(site: Site) -> None:
         mine = {"spec": {"controlPlaneEndpoint": {"host": "mine.example.org", "port": 443}}}
         await site.client.patch(site.gvk, site.key, mine)
         await site.until_ready("True", "NetworkReady")
+
+
+HOSTED = {"controlPlaneEndpoint": {"host": "203.0.113.9", "port": 6443}}
+"""A control plane provider knows the endpoint of a hosted control plane, and sets the Cluster's."""
+
+
+async def test_the_endpoint_of_the_cluster_is_enough(site: Site) -> None:
+    await site.describe({"failureDomains": [{"name": "a"}]})
+    await site.create(of_cluster=HOSTED)
+    async with running(site.manager()):
+        obj = await site.until_ready("True", "NetworkReady")
+    assert is_provisioned(obj, site.contract.version)
+    assert not endpoint_of(obj).is_valid
+
+
+async def test_another_endpoint_than_that_of_the_cluster_is_reported(site: Site) -> None:
+    await site.describe()
+    await site.create(of_cluster=HOSTED)
+    async with running(site.manager()):
+        obj = await site.until_ready("False", "NetworkIncomplete")
+    said = site.message(obj)
+    assert "now at api.example.org:6443, but the Cluster keeps 203.0.113.9:6443" in said
+    assert str(endpoint_of(obj)) == "203.0.113.9:6443"
 
 
 async def test_an_object_can_be_deleted_without_the_manager(site: Site) -> None:

@@ -27,6 +27,7 @@ from pergola.externally_managed.aws import (
     open_rules,
     templates_without_groups,
 )
+from pergola.externally_managed.aws.checks import unused_ipv6
 from pergola.externally_managed.aws.decide import decide_network
 from pergola.externally_managed.aws.observe import Observed
 from pergola.externally_managed.aws.read import balancer_of, subnets_of
@@ -593,3 +594,80 @@ def test_the_policy_only_allows_describe_operations() -> None:
     (statement,) = iam_policy()["Statement"]
     assert statement["Effect"] == "Allow"
     assert all(action.partition(":")[2].startswith("Describe") for action in statement["Action"])
+
+
+# IPv6
+
+
+BLOCK = "2001:db8:0:100::/56"
+RANGE = "2001:db8:0:100::/64"
+
+
+def associated(block: str, state: str = "associated", **more: str) -> list[JsonObject]:
+    return [{"Ipv6CidrBlock": block, "Ipv6CidrBlockState": {"State": state}, **more}]
+
+
+DUAL = replace(
+    OBSERVED,
+    vpcs=[
+        {**OBSERVED.vpcs[0], "Ipv6CidrBlockAssociationSet": associated(BLOCK, Ipv6Pool="Amazon")}
+    ],
+    subnets=[
+        OBSERVED.subnets[0],
+        {**OBSERVED.subnets[1], "Ipv6CidrBlockAssociationSet": associated(RANGE)},
+        {**OBSERVED.subnets[2], "Ipv6CidrBlockAssociationSet": associated(RANGE, "disassociated")},
+    ],
+    egress_only_gateways=[{"EgressOnlyInternetGatewayId": "eigw-1"}],
+)
+WITH_IPV6 = replace(WANTED, ipv6=True)
+
+
+def test_ipv6_is_used_if_the_object_says_so() -> None:
+    said = annotated({AWS_VPC: "vpc-0a"})
+    assert not wanted_of(said).ipv6
+    said["spec"]["network"] = {"vpc": {"ipv6": {}}}
+    assert wanted_of(said).ipv6
+
+
+def test_the_ipv6_of_the_network_is_filled() -> None:
+    network = decide(DUAL, WITH_IPV6).spec["network"]
+
+    assert network["vpc"]["ipv6"] == {
+        "cidrBlock": BLOCK,
+        "poolId": "Amazon",
+        "egressOnlyInternetGatewayId": "eigw-1",
+    }
+    found = {
+        each["id"]: (each.get("isIpv6"), each.get("ipv6CidrBlock")) for each in network["subnets"]
+    }
+    assert found == {
+        "subnet-public": (None, None),
+        "subnet-a": (True, RANGE),
+        "subnet-b": (None, None),
+    }
+
+
+def test_a_pool_of_ipam_replaces_the_block() -> None:
+    spec = {"network": {"vpc": {"ipv6": {"ipamPool": {"id": "ipam-pool-1"}}}}}
+
+    found = decide(DUAL, WITH_IPV6, **spec).spec["network"]["vpc"]["ipv6"]
+
+    assert found == {"egressOnlyInternetGatewayId": "eigw-1"}
+
+
+def test_ipv6_without_a_block_is_a_problem() -> None:
+    assert "vpc-1 has no IPv6 block" in problem(OBSERVED, WITH_IPV6)
+
+
+def test_unused_ipv6_is_a_hint_and_nothing_is_filled() -> None:
+    """Older versions of the AWS provider refuse any IPv6 of an AWSCluster."""
+    network = decide(DUAL)
+
+    assert network.problems == ()
+    assert "ipv6" not in str(network.spec).lower()
+    (hint,) = unused_ipv6(DUAL, WANTED)
+    assert hint == (
+        f"vpc-1 has the IPv6 block {BLOCK}, which machines do not use; to use it, set "
+        "spec.network.vpc.ipv6 to {}"
+    )
+    assert unused_ipv6(DUAL, WITH_IPV6) == unused_ipv6(OBSERVED, WANTED) == []

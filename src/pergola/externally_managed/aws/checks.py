@@ -9,6 +9,7 @@ from typing import Any, Final
 from pergola.api.objects import JsonObject, Key, map_at, maps_at
 from pergola.externally_managed.aws.decide import groups_by_role
 from pergola.externally_managed.aws.observe import Observed
+from pergola.externally_managed.aws.read import ipv6_block_of
 from pergola.externally_managed.aws.wanted import Wanted
 
 _EVERYBODY: Final = {"IpRanges": ("CidrIp", "0.0.0.0/0"), "Ipv6Ranges": ("CidrIpv6", "::/0")}
@@ -28,6 +29,19 @@ def open_rules(observed: Observed, wanted: Wanted) -> list[str]:
         for rule in maps_at(group, "IpPermissions")
         for everybody in _everybody(rule)
     ]
+
+
+def unused_ipv6(observed: Observed, wanted: Wanted) -> list[str]:
+    """Return a hint if the VPC has IPv6 that machines do not use."""
+    block = ipv6_block_of(observed).get("Ipv6CidrBlock") if len(observed.vpcs) == 1 else None
+    if wanted.ipv6 or not block:
+        return []
+    vpc = observed.vpcs[0]["VpcId"]
+    hint = (
+        f"{vpc} has the IPv6 block {block}, which machines do not use; to use it, set "
+        "spec.network.vpc.ipv6 to {}"
+    )
+    return [hint]
 
 
 def templates_without_groups(templates: Sequence[Mapping[str, Any]]) -> list[str]:

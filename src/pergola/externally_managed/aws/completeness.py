@@ -9,6 +9,7 @@ from pergola.externally_managed.aws.read import (
     Balancer,
     Subnet,
     balancer_of,
+    ipv6_block_of,
     nat_states,
     tagged_groups,
 )
@@ -34,6 +35,11 @@ def problems_of(
         )
     if vpc.get("State") not in (None, "available"):
         yield f"{vpc['VpcId']} is {vpc['State']}; wait until it is available"
+    if wanted.ipv6 and not ipv6_block_of(observed):
+        yield (
+            f"{vpc['VpcId']} has no IPv6 block, but spec.network.vpc.ipv6 is set; associate one, "
+            "or remove the field"
+        )
     yield from _zone_problems(observed, wanted, subnets)
     states = nat_states(observed)
     for subnet in subnets:

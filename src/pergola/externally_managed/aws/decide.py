@@ -12,6 +12,7 @@ from pergola.externally_managed.aws.read import (
     Subnet,
     balancer_of,
     internet_gateway_of,
+    ipv6_block_of,
     subnets_of,
     tagged_groups,
     tags_of,
@@ -40,7 +41,7 @@ def decide_network(obj: Mapping[str, Any], observed: Observed, wanted: Wanted) -
     return Network(
         endpoint=endpoint,
         failure_domains=failure_domains_of(wanted, subnets),
-        spec={"network": _network(observed, subnets, groups)},
+        spec={"network": _network(obj, observed, wanted, groups)},
         status=_status(obj, observed, groups, balancer),
         problems=(*complete, *changed),
     )
@@ -125,9 +126,12 @@ def _endpoint(
 
 
 def _network(
-    observed: Observed, subnets: Sequence[Subnet], groups: Mapping[str, JsonObject]
+    obj: Mapping[str, Any],
+    observed: Observed,
+    wanted: Wanted,
+    groups: Mapping[str, JsonObject],
 ) -> JsonObject:
-    vpc = observed.vpcs[0]
+    vpc, subnets = observed.vpcs[0], subnets_of(observed)
     found: JsonObject = {
         "vpc": _filled(
             id=vpc["VpcId"],
@@ -136,14 +140,29 @@ def _network(
             tags=tags_of(vpc),
         )
     }
+    if wanted.ipv6:
+        found["vpc"]["ipv6"] = _ipv6(obj, observed)
     if subnets:
-        found["subnets"] = [_subnet(subnet) for subnet in subnets]
+        found["subnets"] = [_subnet(subnet, ipv6=wanted.ipv6) for subnet in subnets]
     if groups:
         found["securityGroupOverrides"] = {role: group["GroupId"] for role, group in groups.items()}
     return found
 
 
-def _subnet(subnet: Subnet) -> JsonObject:
+def _ipv6(obj: Mapping[str, Any], observed: Observed) -> JsonObject:
+    block, gateways = ipv6_block_of(observed), observed.egress_only_gateways
+    found = _filled(
+        egressOnlyInternetGatewayId=min(
+            (str(each["EgressOnlyInternetGatewayId"]) for each in gateways), default=""
+        )
+    )
+    # The provider refuses a block and a pool of IPAM together.
+    if map_at(obj, "spec", "network", "vpc", "ipv6").get("ipamPool") is None:
+        found |= _filled(cidrBlock=block.get("Ipv6CidrBlock"), poolId=block.get("Ipv6Pool"))
+    return found
+
+
+def _subnet(subnet: Subnet, *, ipv6: bool) -> JsonObject:
     return {
         **_filled(
             id=subnet.id,
@@ -154,6 +173,8 @@ def _subnet(subnet: Subnet) -> JsonObject:
             routeTableId=subnet.table,
             natGatewayId=subnet.nat,
             tags=dict(subnet.tags),
+            isIpv6=ipv6 and bool(subnet.cidr6),
+            ipv6CidrBlock=subnet.cidr6 if ipv6 else "",
         ),
         "isPublic": subnet.is_public,
     }

@@ -18,6 +18,7 @@ class Observed:
     Attributes:
         account: the account of the credentials.
         vpcs: all matches; unless there is exactly one, everything else is empty.
+        egress_only_gateways: those of the VPC, if its IPv6 is used.
         groups: the security groups of the VPC.
         foreign_groups: requested security groups that are not in the VPC.
         zones: all zones of the region that the account may use.
@@ -31,6 +32,7 @@ class Observed:
     route_tables: list[JsonObject] = field(default_factory=list)
     internet_gateways: list[JsonObject] = field(default_factory=list)
     nat_gateways: list[JsonObject] = field(default_factory=list)
+    egress_only_gateways: list[JsonObject] = field(default_factory=list)
     groups: list[JsonObject] = field(default_factory=list)
     foreign_groups: list[JsonObject] = field(default_factory=list)
     zones: list[JsonObject] = field(default_factory=list)
@@ -57,6 +59,7 @@ async def observe(aws: AwsClient, wanted: Wanted) -> Observed:
             tables = ask(_of(aws, "DescribeRouteTables", "RouteTables", vpc))
             internet = ask(_of(aws, "DescribeInternetGateways", "InternetGateways", attached))
             nat = ask(_of(aws, "DescribeNatGateways", "NatGateways", vpc))
+            egress_only = ask(_egress_only_gateways(aws, wanted, vpcs[0]["VpcId"]))
             groups = ask(_groups(aws, wanted, vpc))
             zones = ask(aws.pages("ec2", "DescribeAvailabilityZones", "AvailabilityZones"))
             balancers = ask(_load_balancers(aws, wanted))
@@ -69,6 +72,7 @@ async def observe(aws: AwsClient, wanted: Wanted) -> Observed:
         tables.result(),
         internet.result(),
         nat.result(),
+        egress_only.result(),
         *groups.result(),
         zones.result(),
         *balancers.result(),
@@ -92,6 +96,20 @@ async def _of(
 ) -> list[JsonObject]:
     name = "Filter" if operation == "DescribeNatGateways" else "Filters"
     return await aws.pages("ec2", operation, items, **{name: filters_by(filters)})
+
+
+async def _egress_only_gateways(aws: AwsClient, wanted: Wanted, vpc: str) -> list[JsonObject]:
+    """Return the egress-only gateways of the VPC; AWS has no filter for it."""
+    if not wanted.ipv6:
+        return []
+    found = await aws.pages(
+        "ec2", "DescribeEgressOnlyInternetGateways", "EgressOnlyInternetGateways"
+    )
+    return [
+        gateway
+        for gateway in found
+        if any(each.get("VpcId") == vpc for each in gateway.get("Attachments") or ())
+    ]
 
 
 async def _groups(

@@ -6,6 +6,7 @@ from pergola.api.objects import JsonObject
 
 ACTIONS: Final = (
     "ec2:DescribeAvailabilityZones",
+    "ec2:DescribeEgressOnlyInternetGateways",
     "ec2:DescribeInternetGateways",
     "ec2:DescribeNatGateways",
     "ec2:DescribeRouteTables",

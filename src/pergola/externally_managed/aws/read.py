@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pergola.api.cluster_api import AWS_PROVIDER_TAG
-from pergola.api.objects import JsonObject, maps_at
+from pergola.api.objects import JsonObject, map_at, maps_at
 from pergola.cloud.aws import network
 from pergola.cloud.aws.network import (
     EVERYWHERE,
@@ -61,6 +61,7 @@ class Subnet:
         cidr: empty for an IPv6-only subnet.
         table: the id of its route table.
         nat: the id of the NAT gateway in it; empty if there is none.
+        cidr6: empty without IPv6.
     """
 
     id: str
@@ -71,6 +72,7 @@ class Subnet:
     routes: tuple[Route, ...] = ()
     nat: str = ""
     tags: Mapping[str, str] = field(default_factory=dict)
+    cidr6: str = ""
 
     @property
     def is_public(self) -> bool:
@@ -130,9 +132,26 @@ def subnets_of(observed: Observed) -> list[Subnet]:
                 routes=_routes(table),
                 nat=nats.get(item["SubnetId"], ""),
                 tags=tags_of(item),
+                cidr6=str(_ipv6_block(item).get("Ipv6CidrBlock") or ""),
             )
         )
     return sorted(found, key=lambda subnet: (subnet.zone, subnet.id))
+
+
+def ipv6_block_of(observed: Observed) -> JsonObject:
+    """Return the VPC's IPv6 block with its pool; empty if it has none."""
+    return _ipv6_block(observed.vpcs[0])
+
+
+def _ipv6_block(item: JsonObject) -> JsonObject:
+    """Return the first IPv6 block that is associated with a VPC or a subnet."""
+    blocks = maps_at(item, "Ipv6CidrBlockAssociationSet")
+    associated = (
+        each
+        for each in blocks
+        if map_at(each, "Ipv6CidrBlockState").get("State") in (None, "associated")
+    )
+    return next(associated, {})
 
 
 def internet_gateway_of(observed: Observed) -> str:

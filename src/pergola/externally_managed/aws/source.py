@@ -9,7 +9,7 @@ from pergola.api.cluster_api import CLUSTER_NAME, INFRASTRUCTURE_GROUP, SOURCE
 from pergola.api.objects import GroupKind, GroupVersionKind, JsonObject, Key, annotations_of
 from pergola.cloud.aws import AwsClients, Observer, Place, Retry, reader, unobserved
 from pergola.cloud.errors import CloudError, CredentialsInvalid, Unauthorized
-from pergola.externally_managed.aws.checks import open_rules, templates_without_groups
+from pergola.externally_managed.aws.checks import open_rules, templates_without_groups, unused_ipv6
 from pergola.externally_managed.aws.decide import decide_network
 from pergola.externally_managed.aws.observe import Observed, observe
 from pergola.externally_managed.aws.wanted import Wanted, wanted_of
@@ -102,8 +102,8 @@ class AwsSource:
     async def warnings(self, obj: JsonObject) -> list[str]:
         """Return hints that apply even if the network is complete.
 
-        They are rules that allow traffic from everywhere, and machine templates without security
-        groups.
+        They are rules that allow traffic from everywhere, IPv6 that machines do not use, and
+        machine templates without security groups.
 
         Raises:
             SourceProblem: the AWSCluster, the credentials or AWS's answers are not usable.
@@ -112,7 +112,11 @@ class AwsSource:
         wanted = wanted_of(obj)
         observed = await self._look(wanted)
         templates = await machine_templates(self._client, obj)
-        return [*open_rules(observed, wanted), *templates_without_groups(templates)]
+        return [
+            *open_rules(observed, wanted),
+            *unused_ipv6(observed, wanted),
+            *templates_without_groups(templates),
+        ]
 
     async def _look(self, wanted: Wanted) -> Observed:
         try:

@@ -55,6 +55,7 @@ class Wanted:
         zones: the zones to use; empty for all zones with subnets.
         groups: ids of security groups by role.
         account: the required account; empty for any.
+        ipv6: whether machines use the IPv6 of the VPC: if `spec.network.vpc.ipv6` is set.
     """
 
     region: str
@@ -66,6 +67,7 @@ class Wanted:
     groups: Mapping[str, str] = field(default_factory=dict)
     load_balancer: LoadBalancer | None = None
     account: str = ""
+    ipv6: bool = False
 
 
 def wanted_of(obj: Mapping[str, Any]) -> Wanted:
@@ -91,6 +93,7 @@ def wanted_of(obj: Mapping[str, Any]) -> Wanted:
         groups=_groups(said, findings),
         load_balancer=_load_balancer(said, findings),
         account=_matching(said, AWS_ACCOUNT, _ACCOUNT, "123456789012", findings),
+        ipv6=map_at(obj, "spec", "network", "vpc").get("ipv6") is not None,
     )
     if AWS_VPC in said and AWS_VPC_TAGS in said:
         findings.append(f"annotations {AWS_VPC} and {AWS_VPC_TAGS} are both set; keep one")
