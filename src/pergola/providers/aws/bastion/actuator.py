@@ -75,7 +75,9 @@ class AwsBastion(Actuator):
             machine = machine_of(profile, _region(infrastructure))
             async with self._aws(context, infrastructure) as aws:
                 group, advice = await firewall.open_for(aws, site)
-                instance = await host.ensure_instance(aws, site, machine, group)
+                instance = await host.ensure_instance(
+                    aws, site, machine, group, context.clock.now()
+                )
         if advice:
             await warn(context.client, obj, [advice], context.clock)
         endpoint = host.endpoint_of(instance)
