@@ -38,6 +38,7 @@ _ACTIONS: Final[Mapping[Purpose, Mapping[str, str]]] = {
         "GetBucketVersioning": "s3:GetBucketVersioning",
         "GetObjectLockConfiguration": "s3:GetBucketObjectLockConfiguration",
         "GetPublicAccessBlock": "s3:GetBucketPublicAccessBlock",
+        "HeadObject": "s3:GetObject s3:GetObjectRetention s3:GetObjectVersion",
         "ListMultipartUploads": "s3:ListBucketMultipartUploads",
         "ListObjectVersions": "s3:ListBucketVersions",
         "PutBucketEncryption": "s3:PutEncryptionConfiguration",

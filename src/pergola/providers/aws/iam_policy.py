@@ -76,7 +76,9 @@ _TABLE: Final = (
     ),
     _Row("ec2", "CreateTags DeleteKeyPair DeleteTags ImportKeyPair", _WRITING),
     # Load balancers of Services, and their security groups, are left behind in every network.
-    _Row("ec2", "DeleteSecurityGroup RevokeSecurityGroupEgress", _WRITING),
+    # Network interfaces are the reason if something cannot be deleted.
+    _Row("ec2", "DeleteSecurityGroup DescribeNetworkInterfaces", _WRITING),
+    _Row("ec2", "RevokeSecurityGroupEgress", _WRITING),
     _Row("ec2", "RevokeSecurityGroupIngress", _WRITING),
     _Row(
         "elasticloadbalancing",
@@ -143,7 +145,7 @@ _TABLE: Final = (
     # EFS acts on behalf of the identity that creates or deletes a mount target.
     _Row(
         "ec2",
-        "CreateNetworkInterface DeleteNetworkInterface DescribeNetworkInterfaces",
+        "CreateNetworkInterface DeleteNetworkInterface",
         _MANAGED,
         Feature.EFS,
     ),

@@ -1,6 +1,7 @@
 """BackupBuckets of a garden in S3, on the API server and with moto as AWS."""
 
 import copy
+import re
 from collections.abc import AsyncIterator
 
 import orjson
@@ -261,7 +262,13 @@ async def test_immutable_backups_cannot_be_deleted_before_their_retention_ends(
         unchanged = [call for call in site.aws.writes() if call.startswith("s3")]
         await site.delete()
         failed = await site.until_failed("S3 did not delete 1 object versions")
+        attempts = len([call for call in site.aws.taken() if call == "s3 DeleteObjects"])
 
+    assert attempts == 1  # the next one comes when the retention ends, or after an hour
+    assert re.search(
+        r"cannot be deleted before the retention of its objects ends, at 2\d{3}-\d\d-\d\dT",
+        failed["status"]["lastError"]["description"],
+    )
     assert lock == Lock(is_enabled=True, retention=Retention("GOVERNANCE", 4))
     assert unchanged == []
     assert codes_in(failed) == ["ERR_INFRA_DEPENDENCIES"]

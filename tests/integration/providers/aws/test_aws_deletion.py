@@ -1,5 +1,6 @@
 """Deletion: which resources are removed and which are kept, and in which order (spec 30 §9)."""
 
+import re
 from collections.abc import AsyncIterator
 
 import pytest
@@ -619,3 +620,23 @@ def test_nothing_of_a_user_provided_network_is_listed_for_deletion() -> None:
 
 async def _expired(mortal: MortalAws) -> None:
     mortal.expire()
+
+
+@pytest.mark.parametrize("count", [1, 5])
+async def test_the_error_about_a_subnet_in_use_names_its_users(
+    mortal: MortalAws, client: AwsClient, count: int
+) -> None:
+    cluster = await created(mortal, client, managed_config(REGION))
+    (subnet,) = [name for key, name in cluster.saved.items() if key.endswith("/SubnetWorkers")]
+    for number in range(count):
+        await client.call(
+            "ec2", "CreateNetworkInterface", SubnetId=subnet, Description=f"ELB app/web/{number}"
+        )
+    mortal.fail("DeleteSubnet", "DependencyViolation", times=100)
+
+    with pytest.raises(FlowFailed) as failed:
+        await cluster.run(deletion)
+
+    text = str(failed.value)
+    assert re.search(r"used by network interfaces eni-\w+ \(ELB app/web/\d\)", text)
+    assert ("2 more; delete what they belong to" in text) is (count > 3)

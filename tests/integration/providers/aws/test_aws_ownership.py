@@ -313,7 +313,7 @@ CREATING = {
     "ImportKeyPair",
     "RunInstances",
 }
-_READS = ("Describe", "Get", "List")
+_READS = ("Describe", "Get", "Head", "List")
 _BUSY = ("NatGateways/", "Subnets/", "FileSystems/", "MountTargets/", "Vpcs/")
 """AWS itself changes their descriptions: states, and the numbers of free addresses."""
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import msgspec
 import pytest
 
 from pergola.api.objects import JsonObject
@@ -266,6 +267,45 @@ def test_a_subnet_without_free_addresses_is_reported() -> None:
     assert said.message == (
         "subnet subnet-1 for public load balancers has 7 addresses left, and 8 are needed"
     )
+
+
+def named(**subnets: JsonObject) -> Said:
+    """Return the condition of a cluster whose config names public subnets."""
+    asked = wanted()
+    zones = [
+        msgspec.structs.replace(zone, public_subnet_id=f"subnet-{zone.name[-1]}")
+        for zone in asked.config.networks.zones
+    ]
+    networks = msgspec.structs.replace(asked.config.networks, zones=zones)
+    config = msgspec.structs.replace(asked.config, networks=networks)
+    snapshot = Snapshot(subnets={name.replace("_", "-"): each for name, each in subnets.items()})
+    return load_balancer_subnets_available(replace(asked, config=config), snapshot)
+
+
+def test_named_subnets_need_their_tags_as_well() -> None:
+    """The cloud controller looks at tags alone, which other tools may remove."""
+    tagged = {"subnet_a": subnet("a", "elb"), "subnet_b": subnet("b", "elb")}
+    untagged = {name: {**each, "Tags": []} for name, each in tagged.items()}
+
+    assert named(**tagged).status == "True"
+    said = named(**untagged)
+    assert (said.status, said.reason) == ("False", "SubnetsMissing")
+    assert said.message == (
+        "subnet subnet-a, subnet-b for public load balancers has no tag "
+        f"kubernetes.io/cluster/{TID}, kubernetes.io/role/elb, so that the cloud controller does "
+        "not find it: aws ec2 create-tags --region eu-west-1 --resources subnet-a subnet-b "
+        f"--tags Key=kubernetes.io/cluster/{TID},Value=shared Key=kubernetes.io/role/elb,Value=1"
+    )
+    partly = named(**{**tagged, "subnet_b": subnet("b", "internal-elb")})
+    assert (
+        "subnet-b for public load balancers has no tag kubernetes.io/role/elb, so" in partly.message
+    )
+
+
+def test_a_named_subnet_that_is_gone_is_reported() -> None:
+    said = named(subnet_a=subnet("a", "elb"))
+
+    assert said.message == "subnet subnet-b for public load balancers is not in the VPC any more"
 
 
 # As results of health checks

@@ -16,7 +16,7 @@ from pergola.providers.aws.iam_policy import Feature, Mode, actions, iam_policy
 
 ROOT = Path(pergola.providers.aws.__file__).parent
 OPERATION = re.compile(
-    r"(Abort|Add|Allocate|Associate|Attach|Authorize|Change|Create|Delete|Describe|Detach|Disassociate|Get|Import"
+    r"(Abort|Add|Allocate|Associate|Attach|Authorize|Change|Create|Delete|Describe|Detach|Disassociate|Get|Head|Import"
     r"|List|Modify|Put|Release|Remove|Replace|Revoke|Run|Tag|Terminate|Untag|Update)[A-Z][A-Za-z0-9]+"
 )
 NO_OPERATIONS = {
@@ -33,7 +33,6 @@ NO_OPERATIONS = {
 OF_AWS_ITSELF = {
     "CreateNetworkInterface",
     "DeleteNetworkInterface",
-    "DescribeNetworkInterfaces",
 }
 """Actions that a service of AWS performs on behalf of its caller."""
 

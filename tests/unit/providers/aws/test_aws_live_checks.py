@@ -274,6 +274,45 @@ def test_l4_dhcp_options_need_the_domain_of_the_region(said: str | None) -> None
     assert "domain-name,Values=eu-west-1.compute.internal" in fix
 
 
+def test_l4_dhcp_options_of_another_account_are_a_hint() -> None:
+    """A VPC that is shared by RAM shows the id of its options, but not their content."""
+
+    def change(snapshot: Snapshot) -> None:
+        snapshot.dhcp_options.clear()
+
+    assert blocking(wanted(), change) == []
+    path, message, _ = only(hints(wanted(), change))
+    assert path == "networks.vpc.id"
+    assert "its DHCP options dopt-1 cannot be read" in message
+    assert 'domain-name is "eu-west-1.compute.internal"' in message
+
+
+def test_l4_a_vpc_without_dhcp_options_has_no_domain() -> None:
+    def change(snapshot: Snapshot) -> None:
+        assert snapshot.vpc is not None
+        snapshot.vpc["DhcpOptionsId"] = "default"
+
+    assert "have no domain-name" in only(blocking(wanted(), change))[1]
+
+
+@pytest.mark.parametrize(
+    ("pods", "services", "title"),
+    [
+        ("10.0.1.0/24", "100.64.0.0/13", "pods"),
+        ("100.96.0.0/11", "10.0.1.128/25", "services"),
+    ],
+)
+def test_a_subnet_for_load_balancers_in_a_range_of_the_cluster_is_a_hint(
+    pods: str, services: str, title: str
+) -> None:
+    asked = replace(wanted(), pod_ranges=(pods, "2001:db8::/48"), service_ranges=(services,))
+
+    path, message, _ = only(hints(asked))
+
+    assert path == "networks.zones[0].publicSubnetID"
+    assert f"range 10.0.1.0/24 of subnet subnet-ap overlaps with the range of {title}" in message
+
+
 def test_l4_the_first_region_has_its_own_domain() -> None:
     assert "ec2.internal" in only(blocking(wanted(region="us-east-1")))[1]
 

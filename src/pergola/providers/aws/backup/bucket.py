@@ -6,9 +6,12 @@ A bucket that this actuator creates is kept in its desired state, and deleted wi
 with the BackupBucket. A bucket that existed before is used, but neither changed nor deleted.
 """
 
+from datetime import datetime
 from typing import Final
 
+from pergola.api.conditions import timestamp
 from pergola.api.objects import GroupVersionKind, JsonObject, map_at, name_of
+from pergola.extension_api.errors import Code, ExtensionError, RequeueAfter
 from pergola.extensions.actuator import Context, Status
 from pergola.providers.aws.access import AwsAccess
 from pergola.providers.aws.backup.config import retention_of
@@ -22,13 +25,16 @@ from pergola.providers.aws.resources.bucket.bucket import (
     delete_bucket,
 )
 from pergola.providers.aws.resources.bucket.lock import Retention, apply_lock, observe_lock
-from pergola.providers.aws.resources.bucket.objects import delete_content
+from pergola.providers.aws.resources.bucket.objects import Retained, delete_content
 from pergola.providers.aws.resources.bucket.settings import apply_settings, observe_settings
 from pergola.providers.aws.warnings import warn
 
 BACKUP_BUCKET_STATE: Final = GroupVersionKind(GROUP, "v1alpha1", "BackupBucketState")
 _CREATED: Final = "created"
 _HALF: Final = 50
+_SHORTEST_WAIT: Final = 60.0
+_LONGEST_WAIT: Final = 3600.0
+"""Somebody with the permission may end a retention in governance mode early."""
 
 
 class AwsBackupBucket(AwsAccess):
@@ -61,7 +67,7 @@ class AwsBackupBucket(AwsAccess):
         """Delete the bucket with all backups in it, if it was created for the BackupBucket.
 
         Raises:
-            ExtensionError: object lock retains backups.
+            RequeueAfter: object lock retains backups.
         """
         if not _is_ours(obj):
             kept = f"bucket {name_of(obj)} was not created for this BackupBucket, and is kept"
@@ -77,9 +83,23 @@ class AwsBackupBucket(AwsAccess):
             async with self.aws(context, obj) as aws:
                 bucket = await bucket_of(aws, name_of(obj))
                 if await bucket_exists(bucket):
-                    await delete_content(bucket, "", report)
+                    try:
+                        await delete_content(bucket, "", report)
+                    except Retained as error:
+                        raise _waiting(bucket, error, context.clock.now()) from error
                     await delete_bucket(bucket)
         return None
+
+
+def _waiting(bucket: Bucket, error: Retained, now: datetime) -> ExtensionError:
+    """Return the request to continue when the retention ends, or to look again before that."""
+    text = f"bucket {bucket.name} cannot be deleted before the retention of its objects ends"
+    if error.until is None:
+        return RequeueAfter(_LONGEST_WAIT, ExtensionError(f"{text}: {error}", Code.DEPENDENCIES))
+    left = (error.until - now).total_seconds()
+    seconds = min(max(left, _SHORTEST_WAIT), _LONGEST_WAIT)
+    until = f"{text}, at {timestamp(error.until)} or later"
+    return RequeueAfter(seconds, ExtensionError(f"{until}: {error}", Code.DEPENDENCIES))
 
 
 async def _ensure(bucket: Bucket, retention: Retention | None, *, is_ours: bool) -> list[str]:

@@ -5,7 +5,7 @@ flow continues, and a warning lists the missing ones with the command that adds 
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from pergola.api.objects import JsonObject
@@ -16,7 +16,7 @@ from pergola.providers.aws.byo import names, records, tables
 from pergola.providers.aws.byo.load_balancers import HAS_ROLE, Role
 from pergola.providers.aws.preflight.subnets import named
 from pergola.providers.aws.resources.step import Step, Work
-from pergola.providers.aws.resources.tags import add_tags, as_list
+from pergola.providers.aws.resources.tags import add_tags, advice, as_list
 from pergola.providers.aws.wanted import MARKER, SHARED, Wanted
 
 Tags = dict[str, str]
@@ -39,12 +39,6 @@ def with_tags(wanted: Wanted, subnets: Mapping[str, JsonObject]) -> dict[str, Js
         name: {**subnet, "Tags": as_list({**tags_of(subnet), **lacking.get(name, {})})}
         for name, subnet in subnets.items()
     }
-
-
-def advice(region: str, things: Iterable[str], tags: Mapping[str, str]) -> str:
-    """Return the command that adds tags to resources."""
-    pairs = " ".join(f"Key={key},Value={value}" for key, value in tags.items())
-    return f"aws ec2 create-tags --region {region} --resources {' '.join(things)} --tags {pairs}"
 
 
 def user_provided(work: Work) -> dict[str, JsonObject]:

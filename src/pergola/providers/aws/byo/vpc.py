@@ -5,7 +5,7 @@ from pergola.extension_api.errors import Code, ExtensionError
 from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.resources import step_names as names
-from pergola.providers.aws.resources.dhcp_options import options_of, wanted_options
+from pergola.providers.aws.resources.dhcp_options import are_hidden, options_of, wanted_options
 from pergola.providers.aws.resources.step import Step, Work
 from pergola.providers.aws.resources.vpc import DNS_ATTRIBUTES
 from pergola.providers.aws.wanted import Wanted
@@ -36,6 +36,8 @@ def _dns_faults(work: Work, vpc: JsonObject) -> list[str]:
 
 
 def _dhcp_faults(work: Work, vpc: JsonObject) -> list[str]:
+    if are_hidden(vpc, work.snapshot.dhcp_options):
+        return []
     name = vpc.get("DhcpOptionsId", "")
     options = options_of(work.snapshot.dhcp_options.get(name, {}))
     return [

@@ -1,12 +1,15 @@
 """The condition that load balancers find a subnet in every zone (spec 30 §8.4, Beyond 10). Pure."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from pergola.providers.aws.byo.load_balancers import LEAST_FREE, Role, in_zones
+from pergola.cloud.aws.network import tags_of
+from pergola.providers.aws.byo.load_balancers import HAS_ROLE, LEAST_FREE, Role, in_zones
 from pergola.providers.aws.health.condition import ConditionUpdate
+from pergola.providers.aws.resources.tags import advice
 from pergola.providers.aws.snapshot import Snapshot
-from pergola.providers.aws.wanted import Wanted
+from pergola.providers.aws.wanted import SHARED, Wanted
 
 LOAD_BALANCER_SUBNETS_AVAILABLE: Final = "LoadBalancerSubnetsAvailable"
 SUBNETS_FOUND: Final = "SubnetsFound"
@@ -28,7 +31,11 @@ def load_balancer_subnets_available(wanted: Wanted, snapshot: Snapshot) -> Condi
         problem
         for role, covered in found.items()
         if covered
-        for problem in (*_uncovered(role, zones, covered), *_full(role, covered, snapshot))
+        for problem in (
+            *_uncovered(role, zones, covered),
+            *_not_found(wanted, role, covered, snapshot),
+            *_full(role, covered, snapshot),
+        )
     ]
     if problems:
         return ConditionUpdate("False", SUBNETS_MISSING, "; ".join(problems))
@@ -42,6 +49,26 @@ def _uncovered(role: Role, zones: Iterable[str], covered: dict[str, str]) -> Ite
         yield (
             f"{', '.join(lacking)} without a subnet for {role} load balancers, "
             f"{', '.join(covered)} with one: tag one with {role.tag}=1 and the cluster's tag"
+        )
+
+
+def _not_found(
+    wanted: Wanted, role: Role, covered: dict[str, str], snapshot: Snapshot
+) -> Iterator[str]:
+    """Describe named subnets that the cloud controller does not find: it looks at tags only."""
+    desired = {wanted.cluster_tag: SHARED, role.tag: HAS_ROLE}
+    lacking: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for name in covered.values():
+        subnet = snapshot.subnets.get(name)
+        if subnet is None:
+            yield f"subnet {name} for {role} load balancers is not in the VPC any more"
+        elif missing := tuple(key for key in desired if key not in tags_of(subnet)):
+            lacking[missing].append(name)
+    for keys, several in lacking.items():
+        command = advice(wanted.region, several, {key: desired[key] for key in keys})
+        yield (
+            f"subnet {', '.join(several)} for {role} load balancers has no tag {', '.join(keys)}, "
+            f"so that the cloud controller does not find it: {command}"
         )
 
 

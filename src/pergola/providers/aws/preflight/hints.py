@@ -15,6 +15,7 @@ from pergola.cloud.aws.network import (
 )
 from pergola.providers.aws.byo.load_balancers import Role, tagged
 from pergola.providers.aws.preflight.finding import Finding, ec2, hint, subnets_in, zone_path
+from pergola.providers.aws.preflight.ranges import overlap
 from pergola.providers.aws.preflight.subnets import INTERNAL, PUBLIC, WORKERS, Named, named
 from pergola.providers.aws.routing import table_of
 from pergola.providers.aws.snapshot import Snapshot
@@ -37,6 +38,7 @@ def check(wanted: Wanted, snapshot: Snapshot) -> Iterator[Finding]:
             yield from _way_out(wanted, snapshot, each)
         else:
             yield from _free(wanted, snapshot, each)
+            yield from _unreachable(wanted, snapshot, each)
             yield from _way_in(wanted, snapshot, each)
     yield from _balancers(wanted, snapshot)
 
@@ -145,6 +147,18 @@ def _free(wanted: Wanted, snapshot: Snapshot, each: Named) -> Iterator[Finding]:
     if free < FREE_ADDRESSES:
         text = f"subnet {each.id} has {free} free addresses; a load balancer wants {FREE_ADDRESSES}"
         yield hint(each.path, text, subnets_in(wanted, each.zone))
+
+
+def _unreachable(wanted: Wanted, snapshot: Snapshot, each: Named) -> Iterator[Finding]:
+    """Check that the subnet is not in a range of the cluster: nodes would not leave the VPC."""
+    cidr = snapshot.subnets[each.id].get("CidrBlock")
+    for title, ranges in (("pods", wanted.pod_ranges), ("services", wanted.service_ranges)):
+        if cidr and any(overlap(cidr, other) for other in ranges):
+            text = (
+                f"range {cidr} of subnet {each.id} overlaps with the range of {title}, "
+                f"{', '.join(ranges)}: nodes may not reach the load balancers in it"
+            )
+            yield hint(each.path, text, subnets_in(wanted, each.zone))
 
 
 def _way_in(wanted: Wanted, snapshot: Snapshot, each: Named) -> Iterator[Finding]:

@@ -80,6 +80,17 @@ def is_inside(cidr: str, blocks: list[str]) -> bool:
     return inner is not None and any(_contains(_network(block), inner) for block in blocks)
 
 
+def overlap(one: str, other: str) -> bool:
+    """Return whether two ranges have an address in common; an invalid CIDR has none."""
+    first, second = _network(one), _network(other)
+    return (
+        first is not None
+        and second is not None
+        and first.version == second.version
+        and first.overlaps(second)
+    )
+
+
 def _contains(outer: Network | None, inner: Network) -> bool:
     if isinstance(outer, IPv4Network) and isinstance(inner, IPv4Network):
         return inner.subnet_of(outer)

@@ -5,7 +5,8 @@ from typing import Final
 
 from pergola.api.field_errors import invalid
 from pergola.api.objects import JsonObject
-from pergola.providers.aws.preflight.finding import VPC_ID, Finding, ec2, not_found
+from pergola.providers.aws.preflight.finding import VPC_ID, Finding, ec2, hint, not_found
+from pergola.providers.aws.resources.dhcp_options import are_hidden
 from pergola.providers.aws.snapshot import Snapshot
 from pergola.providers.aws.wanted import Wanted
 
@@ -78,6 +79,16 @@ def _attached(gateways: dict[str, JsonObject], vpc: str) -> bool:
 
 
 def _dhcp(wanted: Wanted, snapshot: Snapshot, name: str) -> Iterator[Finding]:
+    if are_hidden(snapshot.vpc or {}, snapshot.dhcp_options):
+        options_id = (snapshot.vpc or {})["DhcpOptionsId"]
+        text = (
+            f"its DHCP options {options_id} cannot be read, perhaps because another account shares "
+            f'the VPC: make sure that their domain-name is "{wanted.dhcp_domain}"'
+        )
+        yield hint(
+            VPC_ID, text, ec2(wanted, f"describe-dhcp-options --dhcp-options-ids {options_id}")
+        )
+        return
     options = snapshot.dhcp_options.get(str((snapshot.vpc or {}).get("DhcpOptionsId")), {})
     domains = _values(options, "domain-name")
     if wanted.dhcp_domain in domains:

@@ -1,5 +1,6 @@
 """The DHCP options of a managed VPC: instance names end as Kubernetes expects them."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from pergola.api.objects import JsonObject
@@ -13,6 +14,8 @@ from pergola.providers.aws.resources.removal import forget, note, remove, to_del
 from pergola.providers.aws.resources.step import Step, Work
 from pergola.providers.aws.wanted import Wanted
 
+NO_OPTIONS: Final = "default"
+"""The id of the options of a VPC without any."""
 DELETE: Final = "delete DHCP options"
 
 
@@ -33,6 +36,12 @@ def options_of(thing: JsonObject) -> dict[str, str]:
         option["Key"]: ",".join(value["Value"] for value in option.get("Values") or [])
         for option in thing.get("DhcpConfigurations") or []
     }
+
+
+def are_hidden(vpc: JsonObject, described: Mapping[str, JsonObject]) -> bool:
+    """Return whether a VPC has options that cannot be read, because of another account's VPC."""
+    name = str(vpc.get("DhcpOptionsId") or "")
+    return name not in ("", NO_OPTIONS) and name not in described
 
 
 def _plan(work: Work) -> Note:

@@ -9,6 +9,7 @@ from pergola.cloud.aws.network import tags_of
 from pergola.cloud.errors import DependencyProblem, NotFound
 from pergola.flow.picture import Fate, Note
 from pergola.providers.aws.resources.step import Work
+from pergola.providers.aws.resources.users_of import users_of
 from pergola.providers.aws.status import vpc_id
 from pergola.providers.aws.wanted import OWNED, SHARED
 from pergola.runtime.retrying import retrying
@@ -94,11 +95,22 @@ async def remove(
                 return
             except DependencyProblem as error:
                 if look == looks - 1:
-                    raise
+                    raise await _in_use(work, error, parameters) from None
                 failed(error)
             else:
                 return
             await asyncio.sleep(work.poll_seconds)
+
+
+async def _in_use(
+    work: Work, error: DependencyProblem, parameters: Mapping[str, object]
+) -> DependencyProblem:
+    """Return the error with the network interfaces that are the reason for it."""
+    users = await users_of(work, parameters)
+    if not users:
+        return error
+    text = f"{error}: it is used by network interfaces {users}; delete what they belong to"
+    return DependencyProblem(text, code=error.code, call=error.call)
 
 
 def forget(work: Work, *keys: str) -> None:

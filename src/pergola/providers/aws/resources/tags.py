@@ -22,6 +22,12 @@ def as_list(tags: Mapping[str, str]) -> list[JsonObject]:
     return [{"Key": key, "Value": value} for key, value in tags.items()]
 
 
+def advice(region: str, things: Iterable[str], tags: Mapping[str, str]) -> str:
+    """Return the command that adds tags to resources."""
+    pairs = " ".join(f"Key={key},Value={value}" for key, value in tags.items())
+    return f"aws ec2 create-tags --region {region} --resources {' '.join(things)} --tags {pairs}"
+
+
 def only_one(
     work: Work, things: Mapping[str, JsonObject], suffix: str = "", **tags: str
 ) -> str | None:

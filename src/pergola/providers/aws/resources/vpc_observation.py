@@ -1,5 +1,6 @@
 """Observing the VPC: that of the config or the state, else the one with the cluster's tags."""
 
+from contextlib import suppress
 from typing import Final
 
 from pergola.cloud.aws.network import filters_by, tags_of
@@ -22,7 +23,8 @@ async def observe_vpc(seen: Observation) -> None:
     seen.snapshot.vpc = vpc = vpcs[0] if vpcs else None
     if vpc is not None and seen.wanted.config.byo_vpc:
         options = filters_by({"dhcp-options-id": str(vpc.get("DhcpOptionsId"))})
-        await describe(seen, DHCP_OPTIONS, options)
+        with suppress(NotFound):  # another account shares the VPC, but not its options
+            await describe(seen, DHCP_OPTIONS, options)
 
 
 async def find_vpc(seen: Observation) -> None:

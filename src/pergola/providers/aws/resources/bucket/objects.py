@@ -1,6 +1,7 @@
 """The content of a bucket: objects with all their versions, delete markers, incomplete uploads."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from datetime import datetime
 from typing import Final, NamedTuple
 
 from pergola.api.objects import JsonObject, maps_at
@@ -10,6 +11,8 @@ from pergola.providers.aws.resources.bucket.bucket import Bucket
 
 PAGE: Final = 1000
 """The maximum number of objects that S3 lists or deletes with one request."""
+_ASKED: Final = 10
+"""The number of versions whose retention is read: more would take long, and add little."""
 _FORBIDDEN: Final = 403
 _LOCKED: Final = "object lock"
 """Part of the message about an object whose retention has not ended."""
@@ -27,6 +30,16 @@ class Version(NamedTuple):
     is_marker: bool
 
 
+class Retained(DependencyProblem):
+    """Object lock retains versions of objects.
+
+    Attributes:
+        until: the end of the retention of the newest one; None if S3 does not say it.
+    """
+
+    until: datetime | None = None
+
+
 async def delete_content(bucket: Bucket, prefix: str, report: Report, *, page: int = PAGE) -> None:
     """Delete all versions, delete markers and incomplete uploads below a prefix.
 
@@ -34,6 +47,7 @@ async def delete_content(bucket: Bucket, prefix: str, report: Report, *, page: i
         prefix: of keys; empty for everything.
 
     Raises:
+        Retained: object lock retains some of them; the others are deleted.
         CloudError: AWS refused, perhaps only for some of them; the others are deleted.
     """
     deleted, refused = 0, list[JsonObject]()
@@ -43,7 +57,11 @@ async def delete_content(bucket: Bucket, prefix: str, report: Report, *, page: i
         deleted += len(versions) - len(found)
         await report(deleted)
     await _abort_uploads(bucket, prefix)
-    _check(bucket, refused)
+    try:
+        _check(bucket, refused)
+    except Retained as error:
+        error.until = await _retained_until(bucket, refused)
+        raise
 
 
 async def hide_content(bucket: Bucket, prefix: str, report: Report, *, page: int = PAGE) -> None:
@@ -135,7 +153,22 @@ def _check(bucket: Bucket, errors: list[JsonObject]) -> None:
         raise _kind(first)(text, code=code, call="s3 DeleteObjects")
 
 
+async def _retained_until(bucket: Bucket, refused: list[JsonObject]) -> datetime | None:
+    """Return the end of the longest retention of some versions, of those that were listed last."""
+    ends: list[datetime] = []
+    for each in refused[-_ASKED:]:
+        named = {field: each[field] for field in ("Key", "VersionId") if each.get(field)}
+        try:
+            answer = await bucket.find("HeadObject", **named)
+        except CloudError:  # older policies lack the permission
+            continue
+        end = (answer or {}).get("ObjectLockRetainUntilDate")
+        if isinstance(end, datetime):
+            ends.append(end)
+    return max(ends, default=None)
+
+
 def _kind(error: JsonObject) -> type[CloudError]:
     if _LOCKED in str(error.get("Message")).lower():
-        return DependencyProblem
+        return Retained
     return kind_of_error(str(error.get("Code")), _FORBIDDEN)
