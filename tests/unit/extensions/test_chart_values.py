@@ -208,7 +208,11 @@ def test_shared_templates_of_extension_charts_are_identical() -> None:
 
 def test_the_infra_manager_may_read_secrets_only_in_chosen_namespaces() -> None:
     [chart] = [each for each in ALL_CHARTS if each.name == "infra-manager"]
-    values: JsonObject = {"secretNamespaces": ["a", "b"], "awsCredentials": "a/keys"}
+    values: JsonObject = {
+        "secretNamespaces": ["a", "b"],
+        "awsCredentials": "a/keys",
+        "awsNamespaces": ["a", "b"],
+    }
 
     default, found = chart.rendered(), chart.rendered(values)
 
@@ -229,6 +233,7 @@ def test_the_infra_manager_may_read_secrets_only_in_chosen_namespaces() -> None:
     [workload] = of("Deployment", found)
     [container] = map_at(workload, "spec", "template", "spec")["containers"]
     assert "--aws-credentials=a/keys" in container["args"]
+    assert "--aws-namespaces=a,b" in container["args"]
     assert "--lease-namespace=pergola-system" in container["args"]
 
 

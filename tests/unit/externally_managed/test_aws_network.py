@@ -1,7 +1,7 @@
 """Networks of AWS, from its answers to the desired AWSCluster, without input or output."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -22,6 +22,8 @@ from pergola.api.cluster_api import (
 )
 from pergola.api.objects import JsonObject
 from pergola.externally_managed.aws import (
+    AwsSettings,
+    AwsSource,
     asks_aws,
     iam_policy,
     open_rules,
@@ -35,6 +37,7 @@ from pergola.externally_managed.aws.wanted import LoadBalancer, Wanted, wanted_o
 from pergola.externally_managed.description import Network
 from pergola.externally_managed.ownership import MANAGER
 from pergola.externally_managed.sources import SourceProblem
+from pergola.kube.client import Client
 
 REGION, ACCOUNT = "eu-west-1", "123456789012"
 ARN = f"arn:aws:elasticloadbalancing:{REGION}:{ACCOUNT}:loadbalancer"
@@ -671,3 +674,12 @@ def test_unused_ipv6_is_a_hint_and_nothing_is_filled() -> None:
         "spec.network.vpc.ipv6 to {}"
     )
     assert unused_ipv6(DUAL, WITH_IPV6) == unused_ipv6(OBSERVED, WANTED) == []
+
+
+async def test_only_allowed_namespaces_use_the_credentials() -> None:
+    settings = AwsSettings(namespaces=("y", "z"))
+    async with AwsSource(cast("Client", None), settings) as source:
+        for read in (source.describe, source.warnings):
+            with pytest.raises(SourceProblem, match="in namespace x may not use") as raised:
+                await read(annotated({AWS_VPC: "vpc-0a"}))
+            assert raised.value.reason == "CredentialsInsufficient"

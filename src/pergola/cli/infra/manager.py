@@ -26,6 +26,7 @@ def infra_manager(
     webhook_cert_dir: Path | None = None,
     webhook_client_ca_file: Path | None = None,
     aws_credentials: str = "",
+    aws_namespaces: str = "",
     cluster: ClusterOptions = DEFAULT_CLUSTER,
 ) -> None:
     """Fill InfraClusters of Cluster API from existing networks, and keep them up to date.
@@ -60,6 +61,8 @@ def infra_manager(
     aws_credentials
         NAMESPACE/NAME of a Secret with accessKeyID and secretAccessKey; AWS's default credential
         chain by default.
+    aws_namespaces
+        The namespaces whose AWSClusters may use the credentials, such as a,b; all by default.
     """
     from pergola.admission.serving import Listening
     from pergola.externally_managed.app import LEASE, Options, run
@@ -80,7 +83,10 @@ def infra_manager(
     options = Options(
         kinds=tuple(parse_kind(text) for text in kind),
         settings=Settings(name=name, namespace=namespace),
-        aws=AwsSettings(credentials=_secret_key(aws_credentials)),
+        aws=AwsSettings(
+            credentials=_secret_key(aws_credentials),
+            namespaces=tuple(filter(None, map(str.strip, aws_namespaces.split(",")))),
+        ),
         webhook=Listening(
             host=bind,
             port=webhook_port,

@@ -6,7 +6,14 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from pergola.api.cluster_api import CLUSTER_NAME, INFRASTRUCTURE_GROUP, SOURCE
-from pergola.api.objects import GroupKind, GroupVersionKind, JsonObject, Key, annotations_of
+from pergola.api.objects import (
+    GroupKind,
+    GroupVersionKind,
+    JsonObject,
+    Key,
+    annotations_of,
+    namespace_of,
+)
 from pergola.cloud.aws import AwsClients, Observer, Place, Retry, reader, unobserved
 from pergola.cloud.errors import CloudError, CredentialsInvalid, Unauthorized
 from pergola.externally_managed.aws.checks import open_rules, templates_without_groups, unused_ipv6
@@ -37,11 +44,13 @@ class AwsSettings:
     Attributes:
         credentials: the Secret with an identity's keys, or its role and token; None for AWS's
             default chain: the environment, a role with a token file (IRSA), the instance's role.
+        namespaces: the namespaces whose AWSClusters may use the credentials; all if empty.
         endpoint_url: the endpoint of all services, instead of AWS's own.
         retry: the retries of requests; the client's default if None.
     """
 
     credentials: Key | None = None
+    namespaces: tuple[str, ...] = ()
     endpoint_url: str = ""
     retry: Retry | None = None
 
@@ -96,6 +105,7 @@ class AwsSource:
             SourceProblem: the AWSCluster, the credentials or AWS's answers are not usable.
             ReconcileError: AWS has a temporary problem, or throttles; retry.
         """
+        self._check_namespace(obj)
         wanted = wanted_of(obj)
         return decide_network(obj, await self._look(wanted), wanted)
 
@@ -109,6 +119,7 @@ class AwsSource:
             SourceProblem: the AWSCluster, the credentials or AWS's answers are not usable.
             ReconcileError: AWS has a temporary problem, or throttles; retry.
         """
+        self._check_namespace(obj)
         wanted = wanted_of(obj)
         observed = await self._look(wanted)
         templates = await machine_templates(self._client, obj)
@@ -117,6 +128,15 @@ class AwsSource:
             *unused_ipv6(observed, wanted),
             *templates_without_groups(templates),
         ]
+
+    def _check_namespace(self, obj: JsonObject) -> None:
+        allowed, namespace = self._settings.namespaces, namespace_of(obj)
+        if allowed and namespace not in allowed:
+            raise SourceProblem(
+                FORBIDDEN,
+                f"AWSClusters in namespace {namespace} may not use the manager's credentials for "
+                "AWS: add it to --aws-namespaces, or describe the network in a ConfigMap",
+            )
 
     async def _look(self, wanted: Wanted) -> Observed:
         try:
