@@ -13,6 +13,7 @@ def iam_policy(
     security_group: bool = False,
     pod_routes: bool = False,
     bastion: bool = False,
+    permissions_boundary: str = "",
     names: str = "",
     partition: str = "aws",
 ) -> None:
@@ -34,6 +35,10 @@ def iam_policy(
         PERGOLA_AWS_REMOVE_DEAD_POD_ROUTES=true.
     bastion:
         For Bastions.
+    permissions_boundary:
+        The ARN of the policy that must bound the roles of nodes, as with
+        PERGOLA_AWS_NODES_PERMISSIONS_BOUNDARY. Without it, the permissions are as good as those of
+        an administrator of the account: they can give any permission to a role, and take it.
     names:
         Technical ids of the clusters, by default shoot--*; for dns, ids of the hosted zones, and
         for backup, names of the buckets, by default all. * matches any text.
@@ -58,5 +63,7 @@ def iam_policy(
         document = garden_iam_policy(Purpose(mode), names=names or "*", partition=partition)
     else:
         named = names or "shoot--*"
-        document = policy(Mode(mode), features, names=named, partition=partition)
+        document = policy(
+            Mode(mode), features, names=named, partition=partition, boundary=permissions_boundary
+        )
     say(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode())

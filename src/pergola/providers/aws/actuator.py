@@ -8,6 +8,7 @@ flow, which saves its state as it goes. An interrupted run is repeated from its 
 
 import os
 import random
+import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -45,8 +46,11 @@ TAG_WORKER_SUBNETS: Final = "PERGOLA_AWS_TAG_BYO_WORKER_SUBNETS"
 """Environment variable; `false` switches off the cluster's tag on worker subnets (§4.3)."""
 REMOVE_POD_ROUTES: Final = "PERGOLA_AWS_REMOVE_DEAD_POD_ROUTES"
 """Environment variable; `true` lets deletions remove dead pod routes (§7.2)."""
+PERMISSIONS_BOUNDARY: Final = "PERGOLA_AWS_NODES_PERMISSIONS_BOUNDARY"
+"""Environment variable; the ARN of the policy that bounds the roles of nodes; none by default."""
 BACKUP_GRACE: Final = "PERGOLA_AWS_BACKUP_ENTRY_GRACE"
 """Environment variable; how long backups outlive their BackupEntry, such as `24h`; 0 by default."""
+_POLICY: Final = re.compile(r"arn:[a-z-]+:iam::(\d{12}|aws):policy/[\w+=,.@/-]+", re.ASCII)
 _SWITCH: Final = {"true": True, "false": False}
 
 
@@ -59,6 +63,7 @@ class AwsSettings:
         tag_worker_subnets: whether user-provided worker subnets get the cluster's tag.
         remove_pod_routes: whether a deletion removes dead pod routes from user-provided route
             tables.
+        permissions_boundary: the ARN of the policy that bounds the roles of nodes; empty for none.
         backup_grace: how long backups outlive their BackupEntry.
         retry: how often and when requests are repeated; the client's default if None.
         poll_seconds: the time between two polls while AWS is creating or deleting something.
@@ -67,6 +72,7 @@ class AwsSettings:
     endpoint_url: str = ""
     tag_worker_subnets: bool = True
     remove_pod_routes: bool = False
+    permissions_boundary: str = ""
     backup_grace: timedelta = timedelta()
     retry: Retry | None = None
     poll_seconds: float = 5.0
@@ -159,7 +165,12 @@ class AwsInfrastructure(Actuator):
         await self._clients.close()
 
     def _wanted(self, context: Context, obj: JsonObject) -> Wanted:
-        return wanted_of(obj, context.cluster, tag_worker_subnets=self._settings.tag_worker_subnets)
+        return wanted_of(
+            obj,
+            context.cluster,
+            tag_worker_subnets=self._settings.tag_worker_subnets,
+            permissions_boundary=self._settings.permissions_boundary,
+        )
 
     @asynccontextmanager
     async def _work(
@@ -204,8 +215,16 @@ def settings_from(environment: Mapping[str, str]) -> AwsSettings:
     return AwsSettings(
         tag_worker_subnets=switched.get(TAG_WORKER_SUBNETS, True),
         remove_pod_routes=switched.get(REMOVE_POD_ROUTES, False),
+        permissions_boundary=_policy(environment.get(PERMISSIONS_BOUNDARY, "").strip()),
         backup_grace=_grace(environment.get(BACKUP_GRACE, "").strip()),
     )
+
+
+def _policy(said: str) -> str:
+    if said and not _POLICY.fullmatch(said):
+        such = "arn:aws:iam::123456789012:policy/name"
+        raise ExtensionError(f'{PERMISSIONS_BOUNDARY} is "{said}"; write an ARN such as {such}')
+    return said
 
 
 def _grace(said: str) -> timedelta:

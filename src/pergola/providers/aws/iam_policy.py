@@ -33,6 +33,8 @@ class Feature(StrEnum):
     """A security group that is created in a network of a user; in managed networks it always is."""
     POD_ROUTES = "pod-routes"
     """The removal of dead pod routes from a user's tables, which operators may enable."""
+    PERMISSIONS_BOUNDARY = "permissions-boundary"
+    """A policy that bounds the roles of nodes."""
     BASTION = "bastion"
     """Hosts through which people reach nodes."""
 
@@ -74,6 +76,7 @@ _TABLE: Final = (
         """,
         _WRITING,
     ),
+    _Row("iam", "PutRolePermissionsBoundary", _WRITING, Feature.PERMISSIONS_BOUNDARY),
     _Row("ec2", "CreateTags DeleteKeyPair DeleteTags ImportKeyPair", _WRITING),
     # Load balancers of Services, and their security groups, are left behind in every network.
     # Network interfaces are the reason if something cannot be deleted.
@@ -160,6 +163,13 @@ _TABLE: Final = (
     ),
 )
 _READS: Final = ("Describe", "Get", "List")
+_BOUNDED: Final = (
+    "iam:CreateRole",
+    "iam:DeleteRolePolicy",
+    "iam:PutRolePermissionsBoundary",
+    "iam:PutRolePolicy",
+)
+"""Actions that IAM can allow only for roles with a permissions boundary."""
 _TAGGING: Final = ("ec2:CreateTags", "ec2:DeleteTags")
 _TAG_KEYS: Final = (
     "Name",
@@ -177,19 +187,24 @@ def iam_policy(
     *,
     names: str = "shoot--*",
     partition: str = "aws",
+    boundary: str = "",
 ) -> JsonObject:
     """Return an IAM policy with exactly the permissions that the extension needs in a mode.
 
     Args:
         names: of the clusters, their technical ids, as IAM writes patterns.
         partition: of AWS, such as `aws-cn`.
+        boundary: the ARN of the policy that must bound the roles of nodes. Without one, whoever has
+            the permissions can give any others to a role, and take it.
     """
+    if boundary:
+        features = {*features, Feature.PERMISSIONS_BOUNDARY}
     wanted = actions(mode, features)
     reads = [action for action in wanted if _is_read(action)]
     writes = [action for action in wanted if action not in reads]
     statements = [_statement("Reads", reads)]
     if mode is not Mode.CHECK:
-        statements += _writing(mode, writes, names, partition)
+        statements += _writing(mode, writes, names, partition, boundary)
     return {"Version": "2012-10-17", "Statement": statements}
 
 
@@ -205,7 +220,9 @@ def actions(mode: Mode, features: Collection[Feature] = ()) -> list[str]:
     )
 
 
-def _writing(mode: Mode, writes: list[str], names: str, partition: str) -> Iterator[JsonObject]:
+def _writing(
+    mode: Mode, writes: list[str], names: str, partition: str, boundary: str
+) -> Iterator[JsonObject]:
     identity = [action for action in writes if action.startswith("iam:")]
     tagging = [action for action in writes if mode is Mode.BYO and action in _TAGGING]
     others = [action for action in writes if action not in identity and action not in tagging]
@@ -215,7 +232,12 @@ def _writing(mode: Mode, writes: list[str], names: str, partition: str) -> Itera
         own = {"ForAllValues:StringLike": {"aws:TagKeys": list(_TAG_KEYS)}}
         yield {**_statement("WritesOwnTags", tagging), "Condition": own}
     nodes = [f"arn:{partition}:iam::*:{each.format(names=names)}" for each in _NODES]
-    yield _statement("WritesIdentityOfNodes", identity, nodes)
+    bounded = [action for action in identity if boundary and action in _BOUNDED]
+    free = [action for action in identity if action not in bounded]
+    yield _statement("WritesIdentityOfNodes", free, nodes)
+    if bounded:
+        within = {"StringEquals": {"iam:PermissionsBoundary": boundary}}
+        yield {**_statement("WritesBoundedRolesOfNodes", bounded, nodes), "Condition": within}
     to_instances = {"StringLike": {"iam:PassedToService": "ec2.amazonaws.com*"}}
     passing = _statement("GivesRoleToNodes", ["iam:PassRole"], nodes[:1])
     yield {**passing, "Condition": to_instances}

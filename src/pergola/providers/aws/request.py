@@ -25,7 +25,11 @@ _EFA_INTERFACES: Final = ("efa", "efa-only")
 
 
 def wanted_of(
-    infrastructure: JsonObject, cluster: Cluster | None, *, tag_worker_subnets: bool = True
+    infrastructure: JsonObject,
+    cluster: Cluster | None,
+    *,
+    tag_worker_subnets: bool = True,
+    permissions_boundary: str = "",
 ) -> Wanted:
     """Return the desired state of an Infrastructure; without a Cluster, for IPv4 alone.
 
@@ -61,6 +65,7 @@ def wanted_of(
         overlay=has_overlay(shoot.raw),
         uses_efa=_uses_efa(shoot),
         tag_worker_subnets=tag_worker_subnets,
+        permissions_boundary=permissions_boundary,
     )
 
 

@@ -27,6 +27,7 @@ class Wanted:
         ssh_public_key: of `spec.sshPublicKey`; empty for none.
         overlay: whether pods communicate through an overlay, so that no routes are needed (§7.3).
         uses_efa: whether a pool of workers has an Elastic Fabric Adapter (§6.1).
+        permissions_boundary: the ARN of the policy that bounds the role of nodes; empty for none.
         tag_worker_subnets: whether user-provided worker subnets get the cluster's tag (§4.3).
     """
 
@@ -42,6 +43,7 @@ class Wanted:
     overlay: bool = True
     uses_efa: bool = False
     tag_worker_subnets: bool = True
+    permissions_boundary: str = ""
 
     @property
     def ipv4(self) -> bool:

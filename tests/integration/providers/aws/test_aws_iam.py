@@ -74,6 +74,26 @@ async def test_nodes_get_an_instance_profile_with_a_role_and_a_policy(
         assert cluster.saved[key] == NODES
 
 
+@pytest.mark.parametrize("is_new", [True, False])
+async def test_the_role_has_the_permissions_boundary_of_the_operator(
+    aws: CorrectedAws, client: AwsClient, cluster: StepsOf, *, is_new: bool
+) -> None:
+    boundary = f"arn:aws:iam::{ACCOUNT}:policy/nodes"
+    if not is_new:
+        await cluster.ensure(iam.steps)
+    cluster.want(permissions_boundary=boundary)
+    aws.writes()
+
+    await cluster.ensure(iam.steps)
+
+    expected = "iam CreateRole" if is_new else "iam PutRolePermissionsBoundary"
+    assert expected in aws.writes()
+    answer = await client.call("iam", "GetRole", RoleName=NODES)
+    assert answer["Role"]["PermissionsBoundary"]["PermissionsBoundaryArn"] == boundary
+    await cluster.ensure(iam.steps)
+    assert aws.writes() == []
+
+
 async def test_a_second_run_writes_nothing(
     aws: CorrectedAws, client: AwsClient, cluster: StepsOf
 ) -> None:

@@ -258,6 +258,7 @@ KINDS: dict[str, Callable[[User], Awaitable[object]]] = {
     "ModifySubnetAttribute": User.gateway,
     "ModifyVpcAttribute": User.vpc,
     "ModifyVpcEndpoint": User.endpoint,
+    "PutRolePermissionsBoundary": User.profile,
     "PutRolePolicy": User.profile,
     "ReleaseAddress": User.address,
     "RemoveRoleFromInstanceProfile": User.profile,

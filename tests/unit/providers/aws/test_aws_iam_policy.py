@@ -91,6 +91,24 @@ def test_node_identities_can_be_written_only_for_clusters(mode: Mode) -> None:
             }
 
 
+@pytest.mark.parametrize("mode", [Mode.MANAGED, Mode.BYO])
+def test_permissions_are_given_only_to_roles_within_the_boundary(mode: Mode) -> None:
+    boundary = "arn:aws:iam::123456789012:policy/nodes"
+
+    policy = iam_policy(mode, boundary=boundary)
+
+    giving = {"iam:CreateRole", "iam:PutRolePolicy", "iam:PutRolePermissionsBoundary"}
+    statements = [s for s in policy["Statement"] if giving & set(s["Action"])]
+    (statement,) = statements
+    assert giving <= set(statement["Action"])
+    assert statement["Condition"] == {"StringEquals": {"iam:PermissionsBoundary": boundary}}
+    assert actions(mode) == actions(mode, [])
+    free = {action for s in iam_policy(mode)["Statement"] for action in s["Action"]}
+    assert {action for s in policy["Statement"] for action in s["Action"]} - free == {
+        "iam:PutRolePermissionsBoundary"
+    }
+
+
 def test_foreign_tags_in_user_provided_networks_cannot_be_changed() -> None:
     tagging = [s for s in iam_policy(Mode.BYO)["Statement"] if "ec2:DeleteTags" in s["Action"]]
 

@@ -7,6 +7,7 @@ import pytest
 from pergola.extension_api.errors import ExtensionError
 from pergola.providers.aws.actuator import (
     BACKUP_GRACE,
+    PERMISSIONS_BOUNDARY,
     REMOVE_POD_ROUTES,
     TAG_WORKER_SUBNETS,
     AwsInfrastructure,
@@ -14,6 +15,8 @@ from pergola.providers.aws.actuator import (
     settings_from,
 )
 from pergola.providers.aws.bastion import AwsBastion
+
+BOUNDARY = "arn:aws:iam::123456789012:policy/nodes"
 
 
 @pytest.mark.parametrize(
@@ -26,6 +29,7 @@ from pergola.providers.aws.bastion import AwsBastion
         ({TAG_WORKER_SUBNETS: "True", REMOVE_POD_ROUTES: "False"}, AwsSettings()),
         ({BACKUP_GRACE: "24h"}, AwsSettings(backup_grace=timedelta(days=1))),
         ({BACKUP_GRACE: "0"}, AwsSettings()),
+        ({PERMISSIONS_BOUNDARY: BOUNDARY}, AwsSettings(permissions_boundary=BOUNDARY)),
     ],
 )
 def test_each_variable_switches_its_feature(
@@ -56,6 +60,12 @@ def test_an_invalid_boolean_is_reported_in_one_sentence(
 def test_an_invalid_grace_period_is_reported_in_one_sentence(said: str) -> None:
     with pytest.raises(ExtensionError, match=f'{BACKUP_GRACE} is "{said}"; write a duration'):
         settings_from({BACKUP_GRACE: said})
+
+
+@pytest.mark.parametrize("said", ["nodes", "arn:aws:iam::1:policy/x", "arn:aws:iam::aws:role/x"])
+def test_an_invalid_permissions_boundary_is_reported_in_one_sentence(said: str) -> None:
+    with pytest.raises(ExtensionError, match=f'{PERMISSIONS_BOUNDARY} is "{said}"; write an ARN'):
+        settings_from({PERMISSIONS_BOUNDARY: said})
 
 
 @pytest.mark.parametrize("actuator", [AwsInfrastructure, AwsBastion])

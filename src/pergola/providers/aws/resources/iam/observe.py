@@ -10,6 +10,8 @@ from pergola.providers.aws.resources.observation import Observation
 async def observe_profile_and_role(seen: Observation) -> None:
     """Read the instance profile, and the role if the profile does not include it.
 
+    The role in a profile has no permissions boundary, so it is read as well if one is configured.
+
     Raises:
         CloudError: AWS refused.
     """
@@ -19,7 +21,7 @@ async def observe_profile_and_role(seen: Observation) -> None:
     seen.snapshot.instance_profile = found and found["InstanceProfile"]
     inside = (seen.snapshot.instance_profile or {}).get("Roles") or ()
     seen.snapshot.role = next((each for each in inside if each["RoleName"] == role), None)
-    if seen.snapshot.role is None:
+    if seen.snapshot.role is None or seen.wanted.permissions_boundary:
         answer = await _get(seen, "GetRole", RoleName=role)
         seen.snapshot.role = answer and answer["Role"]
 

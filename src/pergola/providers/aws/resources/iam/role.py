@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from pergola.api.objects import JsonObject
+from pergola.api.objects import JsonObject, map_at
 from pergola.cloud.errors import AlreadyExists
 from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
@@ -21,7 +21,7 @@ DELETE: Final = "delete IAM role"
 
 
 def step() -> Step:
-    """Return the step that creates the role and maintains its trust policy."""
+    """Return the step that creates the role, and maintains its trust policy and boundary."""
     return Step(name=NAME, plan=_plan, ensure=_ensure)
 
 
@@ -36,6 +36,8 @@ def _plan(work: Work) -> Note:
         return Note(Fate.CREATE, f'IAM role "{work.wanted.name(SUFFIX)}"')
     if not same_policy(role.get("AssumeRolePolicyDocument"), TRUST):
         return Note(Fate.CHANGE, f"who may take role {role['RoleName']}")
+    if _lacks_boundary(work, role):
+        return Note(Fate.CHANGE, f"the permissions boundary of role {role['RoleName']}")
     return Note(Fate.KEEP, str(role["RoleName"]))
 
 
@@ -51,11 +53,25 @@ async def _ensure(work: Work) -> None:
             "iam", "UpdateAssumeRolePolicy", RoleName=name, PolicyDocument=text_of(TRUST)
         )
         role["AssumeRolePolicyDocument"] = TRUST
+    if _lacks_boundary(work, role):
+        boundary = work.wanted.permissions_boundary
+        await work.aws.call(
+            "iam", "PutRolePermissionsBoundary", RoleName=name, PermissionsBoundary=boundary
+        )
+        role["PermissionsBoundary"] = {"PermissionsBoundaryArn": boundary}
     work.snapshot.role = role
+
+
+def _lacks_boundary(work: Work, role: JsonObject) -> bool:
+    """Return whether the role lacks the boundary; one of others stays if none is configured."""
+    wanted = work.wanted.permissions_boundary
+    current = map_at(role, "PermissionsBoundary").get("PermissionsBoundaryArn")
+    return bool(wanted) and current != wanted
 
 
 async def _create(work: Work) -> JsonObject:
     name = work.state.get(ROLE_NAME) or work.wanted.name(SUFFIX)
+    boundary = work.wanted.permissions_boundary
     try:
         answer = await work.aws.call(
             "iam",
@@ -63,6 +79,7 @@ async def _create(work: Work) -> JsonObject:
             RoleName=name,
             Path=PATH,
             AssumeRolePolicyDocument=text_of(TRUST),
+            **({"PermissionsBoundary": boundary} if boundary else {}),
         )
     except AlreadyExists:  # the snapshot is older
         answer = await wait_until(work, lambda: get_or_none(work, "GetRole", RoleName=name))
