@@ -1,11 +1,15 @@
 """The configuration of a backup bucket."""
 
+from typing import Any, cast
+
 import pytest
 
 from pergola.api.objects import JsonObject
 from pergola.api.schema.read import Malformed
+from pergola.extension_api.errors import ExtensionError
 from pergola.providers.aws.backup.config import BACKUP_BUCKET_CONFIG, retention_of
-from pergola.providers.aws.resources.bucket.lock import Retention
+from pergola.providers.aws.resources.bucket.bucket import Bucket
+from pergola.providers.aws.resources.bucket.lock import Lock, Retention, apply_lock
 
 COMPLETE: JsonObject = {
     "retentionType": "bucket",
@@ -32,3 +36,40 @@ def test_no_field_of_the_retention_has_a_default(missing: str) -> None:
 
     with pytest.raises(Malformed, match=rf"spec.providerConfig.immutability.{missing}"):
         retention_of(bucket(**rest))
+
+
+class Calls:
+    """A bucket that records its changes."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+
+    async def call(self, operation: str, **_: Any) -> JsonObject:
+        self.calls.append(operation)
+        return {}
+
+
+@pytest.mark.parametrize(
+    ("current", "desired", "is_allowed"),
+    [
+        (Retention("COMPLIANCE", 4), Retention("GOVERNANCE", 8), False),
+        (Retention("COMPLIANCE", 4), Retention("COMPLIANCE", 3), False),
+        (Retention("COMPLIANCE", 4), Retention("COMPLIANCE", 5), True),
+        (Retention("COMPLIANCE", 4), None, True),
+        (Retention("GOVERNANCE", 4), Retention("GOVERNANCE", 3), True),
+        (Retention("GOVERNANCE", 4), Retention("COMPLIANCE", 3), True),
+        (None, Retention("COMPLIANCE", 3), True),
+    ],
+)
+async def test_a_retention_in_compliance_mode_is_never_weakened(
+    current: Retention | None, desired: Retention | None, *, is_allowed: bool
+) -> None:
+    calls = Calls()
+    change = apply_lock(cast("Bucket", calls), Lock(is_enabled=True, retention=current), desired)
+
+    if is_allowed:
+        await change
+    else:
+        with pytest.raises(ExtensionError, match=r"the bucket has compliance for 96h: in compl"):
+            await change
+    assert calls.calls == (["PutObjectLockConfiguration"] if is_allowed else [])

@@ -3,9 +3,11 @@
 from typing import Final, NamedTuple
 
 from pergola.api.objects import JsonObject, map_at
+from pergola.extension_api.errors import configuration_problem
 from pergola.providers.aws.resources.bucket.bucket import Bucket
 
 _ENABLED: Final = "Enabled"
+_COMPLIANCE: Final = "COMPLIANCE"
 
 
 class Retention(NamedTuple):
@@ -17,6 +19,9 @@ class Retention(NamedTuple):
 
     mode: str
     days: int
+
+    def __str__(self) -> str:
+        return f"{self.mode.lower()} for {24 * self.days}h"
 
 
 class Lock(NamedTuple):
@@ -49,16 +54,29 @@ async def apply_lock(bucket: Bucket, current: Lock, desired: Retention | None) -
     """Change the retention of new objects; locked objects stay locked.
 
     Raises:
+        ExtensionError: the retention would be weaker than the current one, which is in compliance
+            mode; it can only be switched off.
         CloudError: AWS refused.
     """
     if current.retention == desired:
         return
+    if current.retention is not None and desired is not None:
+        _check_not_weaker(current.retention, desired)
     if not current.is_enabled:
         await _enable_versioning(bucket)
     lock: JsonObject = {"ObjectLockEnabled": _ENABLED}
     if desired is not None:
         lock["Rule"] = {"DefaultRetention": {"Mode": desired.mode, "Days": desired.days}}
     await bucket.call("PutObjectLockConfiguration", ObjectLockConfiguration=lock)
+
+
+def _check_not_weaker(current: Retention, desired: Retention) -> None:
+    is_weaker = desired.mode != _COMPLIANCE or desired.days < current.days
+    if current.mode == _COMPLIANCE and is_weaker:
+        raise configuration_problem(
+            f"spec.providerConfig.immutability asks for {desired}, but the bucket has {current}: "
+            "in compliance mode, the mode cannot change and the period cannot become shorter"
+        )
 
 
 async def _enable_versioning(bucket: Bucket) -> None:
