@@ -131,7 +131,7 @@ class AwsInfrastructure(Actuator):
             state = _state(obj)
             if is_empty(state):
                 return None
-            wanted = self._wanted(context, obj)
+            wanted = self._wanted(context, obj, strict=False)
             async with self._work(context, obj, wanted, state) as work:
                 await run_steps(
                     DELETION,
@@ -164,12 +164,13 @@ class AwsInfrastructure(Actuator):
         """Close idle connections to AWS."""
         await self._clients.close()
 
-    def _wanted(self, context: Context, obj: JsonObject) -> Wanted:
+    def _wanted(self, context: Context, obj: JsonObject, *, strict: bool = True) -> Wanted:
         return wanted_of(
             obj,
             context.cluster,
             tag_worker_subnets=self._settings.tag_worker_subnets,
             permissions_boundary=self._settings.permissions_boundary,
+            strict=strict,
         )
 
     @asynccontextmanager

@@ -7,6 +7,7 @@ from typing import Final
 from pergola.api.objects import (
     GroupVersionKind,
     JsonObject,
+    JsonValue,
     Key,
     map_at,
     maps_at,
@@ -14,7 +15,7 @@ from pergola.api.objects import (
 )
 from pergola.extension_api.cluster import Cluster, Shoot
 from pergola.extension_api.errors import configuration_problem
-from pergola.extensions.provider_config import read_strict
+from pergola.extensions.provider_config import read_leniently, read_strict
 from pergola.providers.aws.config import INFRASTRUCTURE_CONFIG, InfrastructureConfig
 from pergola.providers.aws.overlay import has_overlay
 from pergola.providers.aws.wanted import Wanted
@@ -30,11 +31,15 @@ def wanted_of(
     *,
     tag_worker_subnets: bool = True,
     permissions_boundary: str = "",
+    strict: bool = True,
 ) -> Wanted:
     """Return the desired state of an Infrastructure; without a Cluster, for IPv4 alone.
 
     Admission refuses a zone that is listed twice, but old clusters may have one: like in the
     original, the first entry counts.
+
+    Args:
+        strict: whether unknown fields of the config are an error; a deletion ignores them.
 
     Raises:
         Malformed: `spec.providerConfig` is not an InfrastructureConfig.
@@ -42,9 +47,7 @@ def wanted_of(
             overlay is neither on nor off.
     """
     spec = map_at(infrastructure, "spec")
-    config = read_strict(
-        InfrastructureConfig, spec.get("providerConfig"), INFRASTRUCTURE_CONFIG, needs_type=True
-    )
+    config = _config(spec.get("providerConfig"), strict=strict)
     region = spec.get("region")
     if not isinstance(region, str) or not region:
         key = Key.of(infrastructure)
@@ -67,6 +70,13 @@ def wanted_of(
         tag_worker_subnets=tag_worker_subnets,
         permissions_boundary=permissions_boundary,
     )
+
+
+def _config(value: JsonValue, *, strict: bool) -> InfrastructureConfig:
+    gvk = INFRASTRUCTURE_CONFIG
+    if strict:
+        return read_strict(InfrastructureConfig, value, gvk, needs_type=True)
+    return read_leniently(InfrastructureConfig, value, gvk, path="spec.providerConfig")
 
 
 def _said(shoot: Shoot, of: str) -> tuple[str, ...]:

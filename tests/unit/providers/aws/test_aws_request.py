@@ -39,6 +39,18 @@ def test_the_request_is_for_ipv4_without_a_cluster() -> None:
     assert asked.config.networks.zones[0].workers == "10.180.0.0/24"
 
 
+def test_a_deletion_ignores_unknown_fields() -> None:
+    """A field that became unknown must not keep a cluster from being deleted."""
+    config = {**managed_config(REGION), "later": {}}
+
+    with pytest.raises(Malformed, match=r"spec.providerConfig.later: is not a known field"):
+        wanted_of(infrastructure(providerConfig=config), None)
+    asked = wanted_of(infrastructure(providerConfig=config), None, strict=False)
+    assert asked.config.networks.zones[0].workers == "10.180.0.0/24"
+    with pytest.raises(Malformed, match=r"spec.providerConfig.networks"):
+        wanted_of(infrastructure(providerConfig={"networks": 1}), None, strict=False)
+
+
 def test_the_first_entry_of_a_zone_counts() -> None:
     """Admission tolerates zones of old clusters that are listed twice."""
     config = managed_config(REGION, zones=("a", "b"))
