@@ -1,7 +1,8 @@
 """Admission of Shoots decides like the original's (gardener-extension-provider-aws v1.73.0).
 
 `data/shoot_admission.jsonl.gz` has 565 Shoots, most of them a valid one with one changed field,
-with the original's verdict: reason and field of each error.
+with the original's verdict: reason and field of each error. `data/shoot_defaults.jsonl.gz` has 33
+Shoots as they are before and after the original's mutator.
 """
 
 import gzip
@@ -11,12 +12,14 @@ from typing import Any, Final
 import orjson
 import pytest
 
+from pergola.admission.draft import Draft
 from pergola.admission.review import GroupVersionResource, Request, Verdict
 from pergola.api.kinds import SHOOT
 from pergola.api.objects import JsonObject
+from pergola.providers.aws.shoot_defaults import mutate_shoot
 from pergola.providers.aws.shoot_webhooks import aws_shoot_validator
 
-CASES: Final = Path(__file__).parent / "data" / "shoot_admission.jsonl.gz"
+DATA: Final = Path(__file__).parent / "data"
 SHOOTS: Final = GroupVersionResource("core.gardener.cloud", "v1beta1", "shoots")
 DECIDED: Final = {
     "pool: no CloudProfile": (
@@ -37,8 +40,22 @@ GATES: Final = "spec.provider.controlPlaneConfig.cloudControllerManager.featureG
 """Feature gates of the cloud controller manager are not checked: it reports unknown ones itself."""
 
 
-def cases() -> list[JsonObject]:
-    lines = gzip.decompress(CASES.read_bytes()).splitlines()
+DECIDED_DEFAULTS: Final = {
+    "new, IPv4IPv6, load balancer controller off": "the original writes a default of its own type",
+    "new, IPv6, load balancer controller off": "the same",
+    "new, custom routes on, overlay on": "the same",
+    "new, no infrastructureConfig": "validation reports it; a part of a config helps nobody",
+    "new, overlay is no object": "validation reports it",
+    "new, unknown field in controlPlaneConfig": "validation reports it, with its path",
+    "new, unknown field in infrastructureConfig": "the same",
+    "update, overlay never said": "overlay and routes have their defaults, which agree",
+    "update, restored": "the same",
+}
+"""Cases whose defaults differ from the original's, with the reason."""
+
+
+def cases(name: str = "shoot_admission") -> list[JsonObject]:
+    lines = gzip.decompress((DATA / f"{name}.jsonl.gz").read_bytes()).splitlines()
     return [orjson.loads(line) for line in lines]
 
 
@@ -77,6 +94,21 @@ def test_nothing_is_refused_that_the_original_admits() -> None:
     assert len(admitted) > 270
     refused = [case["case"] for case in admitted if not verdict_of(case["input"]).allowed]
     assert refused == []
+
+
+def test_the_defaults_are_those_of_the_original_but_for_decided_ones() -> None:
+    different = set()
+    for case in cases("shoot_defaults"):
+        given, expected = case["input"], case["output"]
+        if "panic" in expected:  # a crash of the original
+            continue
+        draft = Draft(orjson.loads(orjson.dumps(given["object"])))
+        mutate_shoot(draft, given.get("old"))
+        after = given["object"] if expected.get("unchanged") else expected.get("after")
+        if draft.object != after:
+            different.add(case["case"])
+
+    assert different == DECIDED_DEFAULTS.keys()
 
 
 def base() -> JsonObject:
