@@ -7,7 +7,7 @@ import pytest
 
 from pergola.api.objects import name_of
 from pergola.cli.crds.app import crds
-from pergola.cli.crds.groups import definitions, rendered
+from pergola.cli.crds.groups import definitions, operator_definitions, rendered
 from pergola.cli.crds.install import is_established
 
 FOLDER = Path(__file__).parents[3] / "charts" / "crds"
@@ -28,8 +28,9 @@ def test_the_crds_of_the_chart_match_the_types() -> None:
     written = {path.name: path.read_text() for path in FOLDER.iterdir()}
 
     assert written == {
-        FILES[name_of(definition)]: rendered([definition]) for definition in definitions()
-    }, "update them with `pergola crds`"
+        FILES[name_of(definition)]: rendered([definition])
+        for definition in (*definitions(), *operator_definitions())
+    }, "update them with `pergola crds pergola operator`"
 
 
 def test_every_process_prints_the_same_bytes(capsys: pytest.CaptureFixture[str]) -> None:

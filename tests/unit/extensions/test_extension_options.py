@@ -9,7 +9,7 @@ from pergola.extensions.lifecycle import Settings
 from pergola.extensions.options import ExtensionOptions, options_from
 from pergola.extensions.process import Options, chosen
 from pergola.runtime.controlling.unit import Unit
-from pergola.runtime.process.options import ShardLease, StartError, parse_address
+from pergola.runtime.process.options import Address, ShardLease, StartError, parse_address
 
 UNITS = [Unit(name) for name in ("network", "network-healthcheck", "heartbeat")]
 
@@ -127,7 +127,8 @@ def test_an_invalid_webhook_option_is_reported() -> None:
     ],
 )
 def test_addresses_are_parsed(text: str, expected: tuple[str, int] | None) -> None:
-    assert parse_address(text, "--metrics-bind-address") == expected
+    option = "--metrics-bind-address"
+    assert parse_address(text, option) == (Address(*expected, option) if expected else None)
 
 
 @pytest.mark.parametrize("text", ["8080", "", "host:", ":port", ":65536", ":-1"])
