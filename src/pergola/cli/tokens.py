@@ -218,14 +218,21 @@ def _print_table(rows: list[TokenRow]) -> None:
             row.resource_class,
             row.account,
             _span(now - row.issued) if row.issued else "",
-            _span(row.expires - now) if row.expires else "",
-            _span(renewal - now) if renewal else "",
+            _until(row.expires, now),
+            _until(renewal, now),
         )
         table.add_row(*(Text(cell) for cell in cells))
     plain_console().print(table)
     for row in rows:
         if row.last_error:  # too long for a cell
             say(f"{row.key}: {row.last_error}")
+
+
+def _until(moment: datetime | None, now: datetime) -> str:
+    """Return the time until a moment, or since then."""
+    if moment is None:
+        return ""
+    return _span(moment - now) if moment >= now else f"{_span(now - moment)} ago"
 
 
 def _span(span: timedelta) -> str:

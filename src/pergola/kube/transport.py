@@ -167,7 +167,7 @@ class Transport:
                     self._config.credentials.rejected()
                 if response.status >= 300:
                     retry_after = response.headers.get("Retry-After")
-                    raise _error(response.status, await response.read(), retry_after)
+                    raise self._refusal(response.status, await response.read(), retry_after)
                 yield _lines(response.content)
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             raise Unreachable(self._failure(error)) from error
@@ -201,7 +201,7 @@ class Transport:
                 span.set_attribute("http.response.status_code", answer.status)
             code = str(answer.status)
             if answer.status >= 300:
-                raise _error(answer.status, answer.body, answer.retry_after)
+                raise self._refusal(answer.status, answer.body, answer.retry_after)
             return answer.body
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             if isinstance(body, GuardedBody) and body.refusal is not None:
@@ -259,6 +259,14 @@ class Transport:
     def _url(self, path: str, query: Mapping[str, str] | None) -> URL:
         url = URL(self._base + path, encoded=True)
         return url.with_query(query) if query else url
+
+    def _refusal(self, code: int, body: bytes, retry_after: str | None) -> ApiError:
+        """Return the error for an answer; the server's own text does not say whom it rejects."""
+        error = _error(code, body, retry_after)
+        if isinstance(error, Unauthorized):
+            context = f" of context {self._config.context}" if self._config.context else ""
+            error.args = (f"{error}: {self._base} does not accept the credentials{context}",)
+        return error
 
     def _failure(self, error: BaseException) -> str:
         if isinstance(error, TimeoutError):

@@ -48,8 +48,9 @@ async def allow(world: World, *watchable: JsonObject) -> None:
 
 async def limited_kubeconfig(world: World, sandbox: Sandbox, folder: Path) -> Path:
     """Write a kubeconfig of the ServiceAccount."""
-    content = parse(sandbox.kubeconfig.read_bytes())
-    assert isinstance(content, dict)
+    parsed = parse(sandbox.kubeconfig.read_bytes())
+    assert isinstance(parsed, dict)
+    content: JsonObject = parsed
     token = await request_token(load(sandbox.kubeconfig), world.namespace, "default")
     content["users"][0]["user"] = {"token": token}
     path = folder / "limited.kubeconfig"

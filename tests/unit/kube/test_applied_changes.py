@@ -93,7 +93,7 @@ def test_more_fields_in_a_list_may_be_defaults_of_a_definition(
     api_version: str, is_default: bool
 ) -> None:
     """Kubernetes serves some groups of its project itself; others have definitions."""
-    owned = {"f:spec": {"f:rules": {}}}
+    owned: JsonObject = {"f:spec": {"f:rules": {}}}
     live: JsonObject = {
         "apiVersion": api_version,
         "metadata": {

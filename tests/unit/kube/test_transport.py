@@ -331,7 +331,7 @@ async def test_requests_with_constant_credentials_are_not_retried() -> None:
         playing(status(401, "Unauthorized")) as player,
         transport_to(player) as transport,
     ):
-        with pytest.raises(Unauthorized):
+        with pytest.raises(Unauthorized, match=r"http://.* does not accept the credentials"):
             await transport.request("GET", "/x")
     assert len(player.asked) == 1
 
