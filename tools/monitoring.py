@@ -19,7 +19,14 @@ ALERTS: Final = CHARTS / "alerts"
 _EXTENSION: Final = ("process", "controllers")
 FAMILIES: Final = {
     "operator": ("process", "controllers", "webhooks", "flows", "garden", "conditions"),
-    "resource-manager": ("process", "controllers", "webhooks", "tokens", "managed-resources"),
+    "resource-manager": (
+        "process",
+        "controllers",
+        "webhooks",
+        "tokens",
+        "managed-resources",
+        "conditions",
+    ),
     "networking-calico": _EXTENSION,
     "networking-cilium": (*_EXTENSION, "webhooks"),
     "extension-aws": (*_EXTENSION, "flows", "aws"),

@@ -5,25 +5,40 @@ thousand objects in order have no series.
 """
 
 from collections import Counter
-from collections.abc import Iterator
-from functools import partial
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple, Protocol, TypeVar
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from pergola.api.objects import Key, maps_at
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at
 from pergola.health.conditions import desired_status
-from pergola.runtime.caching.cache import Cache, Change
+from pergola.runtime.caching.cache import Change, Subscriber
 from pergola.runtime.caching.packed import Packed
 
+T = TypeVar("T")
 
-class _Reported(NamedTuple):
-    """The conditions of an object."""
+
+class Reported(NamedTuple):
+    """The number of conditions of an object, and the types of those that fail."""
 
     total: int
     failing: tuple[str, ...]
+
+
+NOTHING: Final = Reported(0, ())
+"""An object without conditions, or of somebody else."""
+
+
+class Followed(Protocol[T]):
+    """A cache, or several of one kind."""
+
+    gvk: GroupVersionKind
+
+    def subscribe(self, subscriber: Subscriber[T]) -> None:
+        """Call `subscriber` for each change from now on, and at once for each known object."""
+        ...
 
 
 class ConditionMetrics(Collector):
@@ -34,9 +49,21 @@ class ConditionMetrics(Collector):
         self._totals: Counter[str] = Counter()
         registry.register(self)
 
-    def follow(self, cache: Cache[Packed]) -> None:
-        """Include the objects in a cache from now on."""
-        cache.subscribe(partial(self._observe, cache.gvk.kind))
+    def follow(self, cache: Followed[T], read: Callable[[T], Reported]) -> None:
+        """Include the objects in a cache from now on.
+
+        Args:
+            read: returns the conditions of what the cache keeps of an object.
+        """
+        kind = cache.gvk.kind
+
+        def observe(change: Change[T]) -> None:
+            before, now = (
+                NOTHING if seen is None else read(seen) for seen in (change.old, change.new)
+            )
+            self._observe(kind, change.key, before, now)
+
+        cache.subscribe(observe)
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Yield the metrics."""
@@ -56,19 +83,22 @@ class ConditionMetrics(Collector):
             total.add_metric([kind], number)
         yield total
 
-    def _observe(self, kind: str, change: Change[Packed]) -> None:
-        before, now = _reported(change.old), _reported(change.new)
+    def _observe(self, kind: str, key: Key, before: Reported, now: Reported) -> None:
         self._totals[kind] += now.total - before.total
         if now.failing:
-            self._failing[kind, change.key] = now.failing
+            self._failing[kind, key] = now.failing
         else:
-            self._failing.pop((kind, change.key), None)
+            self._failing.pop((kind, key), None)
 
 
-def _reported(stored: Packed | None) -> _Reported:
-    if stored is None:
-        return _Reported(0, ())
-    conditions = maps_at(stored.unpack(), "status", "conditions")
+def reported(obj: JsonObject) -> Reported:
+    """Return the conditions in the status of an object."""
+    conditions = maps_at(obj, "status", "conditions")
     kinds = [(str(each.get("type") or ""), each.get("status")) for each in conditions]
     failing = (kind for kind, status in kinds if desired_status(kind) not in (None, status))
-    return _Reported(len(kinds), tuple(dict.fromkeys(failing)))
+    return Reported(len(kinds), tuple(dict.fromkeys(failing)))
+
+
+def of_packed(stored: Packed) -> Reported:
+    """Return the conditions of a packed object."""
+    return reported(stored.unpack())

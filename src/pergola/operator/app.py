@@ -11,7 +11,7 @@ from pergola.api.kinds import SECRET
 from pergola.api.operator_config import OperatorConfiguration
 from pergola.api.operator_v1alpha1 import EXTENSION, GARDEN
 from pergola.charts import Blobs, Helm
-from pergola.controllers.condition_metrics import ConditionMetrics
+from pergola.controllers.condition_metrics import ConditionMetrics, of_packed
 from pergola.kube.client import Client
 from pergola.operator.care import Settings as CareSettings
 from pergola.operator.care import VirtualApiServer, garden_care
@@ -141,7 +141,7 @@ async def serve(
         metrics.register(CredentialAges).follow(copies.of(SECRET, NAMESPACE))
         metrics.register(RotationPhases).follow(copies.of(GARDEN))
         for kind in (GARDEN, EXTENSION):
-            metrics.register(ConditionMetrics).follow(copies.of(kind))
+            metrics.register(ConditionMetrics).follow(copies.of(kind), of_packed)
         extensions = extension_units(
             config,
             Environment(

@@ -6,6 +6,7 @@ The process around them is `pergola.resource_manager.app`.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from pergola.controllers.condition_metrics import NOTHING, ConditionMetrics, Reported
 from pergola.kube.client import Client
 from pergola.resource_manager.controllers.garbage_collector import (
     Settings as GarbageSettings,
@@ -25,11 +26,12 @@ from pergola.resource_manager.controllers.secret import Secrets, secret_unit
 from pergola.resource_manager.controllers.secret import Settings as SecretSettings
 from pergola.resource_manager.responsibility import DEFAULT_CLASS, Responsibility
 from pergola.resource_manager.sharing import drain_unit, everything, origins_here, untracked
-from pergola.resource_manager.source import Source
+from pergola.resource_manager.source import SeenResource, Source
 from pergola.resource_manager.target import Target, UnwatchedKinds
 from pergola.runtime.clock import Clock, SystemClock
 from pergola.runtime.controlling.unit import Part, Unit
 from pergola.runtime.metrics import Metrics
+from pergola.runtime.sharding.ring import Assignment
 from pergola.runtime.sharding.shard import Shard
 from pergola.runtime.task_group import TaskGroup
 
@@ -95,11 +97,17 @@ class ResourceManager:
             namespaces=options.source_namespaces,
             share=shard.share if shard else None,
         )
+        self._metrics.register(ConditionMetrics).follow(self.source.resources, self._conditions)
         self._secrets = Secrets(self.source, options.secret.mode)
         self._completions = Completions()
         self.target: Target | None = None
         self._metrics.registry.register(UnwatchedKinds(lambda: self.target))
         self.running: list[Part] = []
+
+    def _conditions(self, seen: SeenResource) -> Reported:
+        """Return the conditions of a ManagedResource, unless another instance reports them."""
+        is_mine = self._responsibility.is_responsible(seen.resource_class)
+        return seen.conditions if is_mine and seen.assignment is Assignment.HERE else NOTHING
 
     def sharing(self, cluster_id: str) -> Sequence[Part]:
         """Create the parts that work on ManagedResources; the source must be fully known.

@@ -30,6 +30,7 @@ from pergola.api.objects import (
 )
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.bundle.managed_resource import secret_names
+from pergola.controllers.condition_metrics import NOTHING, Reported, reported
 from pergola.kube.client import Client
 from pergola.resource_manager.responsibility import Responsibility
 from pergola.runtime.caching.cache import Change
@@ -47,6 +48,7 @@ class SeenResource:
 
     Attributes:
         assignment: whether it belongs to this shard; always here without shards.
+        conditions: those that fail, and the number of all.
     """
 
     uid: str
@@ -62,6 +64,7 @@ class SeenResource:
     healthy: str | None
     packed: bytes
     assignment: Assignment = Assignment.HERE
+    conditions: Reported = NOTHING
 
     def unpack(self) -> JsonObject:
         """Return the ManagedResource, without its managed fields."""
@@ -227,6 +230,7 @@ def keep_resource(obj: JsonObject) -> SeenResource:
         applied=status.get("ResourcesApplied"),
         healthy=status.get("ResourcesHealthy"),
         packed=pack(obj),
+        conditions=reported(obj),
     )
 
 

@@ -4,7 +4,7 @@ from prometheus_client import CollectorRegistry
 
 from pergola.api.objects import JsonObject
 from pergola.api.operator_v1alpha1 import EXTENSION
-from pergola.controllers.condition_metrics import ConditionMetrics
+from pergola.controllers.condition_metrics import ConditionMetrics, of_packed
 from pergola.kube.client import Client
 from pergola.kube.transport import Transport
 from pergola.runtime.caching.cache import Cache
@@ -33,7 +33,7 @@ async def test_a_failing_condition_has_a_series_until_it_is_as_it_should_be() ->
     registry = CollectorRegistry()
     extensions = Cache(Client(Transport(cluster_config())), EXTENSION, packed)
     extensions.observe(extension("early", 1, Installed="False"))
-    ConditionMetrics(registry).follow(extensions)
+    ConditionMetrics(registry).follow(extensions, of_packed)
     extensions.observe(extension("dns", 2, Installed="Progressing", RequiredRuntime="False"))
     extensions.observe(extension("fine", 3, Installed="True", ThingProgressing="False"))
 
@@ -51,7 +51,7 @@ async def test_a_failing_condition_has_a_series_until_it_is_as_it_should_be() ->
 async def test_thousands_of_objects_in_order_cost_one_series() -> None:
     registry = CollectorRegistry()
     extensions = Cache(Client(Transport(cluster_config())), EXTENSION, packed)
-    ConditionMetrics(registry).follow(extensions)
+    ConditionMetrics(registry).follow(extensions, of_packed)
     for number in range(2000):
         extensions.observe(extension(f"e{number}", number + 1, Installed="True"))
 
