@@ -8,6 +8,7 @@ from typing import Final
 from pergola import __version__
 from pergola.admission.webhook import Webhook
 from pergola.extension_api.kinds import CLUSTER_SCOPED
+from pergola.extension_api.predicates import SHOOT_CLASS
 from pergola.extensions.actuator import Actuator
 from pergola.extensions.health_checks import Settings as HealthSettings
 from pergola.extensions.health_checks import health_controller
@@ -135,7 +136,7 @@ async def serve(config: ClusterConfig, actuators: Sequence[Actuator], options: O
 def _webhooks(
     client: Client, actuators: Sequence[Actuator], options: Options, metrics: Metrics
 ) -> ExtensionWebhooks | None:
-    """Return the webhooks of all actuators; None without any, or without a certificate namespace.
+    """Return the webhooks of all actuators; None if this instance serves none.
 
     Raises:
         WebhookError: a webhook to disable does not exist, or two contradict each other.
@@ -144,6 +145,10 @@ def _webhooks(
     declared = [webhook for group in groups for webhook in group]
     left = enabled(declared, options.disable_webhooks)
     if not declared:
+        return None
+    if SHOOT_CLASS not in options.lifecycle.classes:
+        # Another instance may serve the Shoots of this cluster; two would overwrite each other.
+        log.info("webhooks are not served: they concern Shoots, and this instance serves none")
         return None
     if options.webhooks is None:
         log.info(

@@ -235,6 +235,20 @@ async def test_the_webhooks_of_an_actuator_are_served_and_registered(
         await site.client.delete(CONFIGURATION, configuration)
 
 
+async def test_an_instance_of_other_classes_leaves_webhooks_to_the_one_for_shoots(
+    kubeconfig: Path, site: ExtensionSite, cloud: str
+) -> None:
+    """Both have the same names, so each would replace what the other registered."""
+    options = ("--extension-classes", "garden", "--webhook-config-namespace", site.namespace)
+    async with replica(kubeconfig, site, cloud, *options, elected=False) as one:
+        await one.until_logged(
+            "webhooks are not served: they concern Shoots, and this instance serves none"
+        )
+        await one.until_logged("endpoints are served")
+    configuration = Key("", f"gardener-extension-provider-{site.type[-20:]}")
+    assert await site.client.find(CONFIGURATION, configuration) is None
+
+
 async def test_of_two_replicas_only_the_leader_reconciles_and_renews_the_heartbeat(
     kubeconfig: Path, site: ExtensionSite, file: Path
 ) -> None:
