@@ -4,12 +4,12 @@ from typing import Final
 
 import orjson
 
+from pergola.api.known.kubernetes_versions import SUPPORTED, parse_version
 from pergola.api.objects import map_at
 from pergola.api.operator_v1alpha1 import GARDEN
 from pergola.kube.client import Client
 from pergola.kube.errors import UnknownKind
 from pergola.operator.garden.oldest import oldest
-from pergola.operator.known.kubernetes_versions import SUPPORTED, parse_version
 from pergola.runtime.process.options import StartError
 
 _SKIPPED: Final = 2

@@ -4,10 +4,10 @@ import re
 
 import orjson
 
+from pergola.api.known.kubernetes_apis import is_unknown_resource, versions_of_api
+from pergola.api.known.kubernetes_feature_gates import is_known, kubernetes_feature_gate
+from pergola.api.known.kubernetes_versions import Version, parse_version, tabled
 from pergola.kube.client import Client
-from pergola.operator.known.kubernetes_apis import is_unknown_resource, versions_of_api
-from pergola.operator.known.kubernetes_feature_gates import is_known, kubernetes_feature_gate
-from pergola.operator.known.kubernetes_versions import Version, parse_version, tabled
 
 NOT_SWITCHABLE = (
     "apiextensions.k8s.io",

@@ -6,6 +6,7 @@ from typing import Final
 import pytest
 
 from pergola import __version__
+from pergola.api.known.kubernetes_versions import SUPPORTED
 from pergola.api.objects import JsonObject, Key, labels_of, map_at, name_of
 from pergola.api.operator_v1alpha1 import extension_crd, garden_crd
 from pergola.bundle import annotate
@@ -15,7 +16,6 @@ from pergola.kube.yaml import parse
 from pergola.operator.components.conventions import GARDEN_SCRAPES, open_ports
 from pergola.operator.components.gardener_operator import OPERATOR_AUTOSCALER
 from pergola.operator.components.priority_classes import CRITICAL
-from pergola.operator.known.kubernetes_versions import SUPPORTED
 from pergola.operator.serving import SERVICE
 from pergola.testing.garden import landscape
 from pergola.testing.helm import template

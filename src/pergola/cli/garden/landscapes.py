@@ -172,6 +172,6 @@ def _key(obj: "JsonObject") -> object:
 
 def _newest_kubernetes() -> str:
     """Return the version to assume if that of the runtime cluster is unknown."""
-    from pergola.operator.known.kubernetes_versions import SUPPORTED
+    from pergola.api.known.kubernetes_versions import SUPPORTED
 
     return f"{SUPPORTED[-1]}.0"

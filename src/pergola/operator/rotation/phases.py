@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Final
 
 from pergola.api.conditions import timestamp
+from pergola.api.known.kubernetes_versions import parse_version
 from pergola.api.objects import JsonObject
 from pergola.api.operator_v1alpha1 import Garden, operations
 from pergola.api.operator_v1alpha1.status import (
@@ -16,7 +17,6 @@ from pergola.api.operator_v1alpha1.status import (
     Rotation,
 )
 from pergola.operator.garden.encryption_at_rest import encrypted_now
-from pergola.operator.known.kubernetes_versions import parse_version
 
 PREPARING: Final = "Preparing"
 PREPARED: Final = "Prepared"

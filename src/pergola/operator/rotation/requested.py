@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from pergola.api import marks
+from pergola.api.known.kubernetes_versions import parse_version
 from pergola.api.objects import JsonObject, annotations_of
 from pergola.api.operator_v1alpha1 import Garden, garden_from
 from pergola.api.operator_v1alpha1 import operations as op
 from pergola.kube.patches import apply_merge_patch
 from pergola.operator.garden.errors import OperatorError
-from pergola.operator.known.kubernetes_versions import parse_version
 from pergola.operator.rotation.current import (
     ACCOUNT_KEY,
     AUTHORITIES,

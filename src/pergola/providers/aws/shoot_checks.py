@@ -6,6 +6,8 @@ from typing import Final
 
 from pergola.admission.draft import Draft
 from pergola.api.field_errors import Cause, invalid, required
+from pergola.api.known.feature_gate_rules import check_kubernetes_feature_gates
+from pergola.api.known.kubernetes_versions import parse_version
 from pergola.api.objects import JsonObject, JsonValue, map_at, maps_at
 from pergola.api.schema.read import Malformed
 from pergola.extension_api.cluster import Shoot
@@ -62,6 +64,11 @@ def _control_plane(shoot: JsonObject) -> Iterator[Cause]:
     except Malformed as error:
         yield from malformed(error)
         return
+    gates = config.cloud_controller_manager and config.cloud_controller_manager.feature_gates
+    version = parse_version(str(map_at(shoot, "spec", "kubernetes").get("version") or ""))
+    if gates and version is not None:
+        path = f"{CONTROL_PLANE}.cloudControllerManager.featureGates"
+        yield from check_kubernetes_feature_gates(gates, version, path)
     if config.load_balancer_controller is not None:
         path = f"{CONTROL_PLANE}.loadBalancerController.ingressClassName"
         name = config.load_balancer_controller.ingress_class_name

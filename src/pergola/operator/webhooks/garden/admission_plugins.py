@@ -4,16 +4,16 @@ from collections.abc import Iterator
 from typing import Final
 
 from pergola.api.field_errors import Cause, duplicate, forbidden, invalid, required, unsupported
-from pergola.api.objects import GroupVersionKind, JsonObject
-from pergola.api.operator_v1alpha1.api_server import AdmissionPlugin
-from pergola.operator.known.gardener import ADMISSION_PLUGINS
-from pergola.operator.known.kubernetes_admission_plugins import (
+from pergola.api.known.kubernetes_admission_plugins import (
     REQUIRED,
     VERSIONS,
     WITH_CONFIGURATION,
     WITH_KUBECONFIG,
 )
-from pergola.operator.known.kubernetes_versions import Version, tabled
+from pergola.api.known.kubernetes_versions import Version, tabled
+from pergola.api.objects import GroupVersionKind, JsonObject
+from pergola.api.operator_v1alpha1.api_server import AdmissionPlugin
+from pergola.operator.known.gardener import ADMISSION_PLUGINS
 
 _POD_SECURITY: Final = "pod-security.admission.config.k8s.io"
 _POD_SECURITY_KIND: Final = f"{_POD_SECURITY}/v1.PodSecurityConfiguration"

@@ -5,11 +5,11 @@ from typing import Final
 
 from pergola.api.field_errors import IMMUTABLE, Cause, forbidden, invalid
 from pergola.api.ip_ranges import is_network
+from pergola.api.known.kubernetes_versions import SUPPORTED, Version, parse_version
 from pergola.api.objects import JsonValue
 from pergola.api.operator_v1alpha1 import Garden, GardenSpec
 from pergola.api.operator_v1alpha1.etcd import Backup, Etcd, EtcdEvents
 from pergola.api.operator_v1alpha1.facets import DnsDomain
-from pergola.operator.known.kubernetes_versions import SUPPORTED, Version, parse_version
 from pergola.operator.webhooks.garden.encryption_changes import check_encryption_changes
 from pergola.operator.webhooks.garden.runtime_cluster import ranges_of
 

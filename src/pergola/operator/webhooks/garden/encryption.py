@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from pergola.api.field_errors import Cause, duplicate, forbidden, invalid, unsupported
+from pergola.api.known.kubernetes_apis import is_unknown_resource
+from pergola.api.known.kubernetes_versions import Version
 from pergola.api.operator_v1alpha1 import Garden, GardenSpec
 from pergola.api.operator_v1alpha1.api_server import EncryptionConfig
 from pergola.operator.garden.encryption_at_rest import (
@@ -13,8 +15,6 @@ from pergola.operator.garden.encryption_at_rest import (
     is_served_by_gardener,
     resource_keys,
 )
-from pergola.operator.known.kubernetes_apis import is_unknown_resource
-from pergola.operator.known.kubernetes_versions import Version
 
 KUBERNETES: Final = "spec.virtualCluster.kubernetes.kubeAPIServer.encryptionConfig"
 GARDENER: Final = "spec.virtualCluster.gardener.gardenerAPIServer.encryptionConfig"

@@ -1,30 +1,10 @@
-"""Rules about feature gates of Kubernetes and of Gardener (spec 21 §7.4)."""
+"""Rules about feature gates of Gardener (spec 21 §7.4)."""
 
 from collections.abc import Iterator, Mapping
 
-from pergola.api.field_errors import Cause, forbidden, invalid
+from pergola.api.field_errors import Cause, forbidden
+from pergola.api.known.feature_gate_rules import check_lock
 from pergola.operator.known.gardener import FEATURE_GATES
-from pergola.operator.known.kubernetes_feature_gates import (
-    is_known,
-    kubernetes_feature_gate,
-    locked_value,
-)
-from pergola.operator.known.kubernetes_versions import Version
-
-
-def check_kubernetes_feature_gates(
-    gates: Mapping[str, bool], version: Version, path: str
-) -> Iterator[Cause]:
-    """Yield the findings about feature gates of a Kubernetes component."""
-    for name, value in gates.items():
-        gate = kubernetes_feature_gate(name)
-        if gate is None:
-            yield invalid(f"{path}.{name}", name, f"unknown feature gate {name}")
-        elif not is_known(gate, version):
-            text = ".".join(map(str, version))
-            yield forbidden(f"{path}.{name}", f"not supported in Kubernetes version {text}")
-        else:
-            yield from _locked(value, locked_value(gate, version), f"{path}.{name}")
 
 
 def check_gardener_feature_gates(gates: Mapping[str, bool], path: str) -> Iterator[Cause]:
@@ -33,13 +13,4 @@ def check_gardener_feature_gates(gates: Mapping[str, bool], path: str) -> Iterat
         if name not in FEATURE_GATES:
             yield forbidden(f"{path}.{name}", "not supported by Gardener")
         else:
-            yield from _locked(value, FEATURE_GATES[name], f"{path}.{name}")
-
-
-def _locked(value: bool, only: bool | None, path: str) -> Iterator[Cause]:
-    if only is not None and value != only:
-        yield forbidden(
-            path,
-            f"cannot set feature gate to {str(value).lower()}, "
-            f"feature is locked to {str(only).lower()}",
-        )
+            yield from check_lock(value, FEATURE_GATES[name], f"{path}.{name}")

@@ -6,15 +6,16 @@ from typing import Final
 
 from pergola.api.durations import format_duration
 from pergola.api.field_errors import Cause, duplicate, forbidden, invalid, unsupported
-from pergola.api.operator_v1alpha1 import GardenSpec
-from pergola.api.operator_v1alpha1.kube_api_server import KubeApiServer, ServiceAccountConfig
-from pergola.operator.known.kubernetes_apis import (
+from pergola.api.known.feature_gate_rules import check_kubernetes_feature_gates
+from pergola.api.known.kubernetes_apis import (
     has_resource,
     is_api_name,
     required_by,
     versions_of_api,
 )
-from pergola.operator.known.kubernetes_versions import Minor, Version, tabled
+from pergola.api.known.kubernetes_versions import Minor, Version, tabled
+from pergola.api.operator_v1alpha1 import GardenSpec
+from pergola.api.operator_v1alpha1.kube_api_server import KubeApiServer, ServiceAccountConfig
 from pergola.operator.webhooks.garden.admission_plugins import check_kubernetes_plugins
 from pergola.operator.webhooks.garden.amounts import check_autoscaling, check_not_negative
 from pergola.operator.webhooks.garden.api_servers import (
@@ -27,7 +28,6 @@ from pergola.operator.webhooks.garden.authentication import (
     check_authentication,
     check_service_accounts,
 )
-from pergola.operator.webhooks.garden.feature_gates import check_kubernetes_feature_gates
 from pergola.operator.webhooks.garden.names import check_subdomain, matches_pattern
 
 PATH: Final = "spec.virtualCluster.kubernetes.kubeAPIServer"

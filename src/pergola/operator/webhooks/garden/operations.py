@@ -5,11 +5,11 @@ from typing import Final, NamedTuple
 
 from pergola.api import marks
 from pergola.api.field_errors import Cause, forbidden, unsupported
+from pergola.api.known.kubernetes_versions import Minor, Version
 from pergola.api.objects import deletion_timestamp_of, map_at
 from pergola.api.operator_v1alpha1 import Garden
 from pergola.api.operator_v1alpha1 import operations as op
 from pergola.api.operator_v1alpha1.status import CredentialsRotation, Rotation
-from pergola.operator.known.kubernetes_versions import Minor, Version
 from pergola.operator.webhooks.garden.encryption import is_rolling_out
 
 _PATH: Final = f"metadata.annotations[{marks.OPERATION}]"

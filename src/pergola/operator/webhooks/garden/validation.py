@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from pergola.api.field_errors import Cause
+from pergola.api.known.kubernetes_versions import parse_version
 from pergola.api.operator_v1alpha1 import Garden
 from pergola.api.operator_v1alpha1.kube_api_server import ServiceAccountConfig
-from pergola.operator.known.kubernetes_versions import parse_version
 from pergola.operator.webhooks.garden.annotations import check_annotations
 from pergola.operator.webhooks.garden.changes import check_changes
 from pergola.operator.webhooks.garden.dashboard import check_dashboard

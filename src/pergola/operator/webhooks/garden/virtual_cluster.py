@@ -5,12 +5,12 @@ from typing import Final
 
 from pergola.api.field_errors import Cause, forbidden, invalid, unsupported
 from pergola.api.ip_ranges import is_network, overlap, parse_network
+from pergola.api.known.feature_gate_rules import check_kubernetes_feature_gates
+from pergola.api.known.kubernetes_versions import SUPPORTED, Version, parse_version
 from pergola.api.operator_v1alpha1 import GardenSpec
 from pergola.api.operator_v1alpha1.etcd import Etcd, EtcdEvents
 from pergola.api.operator_v1alpha1.virtual_cluster import KubeControllerManager
-from pergola.operator.known.kubernetes_versions import SUPPORTED, Version, parse_version
 from pergola.operator.webhooks.garden.amounts import check_autoscaling, check_quantity
-from pergola.operator.webhooks.garden.feature_gates import check_kubernetes_feature_gates
 from pergola.operator.webhooks.garden.names import check_domains
 from pergola.operator.webhooks.garden.runtime_cluster import ranges_of
 

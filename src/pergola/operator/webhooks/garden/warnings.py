@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Final
 
+from pergola.api.known.kubernetes_versions import SUPPORTED, parse_version
 from pergola.api.objects import metadata_of
 from pergola.api.operator_v1alpha1 import Garden
 from pergola.api.operator_v1alpha1.etcd import EtcdEvents
 from pergola.api.operator_v1alpha1.status import CredentialsRotation
-from pergola.operator.known.kubernetes_versions import SUPPORTED, parse_version
 from pergola.operator.rotation.ages import OLDEST
 
 _SERVER: Final = "spec.virtualCluster.kubernetes.kubeAPIServer"

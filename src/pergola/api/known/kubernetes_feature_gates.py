@@ -3,8 +3,8 @@
 from functools import cache
 from typing import Final, NamedTuple
 
-from pergola.operator.known.kubernetes_versions import Version, tabled
-from pergola.operator.known.version_ranges import Range, minor_of, range_of, rows
+from pergola.api.known.kubernetes_versions import Version, tabled
+from pergola.api.known.version_ranges import Range, minor_of, range_of, rows
 
 _OF_ALL: Final = ("AllAlpha", "AllBeta")
 

@@ -7,7 +7,7 @@ if that version is not supported.
 from importlib.resources import files
 from typing import NamedTuple
 
-from pergola.operator.known.kubernetes_versions import Minor
+from pergola.api.known.kubernetes_versions import Minor
 
 
 class Range(NamedTuple):

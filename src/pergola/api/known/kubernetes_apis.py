@@ -3,8 +3,8 @@
 from functools import cache
 from typing import Final
 
-from pergola.operator.known.kubernetes_versions import Minor, Version, tabled
-from pergola.operator.known.version_ranges import Range, range_of, rows
+from pergola.api.known.kubernetes_versions import Minor, Version, tabled
+from pergola.api.known.version_ranges import Range, range_of, rows
 
 REQUIRED: Final = (
     "v1",

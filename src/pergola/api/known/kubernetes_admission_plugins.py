@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from pergola.operator.known.kubernetes_versions import Minor
-from pergola.operator.known.version_ranges import Range
+from pergola.api.known.kubernetes_versions import Minor
+from pergola.api.known.version_ranges import Range
 
 _ALWAYS: Final = (
     "AlwaysAdmit",
