@@ -171,7 +171,9 @@ async def test_pods_that_need_a_missing_gateway_are_refused(runtime: WebhookSite
     service = SERVICE
     await runtime.client.delete(service, Key(namespace, "istio-ingressgateway-internal"))
     obj = pod(namespace, "web", account="quiet")
-    with pytest.raises(NotFound, match=r'"istio-ingressgateway-internal" not found$'):
+    with pytest.raises(
+        NotFound, match=r'denied the request: services "istio-ingressgateway-internal" not found'
+    ):
         await runtime.ask("POST", POD, Key(namespace, ""), obj)
     assert await runtime.client.list(POD, namespace) == []
 
