@@ -75,7 +75,7 @@ def _inspected(
         raise _not_a_chart(source, "its content is not a tar file") from None
     if dependencies and depth == _DEEPEST:
         raise _not_a_chart(source, "its dependencies are nested too deeply")
-    for name, packed in dependencies.items():
+    for name, packed in dependencies:
         left = replace(limits, unpacked_bytes=limits.unpacked_bytes - size)
         size += _inspected(packed, f"{source}, {name},", left, depth + 1)[1]
     return metadata, size
@@ -132,14 +132,17 @@ def _check_schemas(
 
 def _packed_dependencies(
     archive: tarfile.TarFile, members: Iterable[tarfile.TarInfo]
-) -> dict[str, bytes]:
-    """Return the archives that Helm reads as dependencies of a chart, by name."""
-    found = {}
+) -> list[tuple[str, bytes]]:
+    """Return the archives that Helm may read as dependencies of a chart, with their names.
+
+    Names may occur several times; Helm reads the first.
+    """
+    found = []
     for member in members:
         path = PurePosixPath(member.name)
         file = archive.extractfile(member)
         if file is not None and path.suffix == _ARCHIVE and path.parent.name == _DEPENDENCIES:
-            found[member.name] = file.read()
+            found.append((member.name, file.read()))
     return found
 
 

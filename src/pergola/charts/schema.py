@@ -9,8 +9,10 @@ import orjson
 from pergola.api.objects import JsonValue
 
 SCHEMA: Final = "values.schema.json"
-_REFERENCES: Final = frozenset({"$ref", "$dynamicRef", "$recursiveRef"})
 _META_SCHEMA: Final = "$schema"
+_LOADING: Final = frozenset({"$ref", "$dynamicRef", "$recursiveRef", _META_SCHEMA})
+"""Keywords whose targets Helm loads."""
+_SHOWN: Final = 100
 _DRAFTS: Final = re.compile(
     r"https?://json-schema\.org/(draft-0[467]|draft/2019-09|draft/2020-12)/schema#?"
 )
@@ -27,11 +29,12 @@ def schema_problem(text: bytes) -> str | None:
     except ValueError as error:
         return f"is not valid JSON: {error}"
     for keyword, target in _references(schema):
+        shown = repr(target[:_SHOWN])
         if keyword == _META_SCHEMA and not _DRAFTS.fullmatch(target):
-            return f"has the unknown {keyword} {target!r}: write a draft of json-schema.org"
+            return f"has the unknown {keyword} {shown}: write a draft of json-schema.org"
         if keyword != _META_SCHEMA and not target.startswith(_LOCAL):
             return (
-                f"has a {keyword} to {target!r}, which is outside of the file: copy it below "
+                f"has a {keyword} to {shown}, outside of the file: copy it below "
                 '"$defs", and refer to it with "#/$defs/…"'
             )
     return None
@@ -44,7 +47,7 @@ def _references(value: JsonValue) -> Iterator[tuple[str, str]]:
         here = pending.pop()
         if isinstance(here, dict):
             for name, part in here.items():
-                if isinstance(part, str) and (name in _REFERENCES or name == _META_SCHEMA):
+                if isinstance(part, str) and name in _LOADING:
                     yield name, part
             pending.extend(here.values())
         elif isinstance(here, list):

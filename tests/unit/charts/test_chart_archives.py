@@ -2,6 +2,7 @@
 
 import base64
 import gzip
+import io
 import re
 import tarfile
 from collections.abc import Mapping
@@ -115,6 +116,31 @@ def test_packed_dependencies_are_checked_like_the_chart() -> None:
         nested = archive({"greeter/Chart.yaml": CHART_YAML, "greeter/charts/sub.tgz": nested})
     with pytest.raises(NotAChart, match="nested too deeply"):
         read_chart(nested, SOURCE)
+
+
+def test_all_of_several_dependencies_with_one_name_are_checked() -> None:
+    """Helm reads the first of them."""
+    good = archive({"sub/Chart.yaml": CHART_YAML})
+    bad = archive({"sub/Chart.yaml": CHART_YAML, "sub/l": link("l")})
+    for packed in ((good, bad), (bad, good)):
+        buffer = io.BytesIO()
+        with tarfile.open(fileobj=buffer, mode="w") as tar:
+            for name, data in (
+                ("greeter/Chart.yaml", CHART_YAML.encode()),
+                *(("greeter/charts/sub.tgz", each) for each in packed),
+            ):
+                member = tarfile.TarInfo(name)
+                member.size = len(data)
+                tar.addfile(member, io.BytesIO(data))
+        with pytest.raises(NotAChart, match="is a link"):
+            read_chart(gzip.compress(buffer.getvalue()), SOURCE)
+
+
+def test_a_long_reference_is_shortened_in_the_error() -> None:
+    schema = orjson.dumps({"$ref": "http://" + "x" * 1_000_000}).decode()
+    with pytest.raises(NotAChart) as caught:
+        read_chart(chart_archive(schema=schema), SOURCE)
+    assert len(str(caught.value)) < 500
 
 
 def with_dependency(files: Mapping[str, str | bytes | tarfile.TarInfo]) -> bytes:
