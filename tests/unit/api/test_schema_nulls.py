@@ -2,12 +2,14 @@
 
 from typing import Annotated, Any
 
+import orjson
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import field
 
 from pergola.api.objects import JsonObject, JsonValue
-from pergola.api.schema import Value, read, schema_of, validate
+from pergola.api.schema import Malformed, Value, read, schema_of, validate
 from pergola.api.schema import declare as d
 from pergola.api.schema.nulls import without_nulls
 
@@ -71,3 +73,22 @@ def test_a_value_with_nulls_is_judged_and_read_as_without_them(value: JsonValue)
     assert without_nulls(SCHEMA, pruned) == pruned
     assert [f for f in validate(SCHEMA, value) if f.severity == "error"] == []
     assert read(Outer, value, of="x") == read(Outer, pruned, of="x")
+
+
+DEEP: JsonValue = orjson.loads("[" * 1000 + "]" * 1000)
+DEEP_MAP: JsonValue = orjson.loads('{"a":' * 1000 + "1" + "}" * 1000)
+
+
+@pytest.mark.parametrize("deep", [DEEP, DEEP_MAP], ids=["list", "map"])
+@pytest.mark.parametrize("name", ["unknown", *Outer.__struct_encode_fields__])
+def test_values_that_are_nested_very_deeply_are_a_finding_like_any_other(
+    name: str, deep: JsonValue
+) -> None:
+    value: JsonObject = {name: deep}
+    assert without_nulls(SCHEMA, value).keys() == {name}
+    if name != "anything":
+        found = validate(SCHEMA, value)
+        assert found
+        if any(finding.severity == "error" for finding in found):
+            with pytest.raises(Malformed):
+                read(Outer, value, of="test")

@@ -12,7 +12,8 @@ def without_nulls(schema: JsonObject, value: JsonValue) -> JsonValue: ...
 def without_nulls(schema: JsonObject, value: JsonValue) -> JsonValue:
     """Return a value without the nulls that an API server removes; the argument is unchanged.
 
-    It removes entries of maps, not items of lists, and nothing below unknown fields.
+    It removes entries of maps, not items of lists. It does not look below unknown fields, which may
+    be nested deeper than Python can recurse.
 
     Args:
         schema: structural, see `schema_of`.
@@ -21,8 +22,7 @@ def without_nulls(schema: JsonObject, value: JsonValue) -> JsonValue:
     match value:
         case dict():
             return _map(schema, value)
-        case list():
-            items: JsonObject = schema.get("items") or {}
+        case list() if items := schema.get("items"):
             return [without_nulls(items, entry) for entry in value]
     return value
 
@@ -35,5 +35,5 @@ def _map(schema: JsonObject, value: dict[str, JsonValue]) -> dict[str, JsonValue
         field = properties.get(name, others)
         if entry is None and field is not None and not field.get("nullable"):
             continue
-        pruned[name] = without_nulls(field or {}, entry)
+        pruned[name] = entry if field is None else without_nulls(field, entry)
     return pruned
