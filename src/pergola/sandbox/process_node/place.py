@@ -39,7 +39,7 @@ class Place:
     ports: Mapping[int, int] = field(default_factory=dict)
 
     def port(self, port: int) -> int:
-        """Return the port on which the process serves a container's port."""
+        """Return the port on which the process serves a container's port; 0 stays any port."""
         return self.ports.get(port, _unprivileged(port))
 
     def file(self, path: str) -> Path:
@@ -94,7 +94,7 @@ def _other_port(address: str, taken: Collection[int], source: random.Random) -> 
 
 
 def _unprivileged(port: int) -> int:
-    return port if port >= _FIRST_UNPRIVILEGED else port + _OFFSET
+    return port + _OFFSET if 0 < port < _FIRST_UNPRIVILEGED else port
 
 
 def _is_free(address: str, port: int) -> bool:

@@ -142,9 +142,9 @@ def _adapted_settings(text: str, place: Place, shared: Surroundings) -> str:
             cluster["cluster"]["proxy-url"] = shared.proxy
     elif "server" in settings:
         for server in map_at(settings, "server").values():
-            if "port" in server:
+            if isinstance(port := server.get("port"), int):
                 server["bindAddress"] = place.address
-                server["port"] = place.port(server["port"])
+                server["port"] = place.port(port)
     else:
         return text
     return dump(settings)

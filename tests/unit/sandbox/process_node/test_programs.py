@@ -107,6 +107,13 @@ def test_ports_may_have_other_numbers(program: str, arg: str, adapted: str) -> N
     assert b"port: 20001" in configuration
 
 
+def test_a_port_of_zero_stays_zero() -> None:
+    """Programs in Go write zero for a port that is not set."""
+    content = b"kind: X\nserver:\n  metrics: {bindAddress: '', port: 0}\n"
+    assert b"port: 0" in adapt_file(content, PLACE, SHARED)
+    assert PLACE.port(0) == 0
+
+
 def test_other_files_keep_their_bytes() -> None:
     for content in (b"\xff\xfe", b"-----BEGIN CERTIFICATE-----\n", b"kind: Policy  # comment\n"):
         assert adapt_file(content, PLACE, SHARED) == content

@@ -1,7 +1,6 @@
 """Recovery of a lost encryption key from the encryption configurations that API servers use."""
 
 import base64
-import binascii
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -36,7 +35,7 @@ def _keys(copy: JsonObject) -> Iterator[SecretData]:
     """Yield the keys in an encryption configuration; none if it is unusable."""
     try:
         configuration = parse(base64.b64decode(map_at(copy, "data").get(CONFIGURATION) or ""))
-    except (YamlError, binascii.Error, TypeError, ValueError):
+    except (YamlError, TypeError, ValueError):
         return
     resources = maps_at(configuration, "resources") if isinstance(configuration, dict) else []
     for entry in maps_at(resources[0], "providers") if resources else ():
@@ -50,7 +49,7 @@ def _data(provider: str, key: JsonObject) -> Iterator[SecretData]:
     name, secret = str(key.get("name") or ""), str(key.get("secret") or "")
     try:
         raw = base64.b64decode(secret, validate=True)
-    except binascii.Error:
+    except ValueError:  # not base64, or not even ASCII
         return
     if name and raw:
         yield {
