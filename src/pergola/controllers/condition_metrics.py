@@ -13,7 +13,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at
-from pergola.health.conditions import desired_status
+from pergola.health.conditions import failing
 from pergola.runtime.caching.cache import Change, Subscriber
 from pergola.runtime.caching.packed import Packed
 
@@ -28,7 +28,7 @@ class Reported(NamedTuple):
 
 
 NOTHING: Final = Reported(0, ())
-"""An object without conditions, or of somebody else."""
+"""For an object without conditions, or one that another process reports."""
 
 
 class Followed(Protocol[T]):
@@ -67,15 +67,15 @@ class ConditionMetrics(Collector):
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Yield the metrics."""
-        failing = GaugeMetricFamily(
+        found = GaugeMetricFamily(
             "pergola_condition_failing",
             "A condition of an object that is not as it should be",
             labels=["kind", "namespace", "name", "condition"],
         )
         for (kind, key), conditions in self._failing.items():
             for condition in conditions:
-                failing.add_metric([kind, key.namespace, key.name, condition], 1)
-        yield failing
+                found.add_metric([kind, key.namespace, key.name, condition], 1)
+        yield found
         total = GaugeMetricFamily(
             "pergola_conditions", "Number of conditions of all objects of a kind", labels=["kind"]
         )
@@ -93,10 +93,8 @@ class ConditionMetrics(Collector):
 
 def reported(obj: JsonObject) -> Reported:
     """Return the conditions in the status of an object."""
-    conditions = maps_at(obj, "status", "conditions")
-    kinds = [(str(each.get("type") or ""), each.get("status")) for each in conditions]
-    failing = (kind for kind, status in kinds if desired_status(kind) not in (None, status))
-    return Reported(len(kinds), tuple(dict.fromkeys(failing)))
+    kinds = dict.fromkeys(str(each.get("type") or "") for each in failing(obj))
+    return Reported(len(maps_at(obj, "status", "conditions")), tuple(kinds))
 
 
 def of_packed(stored: Packed) -> Reported:

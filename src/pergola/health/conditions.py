@@ -55,6 +55,13 @@ def failing_since(found: JsonObject) -> datetime | None:
     return min((time for time in times if time is not None), default=None)
 
 
+def began(found: JsonObject) -> datetime | None:
+    """Return when a condition got its status; one that fails keeps its time while it is retried."""
+    if found.get("status") == FALSE:
+        return failing_since(found)
+    return read_time(found.get("lastTransitionTime"))
+
+
 def conditions_problem(obj: JsonObject, desired: Sequence[Requirement]) -> str | None:
     """Return the first condition that makes an object unhealthy, as text, or None."""
     return next(_problems(obj, desired), None)

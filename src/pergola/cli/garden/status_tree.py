@@ -9,8 +9,7 @@ from rich.tree import Tree
 
 from pergola.api.operator_v1alpha1.garden import CARE_CONDITIONS
 from pergola.cli.garden.status_lines import lasting, operation
-from pergola.health.conditions import failing_since
-from pergola.health.times import read_time
+from pergola.health.conditions import began
 from pergola.operator.garden.picture import State
 
 if TYPE_CHECKING:
@@ -145,15 +144,10 @@ def _error(error: "dict[str, object]") -> str:
     return f"{error.get('description')}{named}"
 
 
-def _changed(condition: "dict[str, object]") -> datetime | None:
-    return read_time(condition.get("lastTransitionTime"))
-
-
 def _condition(condition: "dict[str, object]", now: datetime) -> Text:
     status = str(condition.get("status"))
     style = {"True": "green", "Progressing": "yellow"}.get(status, "red")
-    began = failing_since(condition) if status == "False" else _changed(condition)
-    time = lasting(began, now)
+    time = lasting(began(condition), now)
     line = _labelled(str(condition.get("type")), status, style)
     message = " ".join(str(condition.get("message")).split())
     line.append(f" {condition.get('reason')}: {message}")
