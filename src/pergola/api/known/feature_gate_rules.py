@@ -27,7 +27,7 @@ def check_kubernetes_feature_gates(
 
 
 def check_lock(value: bool, only: bool | None, path: str) -> Iterator[Cause]:
-    """Yield a finding if a feature gate is locked to another value; None is no lock."""
+    """Yield a finding if a feature gate is locked to another value; None if it is not locked."""
     if only is not None and value != only:
         yield forbidden(
             path,

@@ -1,4 +1,4 @@
-"""The versions of Kubernetes that the operator supports (spec 20 §5.4)."""
+"""The versions of Kubernetes that Pergola supports (spec 20 §5.4)."""
 
 import re
 from typing import Final, NamedTuple

@@ -74,7 +74,7 @@ class OwnObjects:
         }
         self._is_expecting = True
         before, self._missing = self._missing, frozenset(watched.keys() - self._expected.keys())
-        # What is missing again and again is not repaired by yet another reconciliation.
+        # Another reconciliation does not help against a writer that keeps deleting an object.
         if self._missing - before:
             self._report(min(self._missing - before, key=str))
 
@@ -117,7 +117,7 @@ class OwnObjects:
 
 
 def _generation(named: _Named, stored: Packed) -> int:
-    """Return the generation of a ManagedResource, whose spec nobody else edits; 0 for others."""
+    """Return the generation of a ManagedResource, which only the operator edits; 0 for others."""
     kind, _ = named
     if kind != MANAGED_RESOURCE.group_kind:
         return 0

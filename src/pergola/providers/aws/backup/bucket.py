@@ -34,7 +34,7 @@ _CREATED: Final = "created"
 _HALF: Final = 50
 _SHORTEST_WAIT: Final = 60.0
 _LONGEST_WAIT: Final = 3600.0
-"""Somebody with the permission may end a retention in governance mode early."""
+"""A user with the permission may end a retention in governance mode early."""
 
 
 class AwsBackupBucket(AwsAccess):
