@@ -79,7 +79,17 @@ def test_an_ambiguous_key_is_not_recovered(mounted: str) -> None:
     assert recovery(mounted)([], []) is None
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"resources: [{providers: [{aescbc: 1}]}]"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"resources: [{providers: [{aescbc: 1}]}]",
+        b"resources: [{providers: [{aescbc: {keys: [{name: a, secret: '%'}]}}]}]",
+        "resources: [{providers: [{aescbc: {keys: [{name: a, secret: ä}]}}]}]".encode(),
+    ],
+)
 def test_nothing_is_recovered_from_an_unusable_configuration(content: bytes) -> None:
     broken = {
         "metadata": {"namespace": "garden", "name": "a"},
