@@ -52,6 +52,7 @@ OFF: Final[JsonObject] = {"kubeProxy": {"enabled": False}}
 EBPF: Final[JsonObject] = {"ebpfDataplane": {"enabled": True}}
 
 AWS: Final = "pergola.providers.aws.actuator:AwsInfrastructure"
+MACHINE_TYPE: Final = "m5.large"
 
 
 @pytest.fixture(scope="module")
@@ -284,13 +285,16 @@ async def test_a_shoot_is_reviewed_by_the_plugin_of_its_network(
 async def test_a_provider_considers_cloud_profiles(
     own: Sandbox, client: Client, namespace: str
 ) -> None:
-    zones = [{"name": "eu-west-1", "zones": [{"name": "eu-west-1a"}]}]
+    profile_spec = {
+        "regions": [{"name": "eu-west-1", "zones": [{"name": "eu-west-1a"}]}],
+        "machineTypes": [{"name": MACHINE_TYPE}],
+    }
     await client.apply(
         {
             "apiVersion": CLOUD_PROFILE.api_version,
             "kind": CLOUD_PROFILE.kind,
             "metadata": {"name": "aws"},
-            "spec": {"regions": zones},
+            "spec": profile_spec,
         },
         manager="test",
     )
@@ -313,7 +317,7 @@ async def test_a_provider_considers_cloud_profiles(
                 "apiVersion": NAMESPACED_CLOUD_PROFILE.api_version,
                 "kind": NAMESPACED_CLOUD_PROFILE.kind,
                 "metadata": metadata,
-                "status": {"cloudProfileSpec": {"regions": zones}},
+                "status": {"cloudProfileSpec": profile_spec},
             }
         )
         assert "zones[0].name" in await refused(client, own_profile)
@@ -388,7 +392,17 @@ def aws_shoot(namespace: str, name: str, *, zone: str, **spec: JsonObject) -> Js
     }
     found["spec"] |= {"region": "eu-west-1", "cloudProfileName": "aws", **spec}
     found["spec"]["networking"]["services"] = "10.3.0.0/16"
-    found["spec"]["provider"] |= {"type": "aws", "infrastructureConfig": config}
+    worker = {
+        "name": "w",
+        "machine": {"type": MACHINE_TYPE},
+        "volume": {"type": "gp3", "size": "50Gi"},
+        "zones": [zone],
+    }
+    found["spec"]["provider"] |= {
+        "type": "aws",
+        "infrastructureConfig": config,
+        "workers": [worker],
+    }
     return found
 
 
