@@ -28,10 +28,10 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import orjson
+
 from bench.admission_servers import CONNECTIONS, NOTHING, SERVERS, endpoints
 from bench.managed_resources import Process
 from bench.tables import show
-
 from pergola.admission.http import Endpoint
 from pergola.api.objects import JsonObject
 from pergola.pki import Authority

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from aiohttp import web
+
 from bench import aws_landscape
 from bench.tables import show
-
 from pergola.api.objects import JsonObject
 from pergola.cloud.aws import AwsClient
 from pergola.extension_api.cluster import Cluster
@@ -33,10 +33,10 @@ from pergola.providers.aws.request import wanted_of
 from pergola.providers.aws.resources.step import Step, Work, graph_of
 from pergola.providers.aws.wanted import Wanted
 from pergola.runtime.logging import configure
-from pergola.testing.aws.corrections import QUICK, CorrectedAws
-from pergola.testing.aws.moto import moto
-from pergola.testing.aws.site import PUBLIC_KEY, REGION, SHOOT
-from pergola.testing.aws.world import Network, managed_config
+from pergola.sandbox.aws.corrections import QUICK, CorrectedAws
+from pergola.sandbox.aws.moto import moto
+from pergola.sandbox.aws.world import Network, managed_config
+from tests.support.aws.site import PUBLIC_KEY, REGION, SHOOT
 
 TECHNICAL_ID: Final = "shoot--bench--web"
 POLL_SECONDS: Final = 0.05

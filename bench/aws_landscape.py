@@ -26,10 +26,10 @@ from pergola.providers.aws.observe import observe
 from pergola.providers.aws.resources.step import Work
 from pergola.providers.aws.turns import check_turn
 from pergola.providers.aws.wanted import Wanted
-from pergola.testing.aws.answers import call_of
-from pergola.testing.aws.corrections import CorrectedAws
-from pergola.testing.aws.moto import service_of
-from pergola.testing.aws.site import REGION
+from pergola.sandbox.aws.answers import call_of
+from pergola.sandbox.aws.corrections import CorrectedAws
+from pergola.sandbox.aws.moto import service_of
+from tests.support.aws.site import REGION
 
 HEADINGS: Final = (
     "landscape",

@@ -9,7 +9,7 @@ import asyncio
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from pergola.testing.flood import flood, flooded_server
+from tests.support.flood import flood, flooded_server
 
 REST_SECONDS = 30.0
 PEAK_TARGET, REST_TARGET = 256.0, 150.0

@@ -28,10 +28,10 @@ from typing import Final, NamedTuple, Self
 import aiohttp
 import orjson
 import uvloop
-from bench.managed_resources import Process
-from bench.tables import show
 from prometheus_client.parser import text_string_to_metric_families
 
+from bench.managed_resources import Process
+from bench.tables import show
 from pergola.api.objects import JsonObject, Key, map_at
 from pergola.api.operator_config import configuration_from
 from pergola.api.operator_v1alpha1 import GARDEN
@@ -39,15 +39,15 @@ from pergola.flow import Graph
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import ClusterConfig
 from pergola.operator.app import serve
-from pergola.operator.garden import flows
-from pergola.operator.garden.picture.steps import dry_run
+from pergola.operator.reconcile import flows
+from pergola.operator.reconcile.picture.steps import dry_run
 from pergola.resource_manager.registration import garden_webhooks
 from pergola.runtime.clock import SystemClock
 from pergola.runtime.logging import configure
 from pergola.sandbox.simulated import Site, garden_site
-from pergola.testing.garden import landscape
-from pergola.testing.garden_world import configuration, example, install_operator
 from pergola.testing.waiting import running, until
+from tests.support.garden import landscape
+from tests.support.garden_world import configuration, example, install_operator
 
 LOCAL: Final = Key("", "local")
 PATIENCE: Final = 900.0

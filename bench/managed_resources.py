@@ -27,10 +27,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import orjson
+
 from bench import restart
 from bench.tables import show
 from bench.watching import watches
-
 from pergola import sandbox
 from pergola.api.kinds import CONFIG_MAP
 from pergola.api.objects import JsonObject, Key

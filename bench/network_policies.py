@@ -26,10 +26,10 @@ from typing import Final
 
 import orjson
 import uvloop
+
 from bench.managed_resources import PATIENCE, Process
 from bench.tables import show
 from bench.watching import another_watch, watches
-
 from pergola import sandbox
 from pergola.api.kinds import NAMESPACE, NETWORK_POLICY, SERVICE
 from pergola.api.objects import GroupVersionKind, JsonObject, Key

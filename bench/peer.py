@@ -21,11 +21,10 @@ from typing import Final, NamedTuple
 
 from bench.managed_resources import Figures, Program, bare, installed, run
 from bench.tables import show
-
 from pergola.pki import Authority
 from pergola.sandbox import binaries
 from pergola.sandbox.on_demand import GARDENER_RESOURCE_MANAGER, ORIGINAL_RESOURCE_MANAGER
-from pergola.testing.ports import held_port
+from tests.support.ports import held_port
 
 UNLIMITED: Final = {"qps": 10_000, "burst": 20_000}
 

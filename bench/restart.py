@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from bench.watching import another_watch
-
 from pergola.kube.client import Client
 
 _READS: Final = ("GET", "LIST", "WATCH")

@@ -18,7 +18,6 @@ from typing import Final
 from bench import shards_run
 from bench.managed_resources import objects
 from bench.tables import Rows, show
-
 from pergola.api import marks
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.resource_manager.target.observed import Observed, keeper

@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 
 import aiohttp
 import orjson
+
 from bench.managed_resources import (
     NAMESPACE,
     PATIENCE,
@@ -27,7 +28,6 @@ from bench.managed_resources import (
     resource_manager,
 )
 from bench.tables import Rows
-
 from pergola import sandbox
 from pergola.api.kinds import LEASE
 from pergola.api.objects import labels_of
@@ -36,9 +36,9 @@ from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.runtime.sharding.ring import RING_LABEL, Share
 from pergola.testing.crds import install_crds
-from pergola.testing.ports import held_port
-from pergola.testing.sharder import ring, sharder
 from pergola.testing.world import is_applied
+from tests.support.ports import held_port
+from tests.support.sharder import ring, sharder
 
 _RING: Final = Share("bench", "")
 _POLL_SECONDS: Final = 2.0

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
-from tools.soak import PARTS
 
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.sandbox import Sandbox
-from pergola.testing.deployed_manager import install, turn
 from pergola.testing.shared import in_thread
+from tests.support.deployed_manager import install, turn
+from tools.soak import PARTS
 
 FEW_EXAMPLES, MANY_EXAMPLES = 40, 1_000
 """Examples of each property in `make test` and in the soak."""

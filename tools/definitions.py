@@ -18,8 +18,8 @@ import orjson
 
 from pergola.api.marks import DELETION_PROTECTED
 from pergola.api.objects import JsonObject, name_of
+from pergola.garden.components.definitions import GROUPS, SHOOT_EXTENSIONS, Group
 from pergola.kube.yaml import parse_documents
-from pergola.operator.components.definitions import GROUPS, SHOOT_EXTENSIONS, Group
 
 FOLDER: Final = (
     Path(__file__).parents[1] / "src" / "pergola" / "operator" / "components" / "definitions"

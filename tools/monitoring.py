@@ -10,9 +10,8 @@ import json
 from pathlib import Path
 from typing import Final
 
-from tools.panels import PANELS, Panel
-
 from pergola.api.objects import JsonObject
+from tools.panels import PANELS, Panel
 
 CHARTS: Final = Path(__file__).resolve().parents[1] / "charts"
 ALERTS: Final = CHARTS / "alerts"

@@ -15,9 +15,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from tools import programs
-from tools.programs import say
-
 from pergola.sandbox import SandboxError, binaries
 from pergola.sandbox.images import build
 from pergola.sandbox.images.catalogue import GARDEN_IMAGES, named
@@ -36,6 +33,8 @@ from pergola.sandbox.on_demand import (
     PROMTOOL,
     SHARDER,
 )
+from tools import programs
+from tools.programs import say
 
 if TYPE_CHECKING:
     from _pytest.mark.structures import ParameterSet

@@ -27,10 +27,10 @@ from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import dump, parse_documents
 from pergola.runtime.logging import configure
-from pergola.testing.aws.corrections import CorrectedAws
-from pergola.testing.aws.moto import moto
-from pergola.testing.aws.site import PUBLIC_KEY
+from pergola.sandbox.aws.corrections import CorrectedAws
+from pergola.sandbox.aws.moto import moto
 from pergola.testing.waiting import until, until_gone
+from tests.support.aws.site import PUBLIC_KEY
 
 HERE = Path(__file__).parent
 FILE = HERE / "pattern-1-created.yaml"

@@ -10,8 +10,8 @@ from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.sandbox import Sandbox
 from pergola.testing.crds import install_crds
-from pergola.testing.instances import Instances
 from pergola.testing.world import RecordingClient, World
+from tests.support.instances import Instances
 
 
 @pytest.fixture

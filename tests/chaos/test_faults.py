@@ -9,9 +9,9 @@ from pergola.api.kinds import CONFIG_MAP, LEASE
 from pergola.api.objects import JsonObject, Key, name_of
 from pergola.kube.errors import KubeError
 from pergola.sandbox import Sandbox
-from pergola.testing.instances import Instances
 from pergola.testing.waiting import PATIENCE
 from pergola.testing.world import World, is_ready
+from tests.support.instances import Instances
 
 COUNT = 50
 BYSTANDER = "bystander"

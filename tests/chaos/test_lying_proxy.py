@@ -13,11 +13,11 @@ from pergola.api.objects import JsonObject, Key, map_at, name_of, uid_of
 from pergola.kube.kubeconfig import load
 from pergola.resource_manager.controllers.token_requestor import names
 from pergola.sandbox import Sandbox
-from pergola.testing.instances import Instances
-from pergola.testing.lying_proxy import LyingProxy
 from pergola.testing.waiting import PATIENCE
 from pergola.testing.world import World, is_ready
-from pergola.testing.wrong_answers import WRONG_ANSWERS
+from tests.support.instances import Instances
+from tests.support.lying_proxy import LyingProxy
+from tests.support.wrong_answers import WRONG_ANSWERS
 
 SECONDS_TO_CONVERGE: Final = 30.0
 SECONDS_OF_LIES: Final = {False: 18.0, True: 300.0}

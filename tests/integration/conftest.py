@@ -10,7 +10,7 @@ from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.sandbox import Sandbox
 from pergola.testing.shared import private
-from pergola.testing.token_clusters import Clusters, token_clusters
+from tests.support.token_clusters import Clusters, token_clusters
 
 
 @pytest.fixture(scope="session")

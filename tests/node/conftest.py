@@ -7,9 +7,9 @@ import pytest
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.sandbox import Sandbox
-from pergola.testing.istio_gateway import istio_in
 from pergola.testing.namespaces import clear_namespace, create_namespace
 from pergola.testing.shared import require_images
+from tests.support.istio_gateway import istio_in
 
 
 @pytest.fixture

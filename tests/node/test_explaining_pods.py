@@ -6,11 +6,11 @@ import pytest
 
 from pergola.api.kinds import POD
 from pergola.api.objects import JsonObject, Key, map_at, maps_at
+from pergola.garden.components.component import Identity
 from pergola.kube.client import Client
-from pergola.operator.components.component import Identity
-from pergola.operator.garden.explain import explain
-from pergola.testing.node_workloads import etcd_pod
+from pergola.operator.reconcile.explain import explain
 from pergola.testing.waiting import PATIENCE, until
+from tests.support.node_workloads import etcd_pod
 
 pytestmark = pytest.mark.node
 

@@ -14,9 +14,9 @@ from pergola.api.objects import JsonObject, Key, map_at
 from pergola.kube.client import Client
 from pergola.pki import Authority, Pair, Template
 from pergola.sandbox import Sandbox
-from pergola.testing.node_workloads import is_ready
 from pergola.testing.shared import require_images
 from pergola.testing.waiting import until
+from tests.support.node_workloads import is_ready
 
 pytestmark = [pytest.mark.soak("node-images"), pytest.mark.node]
 

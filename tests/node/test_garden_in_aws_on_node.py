@@ -27,20 +27,20 @@ from pergola.operator.extension.installations import REGISTRATION
 from pergola.operator.virtual_cluster import VirtualCluster
 from pergola.providers.aws.resources.record_sets import observe_record_sets
 from pergola.sandbox import Sandbox
+from pergola.sandbox.aws.corrections import QUICK, CorrectedAws
+from pergola.sandbox.aws.moto import moto
 from pergola.sandbox.images.catalogue import GARDEN_IMAGES
 from pergola.shipped import CHARTS, EXAMPLES
-from pergola.testing.aws.corrections import QUICK, CorrectedAws
-from pergola.testing.aws.gardens import BUCKET, IN_BUCKET, KEYS, NAMES, REGION, ZONE
-from pergola.testing.aws.moto import moto
-from pergola.testing.extension_garden import DEPLOYMENT, ExtensionGarden
-from pergola.testing.garden_node import garden_node
-from pergola.testing.garden_states import has_succeeded
-from pergola.testing.garden_world import example
-from pergola.testing.gardens import with_values
-from pergola.testing.node_garden import NodeGarden
-from pergola.testing.registry import TestRegistry, registry
 from pergola.testing.shared import require_images, require_node
 from pergola.testing.waiting import until
+from tests.support.aws.gardens import BUCKET, IN_BUCKET, KEYS, NAMES, REGION, ZONE
+from tests.support.extension_garden import DEPLOYMENT, ExtensionGarden
+from tests.support.garden_node import garden_node
+from tests.support.garden_states import has_succeeded
+from tests.support.garden_world import example
+from tests.support.gardens import with_values
+from tests.support.node_garden import NodeGarden
+from tests.support.registry import TestRegistry, registry
 
 pytestmark = [pytest.mark.node, pytest.mark.soak("node-aws"), pytest.mark.timeout(4800)]
 

@@ -23,15 +23,15 @@ from pergola.kube.kubeconfig import load
 from pergola.sandbox import Sandbox, find
 from pergola.sandbox.components import APISERVER
 from pergola.sandbox.images.catalogue import GARDEN_IMAGES
-from pergola.testing.garden_states import is_healthy, reconciled_after
-from pergola.testing.garden_world import (
+from pergola.testing.shared import require_images, require_node
+from pergola.testing.waiting import until, until_gone
+from tests.support.garden_states import is_healthy, reconciled_after
+from tests.support.garden_world import (
     CONFIRMED,
     RECONCILE,
     contents,
     managed_secrets,
 )
-from pergola.testing.shared import require_images, require_node
-from pergola.testing.waiting import until, until_gone
 
 pytestmark = [pytest.mark.node, pytest.mark.soak("node-garden"), pytest.mark.timeout(2400)]
 

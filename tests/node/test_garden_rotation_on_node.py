@@ -12,29 +12,29 @@ import pytest
 
 from pergola.api.objects import JsonObject, Key
 from pergola.api.operator_v1alpha1 import GARDEN
+from pergola.garden.landscape.etcd_objects import ETCD, problem
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
-from pergola.operator.garden.etcd_objects import ETCD, problem
 from pergola.sandbox.images.catalogue import GARDEN_IMAGES
-from pergola.testing.garden_node import garden_node
-from pergola.testing.garden_states import has_succeeded
-from pergola.testing.garden_world import RECONCILE, example
-from pergola.testing.node_garden import GatewayGarden, NodeGarden
-from pergola.testing.rotation_checks import (
+from pergola.testing.shared import require_images, require_node
+from pergola.testing.waiting import until
+from tests.support.garden_node import garden_node
+from tests.support.garden_states import has_succeeded
+from tests.support.garden_world import RECONCILE, example
+from tests.support.node_garden import GatewayGarden, NodeGarden
+from tests.support.rotation_checks import (
     OldCredentials,
     both_are_accepted,
     is_completed,
     is_prepared,
     only_new_ones_are_accepted,
 )
-from pergola.testing.shared import require_images, require_node
-from pergola.testing.virtual_credentials import (
+from tests.support.virtual_credentials import (
     access_config,
     client_certificate,
     is_refused,
     never_refused,
 )
-from pergola.testing.waiting import until
 
 pytestmark = [pytest.mark.node, pytest.mark.soak("node-rotation"), pytest.mark.timeout(4800)]
 

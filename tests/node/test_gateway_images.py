@@ -10,7 +10,9 @@ from pergola.api.kinds import DESTINATION_RULE, GATEWAY, POD, VIRTUAL_SERVICE
 from pergola.api.objects import JsonObject, Key
 from pergola.kube.client import Client
 from pergola.sandbox import Sandbox
-from pergola.testing.istio_gateway import (
+from pergola.testing.shared import require_images
+from pergola.testing.waiting import PATIENCE, until
+from tests.support.istio_gateway import (
     INGRESS,
     create_gateway,
     istio_object,
@@ -19,9 +21,7 @@ from pergola.testing.istio_gateway import (
     restricted,
     service,
 )
-from pergola.testing.node_workloads import is_ready
-from pergola.testing.shared import require_images
-from pergola.testing.waiting import PATIENCE, until
+from tests.support.node_workloads import is_ready
 
 pytestmark = [pytest.mark.soak("node"), pytest.mark.node]
 

@@ -21,12 +21,14 @@ from pergola.api.kinds import (
     VIRTUAL_SERVICE,
 )
 from pergola.api.objects import JsonObject, Key
+from pergola.garden.components.service_mesh.filters import filters
 from pergola.kube.client import Client
-from pergola.operator.components.service_mesh.filters import filters
 from pergola.pki import Authority, Pair
 from pergola.sandbox import Sandbox
-from pergola.testing.garden import landscape
-from pergola.testing.istio_gateway import (
+from pergola.testing.shared import require_images
+from pergola.testing.waiting import PATIENCE, until
+from tests.support.garden import landscape
+from tests.support.istio_gateway import (
     INGRESS,
     create_gateway,
     istio_object,
@@ -35,9 +37,7 @@ from pergola.testing.istio_gateway import (
     restricted,
     service,
 )
-from pergola.testing.node_workloads import is_ready
-from pergola.testing.shared import require_images
-from pergola.testing.waiting import PATIENCE, until
+from tests.support.node_workloads import is_ready
 
 pytestmark = [pytest.mark.soak("node"), pytest.mark.node]
 

@@ -5,8 +5,8 @@ import pytest
 from pergola.api.kinds import POD, SERVICE
 from pergola.api.objects import JsonObject, Key, maps_at
 from pergola.kube.client import Client
-from pergola.testing.node_workloads import etcd_call, etcd_pod, is_ready
 from pergola.testing.waiting import until
+from tests.support.node_workloads import etcd_call, etcd_pod, is_ready
 
 pytestmark = pytest.mark.node
 

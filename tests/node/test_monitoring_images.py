@@ -10,21 +10,21 @@ import pytest
 
 from pergola.api.kinds import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, SERVICE
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, maps_at
+from pergola.garden.components.component import Target
+from pergola.garden.components.observability.alertmanager import ALERTMANAGER
+from pergola.garden.components.observability.prometheus_garden.component import PROMETHEUS_GARDEN
+from pergola.garden.components.observability.prometheus_operator import PROMETHEUS_OPERATOR
+from pergola.garden.components.priority_classes import PRIORITY_CLASSES
 from pergola.kube.client import Client
 from pergola.kube.errors import AlreadyExists, NotFound
 from pergola.kube.yaml import parse
-from pergola.operator.components.component import Target
-from pergola.operator.components.observability.alertmanager import ALERTMANAGER
-from pergola.operator.components.observability.prometheus_garden.component import PROMETHEUS_GARDEN
-from pergola.operator.components.observability.prometheus_operator import PROMETHEUS_OPERATOR
-from pergola.operator.components.priority_classes import PRIORITY_CLASSES
 from pergola.sandbox import Sandbox
 from pergola.sandbox.binaries import find
 from pergola.sandbox.on_demand import PROMETHEUS_CRDS
 from pergola.testing.crds import serve
-from pergola.testing.garden import landscape
 from pergola.testing.shared import require_images
 from pergola.testing.waiting import until
+from tests.support.garden import landscape
 
 pytestmark = [pytest.mark.soak("node-images"), pytest.mark.node]
 

@@ -17,9 +17,9 @@ from pergola.runtime.metrics import Metrics
 from pergola.sandbox import Sandbox
 from pergola.sandbox.components import FELIX
 from pergola.testing.namespaces import clear_namespace, create_namespace
-from pergola.testing.node_connections import CONNECTED, REFUSED, UNKNOWN_NAME, connect
-from pergola.testing.node_workloads import etcd_pod, etcd_with_a_claim, is_ready
 from pergola.testing.waiting import running, until
+from tests.support.node_connections import CONNECTED, REFUSED, UNKNOWN_NAME, connect
+from tests.support.node_workloads import etcd_pod, etcd_with_a_claim, is_ready
 
 # The first pod may have to wait until its image is built.
 pytestmark = pytest.mark.node

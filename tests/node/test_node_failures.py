@@ -15,9 +15,9 @@ import pytest
 from pergola.sandbox import binaries
 from pergola.sandbox.components import ETCD
 from pergola.sandbox.directory import directory_of
-from pergola.testing.machine import cgroups_of, traces
 from pergola.testing.shared import require_node
 from pergola.testing.waiting import PATIENCE
+from tests.support.machine import cgroups_of, traces
 
 pytestmark = [pytest.mark.soak("node"), pytest.mark.node]
 

@@ -15,10 +15,10 @@ from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.sandbox import API_ONLY, WITH_NODE, Sandbox, start, stop
 from pergola.sandbox.processes import ProcessId
-from pergola.testing.machine import cgroups_of, traces
-from pergola.testing.node_workloads import etcd_call, etcd_with_a_claim, is_ready
 from pergola.testing.shared import require_node
 from pergola.testing.waiting import PATIENCE, until
+from tests.support.machine import cgroups_of, traces
+from tests.support.node_workloads import etcd_call, etcd_with_a_claim, is_ready
 
 pytestmark = [pytest.mark.soak("node"), pytest.mark.node]
 

@@ -11,8 +11,8 @@ from pergola.api.kinds import POD
 from pergola.api.objects import JsonObject, Key
 from pergola.kube.client import Client
 from pergola.sandbox import Sandbox
-from pergola.testing.node_workloads import ETCD, etcd_pod, is_ready
 from pergola.testing.waiting import until
+from tests.support.node_workloads import ETCD, etcd_pod, is_ready
 
 pytestmark = pytest.mark.node
 

@@ -9,9 +9,9 @@ from pergola.api.kinds import EVENT, POD, SERVICE, STATEFUL_SET
 from pergola.api.objects import GroupVersionKind, Key, map_at, maps_at
 from pergola.kube.client import Client
 from pergola.sandbox import Sandbox
-from pergola.testing.node_connections import CONNECTED, connect
-from pergola.testing.node_workloads import etcd_call, etcd_pod, etcd_with_a_claim, is_ready, resolve
 from pergola.testing.waiting import PATIENCE, until
+from tests.support.node_connections import CONNECTED, connect
+from tests.support.node_workloads import etcd_call, etcd_pod, etcd_with_a_claim, is_ready, resolve
 
 pytestmark = pytest.mark.node
 

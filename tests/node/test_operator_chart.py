@@ -12,18 +12,18 @@ from pergola.admission.configurations import configuration_keys
 from pergola.api.kinds import CONFIG_MAP, CRD, DEPLOYMENT, LEASE, POD, SECRET, SERVICE
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, maps_at, name_of
 from pergola.api.operator_v1alpha1 import garden_crd
+from pergola.garden.components.component import Identity
 from pergola.kube.client import Client
 from pergola.kube.errors import ApiError, Invalid, NotFound
-from pergola.operator.components.component import Identity
 from pergola.operator.serving import IDENTITY
 from pergola.operator.serving import SERVICE as SERVICE_KEY
 from pergola.operator.webhooks.catalog import CONFIGURATION_NAME
 from pergola.sandbox import Sandbox
-from pergola.testing.deployed_manager import turn
-from pergola.testing.gardens import GARDENER, MINIMAL, with_values
-from pergola.testing.helm import helm, render
-from pergola.testing.operator_chart import OperatorChart
 from pergola.testing.waiting import PATIENCE, until, until_gone
+from tests.support.deployed_manager import turn
+from tests.support.gardens import GARDENER, MINIMAL, with_values
+from tests.support.helm import helm, render
+from tests.support.operator_chart import OperatorChart
 
 pytestmark = [pytest.mark.soak("node"), pytest.mark.node]
 

@@ -14,7 +14,11 @@ from pergola.kube.errors import ApiError
 from pergola.kube.kubeconfig import load
 from pergola.resource_manager.webhooks.projected_token_mount import MOUNT_PATH
 from pergola.sandbox import Sandbox
-from pergola.testing.deployed_manager import (
+from pergola.testing.namespaces import clear_namespace, create_namespace
+from pergola.testing.world import RecordingClient, World
+from pergola.why import Topic
+from pergola.why import explain as why
+from tests.support.deployed_manager import (
     MANAGER,
     READS_METRICS,
     kill_pods,
@@ -23,12 +27,8 @@ from pergola.testing.deployed_manager import (
     pod_with_account,
     recovered,
 )
-from pergola.testing.namespaces import clear_namespace, create_namespace
-from pergola.testing.node_connections import CONNECTED, REFUSED, connect
-from pergola.testing.objects import definition
-from pergola.testing.world import RecordingClient, World
-from pergola.why import Topic
-from pergola.why import explain as why
+from tests.support.node_connections import CONNECTED, REFUSED, connect
+from tests.support.objects import definition
 
 pytestmark = pytest.mark.node
 

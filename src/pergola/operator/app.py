@@ -12,18 +12,18 @@ from pergola.api.operator_config import OperatorConfiguration
 from pergola.api.operator_v1alpha1 import EXTENSION, GARDEN
 from pergola.charts import Blobs, Helm
 from pergola.controllers.condition_metrics import ConditionMetrics, of_packed
+from pergola.garden.landscape import NAMESPACE, WebhookConfigurations
 from pergola.kube.client import Client
 from pergola.operator.care import Settings as CareSettings
 from pergola.operator.care import VirtualApiServer, garden_care
 from pergola.operator.configuration import process_options, read_configuration, runtime_cluster
 from pergola.operator.copies import Copies
 from pergola.operator.extension.units import Environment, extension_units
-from pergola.operator.garden.controller import garden_unit
-from pergola.operator.garden.landscape import NAMESPACE, WebhookConfigurations
-from pergola.operator.garden.reconcile import Settings
-from pergola.operator.garden.status import Operator
 from pergola.operator.gardenlet import unit as gardenlet
 from pergola.operator.gardenlet.values import Inherited
+from pergola.operator.reconcile.controller import garden_unit
+from pergola.operator.reconcile.reconcile import Settings
+from pergola.operator.reconcile.status import Operator
 from pergola.operator.references import protected_references
 from pergola.operator.registered import for_garden, for_virtual_cluster
 from pergola.operator.registrar import Registrar

@@ -16,9 +16,9 @@ from pergola.charts import (
     Release,
     credentials_in,
 )
+from pergola.garden.landscape import NAMESPACE
+from pergola.garden.landscape.errors import OperatorError
 from pergola.kube.client import Client
-from pergola.operator.garden.errors import OperatorError
-from pergola.operator.garden.landscape import NAMESPACE
 
 PULL_SECRET: Final = "pullSecretRef"  # noqa: S105 - the name of a field
 CA_BUNDLE: Final = "caBundleSecretRef"

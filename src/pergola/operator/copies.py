@@ -20,10 +20,10 @@ from pergola.api.kinds import NAMESPACE as NAMESPACE_KIND
 from pergola.api.objects import GroupVersionKind
 from pergola.api.operator_v1alpha1 import EXTENSION, GARDEN
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
+from pergola.garden.components.service_mesh.permissions import NAMESPACE as ISTIO_SYSTEM
+from pergola.garden.landscape import NAMESPACE
+from pergola.garden.landscape.etcd_objects import ETCD
 from pergola.kube.client import Client
-from pergola.operator.components.service_mesh.permissions import NAMESPACE as ISTIO_SYSTEM
-from pergola.operator.garden.etcd_objects import ETCD
-from pergola.operator.garden.landscape import NAMESPACE
 from pergola.runtime.caching.cache import Cache, Subscriber
 from pergola.runtime.caching.client import CachingClient
 from pergola.runtime.caching.packed import Packed

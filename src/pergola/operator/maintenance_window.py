@@ -1,9 +1,9 @@
 """The daily maintenance window of a Garden."""
 
 from datetime import UTC, datetime, timedelta
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-DAY: Final = timedelta(days=1)
+from pergola.api.time_of_day import DAY, time_of_day
 
 
 class Window(NamedTuple):
@@ -41,17 +41,3 @@ class Window(NamedTuple):
         utc = now.astimezone(UTC)
         midnight = utc.replace(hour=0, minute=0, second=0, microsecond=0)
         return (utc - midnight - self.begin) % DAY
-
-
-def time_of_day(text: str) -> timedelta:
-    """Parse a time such as `220000+0100` into the time since midnight UTC.
-
-    Raises:
-        ValueError: It is malformed.
-    """
-    try:
-        time = datetime.strptime(text, "%H%M%S%z")
-    except ValueError as error:
-        raise ValueError(f'"{text}" is not a time of the day such as 220000+0100') from error
-    local = timedelta(hours=time.hour, minutes=time.minute, seconds=time.second)
-    return (local - (time.utcoffset() or timedelta())) % DAY

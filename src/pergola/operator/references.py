@@ -4,10 +4,10 @@ from typing import Final
 
 from pergola.api.kinds import CONFIG_MAP, SECRET
 from pergola.controllers.references import Referrer, reference_protection
+from pergola.garden.landscape import NAMESPACE
 from pergola.operator.copies import Copies
 from pergola.operator.extension.references import EXTENSION_REFERENCES
-from pergola.operator.garden.landscape import NAMESPACE
-from pergola.operator.garden.references import GARDEN_REFERENCES
+from pergola.operator.reconcile.references import GARDEN_REFERENCES
 from pergola.runtime.clock import Clock
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics

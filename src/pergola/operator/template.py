@@ -7,8 +7,8 @@ from typing import Final
 from pergola.api.operator_config import OperatorConfiguration, feature_gates_of
 from pergola.api.operator_v1alpha1 import Garden
 from pergola.bundle.image_vector import ImageVector
-from pergola.operator.garden.landscape import Landscape, NodeTolerations, WebhookConfigurations
-from pergola.operator.garden.observed import Template
+from pergola.garden.landscape import Landscape, NodeTolerations, WebhookConfigurations
+from pergola.operator.reconcile.observed import Template
 
 GARDENER_VERSION: Final = "v1.150.0"
 """The version of Gardener to deploy, unless an image vector names another one."""
@@ -22,7 +22,7 @@ def images(environment: Mapping[str, str]) -> ImageVector:
     Raises:
         BundleError: A file cannot be read, or is not an image vector.
     """
-    shipped = files("pergola.operator.components") / "images.yaml"
+    shipped = files("pergola.garden.components") / "images.yaml"
     return ImageVector.from_environment(shipped, environment)
 
 

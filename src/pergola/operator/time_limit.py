@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable
 from typing import Final, TypeVar
 
-from pergola.operator.garden.errors import OperatorError
+from pergola.garden.landscape.errors import OperatorError
 
 LIMIT: Final = 170.0
 """Seconds for all steps of a run; the rest of its three minutes is for the status."""

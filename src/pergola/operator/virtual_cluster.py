@@ -17,15 +17,15 @@ from urllib.parse import urlsplit
 
 from pergola.api.kinds import SECRET
 from pergola.api.objects import JsonObject, Key, map_at
+from pergola.garden.components.gardener_access import EXTERNAL, INTERNAL
+from pergola.garden.landscape import NAMESPACE
+from pergola.garden.landscape.errors import OperatorError
 from pergola.kube.client import Client
 from pergola.kube.credentials import Anonymous
 from pergola.kube.errors import KubeError
 from pergola.kube.kubeconfig import ClusterConfig, parse_cluster
 from pergola.kube.renewable import Renewable
 from pergola.kube.transport import Observer, unobserved
-from pergola.operator.components.gardener_access import EXTERNAL, INTERNAL
-from pergola.operator.garden.errors import OperatorError
-from pergola.operator.garden.landscape import NAMESPACE
 from pergola.runtime.controlling.spans import work_until
 from pergola.runtime.task_group import gathered
 

@@ -5,7 +5,7 @@ from typing import Final
 from pergola.api.objects import GroupVersionKind, JsonObject
 from pergola.kube.client import Client
 from pergola.testing.crds import serve
-from pergola.testing.objects import definition
+from tests.support.objects import definition
 
 _KINDS: Final = {
     "CiliumNetworkPolicy": ("ciliumnetworkpolicies", "Namespaced"),

@@ -9,9 +9,9 @@ from pergola.api.kinds import CRD
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, maps_at, name_of
 from pergola.api.operator_v1alpha1 import extension_crd, garden_crd
 from pergola.api.resources_v1alpha1 import managed_resource_crd
+from pergola.garden.components.definitions import GROUPS, load
 from pergola.kube.client import Client
 from pergola.kube.errors import ApiError, NotFound, UnknownKind
-from pergola.operator.components.definitions import GROUPS, load
 from pergola.resource_manager.controllers.managed_resource.definitions import set_up_storage
 from pergola.testing.waiting import PATIENCE, until_gone
 

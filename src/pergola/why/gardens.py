@@ -5,11 +5,11 @@ from typing import Final
 
 from pergola.api.objects import GroupVersionKind, JsonObject, JsonValue, map_at, maps_at
 from pergola.api.operator_v1alpha1 import GARDEN
+from pergola.garden.components.component import Identity
 from pergola.health.conditions import failing, failing_since
 from pergola.health.times import read_time
-from pergola.operator.components.component import Identity
-from pergola.operator.garden.explain import Answer as GardenAnswer
-from pergola.operator.garden.picture import Picture, Task
+from pergola.operator.reconcile.explain import Answer as GardenAnswer
+from pergola.operator.reconcile.picture import Picture, Task
 from pergola.why.answer import Answer, Asked, Part, Statement, Topic
 from pergola.why.explainer import Explainer
 from pergola.why.reading import Reader

@@ -21,10 +21,10 @@ from pergola.api.objects import (
     map_at,
     maps_at,
 )
+from pergola.garden.components.component import Identity
 from pergola.health import has_rule
 from pergola.health.conditions import describe, failing, failing_since
-from pergola.operator.components.component import Identity
-from pergola.operator.garden.picture.since import since
+from pergola.operator.reconcile.picture.since import since
 from pergola.resource_manager.controllers.managed_resource.opponents import remarks_in
 from pergola.resource_manager.controllers.managed_resource.references import (
     reference_key,

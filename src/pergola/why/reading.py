@@ -6,7 +6,7 @@ from pergola.api.kinds import SECRET
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, namespace_of, uid_of
 from pergola.kube.client import Client
 from pergola.kube.errors import ApiError, Forbidden, InvalidKey, UnknownKind
-from pergola.operator.garden.explain.reading import EVENT, last_event
+from pergola.operator.reconcile.explain.reading import EVENT, last_event
 
 
 class Reader:

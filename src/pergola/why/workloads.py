@@ -7,12 +7,12 @@ from pergola.api.kinds import POD
 from pergola.api.objects import GroupVersionKind, JsonObject
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.extension_api.kinds import GROUP
+from pergola.garden.components.component import Identity
 from pergola.health import has_rule
 from pergola.kube.errors import Forbidden
-from pergola.operator.components.component import Identity
-from pergola.operator.garden.explain import Finding
-from pergola.operator.garden.explain import explain as find
-from pergola.operator.garden.explain.pods import CLAIM
+from pergola.operator.reconcile.explain import Finding
+from pergola.operator.reconcile.explain import explain as find
+from pergola.operator.reconcile.explain.pods import CLAIM
 from pergola.why.answer import Asked, Evidence, Kind, Part, Statement, Topic
 from pergola.why.explainer import Explainer
 from pergola.why.reading import Reader

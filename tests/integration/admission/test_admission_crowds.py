@@ -17,7 +17,8 @@ from pergola.admission.connections import Limits
 from pergola.admission.server import dials
 from pergola.pki import Authority
 from pergola.runtime.metrics import Metrics
-from pergola.testing.admission_site import (
+from pergola.testing.waiting import PATIENCE
+from tests.support.admission_site import (
     DAY,
     PATH,
     Served,
@@ -27,7 +28,6 @@ from pergola.testing.admission_site import (
     serving,
     write_pair,
 )
-from pergola.testing.waiting import PATIENCE
 
 PATIENT = Limits(first_request_seconds=600, receive_seconds=600)
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]

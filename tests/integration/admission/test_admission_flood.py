@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from pergola.testing.flood import flood, flooded_server
+from tests.support.flood import flood, flooded_server
 
 PEAK_MEBIBYTES: Final = 256
 """Half of what the charts permit."""

@@ -18,7 +18,8 @@ from pergola.admission.server import dials, serve
 from pergola.pki.authorities import Authority
 from pergola.runtime.metrics import Metrics
 from pergola.runtime.process.listening import ListenError
-from pergola.testing.admission_site import (
+from pergola.testing.waiting import PATIENCE
+from tests.support.admission_site import (
     DAY,
     PATH,
     Served,
@@ -28,7 +29,6 @@ from pergola.testing.admission_site import (
     serving,
     write_pair,
 )
-from pergola.testing.waiting import PATIENCE
 
 
 @pytest.fixture

@@ -17,9 +17,9 @@ from pergola.admission.workers.process import WorkerProcess
 from pergola.runtime.metrics import Metrics
 from pergola.runtime.process.listening import ListenError, listen
 from pergola.runtime.task_group import TaskGroup
-from pergola.testing.admission_site import read_answer, request, write_pair
 from pergola.testing.waiting import PATIENCE
-from pergola.testing.webhook_worker import PATH, WORKER, Pid, task_at
+from tests.support.admission_site import read_answer, request, write_pair
+from tests.support.webhook_worker import PATH, WORKER, Pid, task_at
 
 AGAIN = 0.05  # seconds between two connections
 REQUESTS = "controller_runtime_webhook_requests_total"

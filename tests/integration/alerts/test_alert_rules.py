@@ -5,14 +5,14 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from tools.panels import PANELS
 
 from pergola.api.objects import JsonObject, JsonValue, maps_at
 from pergola.kube.yaml import dump, parse
 from pergola.sandbox import binaries
 from pergola.sandbox.on_demand import PROMTOOL
 from pergola.shipped import CHARTS
-from pergola.testing.documented import blocks, pages
+from tests.support.documented import blocks, pages
+from tools.panels import PANELS
 
 MAY_BUILD: Final = pytest.mark.timeout(1200)  # promtool
 

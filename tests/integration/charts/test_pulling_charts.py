@@ -20,8 +20,8 @@ from pergola.charts import (
     TooLarge,
 )
 from pergola.charts.blobs import digest_of
-from pergola.testing.chart_files import write_chart
-from pergola.testing.registry import PASSWORD, USER, TestRegistry, registry
+from tests.support.chart_files import write_chart
+from tests.support.registry import PASSWORD, USER, TestRegistry, registry
 
 MANIFESTS = "GET /v2/charts/greeter/manifests/"
 ALLOWED = Access(credentials=Credentials(USER, PASSWORD))

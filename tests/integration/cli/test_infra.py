@@ -18,7 +18,8 @@ from pergola.externally_managed.sources import PlainSource
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
 from pergola.kube.yaml import dump
-from pergola.testing.cluster_api import (
+from pergola.testing.world import config_map
+from tests.support.cluster_api import (
     NEW,
     OLD,
     cluster,
@@ -27,7 +28,6 @@ from pergola.testing.cluster_api import (
     infra_cluster_crd,
     install,
 )
-from pergola.testing.world import config_map
 
 PERGOLA = Path(sys.executable).parent / "pergola"
 KIND = f"{NEW.kind}.{NEW.group}"

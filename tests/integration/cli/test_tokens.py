@@ -13,7 +13,7 @@ from pergola.cli.tokens import TokensError, tokens
 from pergola.resource_manager.controllers.token_requestor import names
 from pergola.resource_manager.controllers.token_requestor.observe import token_of
 from pergola.sandbox import Sandbox
-from pergola.testing.token_clusters import Clusters
+from tests.support.token_clusters import Clusters
 
 
 async def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:

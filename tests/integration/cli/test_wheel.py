@@ -20,8 +20,8 @@ from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import parse_documents
-from pergola.testing.documented import commands
 from pergola.testing.waiting import until
+from tests.support.documented import commands
 
 ROOT: Final = Path(__file__).parents[3]
 UV: Final = Path(sys.executable).with_name("uv")

@@ -32,21 +32,21 @@ from pergola.resource_manager.controllers.token_requestor import names
 from pergola.runtime.logging import configure
 from pergola.runtime.metrics import Metrics
 from pergola.sandbox import Sandbox
-from pergola.testing.certificate_requests import new_key, request_pem, signing_request
-from pergola.testing.charts import RESOURCE_MANAGER
-from pergola.testing.cluster_api import (
+from pergola.testing.crds import install_crds, install_extension_crds
+from pergola.testing.waiting import running, settled
+from pergola.testing.world import RecordingClient, World, has, message
+from pergola.why import NothingToExplain
+from tests.support.certificate_requests import new_key, request_pem, signing_request
+from tests.support.charts import RESOURCE_MANAGER
+from tests.support.cluster_api import (
     NEW,
     cluster_crd,
     infra_cluster,
     infra_cluster_crd,
     install,
 )
-from pergola.testing.crds import install_crds, install_extension_crds
-from pergola.testing.documented import PAGES, commands
-from pergola.testing.service_accounts import request_token, until_allowed
-from pergola.testing.waiting import running, settled
-from pergola.testing.world import RecordingClient, World, has, message
-from pergola.why import NothingToExplain
+from tests.support.documented import PAGES, commands
+from tests.support.service_accounts import request_token, until_allowed
 
 MUTATING = GroupVersionKind("admissionregistration.k8s.io", "v1", "MutatingWebhookConfiguration")
 

@@ -18,17 +18,17 @@ from pergola.kube.client import Client
 from pergola.kube.errors import AlreadyExists
 from pergola.kube.kubeconfig import load
 from pergola.providers.aws import state as keys
-from pergola.testing.aws.corrections import CorrectedAws
-from pergola.testing.aws.fixtures import REGION, aws, client, moto_server
-from pergola.testing.aws.gardens import KEYS
-from pergola.testing.aws.steps import TECHNICAL_ID, StepsOf
-from pergola.testing.chromium import ChromiumMissing, Tab, browser_tab
+from pergola.sandbox.aws.corrections import CorrectedAws
 from pergola.testing.crds import install_crds, install_extension_crds, install_operator_crds
-from pergola.testing.dashboard_cluster import ClusterSite, cluster_site
-from pergola.testing.dashboard_site import DashboardSite, dashboard_site
-from pergola.testing.lone_cluster import lone_client, lone_sandbox
 from pergola.testing.namespaces import clear_namespace, create_namespace
-from pergola.testing.objects import secret
+from tests.support.aws.fixtures import REGION, aws, client, moto_server
+from tests.support.aws.gardens import KEYS
+from tests.support.aws.steps import TECHNICAL_ID, StepsOf
+from tests.support.chromium import ChromiumMissing, Tab, browser_tab
+from tests.support.dashboard_cluster import ClusterSite, cluster_site
+from tests.support.dashboard_site import DashboardSite, dashboard_site
+from tests.support.lone_cluster import lone_client, lone_sandbox
+from tests.support.objects import secret
 
 __all__ = ["aws", "client", "lone_client", "lone_sandbox", "moto_server"]
 

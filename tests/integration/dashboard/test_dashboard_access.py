@@ -2,7 +2,7 @@
 
 import pytest
 
-from pergola.testing.dashboard_site import DashboardSite
+from tests.support.dashboard_site import DashboardSite
 
 
 async def test_without_a_session_the_page_only_says_how_to_sign_in(locked: DashboardSite) -> None:

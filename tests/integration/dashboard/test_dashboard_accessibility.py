@@ -14,13 +14,13 @@ from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.dashboard.state.cards import card_id
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
-from pergola.testing.aws.steps import TECHNICAL_ID, StepsOf
-from pergola.testing.axe import load_axe, needs_axe, violations
-from pergola.testing.chromium import Tab
-from pergola.testing.dashboard_cluster import ClusterSite
-from pergola.testing.dashboard_objects import bad, create_managed_resource
-from pergola.testing.dashboard_site import DashboardSite
-from pergola.testing.garden import GARDEN as WITH_UID
+from tests.support.aws.steps import TECHNICAL_ID, StepsOf
+from tests.support.axe import load_axe, needs_axe, violations
+from tests.support.chromium import Tab
+from tests.support.dashboard_cluster import ClusterSite
+from tests.support.dashboard_objects import bad, create_managed_resource
+from tests.support.dashboard_site import DashboardSite
+from tests.support.garden import GARDEN as WITH_UID
 
 pytestmark = [pytest.mark.timeout(900), needs_axe]
 

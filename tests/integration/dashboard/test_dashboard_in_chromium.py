@@ -7,15 +7,15 @@ from pergola.api.objects import Key
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.dashboard.state.cards import card_id, card_of
 from pergola.kube.client import Client
-from pergola.testing.chromium import Tab
-from pergola.testing.dashboard_objects import (
+from tests.support.chromium import Tab
+from tests.support.dashboard_objects import (
     bad,
     create_managed_resource,
     good,
     managed_resource,
     report,
 )
-from pergola.testing.dashboard_site import DashboardSite
+from tests.support.dashboard_site import DashboardSite
 
 pytestmark = pytest.mark.timeout(300)
 

@@ -5,8 +5,8 @@ import base64
 from pergola.api.objects import JsonObject, Key
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.kube.client import Client
-from pergola.testing.dashboard_objects import bad, create_managed_resource
-from pergola.testing.dashboard_site import DashboardSite
+from tests.support.dashboard_objects import bad, create_managed_resource
+from tests.support.dashboard_site import DashboardSite
 
 VALUE = "correct horse battery staple"
 

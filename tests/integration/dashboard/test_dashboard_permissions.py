@@ -18,10 +18,10 @@ from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.manifests.rbac import rule
 from pergola.testing.crds import install_extension_crds
-from pergola.testing.dashboard_cluster import ClusterSite, cluster_site
-from pergola.testing.dashboard_objects import bad, create_managed_resource, managed_resource
-from pergola.testing.dashboard_site import DashboardSite, Message
-from pergola.testing.service_accounts import until_allowed
+from tests.support.dashboard_cluster import ClusterSite, cluster_site
+from tests.support.dashboard_objects import bad, create_managed_resource, managed_resource
+from tests.support.dashboard_site import DashboardSite, Message
+from tests.support.service_accounts import until_allowed
 
 pytestmark = pytest.mark.timeout(600)  # Helm may have to be built
 

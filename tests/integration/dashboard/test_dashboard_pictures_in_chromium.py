@@ -13,10 +13,10 @@ from pergola.api.operator_v1alpha1 import GARDEN
 from pergola.dashboard.state.cards import card_id
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
-from pergola.operator.garden.flows import SETUP
-from pergola.testing.aws.steps import TECHNICAL_ID, StepsOf
-from pergola.testing.chromium import Tab
-from pergola.testing.garden import GARDEN as WITH_UID
+from pergola.operator.reconcile.flows import SETUP
+from tests.support.aws.steps import TECHNICAL_ID, StepsOf
+from tests.support.chromium import Tab
+from tests.support.garden import GARDEN as WITH_UID
 
 pytestmark = [pytest.mark.soak("pages"), pytest.mark.timeout(900)]
 

@@ -16,7 +16,7 @@ from pergola.dashboard.access.reviews import User, user_of
 from pergola.dashboard.state.scope import Place
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
-from pergola.testing.service_accounts import request_token, service_account_config
+from tests.support.service_accounts import request_token, service_account_config
 
 FOREVER: Final = Lifetimes(token=1e9, allowed=1e9, denied=1e9, failed=1e9)
 ADMINISTRATOR: Final = User("anyone", {"groups": ["system:masters"]})

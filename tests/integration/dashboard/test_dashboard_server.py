@@ -12,9 +12,9 @@ import aiohttp
 import pytest
 
 from pergola.kube.kubeconfig import load
-from pergola.testing.admission_site import write_pair
-from pergola.testing.ports import held_port
-from pergola.testing.service_accounts import request_token
+from tests.support.admission_site import write_pair
+from tests.support.ports import held_port
+from tests.support.service_accounts import request_token
 
 pytestmark = pytest.mark.timeout(600)
 

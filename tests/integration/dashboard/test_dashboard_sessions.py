@@ -19,12 +19,12 @@ from pergola.api.objects import Key
 from pergola.cli.dashboard.answers import answers
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
-from pergola.testing.admission_site import write_pair
 from pergola.testing.crds import install_extension_crds
-from pergola.testing.dashboard_cluster import ClusterSite, cluster_site, sign_in
-from pergola.testing.dashboard_site import DashboardSite
-from pergola.testing.proxy import CuttableProxy
 from pergola.testing.waiting import PATIENCE
+from tests.support.admission_site import write_pair
+from tests.support.dashboard_cluster import ClusterSite, cluster_site, sign_in
+from tests.support.dashboard_site import DashboardSite
+from tests.support.proxy import CuttableProxy
 
 pytestmark = pytest.mark.timeout(600)  # Helm may have to be built
 

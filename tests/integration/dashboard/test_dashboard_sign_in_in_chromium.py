@@ -4,9 +4,9 @@ import pytest
 
 from pergola.api.objects import Key
 from pergola.dashboard.access.permissions import NOTHING
-from pergola.testing.chromium import Tab
-from pergola.testing.dashboard_cluster import ClusterSite
-from pergola.testing.dashboard_objects import create_managed_resource, good
+from tests.support.chromium import Tab
+from tests.support.dashboard_cluster import ClusterSite
+from tests.support.dashboard_objects import create_managed_resource, good
 
 pytestmark = pytest.mark.timeout(600)  # Helm may have to be built
 

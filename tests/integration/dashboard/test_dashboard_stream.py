@@ -6,7 +6,7 @@ from pergola.api.objects import Key
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.dashboard.state.cards import card_id
 from pergola.kube.client import Client
-from pergola.testing.dashboard_objects import (
+from tests.support.dashboard_objects import (
     APPLIED,
     HEALTHY,
     bad,
@@ -15,7 +15,7 @@ from pergola.testing.dashboard_objects import (
     managed_resource,
     report,
 )
-from pergola.testing.dashboard_site import DashboardSite, item
+from tests.support.dashboard_site import DashboardSite, item
 
 
 async def test_a_broken_object_is_listed_with_its_problem_and_since_when(

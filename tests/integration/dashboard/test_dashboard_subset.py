@@ -14,9 +14,9 @@ from pergola.dashboard.state.cards import card_id
 from pergola.kube.client import Client
 from pergola.kube.errors import Forbidden
 from pergola.manifests.rbac import rule
-from pergola.testing.dashboard_cluster import ClusterSite
-from pergola.testing.dashboard_objects import managed_resource
-from pergola.testing.dashboard_site import Message
+from tests.support.dashboard_cluster import ClusterSite
+from tests.support.dashboard_objects import managed_resource
+from tests.support.dashboard_site import Message
 
 pytestmark = pytest.mark.timeout(600)  # Helm may have to be built
 

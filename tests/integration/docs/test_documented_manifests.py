@@ -13,7 +13,6 @@ from pergola.api.objects import GroupVersionKind, JsonObject, map_at
 from pergola.kube.client import Client
 from pergola.kube.kind_words import kind_called
 from pergola.kube.patches import apply_merge_patch
-from pergola.testing import cluster_api
 from pergola.testing.crds import (
     install_definitions,
     install_extension_crds,
@@ -21,12 +20,13 @@ from pergola.testing.crds import (
     install_operator_crds,
     serve,
 )
-from pergola.testing.documented import ROOT, blocks, commands_of, pages
-from pergola.testing.documented.kubectl import kinds, read
-from pergola.testing.documented.manifests import objects
-from pergola.testing.documented.scripts import documents_of
-from pergola.testing.lost_fields import lost_fields
-from pergola.testing.objects import definition
+from tests.support import cluster_api
+from tests.support.documented import ROOT, blocks, commands_of, pages
+from tests.support.documented.kubectl import kinds, read
+from tests.support.documented.manifests import objects
+from tests.support.documented.scripts import documents_of
+from tests.support.lost_fields import lost_fields
+from tests.support.objects import definition
 
 PROVIDER: Final = ROOT / "examples" / "extensions" / "pergola-aws.yaml"
 EXTENSION_FIELDS: Final = "how-to/extensions-of-a-garden.md: Values with credentials"

@@ -53,10 +53,10 @@ from pergola.testing.extension_site import (
     operation,
     recording_actuator,
 )
-from pergola.testing.proxy import CuttableProxy
-from pergola.testing.service_accounts import service_account_config
 from pergola.testing.waiting import PATIENCE, running, until
 from pergola.testing.world import RecordingClient
+from tests.support.proxy import CuttableProxy
+from tests.support.service_accounts import service_account_config
 
 CLOCK = SystemClock()
 HASTY = replace(NETWORK, interval=0.1, severe=0.6, timeout=PATIENCE)

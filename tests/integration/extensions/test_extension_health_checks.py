@@ -31,9 +31,9 @@ from pergola.runtime.clock import Clock, FakeClock
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 from pergola.testing.extension_site import ExtensionSite
-from pergola.testing.service_accounts import service_account_config, until_granted
 from pergola.testing.waiting import running, settled
 from pergola.testing.world import RecordingClient
+from tests.support.service_accounts import service_account_config, until_granted
 
 NOW = datetime(2026, 5, 4, 3, 2, 1, tzinfo=UTC)
 RESOURCE = "extension-networking-config"

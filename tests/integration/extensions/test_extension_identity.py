@@ -26,9 +26,9 @@ from pergola.kube.kubeconfig import load
 from pergola.providers.networking.cilium import Cilium
 from pergola.testing.extension_site import ExtensionSite, extension_site
 from pergola.testing.network_site import give_shoot_access
-from pergola.testing.ports import held_port
-from pergola.testing.service_accounts import service_account_config, until_granted
 from pergola.testing.waiting import until
+from tests.support.ports import held_port
+from tests.support.service_accounts import service_account_config, until_granted
 
 CLUSTER_SCOPED = ("ClusterRole", "ClusterRoleBinding")
 RBAC_KINDS = ("ServiceAccount", "Role", "RoleBinding", *CLUSTER_SCOPED)

@@ -18,9 +18,9 @@ from pergola.extension_api.heartbeat import NAME as HEARTBEAT
 from pergola.runtime.sharding.ring import Share
 from pergola.sandbox import Sandbox
 from pergola.testing.extension_site import ExtensionSite, operation
-from pergola.testing.ports import held_port
-from pergola.testing.sharder import CONTROLLER_RING, available_shards, ring, sharder
 from pergola.testing.waiting import PATIENCE, until
+from tests.support.ports import held_port
+from tests.support.sharder import CONTROLLER_RING, available_shards, ring, sharder
 
 CONFIGURATION = GroupVersionKind(
     "admissionregistration.k8s.io", "v1", "MutatingWebhookConfiguration"

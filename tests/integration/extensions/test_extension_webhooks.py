@@ -45,11 +45,11 @@ from pergola.runtime.clock import Clock, FakeClock
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 from pergola.testing.crds import install_extension_crds, serve
-from pergola.testing.objects import definition
-from pergola.testing.ports import held_port
-from pergola.testing.service_accounts import service_account_config
 from pergola.testing.waiting import running, settled, until, until_gone
 from pergola.testing.world import RecordingClient
+from tests.support.objects import definition
+from tests.support.ports import held_port
+from tests.support.service_accounts import service_account_config
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 CALICO = "calico.networking.extensions.gardener.cloud/v1alpha1"

@@ -20,9 +20,9 @@ from pergola.kube.errors import Forbidden
 from pergola.kube.kubeconfig import load
 from pergola.runtime.clock import SystemClock
 from pergola.testing.extension_site import ExtensionSite, extension_site, recording_actuator
-from pergola.testing.service_accounts import service_account_config, until_granted
 from pergola.testing.waiting import running, settled
 from pergola.testing.world import config_map
+from tests.support.service_accounts import service_account_config, until_granted
 
 CLOCK = SystemClock()
 CLUSTER_SCOPED = ("ClusterRole", "ClusterRoleBinding")

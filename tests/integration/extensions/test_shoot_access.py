@@ -33,9 +33,9 @@ from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import dump
 from pergola.runtime.clock import SystemClock
 from pergola.testing.crds import install_crds
-from pergola.testing.objects import secret
-from pergola.testing.service_accounts import service_account_config
 from pergola.testing.world import RecordingClient, config_map, is_ready
+from tests.support.objects import secret
+from tests.support.service_accounts import service_account_config
 
 TOKEN_FILE = "/var/run/secrets/gardener.cloud/shoot/generic-kubeconfig/token"
 SHOOT = Shoot({"spec": {}})

@@ -9,9 +9,9 @@ import pytest_asyncio
 
 from pergola.kube.kubeconfig import load
 from pergola.sandbox import API_ONLY, Sandbox, start
-from pergola.testing.capi import CoreManager, core_manager
-from pergola.testing.cluster_api import NEW, OLD, cluster_crd, infra_cluster_crd, install
 from pergola.testing.world import RecordingClient
+from tests.support.capi import CoreManager, core_manager
+from tests.support.cluster_api import NEW, OLD, cluster_crd, infra_cluster_crd, install
 
 _CORE = pytest.StashKey[CoreManager]()
 

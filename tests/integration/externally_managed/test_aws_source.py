@@ -37,10 +37,10 @@ from pergola.externally_managed.manager import Settings, external_manager
 from pergola.externally_managed.sources import PlainSource
 from pergola.kube.yaml import dump
 from pergola.runtime.metrics import Metrics
-from pergola.testing.aws.moto import ACCOUNT, AwsDouble, moto
-from pergola.testing.cluster_api import aws_provider_crds, cluster, infra_cluster, install
+from pergola.sandbox.aws.moto import ACCOUNT, AwsDouble, moto
 from pergola.testing.waiting import PATIENCE, running, settled, until
 from pergola.testing.world import RecordingClient, config_map
+from tests.support.cluster_api import aws_provider_crds, cluster, infra_cluster, install
 
 AWS_CLUSTER = GroupVersionKind(INFRASTRUCTURE_GROUP, "v1beta2", "AWSCluster")
 TEMPLATE = AWS_CLUSTER._replace(kind="AWSMachineTemplate")

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from tools.soak import in_soak
 
 from pergola.admission.certificates import Certificates
 from pergola.admission.configurations import by_url, configurations
@@ -55,9 +54,10 @@ from pergola.runtime.controlling.controller import DONE, Again, Outcome, Workers
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 from pergola.sandbox import Sandbox
-from pergola.testing.cluster_api import NEW, OLD, infra_cluster_crd, install
-from pergola.testing.objects import definition
 from pergola.testing.waiting import PATIENCE, running
+from tests.support.cluster_api import NEW, OLD, infra_cluster_crd, install
+from tests.support.objects import definition
+from tools.soak import in_soak
 
 PATH = "/webhooks/externally-managed"
 RESYNC = 0.2

@@ -47,8 +47,10 @@ from pergola.kube.yaml import dump
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 from pergola.sandbox import Sandbox
-from pergola.testing.capi import CoreManager
-from pergola.testing.cluster_api import (
+from pergola.testing.waiting import running, settled, until, until_gone
+from pergola.testing.world import RecordingClient, config_map
+from tests.support.capi import CoreManager
+from tests.support.cluster_api import (
     NEW,
     OLD,
     cluster,
@@ -56,8 +58,6 @@ from pergola.testing.cluster_api import (
     install,
     untyped_infra_cluster_crd,
 )
-from pergola.testing.waiting import running, settled, until, until_gone
-from pergola.testing.world import RecordingClient, config_map
 
 pytestmark = [
     pytest.mark.soak("originals"),

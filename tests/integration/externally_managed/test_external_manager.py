@@ -26,15 +26,15 @@ from pergola.kube.yaml import dump
 from pergola.runtime.caching.cache import Cache
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
-from pergola.testing.cluster_api import (
+from pergola.testing.waiting import PATIENCE, noticed, running, settled, until, until_gone
+from pergola.testing.world import RecordingClient, config_map
+from tests.support.cluster_api import (
     NEW,
     OLD,
     cluster,
     infra_cluster,
     infra_cluster_crd,
 )
-from pergola.testing.waiting import PATIENCE, noticed, running, settled, until, until_gone
-from pergola.testing.world import RecordingClient, config_map
 
 LEFT = "newcluster.infrastructure.cluster.x-k8s.io"
 NETWORK: JsonObject = {

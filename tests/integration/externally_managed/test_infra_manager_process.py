@@ -20,18 +20,18 @@ from pergola.kube.errors import Invalid
 from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import dump, parse_documents
 from pergola.pki import Authority
-from pergola.testing.cluster_api import (
+from pergola.testing.waiting import PATIENCE, until
+from pergola.testing.world import RecordingClient, config_map
+from tests.support.cluster_api import (
     NEW,
     cluster,
     infra_cluster,
     infra_cluster_crd,
     install,
 )
-from pergola.testing.helm import render
-from pergola.testing.ports import held_port
-from pergola.testing.service_accounts import service_account_config, until_allowed
-from pergola.testing.waiting import PATIENCE, until
-from pergola.testing.world import RecordingClient, config_map
+from tests.support.helm import render
+from tests.support.ports import held_port
+from tests.support.service_accounts import service_account_config, until_allowed
 
 PERGOLA = Path(sys.executable).parent / "pergola"
 ROLE = Path(__file__).parents[3] / "charts" / "infra-manager" / "rbac.yaml"

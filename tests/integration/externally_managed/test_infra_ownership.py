@@ -23,8 +23,8 @@ from pergola.externally_managed.ownership import (
     owned_fields,
 )
 from pergola.kube.errors import Invalid
-from pergola.testing.cluster_api import OLD, infra_cluster, infra_cluster_crd, install
 from pergola.testing.world import RecordingClient
+from tests.support.cluster_api import OLD, infra_cluster, infra_cluster_crd, install
 
 TYPED = GroupVersionKind(INFRASTRUCTURE_GROUP, "v1beta1", "TypedCluster")
 USER = "kubectl-edit"

@@ -15,9 +15,9 @@ from pergola.externally_managed.manager import Settings
 from pergola.externally_managed.ready_by_hand import ready_by_hand
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
-from pergola.testing.cluster_api import NEW, OLD, cluster, infra_cluster, infra_cluster_crd
 from pergola.testing.waiting import PATIENCE, running, settled, until
 from pergola.testing.world import RecordingClient
+from tests.support.cluster_api import NEW, OLD, cluster, infra_cluster, infra_cluster_crd
 
 ENDPOINT = {"host": "api.example.org", "port": 6443}
 FINALIZER = "infrastructure.example.org/cluster"

@@ -20,13 +20,13 @@ from pergola.testing.crds import (
     install_garden_extension_crds,
     install_operator_crds,
 )
-from pergola.testing.garden_extensions import remove_resources
-from pergola.testing.garden_fixture import garden_world
-from pergola.testing.operator_chart import ACCOUNT, OperatorChart
-from pergola.testing.operator_site import OperatorSite
-from pergola.testing.service_accounts import service_account_config, until_granted
 from pergola.testing.shared import private
 from pergola.testing.world import RecordingClient, World
+from tests.support.garden_extensions import remove_resources
+from tests.support.garden_fixture import garden_world
+from tests.support.operator_chart import ACCOUNT, OperatorChart
+from tests.support.operator_site import OperatorSite
+from tests.support.service_accounts import service_account_config, until_granted
 
 __all__ = ["garden_world"]
 

@@ -11,8 +11,8 @@ from pergola.api.objects import JsonObject
 from pergola.kube.errors import ApiError
 from pergola.kube.yaml import dump
 from pergola.sandbox import Sandbox
-from pergola.testing.gardens import MINIMAL, SERVER, VIRTUAL, with_values
-from pergola.testing.operator_site import OperatorSite
+from tests.support.gardens import MINIMAL, SERVER, VIRTUAL, with_values
+from tests.support.operator_site import OperatorSite
 
 PERGOLA = Path(sys.executable).parent / "pergola"
 BROKEN = {

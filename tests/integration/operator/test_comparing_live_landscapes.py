@@ -15,16 +15,16 @@ from pergola.admission.configurations import MUTATING, VALIDATING
 from pergola.api.kinds import CRD, NAMESPACE
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, name_of, namespace_of
 from pergola.api.operator_config import OperatorConfiguration
+from pergola.garden.components.catalog import CATALOG
+from pergola.garden.components.component import Target
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.operator.compare import from_objects, landscape_of, rendered
-from pergola.operator.components.catalog import CATALOG
-from pergola.operator.components.component import Target
 from pergola.operator.template import images, template
 from pergola.resource_manager.registration import garden_webhooks
 from pergola.sandbox import API_ONLY, Sandbox, start, stop
 from pergola.testing.crds import gvk_of, install_operator_crds, served
-from pergola.testing.garden import GARDEN, WILDCARD_CERTIFICATE
+from tests.support.garden import GARDEN, WILDCARD_CERTIFICATE
 
 PERGOLA = Path(sys.executable).parent / "pergola"
 WILDCARD = {

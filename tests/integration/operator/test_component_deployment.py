@@ -9,21 +9,21 @@ import pytest
 from pergola.api.kinds import CONFIG_MAP, CRD, DEPLOYMENT, SECRET
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, labels_of, map_at
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
-from pergola.kube.errors import Invalid
-from pergola.operator.components.component import (
+from pergola.garden.components.component import (
     Identity,
     Managed,
     Removable,
     Rendered,
     Target,
 )
-from pergola.operator.garden.deploy import Deployer
-from pergola.operator.garden.errors import NotReady
-from pergola.operator.garden.listed_kinds import until_listed
+from pergola.garden.landscape.errors import NotReady
+from pergola.kube.errors import Invalid
+from pergola.operator.reconcile.deploy import Deployer
+from pergola.operator.reconcile.listed_kinds import until_listed
 from pergola.runtime.failures import Failures
-from pergola.testing.objects import definition
 from pergola.testing.waiting import until
 from pergola.testing.world import RecordingClient, World, config_map
+from tests.support.objects import definition
 
 ENOUGH_TO_READ: Final = 20.0
 """Seconds that suffice to read an object, even on a busy machine."""

@@ -7,13 +7,13 @@ import pytest
 from pergola.api.kinds import CONFIG_MAP
 from pergola.api.objects import JsonObject, Key
 from pergola.flow import FlowFailed, Graph, run
+from pergola.garden.components.component import Component, Managed, Rendered
+from pergola.garden.landscape import Landscape
 from pergola.kube.client import Client
-from pergola.operator.components.component import Component, Managed, Rendered
-from pergola.operator.garden.component_tasks import add_components
-from pergola.operator.garden.deploy import Deployer
-from pergola.operator.garden.landscape import Landscape
-from pergola.testing.garden import landscape
+from pergola.operator.reconcile.component_tasks import add_components
+from pergola.operator.reconcile.deploy import Deployer
 from pergola.testing.world import RecordingClient, World, config_map
+from tests.support.garden import landscape
 
 
 class Parts:

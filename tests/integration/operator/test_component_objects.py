@@ -5,14 +5,14 @@ from collections.abc import AsyncIterator
 import pytest
 
 from pergola.api.objects import GroupVersionKind, JsonObject, metadata_of, name_of
+from pergola.garden.components.catalog import CATALOG
+from pergola.garden.components.component import Component
+from pergola.garden.landscape import NAMESPACE
 from pergola.kube.errors import AlreadyExists, ApiError
 from pergola.kube.kubeconfig import load
-from pergola.operator.components.catalog import CATALOG
-from pergola.operator.components.component import Component
-from pergola.operator.garden.landscape import NAMESPACE
 from pergola.sandbox import Sandbox
-from pergola.testing.garden import HIGHLY_AVAILABLE, landscape
-from pergola.testing.strict_client import StrictClient
+from tests.support.garden import HIGHLY_AVAILABLE, landscape
+from tests.support.strict_client import StrictClient
 
 BUILT_IN = {
     "",

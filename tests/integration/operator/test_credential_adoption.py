@@ -10,9 +10,9 @@ from typing import Final
 
 from pergola.api.kinds import SECRET
 from pergola.api.objects import Key, labels_of
+from pergola.garden.components.catalog import CATALOG
 from pergola.kube.client import Client
-from pergola.operator.components.catalog import CATALOG
-from pergola.operator.garden.build import IDENTITY, with_credentials
+from pergola.operator.reconcile.build import IDENTITY, with_credentials
 from pergola.pki import Authority, KeyAlgorithm, generate_key, private_pem
 from pergola.runtime.clock import FakeClock
 from pergola.secrets_manager import (
@@ -25,7 +25,7 @@ from pergola.secrets_manager import (
     observe_managed,
 )
 from pergola.secrets_manager.configs import Inputs, SecretData
-from pergola.testing.garden import landscape
+from tests.support.garden import landscape
 
 NOW: Final = datetime.now(UTC).replace(microsecond=0)
 LABEL: Final = "secrets-manager-use-data-for-name"

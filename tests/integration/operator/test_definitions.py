@@ -11,15 +11,15 @@ from pergola.api.objects import JsonObject, Key, labels_of, map_at, name_of
 from pergola.cli.crds.groups import chosen
 from pergola.cli.crds.install import install
 from pergola.flow import Graph, run
+from pergola.garden.components.crds import CRDS
+from pergola.garden.components.definitions import GROUPS
 from pergola.kube.kubeconfig import load
-from pergola.operator.components.crds import CRDS
-from pergola.operator.components.definitions import GROUPS
-from pergola.operator.garden.component_tasks import add_components
-from pergola.operator.garden.deploy import Deployer
+from pergola.operator.reconcile.component_tasks import add_components
+from pergola.operator.reconcile.deploy import Deployer
 from pergola.sandbox import API_ONLY, Sandbox, start, stop
 from pergola.testing.crds import delete_definition, is_established
-from pergola.testing.garden import landscape
 from pergola.testing.world import RecordingClient
+from tests.support.garden import landscape
 
 ALL: JsonObject = {
     "spec": {"runtimeCluster": {"settings": {"persistentVolumeClaimAutoscaler": {"enabled": True}}}}

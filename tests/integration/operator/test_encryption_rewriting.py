@@ -25,17 +25,17 @@ from pergola.api.objects import (
     name_of,
 )
 from pergola.api.operator_v1alpha1 import GARDEN
+from pergola.garden.components.api_server.encryption import configuration
+from pergola.garden.components.component import Rendered
+from pergola.garden.components.kube_apiserver.component import KUBE_APISERVER, api_server
+from pergola.garden.landscape import Landscape
+from pergola.garden.landscape.encryption_at_rest import POPULATED
 from pergola.kube.client import PAGE, Client, ObjectList
 from pergola.kube.errors import NotFound
 from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import dump
-from pergola.operator.components.api_server.encryption import configuration
-from pergola.operator.components.component import Rendered
-from pergola.operator.components.kube_apiserver.component import KUBE_APISERVER, api_server
-from pergola.operator.garden.deploy import Deployer
-from pergola.operator.garden.encryption_at_rest import POPULATED
-from pergola.operator.garden.landscape import Landscape
-from pergola.operator.garden.run import Run
+from pergola.operator.reconcile.deploy import Deployer
+from pergola.operator.reconcile.run import Run
 from pergola.operator.rotation.encryption import marks, roll_out
 from pergola.operator.rotation.encryption.kinds import NotServed, kinds_of
 from pergola.operator.rotation.encryption.rewrite import KEY_NAME, Rewriter
@@ -44,12 +44,12 @@ from pergola.operator.rotation.encryption.tasks import label, snapshot, unlabel
 from pergola.sandbox import API_ONLY, Sandbox
 from pergola.secrets_manager import Generated, ManagedSecret
 from pergola.testing.crds import install_operator_crds
-from pergola.testing.dying import killed_after
-from pergola.testing.garden import landscape
-from pergola.testing.garden_run import garden_run
-from pergola.testing.gardens import MINIMAL
 from pergola.testing.shared import private
 from pergola.testing.world import RecordingClient
+from tests.support.dying import killed_after
+from tests.support.garden import landscape
+from tests.support.garden_run import garden_run
+from tests.support.gardens import MINIMAL
 
 LOCAL = Key("", "minimal")
 SERVER = Key("garden", "virtual-garden-kube-apiserver")

@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
+from pergola.garden.components import authorities
+from pergola.garden.components.etcds import access
+from pergola.garden.landscape import Landscape
 from pergola.kube.kubeconfig import ClusterConfig
-from pergola.operator.components import authorities
-from pergola.operator.components.etcds import access
-from pergola.operator.garden.landscape import Landscape
 from pergola.operator.rotation.encryption.snapshot import SnapshotFailed, server_of, take
 from pergola.operator.virtual_cluster import Reach
 from pergola.pki import Authority, Template
 from pergola.secrets_manager import Generated, ManagedSecret
-from pergola.testing.garden import landscape
+from tests.support.garden import landscape
 
 HOST = "virtual-garden-etcd-main-client.garden"
 NOW = datetime.now(UTC)

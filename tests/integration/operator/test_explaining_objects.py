@@ -8,14 +8,14 @@ import pytest
 from pergola.api.kinds import DEPLOYMENT, POD, SERVICE_ACCOUNT, STATEFUL_SET
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at, uid_of
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
+from pergola.garden.components.component import Identity
+from pergola.garden.landscape.etcd_objects import ETCD
 from pergola.health.conditions import has_status
 from pergola.kube.client import Client
 from pergola.manifests import manifest
-from pergola.operator.components.component import Identity
-from pergola.operator.garden.etcd_objects import ETCD
-from pergola.operator.garden.explain import Finding, Unknown, answer, explain
-from pergola.operator.garden.explain.workloads import REPLICA_SET
-from pergola.operator.garden.picture import NO_OPERATION, Operation, Picture, State, Task, Wait
+from pergola.operator.reconcile.explain import Finding, Unknown, answer, explain
+from pergola.operator.reconcile.explain.workloads import REPLICA_SET
+from pergola.operator.reconcile.picture import NO_OPERATION, Operation, Picture, State, Task, Wait
 from pergola.runtime.clock import SystemClock
 from pergola.testing.crds import install_crds, install_definitions
 from pergola.testing.waiting import until

@@ -13,10 +13,10 @@ from pergola.api.operator_v1alpha1 import GARDEN
 from pergola.cli.garden.runtime_cluster import GardenNotFound, chosen, runtime_template
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
-from pergola.operator.garden.flows import SETUP
-from pergola.operator.garden.picture import Picture, State, following
-from pergola.operator.garden.picture.operators import ELECTION
-from pergola.testing.garden import GARDEN as WITH_UID
+from pergola.operator.reconcile.flows import SETUP
+from pergola.operator.reconcile.picture import Picture, State, following
+from pergola.operator.reconcile.picture.operators import ELECTION
+from tests.support.garden import GARDEN as WITH_UID
 
 PATIENCE = 240.0
 LOCAL = Key("", "followed")

@@ -9,18 +9,18 @@ import pytest
 from pergola.api.kinds import SECRET
 from pergola.api.objects import JsonObject, Key
 from pergola.api.operator_v1alpha1 import Garden
+from pergola.garden.components.etcds.etcds import ETCDS
+from pergola.garden.components.virtual_access import GENERIC_KUBECONFIG
+from pergola.garden.landscape import Landscape
+from pergola.garden.landscape.credentials import Credentials
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.kube.patches import apply_merge_patch
-from pergola.operator.components.etcds.etcds import ETCDS
-from pergola.operator.components.virtual_access import GENERIC_KUBECONFIG
-from pergola.operator.garden.build import build
-from pergola.operator.garden.credentials import Credentials
-from pergola.operator.garden.foreseen import Foreseen, foresee
-from pergola.operator.garden.landscape import Landscape
+from pergola.operator.reconcile.build import build
+from pergola.operator.reconcile.foreseen import Foreseen, foresee
 from pergola.runtime.clock import SystemClock
 from pergola.sandbox import Sandbox
-from pergola.testing.garden import BACKED_UP, GARDEN, landscape
+from tests.support.garden import BACKED_UP, GARDEN, landscape
 
 COMPONENTS: Final = (ETCDS, GENERIC_KUBECONFIG)
 

@@ -20,7 +20,7 @@ from pergola.api.schema.nulls import without_nulls
 from pergola.kube.client import Client
 from pergola.kube.errors import Invalid
 from pergola.kube.yaml import parse
-from pergola.testing.gardens import GARDENER, MINIMAL, RUNTIME, SERVER, VIRTUAL, with_values
+from tests.support.gardens import GARDENER, MINIMAL, RUNTIME, SERVER, VIRTUAL, with_values
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "garden"
 TABLE = "application/json;as=Table;g=meta.k8s.io;v=v1"

@@ -14,17 +14,19 @@ from pergola.extension_api.kinds import (
     ExtensionKind,
 )
 from pergola.extensions.actuator import Context, Status
+from pergola.garden.landscape.errors import OperatorError
 from pergola.kube.client import Client
-from pergola.operator.garden.errors import OperatorError
-from pergola.operator.garden.extension_resources import (
+from pergola.operator.reconcile.extension_resources import (
     backup_tasks,
     dns_tasks,
     extension_tasks,
 )
-from pergola.operator.garden.extension_resources.caller import Caller
+from pergola.operator.reconcile.extension_resources.caller import Caller
 from pergola.testing.extension_site import hang
-from pergola.testing.garden import BACKED_UP, GARDEN, landscape
-from pergola.testing.garden_extensions import (
+from pergola.testing.waiting import running, until
+from pergola.testing.world import RecordingClient
+from tests.support.garden import BACKED_UP, GARDEN, landscape
+from tests.support.garden_extensions import (
     CLOCK,
     LATER,
     backup_actuators,
@@ -34,9 +36,7 @@ from pergola.testing.garden_extensions import (
     hasty,
     resource,
 )
-from pergola.testing.objects import secret
-from pergola.testing.waiting import running, until
-from pergola.testing.world import RecordingClient
+from tests.support.objects import secret
 
 BUCKET: Final = Key("", "bucket")
 ENTRY: Final = Key("", f"garden--{GARDEN['metadata']['uid']}")

@@ -30,34 +30,34 @@ from pergola.api.objects import (
 from pergola.api.operator_config import configuration_from
 from pergola.api.operator_v1alpha1 import GARDEN
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
+from pergola.garden.components.authorities import RUNTIME as RUNTIME_CA
+from pergola.garden.components.gardener_access import INTERNAL
+from pergola.garden.components.gardener_apiserver.component import GARDENER_APISERVER
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
 from pergola.kube.kubeconfig import load
-from pergola.operator.components.authorities import RUNTIME as RUNTIME_CA
-from pergola.operator.components.gardener_access import INTERNAL
-from pergola.operator.components.gardener_apiserver.component import GARDENER_APISERVER
 from pergola.operator.copies import Copies
-from pergola.operator.garden import reconcile
-from pergola.operator.garden.controller import garden_unit
-from pergola.operator.garden.reconcile import IGNORE, Settings
-from pergola.operator.garden.seeds import SEED
-from pergola.operator.garden.status import Operator
-from pergola.operator.garden.usage import ABANDON, UsageUnknown, ensure_unused
+from pergola.operator.reconcile import reconcile
+from pergola.operator.reconcile.controller import garden_unit
+from pergola.operator.reconcile.reconcile import IGNORE, Settings
+from pergola.operator.reconcile.seeds import SEED
+from pergola.operator.reconcile.status import Operator
+from pergola.operator.reconcile.usage import ABANDON, UsageUnknown, ensure_unused
 from pergola.operator.template import images, template
 from pergola.operator.virtual_cluster import VirtualCluster
 from pergola.resource_manager.registration import garden_webhooks
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 from pergola.sandbox import API_ONLY, Sandbox
-from pergola.testing.cluster_config import NOWHERE, cluster_config
 from pergola.testing.crds import install_crds, install_operator_crds, serve
-from pergola.testing.garden_world import configuration, example, managed_secrets, operator
-from pergola.testing.gardens import GARDENER, RUNTIME, SERVER, VIRTUAL, with_values
-from pergola.testing.logs import captured_logs
-from pergola.testing.objects import definition
-from pergola.testing.operator_site import OperatorSite
 from pergola.testing.shared import private
 from pergola.testing.waiting import running, settled, until, until_gone
+from tests.support.cluster_config import NOWHERE, cluster_config
+from tests.support.garden_world import configuration, example, managed_secrets, operator
+from tests.support.gardens import GARDENER, RUNTIME, SERVER, VIRTUAL, with_values
+from tests.support.logs import captured_logs
+from tests.support.objects import definition
+from tests.support.operator_site import OperatorSite
 
 LOCAL = Key("", "local")
 PATIENCE = 600.0

@@ -19,15 +19,15 @@ from pergola.kube.client import Client
 from pergola.kube.errors import ApiError
 from pergola.kube.yaml import dump
 from pergola.sandbox.simulated import Site
-from pergola.testing.garden_states import has_succeeded, is_healthy, reconciled_after
-from pergola.testing.garden_world import (
+from pergola.testing.shared import require_images
+from pergola.testing.waiting import until, until_gone
+from tests.support.garden_states import has_succeeded, is_healthy, reconciled_after
+from tests.support.garden_world import (
     CONFIRMED,
     RECONCILE,
     example,
     operating,
 )
-from pergola.testing.shared import require_images
-from pergola.testing.waiting import until, until_gone
 
 pytestmark = [pytest.mark.soak("gardens"), pytest.mark.timeout(2400)]
 

@@ -12,18 +12,23 @@ from pergola.extension_api.errors import Code, ExtensionError
 from pergola.extension_api.kinds import (
     DNS_RECORD,
 )
+from pergola.garden.landscape.errors import NotReady as ObjectNotReady
+from pergola.garden.landscape.errors import OperatorError
 from pergola.kube.client import Client
 from pergola.kube.errors import AlreadyExists
-from pergola.operator.garden.errors import NotReady as ObjectNotReady
-from pergola.operator.garden.errors import OperatorError
-from pergola.operator.garden.extension_resources import (
+from pergola.operator.reconcile.extension_resources import (
     dns_tasks,
 )
-from pergola.operator.garden.extension_resources.caller import Caller
-from pergola.operator.garden.extension_resources.dns import ORIGIN
-from pergola.operator.garden.extension_resources.load_balancer import SERVICE_KEY, wait_for_address
-from pergola.testing.garden import landscape
-from pergola.testing.garden_extensions import (
+from pergola.operator.reconcile.extension_resources.caller import Caller
+from pergola.operator.reconcile.extension_resources.dns import ORIGIN
+from pergola.operator.reconcile.extension_resources.load_balancer import (
+    SERVICE_KEY,
+    wait_for_address,
+)
+from pergola.testing.waiting import PATIENCE, running
+from pergola.testing.world import RecordingClient
+from tests.support.garden import landscape
+from tests.support.garden_extensions import (
     CLOCK,
     LATER,
     fail,
@@ -33,8 +38,6 @@ from pergola.testing.garden_extensions import (
     names,
     resource,
 )
-from pergola.testing.waiting import PATIENCE, running
-from pergola.testing.world import RecordingClient
 
 ADDRESS: Final = "192.0.2.1"
 RECORDS: Final = (

@@ -10,17 +10,17 @@ import pytest
 from pergola.api.objects import JsonObject, Key
 from pergola.api.operator_v1alpha1 import EXTENSION
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
+from pergola.garden.landscape import Landscape
+from pergola.garden.landscape.errors import ExtensionsMissing
 from pergola.kube.client import Client
-from pergola.operator.garden.errors import ExtensionsMissing
-from pergola.operator.garden.extension_resources.installed import (
+from pergola.operator.reconcile.extension_resources.installed import (
     LIMIT,
     managed_resource,
     wait_for_extensions,
 )
-from pergola.operator.garden.landscape import Landscape
-from pergola.testing.garden import landscape
-from pergola.testing.garden_extensions import operator_extension
 from pergola.testing.waiting import PATIENCE
+from tests.support.garden import landscape
+from tests.support.garden_extensions import operator_extension
 
 ONE: Final = operator_extension("one", "Extension/one")
 TWO: Final = operator_extension("two", "Extension/two")

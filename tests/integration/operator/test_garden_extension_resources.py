@@ -9,18 +9,20 @@ from pergola.extension_api.kinds import (
 )
 from pergola.extensions.actuator import Context, Status
 from pergola.flow import Graph, run
+from pergola.garden.components.component import SYNC_POINT
 from pergola.kube.client import Client
-from pergola.operator.components.component import SYNC_POINT
-from pergola.operator.garden.extension_resources import (
+from pergola.operator.reconcile.extension_resources import (
     extension_tasks,
     tasks,
 )
-from pergola.operator.garden.extension_resources.caller import Caller
-from pergola.operator.garden.extension_resources.deletion import add_extension_deletion_tasks
-from pergola.operator.garden.extension_resources.extension_tasks import Deployment
-from pergola.operator.garden.extension_resources.tasks import add_extension_tasks
-from pergola.testing.garden import BACKED_UP, landscape
-from pergola.testing.garden_extensions import (
+from pergola.operator.reconcile.extension_resources.caller import Caller
+from pergola.operator.reconcile.extension_resources.deletion import add_extension_deletion_tasks
+from pergola.operator.reconcile.extension_resources.extension_tasks import Deployment
+from pergola.operator.reconcile.extension_resources.tasks import add_extension_tasks
+from pergola.testing.waiting import running
+from pergola.testing.world import RecordingClient
+from tests.support.garden import BACKED_UP, landscape
+from tests.support.garden_extensions import (
     CLOCK,
     KINDS,
     LATER,
@@ -32,8 +34,6 @@ from pergola.testing.garden_extensions import (
     operator_extension,
     resource,
 )
-from pergola.testing.waiting import running
-from pergola.testing.world import RecordingClient
 
 SERVED: Final = (operator_extension("local", "BackupBucket/local", "BackupEntry/local"),)
 CONNECTION: Final = "Initializing connection to virtual garden cluster"

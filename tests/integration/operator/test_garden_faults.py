@@ -13,22 +13,22 @@ from pergola.api.kinds import CONFIG_MAP, CRD, DEPLOYMENT, NAMESPACE, PVC, SECRE
 from pergola.api.objects import Key, name_of
 from pergola.api.operator_v1alpha1 import GARDEN
 from pergola.kube.client import Client
-from pergola.operator.garden.flow_delete import DELETION
-from pergola.operator.garden.flows import RECONCILIATION, SETUP
+from pergola.operator.reconcile.flow_delete import DELETION
+from pergola.operator.reconcile.flows import RECONCILIATION, SETUP
 from pergola.operator.virtual_cluster import VirtualCluster
 from pergola.sandbox.simulated import Site
-from pergola.testing.garden_states import has_succeeded
-from pergola.testing.garden_world import (
+from pergola.testing.shared import require_images
+from pergola.testing.waiting import until, until_gone
+from tests.support.garden_states import has_succeeded
+from tests.support.garden_world import (
     CONFIRMED,
     MANAGED,
     contents,
     example,
     managed_secrets,
 )
-from pergola.testing.operator_lives import operator_lives
-from pergola.testing.secret_history import secret_history
-from pergola.testing.shared import require_images
-from pergola.testing.waiting import until, until_gone
+from tests.support.operator_lives import operator_lives
+from tests.support.secret_history import secret_history
 
 pytestmark = [pytest.mark.soak("kills"), pytest.mark.timeout(3000)]
 

@@ -10,22 +10,22 @@ from pergola.api.kinds import SECRET
 from pergola.api.objects import Key
 from pergola.cloud.aws import AwsClient
 from pergola.cloud.errors import NotFound as NotInAws
+from pergola.garden.landscape import Landscape
 from pergola.kube.client import Client
 from pergola.kube.errors import AlreadyExists, NotFound
-from pergola.operator.garden.extension_resources import backup_tasks, dns_tasks
-from pergola.operator.garden.extension_resources.caller import Caller
-from pergola.operator.garden.landscape import Landscape
+from pergola.operator.reconcile.extension_resources import backup_tasks, dns_tasks
+from pergola.operator.reconcile.extension_resources.caller import Caller
 from pergola.providers.aws.resources.record_sets import observe_record_sets
 from pergola.runtime.controlling.unit import Unit
-from pergola.testing.aws.corrections import QUICK, CorrectedAws
-from pergola.testing.aws.extension import aws_extension
-from pergola.testing.aws.gardens import BUCKET, IN_BUCKET, KEYS, NAMES, REGION, ZONE
-from pergola.testing.aws.moto import moto
-from pergola.testing.garden import landscape
-from pergola.testing.garden_extensions import CLOCK, LATER, remove_resources
-from pergola.testing.gardens import with_values
-from pergola.testing.objects import secret
+from pergola.sandbox.aws.corrections import QUICK, CorrectedAws
+from pergola.sandbox.aws.moto import moto
 from pergola.testing.waiting import running
+from tests.support.aws.extension import aws_extension
+from tests.support.aws.gardens import BUCKET, IN_BUCKET, KEYS, NAMES, REGION, ZONE
+from tests.support.garden import landscape
+from tests.support.garden_extensions import CLOCK, LATER, remove_resources
+from tests.support.gardens import with_values
+from tests.support.objects import secret
 
 BALANCER: Final = "a1b2.elb.eu-west-1.amazonaws.com"
 

@@ -19,15 +19,15 @@ import pytest
 from pergola.api.kinds import NAMESPACE, SECRET, SERVICE_ACCOUNT
 from pergola.api.objects import JsonObject, Key, name_of
 from pergola.api.operator_v1alpha1 import GARDEN
+from pergola.garden.components.gardener_access import EXTERNAL, GARDENER_ACCESS, INTERNAL
 from pergola.kube.client import Client
 from pergola.kube.credentials import StaticToken
 from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import dump, parse
-from pergola.operator.components.gardener_access import EXTERNAL, GARDENER_ACCESS, INTERNAL
 from pergola.sandbox import Sandbox
-from pergola.testing.garden import landscape
-from pergola.testing.gardens import MINIMAL
-from pergola.testing.service_accounts import until_allowed
+from tests.support.garden import landscape
+from tests.support.gardens import MINIMAL
+from tests.support.service_accounts import until_allowed
 
 PERGOLA = Path(sys.executable).parent / "pergola"
 ACCOUNT = Key("kube-system", EXTERNAL)

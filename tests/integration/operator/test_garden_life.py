@@ -34,9 +34,9 @@ from pergola.kube.credentials import Credentials, StaticToken
 from pergola.kube.kubeconfig import ClusterConfig, load
 from pergola.kube.patches import apply_merge_patch
 from pergola.kube.yaml import dump, parse_documents
-from pergola.operator.garden.explain import answer
-from pergola.operator.garden.picture import Picture, State, following
 from pergola.operator.plan import Plan, Verb, rehearse
+from pergola.operator.reconcile.explain import answer
+from pergola.operator.reconcile.picture import Picture, State, following
 from pergola.operator.start_checks import runtime_version
 from pergola.operator.template import images, template
 from pergola.operator.virtual_cluster import VirtualCluster
@@ -44,25 +44,25 @@ from pergola.resource_manager.registration import garden_webhooks
 from pergola.runtime.metrics import Metrics
 from pergola.sandbox.directory import remove
 from pergola.sandbox.simulated import Site
-from pergola.testing.documented import Shell, blocks, commands
-from pergola.testing.documented.manifests import objects
-from pergola.testing.garden_at_rest import referring, rests, webhooks
-from pergola.testing.garden_fixture import world_with
-from pergola.testing.garden_states import is_healthy, reconciled_after
-from pergola.testing.garden_world import (
+from pergola.testing.shared import require_images
+from pergola.testing.waiting import until
+from pergola.why import Topic
+from pergola.why import explain as why
+from tests.support.documented import Shell, blocks, commands
+from tests.support.documented.manifests import objects
+from tests.support.garden_at_rest import referring, rests, webhooks
+from tests.support.garden_fixture import world_with
+from tests.support.garden_states import is_healthy, reconciled_after
+from tests.support.garden_world import (
     RECONCILE,
     contents,
     example,
     managed_secrets,
     operating,
 )
-from pergola.testing.lost_fields import lost_fields
-from pergola.testing.service_accounts import until_allowed
-from pergola.testing.shared import require_images
-from pergola.testing.virtual_credentials import access_config, client_certificate
-from pergola.testing.waiting import until
-from pergola.why import Topic
-from pergola.why import explain as why
+from tests.support.lost_fields import lost_fields
+from tests.support.service_accounts import until_allowed
+from tests.support.virtual_credentials import access_config, client_certificate
 
 pytestmark = pytest.mark.timeout(1200)
 

@@ -9,13 +9,13 @@ from pergola.api.objects import JsonObject, Key, map_at
 from pergola.api.operator_v1alpha1 import GARDEN
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import ClusterConfig, load
-from pergola.operator.garden.flows import CONNECTION
+from pergola.operator.reconcile.flows import CONNECTION
 from pergola.sandbox.simulated import Site
-from pergola.testing.garden_world import MANAGED, example, operating
-from pergola.testing.proxy import CuttableProxy
-from pergola.testing.secret_history import secret_history
 from pergola.testing.shared import require_images
 from pergola.testing.waiting import until
+from tests.support.garden_world import MANAGED, example, operating
+from tests.support.proxy import CuttableProxy
+from tests.support.secret_history import secret_history
 
 pytestmark = [pytest.mark.soak("outages"), pytest.mark.timeout(1500)]
 

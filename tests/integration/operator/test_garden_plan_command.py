@@ -16,14 +16,14 @@ from pergola.api.operator_config import API_VERSION, KIND
 from pergola.api.operator_v1alpha1 import GARDEN
 from pergola.kube.client import Client
 from pergola.kube.yaml import dump
-from pergola.operator.garden.build import IDENTITY
+from pergola.operator.reconcile.build import IDENTITY
 from pergola.sandbox import Sandbox
 from pergola.secrets_manager import CertificateAuthority
 from pergola.secrets_manager.configs import canonical
 from pergola.secrets_manager.managed import checksum, object_name
-from pergola.testing.garden_world import example
-from pergola.testing.gardens import SERVER, VIRTUAL, with_values
-from pergola.testing.operator_chart import OperatorChart
+from tests.support.garden_world import example
+from tests.support.gardens import SERVER, VIRTUAL, with_values
+from tests.support.operator_chart import OperatorChart
 
 PERGOLA = Path(sys.executable).parent / "pergola"
 CHART = Path(__file__).parents[3] / "charts" / "operator"

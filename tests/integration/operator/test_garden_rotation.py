@@ -23,8 +23,8 @@ from pergola.cli.garden.runtime_cluster import Source
 from pergola.kube.client import Client
 from pergola.kube.errors import ApiError
 from pergola.kube.patches import apply_merge_patch
-from pergola.operator.garden.seeds import SEED
 from pergola.operator.plan import Fate, rehearse
+from pergola.operator.reconcile.seeds import SEED
 from pergola.operator.rotation.access_tokens import RENEW
 from pergola.operator.rotation.encryption.tasks import LABEL, SNAPSHOT, UNLABEL
 from pergola.operator.rotation.requested import Action, Kind
@@ -36,11 +36,13 @@ from pergola.operator.virtual_cluster import VirtualCluster
 from pergola.resource_manager.registration import garden_webhooks
 from pergola.runtime.metrics import Metrics
 from pergola.sandbox.simulated import Site
-from pergola.testing.documented import commands
-from pergola.testing.garden_states import has_succeeded
-from pergola.testing.garden_world import MANAGED, example, managed_secrets, operating
-from pergola.testing.operator_lives import operator_lives
-from pergola.testing.rotation_checks import (
+from pergola.testing.shared import require_images
+from pergola.testing.waiting import until
+from tests.support.documented import commands
+from tests.support.garden_states import has_succeeded
+from tests.support.garden_world import MANAGED, example, managed_secrets, operating
+from tests.support.operator_lives import operator_lives
+from tests.support.rotation_checks import (
     ROTATED,
     OldCredentials,
     both_are_accepted,
@@ -48,11 +50,9 @@ from pergola.testing.rotation_checks import (
     is_prepared,
     only_new_ones_are_accepted,
 )
-from pergola.testing.secret_history import secret_history
-from pergola.testing.seeds import gardenlets, private_seed, register_provider
-from pergola.testing.shared import require_images
-from pergola.testing.virtual_credentials import never_refused
-from pergola.testing.waiting import until
+from tests.support.secret_history import secret_history
+from tests.support.seeds import gardenlets, private_seed, register_provider
+from tests.support.virtual_credentials import never_refused
 
 T = TypeVar("T")
 

@@ -29,7 +29,7 @@ from pergola.secrets_manager import (
     SecretsManager,
     SigningCA,
 )
-from pergola.testing.gardens import MINIMAL, SERVER, with_values
+from tests.support.gardens import MINIMAL, SERVER, with_values
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 KEEP = Options(persist=True, rotate=Rotate.KEEP_OLD)

@@ -14,18 +14,18 @@ from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.api.operator_v1alpha1 import GARDEN
 from pergola.kube.client import Client
 from pergola.operator.copies import Copies
-from pergola.operator.garden.named_objects import named_object_watches
-from pergola.operator.garden.reconcile import is_ignored
-from pergola.operator.garden.seeds import MANAGED_SEED, SEED, SeedWatch, Used
+from pergola.operator.reconcile.named_objects import named_object_watches
+from pergola.operator.reconcile.reconcile import is_ignored
+from pergola.operator.reconcile.seeds import MANAGED_SEED, SEED, SeedWatch, Used
 from pergola.operator.virtual_cluster import VirtualCluster
 from pergola.runtime.controlling.controller import DONE, Outcome
 from pergola.runtime.controlling.unit import Controller, Unit
 from pergola.runtime.metrics import Metrics
 from pergola.sandbox import Sandbox
 from pergola.testing.crds import served
-from pergola.testing.gardens import GARDENER, MINIMAL, SERVER, with_values
-from pergola.testing.objects import definition
 from pergola.testing.waiting import running, settled, until_gone
+from tests.support.gardens import GARDENER, MINIMAL, SERVER, with_values
+from tests.support.objects import definition
 
 GARDEN_KEY = Key("", "minimal")
 NAMED = Key("garden", "named")

@@ -11,7 +11,7 @@ from pergola.api.operator_v1alpha1 import GARDEN
 from pergola.api.operator_v1alpha1.garden import CARE_CONDITIONS
 from pergola.kube.client import Client
 from pergola.sandbox import Sandbox
-from pergola.testing.gardens import MINIMAL
+from tests.support.gardens import MINIMAL
 
 PERGOLA: Final = Path(sys.executable).parent / "pergola"
 MINE: Final = Key("", "minimal")

@@ -17,8 +17,8 @@ from pergola.kube.client import Client
 from pergola.kube.errors import ApiError, Forbidden, Invalid, NotFound
 from pergola.kube.patches import apply_merge_patch
 from pergola.kube.yaml import parse
-from pergola.testing.gardens import MINIMAL, RUNTIME, SERVER, VIRTUAL, with_values
-from pergola.testing.operator_site import OperatorSite
+from tests.support.gardens import MINIMAL, RUNTIME, SERVER, VIRTUAL, with_values
+from tests.support.operator_site import OperatorSite
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "garden"
 KEY = Key("", "minimal")

@@ -9,14 +9,14 @@ import pytest
 from pergola.api.kinds import CONFIG_MAP
 from pergola.api.objects import Key
 from pergola.flow import Graph, run
+from pergola.garden.landscape import Landscape
 from pergola.kube.client import Client
 from pergola.kube.errors import AlreadyExists
 from pergola.kube.kubeconfig import load
-from pergola.operator.garden.gardener_info import add_gardener_info_task, deploy, served_version
-from pergola.operator.garden.landscape import Landscape
+from pergola.operator.reconcile.gardener_info import add_gardener_info_task, deploy, served_version
 from pergola.sandbox import Sandbox
-from pergola.testing.garden import landscape
 from pergola.testing.world import RecordingClient
+from tests.support.garden import landscape
 
 KEY: Final = Key("gardener-system-public", "gardener-info")
 

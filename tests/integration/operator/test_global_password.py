@@ -9,20 +9,20 @@ import pytest
 
 from pergola.api.kinds import SECRET
 from pergola.api.objects import JsonObject, Key, labels_of, name_of
+from pergola.garden.landscape.errors import OperatorError
 from pergola.kube.client import Client
 from pergola.kube.errors import AlreadyExists
 from pergola.kube.kubeconfig import load
-from pergola.operator.garden.build import Built
-from pergola.operator.garden.deploy import Deployer
-from pergola.operator.garden.errors import OperatorError
-from pergola.operator.garden.global_password import NAME, replicate
-from pergola.operator.garden.run import Run
+from pergola.operator.reconcile.build import Built
+from pergola.operator.reconcile.deploy import Deployer
+from pergola.operator.reconcile.global_password import NAME, replicate
+from pergola.operator.reconcile.run import Run
 from pergola.operator.virtual_cluster import VirtualCluster
 from pergola.runtime.clock import SystemClock
 from pergola.sandbox import Sandbox
 from pergola.secrets_manager import SecretsManager
-from pergola.testing.garden import landscape
 from pergola.testing.world import RecordingClient
+from tests.support.garden import landscape
 
 GARDEN: Final = "garden"
 ROLE: Final = {"gardener.cloud/role": "global-monitoring"}

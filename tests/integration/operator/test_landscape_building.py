@@ -10,23 +10,23 @@ import pytest
 from pergola.api.kinds import SECRET
 from pergola.api.objects import JsonObject, Key, labels_of, name_of
 from pergola.api.operator_v1alpha1 import Garden
+from pergola.garden.components import authorities
+from pergola.garden.components.etcds.etcds import ETCDS
+from pergola.garden.components.virtual_access import GENERIC_KUBECONFIG
+from pergola.garden.landscape import Landscape
+from pergola.garden.landscape.credentials import Credentials
+from pergola.garden.landscape.errors import OperatorError, ReferencesMissing
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.kube.patches import apply_merge_patch
-from pergola.operator.components import authorities
-from pergola.operator.components.etcds.etcds import ETCDS
-from pergola.operator.components.virtual_access import GENERIC_KUBECONFIG
-from pergola.operator.garden.build import Built, build
-from pergola.operator.garden.credentials import Credentials
-from pergola.operator.garden.deploy import Deployer
-from pergola.operator.garden.errors import OperatorError, ReferencesMissing
-from pergola.operator.garden.landscape import Landscape
-from pergola.operator.garden.run import Run
+from pergola.operator.reconcile.build import Built, build
+from pergola.operator.reconcile.deploy import Deployer
+from pergola.operator.reconcile.run import Run
 from pergola.operator.virtual_cluster import VirtualCluster
 from pergola.runtime.clock import Clock, SystemClock
 from pergola.sandbox import Sandbox
-from pergola.testing.garden import GARDEN, landscape
 from pergola.testing.world import RecordingClient
+from tests.support.garden import GARDEN, landscape
 
 COMPONENTS: Final = (ETCDS, GENERIC_KUBECONFIG)
 

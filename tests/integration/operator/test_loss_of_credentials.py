@@ -15,25 +15,26 @@ from pergola.api.kinds import EVENT, SECRET
 from pergola.api.marks import OPERATION
 from pergola.api.objects import JsonObject, Key, map_at, name_of
 from pergola.api.operator_v1alpha1 import GARDEN
-from pergola.kube import states
-from pergola.kube.client import Client
-from pergola.kube.kubeconfig import load
-from pergola.operator.garden.foreseen import Foreseen, foresee
-from pergola.operator.garden.lost_secrets import (
+from pergola.garden.landscape.lost_secrets import (
     RECOVERED,
     REPLACE_LOST_SECRET,
     REPLACEABLE,
     REPLACED,
     given_up,
 )
+from pergola.kube import states
+from pergola.kube.client import Client
+from pergola.kube.kubeconfig import load
+from pergola.operator.reconcile.foreseen import Foreseen, foresee
 from pergola.runtime.clock import FakeClock
 from pergola.runtime.controlling.controller import ReconcileError
 from pergola.runtime.controlling.events import Recorder
 from pergola.runtime.task_group import TaskGroup
 from pergola.sandbox import API_ONLY, Sandbox
 from pergola.secrets_manager import SecretLost
-from pergola.testing.garden_world import MANAGED
-from pergola.testing.hollow_garden import (
+from pergola.testing.shared import private
+from tests.support.garden_world import MANAGED
+from tests.support.hollow_garden import (
     LOCAL,
     SETTINGS,
     everything_works,
@@ -42,7 +43,6 @@ from pergola.testing.hollow_garden import (
     reconciler,
     uninstall_virtual,
 )
-from pergola.testing.shared import private
 
 pytestmark = pytest.mark.timeout(600)
 

@@ -21,11 +21,11 @@ from pergola.api.operator_v1alpha1 import GARDEN
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.sandbox import Sandbox
-from pergola.testing.documented import commands
-from pergola.testing.gardens import MINIMAL
-from pergola.testing.helm import helm, render
-from pergola.testing.operator_chart import OperatorChart
-from pergola.testing.strict_client import StrictClient
+from tests.support.documented import commands
+from tests.support.gardens import MINIMAL
+from tests.support.helm import helm, render
+from tests.support.operator_chart import OperatorChart
+from tests.support.strict_client import StrictClient
 
 CHART: Final = Path(__file__).parents[3] / "charts" / "operator"
 GUIDE: Final = "how-to/operating-a-garden.md"

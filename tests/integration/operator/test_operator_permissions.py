@@ -7,13 +7,13 @@ import pytest
 
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
+from pergola.garden.components.catalog import CATALOG
+from pergola.garden.components.component import Component, Identity
+from pergola.garden.components.definitions import GROUPS
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import ClusterConfig
-from pergola.operator.components.catalog import CATALOG
-from pergola.operator.components.component import Component, Identity
-from pergola.operator.components.definitions import GROUPS
-from pergola.testing.garden import BACKED_UP, COMPLETE, HIGHLY_AVAILABLE, landscape
-from pergola.testing.operator_chart import ACCOUNT
+from tests.support.garden import BACKED_UP, COMPLETE, HIGHLY_AVAILABLE, landscape
+from tests.support.operator_chart import ACCOUNT
 
 READ: Final = ("get", "list", "watch")
 WRITE: Final = ("create", "patch", "delete")

@@ -9,22 +9,22 @@ from pergola.admission.configurations import configuration_keys
 from pergola.api.kinds import LEASE, SECRET
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
+from pergola.garden.components.catalog import CATALOG
+from pergola.garden.components.component import Managed, Removable, Rendered
+from pergola.garden.components.etcds.etcds import ETCDS
+from pergola.garden.landscape import Landscape
 from pergola.kube.client import Client
 from pergola.kube.errors import Forbidden
 from pergola.kube.kubeconfig import ClusterConfig
-from pergola.operator.components.catalog import CATALOG
-from pergola.operator.components.component import Managed, Removable, Rendered
-from pergola.operator.components.etcds.etcds import ETCDS
-from pergola.operator.garden.build import build
-from pergola.operator.garden.deploy import Deployer
-from pergola.operator.garden.landscape import Landscape
+from pergola.operator.reconcile.build import build
+from pergola.operator.reconcile.deploy import Deployer
 from pergola.operator.webhooks.catalog import CONFIGURATION_NAME
 from pergola.runtime.clock import SystemClock
 from pergola.runtime.process.leader_election import LeaderElection
-from pergola.testing.garden import GARDEN, HIGHLY_AVAILABLE, landscape
-from pergola.testing.operator_site import OperatorSite
-from pergola.testing.strict_client import StrictClient
 from pergola.testing.waiting import until
+from tests.support.garden import GARDEN, HIGHLY_AVAILABLE, landscape
+from tests.support.operator_site import OperatorSite
+from tests.support.strict_client import StrictClient
 
 BUILT_IN: Final = {
     "",

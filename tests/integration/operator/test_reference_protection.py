@@ -24,15 +24,15 @@ from pergola.kube.errors import Conflict
 from pergola.kube.kubeconfig import ClusterConfig, load
 from pergola.operator.copies import Copies
 from pergola.operator.extension.references import EXTENSION_REFERENCES
-from pergola.operator.garden.references import GARDEN_REFERENCES
+from pergola.operator.reconcile.references import GARDEN_REFERENCES
 from pergola.runtime.caching.cache import Cache
 from pergola.runtime.caching.packed import packed, packed_metadata
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 from pergola.sandbox import Sandbox
-from pergola.testing.gardens import GARDENER, MINIMAL, SERVER, VIRTUAL, with_values
 from pergola.testing.waiting import PATIENCE, running, settled, until, until_gone
 from pergola.testing.world import RecordingClient
+from tests.support.gardens import GARDENER, MINIMAL, SERVER, VIRTUAL, with_values
 
 PROTECTION: Final = marks.REFERENCE_PROTECTION
 HANDLED: Final = marks.OPERATOR_FINALIZER

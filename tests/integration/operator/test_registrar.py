@@ -22,9 +22,9 @@ from pergola.runtime.caching.view import View
 from pergola.runtime.controlling.controller import DONE
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
-from pergola.testing.gardens import MINIMAL
-from pergola.testing.virtual_site import VirtualSite, virtual_sandbox, virtual_site
 from pergola.testing.waiting import PATIENCE, running, until, until_gone
+from tests.support.gardens import MINIMAL
+from tests.support.virtual_site import VirtualSite, virtual_sandbox, virtual_site
 
 __all__ = ["virtual_sandbox", "virtual_site"]
 

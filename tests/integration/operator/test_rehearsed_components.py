@@ -8,28 +8,28 @@ import pytest
 from pergola.api.kinds import CONFIG_MAP, SECRET
 from pergola.api.objects import JsonObject, Key
 from pergola.flow import Graph, run
-from pergola.kube.client import Client
-from pergola.kube.kubeconfig import load
-from pergola.operator.components.component import (
+from pergola.garden.components.component import (
     Component,
     Identity,
     Managed,
     Removable,
     Rendered,
 )
-from pergola.operator.garden.build import Built, open_secrets
-from pergola.operator.garden.component_tasks import add_components
-from pergola.operator.garden.deploy import Deployer
-from pergola.operator.garden.errors import OperatorError
-from pergola.operator.garden.rehearsal import Rehearsal
-from pergola.operator.garden.run import Run
+from pergola.garden.landscape.errors import OperatorError
+from pergola.kube.client import Client
+from pergola.kube.kubeconfig import load
 from pergola.operator.plan import Fate, Field, Planned, Verb
 from pergola.operator.plan.doubles import RehearsedVirtualCluster
 from pergola.operator.plan.stage import Stage
+from pergola.operator.reconcile.build import Built, open_secrets
+from pergola.operator.reconcile.component_tasks import add_components
+from pergola.operator.reconcile.deploy import Deployer
+from pergola.operator.reconcile.rehearsal import Rehearsal
+from pergola.operator.reconcile.run import Run
 from pergola.runtime.clock import SystemClock
 from pergola.sandbox import Sandbox
-from pergola.testing.garden import landscape
 from pergola.testing.world import RecordingClient, config_map
+from tests.support.garden import landscape
 
 
 @dataclass

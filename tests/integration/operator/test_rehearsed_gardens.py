@@ -10,13 +10,13 @@ from pergola.api.operator_v1alpha1 import EXTENSION, default_garden
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.kube.patches import apply_merge_patch
-from pergola.operator.garden.extension_resources import tasks
 from pergola.operator.plan import Fate, Field, Plan, Planned, Verb, rehearse
+from pergola.operator.reconcile.extension_resources import tasks
 from pergola.operator.template import images, template
 from pergola.resource_manager.registration import garden_webhooks
 from pergola.sandbox import Sandbox
-from pergola.testing.garden import BACKED_UP
-from pergola.testing.garden_world import example
+from tests.support.garden import BACKED_UP
+from tests.support.garden_world import example
 
 WITH_EXTENSIONS: JsonObject = {
     "spec": {

@@ -17,13 +17,15 @@ from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.operator.copies import Copies
-from pergola.operator.garden.controller import garden_unit
+from pergola.operator.reconcile.controller import garden_unit
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 from pergola.sandbox import API_ONLY, Sandbox
-from pergola.testing.garden_run import GivenVirtualCluster
-from pergola.testing.garden_world import MANAGED
-from pergola.testing.hollow_garden import (
+from pergola.testing.shared import private
+from pergola.testing.waiting import running, settled, until
+from tests.support.garden_run import GivenVirtualCluster
+from tests.support.garden_world import MANAGED
+from tests.support.hollow_garden import (
     LOCAL,
     SETTINGS,
     everything_works,
@@ -31,8 +33,6 @@ from pergola.testing.hollow_garden import (
     install_virtual,
     uninstall_virtual,
 )
-from pergola.testing.shared import private
-from pergola.testing.waiting import running, settled, until
 
 pytestmark = pytest.mark.timeout(600)
 

@@ -18,14 +18,15 @@ from pergola.api.operator_v1alpha1 import GARDEN
 from pergola.kube.client import Client
 from pergola.kube.errors import Conflict
 from pergola.kube.kubeconfig import load
-from pergola.operator.garden.seeds import SEED
+from pergola.operator.reconcile.seeds import SEED
 from pergola.operator.rotation.encryption.rewrite import KEY_NAME
 from pergola.runtime.clock import FakeClock
 from pergola.runtime.controlling.controller import Again
 from pergola.sandbox import API_ONLY, Sandbox
-from pergola.testing.dying import Lives, Write
-from pergola.testing.garden_world import MANAGED
-from pergola.testing.hollow_garden import (
+from pergola.testing.shared import private
+from tests.support.dying import Lives, Write
+from tests.support.garden_world import MANAGED
+from tests.support.hollow_garden import (
     LOCAL,
     everything_works,
     install_runtime,
@@ -33,8 +34,7 @@ from pergola.testing.hollow_garden import (
     reconciler,
     uninstall_virtual,
 )
-from pergola.testing.overtaken import Overtaken
-from pergola.testing.shared import private
+from tests.support.overtaken import Overtaken
 
 pytestmark = pytest.mark.timeout(1800)
 

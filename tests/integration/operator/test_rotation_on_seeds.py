@@ -11,31 +11,31 @@ from pergola.api.objects import GroupVersionKind, JsonObject, Key, annotations_o
 from pergola.api.operator_v1alpha1 import GARDEN
 from pergola.flow import FlowFailed, Graph
 from pergola.flow import run as run_flow
+from pergola.garden.components.virtual_access import access_secret
 from pergola.kube import states
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.kube.patches import apply_merge_patch
-from pergola.operator.components.virtual_access import access_secret
-from pergola.operator.garden.flows import reconciliation
-from pergola.operator.garden.rehearsal import Rehearsal
-from pergola.operator.garden.run import Run
-from pergola.operator.garden.seeds import SEED
 from pergola.operator.plan import Fate, Planned
 from pergola.operator.plan.doubles import RehearsedVirtualCluster
 from pergola.operator.plan.stage import Stage
+from pergola.operator.reconcile.flows import reconciliation
+from pergola.operator.reconcile.rehearsal import Rehearsal
+from pergola.operator.reconcile.run import Run
+from pergola.operator.reconcile.seeds import SEED
 from pergola.operator.rotation.access_tokens import renew_tokens
 from pergola.operator.rotation.seeds import requests, tasks
 from pergola.operator.rotation.seeds.standing import SKIPPED_SEEDS, Request, SeedsBusy
 from pergola.operator.rotation.seeds.targets import SEEDS
 from pergola.sandbox import API_ONLY, Sandbox
 from pergola.testing.crds import install_operator_crds, serve
-from pergola.testing.dying import killed_after
-from pergola.testing.garden import landscape
-from pergola.testing.garden_run import Notes, garden_run
-from pergola.testing.gardens import MINIMAL
-from pergola.testing.objects import definition
 from pergola.testing.shared import private
 from pergola.testing.world import RecordingClient
+from tests.support.dying import killed_after
+from tests.support.garden import landscape
+from tests.support.garden_run import Notes, garden_run
+from tests.support.gardens import MINIMAL
+from tests.support.objects import definition
 
 OPERATION = "gardener.cloud/operation"
 REQUEST = Request("renew-kubeconfig", "2026-01-02T03:04:05Z")

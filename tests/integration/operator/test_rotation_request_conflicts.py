@@ -12,8 +12,8 @@ from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.operator.rotation.requested import Action, Kind, Refused, request
 from pergola.sandbox import Sandbox
-from pergola.testing.gardens import MINIMAL
-from pergola.testing.overtaken import Overtaken
+from tests.support.gardens import MINIMAL
+from tests.support.overtaken import Overtaken
 
 MINE: Final = Key("", "minimal")
 STEP: Final[tuple[Kind, Action]] = ("ca", "start")

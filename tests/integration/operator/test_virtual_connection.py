@@ -11,10 +11,10 @@ import pytest
 
 from pergola.api.kinds import CONFIG_MAP, SECRET
 from pergola.api.objects import JsonObject, Key
+from pergola.garden.components.gardener_access import EXTERNAL
 from pergola.kube.client import Client
 from pergola.kube.credentials import StaticToken
 from pergola.kube.errors import KubeError, Unreachable
-from pergola.operator.components.gardener_access import EXTERNAL
 from pergola.operator.copies import Copies
 from pergola.operator.virtual_access import virtual_cluster_access
 from pergola.operator.virtual_cluster import NotConnected, VirtualCluster
@@ -23,9 +23,9 @@ from pergola.runtime.caching.cache import Cache
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 from pergola.sandbox.files import LIFETIME
-from pergola.testing.service_accounts import until_rejected
-from pergola.testing.virtual_site import VirtualSite, virtual_sandbox, virtual_site
 from pergola.testing.waiting import PATIENCE, running, settled
+from tests.support.service_accounts import until_rejected
+from tests.support.virtual_site import VirtualSite, virtual_sandbox, virtual_site
 
 __all__ = ["virtual_sandbox", "virtual_site"]
 

@@ -14,9 +14,11 @@ from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import parse
 from pergola.sandbox import Sandbox
-from pergola.testing.admission_site import write_pair
-from pergola.testing.proxy import CuttableProxy
-from pergola.testing.resource_manager_process import (
+from pergola.testing.waiting import PATIENCE
+from pergola.testing.world import World
+from tests.support.admission_site import write_pair
+from tests.support.proxy import CuttableProxy
+from tests.support.resource_manager_process import (
     Running,
     configuration,
     end,
@@ -25,9 +27,7 @@ from pergola.testing.resource_manager_process import (
     only,
     running,
 )
-from pergola.testing.traces import trace_collector
-from pergola.testing.waiting import PATIENCE
-from pergola.testing.world import World
+from tests.support.traces import trace_collector
 
 RECORDED = Path(__file__).parents[2] / "unit/api/recorded/resource_manager/workerless.config.yaml"
 """A file of a resource manager of a Shoot without workers; its ports and paths are the pod's."""

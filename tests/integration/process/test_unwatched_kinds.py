@@ -11,9 +11,9 @@ from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import parse
 from pergola.sandbox import Sandbox
-from pergola.testing.resource_manager_process import eventually, get, only, running
-from pergola.testing.service_accounts import request_token, until_granted
 from pergola.testing.world import World, message
+from tests.support.resource_manager_process import eventually, get, only, running
+from tests.support.service_accounts import request_token, until_granted
 
 EVENT = GroupVersionKind("", "v1", "Event")
 MANAGED_RESOURCES = {"apiGroups": ["resources.gardener.cloud"], "resources": ["managedresources"]}

@@ -22,8 +22,9 @@ from pergola.kube.yaml import parse_documents
 from pergola.resource_manager.controllers.csr_approver.requests import API_CLIENT
 from pergola.runtime.clock import FakeClock
 from pergola.runtime.controlling.unit import Unit
-from pergola.testing.certificate_requests import request_pem
-from pergola.testing.certificate_site import (
+from pergola.testing.waiting import running, settled, until
+from tests.support.certificate_requests import request_pem
+from tests.support.certificate_site import (
     KEY,
     OwnRequests,
     Site,
@@ -31,8 +32,7 @@ from pergola.testing.certificate_site import (
     certificate_site,
     conditions,
 )
-from pergola.testing.service_accounts import until_allowed
-from pergola.testing.waiting import running, settled, until
+from tests.support.service_accounts import until_allowed
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "csr-approver"
 

@@ -17,16 +17,16 @@ from pergola.kube.errors import NotFound
 from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import parse_documents
 from pergola.resource_manager.controllers.csr_approver.requests import API_CLIENT
-from pergola.testing.certificate_requests import private_pem, request_pem
-from pergola.testing.certificate_site import (
+from pergola.testing.waiting import running, until
+from tests.support.certificate_requests import private_pem, request_pem
+from tests.support.certificate_site import (
     CLUSTER_ROLE_BINDING,
     KEY,
     OwnRequests,
     Site,
     certificate_site,
 )
-from pergola.testing.service_accounts import service_account_config, until_granted
-from pergola.testing.waiting import running, until
+from tests.support.service_accounts import service_account_config, until_granted
 
 ROLES = Path(__file__).parents[3] / "charts" / "resource-manager" / "rbac" / "csr-approver.yaml"
 AGENTS = ("gardener.cloud:node-agents",)

@@ -10,9 +10,9 @@ from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.resource_manager.manager import ResourceManager
 from pergola.runtime.controlling.unit import Unit
-from pergola.testing.service_accounts import service_account_config, until_granted
 from pergola.testing.waiting import running
 from pergola.testing.world import World, condition, instance_options, is_applied
+from tests.support.service_accounts import service_account_config, until_granted
 
 RBAC = "rbac.authorization.k8s.io"
 RULES: list[JsonObject] = [

@@ -9,8 +9,8 @@ from pergola.api.kinds import CONFIG_MAP, DAEMON_SET, DEPLOYMENT, POD, SERVICE, 
 from pergola.api.objects import GroupVersionKind, JsonObject, maps_at
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.resource_manager.controllers import health
-from pergola.testing.objects import definition, warning
 from pergola.testing.world import World, condition, has, is_ready, message
+from tests.support.objects import definition, warning
 
 
 def pod(world: World, name: str, **annotations: str) -> JsonObject:

@@ -21,7 +21,6 @@ from pergola.kube.kubeconfig import ClusterConfig, load
 from pergola.resource_manager.manager import Options, ResourceManager
 from pergola.sandbox import Sandbox
 from pergola.testing.namespaces import clear_namespace, create_namespace
-from pergola.testing.service_accounts import service_account_config, until_allowed, until_rejected
 from pergola.testing.world import (
     RecordingClient,
     World,
@@ -31,6 +30,7 @@ from pergola.testing.world import (
     instance_options,
     message,
 )
+from tests.support.service_accounts import service_account_config, until_allowed, until_rejected
 
 _SYNC_SECONDS = 2.0
 

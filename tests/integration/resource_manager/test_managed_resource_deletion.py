@@ -27,8 +27,8 @@ from pergola.api.objects import (
 )
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.runtime.clock import FakeClock
-from pergola.testing.objects import warning
 from pergola.testing.world import World, condition, has, is_applied, message
+from tests.support.objects import warning
 
 STUCK = "example.org/stuck"
 

@@ -25,7 +25,7 @@ from pergola.resource_manager.webhooks.node_agent_authorizer.lookups import (
     ClusterLookups,
 )
 from pergola.testing.crds import serve
-from pergola.testing.objects import definition
+from tests.support.objects import definition
 
 Mode = Literal["node mode", "machine mode"]
 Condition = Literal["always", "with a machine", "with a node", "never"]

@@ -25,8 +25,8 @@ from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 from pergola.sandbox import Sandbox
 from pergola.testing.namespaces import create_namespace
-from pergola.testing.service_accounts import service_account_config, until_allowed
 from pergola.testing.world import RecordingClient, World
+from tests.support.service_accounts import service_account_config, until_allowed
 
 OURS = marks.FINALIZER
 SEED = f"{marks.FINALIZER}-seed"

@@ -20,9 +20,9 @@ from pergola.kube.yaml import parse_documents
 from pergola.resource_manager.controllers.token_invalidator import Settings, token_invalidator
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
-from pergola.testing.service_accounts import service_account_config, until_allowed
 from pergola.testing.waiting import running, settled, until, until_gone
 from pergola.testing.world import RecordingClient
+from tests.support.service_accounts import service_account_config, until_allowed
 
 ROOT = Path(__file__).parents[3]
 ROLES = ROOT / "charts" / "resource-manager" / "rbac" / "token-invalidator.yaml"

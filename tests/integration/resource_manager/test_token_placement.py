@@ -14,7 +14,7 @@ from pergola.kube.yaml import parse
 from pergola.resource_manager.controllers.token_requestor import names
 from pergola.resource_manager.controllers.token_requestor.observe import data_of, token_of
 from pergola.resource_manager.controllers.token_requestor.token import _claims
-from pergola.testing.token_clusters import (
+from tests.support.token_clusters import (
     Clusters,
     encoded,
     kubeconfig_in,

@@ -14,7 +14,7 @@ from pergola.resource_manager.controllers.token_requestor import names
 from pergola.resource_manager.controllers.token_requestor.observe import token_of
 from pergola.resource_manager.controllers.token_requestor.pace import BURST
 from pergola.runtime.controlling.controller import Again
-from pergola.testing.token_clusters import (
+from tests.support.token_clusters import (
     NEARLY,
     TWELVE_HOURS,
     Clusters,

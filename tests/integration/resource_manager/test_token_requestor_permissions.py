@@ -17,8 +17,8 @@ from pergola.kube.yaml import parse_documents
 from pergola.resource_manager.controllers.token_requestor import names
 from pergola.resource_manager.controllers.token_requestor.observe import token_of
 from pergola.sandbox import Sandbox
-from pergola.testing.service_accounts import service_account_config, until_granted
-from pergola.testing.token_clusters import Clusters, Recording, token_clusters
+from tests.support.service_accounts import service_account_config, until_granted
+from tests.support.token_clusters import Clusters, Recording, token_clusters
 
 ROOT = Path(__file__).parents[3]
 ROLES = ROOT / "charts" / "resource-manager" / "rbac" / "token-requestor.yaml"

@@ -12,8 +12,8 @@ from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.resource_manager.target import Target, watches
 from pergola.runtime.controlling.unit import Unit
-from pergola.testing.service_accounts import service_account_config, until_granted
 from pergola.testing.waiting import PATIENCE, running
+from tests.support.service_accounts import service_account_config, until_granted
 
 RULES: list[JsonObject] = [
     {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["*"]},

@@ -26,9 +26,9 @@ from pergola.resource_manager.webhooks.lookups import ClusterLookups
 from pergola.resource_manager.webhooks.projected_token_mount import ProjectedTokenMount
 from pergola.resource_manager.webhooks.system_components_config import Taint
 from pergola.runtime.controlling.unit import Unit
-from pergola.testing.reviews import pod, review_of
-from pergola.testing.service_accounts import service_account_config, until_allowed
 from pergola.testing.waiting import PATIENCE, running
+from tests.support.reviews import pod, review_of
+from tests.support.service_accounts import service_account_config, until_allowed
 
 RULES = Path(__file__).parents[3] / "charts" / "resource-manager" / "rbac"
 SHIPPED = {

@@ -2,20 +2,20 @@
 
 from pergola.api.kinds import DEPLOYMENT, SERVICE
 from pergola.api.objects import JsonObject, Key, labels_of, map_at, maps_at, owner_references_of
-from pergola.kube.client import Client
-from pergola.kube.selectors import matches, parse_selector
-from pergola.manifests import manifest
-from pergola.operator.components.observability.opentelemetry_collector import (
+from pergola.garden.components.observability.opentelemetry_collector import (
     OPENTELEMETRY_COLLECTOR,
     PORT,
 )
-from pergola.operator.components.observability.opentelemetry_collector import (
+from pergola.garden.components.observability.opentelemetry_collector import (
     SERVICE as SERVICE_NAME,
 )
+from pergola.kube.client import Client
+from pergola.kube.selectors import matches, parse_selector
+from pergola.manifests import manifest
 from pergola.sandbox.collectors.controller import COLLECTOR, collectors_unit
 from pergola.testing.crds import install_garden_crds
-from pergola.testing.garden import landscape
 from pergola.testing.waiting import running, settled, until
+from tests.support.garden import landscape
 
 NAMESPACE = "garden"
 

@@ -15,8 +15,8 @@ from pergola.pki import Authority
 from pergola.runtime.controlling.unit import Unit
 from pergola.sandbox.istiod.discovery import Discovery
 from pergola.sandbox.istiod.trust import RootCertificates, apply_authority
-from pergola.testing.istio_crds import install_istio_crds
 from pergola.testing.waiting import running, settled, until
+from tests.support.istio_crds import install_istio_crds
 
 Gateways = TestClient[web.Request, web.Application]
 ROOT = "istio-ca-root-cert"

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from pergola.api.objects import JsonObject, Key, maps_at
-from pergola.operator.components.catalog import CATALOG
-from pergola.operator.components.component import Target
-from pergola.operator.components.istio import INGRESS_NAMESPACE, INGRESS_PODS
-from pergola.operator.garden.landscape import Landscape
+from pergola.garden.components.catalog import CATALOG
+from pergola.garden.components.component import Target
+from pergola.garden.components.istio import INGRESS_NAMESPACE, INGRESS_PODS
+from pergola.garden.landscape import Landscape
 from pergola.pki import Authority
 from pergola.sandbox.images import envoy
 from pergola.sandbox.istiod.clusters import CLUSTER
@@ -21,8 +21,8 @@ from pergola.sandbox.istiod.credentials import entries_of
 from pergola.sandbox.istiod.envoy import LISTENER, problems, render
 from pergola.sandbox.istiod.selection import Objects, Proxy
 from pergola.sandbox.progress import silent
-from pergola.testing.garden import COMPLETE, landscape
 from pergola.testing.shared import require_images
+from tests.support.garden import COMPLETE, landscape
 
 PROXY = Proxy(INGRESS_NAMESPACE, INGRESS_PODS)
 

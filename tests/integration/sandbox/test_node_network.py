@@ -7,7 +7,7 @@ import pytest
 from pergola.sandbox.components import Layout
 from pergola.sandbox.node.configuration import NODE, NODE_ADDRESS
 from pergola.sandbox.node.network import configurations
-from pergola.testing.config_checks import check_calico
+from tests.support.config_checks import check_calico
 
 
 @pytest.mark.soak("originals")

@@ -25,6 +25,21 @@ from pergola.api.objects import (
     uid_of,
 )
 from pergola.api.operator_v1alpha1 import Garden
+from pergola.garden.components.component import Component, Rendered
+from pergola.garden.components.etcds.etcds import ETCDS
+from pergola.garden.components.kube_apiserver.component import KUBE_APISERVER
+from pergola.garden.components.kube_apiserver_exposure.services import API_SERVER_SERVICE
+from pergola.garden.components.kube_controller_manager.deployment import KUBE_CONTROLLER_MANAGER
+from pergola.garden.components.priority_classes import PRIORITY_CLASSES
+from pergola.garden.components.resource_manager.runtime import RESOURCE_MANAGER
+from pergola.garden.components.resource_manager.virtual import (
+    VIRTUAL_RESOURCE_MANAGER,
+    bootstrap_credential,
+    render_bootstrap,
+)
+from pergola.garden.components.virtual_access import GENERIC_KUBECONFIG
+from pergola.garden.landscape import Landscape
+from pergola.garden.landscape.credentials import Credentials
 from pergola.health import check, progressing
 from pergola.health.conditions import Requirement, requires
 from pergola.health.pod_trouble import pod_trouble
@@ -32,23 +47,8 @@ from pergola.kube.client import Client
 from pergola.kube.kubeconfig import parse_cluster
 from pergola.kube.patches import apply_merge_patch
 from pergola.manifests import manifest
-from pergola.operator.components.component import Component, Rendered
-from pergola.operator.components.etcds.etcds import ETCDS
-from pergola.operator.components.kube_apiserver.component import KUBE_APISERVER
-from pergola.operator.components.kube_apiserver_exposure.services import API_SERVER_SERVICE
-from pergola.operator.components.kube_controller_manager.deployment import KUBE_CONTROLLER_MANAGER
-from pergola.operator.components.priority_classes import PRIORITY_CLASSES
-from pergola.operator.components.resource_manager.runtime import RESOURCE_MANAGER
-from pergola.operator.components.resource_manager.virtual import (
-    VIRTUAL_RESOURCE_MANAGER,
-    bootstrap_credential,
-    render_bootstrap,
-)
-from pergola.operator.components.virtual_access import GENERIC_KUBECONFIG
-from pergola.operator.garden.build import Built, build
-from pergola.operator.garden.credentials import Credentials
-from pergola.operator.garden.deploy import Deployer
-from pergola.operator.garden.landscape import Landscape
+from pergola.operator.reconcile.build import Built, build
+from pergola.operator.reconcile.deploy import Deployer
 from pergola.runtime.clock import SystemClock
 from pergola.sandbox import components as sandbox_components
 from pergola.sandbox.images.catalogue import named
@@ -57,8 +57,8 @@ from pergola.sandbox.simulated import Site
 from pergola.sandbox.simulated.etcd_druid import ETCD
 from pergola.secrets_manager import ManagedSecret
 from pergola.testing.crds import install_garden_crds
-from pergola.testing.garden import GARDEN, landscape
 from pergola.testing.waiting import PATIENCE, until, until_gone
+from tests.support.garden import GARDEN, landscape
 
 BASE: Final = (ETCDS, API_SERVER_SERVICE, KUBE_APISERVER, GENERIC_KUBECONFIG)
 MANAGERS: Final = (RESOURCE_MANAGER, VIRTUAL_RESOURCE_MANAGER, KUBE_CONTROLLER_MANAGER)

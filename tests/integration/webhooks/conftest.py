@@ -12,9 +12,9 @@ from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.sandbox import API_ONLY, Sandbox
 from pergola.sandbox.components import CONTROLLER_MANAGER
-from pergola.testing.ports import held_port
 from pergola.testing.shared import in_thread, private
-from pergola.testing.webhook_site import HOME, WebhookSite, definitions
+from tests.support.ports import held_port
+from tests.support.webhook_site import HOME, WebhookSite, definitions
 
 
 @pytest.fixture(scope="session")

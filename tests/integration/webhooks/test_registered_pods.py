@@ -9,7 +9,7 @@ from pergola.kube.errors import Forbidden, NotFound
 from pergola.resource_manager.controllers.token_invalidator import Settings, token_invalidator
 from pergola.runtime.metrics import Metrics
 from pergola.testing.waiting import running, settled, until
-from pergola.testing.webhook_site import AUTOSCALER, HOME, ROLES, WebhookSite, effects, pod
+from tests.support.webhook_site import AUTOSCALER, HOME, ROLES, WebhookSite, effects, pod
 
 EVERYWHERE = {"scheduler", "host"}
 EVERYTHING = {"token", "scheduler", "seccomp", "host", "balancing", "system", "spread"}

@@ -7,7 +7,7 @@ from pergola.kube.errors import Invalid, NotFound
 from pergola.resource_manager.webhooks.extension_validation.kinds import KINDS
 from pergola.resource_manager.webhooks.extension_validation.simple_kinds import Kind
 from pergola.testing.waiting import until_gone
-from pergola.testing.webhook_site import WebhookSite, valid
+from tests.support.webhook_site import WebhookSite, valid
 
 PLACED = {"spec.type", "spec.region", "spec.secretRef.name"}
 REQUIRED: dict[str, set[str]] = {

@@ -16,7 +16,7 @@ from pergola.kube.errors import AlreadyExists, ApiError, Forbidden
 from pergola.kube.yaml import parse_documents
 from pergola.testing.crds import install_crds
 from pergola.testing.waiting import PATIENCE, until
-from pergola.testing.webhook_site import WebhookSite
+from tests.support.webhook_site import WebhookSite
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "webhooks"
 CONFIG = EXAMPLE / "config.yaml"

@@ -17,7 +17,7 @@ from pergola.operator.webhooks.catalog import Dependencies
 from pergola.operator.webhooks.lookups import ClusterLookups
 from pergola.runtime.clock import SystemClock
 from pergola.runtime.metrics import Metrics
-from pergola.testing.cluster_config import cluster_config
+from tests.support.cluster_config import cluster_config
 
 CA = "/etc/client-ca.crt"
 

@@ -12,7 +12,7 @@ from pergola.api.operator_config import (
     configuration_from,
     feature_gates_of,
 )
-from pergola.testing.gardens import with_values
+from tests.support.gardens import with_values
 
 HEADER: JsonObject = {
     "apiVersion": "operator.config.gardener.cloud/v1alpha1",

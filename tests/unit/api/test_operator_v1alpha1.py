@@ -18,7 +18,7 @@ from pergola.api.operator_v1alpha1.operations import annotation_of, operations_i
 from pergola.api.schema import Malformed, schema_of, validate
 from pergola.kube.patches import apply_merge_patch
 from pergola.kube.yaml import parse
-from pergola.testing.gardens import MINIMAL
+from tests.support.gardens import MINIMAL
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "garden"
 

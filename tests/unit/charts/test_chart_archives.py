@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from pergola.charts import Limits, NotAChart, TooLarge, embedded_chart, read_chart
-from pergola.testing.chart_files import archive, chart_archive, metadata
+from tests.support.chart_files import archive, chart_archive, metadata
 
 SOURCE = "oci://registry.example/greeter:1"
 CHART_YAML = metadata()

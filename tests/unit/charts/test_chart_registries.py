@@ -24,7 +24,7 @@ from pergola.charts import (
 )
 from pergola.charts.blobs import digest_of
 from pergola.charts.pull import CHART_LAYER
-from pergola.testing.chart_files import chart_archive
+from tests.support.chart_files import chart_archive
 
 ARCHIVE = chart_archive()
 LAYER = {"mediaType": CHART_LAYER, "digest": digest_of(ARCHIVE), "size": len(ARCHIVE)}

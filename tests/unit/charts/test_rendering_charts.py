@@ -13,7 +13,7 @@ from pergola.charts import Helm, HelmFailed, Limits, Release, TooLarge, merge_va
 from pergola.charts.archive import Chart
 from pergola.sandbox import binaries
 from pergola.sandbox.on_demand import HELM
-from pergola.testing.chart_files import chart_archive
+from tests.support.chart_files import chart_archive
 
 RELEASE = Release(name="dns", namespace="demo", values={"a": 1}, kube_version="v1.33.4")
 

@@ -5,8 +5,8 @@ import pytest
 from pergola.api.objects import JsonObject, name_of
 from pergola.cli.crds.app import crds
 from pergola.cli.crds.groups import UnknownGroup, chosen, definitions, names
+from pergola.garden.components.definitions import GROUPS, SHOOT_EXTENSIONS, load
 from pergola.kube.yaml import parse_documents
-from pergola.operator.components.definitions import GROUPS, SHOOT_EXTENSIONS, load
 
 OWN = {name_of(definition) for definition in definitions()}
 EXTENSIONS = {

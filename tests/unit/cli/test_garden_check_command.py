@@ -10,7 +10,7 @@ from pergola.cli.cluster_options import ClusterOptions
 from pergola.cli.garden.check import check
 from pergola.cli.manifest_files import ManifestFileError
 from pergola.kube.yaml import dump
-from pergola.testing.gardens import MINIMAL, VIRTUAL, with_values
+from tests.support.gardens import MINIMAL, VIRTUAL, with_values
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "garden"
 VERSION = f"{VIRTUAL}.kubernetes.version"

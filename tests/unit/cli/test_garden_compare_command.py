@@ -10,7 +10,7 @@ from pergola.cli.garden.compare import DIFFERENT, compare
 from pergola.cli.garden.landscapes import CompareError
 from pergola.cli.manifest_files import ManifestFileError
 from pergola.kube.yaml import dump
-from pergola.testing.garden import GARDEN, WILDCARD_CERTIFICATE
+from tests.support.garden import GARDEN, WILDCARD_CERTIFICATE
 
 METADATA = WILDCARD_CERTIFICATE["metadata"]
 WILDCARD = {

@@ -8,7 +8,7 @@ from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.cli.garden.plan_picture import pictures
 from pergola.cli.garden.plan_text import lines
 from pergola.controllers.references import Reference
-from pergola.operator.components.component import Target
+from pergola.garden.components.component import Target
 from pergola.operator.plan import Change, Fate, Field, Plan, Planned, Verb
 
 FLOW = "Garden reconciliation"

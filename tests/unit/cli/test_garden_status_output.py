@@ -15,7 +15,7 @@ from pergola.cli.garden.status_data import print_data
 from pergola.cli.garden.status_lines import changes, lasting
 from pergola.cli.garden.status_live import show
 from pergola.cli.garden.status_tree import health, tree
-from pergola.operator.garden.picture import Operation, Picture, State, Task, Wait
+from pergola.operator.reconcile.picture import Operation, Picture, State, Task, Wait
 
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 WAITS = tuple(Wait(f"Pod garden/{n}", f"it [crashes] {n}", NOW) for n in range(5))

@@ -7,8 +7,8 @@ import pytest
 
 from pergola.cli.garden.console import console
 from pergola.cli.why.output import print_data, print_text
-from pergola.operator.garden.explain import Answer, Finding
-from pergola.operator.garden.picture import State, Task
+from pergola.operator.reconcile.explain import Answer, Finding
+from pergola.operator.reconcile.picture import State, Task
 from pergola.why.gardens import of_garden
 
 POD = Finding(

@@ -14,7 +14,7 @@ from pergola.resource_manager import app
 from pergola.resource_manager.app import run
 from pergola.resource_manager.configuration import read_configuration
 from pergola.runtime.process.options import StartError
-from pergola.testing.logs import captured_logs
+from tests.support.logs import captured_logs
 
 MISSPELT: JsonObject = {
     "apiVersion": "resourcemanager.config.gardener.cloud/v1alpha1",

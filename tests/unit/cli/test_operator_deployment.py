@@ -11,7 +11,7 @@ from pergola.cli.garden.operator_deployment import (
     mounted,
     variable,
 )
-from pergola.testing.operator_chart import OperatorChart
+from tests.support.operator_chart import OperatorChart
 
 CHART = Path(__file__).parents[3] / "charts" / "operator"
 FILE = "/etc/operator/config.yaml"

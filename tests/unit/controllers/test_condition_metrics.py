@@ -9,7 +9,7 @@ from pergola.kube.client import Client
 from pergola.kube.transport import Transport
 from pergola.runtime.caching.cache import Cache
 from pergola.runtime.caching.packed import packed
-from pergola.testing.cluster_config import cluster_config
+from tests.support.cluster_config import cluster_config
 
 
 def extension(name: str, version: int, **conditions: str) -> JsonObject:

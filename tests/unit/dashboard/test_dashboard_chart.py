@@ -6,7 +6,7 @@ from pergola.api.kinds import EVENT
 from pergola.api.objects import JsonObject, map_at, maps_at
 from pergola.cli import app
 from pergola.dashboard.state.kinds import WATCHED
-from pergola.testing.charts import ALL_CHARTS
+from tests.support.charts import ALL_CHARTS
 
 pytestmark = pytest.mark.timeout(600)  # Helm may have to be built
 

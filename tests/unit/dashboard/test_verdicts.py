@@ -9,7 +9,7 @@ from pergola.api.objects import JsonObject
 from pergola.api.operator_v1alpha1 import EXTENSION, GARDEN
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.dashboard.state.verdicts import State, verdict
-from pergola.testing.dashboard_objects import APPLIED, HEALTHY, bad, condition, good
+from tests.support.dashboard_objects import APPLIED, HEALTHY, bad, condition, good
 
 EARLIER = "2026-01-01T00:00:00Z"
 

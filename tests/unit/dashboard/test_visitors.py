@@ -8,7 +8,7 @@ from pergola.api.objects import JsonObject
 from pergola.dashboard.access.visitors import Visitors
 from pergola.kube.client import Client
 from pergola.kube.transport import Transport
-from pergola.testing.cluster_config import cluster_config
+from tests.support.cluster_config import cluster_config
 
 pytestmark = pytest.mark.looptime(start=0)
 

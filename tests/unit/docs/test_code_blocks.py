@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from tools.monitoring import FAMILIES
 
 from pergola import bundle
 from pergola.api.objects import JsonObject, name_of
@@ -26,11 +25,12 @@ from pergola.cli import app
 from pergola.kube.patches import apply_merge_patch
 from pergola.kube.yaml import dump, parse
 from pergola.sandbox.module import kubernetes_version
-from pergola.testing.charts import ALL_CHARTS
-from pergola.testing.documented import ROOT, Block, Command, blocks, commands_of, pages
-from pergola.testing.documented.kubectl import read
-from pergola.testing.documented.scripts import documents_of
-from pergola.testing.helm import helm
+from tests.support.charts import ALL_CHARTS
+from tests.support.documented import ROOT, Block, Command, blocks, commands_of, pages
+from tests.support.documented.kubectl import read
+from tests.support.documented.scripts import documents_of
+from tests.support.helm import helm
+from tools.monitoring import FAMILIES
 
 EXAMPLES: Final = ROOT / "examples"
 TESTS: Final = ROOT / "tests"

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+
 from tools.surface import ROOMS
 
 PAGE: Final = Path(__file__).parents[3] / "docs" / "reference" / "library.md"

@@ -8,8 +8,6 @@ from typing import Final
 import pytest
 from prometheus_client import CollectorRegistry
 from prometheus_client.metrics import MetricWrapperBase
-from tools.monitoring import ALERTS, FAMILIES, dashboard, files, main
-from tools.panels import PANELS
 
 from pergola.api.objects import JsonObject, labels_of, map_at, maps_at, name_of
 from pergola.cloud.aws.metrics import AwsMetrics
@@ -23,7 +21,9 @@ from pergola.resource_manager.controllers.token_requestor.metrics import TokenMe
 from pergola.resource_manager.target import UnwatchedKinds
 from pergola.runtime.clock import SystemClock
 from pergola.runtime.metrics import Metrics
-from pergola.testing.charts import ALL_CHARTS, ChartCase
+from tests.support.charts import ALL_CHARTS, ChartCase
+from tools.monitoring import ALERTS, FAMILIES, dashboard, files, main
+from tools.panels import PANELS
 
 OBSERVED: Final = [chart for chart in ALL_CHARTS if chart.name in FAMILIES]
 _SELECTION: Final = re.compile(r"\b([a-z]\w+)\{(.*?)\}")

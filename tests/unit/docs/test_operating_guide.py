@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-from pergola.testing.documented import blocks
+from tests.support.documented import blocks
 
 GUIDE: Final = "how-to/operating-a-garden.md"
 TESTS: Final = Path(__file__).parents[2] / "integration" / "operator"

@@ -30,7 +30,7 @@ from pergola.extensions.webhooks.shoot_mutator import (
 )
 from pergola.resource_manager.webhooks.explanation import applied
 from pergola.runtime.metrics import Metrics
-from pergola.testing.reviews import review_of
+from tests.support.reviews import review_of
 
 CALICO = "calico.networking.extensions.gardener.cloud"
 CONFIG = {"apiVersion": f"{CALICO}/v1alpha1", "kind": "NetworkConfig"}

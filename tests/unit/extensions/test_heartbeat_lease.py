@@ -8,7 +8,7 @@ from pergola.api.objects import JsonObject
 from pergola.extension_api.heartbeat import is_alive
 from pergola.extensions.heartbeat import Heartbeat, HeartbeatError, lease_spec
 from pergola.kube.client import Client
-from pergola.testing.cluster_config import cluster_config
+from tests.support.cluster_config import cluster_config
 
 NOW = datetime(2026, 5, 4, 3, 2, 1, 123456, tzinfo=UTC)
 

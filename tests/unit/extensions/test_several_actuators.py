@@ -24,7 +24,7 @@ from pergola.providers.networking.calico import Calico, FeatureGates
 from pergola.providers.networking.cilium import Cilium
 from pergola.runtime.metrics import Metrics
 from pergola.runtime.process.options import StartError
-from pergola.testing.cluster_config import cluster_config
+from tests.support.cluster_config import cluster_config
 
 
 class Idle(Actuator):

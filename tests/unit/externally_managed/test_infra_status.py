@@ -12,7 +12,7 @@ from pergola.externally_managed.contract import Contract, FailureDomain
 from pergola.externally_managed.description import Network, read_network
 from pergola.externally_managed.status import Outcome, paused_patch, status_patch
 from pergola.kube.patches import apply_merge_patch
-from pergola.testing.cluster_api import infra_cluster_schema
+from tests.support.cluster_api import infra_cluster_schema
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 DOMAINS = (FailureDomain("a"), FailureDomain("b", control_plane=False))

@@ -12,7 +12,7 @@ import pytest
 
 from pergola.kube.errors import Unreachable
 from pergola.kube.transport import Transport
-from pergola.testing.cluster_config import cluster_config
+from tests.support.cluster_config import cluster_config
 
 _SO_ATTACH_FILTER = 26
 _DROP_ALL = struct.pack("HBBI", 0x06, 0, 0, 0)  # one BPF instruction: accept 0 bytes

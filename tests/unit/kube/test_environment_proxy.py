@@ -10,7 +10,7 @@ from aiohttp.test_utils import RawTestServer
 from pergola.kube.environment_proxy import environment_proxy
 from pergola.kube.errors import ConfigurationError, Unreachable
 from pergola.kube.transport import Transport
-from pergola.testing.cluster_config import cluster_config
+from tests.support.cluster_config import cluster_config
 
 PROXY = "http://proxy.example:3128"
 API = "https://api.example.com:6443"

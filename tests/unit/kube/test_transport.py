@@ -31,7 +31,7 @@ from pergola.kube.errors import (
 from pergola.kube.guards import Guard
 from pergola.kube.throttle import Throttle
 from pergola.kube.transport import Transport
-from pergola.testing.cluster_config import cluster_config
+from tests.support.cluster_config import cluster_config
 
 MEBIBYTE = 1024 * 1024
 

@@ -17,7 +17,7 @@ from pergola.kube.errors import KubeError, NotFound, UnknownKind, Unreachable, W
 from pergola.kube.guards import Guard
 from pergola.kube.transport import Transport
 from pergola.kube.watch import watch
-from pergola.testing.wrong_answers import WRONG_ANSWERS
+from tests.support.wrong_answers import WRONG_ANSWERS
 
 KEY: Final = Key("ns", "a")
 RIGHT: Final[JsonObject] = {

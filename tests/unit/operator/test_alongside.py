@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from pergola.operator.garden.alongside import alongside
+from pergola.operator.reconcile.alongside import alongside
 
 
 async def test_the_work_runs_while_the_block_runs() -> None:

@@ -7,18 +7,18 @@ import pytest
 
 from pergola.api.objects import JsonObject, Key, map_at, maps_at
 from pergola.api.operator_v1alpha1.api_server import AdmissionPlugin
+from pergola.garden.components.api_server.admission import admission
+from pergola.garden.components.api_server.admission import configuration as plugin_configuration
+from pergola.garden.components.api_server.audit import audit
+from pergola.garden.components.api_server.encryption import configuration, encryption_key
+from pergola.garden.components.api_server.part import ApiServer, feature_gates
+from pergola.garden.components.api_server.serving import limits
+from pergola.garden.landscape import Landscape
+from pergola.garden.landscape.credentials import Credentials
+from pergola.garden.landscape.errors import ReferenceMissing
 from pergola.kube.yaml import parse
-from pergola.operator.components.api_server.admission import admission
-from pergola.operator.components.api_server.admission import configuration as plugin_configuration
-from pergola.operator.components.api_server.audit import audit
-from pergola.operator.components.api_server.encryption import configuration, encryption_key
-from pergola.operator.components.api_server.part import ApiServer, feature_gates
-from pergola.operator.components.api_server.serving import limits
-from pergola.operator.garden.credentials import Credentials
-from pergola.operator.garden.errors import ReferenceMissing
-from pergola.operator.garden.landscape import Landscape
 from pergola.secrets_manager import Generated, ManagedSecret
-from pergola.testing.garden import landscape
+from tests.support.garden import landscape
 
 KEY = "gardener-apiserver-etcd-encryption-key"
 POLICY: JsonObject = {"auditPolicy": {"configMapRef": {"name": "policy"}}}

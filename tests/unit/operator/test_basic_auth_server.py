@@ -1,11 +1,11 @@
 """The server that checks the passwords of users (spec 20 §12.3)."""
 
 from pergola.api.objects import JsonObject, labels_of, map_at, maps_at
-from pergola.operator.components.basic_auth_server import BASIC_AUTH_SERVER, HOSTS
-from pergola.operator.components.catalog import CATALOG
-from pergola.operator.components.istio import basic_auth
-from pergola.operator.components.observability.conventions import CREDENTIAL, host
-from pergola.testing.garden import landscape
+from pergola.garden.components.basic_auth_server import BASIC_AUTH_SERVER, HOSTS
+from pergola.garden.components.catalog import CATALOG
+from pergola.garden.components.istio import basic_auth
+from pergola.garden.components.observability.conventions import CREDENTIAL, host
+from tests.support.garden import landscape
 
 
 def rendered(kind: str) -> JsonObject:

@@ -6,7 +6,7 @@ Tasks that belong to no component are listed here.
 from collections.abc import Iterable
 from graphlib import TopologicalSorter
 
-from pergola.operator.components.catalog import CATALOG
+from pergola.garden.components.catalog import CATALOG
 
 OTHER_TASKS = {
     "Initializing connection to virtual garden cluster",

@@ -7,6 +7,8 @@ import pytest
 
 from pergola.api.objects import JsonObject, Key
 from pergola.api.operator_config import OperatorConfiguration
+from pergola.garden.components.catalog import CATALOG
+from pergola.garden.components.component import Target
 from pergola.kube.equality import Difference
 from pergola.operator.compare import (
     Placed,
@@ -17,11 +19,9 @@ from pergola.operator.compare import (
     rendered,
 )
 from pergola.operator.compare.comparison import KEPT_BY
-from pergola.operator.components.catalog import CATALOG
-from pergola.operator.components.component import Target
 from pergola.operator.template import images, template
 from pergola.resource_manager.registration import garden_webhooks
-from pergola.testing.garden import GARDEN
+from tests.support.garden import GARDEN
 
 WILDCARD: JsonObject = {
     "apiVersion": "v1",

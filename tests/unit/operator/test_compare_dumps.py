@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from pergola.api.objects import JsonObject, Key
+from pergola.garden.components.component import Managed, Target
 from pergola.operator.compare import Placed, RecordError, from_objects, from_rows
-from pergola.operator.components.component import Managed, Target
-from pergola.operator.garden.deploy import bundle_of
-from pergola.testing.garden import GARDEN
+from pergola.operator.reconcile.deploy import bundle_of
+from tests.support.garden import GARDEN
 
 CONFIG_MAP: JsonObject = {
     "apiVersion": "v1",

@@ -5,6 +5,7 @@ from typing import Final
 import pytest
 
 from pergola.api.objects import JsonObject, JsonValue
+from pergola.garden.components.component import Target
 from pergola.operator.compare import (
     Expected,
     Placed,
@@ -14,7 +15,6 @@ from pergola.operator.compare import (
     reason_alone,
     unexpected,
 )
-from pergola.operator.components.component import Target
 
 REVISIONS: Final = Expected(("Deployment garden/*",), "1", "2", "two revisions", "spec.revisions")
 NEW: Final = Expected(("Deployment garden/new",), "(absent)", "(present)", "a new program")

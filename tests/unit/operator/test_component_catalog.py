@@ -12,9 +12,9 @@ from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at
 from pergola.bundle import references
 from pergola.bundle.image_sources import ImageSource
 from pergola.bundle.image_vector import ImageVector
-from pergola.operator.components.catalog import CATALOG
-from pergola.operator.components.component import Component, Identity, always
-from pergola.testing.garden import COMPLETE, HIGHLY_AVAILABLE, landscape
+from pergola.garden.components.catalog import CATALOG
+from pergola.garden.components.component import Component, Identity, always
+from tests.support.garden import COMPLETE, HIGHLY_AVAILABLE, landscape
 
 Path_ = tuple[str | int, ...]
 

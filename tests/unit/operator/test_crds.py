@@ -8,19 +8,19 @@ import orjson
 import pytest
 
 from pergola.api.objects import JsonObject, annotations_of, labels_of, map_at, maps_at, name_of
-from pergola.operator.components.catalog import CATALOG
-from pergola.operator.components.component import Removable
-from pergola.operator.components.crds import CRDS, tasks
-from pergola.operator.components.definitions import (
+from pergola.garden.components.catalog import CATALOG
+from pergola.garden.components.component import Removable
+from pergola.garden.components.crds import CRDS, tasks
+from pergola.garden.components.definitions import (
     GROUPS,
     SHOOT_EXTENSIONS,
     DefinitionsMissing,
     Group,
     load,
 )
-from pergola.testing.garden import landscape
+from tests.support.garden import landscape
 
-NOTICE = files("pergola.operator.components.definitions") / "NOTICE.md"
+NOTICE = files("pergola.garden.components.definitions") / "NOTICE.md"
 SHIPPED = (*GROUPS, SHOOT_EXTENSIONS)
 each_group = pytest.mark.parametrize("group", SHIPPED, ids=lambda each: each.key)
 ISTIO_LABELS = {"app": "istio-pilot", "chart": "istio", "heritage": "Tiller", "release": "istio"}

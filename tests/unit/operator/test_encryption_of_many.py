@@ -14,7 +14,7 @@ from pergola.kube.client import PAGE, Client
 from pergola.kube.errors import Gone, NotFound
 from pergola.kube.transport import Transport
 from pergola.operator.rotation.encryption.rewrite import KEY_NAME, PER_SECOND, Rewriter
-from pergola.testing.dying import killed_after
+from tests.support.dying import killed_after
 
 pytestmark = pytest.mark.looptime(start=0)
 

@@ -10,7 +10,7 @@ from pergola.kube.patches import apply_merge_patch
 from pergola.operator.rotation.encryption.situation import situation
 from pergola.operator.rotation.phases import begun
 from pergola.runtime.clock import SystemClock
-from pergola.testing.gardens import MINIMAL
+from tests.support.gardens import MINIMAL
 
 ALWAYS: Final = frozenset(
     {

@@ -1,8 +1,8 @@
 """etcd-druid (spec 20 §13)."""
 
 from pergola.api.objects import map_at
-from pergola.operator.components.etcd_druid import configuration
-from pergola.testing.garden import landscape
+from pergola.garden.components.etcd_druid import configuration
+from tests.support.garden import landscape
 
 
 def test_etcd_druid_gets_the_settings_of_the_operator() -> None:

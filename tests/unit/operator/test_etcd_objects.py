@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from pergola.api.objects import JsonObject, annotations_of
+from pergola.garden.landscape.etcd_objects import kept, problem, requested
 from pergola.kube.patches import apply_merge_patch
-from pergola.operator.garden.etcd_objects import kept, problem, requested
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 READY: JsonObject = {

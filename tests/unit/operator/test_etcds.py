@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from pergola.api.objects import JsonObject, map_at, name_of
 from pergola.api.operator_v1alpha1 import garden_from
+from pergola.garden.components.etcds import schedules
+from pergola.garden.components.etcds.access import ROLES
+from pergola.garden.components.etcds.etcds import ETCDS
 from pergola.kube.patches import apply_merge_patch
-from pergola.operator.components.etcds import schedules
-from pergola.operator.components.etcds.access import ROLES
-from pergola.operator.components.etcds.etcds import ETCDS
-from pergola.testing.garden import BACKED_UP, GARDEN, HIGHLY_AVAILABLE, landscape
+from tests.support.garden import BACKED_UP, GARDEN, HIGHLY_AVAILABLE, landscape
 
 MAIN, EVENTS = "virtual-garden-etcd-main", "virtual-garden-etcd-events"
 

@@ -6,12 +6,12 @@ from typing import Any, Final
 import pytest
 
 from pergola.api.objects import Key
-from pergola.operator.components.catalog import CATALOG
-from pergola.operator.components.component import Managed, Target
-from pergola.operator.components.managed_resources import Expected, expected
-from pergola.operator.garden.credentials import Credentials
-from pergola.operator.garden.landscape import Landscape
-from pergola.testing.garden import COMPLETE, HIGHLY_AVAILABLE, landscape
+from pergola.garden.components.catalog import CATALOG
+from pergola.garden.components.component import Managed, Target
+from pergola.garden.components.managed_resources import Expected, expected
+from pergola.garden.landscape import Landscape
+from pergola.garden.landscape.credentials import Credentials
+from tests.support.garden import COMPLETE, HIGHLY_AVAILABLE, landscape
 
 PVC: Final = {
     "spec": {"runtimeCluster": {"settings": {"persistentVolumeClaimAutoscaler": {"enabled": True}}}}

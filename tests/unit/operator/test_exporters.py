@@ -3,17 +3,17 @@
 from typing import Any
 
 from pergola.api.objects import JsonObject, map_at, name_of
-from pergola.operator.components.component import Component
-from pergola.operator.components.observability.blackbox_exporter.component import BLACKBOX_EXPORTER
-from pergola.operator.components.observability.blackbox_exporter.probes import modules, probes
-from pergola.operator.components.observability.kube_state_metrics.component import (
+from pergola.garden.components.component import Component
+from pergola.garden.components.observability.blackbox_exporter.component import BLACKBOX_EXPORTER
+from pergola.garden.components.observability.blackbox_exporter.probes import modules, probes
+from pergola.garden.components.observability.kube_state_metrics.component import (
     KUBE_STATE_METRICS,
 )
-from pergola.operator.components.observability.kube_state_metrics.custom_resources import (
+from pergola.garden.components.observability.kube_state_metrics.custom_resources import (
     custom_resource_metrics,
     metric_names,
 )
-from pergola.testing.garden import landscape
+from tests.support.garden import landscape
 
 DISCOVERY: JsonObject = {"spec": {"virtualCluster": {"gardener": {"gardenerDiscoveryServer": {}}}}}
 PATTERNS: JsonObject = {

@@ -6,8 +6,8 @@ import pytest
 
 from pergola.api.objects import JsonObject
 from pergola.operator.webhooks.extension import defaulting, review
-from pergola.testing.gardens import with_values
-from pergola.testing.reviews import answer, patched, review_of
+from tests.support.gardens import with_values
+from tests.support.reviews import answer, patched, review_of
 
 CHART: JsonObject = {"helm": {"ociRepository": {"ref": "registry.example.org/chart:v1"}}}
 VALID: JsonObject = {

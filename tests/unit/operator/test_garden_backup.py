@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from pergola.api.objects import JsonObject, Key, annotations_of, metadata_of, name_of, namespace_of
-from pergola.operator.garden.errors import OperatorError
-from pergola.operator.garden.extension_resources import backup
-from pergola.operator.garden.extension_resources.inputs import CHECKSUM
-from pergola.operator.garden.landscape import Landscape
-from pergola.testing.garden import BACKED_UP, GARDEN, landscape
+from pergola.garden.landscape import Landscape
+from pergola.garden.landscape.errors import OperatorError
+from pergola.operator.reconcile.extension_resources import backup
+from pergola.operator.reconcile.extension_resources.inputs import CHECKSUM
+from tests.support.garden import BACKED_UP, GARDEN, landscape
 
 UID = GARDEN["metadata"]["uid"]
 SERVED: JsonObject = {

@@ -6,8 +6,8 @@ import pytest
 
 from pergola.api.objects import JsonObject
 from pergola.api.operator_v1alpha1 import garden_from
-from pergola.operator.webhooks.garden.validation import check_garden_update
-from pergola.testing.gardens import (
+from pergola.garden.rules.validation import check_garden_update
+from tests.support.gardens import (
     FACTS,
     GARDENER,
     MINIMAL,

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pergola.testing.gardens import MANAGER, MINIMAL, RUNTIME, VIRTUAL, findings, with_values
+from tests.support.gardens import MANAGER, MINIMAL, RUNTIME, VIRTUAL, findings, with_values
 
 PROVIDERS = [{"name": "primary", "type": "local", "secretRef": {"name": "dns"}}]
 

@@ -8,12 +8,12 @@ from pergola.api.objects import JsonObject, Key
 from pergola.api.operator_v1alpha1 import garden_from
 from pergola.flow import FlowFailed, TaskFailed
 from pergola.flow.outcome import Result
-from pergola.operator.garden.operation import beginning, remaining
-from pergola.operator.garden.status import last_errors, sentence
-from pergola.operator.garden.triggers import matters, request_in
+from pergola.operator.reconcile.operation import beginning, remaining
+from pergola.operator.reconcile.status import last_errors, sentence
+from pergola.operator.reconcile.triggers import matters, request_in
 from pergola.operator.start_checks import version_problem
 from pergola.runtime.caching.cache import Change
-from pergola.testing.gardens import MINIMAL
+from tests.support.gardens import MINIMAL
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 OPERATION = "gardener.cloud/operation"

@@ -9,7 +9,7 @@ from pergola.api.operator_v1alpha1 import Garden, default_garden
 from pergola.api.schema import schema_of
 from pergola.api.schema.nulls import without_nulls
 from pergola.operator.webhooks.garden.defaulting import WEBHOOK
-from pergola.testing.gardens import (
+from tests.support.gardens import (
     GARDENER,
     MANAGER,
     MINIMAL,
@@ -18,7 +18,7 @@ from pergola.testing.gardens import (
     VIRTUAL,
     with_values,
 )
-from pergola.testing.reviews import answer, patched, review_of
+from tests.support.reviews import answer, patched, review_of
 
 GARDENER_SERVER = f"{GARDENER}.gardenerAPIServer"
 ALL: dict[str, Any] = {

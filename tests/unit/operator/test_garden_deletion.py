@@ -7,14 +7,14 @@ import pytest
 
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.flow import Graph
-from pergola.operator.components.catalog import CATALOG
-from pergola.operator.components.component import Component, Identity
-from pergola.operator.garden import flow_delete, flows
-from pergola.operator.garden.extension_resources import deletion as extensions
-from pergola.operator.garden.flow_delete import DELETION, destroying
-from pergola.operator.garden.leftovers import Selection
-from pergola.operator.garden.run import Run
-from pergola.testing.garden import BACKED_UP, COMPLETE, HIGHLY_AVAILABLE, landscape
+from pergola.garden.components.catalog import CATALOG
+from pergola.garden.components.component import Component, Identity
+from pergola.operator.reconcile import flow_delete, flows
+from pergola.operator.reconcile.extension_resources import deletion as extensions
+from pergola.operator.reconcile.flow_delete import DELETION, destroying
+from pergola.operator.reconcile.leftovers import Selection
+from pergola.operator.reconcile.run import Run
+from tests.support.garden import BACKED_UP, COMPLETE, HIGHLY_AVAILABLE, landscape
 
 HASHED = re.compile(r"-[0-9a-f]{8}$")
 KEPT = {"shoot-extensions-crds", "pvc-autoscaler-crds"}

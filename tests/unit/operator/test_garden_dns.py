@@ -3,12 +3,12 @@
 import pytest
 
 from pergola.api.objects import JsonObject, Key, annotations_of, labels_of, name_of, namespace_of
-from pergola.operator.components.catalog import CATALOG
-from pergola.operator.components.component import Rendered
-from pergola.operator.garden.errors import OperatorError
-from pergola.operator.garden.extension_resources.dns import absent, dns_records, is_covered
-from pergola.operator.garden.extension_resources.inputs import CHECKSUM
-from pergola.testing.garden import COMPLETE, landscape
+from pergola.garden.components.catalog import CATALOG
+from pergola.garden.components.component import Rendered
+from pergola.garden.landscape.errors import OperatorError
+from pergola.operator.reconcile.extension_resources.dns import absent, dns_records, is_covered
+from pergola.operator.reconcile.extension_resources.inputs import CHECKSUM
+from tests.support.garden import COMPLETE, landscape
 
 ADDRESS = "192.0.2.1"
 PROVIDERS = [

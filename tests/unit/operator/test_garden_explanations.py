@@ -3,9 +3,9 @@
 import pytest
 
 from pergola.api.objects import JsonObject
-from pergola.operator.garden.explain import Finding
-from pergola.operator.garden.explain.advice import about_claim, about_creation, about_scheduling
-from pergola.operator.garden.explain.reading import last_event, last_line
+from pergola.operator.reconcile.explain import Finding
+from pergola.operator.reconcile.explain.advice import about_claim, about_creation, about_scheduling
+from pergola.operator.reconcile.explain.reading import last_event, last_line
 
 
 @pytest.mark.parametrize(

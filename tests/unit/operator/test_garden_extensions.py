@@ -3,15 +3,15 @@
 from typing import Any
 
 from pergola.api.objects import JsonObject, Key, annotations_of, name_of, namespace_of
-from pergola.operator.garden.extension_resources.extensions import (
+from pergola.operator.reconcile.extension_resources.extensions import (
     deletion_of,
     extensions,
     none_after,
     none_before,
 )
-from pergola.operator.garden.extension_resources.inputs import CHECKSUM
-from pergola.operator.garden.extension_resources.required import none_required, required
-from pergola.testing.garden import BACKED_UP, landscape
+from pergola.operator.reconcile.extension_resources.inputs import CHECKSUM
+from pergola.operator.reconcile.extension_resources.required import none_required, required
+from tests.support.garden import BACKED_UP, landscape
 
 
 def served(kind: str, of_type: str, **fields: object) -> JsonObject:

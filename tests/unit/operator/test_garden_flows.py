@@ -4,9 +4,9 @@ from unittest.mock import create_autospec
 
 from pergola.api.objects import Key
 from pergola.flow import Graph
-from pergola.operator.garden import flows, gardener_info
-from pergola.operator.garden.extension_resources import tasks
-from pergola.operator.garden.run import Run
+from pergola.operator.reconcile import flows, gardener_info
+from pergola.operator.reconcile.extension_resources import tasks
+from pergola.operator.reconcile.run import Run
 
 RUN = create_autospec(Run, instance=True)
 

@@ -3,8 +3,8 @@
 import pytest
 
 from pergola.api.operator_v1alpha1 import garden_from
-from pergola.operator.webhooks.garden.validation import check_garden
-from pergola.testing.gardens import FACTS, SERVER, VIRTUAL, findings, operations, with_values
+from pergola.garden.rules.validation import check_garden
+from tests.support.gardens import FACTS, SERVER, VIRTUAL, findings, operations, with_values
 
 OPERATION = "metadata.annotations[gardener.cloud/operation]"
 ROTATED = ("certificateAuthorities", "serviceAccountKey", "etcdEncryptionKey")

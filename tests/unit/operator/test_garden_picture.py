@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
-from pergola.operator.components.component import Identity
-from pergola.operator.garden.picture.operators import operator_problem
-from pergola.operator.garden.picture.picture import Operation, Picture, State, Task, Wait
-from pergola.operator.garden.picture.reported import Reported, running
-from pergola.operator.garden.picture.since import since
-from pergola.operator.garden.picture.states import states
-from pergola.operator.garden.picture.steps import Step
-from pergola.operator.garden.picture.taking import picture_of
-from pergola.operator.garden.picture.times import Times
-from pergola.operator.garden.readiness import Awaited
+from pergola.garden.components.component import Identity
+from pergola.operator.reconcile.picture.operators import operator_problem
+from pergola.operator.reconcile.picture.picture import Operation, Picture, State, Task, Wait
+from pergola.operator.reconcile.picture.reported import Reported, running
+from pergola.operator.reconcile.picture.since import since
+from pergola.operator.reconcile.picture.states import states
+from pergola.operator.reconcile.picture.steps import Step
+from pergola.operator.reconcile.picture.taking import picture_of
+from pergola.operator.reconcile.picture.times import Times
+from pergola.operator.reconcile.readiness import Awaited
 
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 THING = GroupVersionKind("", "v1", "Thing")

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pergola.api.objects import JsonObject
-from pergola.operator.garden.references import references_of
-from pergola.testing.garden import GARDEN
+from pergola.operator.reconcile.references import references_of
+from tests.support.garden import GARDEN
 
 KUBE = "spec.virtualCluster.kubernetes.kubeAPIServer"
 GARDENER = "spec.virtualCluster.gardener.gardenerAPIServer"

@@ -11,9 +11,9 @@ from pergola.api.objects import JsonObject
 from pergola.kube.errors import Unreachable
 from pergola.operator.webhooks.garden.review import garden_validation
 from pergola.runtime.clock import FakeClock
-from pergola.testing.fixed_lookups import FixedLookups
-from pergola.testing.gardens import MINIMAL, RUNTIME, SERVER, VIRTUAL, with_values
-from pergola.testing.reviews import answer, review_of
+from tests.support.fixed_lookups import FixedLookups
+from tests.support.gardens import MINIMAL, RUNTIME, SERVER, VIRTUAL, with_values
+from tests.support.reviews import answer, review_of
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 ONLY_ONE = (

@@ -10,9 +10,9 @@ from pergola.kube.errors import Unreachable
 from pergola.operator.webhooks.audit_policy.review import audit_policies
 from pergola.operator.webhooks.audit_policy.rules import policy_problems
 from pergola.operator.webhooks.namespace import namespace_deletion
-from pergola.testing.fixed_lookups import FixedLookups
-from pergola.testing.gardens import GARDENER, MINIMAL, RUNTIME, SERVER, VIRTUAL, with_values
-from pergola.testing.reviews import answer, review_of
+from tests.support.fixed_lookups import FixedLookups
+from tests.support.gardens import GARDENER, MINIMAL, RUNTIME, SERVER, VIRTUAL, with_values
+from tests.support.reviews import answer, review_of
 
 POLICY = "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules:\n- level: Metadata\n"
 REFERENCE = "auditConfig.auditPolicy.configMapRef"

@@ -6,9 +6,9 @@ import pytest
 
 from pergola.api.objects import JsonObject
 from pergola.api.operator_v1alpha1 import garden_from
+from pergola.garden.rules.validation import Facts, check_garden
 from pergola.kube.yaml import parse
-from pergola.operator.webhooks.garden.validation import Facts, check_garden
-from pergola.testing.gardens import (
+from tests.support.gardens import (
     FACTS,
     GARDENER,
     MINIMAL,

@@ -3,10 +3,10 @@
 import base64
 
 from pergola.api.objects import JsonObject, map_at, maps_at, name_of
+from pergola.garden.components.gardener_access import GARDENER_ACCESS
+from pergola.garden.landscape import Landscape
 from pergola.kube.yaml import parse
-from pergola.operator.components.gardener_access import GARDENER_ACCESS
-from pergola.operator.garden.landscape import Landscape
-from pergola.testing.garden import landscape
+from tests.support.garden import landscape
 
 
 def kubeconfigs(of: Landscape) -> dict[str, JsonObject]:

@@ -3,12 +3,12 @@
 import pytest
 
 from pergola.api.objects import JsonObject, annotations_of, map_at, maps_at, name_of
-from pergola.operator.components.component import Target
-from pergola.operator.components.gardener_admission_controller.workload import (
+from pergola.garden.components.component import Target
+from pergola.garden.components.gardener_admission_controller.workload import (
     GARDENER_ADMISSION_CONTROLLER,
     configuration,
 )
-from pergola.testing.garden import landscape
+from tests.support.garden import landscape
 
 LIMITS: JsonObject = {
     "limits": [

@@ -1,10 +1,10 @@
 """gardener-apiserver (spec 20 §16.2)."""
 
 from pergola.api.objects import JsonObject, labels_of, map_at, maps_at, name_of
-from pergola.operator.components.component import Target
-from pergola.operator.components.gardener_apiserver.component import GARDENER_APISERVER
-from pergola.operator.garden.landscape import Landscape
-from pergola.testing.garden import HIGHLY_AVAILABLE, landscape
+from pergola.garden.components.component import Target
+from pergola.garden.components.gardener_apiserver.component import GARDENER_APISERVER
+from pergola.garden.landscape import Landscape
+from tests.support.garden import HIGHLY_AVAILABLE, landscape
 
 
 def objects(of: Landscape, target: Target) -> list[JsonObject]:

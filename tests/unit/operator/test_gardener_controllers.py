@@ -1,8 +1,8 @@
 """gardener-controller-manager and gardener-scheduler (spec 20 §16.4, §16.5)."""
 
 from pergola.api.objects import JsonObject, map_at
-from pergola.operator.components import gardener_controller_manager, gardener_scheduler
-from pergola.testing.garden import landscape
+from pergola.garden.components import gardener_controller_manager, gardener_scheduler
+from tests.support.garden import landscape
 
 
 def settings(name: str, **fields: object) -> JsonObject:

@@ -5,12 +5,12 @@ import base64
 import pytest
 
 from pergola.api.objects import JsonObject, Key, annotations_of, map_at, maps_at, name_of
-from pergola.operator.components.component import Target
-from pergola.operator.components.gardener_dashboard.component import GARDENER_DASHBOARD
-from pergola.operator.components.gardener_dashboard.configuration import configuration, login
-from pergola.operator.garden.errors import OperatorError, ReferenceMissing
-from pergola.operator.garden.landscape import Landscape
-from pergola.testing.garden import landscape
+from pergola.garden.components.component import Target
+from pergola.garden.components.gardener_dashboard.component import GARDENER_DASHBOARD
+from pergola.garden.components.gardener_dashboard.configuration import configuration, login
+from pergola.garden.landscape import Landscape
+from pergola.garden.landscape.errors import OperatorError, ReferenceMissing
+from tests.support.garden import landscape
 
 OIDC: JsonObject = {
     "issuerURL": "https://identity.example.org",

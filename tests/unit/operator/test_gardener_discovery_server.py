@@ -5,10 +5,10 @@ import base64
 import orjson
 
 from pergola.api.objects import JsonObject, labels_of, map_at, maps_at, name_of, namespace_of
-from pergola.operator.components.component import Target
-from pergola.operator.components.gardener_discovery_server import GARDENER_DISCOVERY_SERVER
-from pergola.operator.garden.landscape import Landscape
-from pergola.testing.garden import landscape
+from pergola.garden.components.component import Target
+from pergola.garden.components.gardener_discovery_server import GARDENER_DISCOVERY_SERVER
+from pergola.garden.landscape import Landscape
+from tests.support.garden import landscape
 
 HOST = "discovery.ingress.runtime-garden.local.gardener.cloud"
 

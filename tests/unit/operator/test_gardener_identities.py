@@ -5,8 +5,8 @@ The takeover of another operator's objects depends on their names. Hashes are `*
 
 import pytest
 
-from pergola.operator.components.catalog import component
-from pergola.testing.garden import COMPLETE, identities, landscape
+from pergola.garden.components.catalog import component
+from tests.support.garden import COMPLETE, identities, landscape
 
 _ISTIO = "virtual-garden-istio-ingress"
 _SYSTEM = "gardener.cloud:system"

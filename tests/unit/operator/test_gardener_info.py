@@ -1,7 +1,7 @@
 """The ConfigMap about Gardener for users of the virtual cluster (spec 20 §16.2)."""
 
-from pergola.operator.garden.gardener_info import gardener_info
-from pergola.testing.garden import landscape
+from pergola.operator.reconcile.gardener_info import gardener_info
+from tests.support.garden import landscape
 
 
 def test_it_has_the_version_and_the_issuer_of_workload_identities() -> None:

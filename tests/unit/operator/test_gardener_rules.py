@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pergola.testing.gardens import GARDENER, MINIMAL, SERVER, findings, with_values
+from tests.support.gardens import GARDENER, MINIMAL, SERVER, findings, with_values
 
 ADMISSION = f"{GARDENER}.gardenerAdmissionController.resourceAdmissionConfiguration"
 LIMIT = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["secrets"], "size": "1Mi"}

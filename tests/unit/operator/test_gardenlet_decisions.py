@@ -30,7 +30,7 @@ from pergola.operator.gardenlet.values import (
     render_values,
 )
 from pergola.operator.template import images
-from pergola.testing.gardenlets import gardenlet, seed
+from tests.support.gardenlets import gardenlet, seed
 
 NOW: Final = datetime(2026, 1, 2, 12, tzinfo=UTC)
 ADDRESS: Final = GardenAddress("https://api.example.com", b"authority")

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from typing import Final
 
-from pergola.operator.components.authorities import authorities
-from pergola.operator.components.catalog import CATALOG
-from pergola.operator.garden.credentials import Credential
-from pergola.operator.garden.lost_secrets import REPLACEABLE
-from pergola.testing.garden import COMPLETE, landscape
+from pergola.garden.components.authorities import authorities
+from pergola.garden.components.catalog import CATALOG
+from pergola.garden.landscape.credentials import Credential
+from pergola.garden.landscape.lost_secrets import REPLACEABLE
+from tests.support.garden import COMPLETE, landscape
 
 REPLACED_SILENTLY: Final = {
     "ca-garden-runtime": "renewed every month, and trusted by the operator's own objects",

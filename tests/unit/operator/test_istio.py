@@ -3,8 +3,8 @@
 import base64
 
 from pergola.api.objects import map_at, name_of, namespace_of
-from pergola.operator.components import istio
-from pergola.testing.garden import landscape
+from pergola.garden.components import istio
+from tests.support.garden import landscape
 
 LABELS = {"app": "example"}
 HOSTS = ("example.ingress.test",)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from pergola.api.objects import JsonObject
-from pergola.testing.gardens import MINIMAL, SERVER, VIRTUAL, findings, with_values
+from tests.support.gardens import MINIMAL, SERVER, VIRTUAL, findings, with_values
 
 
 def plugin(name: str, **settings: Any) -> list[JsonObject]:

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from pergola.api.objects import JsonObject, Key, map_at, maps_at, name_of
+from pergola.garden.components.kube_apiserver.component import KUBE_APISERVER, credentials
+from pergola.garden.components.kube_apiserver.identities import CERTIFICATE, probe_token
+from pergola.garden.landscape.errors import ReferenceMalformed
 from pergola.kube.yaml import parse
-from pergola.operator.components.kube_apiserver.component import KUBE_APISERVER, credentials
-from pergola.operator.components.kube_apiserver.identities import CERTIFICATE, probe_token
-from pergola.operator.garden.errors import ReferenceMalformed
 from pergola.secrets_manager import Certificate, Generated, ManagedSecret
-from pergola.testing.garden import HIGHLY_AVAILABLE, landscape
+from tests.support.garden import HIGHLY_AVAILABLE, landscape
 
 API = "api.virtual-garden.local.gardener.cloud"
 

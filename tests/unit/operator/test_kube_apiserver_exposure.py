@@ -3,14 +3,14 @@
 import pytest
 
 from pergola.api.objects import JsonObject, Key, labels_of, map_at, name_of
-from pergola.operator.components.component import Rendered
-from pergola.operator.components.kube_apiserver_exposure import services, sni
-from pergola.operator.components.kube_apiserver_exposure.hosts import (
+from pergola.garden.components.component import Rendered
+from pergola.garden.components.kube_apiserver_exposure import services, sni
+from pergola.garden.components.kube_apiserver_exposure.hosts import (
     CertificateMissing,
     hosts_of,
     other_certificate,
 )
-from pergola.testing.garden import landscape
+from tests.support.garden import landscape
 
 API = "api.virtual-garden.local.gardener.cloud"
 GARDENER = "gardener.virtual-garden.local.gardener.cloud"

@@ -3,12 +3,12 @@
 import pytest
 
 from pergola.api.objects import JsonObject
-from pergola.operator.components.kube_controller_manager import controllers
-from pergola.operator.components.kube_controller_manager.deployment import (
+from pergola.garden.components.kube_controller_manager import controllers
+from pergola.garden.components.kube_controller_manager.deployment import (
     KUBE_CONTROLLER_MANAGER,
     command,
 )
-from pergola.testing.garden import landscape
+from tests.support.garden import landscape
 
 
 def kubernetes(**fields: object) -> JsonObject:

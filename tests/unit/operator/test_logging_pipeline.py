@@ -4,21 +4,21 @@ import re
 from typing import Any
 
 from pergola.api.objects import JsonObject, map_at, name_of
-from pergola.operator.components.component import Component
-from pergola.operator.components.observability.fluent_bit.component import FLUENT_BIT
-from pergola.operator.components.observability.fluent_bit.custom_resources import (
+from pergola.garden.components.component import Component
+from pergola.garden.components.observability.fluent_bit.component import FLUENT_BIT
+from pergola.garden.components.observability.fluent_bit.custom_resources import (
     FLUENT_OPERATOR_CUSTOM_RESOURCES,
 )
-from pergola.operator.components.observability.fluent_bit.pipeline import scripts
-from pergola.operator.components.observability.opentelemetry_collector import (
+from pergola.garden.components.observability.fluent_bit.pipeline import scripts
+from pergola.garden.components.observability.opentelemetry_collector import (
     OPENTELEMETRY_COLLECTOR,
     configuration,
 )
-from pergola.operator.components.observability.opentelemetry_operator import (
+from pergola.garden.components.observability.opentelemetry_operator import (
     OPENTELEMETRY_OPERATOR,
 )
-from pergola.operator.components.observability.victoria_logs import VICTORIA_LOGS
-from pergola.testing.garden import landscape
+from pergola.garden.components.observability.victoria_logs import VICTORIA_LOGS
+from tests.support.garden import landscape
 
 IPV6: JsonObject = {"spec": {"runtimeCluster": {"networking": {"pods": ["2001:db8:1::/48"]}}}}
 WITHOUT_COLLECTOR = {"OpenTelemetryCollector": False}

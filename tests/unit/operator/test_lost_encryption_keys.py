@@ -9,17 +9,17 @@ import pytest
 
 from pergola.api.objects import JsonObject, Key
 from pergola.api.operator_v1alpha1 import garden_from
-from pergola.operator.components.api_server.encryption import encryption_key, irreplaceable
-from pergola.operator.components.api_server.part import ApiServer
-from pergola.operator.components.gardener_apiserver import workload as gardener
-from pergola.operator.components.kube_apiserver import component as kubernetes
-from pergola.operator.garden.landscape import Landscape
-from pergola.operator.garden.lost_secrets import REPLACE_LOST_SECRET, REPLACEABLE
-from pergola.operator.webhooks.garden.validation import check_garden
+from pergola.garden.components.api_server.encryption import encryption_key, irreplaceable
+from pergola.garden.components.api_server.part import ApiServer
+from pergola.garden.components.gardener_apiserver import workload as gardener
+from pergola.garden.components.kube_apiserver import component as kubernetes
+from pergola.garden.landscape import Landscape
+from pergola.garden.landscape.lost_secrets import REPLACE_LOST_SECRET, REPLACEABLE
+from pergola.garden.rules.validation import check_garden
 from pergola.secrets_manager import SecretLost
 from pergola.secrets_manager.loss import Evidence, is_replacement
-from pergola.testing.garden import landscape
-from pergola.testing.gardens import FACTS, MINIMAL, with_values
+from tests.support.garden import landscape
+from tests.support.gardens import FACTS, MINIMAL, with_values
 
 AT_REST: Final[JsonObject] = {"encryptionAtRest": {"provider": {"type": "aescbc"}}}
 SERVERS: Final = (kubernetes.api_server, gardener.api_server)

@@ -1,7 +1,7 @@
 """Scrapes and rules of Prometheus (spec 20 §16.8)."""
 
 from pergola.api.objects import map_at
-from pergola.operator.components.monitoring import (
+from pergola.garden.components.monitoring import (
     ACCESS,
     GARDEN,
     alert,

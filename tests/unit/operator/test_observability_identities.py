@@ -4,9 +4,9 @@ import re
 from typing import Final
 
 from pergola.api.objects import JsonObject, Key, map_at
-from pergola.operator.components.component import Managed, Target
-from pergola.operator.components.observability.catalog import OBSERVABILITY
-from pergola.testing.garden import landscape
+from pergola.garden.components.component import Managed, Target
+from pergola.garden.components.observability.catalog import OBSERVABILITY
+from tests.support.garden import landscape
 
 WILDCARD: Final[JsonObject] = {
     "metadata": {"name": "wildcard", "namespace": "garden"},

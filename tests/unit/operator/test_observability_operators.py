@@ -3,16 +3,16 @@
 import pytest
 
 from pergola.api.objects import JsonObject, map_at
-from pergola.operator.components.component import Component, Managed
-from pergola.operator.components.observability.fluent_operator import (
+from pergola.garden.components.component import Component, Managed
+from pergola.garden.components.observability.fluent_operator import (
     FLUENT_OPERATOR,
     granted_to_fluent_bit,
 )
-from pergola.operator.components.observability.opentelemetry_operator import OPENTELEMETRY_OPERATOR
-from pergola.operator.components.observability.perses_operator import PERSES_OPERATOR
-from pergola.operator.components.observability.prometheus_operator import PROMETHEUS_OPERATOR
-from pergola.operator.components.observability.victoria_operator import VICTORIA_OPERATOR
-from pergola.testing.garden import landscape
+from pergola.garden.components.observability.opentelemetry_operator import OPENTELEMETRY_OPERATOR
+from pergola.garden.components.observability.perses_operator import PERSES_OPERATOR
+from pergola.garden.components.observability.prometheus_operator import PROMETHEUS_OPERATOR
+from pergola.garden.components.observability.victoria_operator import VICTORIA_OPERATOR
+from tests.support.garden import landscape
 
 OPERATORS = (
     PROMETHEUS_OPERATOR,

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from pergola.api.objects import JsonObject
 from pergola.operator.webhooks.offline import Checked, Stored, check_manifests
-from pergola.testing.gardens import MINIMAL, SERVER, VIRTUAL, with_values
+from tests.support.gardens import MINIMAL, SERVER, VIRTUAL, with_values
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 EXTENSION: JsonObject = {

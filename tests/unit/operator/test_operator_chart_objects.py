@@ -11,15 +11,15 @@ from pergola.api.objects import JsonObject, Key, labels_of, map_at, name_of
 from pergola.api.operator_v1alpha1 import extension_crd, garden_crd
 from pergola.bundle import annotate
 from pergola.cli.crds.groups import rendered
+from pergola.garden.components.conventions import GARDEN_SCRAPES, open_ports
+from pergola.garden.components.gardener_operator import OPERATOR_AUTOSCALER
+from pergola.garden.components.priority_classes import CRITICAL
 from pergola.kube.patches import apply_merge_patch
 from pergola.kube.yaml import parse
-from pergola.operator.components.conventions import GARDEN_SCRAPES, open_ports
-from pergola.operator.components.gardener_operator import OPERATOR_AUTOSCALER
-from pergola.operator.components.priority_classes import CRITICAL
 from pergola.operator.serving import SERVICE
-from pergola.testing.garden import landscape
-from pergola.testing.helm import template
-from pergola.testing.operator_chart import OperatorChart
+from tests.support.garden import landscape
+from tests.support.helm import template
+from tests.support.operator_chart import OperatorChart
 
 pytestmark = pytest.mark.timeout(600)  # Helm may have to be built
 

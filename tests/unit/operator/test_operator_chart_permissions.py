@@ -7,10 +7,10 @@ from typing import Final, NamedTuple
 import pytest
 
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at
-from pergola.operator.components.catalog import CATALOG
-from pergola.operator.components.component import Identity
-from pergola.testing.garden import COMPLETE, HIGHLY_AVAILABLE, landscape
-from pergola.testing.operator_chart import ACCOUNT, OperatorChart
+from pergola.garden.components.catalog import CATALOG
+from pergola.garden.components.component import Identity
+from tests.support.garden import COMPLETE, HIGHLY_AVAILABLE, landscape
+from tests.support.operator_chart import ACCOUNT, OperatorChart
 
 pytestmark = pytest.mark.timeout(600)  # Helm may have to be built
 

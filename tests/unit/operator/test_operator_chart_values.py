@@ -9,10 +9,10 @@ import pytest
 from pergola import __version__
 from pergola.api.objects import JsonObject, labels_of, map_at, name_of
 from pergola.bundle.image_vector import OVERWRITE
+from pergola.garden.components.conventions import GARDEN_SCRAPES, open_ports
 from pergola.kube.patches import apply_merge_patch
 from pergola.kube.yaml import parse
-from pergola.operator.components.conventions import GARDEN_SCRAPES, open_ports
-from pergola.testing.operator_chart import OperatorChart
+from tests.support.operator_chart import OperatorChart
 
 pytestmark = pytest.mark.timeout(600)  # Helm may have to be built
 

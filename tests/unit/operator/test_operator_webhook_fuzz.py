@@ -16,9 +16,9 @@ from pergola.kube.yaml import parse
 from pergola.operator.webhooks.catalog import Dependencies, webhooks
 from pergola.runtime.clock import FakeClock
 from pergola.runtime.metrics import Metrics
-from pergola.testing.fixed_lookups import FixedLookups
-from pergola.testing.fuzzing import Fuzzed, Sample, examples, nearly
-from pergola.testing.gardens import MINIMAL
+from tests.support.fixed_lookups import FixedLookups
+from tests.support.fuzzing import Fuzzed, Sample, examples, nearly
+from tests.support.gardens import MINIMAL
 
 pytestmark = pytest.mark.thorough("fuzz")
 

@@ -7,14 +7,14 @@ import pytest
 from pergola.api.kinds import CONFIG_MAP, SECRET
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
+from pergola.garden.components.component import Identity
 from pergola.kube.client import Client
 from pergola.kube.transport import Transport
 from pergola.kube.watch import WatchEvent
-from pergola.operator.components.component import Identity
-from pergola.operator.garden.own_objects import OwnObjects
+from pergola.operator.reconcile.own_objects import OwnObjects
 from pergola.runtime.caching.cache import Cache
 from pergola.runtime.caching.packed import Packed, packed
-from pergola.testing.cluster_config import cluster_config
+from tests.support.cluster_config import cluster_config
 
 
 class World:

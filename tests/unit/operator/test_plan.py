@@ -4,11 +4,11 @@ from datetime import UTC, datetime
 from unittest.mock import create_autospec
 
 from pergola.api.objects import Key
-from pergola.operator.components.catalog import CATALOG
-from pergola.operator.garden import flows
-from pergola.operator.garden.run import Run
+from pergola.garden.components.catalog import CATALOG
 from pergola.operator.plan.given import stored
 from pergola.operator.plan.sentences import SENTENCES
+from pergola.operator.reconcile import flows
+from pergola.operator.reconcile.run import Run
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 RUN = create_autospec(Run, instance=True)

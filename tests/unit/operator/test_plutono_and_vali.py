@@ -7,14 +7,14 @@ import orjson
 import pytest
 
 from pergola.api.objects import JsonObject, map_at, name_of
+from pergola.garden.components.component import Component
+from pergola.garden.components.observability.plutono.component import PLUTONO
+from pergola.garden.components.observability.plutono.dashboards.catalog import dashboards
+from pergola.garden.components.observability.plutono.dashboards.panels import dashboard, graph
+from pergola.garden.components.observability.plutono.provisioning import data_sources
+from pergola.garden.components.observability.vali.component import VALI
 from pergola.kube.yaml import parse
-from pergola.operator.components.component import Component
-from pergola.operator.components.observability.plutono.component import PLUTONO
-from pergola.operator.components.observability.plutono.dashboards.catalog import dashboards
-from pergola.operator.components.observability.plutono.dashboards.panels import dashboard, graph
-from pergola.operator.components.observability.plutono.provisioning import data_sources
-from pergola.operator.components.observability.vali.component import VALI
-from pergola.testing.garden import landscape
+from tests.support.garden import landscape
 
 IPV6: JsonObject = {
     "spec": {"runtimeCluster": {"networking": {"pods": ["10.1.0.0/16", "2001:db8:1::/48"]}}}

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from pergola.api.objects import JsonObject, map_at, name_of
-from pergola.kube.yaml import parse
-from pergola.operator.components.component import Component
-from pergola.operator.components.observability.alertmanager import ALERTMANAGER
-from pergola.operator.components.observability.prometheus_garden.component import PROMETHEUS_GARDEN
-from pergola.operator.components.observability.prometheus_longterm.component import (
+from pergola.garden.components.component import Component
+from pergola.garden.components.observability.alertmanager import ALERTMANAGER
+from pergola.garden.components.observability.prometheus_garden.component import PROMETHEUS_GARDEN
+from pergola.garden.components.observability.prometheus_longterm.component import (
     PROMETHEUS_LONGTERM,
 )
-from pergola.testing.garden import landscape
+from pergola.kube.yaml import parse
+from tests.support.garden import landscape
 
 LARGER: JsonObject = {"spec": {"runtimeCluster": {"volume": {"minimumSize": "150Gi"}}}}
 DISCOVERY: JsonObject = {"spec": {"virtualCluster": {"gardener": {"gardenerDiscoveryServer": {}}}}}

@@ -7,11 +7,11 @@ import pytest
 from pergola.api.kinds import DEPLOYMENT
 from pergola.api.objects import JsonObject, Key
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
+from pergola.garden.components.component import Managed, Rendered
+from pergola.garden.components.service_mesh.objects import ISTIO
 from pergola.kube.patches import apply_merge_patch
-from pergola.operator.components.component import Managed, Rendered
-from pergola.operator.components.service_mesh.objects import ISTIO
-from pergola.operator.garden.readiness import awaited, direct_problem
-from pergola.testing.garden import landscape
+from pergola.operator.reconcile.readiness import awaited, direct_problem
+from tests.support.garden import landscape
 
 ON_TRIAL: Final[JsonObject] = {
     "apiVersion": "apps/v1",

@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pergola.api.objects import JsonObject, name_of
-from pergola.operator.components.api_server.encryption import configuration, encryption, key_name
-from pergola.operator.components.api_server.recovery import CONFIGURATION, recovery
-from pergola.operator.components.kube_apiserver.component import api_server
-from pergola.operator.garden.credentials import Credentials
-from pergola.operator.garden.landscape import Landscape
+from pergola.garden.components.api_server.encryption import configuration, encryption, key_name
+from pergola.garden.components.api_server.recovery import CONFIGURATION, recovery
+from pergola.garden.components.kube_apiserver.component import api_server
+from pergola.garden.landscape import Landscape
+from pergola.garden.landscape.credentials import Credentials
 from pergola.secrets_manager import Generated, ManagedSecret
 from pergola.secrets_manager.configs import SecretData
-from pergola.testing.garden import landscape
+from tests.support.garden import landscape
 
 KEY = key_name(api_server(landscape()))
 

@@ -7,10 +7,10 @@ from functools import cache
 import pytest
 
 from pergola.api.objects import JsonObject, Key
-from pergola.operator.garden.reference_contents import content_problems
-from pergola.operator.garden.references import references_of
+from pergola.operator.reconcile.reference_contents import content_problems
+from pergola.operator.reconcile.references import references_of
 from pergola.pki.authorities import Authority
-from pergola.testing.gardens import GARDENER, MINIMAL, SERVER, with_values
+from tests.support.gardens import GARDENER, MINIMAL, SERVER, with_values
 
 KUBECONFIG = """
 clusters: [{name: a, cluster: {server: "https://a"}}]

@@ -7,13 +7,13 @@ import pytest
 
 from pergola.api.objects import JsonObject, map_at, maps_at, name_of
 from pergola.api.resource_manager_config import configuration_from
-from pergola.operator.components.component import Rendered
-from pergola.operator.components.resource_manager import runtime, virtual
-from pergola.operator.components.resource_manager.configuration import for_runtime, for_virtual
-from pergola.operator.garden.credentials import Credentials
-from pergola.operator.garden.landscape import Landscape, NodeTolerations
+from pergola.garden.components.component import Rendered
+from pergola.garden.components.resource_manager import runtime, virtual
+from pergola.garden.components.resource_manager.configuration import for_runtime, for_virtual
+from pergola.garden.landscape import Landscape, NodeTolerations
+from pergola.garden.landscape.credentials import Credentials
 from pergola.secrets_manager import ClientKubeconfig
-from pergola.testing.garden import landscape
+from tests.support.garden import landscape
 
 ONE_ZONE: JsonObject = {"spec": {"runtimeCluster": {"provider": {"zones": ["a"]}}}}
 

@@ -15,8 +15,8 @@ from pergola.operator.rotation.metrics import CredentialAges, RotationPhases
 from pergola.runtime.caching.cache import Cache
 from pergola.runtime.caching.packed import Packed, packed
 from pergola.runtime.clock import FakeClock
-from pergola.testing.cluster_config import cluster_config
-from pergola.testing.gardens import MINIMAL
+from tests.support.cluster_config import cluster_config
+from tests.support.gardens import MINIMAL
 
 NOW: Final = datetime(2026, 1, 20, 3, 4, 5, tzinfo=UTC)
 DAY: Final = 86400.0

@@ -8,7 +8,7 @@ from pergola.api.objects import JsonObject
 from pergola.api.operator_v1alpha1 import Garden, garden_from
 from pergola.kube.patches import apply_merge_patch
 from pergola.operator.rotation.phases import begun, key_completes_now, phases_since, succeeded
-from pergola.testing.gardens import MINIMAL
+from tests.support.gardens import MINIMAL
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 AT = "2026-01-02T03:04:05Z"

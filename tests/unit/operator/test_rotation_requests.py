@@ -9,7 +9,7 @@ from pergola.api.operator_v1alpha1 import garden_from
 from pergola.kube.patches import apply_merge_patch
 from pergola.operator.rotation.ages import ages
 from pergola.operator.rotation.requested import Action, Kind, Refused, is_under_way, request
-from pergola.testing.gardens import MINIMAL
+from tests.support.gardens import MINIMAL
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
 

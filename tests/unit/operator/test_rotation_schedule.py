@@ -9,7 +9,7 @@ from pergola.api.operator_v1alpha1 import garden_from
 from pergola.kube.patches import apply_merge_patch
 from pergola.operator.rotation.phases import begun, succeeded
 from pergola.operator.rotation.schedule import due, next_time
-from pergola.testing.gardens import MINIMAL
+from tests.support.gardens import MINIMAL
 
 CREATED = datetime(2026, 1, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)

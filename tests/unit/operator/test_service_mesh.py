@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from pergola.api.objects import JsonObject, map_at, name_of
+from pergola.garden.components.service_mesh.objects import ISTIO
 from pergola.kube.yaml import parse
-from pergola.operator.components.service_mesh.objects import ISTIO
-from pergola.testing.garden import landscape
+from tests.support.garden import landscape
 
 
 def ingress(*patches: JsonObject, **attributes: Any) -> dict[tuple[str, str], JsonObject]:

@@ -1,13 +1,13 @@
 """Small components of the runtime cluster (spec 20 §12.1, §13)."""
 
 from pergola.api.objects import JsonObject, map_at, name_of
-from pergola.operator.components import (
+from pergola.garden.components import (
     gardener_operator,
     internal_load_balancing,
     pvc_autoscaler,
 )
-from pergola.operator.components.nginx_ingress import objects as nginx
-from pergola.testing.garden import landscape
+from pergola.garden.components.nginx_ingress import objects as nginx
+from tests.support.garden import landscape
 
 NGINX = {"DisableNginxIngressInGarden": False}
 

@@ -11,10 +11,10 @@ from typing import Final
 import pytest
 
 from pergola.api.objects import JsonObject, JsonValue, map_at, maps_at
+from pergola.garden.components.catalog import CATALOG
 from pergola.kube.yaml import parse
 from pergola.operator.compare import Placed, rendered
-from pergola.operator.components.catalog import CATALOG
-from pergola.testing.garden import COMPLETE, landscape
+from tests.support.garden import COMPLETE, landscape
 
 TABLE: Final = Path(__file__).with_name("takeover.yaml")
 

@@ -4,11 +4,11 @@ import pytest
 
 from pergola.api.dashboard_v1alpha1 import terminal_crd
 from pergola.api.objects import JsonObject, map_at, maps_at
-from pergola.operator.components.terminal_controller_manager.workload import (
+from pergola.garden.components.terminal_controller_manager.workload import (
     TERMINAL_CONTROLLER_MANAGER,
     configuration,
 )
-from pergola.testing.garden import landscape
+from tests.support.garden import landscape
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from pergola.cli.garden.sealed_files import read_sealed, write_sealed
 from pergola.cli.manifest_files import ManifestFileError
 from pergola.operator.transfer import Export, TransferError, decode, encode, seal, unseal
 from pergola.operator.transfer.collect import as_applied
-from pergola.testing.gardens import MINIMAL, with_values
+from tests.support.gardens import MINIMAL, with_values
 
 PASSPHRASE = "correct horse battery"
 BACKUP = "spec.virtualCluster.etcd.main.backup"

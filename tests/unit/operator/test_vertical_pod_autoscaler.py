@@ -1,13 +1,13 @@
 """The vertical pod autoscaler (spec 20 §13)."""
 
 from pergola.api.objects import JsonObject, name_of
-from pergola.operator.components.vertical_pod_autoscaler.objects import (
+from pergola.garden.components.vertical_pod_autoscaler.objects import (
     VERTICAL_POD_AUTOSCALER,
     absent,
     render,
 )
-from pergola.operator.components.vertical_pod_autoscaler.programs import PROGRAMS, settings
-from pergola.testing.garden import landscape
+from pergola.garden.components.vertical_pod_autoscaler.programs import PROGRAMS, settings
+from tests.support.garden import landscape
 
 ADMISSION_CONTROLLER, RECOMMENDER, UPDATER = PROGRAMS
 

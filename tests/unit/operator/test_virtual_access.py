@@ -3,17 +3,17 @@
 import base64
 
 from pergola.api.objects import map_at, maps_at
-from pergola.kube.yaml import parse
-from pergola.operator.components.virtual_access import (
+from pergola.garden.components.virtual_access import (
     KUBECONFIG_PATH,
     access_secret,
     credentials,
     kubeconfig_mount,
     kubeconfig_volume,
 )
-from pergola.operator.garden.landscape import Landscape
+from pergola.garden.landscape import Landscape
+from pergola.kube.yaml import parse
 from pergola.secrets_manager import Kubeconfig
-from pergola.testing.garden import landscape
+from tests.support.garden import landscape
 
 
 def cluster_and_user(of: Landscape) -> tuple[dict[str, object], dict[str, object]]:

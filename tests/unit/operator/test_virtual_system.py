@@ -1,8 +1,8 @@
 """Namespaces and roles of the virtual cluster (spec 20 §16.1)."""
 
 from pergola.api.objects import JsonObject, annotations_of, labels_of, map_at, maps_at, name_of
-from pergola.operator.components.virtual_system.component import VIRTUAL_SYSTEM
-from pergola.testing.garden import landscape
+from pergola.garden.components.virtual_system.component import VIRTUAL_SYSTEM
+from tests.support.garden import landscape
 
 
 def objects(kind: str) -> dict[str, JsonObject]:

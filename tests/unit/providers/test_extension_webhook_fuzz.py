@@ -17,7 +17,7 @@ from pergola.providers.networking.admission import admission_webhooks
 from pergola.providers.networking.calico.plugin import Calico
 from pergola.providers.networking.cilium.plugin import Cilium
 from pergola.runtime.metrics import Metrics
-from pergola.testing.fuzzing import Fuzzed, Sample, examples
+from tests.support.fuzzing import Fuzzed, Sample, examples
 
 pytestmark = pytest.mark.thorough("fuzz")
 

@@ -7,7 +7,7 @@ from pergola.kube.client import Client
 from pergola.kube.transport import Transport
 from pergola.resource_manager.manager import Options, ResourceManager
 from pergola.runtime.metrics import Metrics
-from pergola.testing.cluster_config import cluster_config
+from tests.support.cluster_config import cluster_config
 
 
 def resource(name: str, version: int, applied: str, **spec: Any) -> JsonObject:

@@ -1,7 +1,7 @@
 from base64 import b64decode
 
 from pergola.api.objects import JsonObject
-from pergola.testing.capi import convertible, registered
+from tests.support.capi import convertible, registered
 
 AUTHORITY = b"-----BEGIN CERTIFICATE-----"
 

@@ -3,7 +3,7 @@
 import pytest
 
 from pergola.api.objects import JsonObject, Key
-from pergola.testing.network_policies import Endpoint, NamedPort, Network, Outside, Pod
+from tests.support.network_policies import Endpoint, NamedPort, Network, Outside, Pod
 
 NAMESPACES = {"shop": {"team": "a"}, "pay": {"team": "b"}, "lab": {}}
 WEB = Pod("shop", {"app": "web"}, {NamedPort("http", "TCP"): 8080, NamedPort("http", "UDP"): 90})

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from tools.soak import PARTS, ROOT, Part, of_commit
 
 hashes = st.text("0123456789abcdef", min_size=40, max_size=40)

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
-from pergola.testing.documented import PAGES
 from pergola.why import Asked, Part, Topic
 from pergola.why.explainer import BrokenExplainer, Explainer, installed
+from tests.support.documented import PAGES
 
 LAKE: JsonObject = {"apiVersion": "example.org/v1", "kind": "Lake", "spec": {"river": "Inn"}}
 

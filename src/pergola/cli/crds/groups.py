@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from pergola.api.objects import JsonObject
-    from pergola.operator.components.definitions import Group
+    from pergola.garden.components.definitions import Group
 
 OWN: Final = "pergola"
 OPERATOR: Final = "operator"
@@ -53,7 +53,7 @@ def chosen(groups: Sequence[str]) -> tuple[list["JsonObject"], list["JsonObject"
     Raises:
         UnknownGroup: No group has the name.
     """
-    from pergola.operator.components.definitions import load
+    from pergola.garden.components.definitions import load
 
     unknown = sorted(set(groups) - set(names()))
     if unknown:
@@ -77,6 +77,6 @@ def _selected(groups: Sequence[str]) -> list["Group"]:
 
 
 def _foreign() -> dict[str, "Group"]:
-    from pergola.operator.components.definitions import GROUPS, SHOOT_EXTENSIONS
+    from pergola.garden.components.definitions import GROUPS, SHOOT_EXTENSIONS
 
     return {each.key: each for each in (*GROUPS, SHOOT_EXTENSIONS)}

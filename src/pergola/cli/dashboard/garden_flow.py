@@ -9,7 +9,7 @@ from pergola.cli.dashboard.tasks import flow_data
 if TYPE_CHECKING:
     from pergola.api.objects import JsonObject
     from pergola.kube.client import Client
-    from pergola.operator.garden.picture import Picture
+    from pergola.operator.reconcile.picture import Picture
 
 
 @asynccontextmanager
@@ -21,8 +21,8 @@ async def garden_flow(client: "Client", name: str) -> "AsyncGenerator[AsyncItera
     """
     from pergola.cli.garden.runtime_cluster import runtime_template
     from pergola.dashboard.server.answers import Unanswered
-    from pergola.operator.garden.errors import OperatorError
-    from pergola.operator.garden.picture import following
+    from pergola.garden.landscape.errors import OperatorError
+    from pergola.operator.reconcile.picture import following
 
     try:
         template = await runtime_template(client, None)

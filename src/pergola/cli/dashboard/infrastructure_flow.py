@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from pergola.extension_api.cluster import Cluster
     from pergola.kube.client import Client
     from pergola.kube.states import States
-    from pergola.operator.garden.picture import Operation
-    from pergola.operator.garden.picture.steps import Step
+    from pergola.operator.reconcile.picture import Operation
+    from pergola.operator.reconcile.picture.steps import Step
 
 _AWS: Final = "aws"
 _POLL_SECONDS: Final = 5.0
@@ -61,8 +61,8 @@ def _picture(infrastructure: "JsonObject", cluster: "Cluster | None") -> "JsonOb
         Unanswered: It is not one of AWS, or its configuration is not valid.
     """
     from pergola.api.objects import map_at
-    from pergola.operator.garden.picture.states import states
-    from pergola.operator.garden.picture.taking import operation_of
+    from pergola.operator.reconcile.picture.states import states
+    from pergola.operator.reconcile.picture.taking import operation_of
 
     operation = operation_of(infrastructure)
     error = str(map_at(infrastructure, "status", "lastError").get("description") or "")
@@ -79,7 +79,7 @@ def _steps(
     from pergola.api.schema.read import Malformed
     from pergola.dashboard.server.answers import Unanswered
     from pergola.extension_api.errors import ExtensionError
-    from pergola.operator.garden.picture.steps import Step
+    from pergola.operator.reconcile.picture.steps import Step
     from pergola.providers.aws.flows.delete import delete_steps
     from pergola.providers.aws.flows.reconcile import reconcile_steps
     from pergola.providers.aws.flows.run import DELETION, RECONCILIATION

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pergola.api.objects import JsonObject
-    from pergola.operator.garden.picture import Operation, Task
+    from pergola.operator.reconcile.picture import Operation, Task
 
 
 def flow_data(tasks: "Sequence[Task]", operation: "Operation", note: str) -> "JsonObject":

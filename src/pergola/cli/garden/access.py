@@ -51,9 +51,9 @@ async def observe_access(cluster: ClusterOptions, *, internal: bool) -> Access:
     """
     from pergola.api.kinds import SECRET
     from pergola.api.objects import Key
+    from pergola.garden.components.gardener_access import EXTERNAL, INTERNAL
+    from pergola.garden.landscape import NAMESPACE
     from pergola.kube.client import Client
-    from pergola.operator.components.gardener_access import EXTERNAL, INTERNAL
-    from pergola.operator.garden.landscape import NAMESPACE
 
     config = cluster.config()
     key = Key(NAMESPACE, INTERNAL if internal else EXTERNAL)

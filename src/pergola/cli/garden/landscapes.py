@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pergola.api.objects import GroupVersionKind, JsonObject
     from pergola.kube.client import Client
     from pergola.operator.compare import Placed, Recorded
-    from pergola.operator.garden.observed import Template
+    from pergola.operator.reconcile.observed import Template
 
 
 class CompareError(Exception):
@@ -61,10 +61,10 @@ async def from_cluster(
     """
     from pergola.api.kinds import CONFIG_MAP, SECRET, SERVICE
     from pergola.api.operator_v1alpha1 import EXTENSION, GARDEN
+    from pergola.garden.landscape import NAMESPACE
     from pergola.kube.client import Client
     from pergola.kube.kubeconfig import load
     from pergola.operator.compare import Recorded, from_objects
-    from pergola.operator.garden.landscape import NAMESPACE
 
     async with Client.connect(load(kubeconfig, context)) as client:
         template = await runtime_template(client, config)
@@ -83,7 +83,7 @@ async def _objects(client: "Client", expected: "Iterable[Placed]") -> "list[Json
     """Return the objects of all kinds and namespaces that our side has in the runtime cluster."""
     from pergola.api.kinds import SECRET
     from pergola.api.objects import GroupVersionKind, Key, namespace_of
-    from pergola.operator.components.component import Target
+    from pergola.garden.components.component import Target
     from pergola.runtime.task_group import gathered
 
     direct = [each.obj for each in expected if not each.managed and each.cluster is Target.RUNTIME]
@@ -149,9 +149,9 @@ def _chosen(garden: str, recorded: "Recorded") -> "JsonObject":
 
 
 def _sides(garden: "JsonObject", recorded: "Recorded", template: "Template") -> Sides:
+    from pergola.garden.components.catalog import CATALOG
     from pergola.operator.compare import landscape_of, rendered
-    from pergola.operator.components.catalog import CATALOG
-    from pergola.operator.garden.references import references_of
+    from pergola.operator.reconcile.references import references_of
 
     landscape = landscape_of(garden, recorded, template, CATALOG)
     given = {(str(obj.get("kind")), _key(obj)) for obj in recorded.all}

@@ -9,7 +9,7 @@ from pergola.cli.garden.runtime_cluster import Source, chosen, runtime_template
 if TYPE_CHECKING:
     from pergola.api.objects import JsonObject, Key
     from pergola.kube.client import Client
-    from pergola.operator.garden.picture import Picture
+    from pergola.operator.reconcile.picture import Picture
     from pergola.operator.rotation.requested import Action, Kind, Request
 
 
@@ -113,7 +113,7 @@ async def _follow(client: "Client", key: "Key", config: Path | None) -> bool:
     from pergola.cli.garden.rotate_text import standings
     from pergola.cli.garden.status_live import show
     from pergola.cli.garden.status_tree import health
-    from pergola.operator.garden.picture import following
+    from pergola.operator.reconcile.picture import following
 
     out = console()
     template = await runtime_template(client, config)

@@ -30,7 +30,7 @@ async def standings(client: "Client", garden: "JsonObject") -> "RenderableType":
     """
     from pergola.api.kinds import SECRET
     from pergola.api.objects import labels_of
-    from pergola.operator.garden.landscape import NAMESPACE
+    from pergola.garden.landscape import NAMESPACE
     from pergola.operator.rotation.ages import MANAGED, ages
 
     secrets = await client.list(SECRET, NAMESPACE, labels=MANAGED, metadata_only=True)

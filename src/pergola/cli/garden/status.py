@@ -12,7 +12,7 @@ from pergola.cli.cluster_options import DEFAULT_CLUSTER, ClusterOptions
 from pergola.cli.garden.runtime_cluster import Source, chosen, runtime_template
 
 if TYPE_CHECKING:
-    from pergola.operator.garden.picture import Picture
+    from pergola.operator.reconcile.picture import Picture
 
 Flag = Annotated[bool, Parameter(negative="")]
 
@@ -59,7 +59,7 @@ async def _status(source: Source, *, once: bool, every: bool, output: str) -> "P
     from pergola.cli.garden.status_data import print_data
     from pergola.cli.garden.status_live import show
     from pergola.cli.garden.status_tree import health
-    from pergola.operator.garden.picture import following
+    from pergola.operator.reconcile.picture import following
     from pergola.runtime.logging import configure
 
     configure("error", "text")

@@ -10,7 +10,7 @@ from pergola.cli.text import say
 
 if TYPE_CHECKING:
     from pergola.api.objects import JsonObject
-    from pergola.operator.garden.picture import Picture, Task
+    from pergola.operator.reconcile.picture import Picture, Task
 
 
 async def print_data(pictures: "AsyncIterator[Picture]") -> "Picture":

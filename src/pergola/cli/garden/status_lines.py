@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from pergola.operator.garden.picture import Operation, Picture, Task
+    from pergola.operator.reconcile.picture import Operation, Picture, Task
 
 _MINUTE: Final = 60
 _HOUR: Final = 60 * _MINUTE

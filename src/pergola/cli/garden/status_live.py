@@ -10,7 +10,7 @@ from pergola.cli.garden.status_tree import tree
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-    from pergola.operator.garden.picture import Picture
+    from pergola.operator.reconcile.picture import Picture
 
 _PER_SECOND: Final = 4
 _MARGIN: Final = 2

@@ -10,10 +10,10 @@ from rich.tree import Tree
 from pergola.api.operator_v1alpha1.garden import CARE_CONDITIONS
 from pergola.cli.garden.status_lines import lasting, operation
 from pergola.health.conditions import began
-from pergola.operator.garden.picture import State
+from pergola.operator.reconcile.picture import State
 
 if TYPE_CHECKING:
-    from pergola.operator.garden.picture import Picture, Task, Wait
+    from pergola.operator.reconcile.picture import Picture, Task, Wait
 
 _STYLES: Final = {
     State.DONE: "green",

@@ -58,8 +58,8 @@ async def answer_about(name: str, source: Source) -> "Answer":
         Unknown: The name has no subject.
         KubeError: The API server refused, or did not answer.
     """
-    from pergola.operator.garden.explain import answer
-    from pergola.operator.garden.picture import following
+    from pergola.operator.reconcile.explain import answer
+    from pergola.operator.reconcile.picture import following
     from pergola.runtime.logging import configure
     from pergola.why.gardens import of_garden
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pergola.cloud.aws import AwsClient
     from pergola.kube.client import Client
     from pergola.providers.aws.show import Thing
-    from pergola.testing.aws.corrections import CorrectedAws
+    from pergola.sandbox.aws.corrections import CorrectedAws
 
 _REGION: Final = "eu-west-1"
 _ZONES: Final = ("a", "b")
@@ -54,8 +54,8 @@ async def show_aws(client: "Client", story: "Story", stack: AsyncExitStack) -> s
     Returns:
         A command that draws the first network.
     """
-    from pergola.testing.aws.corrections import CorrectedAws
-    from pergola.testing.aws.moto import moto
+    from pergola.sandbox.aws.corrections import CorrectedAws
+    from pergola.sandbox.aws.moto import moto
 
     aws = await stack.enter_async_context(CorrectedAws(stack.enter_context(moto())))
     await stack.enter_async_context(_extension(client, aws))
@@ -75,7 +75,7 @@ async def show_aws(client: "Client", story: "Story", stack: AsyncExitStack) -> s
 
 async def _patterns(aws: "AwsClient") -> list[Pattern]:
     """Return the patterns, after creating the networks that users provide."""
-    from pergola.testing.aws.world import Network, managed_config
+    from pergola.sandbox.aws.world import Network, managed_config
 
     provided = await Network.complete(aws, zones=_ZONES)
     private = await Network.create(aws, zones=_ZONES)

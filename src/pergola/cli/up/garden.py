@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pergola.api.objects import JsonObject
     from pergola.cli.up.garden_places import Place
     from pergola.cli.up.story import Story
-    from pergola.operator.garden.picture import Picture
+    from pergola.operator.reconcile.picture import Picture
 
 _SECONDS: Final = 900.0
 _CONFIGURATION: Final = "operator.yaml"
@@ -50,7 +50,7 @@ async def show_garden(place: "Place", story: "Story") -> None:
 async def _bring_up(place: "Place", story: "Story", directory: Path) -> None:
     """Show the tasks while they run, then the health of the Garden."""
     from pergola.cli.garden.runtime_cluster import runtime_template
-    from pergola.operator.garden.picture import following
+    from pergola.operator.reconcile.picture import following
 
     garden = _garden(story)
     loop = asyncio.get_running_loop()

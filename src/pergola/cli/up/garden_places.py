@@ -61,7 +61,7 @@ async def on_a_node(name: str, story: "Story") -> AsyncGenerator[Place]:
     from pergola.cli.garden.kubeconfig import at_address
     from pergola.kube.client import Client
     from pergola.kube.kubeconfig import load
-    from pergola.testing.garden_node import GATES, garden_node
+    from tests.support.garden_node import GATES, garden_node
 
     missing = await asyncio.to_thread(missing_for_a_node)
     announce(story, missing, "up to an hour on two cores")
@@ -81,8 +81,8 @@ async def on_a_node(name: str, story: "Story") -> AsyncGenerator[Place]:
 async def simulated(name: str, story: "Story") -> AsyncGenerator[Place]:
     """Start simulated nodes and run the operator in this process, until the end of the block."""
     from pergola.sandbox.simulated import garden_site
-    from pergola.testing.garden_world import operating
     from pergola.testing.waiting import running
+    from tests.support.garden_world import operating
 
     programs = (HELM, GARDENER_APISERVER)
     announce(story, missing_programs(programs), "about ten minutes on two cores")

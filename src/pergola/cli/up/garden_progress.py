@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Final
 
-from pergola.operator.garden.picture import State
+from pergola.operator.reconcile.picture import State
 
 if TYPE_CHECKING:
     from pergola.cli.up.story import Story
-    from pergola.operator.garden.picture import Picture
+    from pergola.operator.reconcile.picture import Picture
 
 _STEP: Final = 10  # percent
 _EVERY_SECONDS: Final = 20.0

@@ -10,11 +10,11 @@ from pergola.api.objects import GroupVersionKind, JsonObject, Key, namespace_of
 from pergola.api.operator_v1alpha1 import GARDEN
 from pergola.cli.garden.operator_settings import SettingsError
 from pergola.cli.garden.runtime_cluster import runtime_template
+from pergola.garden.landscape import NAMESPACE
+from pergola.garden.landscape.errors import OperatorError
 from pergola.kube.errors import KubeError
-from pergola.operator.garden.errors import OperatorError
-from pergola.operator.garden.explain import answer
-from pergola.operator.garden.landscape import NAMESPACE
-from pergola.operator.garden.picture import Picture, State, following
+from pergola.operator.reconcile.explain import answer
+from pergola.operator.reconcile.picture import Picture, State, following
 from pergola.why import Asked, Explainer, Part, Reader, Statement, Topic
 from pergola.why.gardens import component_of
 from pergola.why.workloads import of_finding

@@ -12,16 +12,16 @@ from pergola.api.operator_v1alpha1.garden import (
     VIRTUAL_COMPONENTS_HEALTHY,
     VIRTUAL_GARDEN_API_SERVER_AVAILABLE,
 )
+from pergola.garden.components.etcds import access
+from pergola.garden.components.kube_controller_manager.deployment import (
+    DEPLOYMENT as CONTROLLER_MANAGER,
+)
+from pergola.garden.components.managed_resources import Expected
+from pergola.garden.components.resource_manager.virtual import NAME as RESOURCE_MANAGER
+from pergola.garden.components.virtual_access import API_SERVER
 from pergola.health import CareFailure, check_control_plane
 from pergola.operator.care.api_server import OK, Probe
 from pergola.operator.care.components import Item, SeenResource, failure_of, items_of
-from pergola.operator.components.etcds import access
-from pergola.operator.components.kube_controller_manager.deployment import (
-    DEPLOYMENT as CONTROLLER_MANAGER,
-)
-from pergola.operator.components.managed_resources import Expected
-from pergola.operator.components.resource_manager.virtual import NAME as RESOURCE_MANAGER
-from pergola.operator.components.virtual_access import API_SERVER
 
 ETCDS: Final = tuple(access.name(role) for role in access.ROLES)
 DEPLOYMENTS: Final = (API_SERVER, CONTROLLER_MANAGER, RESOURCE_MANAGER)

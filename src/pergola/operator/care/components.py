@@ -13,9 +13,9 @@ from pergola.api.operator_v1alpha1.garden import (
     RUNTIME_COMPONENTS_HEALTHY,
     VIRTUAL_COMPONENTS_HEALTHY,
 )
+from pergola.garden.components.managed_resources import Expected
 from pergola.health import CareFailure, care
 from pergola.health.managed_resources import MISSING_CONDITION, OUTDATED_STATUS
-from pergola.operator.components.managed_resources import Expected
 
 MISSING: Final = "ManagedResourceMissing"
 _CONDITIONS: Final = (APPLIED, HEALTHY, PROGRESSING)

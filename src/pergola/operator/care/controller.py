@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from pergola.api.objects import JsonObject, Key, map_at
 from pergola.api.operator_v1alpha1 import Garden
+from pergola.garden.landscape import Landscape
 from pergola.kube.client import Client
 from pergola.operator.care.api_server import HealthEndpoint
 from pergola.operator.care.apply import patch_conditions
@@ -18,7 +19,6 @@ from pergola.operator.care.prometheus import Query, query_prometheus
 from pergola.operator.care.settings import Settings
 from pergola.operator.care.watches import SeenPart, Watches
 from pergola.operator.copies import Copies
-from pergola.operator.garden.landscape import Landscape
 from pergola.runtime.caching.cache import Change
 from pergola.runtime.clock import Clock, SystemClock
 from pergola.runtime.controlling.controller import DONE, Again, Outcome, Workers

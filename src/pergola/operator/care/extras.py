@@ -12,6 +12,7 @@ from typing import Final
 from pergola.api.kinds import SECRET
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, labels_of, map_at
 from pergola.extension_api.kinds import BACKUP_BUCKET, BACKUP_ENTRY, DNS_RECORD
+from pergola.garden.landscape import NAMESPACE
 from pergola.health import CareFailure, check_extension
 from pergola.kube.client import Client
 from pergola.kube.errors import KubeError, UnknownKind
@@ -23,8 +24,7 @@ from pergola.operator.care.certificates import (
 from pergola.operator.care.check import Unable, Verdict
 from pergola.operator.care.components import bounded
 from pergola.operator.care.credentials import check_credentials
-from pergola.operator.garden.landscape import NAMESPACE
-from pergola.operator.garden.observed import WILDCARD
+from pergola.operator.reconcile.observed import WILDCARD
 from pergola.operator.rotation.ages import MANAGED, ages
 from pergola.runtime.clock import Clock
 

@@ -5,9 +5,9 @@ from prometheus_client import CollectorRegistry, Gauge
 from pergola.api.kinds import DEPLOYMENT
 from pergola.api.operator_v1alpha1.garden import CARE_CONDITIONS, VIRTUAL_COMPONENTS_HEALTHY
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
+from pergola.garden.landscape import NAMESPACE
+from pergola.garden.landscape.etcd_objects import ETCD
 from pergola.operator.care.check import Observed, Unable
-from pergola.operator.garden.etcd_objects import ETCD
-from pergola.operator.garden.landscape import NAMESPACE
 
 
 class CareMetrics:

@@ -15,14 +15,14 @@ from pergola.api.operator_v1alpha1.garden import (
     VIRTUAL_GARDEN_API_SERVER_AVAILABLE,
 )
 from pergola.api.schema.read import Malformed
+from pergola.garden.components.managed_resources import Expected, expected
+from pergola.garden.landscape import Landscape
 from pergola.operator.care.api_server import HealthEndpoint, Probe
 from pergola.operator.care.check import Observed, Unable, Verdict
 from pergola.operator.care.extras import EXTRAS, Extras
 from pergola.operator.care.prometheus import Query, check_prometheuses, pods_of
 from pergola.operator.care.settings import Settings
 from pergola.operator.care.watches import SeenPart, Watches
-from pergola.operator.components.managed_resources import Expected, expected
-from pergola.operator.garden.landscape import Landscape
 from pergola.runtime.caching.cache import Cache
 from pergola.runtime.caching.view import View
 from pergola.runtime.clock import monotonic

@@ -8,15 +8,15 @@ from pergola.api.kinds import DEPLOYMENT
 from pergola.api.objects import JsonObject, Key, map_at, maps_at, metadata_of
 from pergola.api.operator_v1alpha1 import GARDEN
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
+from pergola.garden.components.service_mesh.permissions import NAMESPACE as ISTIO_SYSTEM
+from pergola.garden.landscape import NAMESPACE
+from pergola.garden.landscape.etcd_objects import ETCD
 from pergola.health import deployment_problem, etcd_problem
 from pergola.kube.selectors import format_selector
 from pergola.operator.care.components import SeenResource
 from pergola.operator.care.prometheus import CHECKED_BY, PROMETHEUS, Instance
-from pergola.operator.components.service_mesh.permissions import NAMESPACE as ISTIO_SYSTEM
 from pergola.operator.copies import Copies
-from pergola.operator.garden.etcd_objects import ETCD
-from pergola.operator.garden.landscape import NAMESPACE
-from pergola.operator.garden.oldest import oldest
+from pergola.operator.reconcile.oldest import oldest
 from pergola.runtime.caching.cache import Cache
 from pergola.runtime.caching.view import View
 

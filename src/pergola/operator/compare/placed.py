@@ -5,7 +5,7 @@ from collections.abc import Collection
 from typing import Final, NamedTuple
 
 from pergola.api.objects import GroupKind, GroupVersionKind, JsonObject, Key, name_of, namespace_of
-from pergola.operator.components.component import Target
+from pergola.garden.components.component import Target
 
 # The hashes in unique names: the checksum of the content, and that of the rotation.
 _HASH: Final = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{5})?(?![0-9A-Za-z])")

@@ -26,11 +26,11 @@ from pergola.bundle.content import (
     decode_data,
     read_documents,
 )
+from pergola.garden.components.component import Target
 from pergola.operator.compare.foreign import why_foreign
 from pergola.operator.compare.normalise import TEXT
 from pergola.operator.compare.placed import Placed
-from pergola.operator.components.component import Target
-from pergola.operator.garden.references import references_of
+from pergola.operator.reconcile.references import references_of
 
 _MANAGED_RESOURCE: Final = GroupKind("resources.gardener.cloud", "ManagedResource")
 _SECRET: Final = GroupKind("", "Secret")

@@ -6,17 +6,17 @@ from dataclasses import replace
 from pergola.api.kinds import SERVICE
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, labels_of, map_at, name_of
 from pergola.api.operator_v1alpha1 import EXTENSION, garden_from
+from pergola.garden.components.component import Component, Target
+from pergola.garden.landscape import NAMESPACE, Landscape
+from pergola.garden.landscape.etcd_objects import ETCD, kept
 from pergola.operator.compare.foreign import why_foreign
 from pergola.operator.compare.placed import Placed
 from pergola.operator.compare.recorded import Recorded
-from pergola.operator.components.component import Component, Target
-from pergola.operator.garden.deploy import bundle_of
-from pergola.operator.garden.etcd_objects import ETCD, kept
-from pergola.operator.garden.extension_resources.backup import expected_secret
-from pergola.operator.garden.landscape import NAMESPACE, Landscape
-from pergola.operator.garden.observed import Template
-from pergola.operator.garden.placeholders import placeholder, with_placeholders
-from pergola.operator.garden.references import references_of
+from pergola.operator.reconcile.deploy import bundle_of
+from pergola.operator.reconcile.extension_resources.backup import expected_secret
+from pergola.operator.reconcile.observed import Template
+from pergola.operator.reconcile.placeholders import placeholder, with_placeholders
+from pergola.operator.reconcile.references import references_of
 
 _API_SERVER: Key = Key(NAMESPACE, "gardener-apiserver")
 _WILDCARD: tuple[str, str] = ("gardener.cloud/role", "garden-cert")

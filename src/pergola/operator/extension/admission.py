@@ -6,11 +6,12 @@ from pergola.api import marks
 from pergola.api.kinds import SECRET
 from pergola.api.objects import JsonObject, Key, annotations_of, labels_of, name_of, uid_of
 from pergola.charts import Release, merge_values
+from pergola.garden.components.virtual_access import access_secret
+from pergola.garden.landscape import NAMESPACE
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
 from pergola.manifests import KUBE_SYSTEM, manifest
 from pergola.operator.chart_source import Charts, served_version
-from pergola.operator.components.virtual_access import access_secret
 from pergola.operator.extension.deployments import Deployments
 from pergola.operator.extension.garden_kubeconfig import with_kubeconfig
 from pergola.operator.extension.names import (
@@ -23,7 +24,6 @@ from pergola.operator.extension.names import (
     virtual_namespace,
 )
 from pergola.operator.extension.values import Resolved
-from pergola.operator.garden.landscape import NAMESPACE
 
 PRIORITY: Final = "gardener-garden-system-400"
 _NAME: Final = "extensions.operator.gardener.cloud/name"

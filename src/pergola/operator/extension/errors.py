@@ -1,6 +1,6 @@
 """Errors about Extensions."""
 
-from pergola.operator.garden.errors import OperatorError
+from pergola.garden.landscape.errors import OperatorError
 
 
 class ExtensionFailed(OperatorError):

@@ -9,7 +9,7 @@ from pergola.api.objects import (
     map_at,
     name_of,
 )
-from pergola.operator.garden.own_tasks import GENERIC_NAME
+from pergola.operator.reconcile.own_tasks import GENERIC_NAME
 
 _COMPLETE: Final = 100
 

@@ -3,7 +3,7 @@
 from typing import Final
 
 from pergola.api.objects import JsonObject, Key, map_at
-from pergola.operator.garden.landscape import NAMESPACE
+from pergola.garden.landscape import NAMESPACE
 
 ORIGIN: Final = "gardener-operator"
 """The creator of ManagedResources, according to their label."""

@@ -18,6 +18,7 @@ from pergola.api.operator_v1alpha1 import EXTENSION, GARDEN
 from pergola.api.operator_v1alpha1.extension import INSTALLED, REQUIRED_RUNTIME
 from pergola.bundle import BundleError
 from pergola.charts import ChartError
+from pergola.garden.landscape.errors import OperatorError
 from pergola.kube.client import Client
 from pergola.kube.errors import Conflict, KubeError
 from pergola.operator.conditions import Conditions, condition_of, is_true
@@ -34,8 +35,7 @@ from pergola.operator.extension.names import (
 from pergola.operator.extension.registration import RegistrationPart
 from pergola.operator.extension.runtime import RuntimePart
 from pergola.operator.extension.values import Resolved, resolve
-from pergola.operator.garden.errors import OperatorError
-from pergola.operator.garden.oldest import oldest
+from pergola.operator.reconcile.oldest import oldest
 from pergola.operator.time_limit import within_limit
 from pergola.operator.virtual_cluster import VirtualCluster
 from pergola.runtime.controlling.controller import DONE, Again, Outcome, ReconcileError

@@ -12,7 +12,7 @@ from pergola.controllers.references import (
     names_at,
     resources_at,
 )
-from pergola.operator.garden.landscape import NAMESPACE
+from pergola.garden.landscape import NAMESPACE
 
 _DEPLOYMENT: Final = "spec.deployment"
 _CHARTS: Final = ("extension", "admission.runtimeCluster", "admission.virtualCluster")

@@ -13,6 +13,7 @@ from pergola.api.objects import (
     maps_at,
     name_of,
 )
+from pergola.garden.landscape import NAMESPACE
 from pergola.kube.client import Client
 from pergola.manifests import manifest
 from pergola.operator.chart_source import CA_BUNDLE, PULL_SECRET, secret_named
@@ -25,7 +26,6 @@ from pergola.operator.extension.names import (
     registration_resource,
 )
 from pergola.operator.extension.values import referenced
-from pergola.operator.garden.landscape import NAMESPACE
 
 _GARDEN: Final = "garden"
 _CLUSTERS: Final = ("autoEnable", "clusterCompatibility")

@@ -15,6 +15,7 @@ from pergola.api.objects import (
     uid_of,
 )
 from pergola.charts import Release, merge_values
+from pergola.garden.landscape import NAMESPACE
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
 from pergola.operator.chart_source import Charts, served_version
@@ -29,8 +30,7 @@ from pergola.operator.extension.names import (
 )
 from pergola.operator.extension.values import Resolved
 from pergola.operator.extension.webhook_configurations import delete_configurations
-from pergola.operator.garden.landscape import NAMESPACE
-from pergola.operator.garden.waiting import gone, wait_until
+from pergola.operator.reconcile.waiting import gone, wait_until
 
 PRIORITY_CLASS: Final = GroupVersionKind("scheduling.k8s.io", "v1", "PriorityClass")
 PRIORITY: Final = "gardener-garden-system-200"

@@ -17,6 +17,7 @@ from pergola.api.objects import (
 from pergola.api.operator_v1alpha1 import EXTENSION, GARDEN
 from pergola.api.operator_v1alpha1.extension import REQUIRED_RUNTIME, REQUIRED_VIRTUAL
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
+from pergola.garden.landscape import NAMESPACE
 from pergola.operator.conditions import condition_of
 from pergola.operator.copies import Copies
 from pergola.operator.extension.garden_facts import GardenFacts
@@ -29,8 +30,7 @@ from pergola.operator.extension.names import (
     runtime_resource,
 )
 from pergola.operator.extension.references import references_of
-from pergola.operator.garden.landscape import NAMESPACE
-from pergola.operator.garden.named_objects import content_of
+from pergola.operator.reconcile.named_objects import content_of
 from pergola.runtime.caching.cache import Cache, Change
 from pergola.runtime.caching.view import View
 from pergola.runtime.controlling.watches import Watch, all_of, changed, exists, gone, later

@@ -6,6 +6,7 @@ from pergola.api.operator_config import OperatorConfiguration
 from pergola.api.operator_v1alpha1 import EXTENSION
 from pergola.charts import Blobs, Helm, Puller
 from pergola.extension_api.kinds import BACKUP_BUCKET, BACKUP_ENTRY, ExtensionKind
+from pergola.garden.landscape import NAMESPACE
 from pergola.operator.chart_source import Charts
 from pergola.operator.conditions import Conditions
 from pergola.operator.copies import Copies
@@ -19,8 +20,7 @@ from pergola.operator.extension.registration import RegistrationPart
 from pergola.operator.extension.required_runtime import KINDS, RequiredRuntime, type_of
 from pergola.operator.extension.required_virtual import RequiredVirtual
 from pergola.operator.extension.runtime import RuntimePart
-from pergola.operator.garden.landscape import NAMESPACE
-from pergola.operator.garden.observed import Template
+from pergola.operator.reconcile.observed import Template
 from pergola.operator.virtual_cluster import VirtualCluster
 from pergola.runtime.caching.cache import Cache
 from pergola.runtime.clock import Clock, SystemClock

@@ -13,9 +13,9 @@ from typing import Final
 from pergola.api import marks
 from pergola.api.kinds import CONFIG_MAP, SECRET
 from pergola.api.objects import JsonObject, JsonValue, Key, labels_of, map_at, maps_at
+from pergola.garden.landscape import NAMESPACE
 from pergola.kube.client import Client
 from pergola.operator.extension.errors import ExtensionFailed
-from pergola.operator.garden.landscape import NAMESPACE
 
 EXPRESSION: Final = re.compile(r"{{\s*\.resources\.([A-Za-z0-9]+)\.data\.([-._A-Za-z0-9]+)\s*}}")
 RELEASED: Final = "resource-reference"

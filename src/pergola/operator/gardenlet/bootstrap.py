@@ -16,9 +16,9 @@ from pergola.api.objects import JsonObject, Key, map_at
 from pergola.kube.client import Client
 from pergola.kube.yaml import dump
 from pergola.manifests import KUBE_SYSTEM, manifest
-from pergola.operator.garden.direct import MANAGER
 from pergola.operator.gardenlet.connection import GardenAddress
 from pergola.operator.gardenlet.names import GARDENLET, PROGRAM
+from pergola.operator.reconcile.direct import MANAGER
 from pergola.pki import Token, kubeconfig
 
 VALIDITY: Final = timedelta(hours=24)

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from pergola.api.kinds import SECRET
 from pergola.api.objects import JsonObject, Key, map_at
+from pergola.garden.components.gardener_access import EXTERNAL
+from pergola.garden.landscape import NAMESPACE
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import parse_cluster
-from pergola.operator.components.gardener_access import EXTERNAL
-from pergola.operator.garden.landscape import NAMESPACE
 from pergola.operator.gardenlet.errors import GardenletFailed
 from pergola.operator.virtual_cluster import kubeconfig_in
 

@@ -11,14 +11,14 @@ from pergola.api.kinds import NAMESPACE as NAMESPACE_KIND
 from pergola.api.kinds import SECRET
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, uid_of
 from pergola.charts import Chart, Release
+from pergola.garden.landscape import NAMESPACE
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
 from pergola.manifests import manifest
 from pergola.operator.chart_source import Charts, served_version
-from pergola.operator.garden.direct import MANAGER, DirectObjects
-from pergola.operator.garden.landscape import NAMESPACE
 from pergola.operator.gardenlet.errors import GardenletFailed
 from pergola.operator.gardenlet.names import PROGRAM
+from pergola.operator.reconcile.direct import MANAGER, DirectObjects
 from pergola.runtime.clock import Clock
 
 _NAMESPACE_LABELS: Final = {marks.ROLE: "garden"}

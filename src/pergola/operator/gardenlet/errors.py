@@ -1,6 +1,6 @@
 """Errors of Gardenlets."""
 
-from pergola.operator.garden.errors import OperatorError
+from pergola.garden.landscape.errors import OperatorError
 
 
 class GardenletFailed(OperatorError):

@@ -17,11 +17,11 @@ from pergola.api.objects import (
     resource_version_of,
 )
 from pergola.charts import ChartError
+from pergola.garden.landscape.errors import OperatorError
 from pergola.kube.client import Client
 from pergola.kube.errors import Conflict, KubeError
 from pergola.operator.chart_source import Charts
 from pergola.operator.conditions import Conditions
-from pergola.operator.garden.errors import OperatorError
 from pergola.operator.gardenlet.backup import backup_checksum
 from pergola.operator.gardenlet.bootstrap import BootstrapTokens
 from pergola.operator.gardenlet.connection import GardenAddress, address_for, garden_address

@@ -20,12 +20,12 @@ from pergola.api.objects import (
     resource_version_of,
     uid_of,
 )
+from pergola.garden.landscape import NAMESPACE
 from pergola.kube.client import Client
 from pergola.kube.errors import KubeError
 from pergola.kube.kubeconfig import parse_cluster
 from pergola.kube.yaml import YamlError, parse
 from pergola.manifests import KUBE_SYSTEM
-from pergola.operator.garden.landscape import NAMESPACE
 from pergola.operator.gardenlet.errors import GardenletFailed
 from pergola.operator.gardenlet.names import (
     CONFIG_FILE,

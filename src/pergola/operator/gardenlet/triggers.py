@@ -13,9 +13,9 @@ from pergola.api.objects import (
     labels_of,
     resource_version_of,
 )
+from pergola.garden.landscape import NAMESPACE
 from pergola.kube.client import Client
 from pergola.operator.chart_source import CA_BUNDLE, PULL_SECRET, secret_named
-from pergola.operator.garden.landscape import NAMESPACE
 from pergola.operator.gardenlet.decide import operation_of
 from pergola.operator.gardenlet.names import GARDENLET, SEED, chart_of, kubeconfig_secret
 from pergola.runtime.caching.cache import Cache, Change

@@ -8,8 +8,8 @@ from pergola.api.objects import JsonObject, Key, map_at, name_of
 from pergola.bundle.image_reference import ImageReference
 from pergola.bundle.image_vector import OVERWRITE, ImageVector
 from pergola.charts import merge_values
-from pergola.operator.components.virtual_access import TO_VIRTUAL_API_SERVER
-from pergola.operator.garden.landscape import NAMESPACE
+from pergola.garden.components.virtual_access import TO_VIRTUAL_API_SERVER
+from pergola.garden.landscape import NAMESPACE
 from pergola.operator.gardenlet.names import BOOTSTRAP_KUBECONFIG, KUBECONFIG, PROGRAM
 
 COMPONENTS: Final = f"{OVERWRITE}_COMPONENTS"

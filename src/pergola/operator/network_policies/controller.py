@@ -23,9 +23,9 @@ from pergola.api.operator_v1alpha1.runtime_cluster import RuntimeNetworking
 from pergola.kube.applied import has_manager, is_applied
 from pergola.kube.errors import ApiError, NotFound
 from pergola.operator.copies import Copies
-from pergola.operator.garden.direct import MANAGER
-from pergola.operator.garden.oldest import seniority
 from pergola.operator.network_policies.policies import NAMES, Networks, policies, to_endpoints
+from pergola.operator.reconcile.direct import MANAGER
+from pergola.operator.reconcile.oldest import seniority
 from pergola.runtime.caching.cache import Cache
 from pergola.runtime.caching.view import View
 from pergola.runtime.controlling.controller import DONE, Outcome

@@ -11,13 +11,13 @@ from pergola.api.kinds import SECRET
 from pergola.api.objects import GroupKind, GroupVersionKind, JsonObject, Key, map_at
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.bundle.managed_resource import secret_name, secret_names
+from pergola.garden.components.component import Target
 from pergola.kube.applied import changes as applied_changes
 from pergola.kube.client import Client
 from pergola.kube.equality import EXACT, Difference, differences
 from pergola.operator.compare.recorded import objects_in
-from pergola.operator.components.component import Target
-from pergola.operator.garden.rehearsal import Write
 from pergola.operator.plan.model import Change, Field, Verb
+from pergola.operator.reconcile.rehearsal import Write
 
 OWNERSHIP: Final = Field("metadata.managedFields", None, "the operator takes over the fields")
 """The change of an object that has all desired values, but not from the operator."""

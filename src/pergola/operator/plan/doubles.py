@@ -3,12 +3,12 @@
 from typing import TypeAlias
 
 from pergola.api.objects import GroupKind, GroupVersionKind, JsonObject, Key
+from pergola.garden.components.component import Removable, Rendered
+from pergola.garden.landscape import Landscape
 from pergola.kube.client import Client
 from pergola.kube.errors import KubeError
-from pergola.operator.components.component import Removable, Rendered
-from pergola.operator.garden.deploy import Deployer
-from pergola.operator.garden.landscape import Landscape
-from pergola.operator.garden.rehearsal import Rehearsal
+from pergola.operator.reconcile.deploy import Deployer
+from pergola.operator.reconcile.rehearsal import Rehearsal
 from pergola.operator.virtual_cluster import NotConnected, Reach, VirtualCluster
 
 Applied: TypeAlias = tuple[str, GroupKind, Key]

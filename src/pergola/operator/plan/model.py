@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from pergola.api.objects import GroupVersionKind, JsonObject, JsonValue, Key
 from pergola.controllers.references import Reference
-from pergola.operator.components.component import Target
+from pergola.garden.components.component import Target
 
 
 class Verb(StrEnum):

@@ -7,23 +7,23 @@ from typing import Final
 
 from pergola.api.objects import JsonObject, Key, name_of
 from pergola.api.operator_v1alpha1 import GARDEN, Garden, garden_from
+from pergola.garden.landscape.errors import OperatorError
 from pergola.kube.client import Client
 from pergola.kube.errors import UnknownKind
 from pergola.kube.patches import apply_merge_patch
 from pergola.operator.compare.placed import without_hash
-from pergola.operator.garden import flows, operation, prepare
-from pergola.operator.garden.errors import OperatorError
-from pergola.operator.garden.foreseen import Foreseen, foresee
-from pergola.operator.garden.judge import check
-from pergola.operator.garden.observed import Template
-from pergola.operator.garden.oldest import check_only_one
-from pergola.operator.garden.reconcile import IGNORE, is_ignored
-from pergola.operator.garden.run import Run
 from pergola.operator.plan.changes import changes_of
 from pergola.operator.plan.doubles import RehearsedVirtualCluster, no_snapshot
 from pergola.operator.plan.model import Change, Fate, Plan, Planned, Verb
 from pergola.operator.plan.sentences import AFTERWARDS, BEFORE, CREDENTIALS, SENTENCES
 from pergola.operator.plan.stage import Stage
+from pergola.operator.reconcile import flows, operation, prepare
+from pergola.operator.reconcile.foreseen import Foreseen, foresee
+from pergola.operator.reconcile.judge import check
+from pergola.operator.reconcile.observed import Template
+from pergola.operator.reconcile.oldest import check_only_one
+from pergola.operator.reconcile.reconcile import IGNORE, is_ignored
+from pergola.operator.reconcile.run import Run
 from pergola.operator.rotation import schedule
 from pergola.operator.virtual_cluster import Reach
 from pergola.runtime.clock import Clock, SystemClock

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Final
 
-from pergola.operator.garden import flows, gardener_info
-from pergola.operator.garden.extension_resources import tasks
+from pergola.operator.reconcile import flows, gardener_info
+from pergola.operator.reconcile.extension_resources import tasks
 from pergola.operator.rotation import access_tokens, root_authorities
 from pergola.operator.rotation.encryption import tasks as encryption
 from pergola.operator.rotation.seeds import tasks as seeds

@@ -9,17 +9,17 @@ from pergola.api.objects import Key
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.flow import Graph, Task
 from pergola.flow.errors import is_unexpected
+from pergola.garden.components.catalog import CATALOG
+from pergola.garden.components.component import Component, Target
 from pergola.kube.client import Client
 from pergola.kube.errors import UnknownKind
-from pergola.operator.components.catalog import CATALOG
-from pergola.operator.components.component import Component, Target
-from pergola.operator.garden.rehearsal import Rehearsal, WouldWait
-from pergola.operator.garden.run import Run
 from pergola.operator.plan.changes import changes_of
 from pergola.operator.plan.doubles import RehearsedDeployer, RehearsedVirtualCluster
 from pergola.operator.plan.gardenlets import AWAITED, perform_all
 from pergola.operator.plan.model import Change, Fate, Planned
 from pergola.operator.plan.sentences import SENTENCES, WAITS
+from pergola.operator.reconcile.rehearsal import Rehearsal, WouldWait
+from pergola.operator.reconcile.run import Run
 from pergola.operator.rotation.seeds.propagation import NotPropagated
 from pergola.operator.virtual_cluster import NotConnected
 from pergola.runtime.failures import leaves, sentence_of

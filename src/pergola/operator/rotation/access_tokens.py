@@ -10,21 +10,21 @@ from typing import Final
 from pergola.api.kinds import SECRET
 from pergola.api.objects import JsonObject, Key, annotations_of
 from pergola.flow import Graph, Retry
+from pergola.garden.components.component import Component
+from pergola.garden.components.gardener_access import GARDENER_ACCESS
+from pergola.garden.components.gardener_admission_controller.workload import (
+    GARDENER_ADMISSION_CONTROLLER,
+)
+from pergola.garden.components.gardener_apiserver.component import GARDENER_APISERVER
+from pergola.garden.components.gardener_controller_manager import GARDENER_CONTROLLER_MANAGER
+from pergola.garden.components.gardener_scheduler import GARDENER_SCHEDULER
+from pergola.garden.components.kube_controller_manager.deployment import KUBE_CONTROLLER_MANAGER
+from pergola.garden.components.virtual_access import requests_token
+from pergola.garden.landscape import NAMESPACE
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
 from pergola.kube.selectors import format_selector
-from pergola.operator.components.component import Component
-from pergola.operator.components.gardener_access import GARDENER_ACCESS
-from pergola.operator.components.gardener_admission_controller.workload import (
-    GARDENER_ADMISSION_CONTROLLER,
-)
-from pergola.operator.components.gardener_apiserver.component import GARDENER_APISERVER
-from pergola.operator.components.gardener_controller_manager import GARDENER_CONTROLLER_MANAGER
-from pergola.operator.components.gardener_scheduler import GARDENER_SCHEDULER
-from pergola.operator.components.kube_controller_manager.deployment import KUBE_CONTROLLER_MANAGER
-from pergola.operator.components.virtual_access import requests_token
-from pergola.operator.garden.landscape import NAMESPACE
-from pergola.operator.garden.run import Run
+from pergola.operator.reconcile.run import Run
 from pergola.operator.rotation.current import ACCOUNT_KEY, began
 from pergola.operator.rotation.seeds.tasks import skipped
 

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
+from pergola.garden.components.authorities import ON_DEMAND
+from pergola.garden.components.service_account_key import NAME as ACCOUNT_KEY
+from pergola.garden.components.workload_identity import KEY as WORKLOAD_KEY
 from pergola.kube.selectors import format_selector
-from pergola.operator.components.authorities import ON_DEMAND
-from pergola.operator.components.service_account_key import NAME as ACCOUNT_KEY
-from pergola.operator.components.workload_identity import KEY as WORKLOAD_KEY
 
 _LABELS: Final = {"managed-by": "secrets-manager", "manager-identity": "gardener-operator"}
 MANAGED: Final = format_selector({"matchLabels": _LABELS})

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from pergola.operator.garden.landscape import Landscape
+from pergola.garden.landscape import Landscape
 from pergola.operator.rotation.phases import (
     COMPLETING,
     PREPARING,

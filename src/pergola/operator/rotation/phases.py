@@ -16,7 +16,7 @@ from pergola.api.operator_v1alpha1.status import (
     ObservabilityRotation,
     Rotation,
 )
-from pergola.operator.garden.encryption_at_rest import encrypted_now
+from pergola.garden.landscape.encryption_at_rest import encrypted_now
 
 PREPARING: Final = "Preparing"
 PREPARED: Final = "Prepared"

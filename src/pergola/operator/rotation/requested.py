@@ -8,8 +8,9 @@ from pergola.api.known.kubernetes_versions import parse_version
 from pergola.api.objects import JsonObject, annotations_of
 from pergola.api.operator_v1alpha1 import Garden, garden_from
 from pergola.api.operator_v1alpha1 import operations as op
+from pergola.garden.landscape.errors import OperatorError
+from pergola.garden.rules.operations import check_operations
 from pergola.kube.patches import apply_merge_patch
-from pergola.operator.garden.errors import OperatorError
 from pergola.operator.rotation.current import (
     ACCOUNT_KEY,
     AUTHORITIES,
@@ -23,7 +24,6 @@ from pergola.operator.rotation.phases import (
     key_completes_now,
     rotation_of,
 )
-from pergola.operator.webhooks.garden.operations import check_operations
 
 Kind: TypeAlias = Literal[
     "all",

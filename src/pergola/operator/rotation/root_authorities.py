@@ -13,12 +13,12 @@ from typing import Final
 from pergola.api.kinds import CONFIG_MAP
 from pergola.api.objects import JsonObject, map_at
 from pergola.flow import Graph, Retry
+from pergola.garden.components.authorities import CLUSTER
+from pergola.garden.components.kube_controller_manager.deployment import KUBE_CONTROLLER_MANAGER
+from pergola.garden.landscape.errors import OperatorError
 from pergola.kube.client import Client
-from pergola.operator.components.authorities import CLUSTER
-from pergola.operator.components.kube_controller_manager.deployment import KUBE_CONTROLLER_MANAGER
-from pergola.operator.garden.errors import OperatorError
-from pergola.operator.garden.run import Run
-from pergola.operator.garden.waiting import Note, unnoted
+from pergola.operator.reconcile.run import Run
+from pergola.operator.reconcile.waiting import Note, unnoted
 from pergola.operator.rotation.current import AUTHORITIES
 from pergola.operator.rotation.seeds.tasks import skipped
 from pergola.runtime.caching.cache import Cache

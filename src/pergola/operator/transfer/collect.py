@@ -16,15 +16,15 @@ from pergola.api.objects import (
     uid_of,
 )
 from pergola.api.operator_v1alpha1 import GARDEN, garden_from
+from pergola.garden.components.etcds.backups import own_bucket
+from pergola.garden.landscape import NAMESPACE
 from pergola.kube.client import Client
 from pergola.kube.patches import apply_merge_patch
-from pergola.operator.components.etcds.backups import own_bucket
-from pergola.operator.garden.build import IDENTITY
-from pergola.operator.garden.global_password import SEED_PASSWORD
-from pergola.operator.garden.landscape import NAMESPACE
-from pergola.operator.garden.observed import WILDCARD
-from pergola.operator.garden.own_tasks import GENERIC_NAME
-from pergola.operator.garden.references import references_of
+from pergola.operator.reconcile.build import IDENTITY
+from pergola.operator.reconcile.global_password import SEED_PASSWORD
+from pergola.operator.reconcile.observed import WILDCARD
+from pergola.operator.reconcile.own_tasks import GENERIC_NAME
+from pergola.operator.reconcile.references import references_of
 from pergola.operator.rotation.phases import in_progress
 from pergola.operator.transfer.export import Export, TransferError
 from pergola.runtime.task_group import gathered, together

@@ -9,10 +9,10 @@ from typing import Final, NamedTuple
 from pergola.api.kinds import CONFIG_MAP, NAMESPACE, SECRET
 from pergola.api.objects import JsonObject, Key, deletion_timestamp_of, name_of
 from pergola.api.operator_v1alpha1 import GARDEN
+from pergola.garden.landscape import NAMESPACE as GARDEN_NAMESPACE
 from pergola.kube.client import Client
 from pergola.kube.errors import UnknownKind
-from pergola.operator.garden.build import IDENTITY
-from pergola.operator.garden.landscape import NAMESPACE as GARDEN_NAMESPACE
+from pergola.operator.reconcile.build import IDENTITY
 from pergola.operator.transfer.export import Export, TransferError, identity_of
 from pergola.secrets_manager import ManagedSecret, observe_managed
 

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from pergola.kube.client import Client
-from pergola.testing.policy_site import PolicySite
 from pergola.testing.world import RecordingClient
+from tests.support.policy_site import PolicySite
 
 
 @pytest.fixture

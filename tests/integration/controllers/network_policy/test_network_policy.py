@@ -21,7 +21,8 @@ from pergola.api.kinds import (
 from pergola.api.objects import JsonObject, Key
 from pergola.controllers.network_policy import Settings, network_policy
 from pergola.runtime.metrics import Metrics
-from pergola.testing.policy_site import (
+from pergola.testing.waiting import running, settled, until, until_gone
+from tests.support.policy_site import (
     PEER,
     SITE,
     L,
@@ -39,7 +40,6 @@ from pergola.testing.policy_site import (
     virtual_service,
     written,
 )
-from pergola.testing.waiting import running, settled, until, until_gone
 
 # 1
 

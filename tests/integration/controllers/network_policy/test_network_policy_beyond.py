@@ -19,7 +19,9 @@ from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import parse_documents
 from pergola.runtime.caching.caches import Caches
 from pergola.sandbox import Sandbox
-from pergola.testing.policy_site import (
+from pergola.testing.waiting import until
+from pergola.testing.world import RecordingClient
+from tests.support.policy_site import (
     PEER,
     L,
     PolicySite,
@@ -34,9 +36,7 @@ from pergola.testing.policy_site import (
     virtual_service,
     written,
 )
-from pergola.testing.service_accounts import service_account_config, until_allowed
-from pergola.testing.waiting import until
-from pergola.testing.world import RecordingClient
+from tests.support.service_accounts import service_account_config, until_allowed
 
 ROOT = Path(__file__).parents[4]
 ROLES = ROOT / "charts" / "resource-manager" / "rbac" / "network-policy.yaml"

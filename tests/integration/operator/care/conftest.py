@@ -7,8 +7,8 @@ import pytest
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.sandbox import Sandbox
-from pergola.testing.care_site import CareSite
 from pergola.testing.world import RecordingClient
+from tests.support.care_site import CareSite
 
 
 @pytest.fixture

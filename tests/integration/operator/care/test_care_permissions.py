@@ -21,7 +21,9 @@ from pergola.operator.copies import Copies
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 from pergola.sandbox import Sandbox
-from pergola.testing.care_site import (
+from pergola.testing.crds import delete_definition, install_definitions
+from pergola.testing.waiting import PATIENCE, running, until
+from tests.support.care_site import (
     CareSite,
     SwitchedCluster,
     manifest,
@@ -29,10 +31,8 @@ from pergola.testing.care_site import (
     template,
     with_copies,
 )
-from pergola.testing.crds import delete_definition, install_definitions
-from pergola.testing.garden_states import is_healthy
-from pergola.testing.service_accounts import service_account_config, until_granted
-from pergola.testing.waiting import PATIENCE, running, until
+from tests.support.garden_states import is_healthy
+from tests.support.service_accounts import service_account_config, until_granted
 
 PROMETHEUSES: Final = "prometheuses.monitoring.coreos.com"
 OBSERVABILITY: Final = CARE_CONDITIONS[3]

@@ -13,15 +13,15 @@ from pergola.api.marks import OPERATOR_IGNORE
 from pergola.api.objects import JsonObject, Key
 from pergola.api.operator_config import API_VERSION, KIND, OperatorConfiguration, configuration_from
 from pergola.api.operator_v1alpha1 import GARDEN
+from pergola.garden.components.gardener_access import INTERNAL
+from pergola.garden.components.virtual_access import requests_token
 from pergola.kube.client import Client
 from pergola.operator.app import serve
-from pergola.operator.components.gardener_access import INTERNAL
-from pergola.operator.components.virtual_access import requests_token
 from pergola.operator.conditions import condition_of
 from pergola.resource_manager.registration import garden_webhooks
 from pergola.sandbox import Sandbox
-from pergola.testing.care_site import CareSite
-from pergola.testing.operator_site import OperatorSite
+from tests.support.care_site import CareSite
+from tests.support.operator_site import OperatorSite
 
 
 @pytest.fixture

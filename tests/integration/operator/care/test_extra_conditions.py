@@ -19,7 +19,9 @@ from pergola.operator.copies import Copies
 from pergola.runtime.clock import FakeClock
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
-from pergola.testing.care_site import (
+from pergola.testing.waiting import running, until
+from pergola.testing.world import RecordingClient
+from tests.support.care_site import (
     CareSite,
     SwitchedCluster,
     last_operation,
@@ -28,9 +30,7 @@ from pergola.testing.care_site import (
     template,
     with_copies,
 )
-from pergola.testing.garden_states import is_healthy
-from pergola.testing.waiting import running, until
-from pergola.testing.world import RecordingClient
+from tests.support.garden_states import is_healthy
 
 NOW = datetime(2026, 5, 4, 3, 2, 1, tzinfo=UTC)
 QUICK = Settings(sync_period=timedelta(seconds=1))

@@ -13,17 +13,19 @@ from pergola.api.objects import JsonObject, Key
 from pergola.api.operator_v1alpha1 import GARDEN
 from pergola.api.operator_v1alpha1.garden import CARE_CONDITIONS
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
+from pergola.garden.landscape.etcd_objects import ETCD
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.operator.care import HealthEndpoint, Probe, Settings, garden_care
 from pergola.operator.conditions import condition_of
 from pergola.operator.copies import Copies
-from pergola.operator.garden.etcd_objects import ETCD
 from pergola.runtime.clock import Clock, FakeClock
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 from pergola.sandbox import Sandbox
-from pergola.testing.care_site import (
+from pergola.testing.waiting import PATIENCE, running, settled, until
+from pergola.testing.world import RecordingClient
+from tests.support.care_site import (
     CareSite,
     SwitchedCluster,
     last_operation,
@@ -31,10 +33,8 @@ from pergola.testing.care_site import (
     template,
     with_copies,
 )
-from pergola.testing.garden_states import is_healthy
-from pergola.testing.overtaken import Overtaken
-from pergola.testing.waiting import PATIENCE, running, settled, until
-from pergola.testing.world import RecordingClient
+from tests.support.garden_states import is_healthy
+from tests.support.overtaken import Overtaken
 
 API, RUNTIME, VIRTUAL, OBSERVABILITY = CARE_CONDITIONS
 NOW = datetime(2026, 5, 4, 3, 2, 1, tzinfo=UTC)

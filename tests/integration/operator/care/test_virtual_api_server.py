@@ -15,19 +15,19 @@ from aiohttp.test_utils import TestServer
 
 from pergola.api.kinds import SECRET
 from pergola.api.objects import JsonObject, Key
+from pergola.garden.components.virtual_access import requests_token
 from pergola.kube.client import Client
 from pergola.kube.errors import AlreadyExists, NotFound
 from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import dump, parse
 from pergola.operator.care import Probe, VirtualApiServer
-from pergola.operator.components.virtual_access import requests_token
 from pergola.operator.copies import Copies
 from pergola.operator.virtual_cluster import VirtualCluster
 from pergola.pki import Authority, Template, Token, kubeconfig
 from pergola.runtime.controlling.unit import Unit
 from pergola.sandbox import Sandbox
-from pergola.testing.proxy import CuttableProxy
 from pergola.testing.waiting import PATIENCE, running, settled
+from tests.support.proxy import CuttableProxy
 
 KEY = Key("garden", "gardener-internal")
 NOW = datetime.now(UTC)

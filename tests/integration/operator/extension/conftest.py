@@ -11,16 +11,16 @@ from pergola.kube.kubeconfig import ClusterConfig, load
 from pergola.sandbox import API_ONLY, Sandbox
 from pergola.sandbox.components import APISERVER, CONTROLLER_MANAGER, ETCD
 from pergola.testing.crds import install_garden_extension_crds, install_operator_crds
-from pergola.testing.extension_garden import (
+from pergola.testing.shared import in_thread, private
+from tests.support.extension_garden import (
     ExtensionGarden,
     connect_virtual,
     prepare,
     resource_managers,
 )
-from pergola.testing.operator_chart import ACCOUNT, OperatorChart
-from pergola.testing.registry import TestRegistry, registry
-from pergola.testing.service_accounts import service_account_config, until_granted
-from pergola.testing.shared import in_thread, private
+from tests.support.operator_chart import ACCOUNT, OperatorChart
+from tests.support.registry import TestRegistry, registry
+from tests.support.service_accounts import service_account_config, until_granted
 
 CHART = Path(__file__).parents[4] / "charts" / "operator"
 GRANTS = ("ServiceAccount", "ClusterRole", "Role", "ClusterRoleBinding", "RoleBinding")

@@ -16,8 +16,8 @@ from pergola.operator.extension.required_virtual import patch_garden_deleted
 from pergola.operator.references import protected_references
 from pergola.runtime.clock import SystemClock
 from pergola.runtime.metrics import Metrics
-from pergola.testing.extension_garden import ExtensionGarden, extension_controllers
 from pergola.testing.waiting import running, until, until_gone
+from tests.support.extension_garden import ExtensionGarden, extension_controllers
 
 NAME: Final = Key("", "dns")
 ONE: Final = Key("", "dns-one")

@@ -31,16 +31,16 @@ from pergola.operator.extension.installations import INSTALLATION, REGISTRATION
 from pergola.operator.extension.required_runtime import KINDS, RequiredRuntime, type_of
 from pergola.runtime.caching.cache import Cache
 from pergola.runtime.clock import SystemClock
-from pergola.testing.care_site import template
-from pergola.testing.chart_files import write_chart
-from pergola.testing.extension_garden import (
+from pergola.testing.waiting import until, until_gone
+from tests.support.care_site import template
+from tests.support.chart_files import write_chart
+from tests.support.extension_garden import (
     DEPLOYMENT,
     GENERIC,
     ExtensionGarden,
     extension_controllers,
 )
-from pergola.testing.registry import PASSWORD, USER, TestRegistry, registry
-from pergola.testing.waiting import until, until_gone
+from tests.support.registry import PASSWORD, USER, TestRegistry, registry
 
 WORKLOAD: Final = GroupVersionKind("apps", "v1", "Deployment")
 NAME: Final = Key("", "dns")

@@ -24,24 +24,24 @@ from pergola.manifests import manifest
 from pergola.operator.extension.installations import REGISTRATION
 from pergola.operator.virtual_cluster import VirtualCluster
 from pergola.sandbox import binaries
+from pergola.sandbox.aws.corrections import QUICK, CorrectedAws
+from pergola.sandbox.aws.moto import moto
 from pergola.sandbox.on_demand import HELM
 from pergola.sandbox.simulated import Site
 from pergola.shipped import CHARTS
-from pergola.testing.aws.corrections import QUICK, CorrectedAws
-from pergola.testing.aws.extension import aws_extension
-from pergola.testing.aws.gardens import IN_AWS, KEYS, NAMES, REGION, ZONE
-from pergola.testing.aws.moto import moto
-from pergola.testing.chart_files import write_chart
-from pergola.testing.extension_garden import ExtensionGarden
-from pergola.testing.garden_extensions import garden_actuator, garden_unit
-from pergola.testing.garden_states import has_succeeded
-from pergola.testing.garden_world import CONFIRMED, example, install_operator, operator
-from pergola.testing.gardens import with_values
-from pergola.testing.objects import secret
-from pergola.testing.own_extensions import own_extension
-from pergola.testing.registry import TestRegistry
 from pergola.testing.shared import require_images
 from pergola.testing.waiting import running, until, until_gone
+from tests.support.aws.extension import aws_extension
+from tests.support.aws.gardens import IN_AWS, KEYS, NAMES, REGION, ZONE
+from tests.support.chart_files import write_chart
+from tests.support.extension_garden import ExtensionGarden
+from tests.support.garden_extensions import garden_actuator, garden_unit
+from tests.support.garden_states import has_succeeded
+from tests.support.garden_world import CONFIRMED, example, install_operator, operator
+from tests.support.gardens import with_values
+from tests.support.objects import secret
+from tests.support.own_extensions import own_extension
+from tests.support.registry import TestRegistry
 
 pytestmark = [pytest.mark.soak("gardens"), pytest.mark.timeout(2400)]
 

@@ -28,13 +28,13 @@ from pergola.operator.extension.reconcile import ExtensionReconciler, Parts
 from pergola.operator.extension.registration import RegistrationPart
 from pergola.operator.extension.runtime import PRIORITY, PRIORITY_CLASS, RuntimePart
 from pergola.operator.extension.values import Resolved
-from pergola.operator.garden.own_tasks import GENERIC_NAME
+from pergola.operator.reconcile.own_tasks import GENERIC_NAME
 from pergola.operator.virtual_cluster import VirtualCluster
 from pergola.runtime.clock import SystemClock
 from pergola.runtime.controlling.controller import DONE, ReconcileError
 from pergola.runtime.controlling.events import Recorder
-from pergola.testing.extension_garden import ExtensionGarden, prepare
 from pergola.testing.waiting import until_gone
+from tests.support.extension_garden import ExtensionGarden, prepare
 
 NAME: Final = Key("", "dns")
 SPACE: Final = Key("", "runtime-extension-dns")

@@ -25,9 +25,10 @@ from pergola.operator.gardenlet.bootstrap import token_id
 from pergola.operator.gardenlet.names import GARDENLET, SEED, TARGET
 from pergola.sandbox import binaries
 from pergola.sandbox.on_demand import GARDENLET_CHART
-from pergola.testing.chart_files import write_chart
-from pergola.testing.extension_garden import ExtensionGarden
-from pergola.testing.gardenlets import (
+from pergola.testing.waiting import until, until_gone
+from tests.support.chart_files import write_chart
+from tests.support.extension_garden import ExtensionGarden
+from tests.support.gardenlets import (
     VERSION,
     Writers,
     gardenlet,
@@ -36,8 +37,7 @@ from pergola.testing.gardenlets import (
     registered,
     seed,
 )
-from pergola.testing.registry import TestRegistry
-from pergola.testing.waiting import until, until_gone
+from tests.support.registry import TestRegistry
 
 DEPLOYED: Final = Key("garden", "gardenlet")
 BOOTSTRAP: Final = Key("garden", "gardenlet-kubeconfig-bootstrap")

@@ -25,12 +25,12 @@ from pergola.sandbox import binaries
 from pergola.sandbox.on_demand import GARDENLET_CHART, HELM
 from pergola.sandbox.process_node.programs import SEED as SEED_PROGRAMS
 from pergola.sandbox.simulated import Site, garden_site
-from pergola.testing.garden_states import has_succeeded
-from pergola.testing.garden_world import example, install_operator, operator
-from pergola.testing.gardenlets import VERSION, gardenlet
-from pergola.testing.registry import TestRegistry
-from pergola.testing.seeds import SPEC, register_provider
 from pergola.testing.waiting import running, until
+from tests.support.garden_states import has_succeeded
+from tests.support.garden_world import example, install_operator, operator
+from tests.support.gardenlets import VERSION, gardenlet
+from tests.support.registry import TestRegistry
+from tests.support.seeds import SPEC, register_provider
 
 pytestmark = [pytest.mark.soak("outages"), pytest.mark.timeout(1500)]
 

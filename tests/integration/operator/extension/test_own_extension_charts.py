@@ -12,21 +12,21 @@ from pergola.api.objects import GroupVersionKind, Key, labels_of, map_at
 from pergola.api.operator_v1alpha1 import EXTENSION
 from pergola.charts import Blobs, ChartReference, Helm, Puller, Release
 from pergola.kube.kubeconfig import ClusterConfig
-from pergola.operator.garden.extension_resources.installed import wait_for_extensions
+from pergola.operator.reconcile.extension_resources.installed import wait_for_extensions
 from pergola.sandbox import binaries
 from pergola.sandbox.module import kubernetes_version
 from pergola.sandbox.on_demand import HELM
-from pergola.testing.aws.gardens import IN_AWS
-from pergola.testing.care_site import template
-from pergola.testing.extension_garden import (
+from pergola.testing.waiting import until, until_gone
+from tests.support.aws.gardens import IN_AWS
+from tests.support.care_site import template
+from tests.support.extension_garden import (
     DEPLOYMENT,
     ExtensionGarden,
     bare_garden,
     extension_controllers,
 )
-from pergola.testing.own_extensions import own_extension
-from pergola.testing.registry import TestRegistry
-from pergola.testing.waiting import until, until_gone
+from tests.support.own_extensions import own_extension
+from tests.support.registry import TestRegistry
 
 ROOT: Final = Path(__file__).parents[4]
 ROLE: Final = GroupVersionKind("rbac.authorization.k8s.io", "v1", "Role")

@@ -1,5 +1,5 @@
 """Fixtures for tests of infrastructure in AWS."""
 
-from pergola.testing.aws.fixtures import aws, client, holding, mortal, moto_server
+from tests.support.aws.fixtures import aws, client, holding, mortal, moto_server
 
 __all__ = ["aws", "client", "holding", "mortal", "moto_server"]

@@ -16,9 +16,9 @@ from pergola.providers.aws.backup import AwsBackupBucket
 from pergola.providers.aws.resources.bucket.bucket import bucket_of
 from pergola.providers.aws.resources.bucket.lock import Lock, Retention, observe_lock
 from pergola.providers.aws.resources.bucket.settings import observe_settings
-from pergola.testing.aws.garden_site import REGION, GardenSite, HoldingAws, garden_site
-from pergola.testing.aws.site import codes_in
 from pergola.testing.waiting import running
+from tests.support.aws.garden_site import REGION, GardenSite, HoldingAws, garden_site
+from tests.support.aws.site import codes_in
 
 FINALIZER = "extensions.gardener.cloud/backupbucket"
 SPEC: JsonObject = {"region": REGION}

@@ -16,9 +16,9 @@ from pergola.kube.client import Client
 from pergola.providers.aws.backup import AwsBackupEntry
 from pergola.providers.aws.resources.bucket.bucket import Bucket, bucket_of
 from pergola.providers.aws.resources.bucket.objects import delete_content, hide_content
-from pergola.testing.aws.garden_site import REGION, UID, GardenSite, HoldingAws, garden_site
-from pergola.testing.aws.site import codes_in
 from pergola.testing.waiting import running, until, until_gone
+from tests.support.aws.garden_site import REGION, UID, GardenSite, HoldingAws, garden_site
+from tests.support.aws.site import codes_in
 
 BUCKET = "garden-backups"
 FINALIZER = "extensions.gardener.cloud/backupentry"

@@ -30,12 +30,12 @@ from pergola.providers.aws.resources.security_group.rules import (
     rules_of,
 )
 from pergola.runtime.clock import SystemClock
-from pergola.testing.aws.corrections import QUICK, CorrectedAws
-from pergola.testing.aws.gardens import KEYS
-from pergola.testing.aws.site import AMI, CLOUD_PROFILE, REGION
-from pergola.testing.aws.world import Network
+from pergola.sandbox.aws.corrections import QUICK, CorrectedAws
+from pergola.sandbox.aws.world import Network
 from pergola.testing.crds import install_extension_crds
-from pergola.testing.objects import secret
+from tests.support.aws.gardens import KEYS
+from tests.support.aws.site import AMI, CLOUD_PROFILE, REGION
+from tests.support.objects import secret
 
 
 @dataclass

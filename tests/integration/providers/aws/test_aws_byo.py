@@ -15,10 +15,10 @@ from pergola.providers.aws.flows.reconcile import reconcile_steps
 from pergola.providers.aws.resources import iam, key_pair
 from pergola.providers.aws.status import provider_status
 from pergola.providers.aws.wanted import MARKER, ROLE_INTERNAL, ROLE_PUBLIC, Wanted
-from pergola.testing.aws.byo_clusters import CLUSTER, settle, tags_of_subnets
-from pergola.testing.aws.corrections import CorrectedAws
-from pergola.testing.aws.steps import StepsOf
-from pergola.testing.aws.world import Network, everything, without_tags
+from pergola.sandbox.aws.corrections import CorrectedAws
+from pergola.sandbox.aws.world import Network, everything, without_tags
+from tests.support.aws.byo_clusters import CLUSTER, settle, tags_of_subnets
+from tests.support.aws.steps import StepsOf
 
 
 def status_of(cluster: StepsOf) -> JsonObject:

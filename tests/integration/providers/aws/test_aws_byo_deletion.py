@@ -19,14 +19,14 @@ from pergola.providers.aws.resources import iam, service_range
 from pergola.providers.aws.resources.tags import specification
 from pergola.providers.aws.wanted import MARKER, ROLE_INTERNAL, ROLE_PUBLIC
 from pergola.runtime.clock import SystemClock
-from pergola.testing.aws.answers import Call
-from pergola.testing.aws.byo_clusters import CLUSTER, OTHER, OTHER_CLUSTER, settle, tags_of_subnets
-from pergola.testing.aws.corrections import QUICK, CorrectedAws
-from pergola.testing.aws.flows import Flows, MortalAws, creation
-from pergola.testing.aws.flows import deletion as whole_deletion
-from pergola.testing.aws.site import SHOOT, AwsSite, aws_site
-from pergola.testing.aws.steps import StepsOf
-from pergola.testing.aws.world import Network, everything, tags_in, without_tags
+from pergola.sandbox.aws.answers import Call
+from pergola.sandbox.aws.corrections import QUICK, CorrectedAws
+from pergola.sandbox.aws.world import Network, everything, tags_in, without_tags
+from tests.support.aws.byo_clusters import CLUSTER, OTHER, OTHER_CLUSTER, settle, tags_of_subnets
+from tests.support.aws.flows import Flows, MortalAws, creation
+from tests.support.aws.flows import deletion as whole_deletion
+from tests.support.aws.site import SHOOT, AwsSite, aws_site
+from tests.support.aws.steps import StepsOf
 
 
 @pytest.mark.parametrize("overlay", [True, False])

@@ -10,10 +10,10 @@ from pergola.providers.aws import state as keys
 from pergola.providers.aws.byo import byo_delete_steps, byo_steps
 from pergola.providers.aws.status import provider_status
 from pergola.providers.aws.wanted import MARKER, ROLE_INTERNAL, ROLE_PUBLIC
-from pergola.testing.aws.byo_clusters import CLUSTER, OTHER_CLUSTER, settle, tags_of_subnets
-from pergola.testing.aws.corrections import CorrectedAws
-from pergola.testing.aws.steps import StepsOf
-from pergola.testing.aws.world import Network, everything
+from pergola.sandbox.aws.corrections import CorrectedAws
+from pergola.sandbox.aws.world import Network, everything
+from tests.support.aws.byo_clusters import CLUSTER, OTHER_CLUSTER, settle, tags_of_subnets
+from tests.support.aws.steps import StepsOf
 
 
 def status_of(cluster: StepsOf) -> JsonObject:

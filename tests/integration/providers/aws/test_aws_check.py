@@ -17,11 +17,11 @@ from pergola.cloud.errors import CredentialsInvalid
 from pergola.extension_api.cluster import CLUSTER
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound, UnknownKind
-from pergola.testing.aws.corrections import CorrectedAws
-from pergola.testing.aws.world import Network
-from pergola.testing.cluster_api import install
+from pergola.sandbox.aws.corrections import CorrectedAws
+from pergola.sandbox.aws.world import Network
 from pergola.testing.crds import install_extension_crds
-from pergola.testing.objects import definition
+from tests.support.cluster_api import install
+from tests.support.objects import definition
 
 REGION = "eu-west-1"
 TECHNICAL_ID = "shoot--p--s"

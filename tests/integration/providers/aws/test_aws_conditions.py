@@ -14,9 +14,9 @@ from pergola.extensions.health_checks import CheckContext, Verdict
 from pergola.providers.aws.health.checks import health_checks
 from pergola.providers.aws.health.security_group import NODES_SECURITY_GROUP_VALID
 from pergola.providers.aws.resources.security_group.rules import ALL, INGRESS, Rule, permissions
-from pergola.testing.aws.corrections import CorrectedAws
-from pergola.testing.aws.steps import TECHNICAL_ID
-from pergola.testing.aws.world import Network
+from pergola.sandbox.aws.corrections import CorrectedAws
+from pergola.sandbox.aws.world import Network
+from tests.support.aws.steps import TECHNICAL_ID
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 DONE: JsonObject = {"type": "Reconcile", "state": "Succeeded", "lastUpdateTime": "x"}

@@ -14,10 +14,10 @@ from pergola.cloud.errors import (
     QuotaExceeded,
     Unreachable,
 )
-from pergola.testing.aws.answers import Call
-from pergola.testing.aws.corrections import CorrectedAws
-from pergola.testing.aws.gaps import PREFIX_LIST
-from pergola.testing.aws.world import Network, everything, managed_config, tags_in, without_tags
+from pergola.sandbox.aws.answers import Call
+from pergola.sandbox.aws.corrections import CorrectedAws
+from pergola.sandbox.aws.gaps import PREFIX_LIST
+from pergola.sandbox.aws.world import Network, everything, managed_config, tags_in, without_tags
 
 
 async def nat_of(client: AwsClient, name: str) -> JsonObject:

@@ -16,11 +16,11 @@ from pergola.providers.aws.observe import observe
 from pergola.providers.aws.resources.removal import LONG_LOOKS
 from pergola.providers.aws.resources.step import Work
 from pergola.providers.aws.wanted import Wanted
-from pergola.testing.aws.corrections import QUICK
-from pergola.testing.aws.flows import Flows, MortalAws, creation, deletion
-from pergola.testing.aws.picture import differences
-from pergola.testing.aws.steps import PUBLIC_KEY, TECHNICAL_ID, read_config
-from pergola.testing.aws.world import Network, everything, managed_config, tags_in, without_tags
+from pergola.sandbox.aws.corrections import QUICK
+from pergola.sandbox.aws.world import Network, everything, managed_config, tags_in, without_tags
+from tests.support.aws.flows import Flows, MortalAws, creation, deletion
+from tests.support.aws.picture import differences
+from tests.support.aws.steps import PUBLIC_KEY, TECHNICAL_ID, read_config
 
 REGION = "eu-west-1"
 CLUSTER_TAG = f"kubernetes.io/cluster/{TECHNICAL_ID}"

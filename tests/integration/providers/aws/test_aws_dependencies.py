@@ -4,8 +4,8 @@ import pytest
 
 from pergola.cloud.aws import AwsClient
 from pergola.cloud.errors import DependencyProblem, NotFound
-from pergola.testing.aws.picture import differences, picture
-from pergola.testing.aws.world import Network
+from pergola.sandbox.aws.world import Network
+from tests.support.aws.picture import differences, picture
 
 
 async def test_deleting_a_subnet_deletes_its_association(client: AwsClient) -> None:

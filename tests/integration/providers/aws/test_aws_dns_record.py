@@ -15,9 +15,9 @@ from pergola.providers.aws.resources.record_sets import (
     observe_record_sets,
     record_set,
 )
-from pergola.testing.aws.garden_site import GardenSite, HoldingAws, garden_site
-from pergola.testing.aws.site import codes_in
 from pergola.testing.waiting import running
+from tests.support.aws.garden_site import GardenSite, HoldingAws, garden_site
+from tests.support.aws.site import codes_in
 
 NAME = "api.garden.example.org"
 BALANCER = "a1b2.elb.eu-west-1.amazonaws.com"

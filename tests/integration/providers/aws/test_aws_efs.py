@@ -13,9 +13,9 @@ from pergola.providers.aws.state import (
     mount_target_key,
 )
 from pergola.providers.aws.status import provider_status
-from pergola.testing.aws.corrections import CorrectedAws
-from pergola.testing.aws.steps import TECHNICAL_ID, StepsOf
-from pergola.testing.aws.world import Network
+from pergola.sandbox.aws.corrections import CorrectedAws
+from pergola.sandbox.aws.world import Network
+from tests.support.aws.steps import TECHNICAL_ID, StepsOf
 
 ENABLED: JsonObject = {"enabled": True}
 

@@ -5,19 +5,19 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 
 import pytest
-from tools.soak import in_soak
 
 from pergola.api.objects import JsonObject
 from pergola.cloud.aws import AwsClient, Credentials
 from pergola.cloud.errors import CloudError
 from pergola.flow import FlowFailed
 from pergola.providers.aws.wanted import Wanted
-from pergola.testing.aws.answers import Call
-from pergola.testing.aws.corrections import QUICK
-from pergola.testing.aws.flows import Flows, MortalAws, creation, deletion
-from pergola.testing.aws.picture import differences
-from pergola.testing.aws.steps import PUBLIC_KEY, TECHNICAL_ID, read_config
-from pergola.testing.aws.world import managed_config
+from pergola.sandbox.aws.answers import Call
+from pergola.sandbox.aws.corrections import QUICK
+from pergola.sandbox.aws.world import managed_config
+from tests.support.aws.flows import Flows, MortalAws, creation, deletion
+from tests.support.aws.picture import differences
+from tests.support.aws.steps import PUBLIC_KEY, TECHNICAL_ID, read_config
+from tools.soak import in_soak
 
 REGION = "eu-west-1"
 

@@ -14,10 +14,10 @@ from pergola.providers.aws.state import (
     ROLE_NAME,
     ROLE_POLICY_NAME,
 )
-from pergola.testing.aws.corrections import CorrectedAws
-from pergola.testing.aws.moto import ACCOUNT
-from pergola.testing.aws.steps import TECHNICAL_ID, StepsOf
-from pergola.testing.aws.world import Network
+from pergola.sandbox.aws.corrections import CorrectedAws
+from pergola.sandbox.aws.moto import ACCOUNT
+from pergola.sandbox.aws.world import Network
+from tests.support.aws.steps import TECHNICAL_ID, StepsOf
 
 NODES = f"{TECHNICAL_ID}-nodes"
 

@@ -8,9 +8,9 @@ from pergola.flow import State
 from pergola.providers.aws.flows.delete import delete_steps
 from pergola.providers.aws.flows.reconcile import reconcile_steps
 from pergola.providers.aws.iam_policy import Feature, Mode, actions
-from pergola.testing.aws.corrections import CorrectedAws
-from pergola.testing.aws.steps import StepsOf
-from pergola.testing.aws.world import Network, managed_config
+from pergola.sandbox.aws.corrections import CorrectedAws
+from pergola.sandbox.aws.world import Network, managed_config
+from tests.support.aws.steps import StepsOf
 
 EFS: JsonObject = {"enabled": True}
 

@@ -20,13 +20,13 @@ from pergola.extensions.lifecycle import Settings
 from pergola.kube.client import Client
 from pergola.kube.errors import ApiError
 from pergola.kube.kubeconfig import load
-from pergola.testing.aws.answers import Call
-from pergola.testing.aws.corrections import CorrectedAws
-from pergola.testing.aws.site import AwsSite, aws_site, codes_in, state_of
-from pergola.testing.aws.world import Network, everything, managed_config
+from pergola.sandbox.aws.answers import Call
+from pergola.sandbox.aws.corrections import CorrectedAws
+from pergola.sandbox.aws.world import Network, everything, managed_config
 from pergola.testing.extension_site import operation
 from pergola.testing.waiting import PATIENCE, running
 from pergola.testing.world import RecordingClient
+from tests.support.aws.site import AwsSite, aws_site, codes_in, state_of
 
 FINALIZER = "extensions.gardener.cloud/infrastructure"
 

@@ -22,15 +22,15 @@ from pergola.kube.errors import Forbidden, NotFound
 from pergola.kube.kubeconfig import ClusterConfig, load
 from pergola.providers.aws.flows.run import DELETION
 from pergola.runtime.metrics import Metrics
-from pergola.testing.aws.answers import Call
-from pergola.testing.aws.corrections import CorrectedAws
-from pergola.testing.aws.site import CLOUD_PROFILE, AwsSite, aws_site, codes_in
-from pergola.testing.aws.world import Network, managed_config
+from pergola.sandbox.aws.answers import Call
+from pergola.sandbox.aws.corrections import CorrectedAws
+from pergola.sandbox.aws.world import Network, managed_config
 from pergola.testing.extension_site import operation, request
-from pergola.testing.helm import render
-from pergola.testing.service_accounts import service_account_config, until_allowed
 from pergola.testing.waiting import PATIENCE, running, until, until_gone
 from pergola.testing.world import RecordingClient
+from tests.support.aws.site import CLOUD_PROFILE, AwsSite, aws_site, codes_in
+from tests.support.helm import render
+from tests.support.service_accounts import service_account_config, until_allowed
 
 CHART = Path(__file__).parents[4] / "charts" / "extension-aws"
 

@@ -7,10 +7,10 @@ import pytest
 from pergola.api.objects import JsonObject
 from pergola.cloud.aws import AwsClient
 from pergola.kube.client import Client
-from pergola.testing.aws.corrections import CorrectedAws
-from pergola.testing.aws.site import SHOOT, AwsSite, aws_site
-from pergola.testing.aws.world import Network, everything, managed_config
+from pergola.sandbox.aws.corrections import CorrectedAws
+from pergola.sandbox.aws.world import Network, everything, managed_config
 from pergola.testing.waiting import running
+from tests.support.aws.site import SHOOT, AwsSite, aws_site
 
 
 @pytest.fixture

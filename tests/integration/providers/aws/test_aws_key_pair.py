@@ -18,10 +18,10 @@ from pergola.providers.aws.state import (
     KEY_PAIR_SPEC_FINGERPRINT,
 )
 from pergola.providers.aws.wanted import Wanted
-from pergola.testing.aws.corrections import QUICK, CorrectedAws
-from pergola.testing.aws.flows import Flows, MortalAws
-from pergola.testing.aws.steps import OTHER_PUBLIC_KEY, TECHNICAL_ID, StepsOf
-from pergola.testing.aws.world import Network
+from pergola.sandbox.aws.corrections import QUICK, CorrectedAws
+from pergola.sandbox.aws.world import Network
+from tests.support.aws.flows import Flows, MortalAws
+from tests.support.aws.steps import OTHER_PUBLIC_KEY, TECHNICAL_ID, StepsOf
 
 NAME = f"{TECHNICAL_ID}-ssh-publickey"
 REPLACED = ["ec2 DeleteKeyPair", "ec2 ImportKeyPair"]

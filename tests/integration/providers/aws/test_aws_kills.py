@@ -5,16 +5,16 @@ from dataclasses import replace
 from itertools import count
 
 import pytest
-from tools.soak import in_soak
 
 from pergola.api.objects import JsonObject
 from pergola.cloud.aws import AwsClient
 from pergola.providers.aws.wanted import Wanted
-from pergola.testing.aws.corrections import QUICK
-from pergola.testing.aws.flows import Build, Flows, MortalAws, creation, deletion
-from pergola.testing.aws.picture import differences
-from pergola.testing.aws.steps import OTHER_PUBLIC_KEY, PUBLIC_KEY, TECHNICAL_ID, read_config
-from pergola.testing.aws.world import Network, managed_config
+from pergola.sandbox.aws.corrections import QUICK
+from pergola.sandbox.aws.world import Network, managed_config
+from tests.support.aws.flows import Build, Flows, MortalAws, creation, deletion
+from tests.support.aws.picture import differences
+from tests.support.aws.steps import OTHER_PUBLIC_KEY, PUBLIC_KEY, TECHNICAL_ID, read_config
+from tools.soak import in_soak
 
 REGION = "eu-west-1"
 PARTS = 6

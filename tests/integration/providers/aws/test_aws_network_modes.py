@@ -13,8 +13,9 @@ from pergola.providers.aws import state as keys
 from pergola.providers.aws.flows.reconcile import network_steps
 from pergola.providers.aws.resources import step_names as names
 from pergola.providers.aws.resources.subnets.ipv6_ranges import part, places_in
-from pergola.testing.aws.corrections import CorrectedAws
-from pergola.testing.aws.networks import (
+from pergola.sandbox.aws.corrections import CorrectedAws
+from pergola.sandbox.aws.world import Network, everything, managed_config, without_tags
+from tests.support.aws.networks import (
     CLUSTER_TAG,
     cluster,
     count,
@@ -24,8 +25,7 @@ from pergola.testing.aws.networks import (
     thing,
     with_zone,
 )
-from pergola.testing.aws.steps import TECHNICAL_ID, StepsOf
-from pergola.testing.aws.world import Network, everything, managed_config, without_tags
+from tests.support.aws.steps import TECHNICAL_ID, StepsOf
 
 REGION: Final = "eu-west-1"
 ZONE: Final = f"{REGION}a"

@@ -12,8 +12,8 @@ from pergola.flow import State
 from pergola.providers.aws.config import INFRASTRUCTURE_CONFIG, InfrastructureConfig
 from pergola.providers.aws.observe import observe
 from pergola.providers.aws.wanted import Wanted
-from pergola.testing.aws.corrections import CorrectedAws
-from pergola.testing.aws.world import Network, managed_config
+from pergola.sandbox.aws.corrections import CorrectedAws
+from pergola.sandbox.aws.world import Network, managed_config
 
 REGION = "eu-west-1"
 TECHNICAL_ID = "shoot--p--s"

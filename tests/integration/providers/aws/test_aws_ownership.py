@@ -18,10 +18,10 @@ from pergola.providers.aws.garden_iam_policy import Purpose, operations
 from pergola.providers.aws.iam_policy import Feature, Mode, actions
 from pergola.providers.aws.resources.iam.policies import TRUST
 from pergola.providers.aws.wanted import ROLE_INTERNAL, ROLE_PUBLIC, Wanted
-from pergola.testing.aws.corrections import QUICK
-from pergola.testing.aws.flows import Flows, MortalAws, creation, deletion
-from pergola.testing.aws.steps import PUBLIC_KEY, TECHNICAL_ID, read_config
-from pergola.testing.aws.world import Network, everything, managed_config, required_rules, tags_in
+from pergola.sandbox.aws.corrections import QUICK
+from pergola.sandbox.aws.world import Network, everything, managed_config, required_rules, tags_in
+from tests.support.aws.flows import Flows, MortalAws, creation, deletion
+from tests.support.aws.steps import PUBLIC_KEY, TECHNICAL_ID, read_config
 
 REGION = "eu-west-1"
 CLUSTER_TAG = f"kubernetes.io/cluster/{TECHNICAL_ID}"

@@ -20,9 +20,9 @@ from pergola.providers.aws.request import wanted_of
 from pergola.providers.aws.resources.step import Work
 from pergola.providers.aws.snapshot import Snapshot
 from pergola.providers.aws.state import read_state, state_object
-from pergola.testing.aws.corrections import CorrectedAws
-from pergola.testing.aws.site import PUBLIC_KEY, REGION, SHOOT
-from pergola.testing.aws.world import Network, everything, managed_config
+from pergola.sandbox.aws.corrections import CorrectedAws
+from pergola.sandbox.aws.world import Network, everything, managed_config
+from tests.support.aws.site import PUBLIC_KEY, REGION, SHOOT
 
 TECHNICAL_ID = "shoot--p--s"
 CLUSTER: JsonObject = {

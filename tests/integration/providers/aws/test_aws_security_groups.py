@@ -25,9 +25,9 @@ from pergola.providers.aws.resources.security_group.rules import (
 )
 from pergola.providers.aws.state import NODES_SECURITY_GROUP, VPC_IPV6_BLOCK
 from pergola.providers.aws.status import provider_status
-from pergola.testing.aws.corrections import CorrectedAws
-from pergola.testing.aws.steps import TECHNICAL_ID, StepsOf
-from pergola.testing.aws.world import Network
+from pergola.sandbox.aws.corrections import CorrectedAws
+from pergola.sandbox.aws.world import Network
+from tests.support.aws.steps import TECHNICAL_ID, StepsOf
 
 NODES = f"{TECHNICAL_ID}-nodes"
 

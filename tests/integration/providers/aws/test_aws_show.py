@@ -13,8 +13,8 @@ from pergola.cli.aws.subject import Account, Source
 from pergola.cloud.aws import AwsClient
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.resources import iam, key_pair
-from pergola.testing.aws.corrections import CorrectedAws
-from pergola.testing.aws.steps import TECHNICAL_ID, StepsOf
+from pergola.sandbox.aws.corrections import CorrectedAws
+from tests.support.aws.steps import TECHNICAL_ID, StepsOf
 
 
 @pytest.fixture(autouse=True)

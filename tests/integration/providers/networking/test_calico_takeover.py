@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator, Iterator, Sequence
 
 import pytest
-from tools.soak import in_soak
 
 from pergola.api.kinds import CRD
 from pergola.api.objects import GroupVersionKind, JsonObject
@@ -15,12 +14,13 @@ from pergola.providers.networking.calico.render.crds import (
     network_attachment_definition,
 )
 from pergola.sandbox import Sandbox
-from pergola.testing.calico_original import ORIGINAL, VARIANTS, calico_plan
 from pergola.testing.crds import gvk_of, install_crds, served
 from pergola.testing.network_site import shoot_manager
-from pergola.testing.originals import takeover_object
 from pergola.testing.shared import private
-from pergola.testing.takeover import immutable_fields, ship
+from tests.support.calico_original import ORIGINAL, VARIANTS, calico_plan
+from tests.support.originals import takeover_object
+from tests.support.takeover import immutable_fields, ship
+from tools.soak import in_soak
 
 ORIGIN = "extension-networking-calico"
 CRDS = [*calico_crds(), network_attachment_definition()]

@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
-from tools.soak import in_soak
 
 from pergola.api.objects import JsonObject, Key
 from pergola.kube.client import Client
@@ -11,12 +10,13 @@ from pergola.kube.kubeconfig import load
 from pergola.providers.networking.cilium import Cilium
 from pergola.sandbox import Sandbox
 from pergola.testing.cilium_crds import cilium_crds
-from pergola.testing.cilium_original import ORIGINAL, VARIANTS, original_plan
 from pergola.testing.crds import gvk_of, install_crds, served
 from pergola.testing.network_site import shoot_manager
-from pergola.testing.originals import takeover_object
 from pergola.testing.shared import private
-from pergola.testing.takeover import immutable_fields, ship
+from tests.support.cilium_original import ORIGINAL, VARIANTS, original_plan
+from tests.support.originals import takeover_object
+from tests.support.takeover import immutable_fields, ship
+from tools.soak import in_soak
 
 ORIGIN = "extension-networking-cilium"
 

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from tools.soak import in_soak
 
 from pergola.kube.client import Client
 from pergola.sandbox import Sandbox
+from tools.soak import in_soak
 
 EXAMPLE: Final = Path(__file__).parents[4] / "examples" / "network" / "demo.py"
 

@@ -17,8 +17,8 @@ from pergola.kube.client import Client
 from pergola.kube.errors import ApiError, NotFound
 from pergola.kube.yaml import parse_documents
 from pergola.testing.crds import install_extension_crds
-from pergola.testing.ports import held_port
 from pergola.testing.waiting import PATIENCE
+from tests.support.ports import held_port
 
 EXAMPLE = Path(__file__).parents[4] / "examples" / "network-webhook"
 PERGOLA = Path(sys.executable).parent / "pergola"

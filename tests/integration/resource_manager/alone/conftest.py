@@ -1,5 +1,5 @@
 """Fixtures: a separate cluster for the tests of this folder."""
 
-from pergola.testing.lone_cluster import fresh, lone_client, lone_sandbox, other, recorder
+from tests.support.lone_cluster import fresh, lone_client, lone_sandbox, other, recorder
 
 __all__ = ["fresh", "lone_client", "lone_sandbox", "other", "recorder"]

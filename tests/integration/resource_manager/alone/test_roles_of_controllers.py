@@ -46,9 +46,9 @@ from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 from pergola.sandbox import Sandbox
 from pergola.testing.crds import serve
-from pergola.testing.objects import definition
-from pergola.testing.service_accounts import service_account_config, until_granted
 from pergola.testing.waiting import running, settled, until, until_gone
+from tests.support.objects import definition
+from tests.support.service_accounts import service_account_config, until_granted
 
 ROOT = Path(__file__).parents[4]
 ROLES = ROOT / "charts" / "resource-manager" / "rbac"

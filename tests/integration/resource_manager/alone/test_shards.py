@@ -17,12 +17,12 @@ from pergola.pki.kubeconfigs import kubeconfig
 from pergola.runtime.sharding.ring import Share
 from pergola.sandbox import Sandbox
 from pergola.testing.crds import install_crds
-from pergola.testing.instances import Instance, Instances
-from pergola.testing.recording_proxy import RecordingProxy
-from pergola.testing.shard_history import History
-from pergola.testing.sharder import ring, sharder
 from pergola.testing.waiting import PATIENCE
 from pergola.testing.world import RecordingClient, World
+from tests.support.instances import Instance, Instances
+from tests.support.recording_proxy import RecordingProxy
+from tests.support.shard_history import History
+from tests.support.sharder import ring, sharder
 
 pytestmark = pytest.mark.soak("originals")
 

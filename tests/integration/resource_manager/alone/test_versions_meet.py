@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import pytest
-from tools.soak import in_soak
 
 from pergola.api import marks
 from pergola.api.kinds import CONFIG_MAP, DEPLOYMENT, NAMESPACE, SERVICE
@@ -29,12 +28,13 @@ from pergola.kube.client import Client
 from pergola.kube.yaml import parse_documents
 from pergola.sandbox import Sandbox, binaries
 from pergola.sandbox.on_demand import GARDENER_RESOURCE_MANAGER
-from pergola.testing.admission_site import write_pair
 from pergola.testing.crds import install_crds
-from pergola.testing.instances import Instance, Instances
-from pergola.testing.ports import held_port
 from pergola.testing.waiting import PATIENCE
 from pergola.testing.world import RecordingClient, World
+from tests.support.admission_site import write_pair
+from tests.support.instances import Instance, Instances
+from tests.support.ports import held_port
+from tools.soak import in_soak
 
 pytestmark = pytest.mark.timeout(600)
 

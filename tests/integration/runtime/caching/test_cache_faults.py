@@ -14,9 +14,9 @@ from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.runtime.caching.cache import Cache, Change
 from pergola.testing.crds import install_crds
-from pergola.testing.proxy import CuttableProxy
 from pergola.testing.waiting import PATIENCE
 from pergola.testing.world import RecordingClient, World, config_map, is_ready
+from tests.support.proxy import CuttableProxy
 
 MINE = "test=mine"
 

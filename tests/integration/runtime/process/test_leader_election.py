@@ -14,9 +14,9 @@ from pergola.kube.kubeconfig import load
 from pergola.runtime.process.leader_election import LeaderElection, LostLeadership
 from pergola.runtime.process.lease_watch import follow
 from pergola.runtime.process.options import LeaseTimes
-from pergola.testing.proxy import CuttableProxy
 from pergola.testing.waiting import PATIENCE
 from pergola.testing.world import config_map
+from tests.support.proxy import CuttableProxy
 
 NAME = "gardener-resource-manager"
 MICRO_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")

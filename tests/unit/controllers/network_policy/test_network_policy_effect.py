@@ -21,7 +21,7 @@ from pergola.controllers.network_policy.intents import Environment, intents
 from pergola.controllers.network_policy.peers import peers_of
 from pergola.controllers.network_policy.seen import SeenNamespace
 from pergola.controllers.network_policy.service import read_service
-from pergola.testing.network_policies import Endpoint, NamedPort, Network, Outside, Pod, Protocol
+from tests.support.network_policies import Endpoint, NamedPort, Network, Outside, Pod, Protocol
 
 MARK = "networking.resources.gardener.cloud/"
 PROTOCOLS: tuple[Protocol, ...] = ("TCP", "UDP")

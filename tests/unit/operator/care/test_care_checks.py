@@ -6,12 +6,12 @@ import pytest
 
 from pergola.api.objects import JsonObject, Key
 from pergola.api.operator_v1alpha1.garden import CARE_CONDITIONS
+from pergola.garden.components.managed_resources import Expected
 from pergola.health import CareFailure
 from pergola.operator.care.api_server import Probe
 from pergola.operator.care.check import Unable, Verdict, check
 from pergola.operator.care.components import items_of
-from pergola.operator.components.managed_resources import Expected
-from pergola.testing.care import observed, resource, seen
+from tests.support.care import observed, resource, seen
 
 API, RUNTIME, VIRTUAL, OBSERVABILITY = CARE_CONDITIONS
 UNHEALTHY: dict[str, Any] = {"ResourcesHealthy": "False"}

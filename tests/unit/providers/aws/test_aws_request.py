@@ -13,7 +13,7 @@ from pergola.providers.aws.flows.reconcile import reconcile_steps
 from pergola.providers.aws.request import wanted_of
 from pergola.providers.aws.resources.security_group.desired import desired_rules
 from pergola.providers.aws.resources.security_group.rules import ALL, EGRESS, Rule
-from pergola.testing.aws.world import managed_config
+from pergola.sandbox.aws.world import managed_config
 
 REGION = "eu-west-1"
 

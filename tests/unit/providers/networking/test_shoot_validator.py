@@ -15,7 +15,7 @@ from pergola.extensions.webhooks.shoot_mutator import KUBE_PROXY_OFF
 from pergola.providers.networking.admission import admission_webhooks
 from pergola.providers.networking.plugin import NetworkPlugin, Plan, Rendered
 from pergola.providers.networking.shoot_validator import shoot_validator
-from pergola.testing.reviews import review_of
+from tests.support.reviews import review_of
 
 PROXY = "spec.kubernetes.kubeProxy.enabled"
 TEXT = (

@@ -16,7 +16,7 @@ from pergola.resource_manager.webhooks.high_availability_config.settings import 
     TODAY,
     NamespaceSettings,
 )
-from pergola.testing.reviews import review_of
+from tests.support.reviews import review_of
 
 
 class Zones:

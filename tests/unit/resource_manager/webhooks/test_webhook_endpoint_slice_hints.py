@@ -9,7 +9,7 @@ from pergola.resource_manager.webhooks.endpoint_slice_hints import (
     review,
 )
 from pergola.resource_manager.webhooks.installation import Installation
-from pergola.testing.reviews import patched, review_of
+from tests.support.reviews import patched, review_of
 
 
 def endpoint_slice(*endpoints: JsonObject) -> JsonObject:

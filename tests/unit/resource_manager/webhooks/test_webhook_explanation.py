@@ -25,7 +25,7 @@ from pergola.resource_manager.webhooks.explanation import (
     reviewed_kind,
 )
 from pergola.resource_manager.webhooks.installation import Installation
-from pergola.testing.reviews import pod
+from tests.support.reviews import pod
 
 SYSTEM = {"kubernetes.io/metadata.name": "kube-system"}
 

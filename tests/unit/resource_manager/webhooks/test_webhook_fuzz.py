@@ -32,7 +32,7 @@ from pergola.resource_manager.webhooks.node_agent_authorizer.decide import (
 from pergola.resource_manager.webhooks.node_agent_authorizer.protocol import NodeAgentAuthorizer
 from pergola.resource_manager.webhooks.system_components_config import Taint
 from pergola.runtime.metrics import Metrics
-from pergola.testing.fuzzing import Fuzzed, Sample, called, examples, nearly
+from tests.support.fuzzing import Fuzzed, Sample, called, examples, nearly
 
 pytestmark = pytest.mark.thorough("fuzz")
 

@@ -11,7 +11,7 @@ from pergola.resource_manager.webhooks.kubernetes_service_host import (
     KubernetesServiceHost,
     registrations,
 )
-from pergola.testing.reviews import patched, pod, review_of
+from tests.support.reviews import patched, pod, review_of
 
 review = KubernetesServiceHost("api.example.com")
 INJECTED = {"name": VARIABLE, "value": "api.example.com"}

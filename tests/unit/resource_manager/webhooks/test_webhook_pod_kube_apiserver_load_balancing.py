@@ -14,7 +14,7 @@ from pergola.resource_manager.webhooks.pod_kube_apiserver_load_balancing import 
     PodKubeApiserverLoadBalancing,
     registrations,
 )
-from pergola.testing.reviews import patched, pod, review_of
+from tests.support.reviews import patched, pod, review_of
 
 LABEL = (
     "networking.resources.gardener.cloud/to-istio-ingress-istio-ingressgateway-internal-tcp-9443"

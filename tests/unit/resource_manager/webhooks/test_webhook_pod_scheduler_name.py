@@ -5,7 +5,7 @@ import pytest
 from pergola.api.objects import JsonObject
 from pergola.resource_manager.webhooks.installation import Installation
 from pergola.resource_manager.webhooks.pod_scheduler_name import PodSchedulerName, registrations
-from pergola.testing.reviews import patched, pod, review_of
+from tests.support.reviews import patched, pod, review_of
 
 review = PodSchedulerName("bin-packing-scheduler")
 

@@ -4,7 +4,7 @@ import pytest
 
 from pergola.api.objects import JsonObject
 from pergola.resource_manager.webhooks.pod_topology_spread_constraints import HASH, review
-from pergola.testing.reviews import patched, pod, review_of
+from tests.support.reviews import patched, pod, review_of
 
 ZONE: JsonObject = {
     "maxSkew": 1,

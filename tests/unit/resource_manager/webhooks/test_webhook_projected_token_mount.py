@@ -11,7 +11,7 @@ from pergola.resource_manager.webhooks.projected_token_mount import (
     EXPIRATION,
     ProjectedTokenMount,
 )
-from pergola.testing.reviews import patched, pod, review_of
+from tests.support.reviews import patched, pod, review_of
 
 MOUNT = {
     "name": "kube-api-access-gardener",

@@ -33,7 +33,7 @@ from pergola.resource_manager.webhooks.system_components_config import (
     SystemComponentsConfig,
     Taint,
 )
-from pergola.testing.reviews import answer, review_of
+from tests.support.reviews import answer, review_of
 
 # Objects as an API server sends them
 

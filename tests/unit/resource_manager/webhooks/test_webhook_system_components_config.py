@@ -19,7 +19,7 @@ from pergola.resource_manager.webhooks.system_components_config import (
     registrations,
     taints_of,
 )
-from pergola.testing.reviews import patched, pod, review_of
+from tests.support.reviews import patched, pod, review_of
 
 T: JsonObject = {"key": "mine", "operator": "Exists"}
 C = Toleration(key="c", operator="Exists", effect="NoSchedule")

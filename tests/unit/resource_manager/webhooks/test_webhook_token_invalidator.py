@@ -5,7 +5,7 @@ import pytest
 from pergola.admission.review import Operation
 from pergola.api.objects import JsonObject
 from pergola.resource_manager.webhooks.token_invalidator import CONSIDER, review
-from pergola.testing.reviews import patched, review_of
+from tests.support.reviews import patched, review_of
 
 OTHER = {"ca.crt": "Y2E=", "namespace": "bnM="}
 

@@ -10,7 +10,7 @@ from pergola.resource_manager.webhooks.vpa_in_place_updates import (
     registrations,
     review,
 )
-from pergola.testing.reviews import patched, review_of
+from tests.support.reviews import patched, review_of
 
 
 def autoscaler(policy: JsonObject | None) -> JsonObject:

@@ -15,7 +15,7 @@ from pergola.kube.guards import Guard
 from pergola.kube.transport import Transport
 from pergola.kube.watch import INITIAL_EVENTS_END
 from pergola.runtime.caching.cache import Cache, Change
-from pergola.testing.wrong_answers import WRONG_ANSWERS
+from tests.support.wrong_answers import WRONG_ANSWERS
 
 pytestmark = pytest.mark.looptime(start=0)
 

@@ -21,7 +21,7 @@ from pergola.runtime.controlling.controller import (
     Workers,
 )
 from pergola.runtime.metrics import Metrics
-from pergola.testing.logs import captured_logs
+from tests.support.logs import captured_logs
 
 pytestmark = pytest.mark.looptime(start=0)
 

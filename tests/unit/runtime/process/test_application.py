@@ -18,8 +18,8 @@ from pergola.runtime.process.application import Application, Probes
 from pergola.runtime.process.endpoints import Notice
 from pergola.runtime.process.leader_election import LostLeadership
 from pergola.runtime.process.options import Address, Election, ProcessOptions
-from pergola.testing.cluster_config import cluster_config
-from pergola.testing.logs import captured_logs
+from tests.support.cluster_config import cluster_config
+from tests.support.logs import captured_logs
 
 NOWHERE = cluster_config()
 QUIET = ProcessOptions(health=None, metrics=None)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pergola.runtime.process.event_loop import EventLoop
-from pergola.testing.admission_site import write_pair
+from tests.support.admission_site import write_pair
 
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 

@@ -6,7 +6,7 @@ import pytest
 
 from pergola.runtime.process import signals
 from pergola.runtime.process.signals import work_until_signalled
-from pergola.testing.logs import captured_logs
+from tests.support.logs import captured_logs
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

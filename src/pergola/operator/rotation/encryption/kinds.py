@@ -6,10 +6,10 @@ from typing import Final
 import orjson
 
 from pergola.api.objects import GroupVersionKind, JsonObject, map_at, maps_at
+from pergola.garden.landscape.encryption_at_rest import is_served_by_gardener
+from pergola.garden.landscape.errors import OperatorError
 from pergola.kube.client import Client
 from pergola.kube.discovery import group_version_path
-from pergola.operator.garden.encryption_at_rest import is_served_by_gardener
-from pergola.operator.garden.errors import OperatorError
 from pergola.runtime.logging import get_logger
 
 log = get_logger("rotation")

@@ -10,13 +10,13 @@ from typing import Final
 
 from pergola.api.kinds import DEPLOYMENT
 from pergola.api.objects import Key, annotations_of
+from pergola.garden.components.api_server.encryption import key_name
+from pergola.garden.components.api_server.part import ApiServer
+from pergola.garden.components.component import Component
+from pergola.garden.landscape import NAMESPACE
+from pergola.garden.landscape.encryption_at_rest import POPULATED
 from pergola.kube.client import Client
-from pergola.operator.components.api_server.encryption import key_name
-from pergola.operator.components.api_server.part import ApiServer
-from pergola.operator.components.component import Component
-from pergola.operator.garden.encryption_at_rest import POPULATED
-from pergola.operator.garden.landscape import NAMESPACE
-from pergola.operator.garden.run import Run
+from pergola.operator.reconcile.run import Run
 from pergola.operator.rotation.current import ENCRYPTION_KEY, phase_of
 from pergola.operator.rotation.phases import PREPARED, PREPARING
 from pergola.runtime.logging import get_logger

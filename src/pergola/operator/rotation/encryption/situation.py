@@ -6,7 +6,7 @@ Pure functions of a Garden.
 from typing import NamedTuple
 
 from pergola.api.operator_v1alpha1 import Garden
-from pergola.operator.garden.encryption_at_rest import (
+from pergola.garden.landscape.encryption_at_rest import (
     ALWAYS_BY_GARDENER,
     ALWAYS_BY_KUBERNETES,
     encrypted_now,

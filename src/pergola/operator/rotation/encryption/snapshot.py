@@ -2,15 +2,15 @@
 
 from typing import Final
 
+from pergola.garden.components import authorities
+from pergola.garden.components.etcds import access
+from pergola.garden.components.etcds.etcd import BACKUP_PORT
+from pergola.garden.landscape import NAMESPACE, Landscape
+from pergola.garden.landscape.errors import OperatorError
 from pergola.kube.credentials import Certificate
 from pergola.kube.errors import ApiError, KubeError
 from pergola.kube.kubeconfig import ClusterConfig
 from pergola.kube.transport import Transport
-from pergola.operator.components import authorities
-from pergola.operator.components.etcds import access
-from pergola.operator.components.etcds.etcd import BACKUP_PORT
-from pergola.operator.garden.errors import OperatorError
-from pergola.operator.garden.landscape import NAMESPACE, Landscape
 from pergola.operator.virtual_cluster import Reach
 
 _PATH: Final = "/snapshot/full"

@@ -5,11 +5,11 @@ from typing import Final
 from pergola.api.objects import JsonObject, Key
 from pergola.api.operator_v1alpha1 import GARDEN
 from pergola.flow import Graph, Retry
-from pergola.operator.components.api_server.encryption import key_name
-from pergola.operator.components.gardener_apiserver.component import GARDENER_APISERVER
-from pergola.operator.garden.encryption_at_rest import is_served_by_gardener
-from pergola.operator.garden.landscape import Landscape
-from pergola.operator.garden.run import Run
+from pergola.garden.components.api_server.encryption import key_name
+from pergola.garden.components.gardener_apiserver.component import GARDENER_APISERVER
+from pergola.garden.landscape import Landscape
+from pergola.garden.landscape.encryption_at_rest import is_served_by_gardener
+from pergola.operator.reconcile.run import Run
 from pergola.operator.rotation.encryption import marks
 from pergola.operator.rotation.encryption.kinds import kinds_of
 from pergola.operator.rotation.encryption.rewrite import Rewriter

@@ -11,10 +11,10 @@ from pergola.api.kinds import SECRET
 from pergola.api.objects import JsonObject, Key, labels_of, name_of, namespace_of
 from pergola.api.operator_v1alpha1 import GARDEN
 from pergola.bundle.versions import Version
+from pergola.garden.landscape import Landscape
+from pergola.garden.landscape.errors import OperatorError
 from pergola.kube.selectors import format_selector
-from pergola.operator.garden.errors import OperatorError
-from pergola.operator.garden.landscape import Landscape
-from pergola.operator.garden.run import Run
+from pergola.operator.reconcile.run import Run
 from pergola.operator.rotation.current import OBSERVABILITY, began, not_preparing
 from pergola.operator.rotation.seeds.standing import named, skipped_in
 from pergola.operator.rotation.seeds.targets import SEEDS

@@ -8,7 +8,7 @@ from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.api.operator_v1alpha1 import GARDEN
 from pergola.kube.client import Client
 from pergola.kube.errors import Conflict, NotFound
-from pergola.operator.garden.run import Run
+from pergola.operator.reconcile.run import Run
 from pergola.operator.rotation.seeds.following import standings
 from pergola.operator.rotation.seeds.standing import (
     NotRenewed,

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from pergola.api import marks
 from pergola.api.objects import JsonObject, Key, annotations_of, resource_version_of
-from pergola.operator.garden.errors import OperatorError
+from pergola.garden.landscape.errors import OperatorError
 
 SKIPPED_SEEDS: Final = "operator.gardener.cloud/skip-seeds-in-rotation"
 """The annotation of a Garden with a comma-separated list of Seeds that rotations skip."""

@@ -10,9 +10,9 @@ from typing import Final
 
 from pergola.api.objects import Key
 from pergola.flow import Graph, Retry
-from pergola.operator.components.gardener_apiserver.component import GARDENER_APISERVER
-from pergola.operator.garden.landscape import Landscape
-from pergola.operator.garden.run import Run
+from pergola.garden.components.gardener_apiserver.component import GARDENER_APISERVER
+from pergola.garden.landscape import Landscape
+from pergola.operator.reconcile.run import Run
 from pergola.operator.rotation.current import (
     ACCOUNT_KEY,
     AUTHORITIES,

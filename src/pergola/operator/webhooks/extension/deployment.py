@@ -13,7 +13,7 @@ from pergola.api.operator_v1alpha1.extension import (
     ExtensionDeployment,
     OciRepository,
 )
-from pergola.operator.webhooks.garden.references import check_resources
+from pergola.garden.rules.references import check_resources
 
 _PATH: Final = "spec.deployment"
 _NAME: Final = re.compile(r"[A-Za-z0-9]+")

@@ -27,10 +27,10 @@ from pergola.api.objects import JsonObject, annotations_of, finalizers_of, name_
 from pergola.api.operator_v1alpha1 import GROUP, VERSION, Garden, garden_from
 from pergola.api.schema import Finding, Malformed
 from pergola.api.schema.validate import REQUIRED
+from pergola.garden.rules.references import types_for_gardens
+from pergola.garden.rules.validation import Facts, check_garden, check_garden_update
 from pergola.kube.errors import KubeError
 from pergola.kube.patches import same
-from pergola.operator.webhooks.garden.references import types_for_gardens
-from pergola.operator.webhooks.garden.validation import Facts, check_garden, check_garden_update
 from pergola.operator.webhooks.garden.warnings import warnings_about
 from pergola.operator.webhooks.lookups import Lookups
 from pergola.runtime.clock import Clock

@@ -11,7 +11,7 @@ from pergola.extension_api.cluster import Shoot
 from pergola.extensions.provider_config import read_strict
 from pergola.providers.networking.calico import Calico, NetworkConfig
 from pergola.providers.networking.plugin import Plan
-from pergola.testing.config_checks import check_calico
+from tests.support.config_checks import check_calico
 
 pytestmark = pytest.mark.soak("originals")
 

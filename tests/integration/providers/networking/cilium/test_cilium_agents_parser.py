@@ -9,8 +9,8 @@ import pytest
 from pergola.api.objects import JsonObject, name_of
 from pergola.providers.networking.cilium import Cilium, NetworkConfig
 from pergola.providers.networking.plugin import Plan
-from pergola.testing.cilium_plans import cilium_config, cilium_plan, cilium_shoot
-from pergola.testing.config_checks import check_cilium
+from tests.support.cilium_plans import cilium_config, cilium_plan, cilium_shoot
+from tests.support.config_checks import check_cilium
 
 pytestmark = pytest.mark.soak("originals")
 

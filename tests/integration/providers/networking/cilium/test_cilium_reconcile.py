@@ -18,10 +18,10 @@ from pergola.providers.networking.cilium.observe import Live
 from pergola.providers.networking.shipped import shipped_object
 from pergola.runtime.clock import SystemClock
 from pergola.sandbox import Sandbox
-from pergola.testing.cilium_plans import cilium_shoot
 from pergola.testing.crds import install_extension_crds
 from pergola.testing.network_site import give_shoot_access
 from pergola.testing.world import RecordingClient
+from tests.support.cilium_plans import cilium_shoot
 
 NAME: Final = "extension-networking-cilium-config"
 CILIUM_CONFIG: Final = Key("kube-system", "cilium-config")

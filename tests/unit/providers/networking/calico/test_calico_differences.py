@@ -7,9 +7,9 @@ from typing import Final
 import pytest
 
 from pergola.providers.networking.calico import Calico
-from pergola.testing import originals
-from pergola.testing.calico_original import ORIGINAL, VARIANTS, calico_plan
-from pergola.testing.originals import Difference, documented, rendered_fields
+from tests.support import originals
+from tests.support.calico_original import ORIGINAL, VARIANTS, calico_plan
+from tests.support.originals import Difference, documented, rendered_fields
 
 PAGE: Final = Path(__file__).parents[5] / "docs" / "reference" / "calico-differences.md"
 

@@ -9,7 +9,7 @@ from pergola.extensions.provider_config import read_strict
 from pergola.providers.networking.cilium import NETWORK_CONFIG, NetworkConfig
 from pergola.providers.networking.cilium.advice import advice
 from pergola.providers.networking.cilium.checks import check, check_shoot
-from pergola.testing.cilium_plans import cilium_config, cilium_shoot
+from tests.support.cilium_plans import cilium_config, cilium_shoot
 
 IPV4 = ("IPv4",)
 IPV6 = ("IPv6",)

@@ -12,7 +12,7 @@ from pergola.providers.networking.cilium.api_server import ApiServer
 from pergola.providers.networking.cilium.config_map import config
 from pergola.providers.networking.cilium.ipam import Ipam
 from pergola.providers.networking.cilium.values import values
-from pergola.testing.cilium_plans import (
+from tests.support.cilium_plans import (
     HOST,
     PODS,
     PODS_IPV6,

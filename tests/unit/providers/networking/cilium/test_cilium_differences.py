@@ -7,9 +7,9 @@ from typing import Final
 import pytest
 
 from pergola.providers.networking.cilium import Cilium
-from pergola.testing import originals
-from pergola.testing.cilium_original import ORIGINAL, VARIANTS, original_plan
-from pergola.testing.originals import Difference, documented, rendered_fields
+from tests.support import originals
+from tests.support.cilium_original import ORIGINAL, VARIANTS, original_plan
+from tests.support.originals import Difference, documented, rendered_fields
 
 PAGE: Final = Path(__file__).parents[5] / "docs" / "reference" / "cilium-differences.md"
 KEPT: Final = ("roleRef", "spec.selector", "spec.clusterIP", "immutable")

@@ -6,7 +6,7 @@ import pytest
 from pergola.api.objects import map_at, maps_at, name_of
 from pergola.providers.networking.cilium import Cilium
 from pergola.providers.networking.cilium.label_filter import label_prefixes
-from pergola.testing.cilium_plans import cilium_plan
+from tests.support.cilium_plans import cilium_plan
 
 
 @pytest.mark.parametrize(

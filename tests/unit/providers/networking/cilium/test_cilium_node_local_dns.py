@@ -14,7 +14,7 @@ from pergola.providers.networking.cilium.node_local_dns import (
     adapt_daemon_set,
     webhook,
 )
-from pergola.testing.reviews import answer, patched, review_of
+from tests.support.reviews import answer, patched, review_of
 
 CORE_FILE: Final = """\
 cluster.local:53 {

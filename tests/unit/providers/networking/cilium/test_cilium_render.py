@@ -15,7 +15,7 @@ from pergola.extensions.webhooks.shoot_mutator import KUBE_PROXY_OFF
 from pergola.providers.networking.cilium import Cilium, NetworkConfig
 from pergola.providers.networking.cilium.house_rules import EXCEPTIONS, EXTERNAL
 from pergola.providers.networking.plugin import Plan, Rendered
-from pergola.testing.cilium_plans import (
+from tests.support.cilium_plans import (
     HOST,
     PODS,
     PODS_IPV6,

@@ -12,7 +12,7 @@ from pergola.api.objects import JsonObject, map_at, maps_at
 from pergola.extension_api.cluster import Shoot
 from pergola.extension_api.errors import ExtensionError
 from pergola.providers.networking.cilium import Cilium
-from pergola.testing.cilium_plans import cilium_config, cilium_plan, cilium_shoot
+from tests.support.cilium_plans import cilium_config, cilium_plan, cilium_shoot
 
 BOTH: Final = ("IPv4", "IPv6")
 EVERYTHING: Final = {

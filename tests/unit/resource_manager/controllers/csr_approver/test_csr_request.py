@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pergola.api.objects import JsonObject
 from pergola.resource_manager.controllers.csr_approver.request import UndecodableRequest, decode
-from pergola.testing.certificate_requests import new_key, request_pem, signing_request
+from tests.support.certificate_requests import new_key, request_pem, signing_request
 
 KEY = new_key()
 SIGNER = "kubernetes.io/kubelet-serving"

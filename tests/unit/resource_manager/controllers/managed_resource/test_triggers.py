@@ -21,7 +21,7 @@ from pergola.resource_manager.responsibility import Responsibility
 from pergola.resource_manager.source import SeenResource, SeenSecret, Source
 from pergola.resource_manager.target import Observed, TargetChange
 from pergola.runtime.caching.cache import Change
-from pergola.testing.cluster_config import cluster_config
+from tests.support.cluster_config import cluster_config
 
 MINE = Responsibility("resources")
 OTHERS_FINALIZER = f"{FINALIZER}-seed"

@@ -39,7 +39,7 @@ from pergola.resource_manager.controllers.token_requestor.place import (
 )
 from pergola.resource_manager.controllers.token_requestor.review import Reviews
 from pergola.resource_manager.controllers.token_requestor.token import TokenFacts, digest_of
-from pergola.testing.cluster_config import cluster_config
+from tests.support.cluster_config import cluster_config
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ASKED = {names.NAME: "robot", names.NAMESPACE: "kube-system"}

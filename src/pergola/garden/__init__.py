@@ -1,0 +1,1 @@
+"""What a Garden is: its landscape, its components, and the rules for it; knows no controller."""

@@ -1,0 +1,185 @@
+"""The registrations of gardener-admission-controller with the virtual cluster's API server.
+
+The API server runs in the runtime cluster, so it calls the webhooks by URL rather than through a
+Service of its own cluster.
+"""
+
+import base64
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from pergola.api.objects import JsonObject
+from pergola.bundle.versions import Version
+from pergola.garden.components import authorities
+from pergola.garden.landscape import NAMESPACE, Landscape
+from pergola.manifests import manifest, selector
+
+NAME: Final = "gardener-admission-controller"
+
+# Version 1.130 does not know the resource and would reject all requests about it.
+_LABELS_INTERNAL_SECRETS_SINCE: Final = Version(1, 150)
+_CORE: Final = "core.gardener.cloud"
+_CREATE: Final = ("CREATE",)
+_CHANGE: Final = ("CREATE", "UPDATE")
+_UPDATE: Final = ("UPDATE",)
+_DELETE: Final = ("DELETE",)
+_ANY: Final = ("CREATE", "UPDATE", "DELETE")
+_PROJECTS: Final = selector({"gardener.cloud/role": "project"})
+_USERS_OF_PROJECTS: Final[JsonObject] = {
+    "matchExpressions": [
+        {"key": "gardener.cloud/role", "operator": "In", "values": ["project"]},
+        {"key": "app", "operator": "NotIn", "values": ["gardener"]},
+    ]
+}
+_INTERNAL_DOMAIN: Final = selector({"role": "internal-domain"})
+_RESTRICTED: Final = selector({"gardener.cloud/update-restriction": "true"})
+
+
+def webhooks(landscape: Landscape) -> list[JsonObject]:
+    """Return the mutating and the validating webhook configuration."""
+    bundle = landscape.credentials.bundle(authorities.GARDENER).data["bundle.crt"]
+    authority = base64.b64encode(bundle).decode()
+    validating = (*_validating(), *_resource_size(landscape), *_restrictions())
+    return [
+        _registration("Mutating", authority, *_mutating(landscape)),
+        _registration("Validating", authority, *validating),
+    ]
+
+
+def _registration(kind: str, authority: str, *hooks: JsonObject) -> JsonObject:
+    return manifest(
+        "admissionregistration.k8s.io/v1",
+        f"{kind}WebhookConfiguration",
+        NAME,
+        webhooks=[_with_authority(hook, authority) for hook in hooks],
+    )
+
+
+def _with_authority(hook: JsonObject, authority: str) -> JsonObject:
+    client = {"url": f"https://{NAME}.{NAMESPACE}{hook['path']}", "caBundle": authority}
+    kept = {key: value for key, value in hook.items() if key != "path"}
+    return {**kept, "clientConfig": client}
+
+
+def _mutating(landscape: Landscape) -> Iterator[JsonObject]:
+    rules = [_rule(_CHANGE, "", "secrets")]
+    if Version.parse(landscape.gardener_version) >= _LABELS_INTERNAL_SECRETS_SINCE:
+        rules.append(_rule(_CHANGE, _CORE, "internalsecrets"))
+    yield _webhook(
+        "sync-provider-secret-labels",
+        "/webhooks/sync-provider-secret-labels",
+        *rules,
+        namespaceSelector=_PROJECTS,
+    )
+
+
+def _validating() -> Iterator[JsonObject]:
+    yield _webhook(
+        "validate-namespace-deletion",
+        "/webhooks/validate-namespace-deletion",
+        _rule(_DELETE, "", "namespaces"),
+        namespaceSelector=_PROJECTS,
+    )
+    yield _webhook(
+        "validate-kubeconfig-secrets",
+        "/webhooks/validate-kubeconfig-secrets",
+        _rule(_CHANGE, "", "secrets"),
+        namespaceSelector=_USERS_OF_PROJECTS,
+    )
+    yield _webhook(
+        "internal-domain-secret",
+        "/webhooks/admission/validate-internal-domain",
+        _rule(_ANY, "", "secrets"),
+        objectSelector=_INTERNAL_DOMAIN,
+    )
+    for name in ("audit-policies", "authentication-configuration", "authorization-configuration"):
+        yield _webhook(
+            name,
+            f"/webhooks/{name}",
+            _rule(_CHANGE, _CORE, "shoots"),
+            _rule(_UPDATE, "", "configmaps"),
+            namespaceSelector=_PROJECTS,
+        )
+    yield _webhook(
+        "shoot-kubeconfig-secret-ref",
+        "/webhooks/validate-shoot-kubeconfig-secret-ref",
+        _rule(_UPDATE, "", "secrets"),
+        namespaceSelector=_PROJECTS,
+    )
+    yield _webhook(
+        "update-restriction",
+        "/webhooks/update-restriction",
+        _rule(_ANY, "", "secrets", "configmaps"),
+        objectSelector=_RESTRICTED,
+    )
+
+
+def _resource_size(landscape: Landscape) -> Iterator[JsonObject]:
+    """Yield the webhook that limits the size of objects, if the Garden sets limits."""
+    config = landscape.virtual.gardener.admission_controller.resource_admission_configuration
+    if config is None or not config.limits:
+        return
+    rules: list[JsonObject] = [
+        {
+            "operations": list(_CHANGE),
+            "apiGroups": limit.api_groups,
+            "apiVersions": limit.api_versions,
+            "resources": limit.resources,
+        }
+        for limit in config.limits
+    ]
+    yield _webhook("validate-resource-size", "/webhooks/validate-resource-size", *rules)
+
+
+def _restrictions() -> Iterator[JsonObject]:
+    """Yield the webhooks that confine gardenlets to their own Seed or Shoot."""
+    yield _webhook(
+        "seed-restriction",
+        "/webhooks/admission/seedrestriction",
+        _rule(_CREATE, "", "configmaps", "secrets", "serviceaccounts"),
+        _rule(_CREATE, "rbac.authorization.k8s.io", "clusterrolebindings"),
+        _rule(_CREATE, "coordination.k8s.io", "leases"),
+        _rule(_CREATE, "certificates.k8s.io", "certificatesigningrequests"),
+        _rule(_CREATE, _CORE, "backupentries", "internalsecrets", "shootstates"),
+        _rule(("CREATE", "DELETE"), _CORE, "backupbuckets"),
+        _rule(_ANY, _CORE, "seeds"),
+        _rule(_CREATE, "operations.gardener.cloud", "bastions", version="v1alpha1"),
+        matchPolicy="Equivalent",
+    )
+    yield _webhook(
+        "shoot-restriction",
+        "/webhooks/admission/shootrestriction",
+        _rule(_CREATE, "", "configmaps", "secrets"),
+        _rule(
+            _CREATE,
+            _CORE,
+            "backupbuckets",
+            "backupentries",
+            "internalsecrets",
+            "projects",
+            "shoots",
+        ),
+        matchPolicy="Equivalent",
+    )
+
+
+def _webhook(name: str, path: str, *rules: JsonObject, **fields: object) -> JsonObject:
+    return {
+        "name": f"{name}.gardener.cloud",
+        "path": path,
+        "rules": list(rules),
+        "admissionReviewVersions": ["v1", "v1beta1"],
+        "failurePolicy": "Fail",
+        "sideEffects": "None",
+        "timeoutSeconds": 10,
+        **fields,
+    }
+
+
+def _rule(operations: Sequence[str], group: str, *resources: str, version: str = "") -> JsonObject:
+    return {
+        "operations": list(operations),
+        "apiGroups": [group],
+        "apiVersions": [version or ("v1beta1" if group == _CORE else "v1")],
+        "resources": list(resources),
+    }

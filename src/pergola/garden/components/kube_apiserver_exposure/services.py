@@ -1,0 +1,78 @@
+"""The Services of the virtual cluster's API server.
+
+If the gateway terminates TLS, three Services select the same pods, because Istio configures
+connections per Service: the gateway presents its own certificate on behalf of clients that have
+one, and speaks HTTP/1.1 on connections that will be upgraded.
+"""
+
+from typing import Final
+
+from pergola.api.objects import JsonObject
+from pergola.garden.components.component import SYNC_POINT, Component, Rendered
+from pergola.garden.components.conventions import (
+    GARDEN_SCRAPES,
+    open_ports,
+    open_to_namespaces,
+)
+from pergola.garden.components.istio import EXPORTED
+from pergola.garden.components.removal import removable
+from pergola.garden.components.virtual_access import API_SERVER
+from pergola.garden.landscape import NAMESPACE, Landscape
+from pergola.manifests import service, service_port
+
+LABELS: Final = {"app": "kubernetes", "role": "apiserver"}
+MUTUAL: Final = f"{API_SERVER}-mtls"
+UPGRADED: Final = f"{API_SERVER}-connection-upgrade"
+PORT: Final = 443
+GATE: Final = "IstioTLSTermination"
+
+_ACCESS: Final = {"matchLabels": {"networking.gardener.cloud/access-target-apiserver": "allowed"}}
+
+
+def terminates_tls(landscape: Landscape) -> bool:
+    """Return whether the ingress gateway terminates TLS for the API server."""
+    return landscape.feature_gates.get(GATE, False)
+
+
+def render(landscape: Landscape) -> Rendered:
+    """Return the Service, and the extra ones for a gateway that terminates TLS."""
+    if not terminates_tls(landscape):
+        return Rendered(direct=(_service(landscape, API_SERVER),))
+    names = (API_SERVER, MUTUAL, UPGRADED)
+    return Rendered(direct=tuple(_service(landscape, name) for name in names))
+
+
+def _service(landscape: Landscape, name: str) -> JsonObject:
+    scraped = {"metrics-scrape-target": "true"} if name == API_SERVER else {}
+    return service(
+        name,
+        NAMESPACE,
+        LABELS,
+        service_port("kube-apiserver", PORT),
+        labels={**LABELS, **scraped},
+        annotations={
+            **EXPORTED,
+            **open_ports(GARDEN_SCRAPES, PORT),
+            **open_to_namespaces(_ACCESS),
+        },
+        ipFamilyPolicy="PreferDualStack",
+        **_routing(landscape),
+    )
+
+
+def _routing(landscape: Landscape) -> JsonObject:
+    """Return the field that keeps traffic in its zone, unless the gateway balances requests."""
+    routing = landscape.runtime.settings.topology_aware_routing
+    if routing is None or not routing.enabled or terminates_tls(landscape):
+        return {}
+    return {"trafficDistribution": landscape.traffic_distribution}
+
+
+API_SERVER_SERVICE: Final = Component(
+    name="kube-apiserver-service",
+    deploy="Deploying and waiting for kube-apiserver service in the runtime cluster",
+    after=SYNC_POINT,
+    render=render,
+    limit=600.0,
+    removable=removable(*(f"Service {name}" for name in (API_SERVER, MUTUAL, UPGRADED))),
+)

@@ -1,0 +1,37 @@
+"""Why an object of another operator is not ready: its StatefulSet, or that operator."""
+
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from pergola.api.kinds import DEPLOYMENT, STATEFUL_SET
+from pergola.api.objects import JsonObject, Key, name_of, namespace_of
+from pergola.garden.components.component import Identity
+from pergola.garden.landscape import NAMESPACE
+from pergola.operator.reconcile.explain.finding import Details, Finding
+from pergola.operator.reconcile.explain.reading import Reader
+
+Walk = Callable[[Identity], Awaitable[Finding | None]]
+"""Returns the finding about another object, or None if it has no problem."""
+
+_DRUID: Final = Identity(DEPLOYMENT, Key(NAMESPACE, "etcd-druid"))
+_MONITORING: Final = Identity(DEPLOYMENT, Key(NAMESPACE, "prometheus-operator"))
+
+
+async def etcd_details(reader: Reader, etcd: JsonObject, walk: Walk) -> Details:
+    """Return why the StatefulSet of an Etcd is not ready, and whether etcd-druid runs."""
+    return await _operated(reader, Key.of(etcd), _DRUID, walk)
+
+
+async def monitoring_details(reader: Reader, obj: JsonObject, walk: Walk) -> Details:
+    """Return why the StatefulSet of a Prometheus or an Alertmanager is not ready."""
+    name = f"{str(obj.get('kind')).lower()}-{name_of(obj)}"
+    return await _operated(reader, Key(namespace_of(obj), name), _MONITORING, walk)
+
+
+async def _operated(reader: Reader, key: Key, operator: Identity, walk: Walk) -> Details:
+    """Return the findings about a StatefulSet, or about its operator if that is the cause."""
+    workload = Identity(STATEFUL_SET, key)
+    found = [await walk(workload)]
+    if found[0] is None or await reader.find(workload, metadata_only=True) is None:
+        found.insert(0, await walk(operator))
+    return Details(tuple(each for each in found if each is not None))

@@ -1,0 +1,141 @@
+"""The extension resource tasks in the flows of a Garden (spec 20 §11, §12.1)."""
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final, Protocol
+
+from pergola.flow import Graph, Retry
+from pergola.garden.components.component import SYNC_POINT
+from pergola.garden.landscape import Landscape
+from pergola.kube.client import Client
+from pergola.operator.reconcile.extension_resources import (
+    backup,
+    backup_tasks,
+    dns,
+    dns_tasks,
+    extension_tasks,
+    extensions,
+)
+from pergola.operator.reconcile.extension_resources.caller import Caller
+from pergola.operator.reconcile.extension_resources.extension_tasks import Deletion, Deployment
+from pergola.operator.reconcile.extension_resources.installed import wait_for_extensions
+from pergola.operator.reconcile.extension_resources.load_balancer import wait_for_address
+from pergola.operator.reconcile.extension_resources.required import none_required
+from pergola.operator.reconcile.waiting import Note
+from pergola.runtime.clock import Clock
+
+INSTALLED: Final = "Waiting for Extensions to get ready"
+DNS: Final = "Reconciling DNSRecords for virtual garden cluster and ingress controller"
+BUCKET: Final = "Reconciling main ETCD backup bucket"
+ENTRY: Final = "Reconciling main ETCD backup entry"
+DEPLOY_BEFORE: Final = "Deploying extension resources before kube-apiserver"
+BEFORE: Final = "Waiting until extension resources handled before kube-apiserver are ready"
+DEPLOY_AFTER: Final = "Deploying extension resources"
+AFTER: Final = "Waiting until extension resources are ready"
+DELETE_STALE: Final = "Deleting stale extension resources"
+STALE: Final = "Waiting until stale extension resources are deleted"
+
+_CONNECTION: Final = "Initializing connection to virtual garden cluster"
+_RESOURCE_MANAGER: Final = "Deploying gardener-resource-manager"
+_SYSTEM: Final = "Deploying runtime system resources"
+_RETRY: Final = Retry.every(5)
+_RETRY_LIMIT: Final = 30.0
+
+
+class Context(Protocol):
+    """The part of a run that these tasks need."""
+
+    @property
+    def client(self) -> Client:
+        """A client of the runtime cluster."""
+
+    @property
+    def clock(self) -> Clock:
+        """The clock of requests."""
+
+    @property
+    def note(self) -> Note:
+        """Receives the awaited objects, and why they are not ready."""
+
+    def current(self) -> Landscape:
+        """Return the current landscape."""
+
+    def update(self, **fields: Any) -> None:
+        """Set attributes of the landscape that a task determined."""
+
+
+def add_installation_task(graph: Graph, run: Context) -> None:
+    """Add the task that awaits extensions to the flow that prepares the runtime cluster."""
+
+    async def wait() -> None:
+        await wait_for_extensions(run.client, run.current(), note=run.note)
+
+    graph.add(
+        INSTALLED,
+        wait,
+        after=[_RESOURCE_MANAGER, _SYSTEM],
+        skip=reason(run, none_required),
+    )
+
+
+def add_extension_tasks(graph: Graph, run: Context) -> None:
+    """Add the tasks that reconcile extension resources to the flow of a Garden."""
+    caller = Caller(run.client, run.clock, run.note)
+    _add_dns(graph, run, caller)
+    _add_backup(graph, run, caller)
+    before = Deployment(caller, run.current, is_before=True)
+    skip_before = reason(run, extensions.none_before)
+    graph.add(DEPLOY_BEFORE, before.deploy, skip=skip_before, retry=_RETRY, timeout=_RETRY_LIMIT)
+    graph.add(BEFORE, before.wait, after=[DEPLOY_BEFORE], skip=skip_before)
+    after = Deployment(caller, run.current, is_before=False)
+    skip_after = reason(run, extensions.none_after)
+    graph.add(
+        DEPLOY_AFTER,
+        after.deploy,
+        after=[_CONNECTION],
+        skip=skip_after,
+        retry=_RETRY,
+        timeout=_RETRY_LIMIT,
+    )
+    graph.add(AFTER, after.wait, after=[DEPLOY_AFTER], skip=skip_after)
+    stale = extension_tasks.stale(caller, run.current)
+    add_deletion(graph, (DELETE_STALE, STALE), stale, after=[_CONNECTION])
+
+
+def _add_dns(graph: Graph, run: Context, caller: Caller) -> None:
+    async def reconcile() -> None:
+        address = await wait_for_address(run.client, dns_tasks.ADDRESS_LIMIT, run.note)
+        await dns_tasks.reconcile_dns_records(caller, run.current(), address)
+
+    graph.add(DNS, reconcile, after=SYNC_POINT, skip=reason(run, dns.absent))
+
+
+def _add_backup(graph: Graph, run: Context, caller: Caller) -> None:
+    async def reconcile_bucket() -> None:
+        landscape = run.current()
+        secret = await backup_tasks.reconcile_bucket(caller, landscape)
+        run.update(backup_secret=secret)
+
+    async def reconcile_entry() -> None:
+        run.update(backup_secret=await backup_tasks.reconcile_entry(caller, run.current()))
+
+    graph.add(BUCKET, reconcile_bucket, skip=reason(run, backup.bucket_absent))
+    graph.add(
+        ENTRY,
+        reconcile_entry,
+        after=[BUCKET],
+        skip=reason(run, backup.entry_absent),
+    )
+
+
+def reason(run: Context, absent: Callable[[Landscape], str | None]) -> Callable[[], str | None]:
+    """Return a function that says, once a task's turn has come, why it has nothing to do."""
+    return lambda: absent(run.current())
+
+
+def add_deletion(
+    graph: Graph, names: tuple[str, str], deletion: Deletion, after: Iterable[str] = ()
+) -> None:
+    """Add a task that requests deletions, and one that waits for them."""
+    delete, wait = names
+    graph.add(delete, deletion.delete, after=after, retry=_RETRY, timeout=_RETRY_LIMIT)
+    graph.add(wait, deletion.wait, after=[delete])

@@ -1,0 +1,1 @@
+"""A simulated AWS: moto, with the behaviour of AWS that it lacks; needs the extra `testing`."""

@@ -1,0 +1,52 @@
+"""The Helm charts of Pergola, as a table for tests that apply to all of them."""
+
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from pergola.api.objects import JsonObject
+from pergola.shipped import CHARTS
+from tests.support.helm import helm, render
+
+
+class ChartCase(NamedTuple):
+    """A chart with what tests need to render it.
+
+    Attributes:
+        name: The name of its folder.
+        namespace: The namespace in which it is installed.
+        has_pods: Whether it runs a process, or only grants permissions.
+        of_gardener: Whether Gardener installs it, and gives it values.
+    """
+
+    name: str
+    namespace: str = "extension"
+    has_pods: bool = True
+    of_gardener: bool = True
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the chart."""
+        return CHARTS / self.name
+
+    def rendered(self, values: JsonObject | None = None) -> list[JsonObject]:
+        """Return its objects with these values in place of its own; raises as `render` does."""
+        return render(self.folder, values, namespace=self.namespace)
+
+    def linted(self) -> str:
+        """Return Helm's findings about it; raises as `helm` does."""
+        return helm("lint", str(self.folder), "--namespace", self.namespace, "--strict")
+
+
+OPERATOR: Final = ChartCase("operator", "garden")
+RESOURCE_MANAGER: Final = ChartCase("resource-manager", "garden", of_gardener=False)
+ALL_CHARTS: Final = (
+    OPERATOR,
+    RESOURCE_MANAGER,
+    ChartCase("networking-calico"),
+    ChartCase("networking-cilium"),
+    ChartCase("extension-aws"),
+    ChartCase("extension-admission-runtime"),
+    ChartCase("extension-admission-virtual", has_pods=False),
+    ChartCase("dashboard", "pergola-system", of_gardener=False),
+    ChartCase("infra-manager", "pergola-system", of_gardener=False),
+)
