@@ -17,6 +17,9 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
 from pergola import sandbox
 from pergola.api import marks
 from pergola.api.bastion_v1alpha1 import BASTION
@@ -30,7 +33,6 @@ from pergola.runtime.logging import configure
 from pergola.sandbox.aws.corrections import CorrectedAws
 from pergola.sandbox.aws.moto import moto
 from pergola.testing.waiting import until, until_gone
-from tests.support.aws.site import PUBLIC_KEY
 
 HERE = Path(__file__).parent
 FILE = HERE / "pattern-1-created.yaml"
@@ -96,7 +98,9 @@ async def prepare(client: Client) -> None:
     """Create the prerequisites: manifests, credentials, a public key."""
     await apply(client, FILE.read_bytes())
     await client.apply(credentials(), manager="demo", force=True)
-    key = base64.b64encode(PUBLIC_KEY.encode()).decode()
+    generated = rsa.generate_private_key(65537, 2048).public_key()
+    text = generated.public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH)
+    key = base64.b64encode(text).decode()
     await client.patch(INFRASTRUCTURE, KEY, {"spec": {"sshPublicKey": key}})
 
 

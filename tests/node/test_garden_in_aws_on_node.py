@@ -30,12 +30,12 @@ from pergola.sandbox import Sandbox
 from pergola.sandbox.aws.corrections import QUICK, CorrectedAws
 from pergola.sandbox.aws.moto import moto
 from pergola.sandbox.images.catalogue import GARDEN_IMAGES
+from pergola.sandbox.node.garden import garden_node
 from pergola.shipped import CHARTS, EXAMPLES
 from pergola.testing.shared import require_images, require_node
 from pergola.testing.waiting import until
 from tests.support.aws.gardens import BUCKET, IN_BUCKET, KEYS, NAMES, REGION, ZONE
 from tests.support.extension_garden import DEPLOYMENT, ExtensionGarden
-from tests.support.garden_node import garden_node
 from tests.support.garden_states import has_succeeded
 from tests.support.garden_world import example
 from tests.support.gardens import with_values

@@ -16,9 +16,9 @@ from pergola.garden.landscape.etcd_objects import ETCD, problem
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.sandbox.images.catalogue import GARDEN_IMAGES
+from pergola.sandbox.node.garden import garden_node
 from pergola.testing.shared import require_images, require_node
 from pergola.testing.waiting import until
-from tests.support.garden_node import garden_node
 from tests.support.garden_states import has_succeeded
 from tests.support.garden_world import RECONCILE, example
 from tests.support.node_garden import GatewayGarden, NodeGarden

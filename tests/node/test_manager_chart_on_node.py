@@ -12,10 +12,10 @@ from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.sandbox import Sandbox
+from pergola.sandbox.helm import helm
 from pergola.testing.waiting import until, until_gone
 from tests.support.charts import RESOURCE_MANAGER
 from tests.support.deployed_manager import MANAGER, install, recovered
-from tests.support.helm import helm
 
 pytestmark = [
     pytest.mark.soak("node"),

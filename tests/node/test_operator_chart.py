@@ -19,10 +19,10 @@ from pergola.operator.serving import IDENTITY
 from pergola.operator.serving import SERVICE as SERVICE_KEY
 from pergola.operator.webhooks.catalog import CONFIGURATION_NAME
 from pergola.sandbox import Sandbox
+from pergola.sandbox.helm import helm, render
 from pergola.testing.waiting import PATIENCE, until, until_gone
 from tests.support.deployed_manager import turn
 from tests.support.gardens import GARDENER, MINIMAL, with_values
-from tests.support.helm import helm, render
 from tests.support.operator_chart import OperatorChart
 
 pytestmark = [pytest.mark.soak("node"), pytest.mark.node]

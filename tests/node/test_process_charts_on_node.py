@@ -28,13 +28,13 @@ from pergola.manifests import manifest
 from pergola.operator.extension.runtime import PRIORITY_CLASS
 from pergola.runtime.task_group import TaskGroup
 from pergola.sandbox import Sandbox
+from pergola.sandbox.helm import helm, render
 from pergola.testing.crds import install_extension_crds, install_garden_extension_crds
 from pergola.testing.namespaces import clear_namespace, create_namespace
 from pergola.testing.waiting import PATIENCE, until, until_gone
 from tests.support import cluster_api
 from tests.support.admission_site import write_pair
 from tests.support.charts import ALL_CHARTS, ChartCase
-from tests.support.helm import helm, render
 
 pytestmark = [
     pytest.mark.soak("node"),

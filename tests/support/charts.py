@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from pergola.api.objects import JsonObject
+from pergola.sandbox.helm import helm, render
 from pergola.shipped import CHARTS
-from tests.support.helm import helm, render
 
 
 class ChartCase(NamedTuple):

@@ -34,10 +34,10 @@ from pergola.manifests.rbac import account, cluster_role, role, service_account
 from pergola.runtime.metrics import Metrics
 from pergola.runtime.process.listening import listen
 from pergola.runtime.task_group import TaskGroup
+from pergola.sandbox.helm import render
 from pergola.shipped import CHARTS
 from tests.support.admission_site import write_pair
 from tests.support.dashboard_site import DashboardSite
-from tests.support.helm import render
 from tests.support.service_accounts import request_token
 
 HOST: Final = "localhost"

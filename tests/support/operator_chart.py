@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple, Self
 from pergola.api.objects import JsonObject, Key, map_at, name_of
 from pergola.api.operator_config import OperatorConfiguration, configuration_from
 from pergola.kube.yaml import parse
-from tests.support.helm import render
+from pergola.sandbox.helm import render
 
 ACCOUNT: Final = Key("garden", "gardener-operator")
 """The ServiceAccount of the operator."""

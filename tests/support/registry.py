@@ -26,9 +26,9 @@ from pergola.kube.yaml import dump
 from pergola.pki import Authority
 from pergola.runtime.clock import SystemClock
 from pergola.sandbox import binaries
+from pergola.sandbox.helm import helm, push
 from pergola.sandbox.node.forwarder import MACHINE
 from pergola.sandbox.on_demand import REGISTRY
-from tests.support.helm import helm, push
 
 USER: Final = "puller"
 PASSWORD: Final = "correct horse"

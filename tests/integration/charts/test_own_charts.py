@@ -6,8 +6,8 @@ import pytest
 
 from pergola.api.objects import JsonObject, map_at, name_of
 from pergola.kube.client import Client
+from pergola.sandbox.helm import render
 from tests.support.charts import ALL_CHARTS, OPERATOR, ChartCase
-from tests.support.helm import render
 
 CHARTS = [chart for chart in ALL_CHARTS if chart is not OPERATOR]  # its objects are installed
 SWITCHED_ON: JsonObject = {

@@ -20,6 +20,7 @@ from pergola.kube.errors import Invalid
 from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import dump, parse_documents
 from pergola.pki import Authority
+from pergola.sandbox.helm import render
 from pergola.testing.waiting import PATIENCE, until
 from pergola.testing.world import RecordingClient, config_map
 from tests.support.cluster_api import (
@@ -29,7 +30,6 @@ from tests.support.cluster_api import (
     infra_cluster_crd,
     install,
 )
-from tests.support.helm import render
 from tests.support.ports import held_port
 from tests.support.service_accounts import service_account_config, until_allowed
 

@@ -21,9 +21,9 @@ from pergola.api.operator_v1alpha1 import GARDEN
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.sandbox import Sandbox
+from pergola.sandbox.helm import helm, render
 from tests.support.documented import commands
 from tests.support.gardens import MINIMAL
-from tests.support.helm import helm, render
 from tests.support.operator_chart import OperatorChart
 from tests.support.strict_client import StrictClient
 

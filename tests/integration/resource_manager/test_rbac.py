@@ -22,9 +22,9 @@ from pergola.runtime.process.leader_election import LeaderElection
 from pergola.runtime.process.lease_watch import follow
 from pergola.runtime.process.options import LeaseTimes
 from pergola.sandbox import Sandbox
+from pergola.sandbox.helm import render
 from pergola.testing.waiting import PATIENCE
 from pergola.testing.world import World, condition, has
-from tests.support.helm import render
 from tests.support.service_accounts import service_account_config, until_granted
 
 pytestmark = pytest.mark.timeout(600)  # Helm may have to be built

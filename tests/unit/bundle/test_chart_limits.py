@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 
 from pergola.api.objects import JsonObject, map_at, maps_at
-from tests.support.helm import render
+from pergola.sandbox.helm import render
 
 CHARTS: Final = Path(__file__).parents[3] / "charts"
 

@@ -24,12 +24,12 @@ from pergola.bundle import Registry
 from pergola.cli import app
 from pergola.kube.patches import apply_merge_patch
 from pergola.kube.yaml import dump, parse
+from pergola.sandbox.helm import helm
 from pergola.sandbox.module import kubernetes_version
 from tests.support.charts import ALL_CHARTS
 from tests.support.documented import ROOT, Block, Command, blocks, commands_of, pages
 from tests.support.documented.kubectl import read
 from tests.support.documented.scripts import documents_of
-from tests.support.helm import helm
 from tools.monitoring import FAMILIES
 
 EXAMPLES: Final = ROOT / "examples"

@@ -10,9 +10,9 @@ import pytest
 from pergola import __version__
 from pergola.api.objects import JsonObject, Key, map_at, maps_at, name_of
 from pergola.kube.yaml import parse
+from pergola.sandbox.helm import HelmError
 from pergola.shipped import CHARTS
 from tests.support.charts import ALL_CHARTS, OPERATOR, RESOURCE_MANAGER, ChartCase
-from tests.support.helm import HelmError
 
 pytestmark = pytest.mark.timeout(600)  # Helm may have to be built
 

@@ -22,7 +22,7 @@ from pergola.extensions.webhooks.permissions import cluster_rules, namespace_rul
 from pergola.kube.yaml import parse
 from pergola.operator.extension.names import EXTENSION_CHART, chart_of
 from pergola.operator.webhooks.extension.review import check_extension
-from tests.support.helm import render
+from pergola.sandbox.helm import render
 
 pytestmark = pytest.mark.timeout(600)  # Helm may have to be built
 

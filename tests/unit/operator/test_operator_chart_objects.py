@@ -17,8 +17,8 @@ from pergola.garden.components.priority_classes import CRITICAL
 from pergola.kube.patches import apply_merge_patch
 from pergola.kube.yaml import parse
 from pergola.operator.serving import SERVICE
+from pergola.sandbox.helm import template
 from tests.support.garden import landscape
-from tests.support.helm import template
 from tests.support.operator_chart import OperatorChart
 
 pytestmark = pytest.mark.timeout(600)  # Helm may have to be built

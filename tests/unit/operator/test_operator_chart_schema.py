@@ -11,8 +11,8 @@ from pergola.api.objects import JsonObject
 from pergola.api.operator_config import FEATURE_GATES, OperatorConfiguration, configuration_from
 from pergola.api.schema.structural import schema_of
 from pergola.kube.yaml import parse
+from pergola.sandbox.helm import HelmError, helm, render
 from tests.support.chart_schema import strict, table
-from tests.support.helm import HelmError, helm, render
 
 pytestmark = pytest.mark.timeout(600)  # Helm may have to be built
 

@@ -13,9 +13,9 @@ from pergola.api.resource_manager_config import ResourceManagerConfiguration, co
 from pergola.api.schema.structural import schema_of
 from pergola.kube.yaml import parse
 from pergola.resource_manager.configuration import options
+from pergola.sandbox.helm import HelmError
 from tests.support.chart_schema import strict, table
 from tests.support.charts import RESOURCE_MANAGER
-from tests.support.helm import HelmError
 
 pytestmark = pytest.mark.timeout(600)  # Helm may have to be built
 

@@ -1,7 +1,7 @@
 """The places where `pergola up` runs its Garden: a real node, or simulated ones.
 
 On a real node, the operator runs from its chart, and everything else as pods. On simulated nodes,
-the operator is part of this process, and the virtual cluster is a second control plane of
+the operator is a process of its own, and the virtual cluster is a second control plane of
 processes.
 """
 
@@ -61,7 +61,7 @@ async def on_a_node(name: str, story: "Story") -> AsyncGenerator[Place]:
     from pergola.cli.garden.kubeconfig import at_address
     from pergola.kube.client import Client
     from pergola.kube.kubeconfig import load
-    from tests.support.garden_node import GATES, garden_node
+    from pergola.sandbox.node.garden import GATES, garden_node
 
     missing = await asyncio.to_thread(missing_for_a_node)
     announce(story, missing, "up to an hour on two cores")
@@ -79,10 +79,10 @@ async def on_a_node(name: str, story: "Story") -> AsyncGenerator[Place]:
 
 @asynccontextmanager
 async def simulated(name: str, story: "Story") -> AsyncGenerator[Place]:
-    """Start simulated nodes and run the operator in this process, until the end of the block."""
+    """Start simulated nodes and run the operator beside them, until the end of the block."""
+    from pergola.cli.up.operator_process import operator_process
+    from pergola.runtime.task_group import TaskGroup
     from pergola.sandbox.simulated import garden_site
-    from pergola.testing.waiting import running
-    from tests.support.garden_world import operating
 
     programs = (HELM, GARDENER_APISERVER)
     announce(story, missing_programs(programs), "about ten minutes on two cores")
@@ -90,8 +90,10 @@ async def simulated(name: str, story: "Story") -> AsyncGenerator[Place]:
         with story.working() as progress:
             await asyncio.to_thread(binaries.find, programs, progress)
             site = await stack.enter_async_context(garden_site(name, progress))
-            await stack.enter_async_context(running(*site.units))
-            await stack.enter_async_context(operating(site))
+            group = await stack.enter_async_context(TaskGroup())
+            for unit in site.units:
+                stack.callback(group.create_task(unit.run()).cancel)
+            await stack.enter_async_context(operator_process(site))
 
         async def virtual() -> "JsonObject":
             document = await _access(site.sandbox.kubeconfig, internal=True)

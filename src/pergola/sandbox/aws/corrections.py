@@ -223,7 +223,8 @@ class CorrectedAws(AwsDouble):
     async def _put_right(
         self, request: web.Request, call: Call, answer: web.Response
     ) -> web.Response:
-        assert isinstance(answer.body, bytes)
+        if not isinstance(answer.body, bytes):
+            raise TypeError("moto's answer has no body of bytes")
         document = Answer(answer.body)
         for gap in self.gaps:
             gap.answered(call, document)

@@ -26,6 +26,7 @@ from aiohttp import web
 
 from pergola.cloud.aws import AwsClient, Credentials, Retry
 from pergola.sandbox.aws.answers import signed_for
+from pergola.sandbox.errors import SandboxError
 
 ACCOUNT: Final = "123456789012"
 """The account to which everything belongs."""
@@ -45,7 +46,11 @@ class _Fault(NamedTuple):
 
 @contextmanager
 def moto() -> Iterator[str]:
-    """Run moto's server on a free port, and yield its URL; leaving the context ends it."""
+    """Run moto's server on a free port, and yield its URL; leaving the context ends it.
+
+    Raises:
+        SandboxError: it does not start.
+    """
     with subprocess.Popen(
         [sys.executable, "-m", "pergola.sandbox.aws.server"],
         env=os.environ | {"MOTO_EC2_LOAD_DEFAULT_AMIS": "false"},  # thousands, at each reset
@@ -54,9 +59,9 @@ def moto() -> Iterator[str]:
         stderr=subprocess.DEVNULL,
         text=True,
     ) as process:
-        assert process.stdout is not None
-        port = process.stdout.readline().strip()
-        assert port, "moto's server did not start; is the package moto installed?"
+        port = process.stdout.readline().strip() if process.stdout else ""
+        if not port:
+            raise SandboxError("moto does not start: install pergola with the extra `testing`")
         try:
             yield f"http://{_LOCALHOST}:{port}"
         finally:

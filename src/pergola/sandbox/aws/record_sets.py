@@ -89,7 +89,8 @@ def _changes(path: str, body: bytes) -> list[tuple[str, _Key, _Content]]:
 
 def _change(zone: str, element: Element) -> tuple[str, _Key, _Content]:
     records = child(element, "ResourceRecordSet")
-    assert records is not None
+    if records is None:
+        raise ValueError("a change has no ResourceRecordSet")
     name = text_at(records, "Name").rstrip(".").lower()
     key = _Key(zone, name, text_at(records, "Type"), text_at(records, "SetIdentifier"))
     values = tuple(text_at(each, "Value") for each in children(records, "ResourceRecords"))

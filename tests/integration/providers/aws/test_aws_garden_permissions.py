@@ -12,9 +12,9 @@ from pergola.providers.aws.access import AwsAccess
 from pergola.providers.aws.backup import AwsBackupBucket, AwsBackupEntry
 from pergola.providers.aws.dns import AwsDnsRecord
 from pergola.providers.aws.garden_iam_policy import Purpose, operations
+from pergola.sandbox.helm import render
 from pergola.testing.waiting import running
 from tests.support.aws.garden_site import REGION, GardenSite, HoldingAws, garden_site
-from tests.support.helm import render
 from tests.support.service_accounts import service_account_config, until_allowed
 
 UID = "0b7c0a3e-6f0b-4a57-8a9e-7c3c8f1d2e4f"

@@ -25,11 +25,11 @@ from pergola.runtime.metrics import Metrics
 from pergola.sandbox.aws.answers import Call
 from pergola.sandbox.aws.corrections import CorrectedAws
 from pergola.sandbox.aws.world import Network, managed_config
+from pergola.sandbox.helm import render
 from pergola.testing.extension_site import operation, request
 from pergola.testing.waiting import PATIENCE, running, until, until_gone
 from pergola.testing.world import RecordingClient
 from tests.support.aws.site import CLOUD_PROFILE, AwsSite, aws_site, codes_in
-from tests.support.helm import render
 from tests.support.service_accounts import service_account_config, until_allowed
 
 CHART = Path(__file__).parents[4] / "charts" / "extension-aws"

@@ -9,6 +9,7 @@ from pergola.api.objects import JsonObject, JsonValue
 from pergola.kube.yaml import dump
 from pergola.runtime.task_group import together
 from pergola.sandbox import WITH_NODE, Sandbox, binaries, start
+from pergola.sandbox.helm import helm
 from pergola.sandbox.images import build
 from pergola.sandbox.images.catalogue import GARDEN_IMAGES, named
 from pergola.sandbox.node.image_import import import_offers
@@ -21,7 +22,6 @@ from pergola.sandbox.on_demand import (
 )
 from pergola.sandbox.progress import Progress, silent
 from pergola.shipped import CHARTS
-from tests.support.helm import helm
 
 CHART: Final = CHARTS / "operator"
 GATES: Final[JsonObject] = {"IstioTLSTermination": False}
