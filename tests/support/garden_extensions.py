@@ -21,7 +21,7 @@ from pergola.garden.landscape import Landscape
 from pergola.kube.client import Client
 from pergola.kube.errors import AlreadyExists, NotFound
 from pergola.manifests import manifest
-from pergola.operator.reconcile.waiting import Note, unnoted
+from pergola.operator.run.waiting import Note, unnoted
 from pergola.runtime.clock import Clock, SystemClock
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics

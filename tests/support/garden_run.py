@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 from pergola.garden.landscape import NAMESPACE, Landscape
 from pergola.kube.client import Client
-from pergola.operator.reconcile.build import IDENTITY, Built
-from pergola.operator.reconcile.deploy import Deployer
-from pergola.operator.reconcile.run import Run
+from pergola.operator.run.build import IDENTITY, Built
+from pergola.operator.run.deploy import Deployer
+from pergola.operator.run.run import Run
 from pergola.operator.virtual_cluster import VirtualCluster
 from pergola.runtime.clock import SystemClock
 from pergola.secrets_manager import SecretsManager

@@ -31,8 +31,8 @@ from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
 from pergola.operator.reconcile.own_objects import OwnObjects
 from pergola.operator.reconcile.reconcile import GardenReconciler, Settings
-from pergola.operator.reconcile.seeds import SEED, SeedWatch
 from pergola.operator.reconcile.status import Operator
+from pergola.operator.seeds import SEED, SeedWatch
 from pergola.operator.template import images, template
 from pergola.resource_manager.registration import garden_webhooks
 from pergola.runtime.clock import Clock

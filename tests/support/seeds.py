@@ -12,7 +12,7 @@ from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
 from pergola.manifests import manifest
 from pergola.operator.extension.installations import REGISTRATION
-from pergola.operator.reconcile.seeds import SEED
+from pergola.operator.seeds import SEED
 
 _DNS: Final[dict[str, Any]] = {
     "type": "local",

@@ -7,7 +7,7 @@ from pergola.controllers.references import Referrer, reference_protection
 from pergola.garden.landscape import NAMESPACE
 from pergola.operator.copies import Copies
 from pergola.operator.extension.references import EXTENSION_REFERENCES
-from pergola.operator.reconcile.references import GARDEN_REFERENCES
+from pergola.operator.run.references import GARDEN_REFERENCES
 from pergola.runtime.clock import Clock
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics

@@ -9,7 +9,7 @@ from pergola.api.objects import map_at
 from pergola.api.operator_v1alpha1 import GARDEN
 from pergola.kube.client import Client
 from pergola.kube.errors import UnknownKind
-from pergola.operator.reconcile.oldest import oldest
+from pergola.operator.oldest import oldest
 from pergola.runtime.process.options import StartError
 
 _SKIPPED: Final = 2

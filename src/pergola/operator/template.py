@@ -8,7 +8,7 @@ from pergola.api.operator_config import OperatorConfiguration, feature_gates_of
 from pergola.api.operator_v1alpha1 import Garden
 from pergola.bundle.image_vector import ImageVector
 from pergola.garden.landscape import Landscape, NodeTolerations, WebhookConfigurations
-from pergola.operator.reconcile.observed import Template
+from pergola.operator.run.observed import Template
 
 GARDENER_VERSION: Final = "v1.150.0"
 """The version of Gardener to deploy, unless an image vector names another one."""

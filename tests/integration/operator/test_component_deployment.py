@@ -18,8 +18,8 @@ from pergola.garden.components.component import (
 )
 from pergola.garden.landscape.errors import NotReady
 from pergola.kube.errors import Invalid
-from pergola.operator.reconcile.deploy import Deployer
-from pergola.operator.reconcile.listed_kinds import until_listed
+from pergola.operator.run.deploy import Deployer
+from pergola.operator.run.listed_kinds import until_listed
 from pergola.runtime.failures import Failures
 from pergola.testing.waiting import until
 from pergola.testing.world import RecordingClient, World, config_map

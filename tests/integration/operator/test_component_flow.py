@@ -11,7 +11,7 @@ from pergola.garden.components.component import Component, Managed, Rendered
 from pergola.garden.landscape import Landscape
 from pergola.kube.client import Client
 from pergola.operator.reconcile.component_tasks import add_components
-from pergola.operator.reconcile.deploy import Deployer
+from pergola.operator.run.deploy import Deployer
 from pergola.testing.world import RecordingClient, World, config_map
 from tests.support.garden import landscape
 

@@ -12,7 +12,7 @@ from pergola.api.kinds import SECRET
 from pergola.api.objects import Key, labels_of
 from pergola.garden.components.catalog import CATALOG
 from pergola.kube.client import Client
-from pergola.operator.reconcile.build import IDENTITY, with_credentials
+from pergola.operator.run.build import IDENTITY, with_credentials
 from pergola.pki import Authority, KeyAlgorithm, generate_key, private_pem
 from pergola.runtime.clock import FakeClock
 from pergola.secrets_manager import (

@@ -15,7 +15,7 @@ from pergola.garden.components.crds import CRDS
 from pergola.garden.components.definitions import GROUPS
 from pergola.kube.kubeconfig import load
 from pergola.operator.reconcile.component_tasks import add_components
-from pergola.operator.reconcile.deploy import Deployer
+from pergola.operator.run.deploy import Deployer
 from pergola.sandbox import API_ONLY, Sandbox, start, stop
 from pergola.testing.crds import delete_definition, is_established
 from pergola.testing.world import RecordingClient

@@ -34,13 +34,13 @@ from pergola.kube.client import PAGE, Client, ObjectList
 from pergola.kube.errors import NotFound
 from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import dump
-from pergola.operator.reconcile.deploy import Deployer
-from pergola.operator.reconcile.run import Run
 from pergola.operator.rotation.encryption import marks, roll_out
 from pergola.operator.rotation.encryption.kinds import NotServed, kinds_of
 from pergola.operator.rotation.encryption.rewrite import KEY_NAME, Rewriter
 from pergola.operator.rotation.encryption.situation import Situation
 from pergola.operator.rotation.encryption.tasks import label, snapshot, unlabel
+from pergola.operator.run.deploy import Deployer
+from pergola.operator.run.run import Run
 from pergola.sandbox import API_ONLY, Sandbox
 from pergola.secrets_manager import Generated, ManagedSecret
 from pergola.testing.crds import install_operator_crds

@@ -15,7 +15,7 @@ from pergola.garden.components import authorities
 from pergola.garden.components.etcds import access
 from pergola.garden.landscape import Landscape
 from pergola.kube.kubeconfig import ClusterConfig
-from pergola.operator.rotation.encryption.snapshot import SnapshotFailed, server_of, take
+from pergola.operator.run.snapshot import SnapshotFailed, server_of, take
 from pergola.operator.virtual_cluster import Reach
 from pergola.pki import Authority, Template
 from pergola.secrets_manager import Generated, ManagedSecret

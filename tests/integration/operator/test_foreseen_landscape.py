@@ -16,8 +16,8 @@ from pergola.garden.landscape.credentials import Credentials
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.kube.patches import apply_merge_patch
-from pergola.operator.reconcile.build import build
 from pergola.operator.reconcile.foreseen import Foreseen, foresee
+from pergola.operator.run.build import build
 from pergola.runtime.clock import SystemClock
 from pergola.sandbox import Sandbox
 from tests.support.garden import BACKED_UP, GARDEN, landscape

@@ -40,9 +40,9 @@ from pergola.operator.copies import Copies
 from pergola.operator.reconcile import reconcile
 from pergola.operator.reconcile.controller import garden_unit
 from pergola.operator.reconcile.reconcile import IGNORE, Settings
-from pergola.operator.reconcile.seeds import SEED
 from pergola.operator.reconcile.status import Operator
 from pergola.operator.reconcile.usage import ABANDON, UsageUnknown, ensure_unused
+from pergola.operator.seeds import SEED
 from pergola.operator.template import images, template
 from pergola.operator.virtual_cluster import VirtualCluster
 from pergola.resource_manager.registration import garden_webhooks

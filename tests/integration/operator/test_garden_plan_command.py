@@ -16,7 +16,7 @@ from pergola.api.operator_config import API_VERSION, KIND
 from pergola.api.operator_v1alpha1 import GARDEN
 from pergola.kube.client import Client
 from pergola.kube.yaml import dump
-from pergola.operator.reconcile.build import IDENTITY
+from pergola.operator.run.build import IDENTITY
 from pergola.sandbox import Sandbox
 from pergola.secrets_manager import CertificateAuthority
 from pergola.secrets_manager.configs import canonical

@@ -24,12 +24,12 @@ from pergola.kube.client import Client
 from pergola.kube.errors import ApiError
 from pergola.kube.patches import apply_merge_patch
 from pergola.operator.plan import Fate, rehearse
-from pergola.operator.reconcile.seeds import SEED
 from pergola.operator.rotation.access_tokens import RENEW
 from pergola.operator.rotation.encryption.tasks import LABEL, SNAPSHOT, UNLABEL
 from pergola.operator.rotation.requested import Action, Kind
 from pergola.operator.rotation.seeds.standing import SKIPPED_SEEDS
 from pergola.operator.rotation.seeds.tasks import RECONCILE_SEEDS, RENEW_KUBECONFIGS, TOKENS
+from pergola.operator.seeds import SEED
 from pergola.operator.start_checks import runtime_version
 from pergola.operator.template import images, template
 from pergola.operator.virtual_cluster import VirtualCluster

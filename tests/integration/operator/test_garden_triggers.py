@@ -16,7 +16,7 @@ from pergola.kube.client import Client
 from pergola.operator.copies import Copies
 from pergola.operator.reconcile.named_objects import named_object_watches
 from pergola.operator.reconcile.reconcile import is_ignored
-from pergola.operator.reconcile.seeds import MANAGED_SEED, SEED, SeedWatch, Used
+from pergola.operator.seeds import MANAGED_SEED, SEED, SeedWatch, Used
 from pergola.operator.virtual_cluster import VirtualCluster
 from pergola.runtime.controlling.controller import DONE, Outcome
 from pergola.runtime.controlling.unit import Controller, Unit

@@ -13,10 +13,10 @@ from pergola.garden.landscape.errors import OperatorError
 from pergola.kube.client import Client
 from pergola.kube.errors import AlreadyExists
 from pergola.kube.kubeconfig import load
-from pergola.operator.reconcile.build import Built
-from pergola.operator.reconcile.deploy import Deployer
 from pergola.operator.reconcile.global_password import NAME, replicate
-from pergola.operator.reconcile.run import Run
+from pergola.operator.run.build import Built
+from pergola.operator.run.deploy import Deployer
+from pergola.operator.run.run import Run
 from pergola.operator.virtual_cluster import VirtualCluster
 from pergola.runtime.clock import SystemClock
 from pergola.sandbox import Sandbox

@@ -19,9 +19,9 @@ from pergola.garden.landscape.errors import OperatorError, ReferencesMissing
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.kube.patches import apply_merge_patch
-from pergola.operator.reconcile.build import Built, build
-from pergola.operator.reconcile.deploy import Deployer
-from pergola.operator.reconcile.run import Run
+from pergola.operator.run.build import Built, build
+from pergola.operator.run.deploy import Deployer
+from pergola.operator.run.run import Run
 from pergola.operator.virtual_cluster import VirtualCluster
 from pergola.runtime.clock import Clock, SystemClock
 from pergola.sandbox import Sandbox

@@ -16,8 +16,8 @@ from pergola.garden.landscape import Landscape
 from pergola.kube.client import Client
 from pergola.kube.errors import Forbidden
 from pergola.kube.kubeconfig import ClusterConfig
-from pergola.operator.reconcile.build import build
-from pergola.operator.reconcile.deploy import Deployer
+from pergola.operator.run.build import build
+from pergola.operator.run.deploy import Deployer
 from pergola.operator.webhooks.catalog import CONFIGURATION_NAME
 from pergola.runtime.clock import SystemClock
 from pergola.runtime.process.leader_election import LeaderElection

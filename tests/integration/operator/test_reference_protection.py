@@ -24,7 +24,7 @@ from pergola.kube.errors import Conflict
 from pergola.kube.kubeconfig import ClusterConfig, load
 from pergola.operator.copies import Copies
 from pergola.operator.extension.references import EXTENSION_REFERENCES
-from pergola.operator.reconcile.references import GARDEN_REFERENCES
+from pergola.operator.run.references import GARDEN_REFERENCES
 from pergola.runtime.caching.cache import Cache
 from pergola.runtime.caching.packed import packed, packed_metadata
 from pergola.runtime.controlling.unit import Unit

@@ -21,11 +21,11 @@ from pergola.kube.kubeconfig import load
 from pergola.operator.plan import Fate, Field, Planned, Verb
 from pergola.operator.plan.doubles import RehearsedVirtualCluster
 from pergola.operator.plan.stage import Stage
-from pergola.operator.reconcile.build import Built, open_secrets
 from pergola.operator.reconcile.component_tasks import add_components
-from pergola.operator.reconcile.deploy import Deployer
 from pergola.operator.reconcile.rehearsal import Rehearsal
-from pergola.operator.reconcile.run import Run
+from pergola.operator.run.build import Built, open_secrets
+from pergola.operator.run.deploy import Deployer
+from pergola.operator.run.run import Run
 from pergola.runtime.clock import SystemClock
 from pergola.sandbox import Sandbox
 from pergola.testing.world import RecordingClient, config_map

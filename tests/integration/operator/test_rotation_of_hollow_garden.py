@@ -18,8 +18,8 @@ from pergola.api.operator_v1alpha1 import GARDEN
 from pergola.kube.client import Client
 from pergola.kube.errors import Conflict
 from pergola.kube.kubeconfig import load
-from pergola.operator.reconcile.seeds import SEED
 from pergola.operator.rotation.encryption.rewrite import KEY_NAME
+from pergola.operator.seeds import SEED
 from pergola.runtime.clock import FakeClock
 from pergola.runtime.controlling.controller import Again
 from pergola.sandbox import API_ONLY, Sandbox

@@ -21,12 +21,12 @@ from pergola.operator.plan.doubles import RehearsedVirtualCluster
 from pergola.operator.plan.stage import Stage
 from pergola.operator.reconcile.flows import reconciliation
 from pergola.operator.reconcile.rehearsal import Rehearsal
-from pergola.operator.reconcile.run import Run
-from pergola.operator.reconcile.seeds import SEED
 from pergola.operator.rotation.access_tokens import renew_tokens
 from pergola.operator.rotation.seeds import requests, tasks
 from pergola.operator.rotation.seeds.standing import SKIPPED_SEEDS, Request, SeedsBusy
 from pergola.operator.rotation.seeds.targets import SEEDS
+from pergola.operator.run.run import Run
+from pergola.operator.seeds import SEED
 from pergola.sandbox import API_ONLY, Sandbox
 from pergola.testing.crds import install_operator_crds, serve
 from pergola.testing.shared import private

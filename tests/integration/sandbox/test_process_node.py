@@ -47,8 +47,8 @@ from pergola.kube.client import Client
 from pergola.kube.kubeconfig import parse_cluster
 from pergola.kube.patches import apply_merge_patch
 from pergola.manifests import manifest
-from pergola.operator.reconcile.build import Built, build
-from pergola.operator.reconcile.deploy import Deployer
+from pergola.operator.run.build import Built, build
+from pergola.operator.run.deploy import Deployer
 from pergola.runtime.clock import SystemClock
 from pergola.sandbox import components as sandbox_components
 from pergola.sandbox.images.catalogue import named

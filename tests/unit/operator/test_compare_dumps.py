@@ -8,7 +8,7 @@ import pytest
 from pergola.api.objects import JsonObject, Key
 from pergola.garden.components.component import Managed, Target
 from pergola.operator.compare import Placed, RecordError, from_objects, from_rows
-from pergola.operator.reconcile.deploy import bundle_of
+from pergola.operator.run.deploy import bundle_of
 from tests.support.garden import GARDEN
 
 CONFIG_MAP: JsonObject = {

@@ -13,7 +13,7 @@ from pergola.operator.reconcile import flow_delete, flows
 from pergola.operator.reconcile.extension_resources import deletion as extensions
 from pergola.operator.reconcile.flow_delete import DELETION, destroying
 from pergola.operator.reconcile.leftovers import Selection
-from pergola.operator.reconcile.run import Run
+from pergola.operator.run.run import Run
 from tests.support.garden import BACKED_UP, COMPLETE, HIGHLY_AVAILABLE, landscape
 
 HASHED = re.compile(r"-[0-9a-f]{8}$")

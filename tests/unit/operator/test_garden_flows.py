@@ -6,7 +6,7 @@ from pergola.api.objects import Key
 from pergola.flow import Graph
 from pergola.operator.reconcile import flows, gardener_info
 from pergola.operator.reconcile.extension_resources import tasks
-from pergola.operator.reconcile.run import Run
+from pergola.operator.run.run import Run
 
 RUN = create_autospec(Run, instance=True)
 

@@ -16,7 +16,7 @@ from pergola.operator.reconcile.picture.states import states
 from pergola.operator.reconcile.picture.steps import Step
 from pergola.operator.reconcile.picture.taking import picture_of
 from pergola.operator.reconcile.picture.times import Times
-from pergola.operator.reconcile.readiness import Awaited
+from pergola.operator.run.readiness import Awaited
 
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 THING = GroupVersionKind("", "v1", "Thing")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pergola.api.objects import JsonObject
-from pergola.operator.reconcile.references import references_of
+from pergola.operator.run.references import references_of
 from tests.support.garden import GARDEN
 
 KUBE = "spec.virtualCluster.kubernetes.kubeAPIServer"

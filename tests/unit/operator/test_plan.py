@@ -8,7 +8,7 @@ from pergola.garden.components.catalog import CATALOG
 from pergola.operator.plan.given import stored
 from pergola.operator.plan.sentences import SENTENCES
 from pergola.operator.reconcile import flows
-from pergola.operator.reconcile.run import Run
+from pergola.operator.run.run import Run
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 RUN = create_autospec(Run, instance=True)

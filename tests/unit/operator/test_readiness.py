@@ -10,7 +10,7 @@ from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.garden.components.component import Managed, Rendered
 from pergola.garden.components.service_mesh.objects import ISTIO
 from pergola.kube.patches import apply_merge_patch
-from pergola.operator.reconcile.readiness import awaited, direct_problem
+from pergola.operator.run.readiness import awaited, direct_problem
 from tests.support.garden import landscape
 
 ON_TRIAL: Final[JsonObject] = {

@@ -7,8 +7,8 @@ from functools import cache
 import pytest
 
 from pergola.api.objects import JsonObject, Key
-from pergola.operator.reconcile.reference_contents import content_problems
-from pergola.operator.reconcile.references import references_of
+from pergola.operator.run.reference_contents import content_problems
+from pergola.operator.run.references import references_of
 from pergola.pki.authorities import Authority
 from tests.support.gardens import GARDENER, MINIMAL, SERVER, with_values
 

@@ -9,10 +9,10 @@ import pytest
 from pergola.api.objects import JsonObject, Key
 from pergola.flow import Graph
 from pergola.operator.reconcile import flows
-from pergola.operator.reconcile.run import Run
 from pergola.operator.rotation.access_tokens import RENEW
 from pergola.operator.rotation.encryption import tasks as encryption
 from pergola.operator.rotation.seeds import tasks as seeds
+from pergola.operator.run.run import Run
 from tests.support.garden import landscape
 
 READY: Final = "Waiting until Gardener API server rolled out"

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pergola.api.objects import GroupVersionKind, JsonObject
     from pergola.kube.client import Client
     from pergola.operator.compare import Placed, Recorded
-    from pergola.operator.reconcile.observed import Template
+    from pergola.operator.run.observed import Template
 
 
 class CompareError(Exception):
@@ -151,7 +151,7 @@ def _chosen(garden: str, recorded: "Recorded") -> "JsonObject":
 def _sides(garden: "JsonObject", recorded: "Recorded", template: "Template") -> Sides:
     from pergola.garden.components.catalog import CATALOG
     from pergola.operator.compare import landscape_of, rendered
-    from pergola.operator.reconcile.references import references_of
+    from pergola.operator.run.references import references_of
 
     landscape = landscape_of(garden, recorded, template, CATALOG)
     given = {(str(obj.get("kind")), _key(obj)) for obj in recorded.all}

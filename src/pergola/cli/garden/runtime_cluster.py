@@ -8,7 +8,7 @@ from pergola.cli.garden.operator_settings import OperatorSettings, settings_in, 
 
 if TYPE_CHECKING:
     from pergola.kube.client import Client
-    from pergola.operator.reconcile.observed import Template
+    from pergola.operator.run.observed import Template
 
 
 class Source(NamedTuple):

@@ -24,8 +24,8 @@ from pergola.operator.care.certificates import (
 from pergola.operator.care.check import Unable, Verdict
 from pergola.operator.care.components import bounded
 from pergola.operator.care.credentials import check_credentials
-from pergola.operator.reconcile.observed import WILDCARD
 from pergola.operator.rotation.ages import MANAGED, ages
+from pergola.operator.run.observed import WILDCARD
 from pergola.runtime.clock import Clock
 
 CERTIFICATES_VALID: Final = "CertificatesValid"

@@ -16,7 +16,7 @@ from pergola.kube.selectors import format_selector
 from pergola.operator.care.components import SeenResource
 from pergola.operator.care.prometheus import CHECKED_BY, PROMETHEUS, Instance
 from pergola.operator.copies import Copies
-from pergola.operator.reconcile.oldest import oldest
+from pergola.operator.oldest import oldest
 from pergola.runtime.caching.cache import Cache
 from pergola.runtime.caching.view import View
 

@@ -30,7 +30,7 @@ from pergola.garden.components.component import Target
 from pergola.operator.compare.foreign import why_foreign
 from pergola.operator.compare.normalise import TEXT
 from pergola.operator.compare.placed import Placed
-from pergola.operator.reconcile.references import references_of
+from pergola.operator.run.references import references_of
 
 _MANAGED_RESOURCE: Final = GroupKind("resources.gardener.cloud", "ManagedResource")
 _SECRET: Final = GroupKind("", "Secret")

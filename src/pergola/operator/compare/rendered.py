@@ -12,11 +12,11 @@ from pergola.garden.landscape.etcd_objects import ETCD, kept
 from pergola.operator.compare.foreign import why_foreign
 from pergola.operator.compare.placed import Placed
 from pergola.operator.compare.recorded import Recorded
-from pergola.operator.reconcile.deploy import bundle_of
 from pergola.operator.reconcile.extension_resources.backup import expected_secret
-from pergola.operator.reconcile.observed import Template
 from pergola.operator.reconcile.placeholders import placeholder, with_placeholders
-from pergola.operator.reconcile.references import references_of
+from pergola.operator.run.deploy import bundle_of
+from pergola.operator.run.observed import Template
+from pergola.operator.run.references import references_of
 
 _API_SERVER: Key = Key(NAMESPACE, "gardener-apiserver")
 _WILDCARD: tuple[str, str] = ("gardener.cloud/role", "garden-cert")

@@ -35,7 +35,7 @@ from pergola.operator.extension.names import (
 from pergola.operator.extension.registration import RegistrationPart
 from pergola.operator.extension.runtime import RuntimePart
 from pergola.operator.extension.values import Resolved, resolve
-from pergola.operator.reconcile.oldest import oldest
+from pergola.operator.oldest import oldest
 from pergola.operator.time_limit import within_limit
 from pergola.operator.virtual_cluster import VirtualCluster
 from pergola.runtime.controlling.controller import DONE, Again, Outcome, ReconcileError

@@ -30,7 +30,7 @@ from pergola.operator.extension.names import (
 )
 from pergola.operator.extension.values import Resolved
 from pergola.operator.extension.webhook_configurations import delete_configurations
-from pergola.operator.reconcile.waiting import gone, wait_until
+from pergola.operator.run.waiting import gone, wait_until
 
 PRIORITY_CLASS: Final = GroupVersionKind("scheduling.k8s.io", "v1", "PriorityClass")
 PRIORITY: Final = "gardener-garden-system-200"

@@ -20,7 +20,7 @@ from pergola.operator.extension.registration import RegistrationPart
 from pergola.operator.extension.required_runtime import KINDS, RequiredRuntime, type_of
 from pergola.operator.extension.required_virtual import RequiredVirtual
 from pergola.operator.extension.runtime import RuntimePart
-from pergola.operator.reconcile.observed import Template
+from pergola.operator.run.observed import Template
 from pergola.operator.virtual_cluster import VirtualCluster
 from pergola.runtime.caching.cache import Cache
 from pergola.runtime.clock import Clock, SystemClock

@@ -18,7 +18,7 @@ from pergola.kube.yaml import dump
 from pergola.manifests import KUBE_SYSTEM, manifest
 from pergola.operator.gardenlet.connection import GardenAddress
 from pergola.operator.gardenlet.names import GARDENLET, PROGRAM
-from pergola.operator.reconcile.direct import MANAGER
+from pergola.operator.run.direct import MANAGER
 from pergola.pki import Token, kubeconfig
 
 VALIDITY: Final = timedelta(hours=24)

@@ -16,7 +16,7 @@ from pergola.operator.extension.garden_facts import GardenFacts
 from pergola.operator.gardenlet.names import GARDENLET, chart_of
 from pergola.operator.gardenlet.triggers import Gardenlets
 from pergola.operator.gardenlet.values import Inherited
-from pergola.operator.reconcile.oldest import oldest
+from pergola.operator.oldest import oldest
 from pergola.runtime.caching.view import View
 from pergola.runtime.controlling.controller import DONE, Outcome
 from pergola.runtime.controlling.watches import Watch, all_of, changed, exists

@@ -18,7 +18,7 @@ from pergola.manifests import manifest
 from pergola.operator.chart_source import Charts, served_version
 from pergola.operator.gardenlet.errors import GardenletFailed
 from pergola.operator.gardenlet.names import PROGRAM
-from pergola.operator.reconcile.direct import MANAGER, DirectObjects
+from pergola.operator.run.direct import MANAGER, DirectObjects
 from pergola.runtime.clock import Clock
 
 _NAMESPACE_LABELS: Final = {marks.ROLE: "garden"}

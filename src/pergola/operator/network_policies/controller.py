@@ -24,8 +24,8 @@ from pergola.kube.applied import has_manager, is_applied
 from pergola.kube.errors import ApiError, NotFound
 from pergola.operator.copies import Copies
 from pergola.operator.network_policies.policies import NAMES, Networks, policies, to_endpoints
-from pergola.operator.reconcile.direct import MANAGER
-from pergola.operator.reconcile.oldest import seniority
+from pergola.operator.oldest import seniority
+from pergola.operator.run.direct import MANAGER
 from pergola.runtime.caching.cache import Cache
 from pergola.runtime.caching.view import View
 from pergola.runtime.controlling.controller import DONE, Outcome

@@ -7,8 +7,8 @@ from pergola.garden.components.component import Removable, Rendered
 from pergola.garden.landscape import Landscape
 from pergola.kube.client import Client
 from pergola.kube.errors import KubeError
-from pergola.operator.reconcile.deploy import Deployer
 from pergola.operator.reconcile.rehearsal import Rehearsal
+from pergola.operator.run.deploy import Deployer
 from pergola.operator.virtual_cluster import NotConnected, Reach, VirtualCluster
 
 Applied: TypeAlias = tuple[str, GroupKind, Key]

@@ -12,6 +12,7 @@ from pergola.kube.client import Client
 from pergola.kube.errors import UnknownKind
 from pergola.kube.patches import apply_merge_patch
 from pergola.operator.compare.placed import without_hash
+from pergola.operator.oldest import check_only_one
 from pergola.operator.plan.changes import changes_of
 from pergola.operator.plan.doubles import RehearsedVirtualCluster, no_snapshot
 from pergola.operator.plan.model import Change, Fate, Plan, Planned, Verb
@@ -20,11 +21,10 @@ from pergola.operator.plan.stage import Stage
 from pergola.operator.reconcile import flows, operation, prepare
 from pergola.operator.reconcile.foreseen import Foreseen, foresee
 from pergola.operator.reconcile.judge import check
-from pergola.operator.reconcile.observed import Template
-from pergola.operator.reconcile.oldest import check_only_one
 from pergola.operator.reconcile.reconcile import IGNORE, is_ignored
-from pergola.operator.reconcile.run import Run
 from pergola.operator.rotation import schedule
+from pergola.operator.run.observed import Template
+from pergola.operator.run.run import Run
 from pergola.operator.virtual_cluster import Reach
 from pergola.runtime.clock import Clock, SystemClock
 

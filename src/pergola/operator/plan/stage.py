@@ -19,8 +19,8 @@ from pergola.operator.plan.gardenlets import AWAITED, perform_all
 from pergola.operator.plan.model import Change, Fate, Planned
 from pergola.operator.plan.sentences import SENTENCES, WAITS
 from pergola.operator.reconcile.rehearsal import Rehearsal, WouldWait
-from pergola.operator.reconcile.run import Run
 from pergola.operator.rotation.seeds.propagation import NotPropagated
+from pergola.operator.run.run import Run
 from pergola.operator.virtual_cluster import NotConnected
 from pergola.runtime.failures import leaves, sentence_of
 

@@ -3,14 +3,18 @@
 from contextlib import suppress
 from typing import Final
 
+from pergola.api.conditions import FALSE
 from pergola.api.kinds import CONFIG_MAP, SECRET
 from pergola.api.objects import GroupVersionKind, Key, uid_of
+from pergola.api.operator_v1alpha1 import EXTENSION
+from pergola.api.operator_v1alpha1.extension import REQUIRED_VIRTUAL
 from pergola.garden.landscape import NAMESPACE
 from pergola.kube.client import Client
-from pergola.kube.errors import NotFound
+from pergola.kube.errors import NotFound, UnknownKind
 from pergola.kube.selectors import format_selector
-from pergola.operator.reconcile.build import IDENTITY
+from pergola.operator.conditions import Conditions, condition_of
 from pergola.operator.reconcile.global_password import REPLICA
+from pergola.operator.run.build import IDENTITY
 from pergola.runtime.clock import Clock
 from pergola.secrets_manager import SecretsManager
 
@@ -36,6 +40,25 @@ async def delete_unique_objects(client: Client) -> None:
     """
     for kind in (CONFIG_MAP, SECRET):
         await _delete_all(client, kind, _UNIQUE)
+
+
+async def patch_garden_deleted(client: Client, clock: Clock) -> None:
+    """Report on all Extensions that no Seed requires them any longer: the virtual cluster is gone.
+
+    Raises:
+        KubeError: The API server refused, or did not answer.
+    """
+    conditions = Conditions(client, EXTENSION, clock)
+    try:
+        extensions = await client.list(EXTENSION)
+    except UnknownKind:
+        return
+    for extension in extensions:
+        if condition_of(extension, REQUIRED_VIRTUAL):
+            text = "Virtual cluster has been destroyed"
+            await conditions.patch(
+                Key.of(extension), REQUIRED_VIRTUAL, FALSE, "GardenDeleted", text
+            )
 
 
 async def _delete_all(client: Client, kind: GroupVersionKind, labels: dict[str, str]) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pergola.flow import Graph
 from pergola.garden.components.component import Component, Rendered
 from pergola.garden.landscape import Landscape
-from pergola.operator.reconcile.deploy import Deployer
+from pergola.operator.run.deploy import Deployer
 
 Current = Callable[[], Landscape]
 """Returns the current landscape of a running task: earlier tasks may have added to it."""

@@ -10,8 +10,8 @@ from pergola.operator.reconcile.interruption import Interruptible
 from pergola.operator.reconcile.named_objects import named_object_watches
 from pergola.operator.reconcile.own_objects import OwnObjects
 from pergola.operator.reconcile.reconcile import GardenReconciler, Settings, is_ignored
-from pergola.operator.reconcile.seeds import SeedWatch
 from pergola.operator.reconcile.triggers import matters, request_in
+from pergola.operator.seeds import SeedWatch
 from pergola.operator.virtual_cluster import VirtualCluster
 from pergola.runtime.caching.view import View
 from pergola.runtime.clock import Clock, SystemClock

@@ -14,14 +14,17 @@ from pergola.garden.components.catalog import component
 from pergola.garden.components.component import Component
 from pergola.garden.components.crds import CRDS, DELETED_GROUPS, definitions_of
 from pergola.garden.components.etcd_druid import ETCD_DRUID
-from pergola.operator.extension.required_virtual import patch_garden_deleted
-from pergola.operator.reconcile.cleanup import delete_credentials, delete_unique_objects
+from pergola.operator.reconcile.cleanup import (
+    delete_credentials,
+    delete_unique_objects,
+    patch_garden_deleted,
+)
 from pergola.operator.reconcile.extension_resources.deletion import (
     BEFORE_GONE,
     add_extension_deletion_tasks,
 )
 from pergola.operator.reconcile.leftovers import Selection, ensure_no_etcds, ensure_none
-from pergola.operator.reconcile.run import Run
+from pergola.operator.run.run import Run
 
 DELETION: Final = "Garden deletion"
 

@@ -22,9 +22,9 @@ from pergola.operator.reconcile.extension_resources.tasks import (
 )
 from pergola.operator.reconcile.gardener_info import add_gardener_info_task
 from pergola.operator.reconcile.own_tasks import own_tasks
-from pergola.operator.reconcile.run import Run
 from pergola.operator.rotation.access_tokens import RENEW
 from pergola.operator.rotation.tasks import add_rotation_tasks
+from pergola.operator.run.run import Run
 
 SETUP: Final = "Garden runtime setup"
 RECONCILIATION: Final = "Garden reconciliation"

@@ -13,10 +13,10 @@ from pergola.controllers.references import Reference
 from pergola.garden.components.catalog import CATALOG
 from pergola.garden.components.component import Component
 from pergola.kube.client import Client
-from pergola.operator.reconcile.build import Built, open_secrets, with_credentials
-from pergola.operator.reconcile.observed import Template, observe
 from pergola.operator.reconcile.placeholders import with_referenced
 from pergola.operator.reconcile.rehearsal import Rehearsal, Write
+from pergola.operator.run.build import Built, open_secrets, with_credentials
+from pergola.operator.run.observed import Template, observe
 from pergola.pki import KeyAlgorithm
 from pergola.runtime.clock import Clock
 from pergola.secrets_manager import Certificate, CertificateAuthority, SecretConfig

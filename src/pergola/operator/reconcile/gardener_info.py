@@ -25,7 +25,7 @@ from pergola.kube.errors import KubeError
 from pergola.kube.kubeconfig import ClusterConfig
 from pergola.manifests import manifest
 from pergola.operator.reconcile.component_tasks import Current
-from pergola.operator.reconcile.direct import MANAGER
+from pergola.operator.run.direct import MANAGER
 
 TASK: Final = "Deploy gardener-info ConfigMap"
 

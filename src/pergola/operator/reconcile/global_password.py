@@ -17,8 +17,8 @@ from pergola.garden.landscape.errors import OperatorError
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
 from pergola.kube.selectors import format_selector
-from pergola.operator.reconcile.direct import MANAGER
-from pergola.operator.reconcile.run import Run
+from pergola.operator.run.direct import MANAGER
+from pergola.operator.run.run import Run
 from pergola.secrets_manager import BasicAuth, Options
 
 NAME: Final = "global-observability-ingress"

@@ -10,7 +10,7 @@ from pergola.garden.landscape.errors import NotReady, OperatorError
 from pergola.garden.landscape.etcd_objects import ETCD
 from pergola.kube.client import Client
 from pergola.kube.errors import UnknownKind
-from pergola.operator.reconcile.waiting import Note, gone, wait_until
+from pergola.operator.run.waiting import Note, gone, wait_until
 from pergola.runtime.clock import monotonic
 
 AGAIN_SECONDS: Final = 5.0

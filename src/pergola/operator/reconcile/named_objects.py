@@ -16,8 +16,8 @@ from pergola.api.operator_v1alpha1 import GARDEN
 from pergola.garden.landscape import NAMESPACE
 from pergola.kube.selectors import matches, parse_selector
 from pergola.operator.copies import Copies
-from pergola.operator.reconcile.observed import WILDCARD
-from pergola.operator.reconcile.references import references_of
+from pergola.operator.run.observed import WILDCARD
+from pergola.operator.run.references import references_of
 from pergola.runtime.caching.cache import Change
 from pergola.runtime.caching.index import Index
 from pergola.runtime.caching.view import View

@@ -31,10 +31,10 @@ from pergola.kube.kubeconfig_file import parse_kubeconfig
 from pergola.operator.reconcile import virtual_manager
 from pergola.operator.reconcile.component_tasks import Deploy
 from pergola.operator.reconcile.extension_resources.load_balancer import wait_for_address
-from pergola.operator.reconcile.observed import cluster_ip
-from pergola.operator.reconcile.run import Run
 from pergola.operator.reconcile.virtual_content import observe_seeds
 from pergola.operator.rotation.encryption import roll_out
+from pergola.operator.run.observed import cluster_ip
+from pergola.operator.run.run import Run
 
 GENERIC_NAME: Final = "generic-token-kubeconfig.secret.gardener.cloud/name"
 """The annotation of a Garden that names the Secret with the generic kubeconfig."""

@@ -16,8 +16,8 @@ from pergola.garden.components.authorities import authorities
 from pergola.garden.components.component import Component
 from pergola.garden.landscape import NAMESPACE, Landscape
 from pergola.garden.landscape.credentials import Credential, Credentials
-from pergola.operator.reconcile.build import IDENTITY as OPERATOR
-from pergola.operator.reconcile.references import references_of
+from pergola.operator.run.build import IDENTITY as OPERATOR
+from pergola.operator.run.references import references_of
 from pergola.secrets_manager import (
     BasicAuth,
     Certificate,

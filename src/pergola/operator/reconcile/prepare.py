@@ -20,7 +20,7 @@ from pergola.garden.landscape.errors import OperatorError
 from pergola.kube.client import Client
 from pergola.kube.errors import UnknownKind
 from pergola.manifests import manifest
-from pergola.operator.reconcile.direct import MANAGER
+from pergola.operator.run.direct import MANAGER
 
 _HIGH_AVAILABILITY: Final = "high-availability-config.resources.gardener.cloud"
 

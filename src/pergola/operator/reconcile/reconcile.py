@@ -29,21 +29,21 @@ from pergola.garden.landscape import NAMESPACE
 from pergola.garden.landscape.lost_secrets import settle
 from pergola.kube.client import Client
 from pergola.kube.errors import Conflict
+from pergola.operator.oldest import check_only_one
 from pergola.operator.reconcile import flow_delete, flows, operation, prepare
 from pergola.operator.reconcile.alongside import alongside
-from pergola.operator.reconcile.build import Built, Settle, build, open_secrets
-from pergola.operator.reconcile.deploy import Deployer
 from pergola.operator.reconcile.judge import check
 from pergola.operator.reconcile.leftovers import StillExists
-from pergola.operator.reconcile.observed import Template, bare_landscape
-from pergola.operator.reconcile.oldest import check_only_one
 from pergola.operator.reconcile.own_objects import OwnObjects
-from pergola.operator.reconcile.run import Run
-from pergola.operator.reconcile.seeds import SeedWatch, Used
 from pergola.operator.reconcile.status import Operator, Status, sentence
 from pergola.operator.reconcile.usage import ensure_unused
 from pergola.operator.rotation import schedule
 from pergola.operator.rotation.phases import key_completes_now
+from pergola.operator.run.build import Built, Settle, build, open_secrets
+from pergola.operator.run.deploy import Deployer
+from pergola.operator.run.observed import Template, bare_landscape
+from pergola.operator.run.run import Run
+from pergola.operator.seeds import SeedWatch, Used
 from pergola.operator.virtual_cluster import VirtualCluster
 from pergola.runtime.clock import Clock
 from pergola.runtime.controlling.controller import DONE, Again, Outcome, ReconcileError

@@ -12,7 +12,7 @@ from pergola.garden.landscape.errors import OperatorError
 from pergola.kube.client import Client
 from pergola.kube.errors import KubeError, UnknownKind
 from pergola.operator.reconcile.leftovers import listed
-from pergola.operator.reconcile.seeds import SEED
+from pergola.operator.seeds import SEED
 from pergola.operator.virtual_cluster import NotConnected, VirtualCluster
 from pergola.runtime.logging import get_logger
 

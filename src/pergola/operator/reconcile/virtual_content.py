@@ -14,8 +14,8 @@ from pergola.api.objects import (
 from pergola.garden.landscape import NAMESPACE
 from pergola.kube.client import Client
 from pergola.kube.errors import ApiError, UnknownKind
-from pergola.operator.reconcile.run import Run
-from pergola.operator.reconcile.seeds import MANAGED_SEED, SEED, Seed, used_of
+from pergola.operator.run.run import Run
+from pergola.operator.seeds import MANAGED_SEED, SEED, Seed, used_of
 from pergola.runtime.clock import monotonic
 from pergola.runtime.retrying import retrying
 

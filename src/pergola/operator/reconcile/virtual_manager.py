@@ -18,7 +18,7 @@ from pergola.garden.components.virtual_access import access_secret_name
 from pergola.garden.landscape import NAMESPACE
 from pergola.garden.landscape.errors import OperatorError
 from pergola.health.times import read_time
-from pergola.operator.reconcile.run import Run
+from pergola.operator.run.run import Run
 from pergola.runtime.logging import get_logger
 
 log = get_logger("garden")

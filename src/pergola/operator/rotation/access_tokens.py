@@ -24,9 +24,9 @@ from pergola.garden.landscape import NAMESPACE
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
 from pergola.kube.selectors import format_selector
-from pergola.operator.reconcile.run import Run
 from pergola.operator.rotation.current import ACCOUNT_KEY, began
 from pergola.operator.rotation.seeds.tasks import skipped
+from pergola.operator.run.run import Run
 
 RENEW: Final = (
     "Renewing virtual garden access secrets after creation of new ServiceAccount signing key"

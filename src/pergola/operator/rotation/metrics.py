@@ -11,7 +11,7 @@ from prometheus_client.registry import Collector
 from pergola.api.objects import JsonObject
 from pergola.api.operator_v1alpha1 import garden_from
 from pergola.api.schema.read import Malformed
-from pergola.operator.reconcile.oldest import oldest
+from pergola.operator.oldest import oldest
 from pergola.operator.rotation.ages import ages, is_managed
 from pergola.operator.rotation.phases import phases_since
 from pergola.runtime.caching.cache import Cache

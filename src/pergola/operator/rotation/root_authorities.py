@@ -17,10 +17,10 @@ from pergola.garden.components.authorities import CLUSTER
 from pergola.garden.components.kube_controller_manager.deployment import KUBE_CONTROLLER_MANAGER
 from pergola.garden.landscape.errors import OperatorError
 from pergola.kube.client import Client
-from pergola.operator.reconcile.run import Run
-from pergola.operator.reconcile.waiting import Note, unnoted
 from pergola.operator.rotation.current import AUTHORITIES
 from pergola.operator.rotation.seeds.tasks import skipped
+from pergola.operator.run.run import Run
+from pergola.operator.run.waiting import Note, unnoted
 from pergola.runtime.caching.cache import Cache
 from pergola.runtime.controlling.spans import work_until
 from pergola.runtime.retrying import retrying

@@ -2,11 +2,11 @@
 
 from pergola.api.objects import Key
 from pergola.flow import Graph
-from pergola.operator.reconcile.run import Run
 from pergola.operator.rotation.access_tokens import add_renewal_task
 from pergola.operator.rotation.encryption.tasks import add_encryption_tasks
 from pergola.operator.rotation.root_authorities import add_publication_task
 from pergola.operator.rotation.seeds.tasks import add_seed_tasks
+from pergola.operator.run.run import Run
 
 
 def add_rotation_tasks(graph: Graph, run: Run, garden: Key) -> None:

@@ -20,12 +20,12 @@ from pergola.garden.components.etcds.backups import own_bucket
 from pergola.garden.landscape import NAMESPACE
 from pergola.kube.client import Client
 from pergola.kube.patches import apply_merge_patch
-from pergola.operator.reconcile.build import IDENTITY
 from pergola.operator.reconcile.global_password import SEED_PASSWORD
-from pergola.operator.reconcile.observed import WILDCARD
 from pergola.operator.reconcile.own_tasks import GENERIC_NAME
-from pergola.operator.reconcile.references import references_of
 from pergola.operator.rotation.phases import in_progress
+from pergola.operator.run.build import IDENTITY
+from pergola.operator.run.observed import WILDCARD
+from pergola.operator.run.references import references_of
 from pergola.operator.transfer.export import Export, TransferError
 from pergola.runtime.task_group import gathered, together
 from pergola.secrets_manager import durable, observe_managed

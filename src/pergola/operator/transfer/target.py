@@ -12,7 +12,7 @@ from pergola.api.operator_v1alpha1 import GARDEN
 from pergola.garden.landscape import NAMESPACE as GARDEN_NAMESPACE
 from pergola.kube.client import Client
 from pergola.kube.errors import UnknownKind
-from pergola.operator.reconcile.build import IDENTITY
+from pergola.operator.run.build import IDENTITY
 from pergola.operator.transfer.export import Export, TransferError, identity_of
 from pergola.secrets_manager import ManagedSecret, observe_managed
 

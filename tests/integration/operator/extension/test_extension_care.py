@@ -12,7 +12,7 @@ from pergola.kube.kubeconfig import ClusterConfig
 from pergola.manifests import manifest
 from pergola.operator.copies import Copies
 from pergola.operator.extension.installations import INSTALLATION, REGISTRATION
-from pergola.operator.extension.required_virtual import patch_garden_deleted
+from pergola.operator.reconcile.cleanup import patch_garden_deleted
 from pergola.operator.references import protected_references
 from pergola.runtime.clock import SystemClock
 from pergola.runtime.metrics import Metrics

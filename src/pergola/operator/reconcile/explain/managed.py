@@ -13,7 +13,7 @@ from pergola.operator.reconcile.explain import advice
 from pergola.operator.reconcile.explain.finding import Details, Finding
 from pergola.operator.reconcile.explain.operated import Walk
 from pergola.operator.reconcile.explain.reading import Reader
-from pergola.operator.reconcile.readiness import is_awaited
+from pergola.operator.run.readiness import is_awaited
 
 RUNTIME_MANAGER: Final = Key(NAMESPACE, "gardener-resource-manager")
 VIRTUAL_MANAGER: Final = Key(NAMESPACE, "virtual-garden-gardener-resource-manager")

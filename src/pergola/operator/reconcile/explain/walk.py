@@ -24,7 +24,7 @@ from pergola.operator.reconcile.explain.workloads import (
     workload_details,
 )
 from pergola.operator.reconcile.picture.since import since
-from pergola.operator.reconcile.readiness import direct_problem
+from pergola.operator.run.readiness import direct_problem
 
 _WORKLOADS: Final = {
     REPLICA_SET.group_kind,

@@ -23,7 +23,7 @@ from pergola.extension_api.kinds import ExtensionKind
 from pergola.garden.landscape.errors import OperatorError
 from pergola.kube.client import Client
 from pergola.operator.reconcile.extension_resources.inputs import is_ours
-from pergola.operator.reconcile.waiting import Note, unnoted
+from pergola.operator.run.waiting import Note, unnoted
 from pergola.runtime.clock import Clock
 
 T = TypeVar("T")

@@ -26,7 +26,7 @@ from pergola.kube.states import watched
 from pergola.kube.watch import watch
 from pergola.operator.reconcile.extension_resources.required import required
 from pergola.operator.reconcile.extension_resources.served import Need
-from pergola.operator.reconcile.waiting import Note, unnoted
+from pergola.operator.run.waiting import Note, unnoted
 from pergola.runtime.task_group import TaskGroup, gathered
 
 LIMIT: Final = 60.0

@@ -7,7 +7,7 @@ from pergola.api.objects import JsonObject, Key, maps_at
 from pergola.garden.components.istio import INGRESS_NAMESPACE
 from pergola.garden.components.service_mesh import gateway
 from pergola.kube.client import Client
-from pergola.operator.reconcile.waiting import Note, unnoted, wait_until
+from pergola.operator.run.waiting import Note, unnoted, wait_until
 
 SERVICE_KEY: Final = Key(INGRESS_NAMESPACE, gateway.NAME)
 

@@ -20,7 +20,7 @@ from pergola.operator.reconcile.extension_resources.extension_tasks import Delet
 from pergola.operator.reconcile.extension_resources.installed import wait_for_extensions
 from pergola.operator.reconcile.extension_resources.load_balancer import wait_for_address
 from pergola.operator.reconcile.extension_resources.required import none_required
-from pergola.operator.reconcile.waiting import Note
+from pergola.operator.run.waiting import Note
 from pergola.runtime.clock import Clock
 
 INSTALLED: Final = "Waiting for Extensions to get ready"

@@ -11,7 +11,6 @@ from pergola.garden.components.catalog import CATALOG
 from pergola.garden.components.component import Identity
 from pergola.garden.landscape import NAMESPACE, Landscape
 from pergola.kube.client import Client
-from pergola.operator.reconcile.observed import Template, bare_landscape
 from pergola.operator.reconcile.picture.steps import (
     UNRENDERED,
     Step,
@@ -21,6 +20,7 @@ from pergola.operator.reconcile.picture.steps import (
 )
 from pergola.operator.reconcile.picture.taking import operation_of
 from pergola.operator.reconcile.placeholders import placeholder, with_placeholders
+from pergola.operator.run.observed import Template, bare_landscape
 from pergola.runtime.clock import Clock
 
 _WILDCARD: Final = Key(NAMESPACE, "wildcard")

@@ -15,12 +15,12 @@ from pergola.garden.landscape.errors import OperatorError
 from pergola.kube.client import Client
 from pergola.kube.errors import KubeError
 from pergola.kube.selectors import select_name
-from pergola.operator.reconcile.observed import Template
 from pergola.operator.reconcile.picture.expected import Expected, expected
 from pergola.operator.reconcile.picture.operators import ELECTION, operator_problem
 from pergola.operator.reconcile.picture.picture import Picture
 from pergola.operator.reconcile.picture.taking import picture_of
 from pergola.operator.reconcile.picture.times import Times
+from pergola.operator.run.observed import Template
 from pergola.runtime.caching.cache import Cache
 from pergola.runtime.clock import Clock, SystemClock, monotonic
 from pergola.runtime.task_group import gathered

@@ -19,10 +19,10 @@ from pergola.garden.landscape import NAMESPACE, Landscape
 from pergola.garden.landscape.errors import OperatorError
 from pergola.kube.client import Client
 from pergola.operator.reconcile import flow_delete, flows
-from pergola.operator.reconcile.build import IDENTITY, Built
-from pergola.operator.reconcile.deploy import Deployer
-from pergola.operator.reconcile.readiness import Awaited, awaited, awaited_gone, is_awaited
-from pergola.operator.reconcile.run import Run
+from pergola.operator.run.build import IDENTITY, Built
+from pergola.operator.run.deploy import Deployer
+from pergola.operator.run.readiness import Awaited, awaited, awaited_gone, is_awaited
+from pergola.operator.run.run import Run
 from pergola.operator.virtual_cluster import VirtualCluster
 from pergola.runtime.clock import Clock
 from pergola.secrets_manager import SecretsManager

@@ -14,7 +14,7 @@ from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.kube.client import Client, ObjectList
 from pergola.kube.errors import Gone, NotFound
 from pergola.kube.throttle import Throttle
-from pergola.operator.reconcile.waiting import Note, unnoted
+from pergola.operator.run.waiting import Note, unnoted
 from pergola.runtime.task_group import TaskGroup
 
 KEY_NAME: Final = "credentials.gardener.cloud/key-name"

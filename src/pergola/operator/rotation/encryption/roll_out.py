@@ -16,9 +16,9 @@ from pergola.garden.components.component import Component
 from pergola.garden.landscape import NAMESPACE
 from pergola.garden.landscape.encryption_at_rest import POPULATED
 from pergola.kube.client import Client
-from pergola.operator.reconcile.run import Run
 from pergola.operator.rotation.current import ENCRYPTION_KEY, phase_of
 from pergola.operator.rotation.phases import PREPARED, PREPARING
+from pergola.operator.run.run import Run
 from pergola.runtime.logging import get_logger
 
 log = get_logger("rotation")

@@ -9,7 +9,6 @@ from pergola.garden.components.api_server.encryption import key_name
 from pergola.garden.components.gardener_apiserver.component import GARDENER_APISERVER
 from pergola.garden.landscape import Landscape
 from pergola.garden.landscape.encryption_at_rest import is_served_by_gardener
-from pergola.operator.reconcile.run import Run
 from pergola.operator.rotation.encryption import marks
 from pergola.operator.rotation.encryption.kinds import kinds_of
 from pergola.operator.rotation.encryption.rewrite import Rewriter
@@ -19,6 +18,7 @@ from pergola.operator.rotation.encryption.situation import (
     situation,
     wanted,
 )
+from pergola.operator.run.run import Run
 from pergola.runtime.logging import get_logger
 
 log = get_logger("rotation")

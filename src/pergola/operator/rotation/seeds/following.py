@@ -9,9 +9,9 @@ from pergola.api.objects import JsonObject, Key
 from pergola.api.operator_v1alpha1 import GARDEN
 from pergola.kube import states
 from pergola.kube.client import Client
-from pergola.operator.reconcile.run import Run
 from pergola.operator.rotation.seeds.standing import Request, Standing, skipped_in, standing_of
 from pergola.operator.rotation.seeds.targets import Targets
+from pergola.operator.run.run import Run
 
 _POLL_SECONDS: Final = 5.0
 

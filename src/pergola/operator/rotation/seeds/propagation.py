@@ -14,10 +14,10 @@ from pergola.bundle.versions import Version
 from pergola.garden.landscape import Landscape
 from pergola.garden.landscape.errors import OperatorError
 from pergola.kube.selectors import format_selector
-from pergola.operator.reconcile.run import Run
 from pergola.operator.rotation.current import OBSERVABILITY, began, not_preparing
 from pergola.operator.rotation.seeds.standing import named, skipped_in
 from pergola.operator.rotation.seeds.targets import SEEDS
+from pergola.operator.run.run import Run
 
 _ROTATED: Final = "last-rotation-initiation-time"
 _ROLE: Final = {"gardener.cloud/role": "global-monitoring"}

@@ -8,7 +8,6 @@ from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.api.operator_v1alpha1 import GARDEN
 from pergola.kube.client import Client
 from pergola.kube.errors import Conflict, NotFound
-from pergola.operator.reconcile.run import Run
 from pergola.operator.rotation.seeds.following import standings
 from pergola.operator.rotation.seeds.standing import (
     NotRenewed,
@@ -19,6 +18,7 @@ from pergola.operator.rotation.seeds.standing import (
     standing_of,
 )
 from pergola.operator.rotation.seeds.targets import Targets
+from pergola.operator.run.run import Run
 from pergola.runtime.logging import get_logger
 from pergola.runtime.retrying import retrying
 from pergola.runtime.task_group import TaskGroup

@@ -7,7 +7,7 @@ from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.garden.landscape import NAMESPACE
 from pergola.kube.client import Client
 from pergola.kube.errors import UnknownKind
-from pergola.operator.reconcile.seeds import SEED
+from pergola.operator.seeds import SEED
 
 GARDENLET: Final = GroupVersionKind("seedmanagement.gardener.cloud", "v1alpha1", "Gardenlet")
 

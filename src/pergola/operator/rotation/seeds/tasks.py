@@ -12,7 +12,6 @@ from pergola.api.objects import Key
 from pergola.flow import Graph, Retry
 from pergola.garden.components.gardener_apiserver.component import GARDENER_APISERVER
 from pergola.garden.landscape import Landscape
-from pergola.operator.reconcile.run import Run
 from pergola.operator.rotation.current import (
     ACCOUNT_KEY,
     AUTHORITIES,
@@ -24,6 +23,7 @@ from pergola.operator.rotation.current import (
 from pergola.operator.rotation.seeds import propagation, requests
 from pergola.operator.rotation.seeds.standing import Request
 from pergola.operator.rotation.seeds.targets import SEEDS, SELF_HOSTED, Targets
+from pergola.operator.run.run import Run
 
 RENEW_ACCESS: Final = "Annotate Seed resources to trigger renewal of their garden access secrets"
 ACCESS: Final = "Check if all seeds finished the renewal of their garden access secrets"

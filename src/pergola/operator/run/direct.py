@@ -31,9 +31,9 @@ from pergola.garden.landscape import etcd_objects
 from pergola.kube.applied import is_applied
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound, UnknownKind
-from pergola.operator.reconcile.listed_kinds import until_listed
-from pergola.operator.reconcile.readiness import direct_problem, is_awaited
-from pergola.operator.reconcile.waiting import Note, Problem, gone, unnoted, wait_until
+from pergola.operator.run.listed_kinds import until_listed
+from pergola.operator.run.readiness import direct_problem, is_awaited
+from pergola.operator.run.waiting import Note, Problem, gone, unnoted, wait_until
 from pergola.runtime.clock import Clock
 
 MANAGER: Final = "gardener-operator"

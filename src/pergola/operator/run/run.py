@@ -9,10 +9,10 @@ from pergola.garden.components.component import Component
 from pergola.garden.landscape import Landscape
 from pergola.garden.landscape.credentials import Credential, Credentials
 from pergola.kube.client import Client
-from pergola.operator.reconcile.build import Built, add_credentials
-from pergola.operator.reconcile.deploy import Deployer
-from pergola.operator.reconcile.waiting import Note, Problem, unnoted, wait_until
-from pergola.operator.rotation.encryption.snapshot import take
+from pergola.operator.run.build import Built, add_credentials
+from pergola.operator.run.deploy import Deployer
+from pergola.operator.run.snapshot import take
+from pergola.operator.run.waiting import Note, Problem, unnoted, wait_until
 from pergola.operator.virtual_cluster import Reach, VirtualCluster
 from pergola.runtime.clock import Clock
 

@@ -13,9 +13,9 @@ from pergola.bundle import Bundle, Registry, apply, delete, for_seed, for_shoot
 from pergola.garden.components.component import Identity, Managed, Removable, Rendered, Target
 from pergola.kube.client import Client
 from pergola.kube.errors import UnknownKind
-from pergola.operator.reconcile.direct import DirectObjects
-from pergola.operator.reconcile.readiness import awaited_deployment, managed_problem, still_managed
-from pergola.operator.reconcile.waiting import Note, Problem, unnoted, wait_until
+from pergola.operator.run.direct import DirectObjects
+from pergola.operator.run.readiness import awaited_deployment, managed_problem, still_managed
+from pergola.operator.run.waiting import Note, Problem, unnoted, wait_until
 from pergola.runtime.clock import Clock, SystemClock
 from pergola.runtime.task_group import TaskGroup
 

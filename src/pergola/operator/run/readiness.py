@@ -18,7 +18,7 @@ from pergola.garden.components.component import Identity, Managed, Removable, Re
 from pergola.garden.landscape import etcd_objects
 from pergola.health import check, has_rule, progressing
 from pergola.health.numbers import generation_problem, number
-from pergola.operator.reconcile.waiting import Problem, gone
+from pergola.operator.run.waiting import Problem, gone
 
 
 class Awaited(NamedTuple):

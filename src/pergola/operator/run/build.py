@@ -12,10 +12,10 @@ from pergola.garden.landscape.credentials import Credential, Credentials
 from pergola.garden.landscape.errors import ReferencesMissing, ReferencesUnusable
 from pergola.garden.landscape.lost_secrets import given_up_in
 from pergola.kube.client import Client
-from pergola.operator.reconcile.observed import Template, observe
-from pergola.operator.reconcile.reference_contents import content_problems
-from pergola.operator.reconcile.references import references_of
-from pergola.operator.reconcile.rotation_times import rotation_times
+from pergola.operator.run.observed import Template, observe
+from pergola.operator.run.reference_contents import content_problems
+from pergola.operator.run.references import references_of
+from pergola.operator.run.rotation_times import rotation_times
 from pergola.runtime.clock import Clock
 from pergola.runtime.failures import Failures, only_error
 from pergola.runtime.task_group import TaskGroup

@@ -21,7 +21,7 @@ from pergola.kube.client import Client
 from pergola.kube.errors import UnknownKind
 from pergola.kube.selectors import format_selector
 from pergola.manifests import KUBE_SYSTEM
-from pergola.operator.reconcile.references import references_of
+from pergola.operator.run.references import references_of
 from pergola.runtime.task_group import gathered, together
 
 _KINDS: Final = {kind.kind: kind for kind in (SECRET, CONFIG_MAP)}
