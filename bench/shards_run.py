@@ -34,7 +34,7 @@ from pergola.api.objects import labels_of
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
-from pergola.runtime.sharding.ring import RING_LABEL, Share
+from pergola.runtime.process.sharding.ring import RING_LABEL, Share
 from pergola.testing.crds import install_crds
 from pergola.testing.world import is_applied
 from tests.support.ports import held_port

@@ -23,7 +23,7 @@ from pergola.api.objects import (
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.kube.client import Client
 from pergola.kube.watch import watch
-from pergola.runtime.sharding.ring import RING_LABEL, Share
+from pergola.runtime.process.sharding.ring import RING_LABEL, Share
 from pergola.testing.waiting import PATIENCE
 from tests.support.recording_proxy import Write
 

@@ -32,7 +32,7 @@ from pergola.runtime.process.options import (
     StartError,
     parse_address,
 )
-from pergola.runtime.sharding.scope import EVERYTHING, Scope
+from pergola.runtime.process.sharding.scope import EVERYTHING, Scope
 
 log = get_logger("extension")
 

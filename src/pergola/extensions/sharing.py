@@ -6,8 +6,8 @@ from pergola.api.objects import GroupVersionKind
 from pergola.kube.client import Client
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
-from pergola.runtime.sharding.scope import ShardScope
-from pergola.runtime.sharding.shard import Shard
+from pergola.runtime.process.sharding.scope import ShardScope
+from pergola.runtime.process.sharding.shard import Shard
 
 
 class Sharing:

@@ -31,8 +31,8 @@ from pergola.resource_manager.target import Target, UnwatchedKinds
 from pergola.runtime.clock import Clock, SystemClock
 from pergola.runtime.controlling.unit import Part, Unit
 from pergola.runtime.metrics import Metrics
-from pergola.runtime.sharding.ring import Assignment
-from pergola.runtime.sharding.shard import Shard
+from pergola.runtime.process.sharding.ring import Assignment
+from pergola.runtime.process.sharding.shard import Shard
 from pergola.runtime.task_group import TaskGroup
 
 

@@ -5,16 +5,16 @@ from typing import Final, TypeAlias
 
 from pergola.api.objects import Key
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
-from pergola.resource_manager.controllers.managed_resource.origin import parse_origin
+from pergola.resource_manager.origin import parse_origin
 from pergola.resource_manager.source import SeenResource, Source
 from pergola.runtime.caching.cache import Change
 from pergola.runtime.controlling.controller import Outcome
 from pergola.runtime.controlling.unit import Controller, Unit
 from pergola.runtime.controlling.watches import Watch
 from pergola.runtime.metrics import Metrics
-from pergola.runtime.sharding.drain import WORKERS, drainer
-from pergola.runtime.sharding.flights import Flights
-from pergola.runtime.sharding.ring import Assignment, Share
+from pergola.runtime.process.sharding.drain import WORKERS, drainer
+from pergola.runtime.process.sharding.flights import Flights
+from pergola.runtime.process.sharding.ring import Assignment, Share
 
 Reconcile: TypeAlias = Callable[[Key], Awaitable[Outcome]]
 Tracking: TypeAlias = Callable[[Reconcile], Reconcile]

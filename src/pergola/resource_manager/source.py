@@ -37,7 +37,7 @@ from pergola.runtime.caching.cache import Change
 from pergola.runtime.caching.caches import Caches
 from pergola.runtime.caching.packed import pack, unpack
 from pergola.runtime.controlling.unit import Unit
-from pergola.runtime.sharding.ring import Assignment, Share
+from pergola.runtime.process.sharding.ring import Assignment, Share
 
 T = TypeVar("T")
 

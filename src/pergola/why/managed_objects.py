@@ -18,9 +18,9 @@ from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.resource_manager.controllers.managed_resource.decode import (
     Decoded,
 )
-from pergola.resource_manager.controllers.managed_resource.origin import Origin, parse_origin
 from pergola.resource_manager.controllers.managed_resource.prune import describe, why_kept
 from pergola.resource_manager.controllers.managed_resource.references import reference
+from pergola.resource_manager.origin import Origin, parse_origin
 from pergola.why.answer import Asked, Part, Statement, Topic
 from pergola.why.comparison import comparison
 from pergola.why.explainer import Explainer

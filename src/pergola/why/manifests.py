@@ -21,7 +21,6 @@ from pergola.resource_manager.controllers.managed_resource.decode import (
     SecretData,
     decode,
 )
-from pergola.resource_manager.controllers.managed_resource.origin import parse_origin
 from pergola.resource_manager.controllers.managed_resource.references import (
     object_key,
     object_key_of,
@@ -30,6 +29,7 @@ from pergola.resource_manager.controllers.managed_resource.secrets import (
     UnreadableSecret,
     referenced_secrets,
 )
+from pergola.resource_manager.origin import parse_origin
 from pergola.why.answer import Evidence, Kind, Statement, Topic
 from pergola.why.reading import Reader
 

@@ -15,7 +15,7 @@ from pergola.api.extensions_v1alpha1 import NETWORK
 from pergola.api.kinds import LEASE, NAMESPACE
 from pergola.api.objects import GroupVersionKind, Key, labels_of, map_at
 from pergola.extension_api.heartbeat import NAME as HEARTBEAT
-from pergola.runtime.sharding.ring import Share
+from pergola.runtime.process.sharding.ring import Share
 from pergola.sandbox import Sandbox
 from pergola.testing.extension_site import ExtensionSite, operation
 from pergola.testing.waiting import PATIENCE, until

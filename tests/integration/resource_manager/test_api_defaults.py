@@ -32,15 +32,13 @@ from pergola.kube.discovery import group_version_path, resources_in
 from pergola.kube.errors import Conflict, NotFound
 from pergola.kube.yaml import parse_documents
 from pergola.pki.authorities import Authority
-from pergola.resource_manager.controllers.managed_resource.compare import (
-    content_digest,
-    needs_update,
-)
+from pergola.resource_manager.controllers.managed_resource.compare import needs_update
 from pergola.resource_manager.controllers.managed_resource.merge import (
     MergeOptions,
     for_creation,
     merge,
 )
+from pergola.resource_manager.target.content import content_digest
 from pergola.testing.waiting import until, until_gone
 from pergola.testing.world import World, is_applied
 

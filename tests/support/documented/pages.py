@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-ROOT: Final = Path(__file__).parents[4]
+ROOT: Final = Path(__file__).parents[3]
 PAGES: Final = ROOT / "docs"
 _FENCE: Final = re.compile(
     r"^#+ +(?P<heading>.*)$|^(?P<indent> *)```(?P<language>.*)\n(?P<text>(?s:.*?))^ *```$",

@@ -11,7 +11,7 @@ from pergola.api.objects import JsonObject
 from pergola.api.operator_config import OperatorConfiguration
 from pergola.api.resource_manager_config.v1alpha1 import ResourceManagerConfiguration
 from pergola.api.schema import Value
-from pergola.api.schema.reference import Field, fields_of, markdown
+from tools.schema_reference import Field, fields_of, markdown
 
 DOCS: Final = Path(__file__).parents[3] / "docs"
 BEGIN: Final = "<!-- generated: PERGOLA_WRITE_DOCS=1 make test ARGS=tests/unit/docs -->\n"

@@ -4,11 +4,11 @@ import os
 from pathlib import Path
 from typing import Final
 
-from pergola.api.schema.reference import fields_of, markdown
 from pergola.externally_managed.description import NetworkValue
 from pergola.externally_managed.mark import INVALID, MARKED, NO_ENDPOINT, WITHDRAWN
 from pergola.externally_managed.status import PERGOLA_REASONS
 from pergola.kube.yaml import parse_documents
+from tools.schema_reference import fields_of, markdown
 
 PAGE: Final = Path(__file__).parents[3] / "docs" / "reference" / "cluster-api.md"
 CHART: Final = Path(__file__).parents[3] / "charts" / "infra-manager"

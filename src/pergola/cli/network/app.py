@@ -4,20 +4,17 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
 
 from cyclopts import App, Parameter
 
 from pergola.cli.network.target import NetworkError, Target, key_of, manifest_of, stored
+from pergola.cli.network.work import Work
 from pergola.cli.text import say
 
 if TYPE_CHECKING:
-    from pergola.api.objects import JsonObject, Key
-    from pergola.extension_api.caller import Waiting
-    from pergola.kube.client import Client
-    from pergola.runtime.clock import Clock
+    from pergola.api.objects import JsonObject
 
 NOT_REACHED: Final = 2
 
@@ -33,32 +30,6 @@ app: Final = App(
     name="network",
     help="Request Networks from their extensions, and follow the progress.",
 )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Work:
-    """The inputs of a command.
-
-    Attributes:
-        network: the manifest; None if only a name was given, and the cluster has no such Network.
-    """
-
-    client: "Client"
-    network: "JsonObject | None"
-    key: "Key"
-    clock: "Clock"
-    waiting: "Waiting"
-
-    @property
-    def manifest(self) -> "JsonObject":
-        """The manifest, for commands that require one.
-
-        Raises:
-            NetworkError: there is none.
-        """
-        if self.network is None:
-            raise NetworkError(f"Network {self.key} does not exist; name its manifest with -f")
-        return self.network
 
 
 Task: TypeAlias = Callable[[Work], Awaitable[None]]

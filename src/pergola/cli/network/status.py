@@ -7,7 +7,7 @@ from pergola.cli.text import plain_console, say
 
 if TYPE_CHECKING:
     from pergola.api.objects import JsonObject
-    from pergola.cli.network.app import Work
+    from pergola.cli.network.work import Work
 
 
 async def show_one(on: "Work", *, output: str, watch: bool) -> None:

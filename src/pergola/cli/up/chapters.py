@@ -10,7 +10,7 @@ from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 
 if TYPE_CHECKING:
-    from pergola.cli.up.command import Tour
+    from pergola.cli.up.options import Tour
     from pergola.cli.up.story import Story
     from pergola.sandbox import Sandbox
 

@@ -34,7 +34,7 @@ from pergola.runtime.clock import Clock, SystemClock
 from pergola.runtime.controlling.controller import DONE, Again, Outcome, ReconcileError, Workers
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
-from pergola.runtime.sharding.scope import EVERYTHING, Scope
+from pergola.runtime.process.sharding.scope import EVERYTHING, Scope
 
 SHOOT: Final = "shoot"
 _AT_REST: Final = (OPERATION_MIGRATE, OPERATION_WAIT_FOR_STATE)

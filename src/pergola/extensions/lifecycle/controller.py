@@ -23,7 +23,7 @@ from pergola.runtime.clock import Clock, SystemClock
 from pergola.runtime.controlling.controller import Workers
 from pergola.runtime.controlling.unit import Unit, Watching
 from pergola.runtime.metrics import Metrics
-from pergola.runtime.sharding.scope import EVERYTHING, Scope
+from pergola.runtime.process.sharding.scope import EVERYTHING, Scope
 
 _SPARE_SECONDS: Final = 60.0
 """The time of a run in addition to its actuator's, for reading and writing."""

@@ -23,7 +23,7 @@ from pergola.api.objects import (
     uid_of,
 )
 from pergola.health import check, progressing
-from pergola.resource_manager.controllers.managed_resource.compare import content_digest
+from pergola.resource_manager.target.content import content_digest
 from pergola.runtime.caching.cache import Change
 from pergola.runtime.caching.packed import pack, unpack
 

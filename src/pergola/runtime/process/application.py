@@ -21,8 +21,8 @@ from pergola.runtime.process.endpoints import Check, Notice, serve_metrics, serv
 from pergola.runtime.process.leader_election import LeaderElection
 from pergola.runtime.process.lease_watch import follow
 from pergola.runtime.process.options import ProcessOptions, replica_identity
+from pergola.runtime.process.sharding.shard import Shard
 from pergola.runtime.process.signals import work_until_signalled
-from pergola.runtime.sharding.shard import Shard
 from pergola.runtime.task_group import TaskGroup
 
 log = get_logger("process")

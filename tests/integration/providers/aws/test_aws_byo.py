@@ -7,11 +7,12 @@ from pergola.cloud.aws import AwsClient
 from pergola.flow import FlowFailed, State
 from pergola.flow.picture import Fate
 from pergola.providers.aws import state as keys
-from pergola.providers.aws.byo import byo_delete_steps, byo_steps, names
+from pergola.providers.aws.byo import byo_delete_steps, byo_steps
 from pergola.providers.aws.control_plane.cloud_provider import cloud_controller_arguments
 from pergola.providers.aws.control_plane.subnets import cloud_subnet
 from pergola.providers.aws.flows.delete import delete_steps
 from pergola.providers.aws.flows.reconcile import reconcile_steps
+from pergola.providers.aws.resources import byo_step_names as names
 from pergola.providers.aws.resources import iam, key_pair
 from pergola.providers.aws.status import provider_status
 from pergola.providers.aws.wanted import MARKER, ROLE_INTERNAL, ROLE_PUBLIC, Wanted

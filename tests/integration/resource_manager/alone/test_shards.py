@@ -14,7 +14,7 @@ from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.pki.kubeconfigs import kubeconfig
-from pergola.runtime.sharding.ring import Share
+from pergola.runtime.process.sharding.ring import Share
 from pergola.sandbox import Sandbox
 from pergola.testing.crds import install_crds
 from pergola.testing.waiting import PATIENCE

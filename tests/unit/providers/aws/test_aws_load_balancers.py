@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pergola.api.objects import JsonObject
-from pergola.providers.aws.byo.load_balancers import (
+from pergola.providers.aws.config import InfrastructureConfig, Networks, Vpc, Zone
+from pergola.providers.aws.load_balancer_roles import (
     Role,
     ambiguities,
     in_zones,
@@ -13,7 +14,6 @@ from pergola.providers.aws.byo.load_balancers import (
     tagged,
     unfit,
 )
-from pergola.providers.aws.config import InfrastructureConfig, Networks, Vpc, Zone
 from pergola.providers.aws.snapshot import Snapshot
 from pergola.providers.aws.wanted import ROLE_INTERNAL, ROLE_PUBLIC, Wanted
 

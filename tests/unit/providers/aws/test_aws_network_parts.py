@@ -23,7 +23,6 @@ from pergola.providers.aws.resources.nat_gateways import ensure as nat_gateways
 from pergola.providers.aws.resources.routes import EVERYWHERE, NAT_GATEWAY, Route, changes
 from pergola.providers.aws.resources.step import Work, graph_of
 from pergola.providers.aws.resources.subnets.desired import Subnet, subnets_of
-from pergola.providers.aws.resources.subnets.identity import keep_suffixes, zone_suffix
 from pergola.providers.aws.resources.subnets.ipv6_ranges import (
     free_ranges,
     part,
@@ -31,6 +30,7 @@ from pergola.providers.aws.resources.subnets.ipv6_ranges import (
     places_taken,
 )
 from pergola.providers.aws.resources.waiting import all_done
+from pergola.providers.aws.resources.zone_suffixes import keep_suffixes, zone_suffix
 from pergola.providers.aws.snapshot import Snapshot
 from pergola.providers.aws.wanted import Wanted
 

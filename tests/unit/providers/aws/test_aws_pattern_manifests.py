@@ -7,9 +7,9 @@ import pytest
 from pergola.api.objects import JsonObject, map_at
 from pergola.extension_api.cluster import Cluster, Shoot
 from pergola.kube.yaml import parse_documents
-from pergola.providers.aws.byo import names as byo
 from pergola.providers.aws.flows.reconcile import reconcile_steps
 from pergola.providers.aws.request import wanted_of
+from pergola.providers.aws.resources import byo_step_names as byo
 from pergola.providers.aws.resources import iam, key_pair, security_group
 from pergola.providers.aws.resources import step_names as names
 from pergola.providers.aws.resources.step import Step

@@ -4,9 +4,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from pergola.flow.picture import Fate, Note
-from pergola.providers.aws.byo import load_balancers, names, records, tagging
-from pergola.providers.aws.byo.load_balancers import Role
+from pergola.providers.aws import load_balancer_roles as load_balancers
+from pergola.providers.aws.byo import records, tagging
 from pergola.providers.aws.byo.subnets import ROLE_KEYS, remember
+from pergola.providers.aws.load_balancer_roles import Role
+from pergola.providers.aws.resources import byo_step_names as names
 from pergola.providers.aws.resources.step import Step, Work
 from pergola.providers.aws.wanted import Wanted
 

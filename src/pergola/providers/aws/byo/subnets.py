@@ -6,12 +6,14 @@ from pergola.api.objects import JsonObject
 from pergola.extension_api.errors import Code, ExtensionError, SeveralErrors
 from pergola.flow import State
 from pergola.flow.picture import Fate, Note
+from pergola.providers.aws import load_balancer_roles as load_balancers
 from pergola.providers.aws import state as keys
-from pergola.providers.aws.byo import load_balancers, names, records, tables, tagging
-from pergola.providers.aws.byo.load_balancers import Role
+from pergola.providers.aws.byo import records, tables, tagging
 from pergola.providers.aws.config import Zone
+from pergola.providers.aws.load_balancer_roles import Role
 from pergola.providers.aws.preflight import subnets as live
 from pergola.providers.aws.preflight.vpc import ipv6_blocks
+from pergola.providers.aws.resources import byo_step_names as names
 from pergola.providers.aws.resources.step import Step, Work
 from pergola.providers.aws.snapshot import Snapshot
 from pergola.providers.aws.wanted import Wanted

@@ -13,7 +13,8 @@ from pergola.flow import State
 from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import routing
 from pergola.providers.aws import state as keys
-from pergola.providers.aws.byo import names, records
+from pergola.providers.aws.byo import records
+from pergola.providers.aws.resources import byo_step_names as names
 from pergola.providers.aws.resources.step import Step, Work
 from pergola.providers.aws.resources.tags import as_list, remove_tag
 from pergola.providers.aws.snapshot import Snapshot

@@ -12,9 +12,10 @@ from pergola.api.objects import JsonObject
 from pergola.cloud.aws.network import tags_of
 from pergola.cloud.errors import Unauthorized
 from pergola.flow.picture import Fate, Note
-from pergola.providers.aws.byo import names, records, tables
-from pergola.providers.aws.byo.load_balancers import HAS_ROLE, Role
+from pergola.providers.aws.byo import records, tables
+from pergola.providers.aws.load_balancer_roles import HAS_ROLE, Role
 from pergola.providers.aws.preflight.subnets import named
+from pergola.providers.aws.resources import byo_step_names as names
 from pergola.providers.aws.resources.step import Step, Work
 from pergola.providers.aws.resources.tags import add_tags, advice, as_list
 from pergola.providers.aws.wanted import MARKER, SHARED, Wanted

@@ -15,7 +15,7 @@ from pergola.cloud.errors import NotFound, Unauthorized
 from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.byo import records
-from pergola.providers.aws.byo.load_balancers import Role
+from pergola.providers.aws.load_balancer_roles import Role
 from pergola.providers.aws.preflight.subnets import named
 from pergola.providers.aws.resources.step import Step, Work
 from pergola.providers.aws.resources.tags import as_list

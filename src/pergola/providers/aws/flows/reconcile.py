@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Final
 
 from pergola.providers.aws.byo import byo_steps
-from pergola.providers.aws.byo import names as byo
 from pergola.providers.aws.byo import vpc as byo_vpc
 from pergola.providers.aws.config import Zone
 from pergola.providers.aws.resources import (
@@ -31,6 +30,7 @@ from pergola.providers.aws.resources import (
     vpc,
     zone_route_tables,
 )
+from pergola.providers.aws.resources import byo_step_names as byo
 from pergola.providers.aws.resources import step_names as names
 from pergola.providers.aws.resources.nat_gateways import ensure as nat_gateways
 from pergola.providers.aws.resources.nat_gateways import waiting as nat_gateways_of_all_zones

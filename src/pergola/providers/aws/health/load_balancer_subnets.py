@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from pergola.cloud.aws.network import tags_of
-from pergola.providers.aws.byo.load_balancers import HAS_ROLE, LEAST_FREE, Role, in_zones
 from pergola.providers.aws.health.condition import ConditionUpdate
+from pergola.providers.aws.load_balancer_roles import HAS_ROLE, LEAST_FREE, Role, in_zones
 from pergola.providers.aws.resources.tags import advice
 from pergola.providers.aws.snapshot import Snapshot
 from pergola.providers.aws.wanted import SHARED, Wanted

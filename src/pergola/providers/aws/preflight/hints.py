@@ -13,7 +13,7 @@ from pergola.cloud.aws.network import (
     leads_to_internet,
     target_of,
 )
-from pergola.providers.aws.byo.load_balancers import Role, tagged
+from pergola.providers.aws.load_balancer_roles import Role, tagged
 from pergola.providers.aws.preflight.finding import Finding, ec2, hint, subnets_in, zone_path
 from pergola.providers.aws.preflight.ranges import overlap
 from pergola.providers.aws.preflight.subnets import INTERNAL, PUBLIC, WORKERS, Named, named

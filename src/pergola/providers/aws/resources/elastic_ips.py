@@ -13,7 +13,7 @@ from pergola.providers.aws.resources.adoption import described, find, foreseen, 
 from pergola.providers.aws.resources.kinds import ADDRESS
 from pergola.providers.aws.resources.removal import forget, note, remove, to_delete
 from pergola.providers.aws.resources.step import Step, Work
-from pergola.providers.aws.resources.subnets.identity import zone_suffix
+from pergola.providers.aws.resources.zone_suffixes import zone_suffix
 from pergola.providers.aws.wanted import Wanted
 
 NO_PUBLIC_SUBNET: Final = "the zone has no public subnet"

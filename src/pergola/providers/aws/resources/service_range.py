@@ -13,7 +13,7 @@ from pergola.cloud.errors import NotFound
 from pergola.extension_api.errors import Code, ExtensionError
 from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
-from pergola.providers.aws.byo.load_balancers import CLUSTER_PREFIX
+from pergola.providers.aws.load_balancer_roles import CLUSTER_PREFIX
 from pergola.providers.aws.resources import step_names as names
 from pergola.providers.aws.resources import tags
 from pergola.providers.aws.resources.step import LONG_TIMEOUT, Step, Work

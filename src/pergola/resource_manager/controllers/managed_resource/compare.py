@@ -5,10 +5,7 @@ therefore never equals its manifest literally. Here it does, unless it was edite
 """
 
 import base64
-import hashlib
 from typing import Final
-
-import orjson
 
 from pergola.api.objects import (
     GroupKind,
@@ -20,10 +17,10 @@ from pergola.api.objects import (
 )
 from pergola.kube.equality.defaults import shape_of
 from pergola.kube.equality.shapes import same
+from pergola.resource_manager.target.content import content_of
 
 _SECRET: Final = GroupKind("", "Secret")
 _NAMESPACE: Final = GroupKind("", "Namespace")
-_APART: Final = frozenset({"metadata", "status", "apiVersion", "kind"})
 _NAME_LABEL: Final = "kubernetes.io/metadata.name"
 # Annotations that Kubernetes controllers would restore immediately after removal.
 _KEPT_BY_KUBERNETES: Final = (
@@ -49,19 +46,7 @@ def needs_update(live: JsonObject, merged: JsonObject) -> bool:
         return True
     if kind == _SECRET:
         merged = _with_encoded_data(merged)
-    return not same(_content(live), _content(merged), shape_of(kind))
-
-
-def content_digest(obj: JsonObject) -> bytes:
-    """Return a digest that changes if and only if an update could revert the edit."""
-    essence = {
-        "content": _content(obj),
-        "labels": labels_of(obj),
-        "annotations": annotations_of(obj),
-        "owners": owner_references_of(obj),
-    }
-    encoded = orjson.dumps(essence, option=orjson.OPT_SORT_KEYS)
-    return hashlib.blake2b(encoded, digest_size=16).digest()
+    return not same(content_of(live), content_of(merged), shape_of(kind))
 
 
 def _labels_differ(live: JsonObject, merged: JsonObject, kind: GroupKind) -> bool:
@@ -85,10 +70,6 @@ def _annotations_differ(live: JsonObject, merged: JsonObject) -> bool:
 def is_kept_by_kubernetes(annotation: str) -> bool:
     """Return whether a controller of Kubernetes owns the annotation."""
     return annotation.startswith(_KEPT_BY_KUBERNETES)
-
-
-def _content(obj: JsonObject) -> JsonObject:
-    return {name: value for name, value in obj.items() if name not in _APART}
 
 
 def _with_encoded_data(secret: JsonObject) -> JsonObject:

@@ -5,7 +5,6 @@ from typing import Final
 
 from pergola.api.objects import JsonObject, Key, finalizers_of, map_at, maps_at
 from pergola.resource_manager.controllers.managed_resource.circles import needed_objects
-from pergola.resource_manager.controllers.managed_resource.origin import Origin
 from pergola.resource_manager.controllers.managed_resource.own_writes import OwnWrites
 from pergola.resource_manager.controllers.managed_resource.prune import (
     Pending,
@@ -19,6 +18,7 @@ from pergola.resource_manager.controllers.managed_resource.references import (
 )
 from pergola.resource_manager.controllers.managed_resource.settled import Settled
 from pergola.resource_manager.controllers.secret import SecretRelease
+from pergola.resource_manager.origin import Origin
 from pergola.resource_manager.source import Source
 from pergola.runtime.controlling.controller import DONE, Again, Outcome
 from pergola.runtime.controlling.events import Recorder, Regarding

@@ -10,7 +10,7 @@ from pergola.api.object_names import name_problem
 from pergola.api.objects import JsonObject, annotations_of, maps_at, owner_references_of
 from pergola.kube.transport import USER_AGENT
 from pergola.resource_manager.controllers.managed_resource.fights import INTERVAL_SECONDS
-from pergola.resource_manager.controllers.managed_resource.origin import parse_origin
+from pergola.resource_manager.origin import parse_origin
 
 _NAMED_AT_MOST: Final = 5
 _LONGEST_ORIGIN: Final = 1024

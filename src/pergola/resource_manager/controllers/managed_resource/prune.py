@@ -44,12 +44,12 @@ from pergola.resource_manager.controllers.managed_resource.definitions import (
     set_up_storage,
 )
 from pergola.resource_manager.controllers.managed_resource.errors import error_text
-from pergola.resource_manager.controllers.managed_resource.origin import Origin, parse_origin
 from pergola.resource_manager.controllers.managed_resource.references import (
     reference_key,
     reference_kind,
 )
 from pergola.resource_manager.controllers.managed_resource.warnings import service_warnings
+from pergola.resource_manager.origin import Origin, parse_origin
 from pergola.resource_manager.target import Target
 from pergola.runtime.clock import Clock
 from pergola.runtime.logging import get_logger

@@ -20,7 +20,6 @@ from pergola.resource_manager.controllers.managed_resource.conditions import (
 )
 from pergola.resource_manager.controllers.managed_resource.deletion import RETRY_SECONDS, Deletion
 from pergola.resource_manager.controllers.managed_resource.merge import MergeOptions
-from pergola.resource_manager.controllers.managed_resource.origin import Origin
 from pergola.resource_manager.controllers.managed_resource.own_writes import OwnWrites, Refusals
 from pergola.resource_manager.controllers.managed_resource.plan import Plan
 from pergola.resource_manager.controllers.managed_resource.planning import Planner
@@ -30,6 +29,7 @@ from pergola.resource_manager.controllers.managed_resource.scaled import ScaleTa
 from pergola.resource_manager.controllers.managed_resource.secrets import UnreadableSecret
 from pergola.resource_manager.controllers.managed_resource.work import Work
 from pergola.resource_manager.controllers.secret import SecretRelease
+from pergola.resource_manager.origin import Origin
 from pergola.resource_manager.source import SeenResource, Source
 from pergola.runtime.clock import Clock
 from pergola.runtime.controlling.controller import (

@@ -7,10 +7,10 @@ ManagedResource costs no requests at all.
 from collections.abc import Iterable
 
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
-from pergola.resource_manager.controllers.managed_resource.compare import content_digest
 from pergola.resource_manager.controllers.managed_resource.plan import Planned
 from pergola.resource_manager.controllers.managed_resource.references import object_key_of
 from pergola.resource_manager.target import Target
+from pergola.resource_manager.target.content import content_digest
 
 
 class Settled:

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 
 from pergola.api import marks
 from pergola.api.objects import GroupVersionKind, Key
-from pergola.resource_manager.controllers.managed_resource.origin import parse_origin
 from pergola.resource_manager.controllers.managed_resource.references import object_key_of
+from pergola.resource_manager.origin import parse_origin
 from pergola.resource_manager.responsibility import Responsibility
 from pergola.resource_manager.source import SeenResource, SeenSecret, Source
 from pergola.resource_manager.target import Target, TargetChange

@@ -12,10 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pergola.api.objects import JsonObject
-from pergola.resource_manager.controllers.managed_resource.compare import (
-    content_digest,
-    needs_update,
-)
+from pergola.resource_manager.controllers.managed_resource.compare import needs_update
+from pergola.resource_manager.target.content import content_digest
 
 
 def obj(api_version: str, kind: str, **fields: object) -> JsonObject:

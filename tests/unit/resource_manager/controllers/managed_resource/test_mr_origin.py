@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pergola.resource_manager.controllers.managed_resource.origin import Origin, parse_origin
+from pergola.resource_manager.origin import Origin, parse_origin
 
 NAMES = st.text("abc-.1", min_size=1, max_size=5)
 

@@ -8,8 +8,8 @@ from typing import Any, cast
 import pytest
 
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
-from pergola.resource_manager.controllers.managed_resource.origin import Origin
 from pergola.resource_manager.controllers.managed_resource.prune import Pruner
+from pergola.resource_manager.origin import Origin
 from pergola.resource_manager.target import Target
 from pergola.runtime.clock import FakeClock
 

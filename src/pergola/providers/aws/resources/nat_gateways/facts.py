@@ -7,7 +7,7 @@ from pergola.cloud.aws.network import tags_of
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.resources.adoption import in_vpc
 from pergola.providers.aws.resources.step import Work
-from pergola.providers.aws.resources.subnets.identity import zone_suffix
+from pergola.providers.aws.resources.zone_suffixes import zone_suffix
 
 AVAILABLE: Final = "available"
 DELETED: Final = "deleted"

@@ -7,7 +7,7 @@ from pergola.cloud.aws.network import filters_by, tags_of
 from pergola.cloud.errors import AlreadyExists, NotFound
 from pergola.extension_api.errors import Code, ExtensionError
 from pergola.flow.picture import Fate, Note
-from pergola.providers.aws.byo import names as byo
+from pergola.providers.aws.resources import byo_step_names as byo
 from pergola.providers.aws.resources import step_names as names
 from pergola.providers.aws.resources.security_group.desired import (
     bastion_groups,

@@ -13,13 +13,10 @@ from pergola.providers.aws.resources.adoption import refresh, remember
 from pergola.providers.aws.resources.kinds import SUBNET
 from pergola.providers.aws.resources.step import LONG_TIMEOUT, Step, Work
 from pergola.providers.aws.resources.subnets.desired import Subnet, subnets_of
-from pergola.providers.aws.resources.subnets.identity import (
-    keep_suffixes,
-    known_subnet,
-    zone_suffix,
-)
+from pergola.providers.aws.resources.subnets.identity import known_subnet
 from pergola.providers.aws.resources.subnets.ipv6_ranges import in_free_range, ipv6_range_of
 from pergola.providers.aws.resources.waiting import all_done, once_visible, wait_until
+from pergola.providers.aws.resources.zone_suffixes import keep_suffixes, zone_suffix
 from pergola.providers.aws.wanted import Wanted
 
 _AVAILABLE: Final = "available"

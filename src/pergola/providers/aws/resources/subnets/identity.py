@@ -1,28 +1,13 @@
-"""Identification of existing subnets, and the `zN` of a zone (spec 30 §3.2)."""
+"""Identification of existing subnets (spec 30 §3.2)."""
 
 from pergola.api.objects import JsonObject
-from pergola.flow import State
-from pergola.providers.aws import state as keys
 from pergola.providers.aws.resources import tags
 from pergola.providers.aws.resources.adoption import in_vpc
 from pergola.providers.aws.resources.kinds import SUBNET
 from pergola.providers.aws.resources.removal import is_ours
 from pergola.providers.aws.resources.step import Work
 from pergola.providers.aws.resources.subnets.desired import PREFIXES, Subnet
-from pergola.providers.aws.wanted import Wanted
-
-
-def zone_suffix(work: Work, zone: str) -> str:
-    """Return the `zN` that a zone has or would get, without changing the state."""
-    state = State(work.state.snapshot())
-    keep_suffixes(work.wanted, state)
-    return keys.suffix_of(state, zone)
-
-
-def keep_suffixes(wanted: Wanted, state: State) -> None:
-    """Assign all zones their `zN`, in the order of the config."""
-    for zone in wanted.config.networks.zones:
-        keys.suffix_of(state, zone.name)
+from pergola.providers.aws.resources.zone_suffixes import zone_suffix
 
 
 def names_in(work: Work, zone: str) -> set[str]:

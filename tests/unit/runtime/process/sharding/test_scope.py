@@ -12,9 +12,9 @@ from pergola.runtime.controlling.controller import DONE, Outcome
 from pergola.runtime.controlling.queue import Queue
 from pergola.runtime.metrics import Metrics
 from pergola.runtime.process.options import ShardLease
-from pergola.runtime.sharding.ring import Assignment
-from pergola.runtime.sharding.scope import EVERYTHING, ShardScope
-from pergola.runtime.sharding.shard import Shard
+from pergola.runtime.process.sharding.ring import Assignment
+from pergola.runtime.process.sharding.scope import EVERYTHING, ShardScope
+from pergola.runtime.process.sharding.shard import Shard
 
 pytestmark = pytest.mark.looptime
 

@@ -15,8 +15,8 @@ from pergola.runtime.clock import monotonic
 from pergola.runtime.controlling.controller import DONE, Outcome
 from pergola.runtime.process.leader_election import LostLeadership
 from pergola.runtime.process.options import ShardLease
-from pergola.runtime.sharding.flights import Flights
-from pergola.runtime.sharding.shard import LostShard, Shard
+from pergola.runtime.process.sharding.flights import Flights
+from pergola.runtime.process.sharding.shard import LostShard, Shard
 
 pytestmark = pytest.mark.looptime
 

@@ -2,8 +2,8 @@ import re
 
 import pytest
 
-from pergola.runtime.sharding.ring import Assignment, Share
-from pergola.runtime.sharding.shard import shard_name
+from pergola.runtime.process.sharding.ring import Assignment, Share
+from pergola.runtime.process.sharding.shard import shard_name
 
 SHARE = Share("widgets", "shard-a")
 MINE = {"shard.alpha.sharding.timebertt.dev/widgets": "shard-a"}

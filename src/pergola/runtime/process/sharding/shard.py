@@ -11,8 +11,8 @@ from pergola.kube.client import Client
 from pergola.runtime.logging import get_logger
 from pergola.runtime.process.leader_election import LeaderElection, LeaseClient, LostLeadership
 from pergola.runtime.process.options import ShardLease
-from pergola.runtime.sharding.flights import Flights
-from pergola.runtime.sharding.ring import RING_LABEL, Share
+from pergola.runtime.process.sharding.flights import Flights
+from pergola.runtime.process.sharding.ring import RING_LABEL, Share
 from pergola.runtime.task_group import gathered
 
 K = TypeVar("K")

@@ -15,9 +15,9 @@ from pergola.runtime.controlling.queue import Queue
 from pergola.runtime.controlling.unit import Controller
 from pergola.runtime.controlling.watches import Events, Watch
 from pergola.runtime.metrics import Metrics
-from pergola.runtime.sharding.drain import WORKERS, drainer
-from pergola.runtime.sharding.ring import Assignment
-from pergola.runtime.sharding.shard import Shard
+from pergola.runtime.process.sharding.drain import WORKERS, drainer
+from pergola.runtime.process.sharding.ring import Assignment
+from pergola.runtime.process.sharding.shard import Shard
 
 T = TypeVar("T")
 

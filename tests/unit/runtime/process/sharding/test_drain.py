@@ -8,9 +8,9 @@ from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
 from pergola.runtime.controlling.controller import DONE, Outcome
-from pergola.runtime.sharding.drain import drainer
-from pergola.runtime.sharding.flights import Flights
-from pergola.runtime.sharding.ring import Share
+from pergola.runtime.process.sharding.drain import drainer
+from pergola.runtime.process.sharding.flights import Flights
+from pergola.runtime.process.sharding.ring import Share
 
 pytestmark = pytest.mark.looptime
 

@@ -4,7 +4,7 @@ import pytest
 
 from pergola.runtime.clock import monotonic
 from pergola.runtime.controlling.controller import DONE, Outcome
-from pergola.runtime.sharding.flights import SETTLE_SECONDS, Flights
+from pergola.runtime.process.sharding.flights import SETTLE_SECONDS, Flights
 
 pytestmark = pytest.mark.looptime
 

@@ -8,8 +8,8 @@ from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
 from pergola.runtime.controlling.controller import DONE, Outcome
 from pergola.runtime.logging import get_logger
-from pergola.runtime.sharding.flights import Flights
-from pergola.runtime.sharding.ring import Assignment, Share
+from pergola.runtime.process.sharding.flights import Flights
+from pergola.runtime.process.sharding.ring import Assignment, Share
 
 log = get_logger("shard")
 
