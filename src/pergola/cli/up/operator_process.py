@@ -44,8 +44,10 @@ async def operator_process(site: "Site") -> AsyncGenerator[None]:
     from pergola.kube.yaml import dump
     from pergola.runtime.task_group import TaskGroup
     from pergola.sandbox.directory import write
+    from pergola.sandbox.processes import die_with
 
     kubeconfig = await _install(site)
+    parent = os.getpid()
     config = write(site.directory / "operator.yaml", dump(_configuration(kubeconfig)))
     log = site.directory / "operator.log"
     with log.open("wb") as output:
@@ -55,6 +57,8 @@ async def operator_process(site: "Site") -> AsyncGenerator[None]:
             stdout=output,
             stderr=output,
             env={**os.environ, **_environment(site)},
+            start_new_session=True,  # Ctrl-C is for this process, which ends the other one
+            preexec_fn=lambda: die_with(parent),
         )
     try:
         async with TaskGroup() as group:
@@ -135,7 +139,9 @@ async def _fail_at_its_end(process: "Process", log: Path) -> None:
     code = await process.wait()
     text = await asyncio.to_thread(log.read_text, errors="replace")
     lines = text.splitlines()[-_SHOWN:]
-    raise UpError("\n".join((f"pergola operator ended with code {code}; {log} ends with:", *lines)))
+    raise UpError(
+        "\n".join((f"pergola operator ended with code {code}, after these lines:", *lines))
+    )
 
 
 async def _end(process: "Process") -> None:
