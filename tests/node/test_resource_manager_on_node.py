@@ -14,6 +14,7 @@ from pergola.kube.errors import ApiError
 from pergola.kube.kubeconfig import load
 from pergola.resource_manager.webhooks.projected_token_mount import MOUNT_PATH
 from pergola.sandbox import Sandbox
+from pergola.testing.crds import definition
 from pergola.testing.namespaces import clear_namespace, create_namespace
 from pergola.testing.world import RecordingClient, World
 from pergola.why import Topic
@@ -28,7 +29,6 @@ from tests.support.deployed_manager import (
     recovered,
 )
 from tests.support.node_connections import CONNECTED, REFUSED, connect
-from tests.support.objects import definition
 
 pytestmark = pytest.mark.node
 

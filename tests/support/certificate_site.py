@@ -27,11 +27,10 @@ from pergola.resource_manager.controllers.csr_approver.requests import KUBELET_S
 from pergola.runtime.clock import Clock
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
-from pergola.testing.crds import serve
+from pergola.testing.crds import definition, serve
 from pergola.testing.waiting import PATIENCE, until
 from pergola.testing.world import RecordingClient
 from tests.support.certificate_requests import new_key, request_pem, signing_request
-from tests.support.objects import definition
 from tests.support.service_accounts import until_allowed
 
 CLUSTER_ROLE_BINDING: Final = CLUSTER_ROLE._replace(kind="ClusterRoleBinding")

@@ -22,7 +22,7 @@ from pergola.kube.errors import AlreadyExists, ApiError, NotFound, UnknownKind
 from pergola.kube.yaml import parse
 from pergola.sandbox import binaries
 from pergola.sandbox.module import CLUSTER_API_AWS_CONFIG
-from tests.support.objects import definition
+from pergola.testing.crds import definition
 
 OLD: Final = GroupVersionKind(INFRASTRUCTURE_GROUP, "v1beta1", "OldCluster")
 NEW: Final = GroupVersionKind(INFRASTRUCTURE_GROUP, "v1beta2", "NewCluster")

@@ -36,12 +36,11 @@ from pergola.runtime.metrics import Metrics
 from pergola.runtime.task_group import TaskGroup
 from pergola.sandbox import binaries
 from pergola.sandbox.on_demand import HELM
-from pergola.testing.crds import serve
+from pergola.testing.crds import definition, serve
 from pergola.testing.waiting import running, until, until_gone
 from pergola.testing.world import RecordingClient
 from tests.support.care_site import template
 from tests.support.gardens import MINIMAL, with_values
-from tests.support.objects import definition
 
 GENERIC: Final = "generic-token-kubeconfig-1"
 _RECONCILED: Final = {"type": "Reconcile", "state": "Succeeded", "progress": 100}

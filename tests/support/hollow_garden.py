@@ -40,6 +40,7 @@ from pergola.runtime.controlling.events import Recorder
 from pergola.runtime.metrics import Metrics
 from pergola.runtime.task_group import TaskGroup
 from pergola.testing.crds import (
+    definition,
     delete_definition,
     install_definitions,
     install_operator_crds,
@@ -47,7 +48,6 @@ from pergola.testing.crds import (
 )
 from tests.support.garden_run import GivenVirtualCluster
 from tests.support.gardens import MINIMAL
-from tests.support.objects import definition
 from tests.support.seeds import gardenlets
 
 LOCAL: Final = Key.of(MINIMAL)

@@ -2,8 +2,7 @@
 
 from pergola.api.kinds import DESTINATION_RULE, ENVOY_FILTER, GATEWAY, VIRTUAL_SERVICE
 from pergola.kube.client import Client
-from pergola.testing.crds import serve
-from tests.support.objects import definition
+from pergola.testing.crds import definition, serve
 
 
 async def install_istio_crds(client: Client) -> None:

@@ -22,10 +22,9 @@ from pergola.kube.client import Client
 from pergola.runtime.caching.cache import Cache
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
-from pergola.testing.crds import serve
+from pergola.testing.crds import definition, serve
 from pergola.testing.waiting import PATIENCE, running, settled, until, until_gone
 from pergola.testing.world import RecordingClient
-from tests.support.objects import definition
 
 L: Final = "networking.resources.gardener.cloud/"
 SITE: Final = "test.pergola/site"

@@ -29,9 +29,8 @@ from pergola.resource_manager.webhooks.extension_validation.simple_kinds import 
 from pergola.resource_manager.webhooks.system_components_config import CONSIDER
 from pergola.runtime.metrics import Metrics
 from pergola.sandbox import Sandbox
-from pergola.testing.crds import serve
+from pergola.testing.crds import definition, serve
 from pergola.testing.waiting import PATIENCE, running, until
-from tests.support.objects import definition
 
 AUTOSCALER: Final = VERTICAL_POD_AUTOSCALER
 HOME: Final = "garden"

@@ -4,8 +4,7 @@ from typing import Final
 
 from pergola.api.objects import GroupVersionKind, JsonObject
 from pergola.kube.client import Client
-from pergola.testing.crds import serve
-from tests.support.objects import definition
+from pergola.testing.crds import definition, serve
 
 _KINDS: Final = {
     "CiliumNetworkPolicy": ("ciliumnetworkpolicies", "Namespaced"),

@@ -1,4 +1,4 @@
-"""Installation of Pergola's CRDs in a test cluster, once for all tests."""
+"""CustomResourceDefinitions in a test cluster: Pergola's, and open ones for other kinds."""
 
 import asyncio
 
@@ -14,6 +14,46 @@ from pergola.kube.client import Client
 from pergola.kube.errors import ApiError, NotFound, UnknownKind
 from pergola.resource_manager.controllers.managed_resource.definitions import set_up_storage
 from pergola.testing.waiting import PATIENCE, until_gone
+
+
+def definition(
+    gvk: GroupVersionKind,
+    *,
+    plural: str = "",
+    scope: str = "Namespaced",
+    has_status: bool = False,
+) -> JsonObject:
+    """Return a CustomResourceDefinition that takes anything.
+
+    Args:
+        plural: The kind in lower case with `s` or `es`, unless given.
+        has_status: Whether the status is a subresource.
+    """
+    singular = gvk.kind.lower()
+    plural = plural or (f"{singular}es" if singular.endswith("s") else f"{singular}s")
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version: JsonObject = {
+        "name": gvk.version,
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": schema},
+    }
+    if has_status:
+        version["subresources"] = {"status": {}}
+    metadata: JsonObject = {"name": f"{plural}.{gvk.group}"}
+    if gvk.group.endswith(".k8s.io"):  # others may not define kinds there
+        metadata["annotations"] = {"api-approved.kubernetes.io": "unapproved, of a test"}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": metadata,
+        "spec": {
+            "group": gvk.group,
+            "scope": scope,
+            "names": {"plural": plural, "kind": gvk.kind},
+            "versions": [version],
+        },
+    }
 
 
 async def install_crds(client: Client) -> None:

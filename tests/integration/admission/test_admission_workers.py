@@ -23,6 +23,13 @@ from tests.support.webhook_worker import PATH, WORKER, Pid, task_at
 
 AGAIN = 0.05  # seconds between two connections
 REQUESTS = "controller_runtime_webhook_requests_total"
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture(autouse=True)
+def importable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let workers import their module, which is not part of the package."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
 
 
 class Site:

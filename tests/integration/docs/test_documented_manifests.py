@@ -14,6 +14,7 @@ from pergola.kube.client import Client
 from pergola.kube.kind_words import kind_called
 from pergola.kube.patches import apply_merge_patch
 from pergola.testing.crds import (
+    definition,
     install_definitions,
     install_extension_crds,
     install_garden_extension_crds,
@@ -26,7 +27,6 @@ from tests.support.documented.kubectl import kinds, read
 from tests.support.documented.manifests import objects
 from tests.support.documented.scripts import documents_of
 from tests.support.lost_fields import lost_fields
-from tests.support.objects import definition
 
 PROVIDER: Final = ROOT / "examples" / "extensions" / "pergola-aws.yaml"
 EXTENSION_FIELDS: Final = "how-to/extensions-of-a-garden.md: Values with credentials"

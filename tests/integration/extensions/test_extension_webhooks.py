@@ -44,10 +44,9 @@ from pergola.providers.networking.shoot_validator import shoot_validator
 from pergola.runtime.clock import Clock, FakeClock
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
-from pergola.testing.crds import install_extension_crds, serve
+from pergola.testing.crds import definition, install_extension_crds, serve
 from pergola.testing.waiting import running, settled, until, until_gone
 from pergola.testing.world import RecordingClient
-from tests.support.objects import definition
 from tests.support.ports import held_port
 from tests.support.service_accounts import service_account_config
 

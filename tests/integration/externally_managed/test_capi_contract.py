@@ -54,9 +54,9 @@ from pergola.runtime.controlling.controller import DONE, Again, Outcome, Workers
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 from pergola.sandbox import Sandbox
+from pergola.testing.crds import definition
 from pergola.testing.waiting import PATIENCE, running
 from tests.support.cluster_api import NEW, OLD, infra_cluster_crd, install
-from tests.support.objects import definition
 from tools.soak import in_soak
 
 PATH = "/webhooks/externally-managed"

@@ -7,9 +7,8 @@ import pytest
 from pergola.api.kinds import CRD
 from pergola.api.objects import GroupVersionKind, Key, name_of
 from pergola.kube.client import Client
-from pergola.testing.crds import serve
+from pergola.testing.crds import definition, serve
 from pergola.testing.waiting import until
-from tests.support.objects import definition
 
 
 async def test_an_object_is_seen_as_soon_as_its_kind_is_served(

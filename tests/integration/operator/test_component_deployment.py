@@ -21,9 +21,9 @@ from pergola.kube.errors import Invalid
 from pergola.operator.run.deploy import Deployer
 from pergola.operator.run.listed_kinds import until_listed
 from pergola.runtime.failures import Failures
+from pergola.testing.crds import definition
 from pergola.testing.waiting import until
 from pergola.testing.world import RecordingClient, World, config_map
-from tests.support.objects import definition
 
 ENOUGH_TO_READ: Final = 20.0
 """Seconds that suffice to read an object, even on a busy machine."""

@@ -49,14 +49,13 @@ from pergola.resource_manager.registration import garden_webhooks
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 from pergola.sandbox import API_ONLY, Sandbox
-from pergola.testing.crds import install_crds, install_operator_crds, serve
+from pergola.testing.crds import definition, install_crds, install_operator_crds, serve
 from pergola.testing.shared import private
 from pergola.testing.waiting import running, settled, until, until_gone
 from tests.support.cluster_config import NOWHERE, cluster_config
 from tests.support.garden_world import configuration, example, managed_secrets, operator
 from tests.support.gardens import GARDENER, RUNTIME, SERVER, VIRTUAL, with_values
 from tests.support.logs import captured_logs
-from tests.support.objects import definition
 from tests.support.operator_site import OperatorSite
 
 LOCAL = Key("", "local")

@@ -22,10 +22,9 @@ from pergola.runtime.controlling.controller import DONE, Outcome
 from pergola.runtime.controlling.unit import Controller, Unit
 from pergola.runtime.metrics import Metrics
 from pergola.sandbox import Sandbox
-from pergola.testing.crds import served
+from pergola.testing.crds import definition, served
 from pergola.testing.waiting import running, settled, until_gone
 from tests.support.gardens import GARDENER, MINIMAL, SERVER, with_values
-from tests.support.objects import definition
 
 GARDEN_KEY = Key("", "minimal")
 NAMED = Key("garden", "named")

@@ -28,14 +28,13 @@ from pergola.operator.rotation.seeds.targets import SEEDS
 from pergola.operator.run.run import Run
 from pergola.operator.seeds import SEED
 from pergola.sandbox import API_ONLY, Sandbox
-from pergola.testing.crds import install_operator_crds, serve
+from pergola.testing.crds import definition, install_operator_crds, serve
 from pergola.testing.shared import private
 from pergola.testing.world import RecordingClient
 from tests.support.dying import killed_after
 from tests.support.garden import landscape
 from tests.support.garden_run import Notes, garden_run
 from tests.support.gardens import MINIMAL
-from tests.support.objects import definition
 
 OPERATION = "gardener.cloud/operation"
 REQUEST = Request("renew-kubeconfig", "2026-01-02T03:04:05Z")

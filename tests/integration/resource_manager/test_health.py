@@ -9,8 +9,9 @@ from pergola.api.kinds import CONFIG_MAP, DAEMON_SET, DEPLOYMENT, POD, SERVICE, 
 from pergola.api.objects import GroupVersionKind, JsonObject, maps_at
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.resource_manager.controllers import health
+from pergola.testing.crds import definition
 from pergola.testing.world import World, condition, has, is_ready, message
-from tests.support.objects import definition, warning
+from tests.support.objects import warning
 
 
 def pod(world: World, name: str, **annotations: str) -> JsonObject:

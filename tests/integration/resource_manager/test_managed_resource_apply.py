@@ -20,10 +20,10 @@ from pergola.resource_manager.controllers.managed_resource.fights import BURST, 
 from pergola.runtime.clock import monotonic
 from pergola.runtime.controlling import controller as controlling
 from pergola.sandbox.node.configuration import PAUSE_IMAGE
+from pergola.testing.crds import definition
 from pergola.testing.namespaces import clear_namespace
 from pergola.testing.world import World, condition, config_map, has, is_applied, is_ready, message
 from tests.support.logs import captured_logs
-from tests.support.objects import definition
 
 ROLE_BINDING = GroupVersionKind("rbac.authorization.k8s.io", "v1", "RoleBinding")
 

@@ -24,8 +24,7 @@ from pergola.resource_manager.webhooks.node_agent_authorizer.lookups import (
     POOL_LABEL,
     ClusterLookups,
 )
-from pergola.testing.crds import serve
-from tests.support.objects import definition
+from pergola.testing.crds import definition, serve
 
 Mode = Literal["node mode", "machine mode"]
 Condition = Literal["always", "with a machine", "with a node", "never"]

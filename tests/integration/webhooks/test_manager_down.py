@@ -19,8 +19,8 @@ from pergola.kube.errors import ApiError
 from pergola.resource_manager.serving import configuration_name, installation_of
 from pergola.resource_manager.webhooks.deletion_protection import CR_NAME, CRD_NAME, PROTECTED
 from pergola.resource_manager.webhooks.extension_validation.kinds import KINDS
+from pergola.testing.crds import definition
 from pergola.testing.waiting import PATIENCE
-from tests.support.objects import definition
 from tests.support.webhook_site import (
     AUTOSCALER,
     HOME,

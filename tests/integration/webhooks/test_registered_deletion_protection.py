@@ -10,8 +10,8 @@ from pergola.api.kinds import CONFIG_MAP, CRD, EVENT, NAMESPACE, POD
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, deletion_timestamp_of, uid_of
 from pergola.kube.errors import Forbidden, NotFound
 from pergola.resource_manager.webhooks.deletion_protection import PROTECTED
+from pergola.testing.crds import definition
 from pergola.testing.waiting import PATIENCE, until, until_gone
-from tests.support.objects import definition
 from tests.support.webhook_site import WebhookSite, pod, valid
 
 EXTENSIONS = "extensions.gardener.cloud"

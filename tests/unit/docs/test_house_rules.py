@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).parents[3] / "src/pergola"
+ROOT = Path(__file__).parents[3]
+PACKAGE = ROOT / "src/pergola"
+OUTSIDE = ("bench", "tests", "tools")
+"""What exists in the repository only, not in the wheel."""
 TASK_GROUP = Path("runtime/task_group.py")
 
 
@@ -46,5 +49,24 @@ def test_concurrent_work_ends_with_its_first_failure() -> None:
         for path in sorted(PACKAGE.rglob("*.py"))
         if path.relative_to(PACKAGE) != TASK_GROUP and "asyncio." in (source := path.read_text())
         for line in unguarded(source)
+    ]
+    assert found == []
+
+
+def imports_of(path: Path) -> Iterator[str]:
+    """Yield the modules that a file imports."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+
+
+def test_the_package_and_its_examples_import_nothing_that_only_the_repository_has() -> None:
+    found = [
+        f"{path.relative_to(ROOT)} imports {module}"
+        for path in sorted([*PACKAGE.rglob("*.py"), *(ROOT / "examples").rglob("*.py")])
+        for module in imports_of(path)
+        if module.split(".")[0] in OUTSIDE
     ]
     assert found == []

@@ -19,9 +19,8 @@ from pergola.kube.client import Client
 from pergola.kube.errors import NotFound, UnknownKind
 from pergola.sandbox.aws.corrections import CorrectedAws
 from pergola.sandbox.aws.world import Network
-from pergola.testing.crds import install_extension_crds
+from pergola.testing.crds import definition, install_extension_crds
 from tests.support.cluster_api import install
-from tests.support.objects import definition
 
 REGION = "eu-west-1"
 TECHNICAL_ID = "shoot--p--s"

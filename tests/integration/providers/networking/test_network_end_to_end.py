@@ -26,12 +26,11 @@ from pergola.runtime.clock import SystemClock
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 from pergola.sandbox import Sandbox
-from pergola.testing.crds import serve
+from pergola.testing.crds import definition, serve
 from pergola.testing.extension_site import ExtensionSite, extension_site, operation
 from pergola.testing.network_site import give_shoot_access, of_type, renamed, shoot_manager
 from pergola.testing.waiting import running, until, until_gone
 from pergola.testing.world import is_ready
-from tests.support.objects import definition
 from tests.support.proxy import CuttableProxy
 
 EXAMPLES: Final = Path(__file__).parents[4] / "examples" / "network"

@@ -33,11 +33,10 @@ from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import parse_documents
 from pergola.runtime.clock import SystemClock
 from pergola.sandbox import API_ONLY, Sandbox
-from pergola.testing.crds import install_extension_crds, served
+from pergola.testing.crds import definition, install_extension_crds, served
 from pergola.testing.network_site import give_shoot_access
 from pergola.testing.shared import private
 from pergola.testing.waiting import PATIENCE, until, until_gone
-from tests.support.objects import definition
 from tests.support.ports import held_port
 
 EXAMPLES: Final = Path(__file__).parents[4] / "examples" / "network"

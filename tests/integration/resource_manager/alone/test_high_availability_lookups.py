@@ -30,10 +30,9 @@ from pergola.resource_manager.webhooks.high_availability_config.settings import 
 )
 from pergola.runtime.controlling.unit import Unit
 from pergola.sandbox import Sandbox
-from pergola.testing.crds import serve
+from pergola.testing.crds import definition, serve
 from pergola.testing.waiting import PATIENCE, running
 from pergola.testing.world import RecordingClient
-from tests.support.objects import definition
 from tests.support.reviews import review_of
 
 

@@ -45,9 +45,8 @@ from pergola.resource_manager.webhooks.node_agent_authorizer.lookups import (
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 from pergola.sandbox import Sandbox
-from pergola.testing.crds import serve
+from pergola.testing.crds import definition, serve
 from pergola.testing.waiting import running, settled, until, until_gone
-from tests.support.objects import definition
 from tests.support.service_accounts import service_account_config, until_granted
 
 ROOT = Path(__file__).parents[4]

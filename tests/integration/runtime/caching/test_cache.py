@@ -11,9 +11,9 @@ from pergola.kube.client import Client
 from pergola.kube.errors import KubeError
 from pergola.kube.kubeconfig import load
 from pergola.runtime.caching.cache import Cache, Change
+from pergola.testing.crds import definition
 from pergola.testing.waiting import PATIENCE
 from pergola.testing.world import config_map
-from tests.support.objects import definition
 
 MINE = "test=mine"
 

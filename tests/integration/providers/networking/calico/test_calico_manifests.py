@@ -19,11 +19,10 @@ from pergola.providers.networking.calico.render.crds import (
 )
 from pergola.providers.networking.plugin import Plan, Rendered
 from pergola.sandbox import Sandbox
-from pergola.testing.crds import gvk_of, is_established, served
+from pergola.testing.crds import definition, gvk_of, is_established, served
 from pergola.testing.shared import private
 from pergola.testing.waiting import until
 from tests.support.lost_fields import lost_fields
-from tests.support.objects import definition
 
 V4 = ("IPv4",)
 V6 = ("IPv6",)

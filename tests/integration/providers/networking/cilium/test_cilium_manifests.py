@@ -17,10 +17,10 @@ from pergola.providers.networking.cilium.house_rules import EXCEPTIONS, EXTERNAL
 from pergola.providers.networking.plugin import Rendered
 from pergola.sandbox import Sandbox
 from pergola.testing.cilium_crds import cilium_crds, install
+from pergola.testing.crds import definition
 from pergola.testing.shared import private
 from tests.support.cilium_plans import cilium_config, cilium_plan, cilium_shoot
 from tests.support.lost_fields import lost_fields
-from tests.support.objects import definition
 
 EXAMPLE: Final = Path(__file__).parents[5] / "examples" / "network" / "cilium"
 V4: Final = ("IPv4",)
