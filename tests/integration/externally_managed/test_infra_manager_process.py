@@ -2,6 +2,7 @@
 
 import asyncio
 import secrets
+import ssl
 import sys
 from base64 import b64encode
 from collections.abc import AsyncIterator, Iterator
@@ -270,6 +271,43 @@ async def test_the_process_serves_the_webhook_that_protects_the_annotation(
                 await until_refused(infra_client, Key(namespace, "demo"), removal)
         finally:
             await infra_client.delete(WEBHOOKS, key)
+
+
+async def test_with_a_client_ca_the_webhook_answers_only_clients_of_this_authority(
+    kubeconfig: Path, infra_client: RecordingClient, namespace: str, tmp_path: Path, port: int
+) -> None:
+    now, day = datetime.now(UTC), timedelta(days=1)
+    servers, clients = (Authority.create(name, now, day) for name in ("servers", "clients"))
+    pair = servers.issue_server("infra-manager", ["127.0.0.1"], now, day)
+    (tmp_path / "tls.crt").write_bytes(pair.public)
+    (tmp_path / "tls.key").write_bytes(pair.private)
+    (tmp_path / "clients.crt").write_bytes(clients.pair.public)
+    flags = (
+        *("--webhook-port", str(port), "--webhook-cert-dir", str(tmp_path)),
+        *("--webhook-client-ca-file", str(tmp_path / "clients.crt")),
+    )
+    async with running(kubeconfig, "--kind", KIND, "-n", namespace, *flags) as process:
+        await until_ready(await health_port(process))
+        assert await status_of(port, tmp_path, clients) == 404  # the path is not a webhook's
+        for stranger in (None, servers):
+            with pytest.raises(aiohttp.ClientError):
+                await status_of(port, tmp_path, stranger)
+
+
+async def status_of(port: int, folder: Path, authority: Authority | None) -> int:
+    """Return the status of an answer to a client with a certificate of an authority, if any."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    if authority:
+        pair = authority.issue_client("client", (), datetime.now(UTC), timedelta(hours=1))
+        (folder / "client.crt").write_bytes(pair.public)
+        (folder / "client.key").write_bytes(pair.private)
+        context.load_cert_chain(folder / "client.crt", folder / "client.key")
+    async with (
+        aiohttp.ClientSession() as session,
+        session.post(f"https://127.0.0.1:{port}/nothing", data=b"{}", ssl=context) as answer,
+    ):
+        return answer.status
 
 
 WEBHOOKS = GroupVersionKind("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration")
