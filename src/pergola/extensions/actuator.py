@@ -65,6 +65,8 @@ class Actuator(ABC):
         protects_secret: whether the Secret in `spec.secretRef` gets a finalizer, so that it stays
             until everything that needs it was deleted, and whether its changes trigger a run if no
             caller does (`--ignore-operation-annotation`; that needs `list` and `watch` on Secrets).
+        follows_namespace: whether changes of the namespace with the name of its Cluster trigger a
+            run in the same way, with the same verbs on Namespaces.
         rules: the rules of a ClusterRole: permissions on the seed in addition to those of every
             extension.
         registered_as: the name of its registration, if another extension has `name`.
@@ -81,6 +83,7 @@ class Actuator(ABC):
     feature_gates: ClassVar[Mapping[str, bool]] = {}
     needs_cluster: ClassVar[bool] = True
     protects_secret: ClassVar[bool] = False
+    follows_namespace: ClassVar[bool] = False
     rules: ClassVar[Sequence[JsonObject]] = ()
     shoot_webhooks: Callable[[], Awaitable[Sequence[JsonObject]]] | None = None
 

@@ -1,10 +1,11 @@
-"""Secrets with the credentials of extension resources: finalizers and changes of content."""
+"""Secrets and namespaces that extension resources depend on: finalizers, and changes."""
 
+import secrets
 from collections.abc import AsyncIterator
 
 import pytest
 
-from pergola.api.kinds import SECRET
+from pergola.api.kinds import NAMESPACE, SECRET
 from pergola.api.objects import JsonObject, Key, finalizers_of
 from pergola.extension_api.kinds import DNS_RECORD
 from pergola.extensions.lifecycle import Settings
@@ -12,7 +13,7 @@ from pergola.kube.client import Client
 from pergola.runtime.controlling.unit import Unit
 from pergola.testing.crds import install_extension_crds, install_garden_extension_crds, served
 from pergola.testing.extension_site import ExtensionSite, RecordingActuator
-from pergola.testing.waiting import running, until, until_gone
+from pergola.testing.waiting import running, settled, until, until_gone
 
 SPEC: JsonObject = {
     "class": "garden",
@@ -152,3 +153,43 @@ async def test_with_callers_a_changed_secret_takes_effect_at_their_next_request(
         await site.until_operation("Reconcile")
 
     assert actuator.taken() == ["reconcile", "reconcile"]
+
+
+@pytest.mark.parametrize("annotated", [False, True])
+async def test_without_callers_the_namespace_of_the_cluster_triggers_when_it_appears_or_changes(
+    site: ExtensionSite, *, annotated: bool
+) -> None:
+    name = f"later-{secrets.token_hex(4)}"
+
+    class Own(RecordingActuator):
+        kind = "DNSRecord"
+        type = site.type
+        follows_namespace = True
+
+        @classmethod
+        def cluster_name(cls, key: Key) -> str:
+            return name
+
+    actuator = Own()
+    unit = controller(site, actuator, annotated=annotated)
+    async with running(unit):
+        await ask(site, "reconcile" if annotated else "")
+        await site.until_operation("Create")
+        await settled(unit, site.client)
+        first = actuator.taken()
+        namespace: JsonObject = {
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": name},
+        }
+        await site.client.create(namespace)
+        await settled(unit, site.client)
+        appeared = actuator.taken()
+        await site.client.patch(NAMESPACE, Key("", name), {"metadata": {"labels": {"a": "b"}}})
+        await settled(unit, site.client)
+        changed = actuator.taken()
+    await site.client.delete(NAMESPACE, Key("", name))
+
+    assert first == ["reconcile"]
+    assert bool(appeared) is not annotated
+    assert bool(changed) is not annotated

@@ -32,6 +32,7 @@ class BackupEntryActuator(Actuator):
     kind = "BackupEntry"
     needs_cluster = False
     protects_secret = True
+    follows_namespace = True
     grace: timedelta = timedelta()
 
     @classmethod

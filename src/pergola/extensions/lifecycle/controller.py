@@ -2,9 +2,10 @@
 
 import random
 from collections.abc import Callable
+from functools import partial
 from typing import Final, NamedTuple
 
-from pergola.api.kinds import SECRET
+from pergola.api.kinds import NAMESPACE, SECRET
 from pergola.api.objects import JsonObject, Key, finalizers_of, map_at, resource_version_of
 from pergola.extension_api.cluster import CLUSTER, Shoot
 from pergola.extension_api.predicates import (
@@ -62,6 +63,9 @@ def extension_controller(
     beside: list[Watching] = []
     if settings.ignore_operation_annotation and actuator.protects_secret:
         beside.append(_watch_secrets(client, controller, predicate, objects, random_source))
+    if settings.ignore_operation_annotation and actuator.follows_namespace:
+        names = partial(_names_of, predicate, actuator.cluster_name)
+        beside.append(_watch_namespaces(client, controller, Index(objects, names), random_source))
     if SHOOT_CLASS not in (settings.classes or (SHOOT_CLASS,)):
         _Wakes(controller, predicate, objects, None, actuator.cluster_name)
         return Unit(caches=[objects], beside=beside, controllers=[controller])
@@ -106,6 +110,33 @@ def _watch_secrets(
     return secrets
 
 
+def _names_of(
+    predicate: Predicate, cluster_name: Callable[[Key], str], key: Key, seen: Snapshot
+) -> list[str]:
+    """Return the name of a resource's Cluster if this controller is responsible for it."""
+    return [cluster_name(key)] if predicate.is_responsible(seen) else []
+
+
+def _watch_namespaces(
+    client: Client,
+    controller: Workers[Key],
+    by_namespace: Index[Snapshot, str],
+    random_source: random.Random | None,
+) -> Cache[str]:
+    """Trigger the resources whose namespace appears or changes, if no caller requests that."""
+
+    def on_namespace(change: Change[str]) -> None:
+        if change.new is not None:
+            for key in list(by_namespace.keys(change.key.name)):
+                controller.queue.add(key)
+
+    namespaces = Cache(
+        client, NAMESPACE, resource_version_of, metadata_only=True, random_source=random_source
+    )
+    namespaces.subscribe(on_namespace)
+    return namespaces
+
+
 def _secret(obj: JsonObject) -> _Secret:
     return _Secret(resource_version_of(obj), tuple(finalizers_of(obj)))
 
@@ -126,13 +157,10 @@ class _Wakes:
         self._objects = objects
         self._clusters = clusters
         self._cluster_name = cluster_name
-        self._of_cluster = Index(objects, self._clusters_of)
+        self._of_cluster = Index(objects, partial(_names_of, predicate, cluster_name))
         objects.subscribe(self._on_object)
         if clusters is not None:
             clusters.subscribe(self._on_cluster)
-
-    def _clusters_of(self, key: Key, seen: Snapshot) -> list[str]:
-        return [self._cluster_name(key)] if self._predicate.is_responsible(seen) else []
 
     def _on_object(self, change: Change[Snapshot]) -> None:
         key, old, new = change.key, change.old, change.new
