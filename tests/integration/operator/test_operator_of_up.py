@@ -1,5 +1,6 @@
-"""The operator as a process of `pergola up`."""
+"""The operator as a process of `pergola up`, in a cluster of its own: it registers webhooks."""
 
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -10,12 +11,34 @@ from pergola.admission.configurations import VALIDATING
 from pergola.api.objects import Key
 from pergola.cli.up.operator_process import operator_process
 from pergola.kube.client import Client
+from pergola.kube.kubeconfig import load
 from pergola.runtime.failures import Failures, sentence_of
-from pergola.sandbox import Sandbox
+from pergola.sandbox import API_ONLY, Sandbox
 from pergola.sandbox.simulated import Site
+from pergola.testing.crds import install_garden_extension_crds, install_operator_crds
+from pergola.testing.shared import private
 from pergola.testing.waiting import until
 
 REGISTERED = Key("", "gardener-operator")
+
+
+async def prepare(client: Client) -> None:
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "garden"}}
+    await client.create(namespace)
+    await install_operator_crds(client)
+    await install_garden_extension_crds(client)
+
+
+@pytest.fixture(scope="module")
+def own() -> Iterator[Sandbox]:
+    with private(API_ONLY, prepare=prepare) as own:
+        yield own
+
+
+@pytest.fixture
+async def admin(own: Sandbox) -> AsyncIterator[Client]:
+    async with Client.connect(load(own.kubeconfig)) as client:
+        yield client
 
 
 def site_of(sandbox: Sandbox, client: Client, directory: Path, **environment: str) -> Site:
@@ -31,22 +54,22 @@ def site_of(sandbox: Sandbox, client: Client, directory: Path, **environment: st
 
 
 async def test_the_permissions_of_the_chart_suffice_until_the_end_of_the_block(
-    garden_sandbox: Sandbox, runtime: Client, tmp_path: Path
+    own: Sandbox, admin: Client, tmp_path: Path
 ) -> None:
-    async with operator_process(site_of(garden_sandbox, runtime, tmp_path)):
-        await until(runtime, VALIDATING, REGISTERED, lambda _: True)
+    async with operator_process(site_of(own, admin, tmp_path)):
+        await until(admin, VALIDATING, REGISTERED, lambda _: True)
     log = (tmp_path / "operator.log").read_text()
     assert "forbidden" not in log
     assert "Traceback" not in log
 
 
 async def test_an_operator_that_ends_fails_the_block_with_its_last_words(
-    garden_sandbox: Sandbox, runtime: Client, tmp_path: Path
+    own: Sandbox, admin: Client, tmp_path: Path
 ) -> None:
-    site = site_of(garden_sandbox, runtime, tmp_path, WEBHOOK_MODE="nonsense")
+    site = site_of(own, admin, tmp_path, WEBHOOK_MODE="nonsense")
     with pytest.raises(Failures) as caught:
         async with operator_process(site):
-            await until(runtime, VALIDATING, Key("", "never"), lambda _: True)
+            await until(admin, VALIDATING, Key("", "never"), lambda _: True)
     text = sentence_of(caught.value)
     assert "pergola operator ended with code 1" in text
     assert "nonsense" in text
