@@ -7,7 +7,6 @@ import tempfile
 from asyncio.subprocess import DEVNULL, Process
 from collections import OrderedDict
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -18,6 +17,7 @@ from pergola.api.objects import JsonObject
 from pergola.charts.archive import Chart
 from pergola.charts.errors import HelmFailed, TooLarge
 from pergola.charts.limits import DEFAULT_LIMITS, MIB, Limits
+from pergola.kube.child_process import end
 from pergola.kube.yaml import parse_documents
 
 PROGRAM: Final = "PERGOLA_HELM"
@@ -110,9 +110,7 @@ class Helm:
                     f"{self._limits.render_seconds:g} s: simplify its templates"
                 ) from None
             finally:
-                with suppress(ProcessLookupError):
-                    process.kill()
-                await process.wait()
+                await end(process)
             if code:
                 reason = await asyncio.to_thread(_reason, folder / "errors", release)
                 raise HelmFailed(f"Helm cannot render chart {chart.source}: {reason}")

@@ -17,6 +17,7 @@ from typing import Any, Final, Literal
 import orjson
 
 from pergola.api.objects import JsonObject
+from pergola.kube.child_process import end
 from pergola.kube.credentials import ClientCertificate, Monotonic, bearer
 from pergola.kube.errors import ConfigurationError
 
@@ -142,8 +143,7 @@ class ExecCredentials:
             raise self._failed(f"gave no answer within {self._timeout:g} seconds") from None
         finally:
             if process.returncode is None:
-                process.kill()
-                await process.wait()
+                await end(process)
         if process.returncode:
             raise self._failed(
                 f"ended with exit code {process.returncode}; its error output says why"

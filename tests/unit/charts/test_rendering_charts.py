@@ -1,5 +1,6 @@
 """Charts rendered by the real Helm."""
 
+import asyncio
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -107,6 +108,18 @@ async def test_objects_beyond_the_limit_are_refused(program: str) -> None:
 
     with pytest.raises(TooLarge, match="its objects have more than 1 MiB"):
         await Helm(program, Limits(rendered_bytes=1024 * 1024)).render(chart(template), RELEASE)
+
+
+async def test_a_process_of_helm_that_keeps_the_output_open_does_not_stop_the_caller(
+    tmp_path: Path,
+) -> None:
+    forking = tmp_path / "helm"
+    forking.write_text("#!/bin/sh\nsleep 20 &\nwait\n")
+    forking.chmod(0o755)
+
+    with pytest.raises(HelmFailed, match=r"within 0\.5 s"):
+        async with asyncio.timeout(15):
+            await Helm(str(forking), Limits(render_seconds=0.5)).render(chart(), RELEASE)
 
 
 async def test_the_error_about_a_missing_helm_says_how_to_configure_it(tmp_path: Path) -> None:
