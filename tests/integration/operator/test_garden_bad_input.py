@@ -53,7 +53,13 @@ from pergola.testing.crds import definition, install_crds, install_operator_crds
 from pergola.testing.shared import private
 from pergola.testing.waiting import running, settled, until, until_gone
 from tests.support.cluster_config import NOWHERE, cluster_config
-from tests.support.garden_world import configuration, example, managed_secrets, operator
+from tests.support.garden_world import (
+    MANAGED,
+    configuration,
+    example,
+    managed_secrets,
+    operator,
+)
 from tests.support.gardens import GARDENER, RUNTIME, SERVER, VIRTUAL, with_values
 from tests.support.logs import captured_logs
 from tests.support.operator_site import OperatorSite
@@ -91,6 +97,9 @@ async def client(own_sandbox: Sandbox) -> AsyncIterator[Client]:
             await client.patch(GARDEN, Key.of(garden), {"metadata": {"finalizers": None}})
             with suppress(NotFound):  # its deletion may have been requested
                 await client.delete(GARDEN, Key.of(garden))
+        # Of the credentials of a Garden whose deletion was cut short, some are missing.
+        for secret in await client.list(SECRET, "garden", labels=MANAGED, metadata_only=True):
+            await client.delete(SECRET, Key.of(secret))
 
 
 @pytest.fixture
