@@ -9,6 +9,10 @@ from pergola.sandbox.aws.answers import Answer, Call, child, children, put, text
 from pergola.sandbox.aws.gaps import Correction
 
 _TAG: Final = re.compile(r"TagSpecification\.\d+\.(Tag\.\d+\.(?:Key|Value))")
+_WITHOUT_TAGS: Final = {
+    "CreateDhcpOptions": "dhcpOptionsId",
+    "CreateSubnetCidrReservation": "subnetCidrReservationId",
+}
 _FEW_ADDRESSES: Final = 126
 _DNS64: Final = "enableDns64"
 _OF_AMAZON: Final = "AmazonProvidedIpv6CidrBlock"
@@ -26,22 +30,22 @@ def forgotten() -> tuple[Correction, ...]:
 
 
 class CreationTags(Correction):
-    """DHCP options have the tags of their creation; in moto they have none."""
+    """DHCP options and reservations have the tags of their creation; in moto they have none."""
 
     def __init__(self) -> None:
         self._created = ""
 
     def answered(self, call: Call, answer: Answer) -> None:
         """Record the creation."""
-        if call.operation == "CreateDhcpOptions":
-            self._created = answer.text("dhcpOptionsId")
+        if call.operation in _WITHOUT_TAGS:
+            self._created = answer.text(_WITHOUT_TAGS[call.operation])
 
     def afterwards(self, call: Call) -> list[Call]:
         """Return a call that sets the tags."""
         tags = {
             found[1]: text for key, text in call.parameters.items() if (found := _TAG.match(key))
         }
-        if call.operation != "CreateDhcpOptions" or not tags:
+        if call.operation not in _WITHOUT_TAGS or not tags:
             return []
         parameters = {
             "Action": "CreateTags",
