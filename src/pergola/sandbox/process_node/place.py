@@ -4,7 +4,7 @@ import hashlib
 import random
 import re
 import socket
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -31,16 +31,28 @@ class Place:
         address: an address of the loopback network that nothing else listens on.
         mounts: the paths of its pod's mounts.
         ports: the ports of the container, with their numbers here.
+        source: chooses numbers for ports that are not among them.
     """
 
     directory: Path
     address: str
     mounts: tuple[str, ...]
-    ports: Mapping[int, int] = field(default_factory=dict)
+    ports: dict[int, int] = field(default_factory=dict)
+    source: random.Random = field(default_factory=random.SystemRandom)
 
     def port(self, port: int) -> int:
         """Return the port on which the process serves a container's port; 0 stays any port."""
         return self.ports.get(port, _unprivileged(port))
+
+    def claim(self, port: int) -> int:
+        """Return the same for a process that will serve it; pods need not list their ports.
+
+        Raises:
+            SandboxError: there are not enough ports.
+        """
+        if port and port not in self.ports and port not in self.ports.values():
+            self.ports[port] = _local_port(self.address, port, self.ports.values(), self.source)
+        return self.port(port)
 
     def file(self, path: str) -> Path:
         """Return where a file of the container is on this machine."""
@@ -73,16 +85,16 @@ def free_place(ports: Iterable[int], source: random.Random) -> tuple[str, dict[i
         if all(_is_free(address, port) for port in wanted.values()):
             break
     local: dict[int, int] = {}
-    for port, preferred in wanted.items():
-        local[port] = (
-            preferred
-            if _is_free(address, preferred)
-            else _other_port(address, {*wanted.values(), *local.values()}, source)
-        )
+    for port in wanted:
+        taken = {number for other, number in wanted.items() if other != port} | {*local.values()}
+        local[port] = _local_port(address, port, taken, source)
     return address, local
 
 
-def _other_port(address: str, taken: Collection[int], source: random.Random) -> int:
+def _local_port(address: str, port: int, taken: Collection[int], source: random.Random) -> int:
+    preferred = _unprivileged(port)
+    if preferred not in taken and _is_free(address, preferred):
+        return preferred
     for _ in range(_ATTEMPTS):
         port = source.choice(_OTHER_PORTS)
         if port not in taken and _is_free(address, port):

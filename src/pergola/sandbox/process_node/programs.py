@@ -144,7 +144,7 @@ def _adapted_settings(text: str, place: Place, shared: Surroundings) -> str:
         for server in map_at(settings, "server").values():
             if isinstance(port := server.get("port"), int):
                 server["bindAddress"] = place.address
-                server["port"] = place.port(port)
+                server["port"] = place.claim(port)
     else:
         return text
     return dump(settings)
@@ -200,14 +200,14 @@ def _at_own_address(args: Arguments, place: Place, shared: Surroundings) -> Argu
 
     def own(match: re.Match[str]) -> str:
         port = match[1]
-        return f"{place.address}:{place.port(int(port))}" if port else place.address
+        return f"{place.address}:{place.claim(int(port))}" if port else place.address
 
     return tuple(_ANYWHERE.sub(own, arg) for arg in _at_own_ports(args, place))
 
 
 def _at_own_ports(args: Arguments, place: Place) -> Arguments:
     return tuple(
-        _PORT.sub(lambda match: f"{match[1]}{place.port(int(match[2]))}", arg) for arg in args
+        _PORT.sub(lambda match: f"{match[1]}{place.claim(int(match[2]))}", arg) for arg in args
     )
 
 

@@ -58,6 +58,16 @@ def test_a_port_that_is_in_use_on_all_addresses_gets_another_number() -> None:
     assert Place(Path("/here"), address, (), ports).port(port) == ports[port]
 
 
+def test_a_process_may_serve_a_port_that_its_pod_does_not_list() -> None:
+    with socket.create_server(("0.0.0.0", 0)) as everywhere:  # noqa: S104 - takes all addresses
+        port = everywhere.getsockname()[1]
+        place = Place(Path("/here"), "127.80.1.2", (), {2379: 2379})
+        chosen = place.claim(port)
+    assert chosen not in (port, 2379)
+    assert place.claim(port) == place.port(port) == place.claim(chosen) == chosen
+    assert place.claim(0) == 0
+
+
 def test_pods_have_their_own_stable_addresses() -> None:
     assert pod_address("a") == pod_address("a") != pod_address("b")
     assert pod_address("a").startswith("10.65.")
