@@ -4,6 +4,7 @@ Parts of the soak need more; `python -m tools.soak PART` builds that.
 """
 
 import os
+import shutil
 import sys
 from typing import Final
 
@@ -12,7 +13,7 @@ from pergola.sandbox.images import build as images
 from pergola.sandbox.images.catalogue import named
 from pergola.sandbox.module import CLUSTER_API_AWS_CONFIG, NODE_MODULES
 from pergola.sandbox.node import requirements
-from pergola.sandbox.on_demand import HELM, REGISTRY
+from pergola.sandbox.on_demand import HELM, KUBECTL, REGISTRY
 
 PROGRAMS: Final = (*ALL, HELM, REGISTRY, CLUSTER_API_AWS_CONFIG)
 IMAGES: Final = ("gardener-apiserver",)
@@ -28,6 +29,8 @@ def say(line: str) -> None:
 def build() -> None:
     """Build what is missing; without the requirements of a node, only what needs none."""
     binaries.find(PROGRAMS, progress=say)
+    if not shutil.which("kubectl"):
+        binaries.find((KUBECTL,), progress=say)
     images.build(named(IMAGES), say, os.environ)
     try:
         requirements.check()

@@ -19,6 +19,7 @@ GARDENLET: Final = "gardenlet"
 GARDENLET_CHART: Final = "gardenlet-chart"
 TERMINAL_CONTROLLER_MANAGER: Final = "terminal-controller-manager"
 HELM: Final = "helm"
+KUBECTL: Final = "kubectl"
 REGISTRY: Final = "registry"
 VPA_RECOMMENDER: Final = "vpa-recommender"
 VPA_UPDATER: Final = "vpa-updater"
@@ -102,6 +103,13 @@ CHARTS: Final = Module(
     versioned="helm.sh/helm/v3",
     stamps={"helm.sh/helm/v3/internal/version.version": "{version}"},
 )
+# For tests of the documentation on machines without kubectl; no image has it.
+COMMAND_LINE: Final = Module(
+    directory=GO_MODULES / "kubectl",
+    packages={KUBECTL: "k8s.io/kubernetes/cmd/kubectl"},
+    versioned="k8s.io/kubernetes",
+    stamps=kubernetes_stamps("k8s.io/component-base/version"),
+)
 # A program for tests, which no image has: `binaries.find((REGISTRY,))`.
 OCI_REGISTRY: Final = Module(
     directory=GO_MODULES / "registry",
@@ -180,6 +188,7 @@ ON_DEMAND: Final = (
     ORIGINAL_RESOURCE_MANAGER,
     TERMINALS,
     CHARTS,
+    COMMAND_LINE,
     OCI_REGISTRY,
     VERTICAL_AUTOSCALING,
     STATE_METRICS,

@@ -60,6 +60,12 @@ def blocks(page: str) -> Iterator[Block]:
         yield Block(page, heading, line, match["language"], code)
 
 
+def output(page: str) -> str:
+    """Return a regular expression for the only block of output on a page; spaces may vary."""
+    (text,) = (block.text for block in blocks(page) if block.language == "text")
+    return r"\s+".join(re.escape(word) for word in text.split())
+
+
 def commands(page: str, heading: str) -> list[str]:
     """Return the commands below a heading of a page, one per line.
 
