@@ -113,6 +113,12 @@ PARTS: Final[Mapping[str, Part]] = MappingProxyType(
             images=_GARDEN,
             jobs=2,
         ),
+        "guides": Part(
+            "the commands of all pages, typed as they are written",
+            ("integration/docs",),
+            images=_GARDEN,
+            jobs=1,
+        ),
         "kills": Part(
             "a Garden whose operator is killed after each task", _OPERATOR, images=_GARDEN, jobs=1
         ),

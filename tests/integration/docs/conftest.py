@@ -1,7 +1,6 @@
 """The environment of a reader: an installed wheel, kubectl and Helm, and no checkout."""
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,9 +12,10 @@ from typing import Final
 import pytest
 
 from pergola.sandbox import binaries
-from pergola.sandbox.on_demand import HELM, KUBECTL
+from pergola.sandbox.on_demand import HELM
 from tests.support.documented import ROOT
 from tests.support.documented.reader import Reader
+from tests.support.documented.shell import kubectl
 
 UV: Final = Path(sys.executable).with_name("uv")
 
@@ -46,8 +46,7 @@ def reader(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Re
     programs = folder / "environment" / "bin"
     for name, path in binaries.find((HELM,)).items():
         (programs / name).symlink_to(path)
-    kubectl = shutil.which("kubectl") or binaries.find((KUBECTL,))[KUBECTL]
-    (programs / "kubectl").symlink_to(kubectl)
+    (programs / "kubectl").symlink_to(kubectl())
     home = folder / "home"
     home.mkdir()
     cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")

@@ -104,7 +104,7 @@ def _prepare(folder: Path) -> None:
 
 
 def _shell(site: Site, folder: Path) -> Shell:
-    return Shell(site.client, site.sandbox.kubeconfig, folder)
+    return Shell(site.sandbox.kubeconfig, folder)
 
 
 def is_complete(garden: JsonObject) -> bool:

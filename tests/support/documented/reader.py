@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from tests.support.documented.pages import blocks
+from tests.support.documented.pages import Block, blocks
 from tests.support.documented.terminal import CommandFailed, Terminal
 
 _SECONDS: Final = 90
@@ -51,16 +51,16 @@ class Guide:
     """
 
     places: tuple[str, ...]
-    expected: Mapping[str, Shows | Until | tuple[Shows, ...]] = field(default_factory=dict)
+    expected: Mapping[str, Shows | Until | tuple[Shows | Until, ...]] = field(default_factory=dict)
     before: str = ""
     after: str = ""
 
-    def texts(self) -> Iterator[str]:
+    def blocks(self) -> Iterator[Block]:
         """Yield the shell blocks."""
         for place in self.places:
             page, _, heading = place.partition(": ")
             found = [
-                block.text
+                block
                 for block in blocks(page)
                 if block.language == "sh" and heading in {"", block.heading}
             ]
@@ -104,8 +104,10 @@ class Reader:
         with self.terminal() as terminal:
             terminal.type(guide.before)
             try:
-                for text in guide.texts():
-                    for command in () if text.startswith(tuple(but)) else _commands(text):
+                for block in guide.blocks():
+                    if block.text.startswith(tuple(but)):
+                        continue
+                    for command in _commands(block.text):
                         found = [
                             begin
                             for begin, left in expected.items()

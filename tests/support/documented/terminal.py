@@ -20,7 +20,7 @@ _CONTROL: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[=>]|\r")
 _SIZE: Final = (40, 200)
 _CHUNK: Final = 65536
 _INTERRUPTED: Final = 130
-_SECONDS: Final = 120
+_SECONDS: Final = 600
 
 
 class CommandFailed(AssertionError):
@@ -100,19 +100,28 @@ class Terminal:
         match, output = self._wait_for(_ASKED, _SECONDS)
         return int(match[1]) if match[1] else None, output
 
-    def watch(self, line: str, until: str) -> str:
-        """Type a command that never ends, press Ctrl-C once a text appears, and return it all.
+    def begin(self, line: str, until: str) -> str:
+        """Type a command that never ends, and return what it displays up to a text.
 
         Args:
             until: a regular expression.
 
         Raises:
-            CommandFailed: the text does not appear, or Ctrl-C is reported as a failure.
+            CommandFailed: the text does not appear.
         """
         self._write(f"{line}\n")
         match, seen = self._wait_for(re.compile(f"{until}|{_STATUS.pattern}", re.DOTALL), _SECONDS)
         if match.group().startswith("\x02"):
             raise CommandFailed(f"{line}\n{seen}\nended before it displayed {until}")
+        return seen
+
+    def watch(self, line: str, until: str) -> str:
+        """Do the same, press Ctrl-C afterwards, and return all that the command displays.
+
+        Raises:
+            CommandFailed: the text does not appear, or Ctrl-C is reported as a failure.
+        """
+        seen = self.begin(line, until)
         self._write("\x03")
         match, rest = self._wait_for(_STATUS, _SECONDS)
         is_ours = line.startswith(("pergola ", "python "))

@@ -1,7 +1,7 @@
 """Every code block of the documentation is executed, or checked as far as it can be.
 
-Commands are parsed by the programs that they call, and executed if they need only files.
-Other tests execute the rest; the tables give a reason for each command that no test executes.
+The shell blocks of guides are typed as they are written, see `tests/support/documented/guides.py`.
+Those of references are parsed by the programs that they call, and other tests run the commands.
 """
 
 import ast
@@ -28,7 +28,19 @@ from pergola.sandbox.helm import helm
 from pergola.sandbox.module import kubernetes_version
 from tests.support.charts import ALL_CHARTS
 from tests.support.documented import ROOT, Block, Command, blocks, commands_of, pages
+from tests.support.documented.guides import (
+    FIRST_STEPS,
+    GARDEN,
+    GUIDE,
+    GUIDES,
+    LOOK_AROUND,
+    NOT_RUN,
+    TYPED_ALONE,
+    UP,
+)
 from tests.support.documented.kubectl import read
+from tests.support.documented.pages import output
+from tests.support.documented.reader import Shows
 from tests.support.documented.scripts import documents_of
 from tools.monitoring import FAMILIES
 
@@ -36,30 +48,18 @@ EXAMPLES: Final = ROOT / "examples"
 TESTS: Final = ROOT / "tests"
 BLOCKS: Final = [block for page in pages() for block in blocks(page)]
 TUTORIAL: Final = "tutorials/network-extension.md"
-"""Its blocks are one file, which tests/integration/extensions/test_gardenet.py runs."""
-FILES_ONLY: Final = (
-    "pergola aws iam-policy",
-    "pergola aws validate",
-    "pergola explain",
-    "pergola extension register ./gardenet.py:Gardenet",
-    "pergola garden check",
-    "pergola webhooks render",
-)
+"""Its blocks of Python are one file, which tests/integration/extensions/test_gardenet.py runs."""
+TYPED: Final = ("../README.md", "../examples/", "how-to/", "tutorials/")
+"""Pages whose shell blocks are typed as they are written."""
+
+FILES_ONLY: Final = ("pergola garden check",)
 """Commands that need nothing but files: the test runs them, in a folder that has these."""
 
-RENDERED: Final = ("helm install", "helm upgrade")
+RENDERED: Final = ("helm upgrade",)
 """Commands whose charts the test renders with their values."""
 
 RUN_ELSEWHERE: Final = {
-    "pergola aws check": "integration/providers/aws/test_aws_check.py",
-    "pergola aws cloud-config": "unit/cli/test_aws_cloud_config_command.py",
-    "pergola aws plan": "integration/providers/aws/test_aws_plan.py",
-    "pergola aws show": "integration/providers/aws/test_aws_show.py",
     "pergola crds": "unit/cli/test_crds_command.py",
-    "pergola dashboard": "integration/dashboard/test_dashboard_access.py",
-    "pergola extension admission": "unit/extensions/test_extension_charts.py",
-    "pergola extension register": "unit/cli/test_extension_register_command.py",
-    "pergola extension run": "integration/extensions/test_extension_process.py",
     "pergola garden compare": "unit/cli/test_garden_compare_command.py",
     "pergola garden export": "integration/operator/test_garden_transfer.py",
     "pergola garden import": "integration/operator/test_garden_transfer.py",
@@ -71,42 +71,12 @@ RUN_ELSEWHERE: Final = {
     "pergola garden why": "unit/cli/test_garden_why_output.py",
     "pergola infra": "integration/cli/test_infra.py",
     "pergola infra-manager": "integration/externally_managed/test_infra_manager_process.py",
-    "pergola network": "integration/cli/test_network.py",
-    "pergola operator": "integration/operator/test_operator_with_chart_permissions.py",
-    "pergola resource-manager": "integration/process/test_resource_manager_process.py",
-    "pergola sandbox images": "unit/sandbox/test_image_building.py",
-    "pergola sandbox": "integration/sandbox/test_sandbox_command.py",
-    "pergola tokens": "integration/cli/test_tokens.py",
-    "pergola unpack": "integration/cli/test_wheel.py",
-    "pergola up": "integration/cli/test_up.py",
-    "pergola webhooks apply": "integration/cli/test_webhooks.py",
-    "pergola webhooks check": "integration/webhooks/test_webhooks_example.py",
     "pergola why": "integration/cli/test_why.py",
-    "pytest": "integration/externally_managed/test_capi_contract.py",
-    "python examples/aws/demo.py": "integration/providers/aws/test_aws_example.py",
-    "python examples/bundle/produce.py": "unit/bundle/test_bundle_example.py",
-    "python examples/controller/count_keys.py": "integration/runtime/test_controller_example.py",
-    "python examples/externally-managed/demo.py": (
-        "integration/externally_managed/test_externally_managed_example.py"
-    ),
-    "python examples/network/demo.py": "integration/providers/networking/test_network_demo.py",
 }
 """Commands by their first words, and the test that runs them with a cluster or an account."""
 
 ONLY_PARSED: Final = {
-    "kubectl": "the sandbox has no kubectl; verbs, options, kinds and files are checked",
-    "helm package": "archives are made by `make release`, whose tests read them",
-    "helm push": "needs the registry of a user",
-    "helm uninstall": "run for the charts of all processes, on a real node",
-    "make": "would run this test in itself, or take minutes",
-    "axe": "downloads a package; CI runs it",
-    "kill": "a builtin of the shell",
-    "kind": "needs a container engine",
-    "mktemp": "a program of the system",
-    "pip": "would change the environment of the tests",
-    "pipx": "would install for the user; a test installs the wheel with uv",
-    "podman": "needs a container engine",
-    "uvx": "as pipx",
+    "kubectl": "verbs, options, kinds and files are checked",
 }
 """Commands by their first words, and why no test runs them as they are written."""
 
@@ -126,12 +96,8 @@ OUTPUTS: Final = {
 }
 """Blocks of output, and texts in them that the product prints."""
 
-PRINTED_BY_KUBECTL: Final = {
-    "../examples/node-agent-reconciliation-delay/README.md: Spread the work of node agents": (
-        "integration/resource_manager/alone/test_node_agent_reconciliation_delay.py"
-    ),
-}
-"""Blocks that show objects, and the test that reads the page and compares."""
+COMPARED: Final = "../examples/node-agent-reconciliation-delay/README.md"
+"""A page whose guide compares its block with what the reader sees."""
 
 OF_A_GARDEN: Final = (
     "how-to/aws-dns-and-backups.md: DNS records and backups in AWS",
@@ -194,7 +160,22 @@ def is_readable_by_a_shell(block: Block) -> None:
     assert (answer.returncode, answer.stderr) == (0, "")
 
 
+def is_typed(block: Block) -> bool:
+    """Return whether a test types the block, or a reason says why none does."""
+    alone = block.heading in TYPED_ALONE.get(block.page, ())
+    return alone or block in typed() or block.text.startswith(tuple(NOT_RUN))
+
+
+@functools.cache
+def typed() -> frozenset[Block]:
+    guides = (*GUIDES.values(), FIRST_STEPS, LOOK_AROUND, GARDEN)
+    return frozenset(block for guide in guides for block in guide.blocks())
+
+
 def has_commands_that_exist(block: Block) -> None:
+    if block.page.startswith(TYPED):
+        assert is_typed(block) or block.text.strip() in UP, "add it to tests/support/documented"
+        return
     found = [*commands_of(block.text)]
     assert found
     for command in found:
@@ -224,36 +205,9 @@ def check_kubectl(arguments: tuple[str, ...]) -> None:
     assert file in {None, "-", "garden.yaml"} or (ROOT / file).is_file(), file
 
 
-def check_make(arguments: tuple[str, ...]) -> None:
-    target, *variables = arguments
-    assert re.search(rf"^{target}:.*##", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
-    for variable in variables:
-        name, _, value = variable.partition("=")
-        assert name == "ARGS"
-        if target == "up":
-            check_pergola(("up", *value.split()))
-        else:
-            assert (ROOT / value).exists()
-
-
-def check_python(arguments: tuple[str, ...]) -> None:
-    assert (ROOT / arguments[0]).is_file()
-
-
-def check_pytest(arguments: tuple[str, ...]) -> None:
-    for word in arguments:
-        if word.startswith("pergola."):
-            assert importlib.util.find_spec(word), word
-        if word.startswith("tests/"):
-            assert (ROOT / word).exists(), word
-
-
 CHECKS: Final[Mapping[str, Callable[[tuple[str, ...]], None]]] = {
     "kubectl": check_kubectl,
-    "make": check_make,
     "pergola": check_pergola,
-    "pytest": check_pytest,
-    "python": check_python,
 }
 
 
@@ -271,7 +225,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def called(*programs: str) -> list[Command]:
     """Return each command that begins with one of these and reads no cluster, once."""
-    found = {command for block in of("sh") for command in commands_of(block.text)}
+    others = [block for block in of("sh") if not block.page.startswith(TYPED)]
+    found = {command for block in others for command in commands_of(block.text)}
     chosen = [command for command in found if rule(command) in programs]
     return sorted(command for command in chosen if "--context" not in command.arguments)
 
@@ -303,8 +258,20 @@ def test_each_chart_can_be_rendered_with_the_flags_of_its_install_command(
             assert "kind: Deployment" in text
 
 
+def test_at_most_ten_blocks_are_not_typed() -> None:
+    texts = [block.text for block in of("sh") if block.page.startswith(TYPED)]
+    assert [each for each in NOT_RUN if not any(text.startswith(each) for text in texts)] == []
+    assert len([text for text in texts if text.startswith(tuple(NOT_RUN))]) <= 10
+
+
+def test_the_test_of_a_gardens_life_types_the_blocks_that_are_typed_alone() -> None:
+    text = (TESTS / "integration" / "operator" / "test_garden_life.py").read_text()
+    assert [each for each in TYPED_ALONE[GUIDE] if f'commands(GUIDE, "{each}")' not in text] == []
+
+
 def test_each_row_of_the_tables_is_used() -> None:
-    used = {rule(command) for block in of("sh") for command in commands_of(block.text)}
+    others = [block for block in of("sh") if not block.page.startswith(TYPED)]
+    used = {rule(command) for block in others for command in commands_of(block.text)}
     assert used == {*FILES_ONLY, *RUN_ELSEWHERE, *ONLY_PARSED, *RENDERED}
 
 
@@ -375,10 +342,9 @@ def has_entry_points_of_the_examples(block: Block) -> None:
 
 
 def has_texts_of_the_source(block: Block) -> None:
-    if block.place in PRINTED_BY_KUBECTL:
-        text = (TESTS / PRINTED_BY_KUBECTL[block.place]).read_text()
-        assert '"README.md"' in text
-        assert f'"{Path(block.page).parent.name}"' in text
+    if block.page == COMPARED:
+        [guide] = [guide for guide in GUIDES.values() if COMPARED in guide.places]
+        assert Shows(output(COMPARED)) in guide.expected.values()
         return
     words = [each for each in OUTPUTS[block.place] if each in block.text]
     assert words

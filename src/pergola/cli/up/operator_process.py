@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 _MANAGER: Final = "pergola-up"
 _NAMESPACE: Final = "garden"
 _ACCOUNT: Final = "gardener-operator"
-_INSTALLED: Final = (
-    "CustomResourceDefinition",
+_PERMISSIONS: Final = (
     "ServiceAccount",
     "ClusterRole",
     "ClusterRoleBinding",
@@ -93,13 +92,17 @@ def _configuration(kubeconfig: Path) -> "JsonObject":
 
 async def _install(site: "Site") -> Path:
     """Apply the kinds and permissions of the operator's chart; return its own kubeconfig."""
+    from pergola.cli.crds.install import install
     from pergola.kube.yaml import dump
     from pergola.sandbox.directory import write
     from pergola.sandbox.helm import render
     from pergola.shipped import CHARTS
 
     rendered = await asyncio.to_thread(render, CHARTS / "operator")
-    for kind in _INSTALLED:
+    await install(
+        site.client, [obj for obj in rendered if obj["kind"] == "CustomResourceDefinition"]
+    )
+    for kind in _PERMISSIONS:
         for obj in rendered:
             if obj["kind"] == kind:
                 await site.client.apply(obj, manager=_MANAGER, force=True)

@@ -5,7 +5,6 @@ import contextlib
 import secrets
 from collections.abc import AsyncIterator
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
@@ -13,7 +12,6 @@ from pergola.api.kinds import NODE, SECRET
 from pergola.api.objects import JsonObject, Key, annotations_of
 from pergola.kube.client import Client
 from pergola.kube.errors import AlreadyExists
-from pergola.kube.yaml import parse_documents
 from pergola.resource_manager.controllers.node_agent_reconciliation_delay import (
     DELAY,
     Settings,
@@ -27,7 +25,6 @@ from pergola.testing.world import RecordingClient
 SECRET_NAME = "worker.gardener.cloud/gardener-node-agent-secret-name"
 SERIAL = "reconciliation.osc.node-agent.gardener.cloud/serial"
 ROLE = {"gardener.cloud/role": "operating-system-config"}
-EXAMPLE = Path(__file__).parents[4] / "examples" / "node-agent-reconciliation-delay"
 
 
 def unit(client: Client, *, settling: float = 0.0) -> Unit:
@@ -169,21 +166,6 @@ async def test_while_nodes_join_only_those_without_a_delay_are_written(
     async with running(working := unit(recorder)):
         await settled(working, lone_client)
     assert await delays(lone_client) == expected("5s", "10s", "15s", "20s", "25s")
-
-
-async def test_the_example_does_what_its_readme_says(
-    lone_client: Client, recorder: RecordingClient
-) -> None:
-    for document in parse_documents((EXAMPLE / "nodes.yaml").read_text()):
-        assert isinstance(document.value, dict)
-        await lone_client.create(document.value)
-    async with running(working := unit(recorder)):
-        await settled(working, lone_client)
-        found = await delays(lone_client)
-    readme = (EXAMPLE / "README.md").read_text()
-    assert len(found) == 5
-    for name, delay in found.items():
-        assert f"{name}   {delay}\n" in readme
 
 
 async def until_delays(client: Client, wanted: dict[str, str]) -> None:

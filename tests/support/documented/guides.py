@@ -1,0 +1,332 @@
+"""The shell blocks of the documentation as guides: what a reader types, and what happens then."""
+
+from typing import Final
+
+from tests.support.documented.pages import ROOT, output
+from tests.support.documented.reader import Guide, Shows, Until
+
+SANDBOX: Final = "pergola sandbox start && export KUBECONFIG=$(pergola sandbox kubeconfig)"
+CA: Final = "openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=ca -keyout ca.key -out ca.crt"
+EXAMPLES: Final = "../examples"
+MANAGER: Final = (
+    "pergola crds --apply\npergola resource-manager --config examples/resource-manager.yaml &"
+)
+ACCOUNT: Final = (
+    f"python {ROOT / 'tests/support/documented/aws_account.py'} &\n"
+    "until [ -s account.env ]; do sleep 0.1; done; . ./account.env; rm account.env"
+)
+INFRASTRUCTURE: Final = """\
+pergola crds --apply
+pergola extension run aws &
+sed 's/shoot--demo--created/shoot--p--web/; s/name: created/name: web/' \\
+  examples/aws/pattern-1-created.yaml | kubectl apply -f -
+kubectl create secret generic cloudprovider -n shoot--p--web \\
+  --from-literal=accessKeyID=test --from-literal=secretAccessKey=test
+kubectl annotate infrastructure web -n shoot--p--web gardener.cloud/operation=reconcile
+kubectl wait infrastructure web -n shoot--p--web --timeout=2m \\
+  --for=jsonpath='{.status.lastOperation.state}'=Succeeded"""
+PACKAGE: Final = """\
+site=$(python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+info=$site/gardenet-0.1.dist-info
+mkdir $info && cp examples/network/gardenet/gardenet.py $site
+printf 'Metadata-Version: 2.1\\nName: gardenet\\nVersion: 0.1\\n' > $info/METADATA
+printf '[pergola.extensions]\\ngardenet = gardenet:Gardenet\\n' > $info/entry_points.txt"""
+"""Install the package of the tutorial."""
+
+GARDEN_KINDS: Final = """\
+python - <<'EOF' | kubectl apply -f -
+from pergola.api import GroupVersionKind
+from pergola.kube.yaml import dump
+from pergola.testing.crds import definition
+for kind in ("ControllerDeployment", "ControllerRegistration"):
+    gvk = GroupVersionKind("core.gardener.cloud", "v1" if kind.endswith("t") else "v1beta1", kind)
+    print("---", dump(definition(gvk, scope="Cluster")), sep="\\n")
+EOF"""
+"""Serve the kinds of Gardener's API server that register extensions."""
+
+CONTEXT_SEED: Final = """\
+cp $KUBECONFIG seed.yaml && export KUBECONFIG=$PWD/seed.yaml
+kubectl config rename-context $(kubectl config current-context) seed"""
+
+GUIDE: Final = "how-to/operating-a-garden.md"
+ON_MACHINE: Final = "how-to/garden-local-development.md"
+TUTORIAL: Final = "tutorials/network-extension.md"
+LOST: Final = "how-to/lost-secret.md"
+
+GUIDES: Final = {
+    "first": Guide(
+        ("../README.md: Your first ManagedResource",),
+        {"kubectl get managedresources --watch": Until(r"hello\s+\S*\s+True\s+True")},
+        after="kubectl delete -f examples/first.yaml",
+    ),
+    "existing": Guide(
+        ("../README.md: On an existing cluster", "how-to/operating-pergola.md: Install"),
+        before=f"{SANDBOX}\nmkdir -p ~/.kube && cp $KUBECONFIG ~/.kube/config",
+        after="helm uninstall gardener-resource-manager --namespace garden",
+    ),
+    "extensions": Guide(
+        ("../README.md: Extensions",),
+        {
+            "pergola network reconcile": Shows("Network shoot--demo--gardenet/my-network is ready"),
+            "pergola extension register": Shows("kind: ControllerDeployment"),
+            "pergola extension admission": Until("endpoints are served"),
+        },
+        before=f"{SANDBOX}\n{MANAGER}\ncp examples/network/gardenet/*.* .\n"
+        "kubectl apply -f cluster.yaml",
+        after="pergola network delete -f network.yaml",
+    ),
+    "tutorial": Guide(
+        (
+            "tutorials/network-extension.md: 4. Run it",
+            "tutorials/network-extension.md: 6. Register it",
+        ),
+        {
+            "pergola extension run": Until("controllers start"),
+            "pergola extension register gardenet --image": Shows("controllerregistration"),
+            "pergola extension register gardenet --ref": Shows("networking-gardenet created"),
+        },
+        before=f"{SANDBOX}\n{MANAGER}\npergola crds operator --apply\n{PACKAGE}\n{GARDEN_KINDS}",
+        after="kubectl delete crd {gardens,extensions}.operator.gardener.cloud",
+    ),
+    "aws": Guide(
+        (
+            "../README.md: Infrastructure in AWS",
+            "how-to/aws-bring-your-own-network.md",
+            f"{EXAMPLES}/aws/README.md: With an account",
+        ),
+        {
+            "python examples/aws/demo.py": Shows("all of it is kept"),
+            "pergola aws validate": (Shows("is valid"), Shows("is valid"), Shows("is valid")),
+            "pergola aws plan -f examples/aws/pattern-2-byo.yaml --mermaid": Shows("flowchart"),
+            "pergola aws show -f": Shows("subnet-"),
+            "pergola aws plan": Shows("subnet"),
+            "pergola aws cloud-config": Shows("kubernetes.io/cluster/shoot--p--web|SubnetID"),
+            "pergola aws iam-policy": Shows("ec2:DescribeSubnets"),
+        },
+        before=f"{SANDBOX}\n{ACCOUNT}\n{INFRASTRUCTURE}",
+        after="grep -q '<svg' web.svg",
+    ),
+    "aws process": Guide(
+        (f"{EXAMPLES}/aws/README.md: Infrastructure in AWS", "how-to/aws-dns-and-backups.md"),
+        {
+            "pergola extension run": (Until("controllers start"), Until("controllers start")),
+            "pergola aws iam-policy --mode dns": Shows("Z0123456789ABC"),
+            "pergola aws iam-policy --mode backup": Shows("garden-"),
+        },
+        before=f"{SANDBOX}\n{MANAGER}",
+    ),
+    "dashboard": Guide(
+        (
+            "how-to/dashboard.md: The dashboard",
+            "how-to/dashboard.md: In a cluster",
+            "how-to/dashboard.md: Sign in",
+        ),
+        {
+            "pergola dashboard --open": Until("opened http"),
+            "pergola dashboard --context": Until("http://(127.0.0.1|localhost):8600"),
+            "pergola dashboard": Until("http://"),
+            "kubectl --namespace people create token": Shows(r"^ey"),
+        },
+        before=f"{SANDBOX}\nexport BROWSER='echo opened %s'\n{CONTEXT_SEED}\n"
+        f"{CA.replace('ca.', 'tls.')} 2>/dev/null\n"
+        "for name in pergola-system people shoot--foo--bar; do\nkubectl create ns $name\ndone",
+        after="helm uninstall dashboard --namespace pergola-system",
+    ),
+    "migrate": Guide(
+        ("how-to/migrate-resource-manager.md",),
+        before=f"{SANDBOX}\nhelm install gardener-resource-manager charts/resource-manager "
+        "--namespace garden --create-namespace",
+        after="grep -q ResourceManagerConfiguration config.yaml\n"
+        "helm uninstall gardener-resource-manager --namespace garden",
+    ),
+    "tracing": Guide(
+        ("how-to/tracing.md",),
+        {"OTEL_EXPORTER": Until("controllers start")},
+        before=f"{SANDBOX}\ncp examples/resource-manager.yaml config.yaml",
+    ),
+    "sharding": Guide(("how-to/sharding.md: Switch it on",), before=SANDBOX),
+    "operator": Guide(
+        (
+            f"{GUIDE}: Install",
+            "how-to/extensions-of-a-garden.md: Install",
+            f"{GUIDE}: Upgrade",
+            f"{GUIDE}: Remove the operator",
+        ),
+        before=SANDBOX,
+        after="kubectl delete -f examples/extensions/pergola-aws.yaml",
+    ),
+    "externally managed": Guide(
+        (f"{EXAMPLES}/externally-managed/README.md",),
+        {
+            "python": Shows("Ready"),
+            "pergola infra-manager": Until("controllers start"),
+        },
+        before=f"{SANDBOX}\nsed 's/democluster/awscluster/; s/DemoCluster/AWSCluster/' "
+        "examples/externally-managed/kinds.yaml | kubectl apply -f -",
+    ),
+    "controller": Guide(
+        (f"{EXAMPLES}/controller/README.md",), {"kubectl get configmap demo": Shows("^2")}
+    ),
+    "csr": Guide(
+        (f"{EXAMPLES}/csr-approver/README.md",),
+        {
+            "kubectl get csr --watch": Until(r"demo-wrong[^\n]*Denied"),
+            "kubectl get csr demo-wrong": Shows("addresses in CSR do not match"),
+            "kubectl events": Shows("demo-wrong"),
+        },
+        after="kubectl delete -f examples/csr-approver/node.yaml",
+    ),
+    "explain": Guide(
+        (f"{EXAMPLES}/explain/README.md", f"{EXAMPLES}/high-availability/README.md"),
+        {
+            "pergola explain -f examples/explain": Shows("projected-token-mount.*seccomp-profile"),
+            "pergola explain -f examples/high-availability": Shows("replicas.*tolerations"),
+        },
+    ),
+    "istio": Guide(
+        (f"{EXAMPLES}/istio-cluster-configuration/README.md",),
+        {"kubectl get envoyfilters": Shows(r"outbound\|443\|.*outbound\|8132\|")},
+        after="kubectl delete -f examples/istio-cluster-configuration/1-crds.yaml",
+    ),
+    "network-policy": Guide(
+        (f"{EXAMPLES}/network-policy/README.md",),
+        {
+            "kubectl get networkpolicies": Shows(r"^NAMESPACE[^\n]*(\n[^\n]*orders[^\n]*){9}\n$"),
+            "kubectl -n demo-office get": Shows("orders"),
+            "kubectl -n demo-shop events": Shows("namespace-selectors"),
+        },
+        after="kubectl delete -f examples/network-policy/manifests.yaml",
+    ),
+    "network-webhook": Guide(
+        (f"{EXAMPLES}/network-webhook/README.md",),
+        {"kubectl -n shoot--example--azure get": Shows('"backend":"none"')},
+        after="kubectl delete -f examples/network-webhook/manifests.yaml",
+    ),
+    "gardenet": Guide(
+        (
+            f"{EXAMPLES}/network/README.md: Networks of Shoots",
+            f"{EXAMPLES}/network/gardenet/README.md",
+        ),
+        {
+            "python examples/network/demo.py": Shows("calico"),
+            "pergola network reconcile": Shows("Network shoot--demo--gardenet/my-network is ready"),
+        },
+    ),
+    "delay": Guide(
+        (f"{EXAMPLES}/node-agent-reconciliation-delay/README.md",),
+        {
+            "kubectl get nodes": Shows(
+                output(f"{EXAMPLES}/node-agent-reconciliation-delay/README.md")
+            )
+        },
+        after="kubectl delete -f examples/node-agent-reconciliation-delay/nodes.yaml",
+    ),
+    "critical": Guide(
+        (f"{EXAMPLES}/node-critical-components/README.md",),
+        {
+            "kubectl get events": Shows("Unready required CSI drivers for Node: .csi.driver"),
+            "kubectl get node": Shows(r"^(?!.*critical-components)"),
+        },
+        after="kubectl delete -f examples/node-critical-components/1-node.yaml",
+    ),
+    "invalidator": Guide(
+        (f"{EXAMPLES}/token-invalidator/README.md",),
+        {"kubectl -n demo-tokens get secrets": Shows(r"robot-token[^\n]*true")},
+    ),
+    "requestor": Guide(
+        (f"{EXAMPLES}/token-requestor/README.md",),
+        {"pergola tokens": Shows("access-mistaken.*access-robot")},
+    ),
+    "webhooks": Guide(
+        (f"{EXAMPLES}/webhooks/README.md",),
+        {
+            "pergola webhooks check": (
+                Shows("all webhooks are registered correctly"),
+                Shows("cannot be reached", 1),
+            ),
+            "kubectl delete crd managedresources": Shows("denied", 1),
+            "kubectl -n demo-webhooks get pod": Shows("RuntimeDefault"),
+            "kubectl -n demo-webhooks delete pods": Shows("connection refused", 1),
+            "pergola webhooks render": Shows("kind: MutatingWebhookConfiguration"),
+        },
+        before=f"{CA} 2>/dev/null",
+    ),
+}
+
+
+SLOW: Final = frozenset({"aws", "aws process", "gardenet"})
+"""They contain demonstrations, which other tests run with each change."""
+
+GARDEN: Final = Guide(
+    (
+        "../README.md: A Garden",
+        "how-to/extensions-of-a-garden.md: Watch",
+        f"{GUIDE}: Rotating credentials",
+        f"{GUIDE}: Seeds",
+        f"{GUIDE}: Export the credentials",
+        f"{LOST}: See what is lost",
+        f"{LOST}: Restore it from an export",
+        f"{LOST}: Give it up",
+        "how-to/operating-pergola.md: When the operator's webhooks block a repair",
+        f"{ON_MACHINE}: In kind",
+        "how-to/extensions-of-a-garden.md: Remove",
+        f"{ON_MACHINE}: Wait, use and remove it",
+        f"{LOST}: Begin with an empty etcd",
+    ),
+    {
+        "pergola garden check": Shows("valid"),
+        "pergola garden why gardener-apiserver": Shows("gardener-apiserver"),
+        "kubectl get extop provider-aws -o": Shows("Installed="),
+        "pergola operator": Until("waiting to be leader"),
+    },
+    before="""\
+kubectl get garden local -o yaml > garden.yaml
+echo 'correct horse battery' > passphrase
+cp $KUBECONFIG garden-kubeconfig.yaml && export KUBECONFIG=$PWD/garden-kubeconfig.yaml
+kubectl config rename-context $(kubectl config current-context) original-context
+sed 's/registry.example/127.0.0.1:1/' examples/extensions/pergola-aws.yaml | kubectl apply -f -
+cat > operator.yaml <<'EOF'
+apiVersion: operator.config.gardener.cloud/v1alpha1
+kind: OperatorConfiguration
+server: {healthProbes: {port: 0}, metrics: {port: 0}, webhooks: {port: 0}}
+EOF""",
+)
+
+FIRST_STEPS: Final = Guide(
+    (
+        "tutorials/first-steps.md: ManagedResources become objects, and stay that way",
+        f"{EXAMPLES}/bundle/README.md",
+    ),
+    {
+        "kubectl -n shop get configmaps": Shows("web-features"),
+        "python examples/bundle/produce.py": Shows(""),
+    },
+)
+LOOK_AROUND: Final = Guide(
+    ("tutorials/first-steps.md: Look around",), {"pergola why": Shows("gardener-scheduler")}
+)
+UP: Final = ("pergola up", "pergola up --only garden")
+"""Commands that run in a terminal of their own, with the guides above in another one."""
+
+TYPED_ALONE: Final = {
+    GUIDE: (
+        *("Create the Garden", "Use it", "Watch", "Export the credentials"),
+        *("Import the credentials", "Start the Garden", "Move", "Change the Garden"),
+        *("Remove", "Wait for the end"),
+    ),
+}
+"""Headings of blocks that `test_garden_life` types one by one, and looks at the cluster between."""
+
+NOT_RUN: Final = {
+    "make up": "needs a checkout; CI runs `make test`, and tests run `pergola up`",
+    "pipx install": "installs for the user; tests install the wheel with uv",
+    "pip install pergola pytest": "tests the reader's own provider",
+    "pergola sandbox build --all": "names a test, which the soak runs",
+    "kind create cluster": "needs a container engine",
+    "for package in *-0.1.0.tgz; do helm push": "the registry is the reader's",
+    "kubectl --namespace pergola-system port-forward": "the pods of the sandbox are simulated",
+    "kubectl --kubeconfig virtual.yaml get namespaces": "needs an entry in /etc/hosts",
+    "sudo .venv/bin/pergola sandbox start": "tests on a real node start it without sudo",
+    "for name in web caller": "needs a real node, whose tests apply the policy",
+}
+"""Blocks by their beginnings, and why."""
