@@ -28,11 +28,11 @@ OWNER = """
 import asyncio
 import signal
 from pergola.sandbox import WITH_NODE, start
-from pergola.cli.sandbox.errors import plain_errors, say
+from pergola.cli.sandbox.errors import plain_errors, report
 
 async def main():
-    await start({name!r}, components=WITH_NODE, progress=say)
-    say("ready")
+    await start({name!r}, components=WITH_NODE, progress=report)
+    report("ready")
     await asyncio.Event().wait()
 
 # A run of tests in the background ignores SIGINT, and so would this process.

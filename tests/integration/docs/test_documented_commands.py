@@ -41,6 +41,7 @@ def test_the_commands_beside_a_running_pergola_do_what_their_pages_say(
 ) -> None:
     with reader.terminal() as terminal:
         shown = terminal.begin(line, "keeps running until Ctrl-C")
-        printed = re.findall(r"export KUBECONFIG=\S+", shown)
-        for guide, export in zip(guides, (printed[0], printed[-1]), strict=False):
-            reader.follow(replace(guide, before=f"{export}\n{guide.before}"), (*NOT_RUN, UP[0]))
+        printed = re.findall(r"export[\s\\]+KUBECONFIG=(\S+)", shown)
+        for guide, path in zip(guides, (printed[0], printed[-1]), strict=False):
+            before = f"export KUBECONFIG={path}\n{guide.before}"
+            reader.follow(replace(guide, before=before), (*NOT_RUN, UP[0]))
