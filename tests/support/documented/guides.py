@@ -5,6 +5,9 @@ from typing import Final
 from tests.support.documented.pages import ROOT, output
 from tests.support.documented.reader import Guide, Shows, Until
 
+TYPED: Final = ("../README.md", "../examples/", "how-to/", "tutorials/")
+"""Pages whose shell blocks are typed as they are written."""
+
 SANDBOX: Final = "pergola sandbox start && export KUBECONFIG=$(pergola sandbox kubeconfig)"
 CA: Final = "openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=ca -keyout ca.key -out ca.crt"
 EXAMPLES: Final = "../examples"

@@ -35,6 +35,7 @@ from tests.support.documented.guides import (
     GUIDES,
     LOOK_AROUND,
     NOT_RUN,
+    TYPED,
     TYPED_ALONE,
     UP,
 )
@@ -49,9 +50,6 @@ TESTS: Final = ROOT / "tests"
 BLOCKS: Final = [block for page in pages() for block in blocks(page)]
 TUTORIAL: Final = "tutorials/network-extension.md"
 """Its blocks of Python are one file, which tests/integration/extensions/test_gardenet.py runs."""
-TYPED: Final = ("../README.md", "../examples/", "how-to/", "tutorials/")
-"""Pages whose shell blocks are typed as they are written."""
-
 FILES_ONLY: Final = ("pergola garden check",)
 """Commands that need nothing but files: the test runs them, in a folder that has these."""
 
