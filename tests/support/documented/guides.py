@@ -9,7 +9,15 @@ TYPED: Final = ("../README.md", "../examples/", "how-to/", "tutorials/")
 """Pages whose shell blocks are typed as they are written."""
 
 SANDBOX: Final = "pergola sandbox start && export KUBECONFIG=$(pergola sandbox kubeconfig)"
-CA: Final = "openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=ca -keyout ca.key -out ca.crt"
+CERTIFICATE: Final = """\
+python - <<'EOF'
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from pergola.pki import Authority
+pair = Authority.create("ca", datetime.now(UTC), timedelta(days=1)).pair
+Path("tls.crt").write_bytes(pair.public)
+Path("tls.key").write_bytes(pair.private)
+EOF"""
 EXAMPLES: Final = "../examples"
 MANAGER: Final = (
     "pergola crds --apply\npergola resource-manager --config examples/resource-manager.yaml &"
@@ -130,8 +138,8 @@ GUIDES: Final = {
             "pergola dashboard": Until("http://"),
             "kubectl --namespace people create token": Shows(r"^ey"),
         },
-        before=f"{SANDBOX}\nexport BROWSER='echo opened %s'\n{CONTEXT_SEED}\n"
-        f"{CA.replace('ca.', 'tls.')} 2>/dev/null\n"
+        before=f"{SANDBOX}\npergola crds --apply\nexport BROWSER='echo opened %s'\n{CONTEXT_SEED}\n"
+        f"{CERTIFICATE}\n"
         "for name in pergola-system people shoot--foo--bar; do\nkubectl create ns $name\ndone",
         after="helm uninstall dashboard --namespace pergola-system",
     ),
@@ -145,9 +153,11 @@ GUIDES: Final = {
     "tracing": Guide(
         ("how-to/tracing.md",),
         {"OTEL_EXPORTER": Until("controllers start")},
-        before=f"{SANDBOX}\ncp examples/resource-manager.yaml config.yaml",
+        before=f"{SANDBOX}\npergola crds --apply\ncp examples/resource-manager.yaml config.yaml",
     ),
-    "sharding": Guide(("how-to/sharding.md: Switch it on",), before=SANDBOX),
+    "sharding": Guide(
+        ("how-to/sharding.md: Switch it on",), before=f"{SANDBOX}\npergola crds --apply"
+    ),
     "operator": Guide(
         (
             f"{GUIDE}: Install",
@@ -252,7 +262,7 @@ GUIDES: Final = {
             "kubectl -n demo-webhooks delete pods": Shows("connection refused", 1),
             "pergola webhooks render": Shows("kind: MutatingWebhookConfiguration"),
         },
-        before=f"{CA} 2>/dev/null",
+        before=f"{CERTIFICATE}\nmv tls.crt ca.crt",
     ),
 }
 
