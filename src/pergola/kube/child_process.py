@@ -7,8 +7,9 @@ from contextlib import suppress
 async def end(process: Process) -> None:
     """Kill a process, and return when it has ended.
 
-    asyncio reports the end of a process only after the end of its output. It pauses reading while
-    nobody takes what was read, and another process may keep the pipe open. So close it.
+    asyncio reports the end of a process only after the end of its output, which may never come:
+    asyncio stops reading when its buffer is full, and another process may hold the pipe open. So
+    this closes the pipes.
     """
     with suppress(ProcessLookupError):
         process.kill()

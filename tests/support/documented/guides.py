@@ -19,6 +19,7 @@ Path("tls.crt").write_bytes(pair.public)
 Path("tls.key").write_bytes(pair.private)
 EOF"""
 EXAMPLES: Final = "../examples"
+SERVED: Final = f"{SANDBOX}\npergola crds --apply"
 MANAGER: Final = (
     "pergola crds --apply\npergola resource-manager --config examples/resource-manager.yaml &"
 )
@@ -68,7 +69,12 @@ GUIDES: Final = {
     "first": Guide(
         ("../README.md: Your first ManagedResource",),
         {"kubectl get managedresources --watch": Until(r"hello\s+\S*\s+True\s+True")},
-        after="kubectl delete -f examples/first.yaml",
+        # What the page says of an edit; and the process ends with 0.
+        after="""\
+kubectl patch configmap greeting -p '{"data": {"text": "edited"}}'
+kubectl wait configmap greeting --for=jsonpath='{.data.text}'=hello --timeout=1m
+kubectl delete -f examples/first.yaml
+kill %1 && wait %1""",
     ),
     "existing": Guide(
         ("../README.md: On an existing cluster", "how-to/operating-pergola.md: Install"),
@@ -138,7 +144,7 @@ GUIDES: Final = {
             "pergola dashboard": Until("http://"),
             "kubectl --namespace people create token": Shows(r"^ey"),
         },
-        before=f"{SANDBOX}\npergola crds --apply\nexport BROWSER='echo opened %s'\n{CONTEXT_SEED}\n"
+        before=f"{SERVED}\nexport BROWSER='echo opened %s'\n{CONTEXT_SEED}\n"
         f"{CERTIFICATE}\n"
         "for name in pergola-system people shoot--foo--bar; do\nkubectl create ns $name\ndone",
         after="helm uninstall dashboard --namespace pergola-system",
@@ -153,11 +159,9 @@ GUIDES: Final = {
     "tracing": Guide(
         ("how-to/tracing.md",),
         {"OTEL_EXPORTER": Until("controllers start")},
-        before=f"{SANDBOX}\npergola crds --apply\ncp examples/resource-manager.yaml config.yaml",
+        before=f"{SERVED}\ncp examples/resource-manager.yaml config.yaml",
     ),
-    "sharding": Guide(
-        ("how-to/sharding.md: Switch it on",), before=f"{SANDBOX}\npergola crds --apply"
-    ),
+    "sharding": Guide(("how-to/sharding.md: Switch it on",), before=SERVED),
     "operator": Guide(
         (
             f"{GUIDE}: Install",

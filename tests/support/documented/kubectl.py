@@ -1,4 +1,4 @@
-"""Parse the kubectl commands on pages, as far as that is possible without kubectl."""
+"""Parse the kubectl commands of references, which no test types."""
 
 import argparse
 from collections.abc import Iterator, Sequence
@@ -6,32 +6,13 @@ from functools import cache
 from typing import Final, NoReturn
 
 _OPTIONS: Final = {
-    "annotate": (),
     "apply": ("--filename -f",),
-    "create": (
-        *("--cert", "--key"),
-        *("--clusterrole", "--serviceaccount", "--user"),
-        *("--filename -f", "--from-literal", "--resource", "--verb"),
-    ),
-    "delete": ("--dry-run", "--wait"),
-    "events": ("--for",),
-    "exec": (),
-    "expose": ("--port",),
-    "get": ("--field-selector", "--label-columns -L", "--output -o", "--selector -l"),
-    "label": (),
-    "patch": ("--patch -p", "--type"),
-    "port-forward": (),
+    "create": ("--clusterrole", "--user"),
+    "delete": (),
+    "get": ("--output -o",),
     "rollout": (),
-    "run": ("--image",),
-    "scale": ("--replicas",),
 }
-_SWITCHES: Final = {
-    "annotate": ("--overwrite",),
-    "delete": ("--all",),
-    "get": ("--all-namespaces -A", "--watch -w"),
-    "run": ("--command",),
-}
-_WITHOUT_KIND: Final = frozenset({"apply", "exec", "run"})
+_SWITCHES: Final = {"get": ("--all-namespaces -A",)}
 
 
 def read(arguments: Sequence[str]) -> argparse.Namespace:
@@ -40,26 +21,17 @@ def read(arguments: Sequence[str]) -> argparse.Namespace:
     Raises:
         ValueError: It is not known to be a command of kubectl.
     """
-    given, rest = list(arguments), []
-    if "--" in given:
-        given, rest = given[: given.index("--")], given[given.index("--") + 1 :]
-    shared, given = _shared().parse_known_args(given)
+    shared, given = _shared().parse_known_args(arguments)
     if not given or given[0] not in _OPTIONS:
         raise ValueError(f"kubectl {' '.join(arguments)}: no known verb")
     verb, *given = given
     found = _parser(verb).parse_intermixed_args(given)
-    return argparse.Namespace(**{**vars(shared), **vars(found), "kubectl": verb, "rest": rest})
+    return argparse.Namespace(**{**vars(shared), **vars(found), "kubectl": verb})
 
 
 def kinds(found: argparse.Namespace) -> Iterator[str]:
     """Yield the words that name kinds."""
-    if found.kubectl == "events":
-        yield getattr(found, "for").partition("/")[0]
-    elif found.kubectl == "create" and found.filename:
-        return
-    elif found.kubectl == "create":
-        yield from (found.resource or found.words[0]).split(",")
-    elif found.kubectl not in _WITHOUT_KIND:
+    if found.kubectl != "apply":
         words = found.words[1:] if found.kubectl == "rollout" else found.words
         yield from words[0].partition("/")[0].split(",")
 
@@ -74,8 +46,6 @@ def _shared() -> argparse.ArgumentParser:
     parser = _Parser("kubectl", allow_abbrev=False)
     parser.add_argument("--namespace", "-n", default="")
     parser.add_argument("--kubeconfig")
-    parser.add_argument("--as")
-    parser.add_argument("--as-group")
     return parser
 
 

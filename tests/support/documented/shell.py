@@ -28,7 +28,7 @@ class Shell:
 
     def __init__(self, kubeconfig: Path, folder: Path) -> None:
         self.folder = folder
-        paths = (_PROGRAMS, kubectl().parent, os.environ.get("PATH", ""))
+        paths = (_PROGRAMS, os.environ.get("PATH", ""), kubectl().parent)
         self._environment = {
             **os.environ,
             "KUBECONFIG": str(kubeconfig),

@@ -135,6 +135,15 @@ def of(*languages: str) -> list[Block]:
     return [block for block in BLOCKS if block.language in languages]
 
 
+def of_guides() -> list[Block]:
+    """Return the shell blocks that are typed as they are written."""
+    return [block for block in of("sh") if block.page.startswith(TYPED)]
+
+
+def of_references() -> list[Block]:
+    return [block for block in of("sh") if not block.page.startswith(TYPED)]
+
+
 @pytest.mark.parametrize("page", pages())
 def test_every_block_of_a_page_passes_the_checks_of_its_language(
     page: str, subtests: pytest.Subtests
@@ -160,8 +169,8 @@ def is_readable_by_a_shell(block: Block) -> None:
 
 def is_typed(block: Block) -> bool:
     """Return whether a test types the block, or a reason says why none does."""
-    alone = block.heading in TYPED_ALONE.get(block.page, ())
-    return alone or block in typed() or block.text.startswith(tuple(NOT_RUN))
+    is_alone = block.heading in TYPED_ALONE.get(block.page, ()) or block.text.strip() in UP
+    return is_alone or block in typed() or block.text.startswith(tuple(NOT_RUN))
 
 
 @functools.cache
@@ -172,7 +181,7 @@ def typed() -> frozenset[Block]:
 
 def has_commands_that_exist(block: Block) -> None:
     if block.page.startswith(TYPED):
-        assert is_typed(block) or block.text.strip() in UP, "add it to tests/support/documented"
+        assert is_typed(block), "add it to tests/support/documented/guides.py"
         return
     found = [*commands_of(block.text)]
     assert found
@@ -213,8 +222,6 @@ CHECKS: Final[Mapping[str, Callable[[tuple[str, ...]], None]]] = {
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The working directory, with the files that commands name."""
     (tmp_path / "examples").symlink_to(EXAMPLES)
-    shutil.copy(EXAMPLES / "aws" / "pattern-2-byo.yaml", tmp_path)
-    shutil.copy(EXAMPLES / "network" / "gardenet" / "gardenet.py", tmp_path)
     for name in ("garden.yaml", "new.yaml", "current.yaml"):
         shutil.copy(EXAMPLES / "garden" / "garden.yaml", tmp_path / name)
     monkeypatch.chdir(tmp_path)
@@ -223,8 +230,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def called(*programs: str) -> list[Command]:
     """Return each command that begins with one of these and reads no cluster, once."""
-    others = [block for block in of("sh") if not block.page.startswith(TYPED)]
-    found = {command for block in others for command in commands_of(block.text)}
+    found = {command for block in of_references() for command in commands_of(block.text)}
     chosen = [command for command in found if rule(command) in programs]
     return sorted(command for command in chosen if "--context" not in command.arguments)
 
@@ -257,9 +263,18 @@ def test_each_chart_can_be_rendered_with_the_flags_of_its_install_command(
 
 
 def test_at_most_ten_blocks_are_not_typed() -> None:
-    texts = [block.text for block in of("sh") if block.page.startswith(TYPED)]
+    texts = [block.text for block in of_guides()]
     assert [each for each in NOT_RUN if not any(text.startswith(each) for text in texts)] == []
     assert len([text for text in texts if text.startswith(tuple(NOT_RUN))]) <= 10
+
+
+def test_a_page_that_starts_a_sandbox_installs_the_kinds_of_its_process() -> None:
+    """The sandbox of the tests may have them of another page."""
+    process = re.compile(r"^pergola (resource-manager|extension run)", re.MULTILINE)
+    texts = [block.text for block in of_guides() if "pergola sandbox start" in block.text]
+    found = [(text, match.start()) for text in texts if (match := process.search(text))]
+    assert len(found) > 5
+    assert [text for text, at in found if "pergola crds --apply\n" not in text[:at]] == []
 
 
 def test_the_test_of_a_gardens_life_types_the_blocks_that_are_typed_alone() -> None:
@@ -268,8 +283,7 @@ def test_the_test_of_a_gardens_life_types_the_blocks_that_are_typed_alone() -> N
 
 
 def test_each_row_of_the_tables_is_used() -> None:
-    others = [block for block in of("sh") if not block.page.startswith(TYPED)]
-    used = {rule(command) for block in others for command in commands_of(block.text)}
+    used = {rule(command) for block in of_references() for command in commands_of(block.text)}
     assert used == {*FILES_ONLY, *RUN_ELSEWHERE, *ONLY_PARSED, *RENDERED}
 
 

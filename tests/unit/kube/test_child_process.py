@@ -1,4 +1,4 @@
-"""Child processes end although nobody reads their output."""
+"""Child processes end even if their output is not read."""
 
 import asyncio
 import os
@@ -16,7 +16,7 @@ async def started(script: str) -> Process:
     return await asyncio.create_subprocess_exec("sh", "-c", script, stdout=PIPE)
 
 
-async def test_a_process_with_more_output_than_anybody_reads_is_ended() -> None:
+async def test_a_process_with_unread_output_is_ended() -> None:
     process = await started("exec yes")
     assert process.stdout is not None
     await process.stdout.readexactly(1)
