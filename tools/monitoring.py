@@ -15,7 +15,7 @@ from tools.panels import PANELS, Panel
 
 CHARTS: Final = Path(__file__).resolve().parents[1] / "charts"
 ALERTS: Final = CHARTS / "alerts"
-_EXTENSION: Final = ("process", "controllers")
+_EXTENSION: Final = ("process", "controllers", "conditions")
 FAMILIES: Final = {
     "operator": ("process", "controllers", "webhooks", "flows", "garden", "conditions"),
     "resource-manager": (
@@ -30,7 +30,7 @@ FAMILIES: Final = {
     "networking-cilium": (*_EXTENSION, "webhooks"),
     "extension-aws": (*_EXTENSION, "flows", "aws"),
     "extension-admission-runtime": ("process", "webhooks"),
-    "infra-manager": ("process", "controllers", "webhooks", "aws"),
+    "infra-manager": ("process", "controllers", "webhooks", "conditions", "aws"),
     "dashboard": ("process",),
 }
 """The families of metrics that the process of a chart exports."""

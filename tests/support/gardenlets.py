@@ -29,10 +29,11 @@ _CONFIGURATION: Final = "gardenlet.config.gardener.cloud/v1alpha1"
 
 
 class Writers(NamedTuple):
-    """The clients of the controllers, with what they wrote."""
+    """The clients of the controllers, with what they wrote, and their metrics."""
 
     runtime: RecordingClient
     virtual: RecordingClient
+    metrics: Metrics
 
 
 def gardenlet(
@@ -95,16 +96,17 @@ async def gardenlet_controllers(
         writers = Writers(
             await stack.enter_async_context(RecordingClient.connect(runtime)),
             await stack.enter_async_context(RecordingClient.connect(virtual)),
+            Metrics(),
         )
-        for client in writers:
-            client.writes = []
+        writers.runtime.writes = []
+        writers.virtual.writes = []
         copies = Copies(writers.runtime)
         environment = Environment(
             copies=copies,
             helm=Helm(str(helm)),
             blobs=Blobs(directory),
             inherited=Inherited.of(images({}), VERSION, {}),
-            metrics=Metrics(),
+            metrics=writers.metrics,
         )
         units = (
             gardenlets(environment, writers.virtual),

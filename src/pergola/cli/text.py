@@ -1,5 +1,6 @@
 """The only way to standard output and error: control characters are shown, and not sent."""
 
+from datetime import timedelta
 from typing import IO, TYPE_CHECKING
 
 from pergola.api.visible_text import visible
@@ -24,3 +25,9 @@ def plain_console() -> "SafeConsole":
     from pergola.cli.safe_console import SafeConsole
 
     return SafeConsole()
+
+
+def in_days(duration: timedelta) -> str:
+    """Return a duration in days, or in hours if it is short."""
+    number, unit = (duration.days, "day") if duration.days else (duration.seconds // 3600, "hour")
+    return f"{number} {unit}" if number == 1 else f"{number} {unit}s"

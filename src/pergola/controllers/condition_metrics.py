@@ -6,29 +6,19 @@ thousand objects in order have no series.
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Final, NamedTuple, Protocol, TypeVar
+from functools import partial
+from typing import Protocol, TypeVar
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at
-from pergola.health.conditions import failing
+from pergola.api.objects import GroupVersionKind, Key
+from pergola.health.conditions import NOTHING, Reported, reported
 from pergola.runtime.caching.cache import Change, Subscriber
 from pergola.runtime.caching.packed import Packed
 
 T = TypeVar("T")
-
-
-class Reported(NamedTuple):
-    """The number of conditions of an object, and the types of those that fail."""
-
-    total: int
-    failing: tuple[str, ...]
-
-
-NOTHING: Final = Reported(0, ())
-"""For an object without conditions, or one that another process reports."""
 
 
 class Followed(Protocol[T]):
@@ -45,25 +35,26 @@ class ConditionMetrics(Collector):
     """The conditions of all objects in the caches that it follows."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._failing: dict[tuple[str, Key], tuple[str, ...]] = {}
-        self._totals: Counter[str] = Counter()
+        self._sources: list[_Source] = []
         registry.register(self)
 
-    def follow(self, cache: Followed[T], read: Callable[[T], Reported]) -> None:
-        """Include the objects in a cache from now on.
+    def follow(self, cache: Followed[T], read: Callable[[T], Reported]) -> Callable[[], None]:
+        """Include the objects in a cache from now on; return a function that leaves them out.
 
         Args:
             read: returns the conditions of what the cache keeps of an object.
         """
-        kind = cache.gvk.kind
+        source = _Source(cache.gvk.kind)
 
         def observe(change: Change[T]) -> None:
             before, now = (
                 NOTHING if seen is None else read(seen) for seen in (change.old, change.new)
             )
-            self._observe(kind, change.key, before, now)
+            source.observe(change.key, before, now)
 
+        self._sources.append(source)
         cache.subscribe(observe)
+        return partial(self._sources.remove, source)
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Yield the metrics."""
@@ -72,29 +63,35 @@ class ConditionMetrics(Collector):
             "A condition of an object that is not as it should be",
             labels=["kind", "namespace", "name", "condition"],
         )
-        for (kind, key), conditions in self._failing.items():
-            for condition in conditions:
-                found.add_metric([kind, key.namespace, key.name, condition], 1)
+        totals: Counter[str] = Counter()
+        for source in self._sources:
+            totals[source.kind] += source.total
+            for key, conditions in source.failing.items():
+                for condition in conditions:
+                    found.add_metric([source.kind, key.namespace, key.name, condition], 1)
         yield found
         total = GaugeMetricFamily(
             "pergola_conditions", "Number of conditions of all objects of a kind", labels=["kind"]
         )
-        for kind, number in self._totals.items():
+        for kind, number in totals.items():
             total.add_metric([kind], number)
         yield total
 
-    def _observe(self, kind: str, key: Key, before: Reported, now: Reported) -> None:
-        self._totals[kind] += now.total - before.total
+
+class _Source:
+    """The conditions of the objects in one cache."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self.failing: dict[Key, tuple[str, ...]] = {}
+        self.total = 0
+
+    def observe(self, key: Key, before: Reported, now: Reported) -> None:
+        self.total += now.total - before.total
         if now.failing:
-            self._failing[kind, key] = now.failing
+            self.failing[key] = now.failing
         else:
-            self._failing.pop((kind, key), None)
-
-
-def reported(obj: JsonObject) -> Reported:
-    """Return the conditions in the status of an object."""
-    kinds = dict.fromkeys(str(each.get("type") or "") for each in failing(obj))
-    return Reported(len(maps_at(obj, "status", "conditions")), tuple(kinds))
+            self.failing.pop(key, None)
 
 
 def of_packed(stored: Packed) -> Reported:

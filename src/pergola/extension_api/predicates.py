@@ -16,6 +16,7 @@ from pergola.api.objects import (
     map_at,
     uid_of,
 )
+from pergola.health.conditions import Reported, reported
 
 SHOOT_CLASS: Final = "shoot"
 TRIGGERS: Final = frozenset(
@@ -43,6 +44,7 @@ class Snapshot(NamedTuple):
             in between.
         status: a digest; equal statuses have equal digests.
         secret: the Secret in `spec.secretRef`; without a name if there is none.
+        conditions: the conditions in the status, for metrics.
     """
 
     uid: str
@@ -55,6 +57,7 @@ class Snapshot(NamedTuple):
     is_missed: bool
     status: int
     secret: Key
+    conditions: Reported
 
 
 def snapshot(obj: JsonObject) -> Snapshot:
@@ -71,6 +74,7 @@ def snapshot(obj: JsonObject) -> Snapshot:
         _is_missed(request_of(obj), _text(status.get("observedTimestamp"))),
         hash(orjson.dumps(status, option=orjson.OPT_SORT_KEYS)),
         secret_of(obj),
+        reported(obj),
     )
 
 

@@ -6,17 +6,22 @@ deletes any part of a network; when an InfraCluster is deleted, there is nothing
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from pergola.api.cluster_api import CLUSTER
 from pergola.api.objects import JsonObject, Key
+from pergola.controllers.condition_metrics import ConditionMetrics
+from pergola.externally_managed.conditions import READY
 from pergola.externally_managed.kinds import Managed
 from pergola.externally_managed.mapping import infra_clusters
+from pergola.externally_managed.predicate import manager_of
 from pergola.externally_managed.reconcile import ExternalManager
 from pergola.externally_managed.source_watches import SourceWatches
 from pergola.externally_managed.sources import Source
 from pergola.externally_managed.spec_writer import SpecWriter
 from pergola.externally_managed.status_writer import StatusWriter
+from pergola.health.conditions import NOTHING, Reported, condition, has_status
 from pergola.kube.client import Client
 from pergola.runtime.caching.cache import Cache
 from pergola.runtime.clock import Clock, SystemClock
@@ -71,6 +76,7 @@ def external_manager(
         (SpecWriter(client, managed, objects), status),
         resync_seconds=settings.resync_seconds,
     )
+    metrics.register(ConditionMetrics).follow(objects, partial(_ready, settings.name))
     sources_changed: Events[Key] = Events()
     watches = SourceWatches(client, objects, settings.name, sources_changed.notify)
     return Controller(
@@ -86,6 +92,13 @@ def external_manager(
         deadline=180.0,
         tasks=[recorder.run, watches.run],
     )
+
+
+def _ready(name: str, obj: JsonObject) -> Reported:
+    """Return the condition that this manager writes; a provider may have left others."""
+    if manager_of(obj) != name or condition(obj, READY) is None:
+        return NOTHING
+    return Reported(1, () if has_status(obj, READY, "True") else (READY,))
 
 
 def _whole(obj: JsonObject) -> JsonObject:

@@ -17,6 +17,17 @@ class Requirement(NamedTuple):
     optional: bool = False
 
 
+class Reported(NamedTuple):
+    """The number of conditions of an object, and the types of those that fail."""
+
+    total: int
+    failing: tuple[str, ...]
+
+
+NOTHING: Final = Reported(0, ())
+"""For an object without conditions, or one that another process reports."""
+
+
 class Unmet(NamedTuple):
     """A requirement that an object does not meet; `found` is None if the condition is missing."""
 
@@ -24,7 +35,7 @@ class Unmet(NamedTuple):
     found: JsonObject | None
 
 
-INFORMATIVE: Final = frozenset({"Required", "RequiredRuntime", "RequiredVirtual"})
+INFORMATIVE: Final = frozenset({"Paused", "Required", "RequiredRuntime", "RequiredVirtual"})
 """Types of conditions that state a fact: neither value is a problem."""
 _ROLLOUT: Final = "Progressing"
 """Conditions whose type ends with this are good if they are False."""
@@ -43,6 +54,12 @@ def failing(obj: JsonObject) -> Iterator[JsonObject]:
         desired = desired_status(str(each.get("type") or ""))
         if desired is not None and each.get("status") != desired:
             yield each
+
+
+def reported(obj: JsonObject) -> Reported:
+    """Return the conditions in the status of an object."""
+    kinds = dict.fromkeys(str(each.get("type") or "") for each in failing(obj))
+    return Reported(len(maps_at(obj, "status", "conditions")), tuple(kinds))
 
 
 def failing_since(found: JsonObject) -> datetime | None:

@@ -6,7 +6,8 @@ The process around them is `pergola.resource_manager.app`.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from pergola.controllers.condition_metrics import NOTHING, ConditionMetrics, Reported
+from pergola.controllers.condition_metrics import ConditionMetrics
+from pergola.health.conditions import NOTHING, Reported
 from pergola.kube.client import Client
 from pergola.resource_manager.controllers.garbage_collector import (
     Settings as GarbageSettings,

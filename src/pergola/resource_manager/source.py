@@ -30,7 +30,7 @@ from pergola.api.objects import (
 )
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.bundle.managed_resource import secret_names
-from pergola.controllers.condition_metrics import NOTHING, Reported, reported
+from pergola.health.conditions import NOTHING, Reported, reported
 from pergola.kube.client import Client
 from pergola.resource_manager.responsibility import Responsibility
 from pergola.runtime.caching.cache import Change

@@ -195,10 +195,15 @@ class ExtensionSite:
         *,
         client: Client | None = None,
         clock: Clock | None = None,
+        metrics: Metrics | None = None,
     ) -> Unit:
         """Return the unit of an actuator; `client` gives it another identity."""
         return extension_controller(
-            client or self.client, actuator, settings or Settings(), metrics=Metrics(), clock=clock
+            client or self.client,
+            actuator,
+            settings or Settings(),
+            metrics=metrics or Metrics(),
+            clock=clock,
         )
 
     async def until(

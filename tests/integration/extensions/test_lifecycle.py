@@ -18,6 +18,7 @@ from pergola.extensions import Code, Context, ExtensionError, RequeueAfter
 from pergola.extensions.lifecycle import Settings
 from pergola.kube.client import Client
 from pergola.runtime.clock import FakeClock
+from pergola.runtime.metrics import Metrics
 from pergola.testing.extension_site import (
     ExtensionSite,
     RecordingActuator,
@@ -26,7 +27,8 @@ from pergola.testing.extension_site import (
     operation,
     recording_actuator,
 )
-from pergola.testing.waiting import PATIENCE, running, settled
+from pergola.testing.waiting import PATIENCE, noticed, running, settled
+from tests.support.failing_conditions import failing_conditions
 
 FINALIZER = "extensions.gardener.cloud/network"
 FAILED = {"status": {"lastOperation": {"type": "Reconcile", "state": "Failed"}}}
@@ -41,6 +43,11 @@ SUCCEEDED: JsonObject = {
         "lastUpdateTime": "2026-01-01T00:00:00Z",
     }
 }
+
+
+def condition(kind: str, status: str) -> JsonObject:
+    times = dict.fromkeys(("lastTransitionTime", "lastUpdateTime"), "2026-01-01T00:00:00Z")
+    return {"type": kind, "status": status, "reason": "Test", "message": "", **times}
 
 
 def last(obj: JsonObject) -> JsonObject:
@@ -79,6 +86,26 @@ async def test_only_the_annotation_starts_a_reconciliation_and_is_removed_first(
     assert map_at(done, "status")["observedGeneration"] == generation_of(done) == 2
     assert last(done)["description"] == "Successfully reconciled Network"
     assert last(done)["progress"] == 100
+
+
+async def test_a_failing_condition_of_its_resource_has_a_series(
+    site: ExtensionSite, actuator: RecordingActuator
+) -> None:
+    metrics = Metrics()
+    failing = [condition("SystemComponentsHealthy", "False"), condition("Fine", "True")]
+    other = site.another("of-another-type")
+    async with running(site.unit(actuator, metrics=metrics)):
+        await site.create()
+        await site.edit_status({"conditions": failing})
+        await other.create(spec={"type": "another"})
+        await other.edit_status({"conditions": failing})
+        await noticed()
+        assert failing_conditions(metrics) == {
+            ("Network", site.key.name, "SystemComponentsHealthy")
+        }
+        await site.edit_status({"conditions": [condition("SystemComponentsHealthy", "True")]})
+        await noticed()
+        assert failing_conditions(metrics) == set()
 
 
 async def test_every_run_takes_three_writes(

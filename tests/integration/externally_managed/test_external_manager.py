@@ -35,6 +35,7 @@ from tests.support.cluster_api import (
     infra_cluster,
     infra_cluster_crd,
 )
+from tests.support.failing_conditions import failing_conditions
 
 LEFT = "newcluster.infrastructure.cluster.x-k8s.io"
 NETWORK: JsonObject = {
@@ -53,6 +54,7 @@ class Site:
         self.gvk = gvk
         self.contract: Contract = contract_of(infra_cluster_crd(gvk))
         self.key = Key(namespace, "demo")
+        self.metrics = Metrics()
 
     def manager(self) -> Unit:
         return external_manager(
@@ -60,7 +62,7 @@ class Site:
             Managed(self.gvk, self.contract, (LEFT,)),
             {"plain": PlainSource(self.client)},
             Settings(namespace=self.namespace),
-            metrics=Metrics(),
+            metrics=self.metrics,
         )
 
     async def describe(self, network: JsonObject | str = "", name: str = "net") -> None:
@@ -130,6 +132,7 @@ async def test_a_complete_network_takes_one_apply_and_one_status_write_and_then_
     async with running(manager):
         obj = await site.until_ready("True", "NetworkReady")
         await settled(manager, site.client)
+        assert failing_conditions(site.metrics) == set()
     assert str(endpoint_of(obj)) == "api.example.org:6443"
     assert obj["spec"]["network"] == NETWORK["spec"]["network"]
     assert is_provisioned(obj, site.contract.version)
@@ -147,6 +150,8 @@ async def test_a_users_endpoint_is_kept_and_the_finding_names_both(site: Site) -
     await site.create(controlPlaneEndpoint={"host": "mine.example.org", "port": 443})
     async with running(site.manager()):
         obj = await site.until_ready("False", "Conflict")
+        await noticed()
+        assert failing_conditions(site.metrics) == {(site.gvk.kind, "demo", "Ready")}
     assert str(endpoint_of(obj)) == "mine.example.org:443"
     assert "mine.example.org" in site.message(obj)
     assert "api.example.org" in site.message(obj)

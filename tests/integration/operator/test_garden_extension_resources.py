@@ -1,11 +1,17 @@
 """Extensions of a garden, and all extension resources in its flows (spec 21 §15.3)."""
 
+import asyncio
 from typing import Final
+
+import pytest
 
 from pergola.api.objects import JsonObject, Key
 from pergola.extension_api.kinds import (
+    BACKUP_BUCKET,
     BACKUP_ENTRY,
+    DNS_RECORD,
     EXTENSION,
+    ExtensionKind,
 )
 from pergola.extensions.actuator import Context, Status
 from pergola.flow import Graph, run
@@ -19,7 +25,9 @@ from pergola.operator.reconcile.extension_resources.caller import Caller
 from pergola.operator.reconcile.extension_resources.deletion import add_extension_deletion_tasks
 from pergola.operator.reconcile.extension_resources.extension_tasks import Deployment
 from pergola.operator.reconcile.extension_resources.tasks import add_extension_tasks
-from pergola.testing.waiting import running
+from pergola.operator.reconcile.own_objects import OwnObjects
+from pergola.runtime.controlling.unit import Unit
+from pergola.testing.waiting import PATIENCE, running
 from pergola.testing.world import RecordingClient
 from tests.support.garden import BACKED_UP, landscape
 from tests.support.garden_extensions import (
@@ -36,6 +44,18 @@ from tests.support.garden_extensions import (
 )
 
 SERVED: Final = (operator_extension("local", "BackupBucket/local", "BackupEntry/local"),)
+SECRET_REFERENCE: Final = {"name": "any", "namespace": "garden"}
+SPECS: Final[dict[ExtensionKind, JsonObject]] = {
+    BACKUP_BUCKET: {"region": "a", "secretRef": SECRET_REFERENCE},
+    BACKUP_ENTRY: {"region": "a", "secretRef": SECRET_REFERENCE, "bucketName": "b"},
+    DNS_RECORD: {
+        "name": "api.example.org",
+        "recordType": "A",
+        "values": ["192.0.2.1"],
+        "secretRef": SECRET_REFERENCE,
+    },
+    EXTENSION: {},
+}
 CONNECTION: Final = "Initializing connection to virtual garden cluster"
 
 
@@ -142,3 +162,25 @@ def flow(name: str, *others: str) -> Graph:
 
 async def nothing() -> None:
     """Succeed."""
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.kind)
+async def test_a_resource_of_the_garden_that_others_delete_is_reported(
+    runtime: Client, kind: ExtensionKind
+) -> None:
+    reports: asyncio.Queue[None] = asyncio.Queue()
+    own = OwnObjects(runtime, [])
+    own.vanished.subscribe(reports.put_nowait)
+    namespace = "" if kind is BACKUP_BUCKET else "garden"
+    ours, others = Key(namespace, "ours"), Key(namespace, "others")
+    for key, of_class in ((ours, "garden"), (others, "seed")):
+        await runtime.create(resource(kind, key, SPECS[kind] | {"type": "x", "class": of_class}))
+    async with running(Unit(tasks=[own.run])):
+        own.expect([])
+        [cache] = [each for each in own.caches if each.gvk == kind.gvk]
+        await cache.synced()
+        await runtime.delete(kind.gvk, others)
+        await runtime.delete(kind.gvk, ours)
+        async with asyncio.timeout(PATIENCE):
+            await reports.get()
+    assert reports.empty()

@@ -10,21 +10,29 @@ from dataclasses import dataclass
 
 import pytest
 
-from pergola.api.kinds import DEPLOYMENT, SECRET
-from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, name_of
+from pergola.api.kinds import DEPLOYMENT, SECRET, SERVICE
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, name_of, uid_of
 from pergola.api.operator_v1alpha1 import GARDEN
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
+from pergola.extension_api.kinds import DNS_RECORD
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
+from pergola.manifests import manifest
 from pergola.operator.copies import Copies
 from pergola.operator.reconcile.controller import garden_unit
+from pergola.operator.reconcile.extension_resources.installed import managed_resource
+from pergola.operator.reconcile.extension_resources.load_balancer import SERVICE_KEY
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 from pergola.sandbox import API_ONLY, Sandbox
+from pergola.testing.crds import install_garden_extension_crds
 from pergola.testing.shared import private
 from pergola.testing.waiting import running, settled, until
+from tests.support.garden_extensions import garden_actuator, operator_extension
+from tests.support.garden_extensions import garden_unit as extension_unit
 from tests.support.garden_run import GivenVirtualCluster
 from tests.support.garden_world import MANAGED
+from tests.support.gardens import with_values
 from tests.support.hollow_garden import (
     LOCAL,
     SETTINGS,
@@ -36,6 +44,7 @@ from tests.support.hollow_garden import (
 
 pytestmark = pytest.mark.timeout(600)
 
+OF_OPERATOR = "made!=by-test"
 RECONCILIATIONS = "controller_runtime_reconcile_total"
 
 
@@ -85,6 +94,9 @@ async def world(runtime_sandbox: Sandbox, garden_sandbox: Sandbox) -> AsyncItera
         await install_virtual(virtual, 0)
         stack.push_async_callback(uninstall_virtual, virtual)
         await stack.enter_async_context(everything_works(runtime, virtual))
+        await ask_for_records(runtime)
+        records = extension_unit(runtime, garden_actuator(DNS_RECORD, "local"))
+        await stack.enter_async_context(running(records))
         copies, metrics = Copies(runtime), Metrics()
         unit = garden_unit(copies, GivenVirtualCluster(virtual), SETTINGS, metrics=metrics)
         await stack.enter_async_context(running(copies.unit, unit))
@@ -107,9 +119,10 @@ async def test_a_garden_at_rest_is_not_reconciled(world: World) -> None:
         (SECRET, f"{MANAGED},name=etcd-client"),
         (SECRET, "role=kube-apiserver-etcd-encryption-configuration"),
         (DEPLOYMENT, "app=kubernetes,role=apiserver"),
-        (MANAGED_RESOURCE, None),
+        (MANAGED_RESOURCE, OF_OPERATOR),
+        (DNS_RECORD.gvk, None),
     ],
-    ids=["credential", "configuration", "Deployment", "ManagedResource"],
+    ids=["credential", "configuration", "Deployment", "ManagedResource", "DNSRecord"],
 )
 async def test_a_deleted_object_is_back_at_once(
     world: World, gvk: GroupVersionKind, labels: str | None
@@ -118,7 +131,8 @@ async def test_a_deleted_object_is_back_at_once(
     [deleted, *_] = await world.runtime.list(gvk, "garden", labels=labels)
     await world.runtime.delete(gvk, Key.of(deleted))
 
-    await until(world.runtime, gvk, Key.of(deleted), bool)
+    uid = uid_of(deleted)
+    await until(world.runtime, gvk, Key.of(deleted), lambda obj: uid_of(obj) != uid)
     assert await world.rest() == before + 1
 
 
@@ -136,7 +150,7 @@ async def test_several_deleted_objects_are_all_back(world: World) -> None:
 
 
 async def test_an_edited_managed_resource_is_restored(world: World) -> None:
-    [edited, *_] = await world.runtime.list(MANAGED_RESOURCE, "garden")
+    [edited, *_] = await world.runtime.list(MANAGED_RESOURCE, "garden", labels=OF_OPERATOR)
     key, before = Key.of(edited), world.runs()
     await world.runtime.patch(MANAGED_RESOURCE, key, {"metadata": {"labels": {"a": "b"}}})
     assert await world.rest() == before
@@ -152,3 +166,34 @@ def secret(name: str) -> JsonObject:
         "kind": "Secret",
         "metadata": {"name": name, "namespace": "garden"},
     }
+
+
+async def ask_for_records(client: Client) -> None:
+    """Give the Garden DNS records; their load balancer has an address."""
+    gateway = manifest("v1", "Service", SERVICE_KEY.name, namespace=SERVICE_KEY.namespace)
+    gateway["spec"] = {"type": "LoadBalancer", "ports": [{"port": 443}]}
+    await install_garden_extension_crds(client)
+    key = managed_resource("local")
+    installed = manifest(
+        MANAGED_RESOURCE.api_version,
+        MANAGED_RESOURCE.kind,
+        key.name,
+        namespace=key.namespace,
+        labels={"made": "by-test"},
+    )
+    for obj in (
+        manifest("v1", "Namespace", SERVICE_KEY.namespace),
+        gateway,
+        {**secret("dns"), "stringData": {"key": "value"}},
+        operator_extension("local", "DNSRecord/local"),
+        {**installed, "spec": {"class": "seed", "secretRefs": []}},
+    ):
+        await client.apply(obj, manager="test", force=True)
+    address = {"status": {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}}}
+    await client.patch(SERVICE, SERVICE_KEY, address, subresource="status")
+    provided = {
+        "spec.dns": {"providers": [{"name": "p", "type": "local", "secretRef": {"name": "dns"}}]},
+        "spec.virtualCluster.dns.domains": [{"name": "garden.example.org", "provider": "p"}],
+        "spec.runtimeCluster.ingress.domains": [{"name": "ingress.example.org", "provider": "p"}],
+    }
+    await client.patch(GARDEN, LOCAL, with_values({"spec": {}}, provided))

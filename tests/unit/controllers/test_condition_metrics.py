@@ -48,6 +48,19 @@ async def test_a_failing_condition_has_a_series_until_it_is_as_it_should_be() ->
     assert series(registry) == {("Extension",): 4}
 
 
+async def test_the_objects_of_a_source_that_ended_are_left_out() -> None:
+    registry = CollectorRegistry()
+    conditions = ConditionMetrics(registry)
+    caches = [Cache(Client(Transport(cluster_config())), EXTENSION, packed) for _ in range(2)]
+    for cache, name in zip(caches, ("here", "there"), strict=True):
+        cache.observe(extension(name, 1, Installed="False"))
+    end, _ = [conditions.follow(cache, of_packed) for cache in caches]
+
+    end()
+    caches[0].observe(extension("late", 2, Installed="False"))
+    assert series(registry) == {("Extension", "", "there", "Installed"): 1, ("Extension",): 1}
+
+
 async def test_thousands_of_objects_in_order_cost_one_series() -> None:
     registry = CollectorRegistry()
     extensions = Cache(Client(Transport(cluster_config())), EXTENSION, packed)

@@ -60,6 +60,7 @@ RUN_ELSEWHERE: Final = {
     "pergola crds": "unit/cli/test_crds_command.py",
     "pergola garden compare": "unit/cli/test_garden_compare_command.py",
     "pergola garden export": "integration/operator/test_garden_transfer.py",
+    "pergola garden certificates": "integration/operator/test_garden_certificates_command.py",
     "pergola garden import": "integration/operator/test_garden_transfer.py",
     "pergola garden kubeconfig": "integration/operator/test_garden_kubeconfig_command.py",
     "pergola garden plan": "integration/operator/test_garden_plan_command.py",

@@ -45,7 +45,7 @@ def test_lines_are_typed_as_they_are_written(reader: Reader) -> None:
 def test_a_command_that_runs_on_is_interrupted_once_it_has_displayed_its_text(
     reader: Reader,
 ) -> None:
-    reader.follow(Page(("sh -c 'echo begun; sleep 1000'\n",), {"sh": Until("begun")}))
+    reader.follow(Page(("sh -c 'echo begun; exec sleep 1000'\n",), {"sh": Until("begun")}))
 
 
 def test_a_command_that_reads_is_repeated_until_it_displays_its_text(reader: Reader) -> None:

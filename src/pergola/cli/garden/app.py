@@ -7,6 +7,7 @@ from typing import Final
 
 from cyclopts import App
 
+from pergola.cli.garden.certificates import certificates
 from pergola.cli.garden.check import check
 from pergola.cli.garden.compare import compare
 from pergola.cli.garden.kubeconfig import kubeconfig, token
@@ -28,6 +29,7 @@ app.command(status)
 app.command(wait)
 app.command(why)
 app.command(rotate)
+app.command(certificates)
 app.command(export)
 app.command(import_, name="import")
 app.command(kubeconfig)

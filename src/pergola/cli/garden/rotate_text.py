@@ -1,8 +1,10 @@
 """The output of `pergola garden rotate`: the announcement, and the state of the rotations."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
+
+from pergola.cli.text import in_days
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -47,7 +49,7 @@ def table(garden: "JsonObject", ages: "list[Age]") -> "RenderableType":
         rotations.add_row(*row)
     credentials = Table("credential", "age", box=None, pad_edge=False)
     for name, age in ages:
-        credentials.add_row(name, _days(age))
+        credentials.add_row(name, in_days(age))
     return Group(rotations, "", credentials)
 
 
@@ -61,7 +63,3 @@ def _rotations(garden: "JsonObject") -> Iterator[tuple[str, str, str]]:
         times = [str(value) for name, value in found.items() if name.endswith("Time") and value]
         phase = found.get("phase") or ("" if not found else "rotated")
         yield kind, str(phase or "never rotated"), max(times, default="")
-
-
-def _days(age: timedelta) -> str:
-    return f"{age.days} days" if age.days else f"{age.seconds // 3600} hours"

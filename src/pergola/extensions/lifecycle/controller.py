@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from pergola.api.kinds import NAMESPACE, SECRET
 from pergola.api.objects import JsonObject, Key, finalizers_of, map_at, resource_version_of
+from pergola.controllers.condition_metrics import ConditionMetrics
 from pergola.extension_api.cluster import CLUSTER, Shoot
 from pergola.extension_api.predicates import (
     SHOOT_CLASS,
@@ -17,6 +18,7 @@ from pergola.extension_api.predicates import (
 )
 from pergola.extensions.actuator import Actuator
 from pergola.extensions.lifecycle.reconcile import Lifecycle, Settings
+from pergola.health.conditions import NOTHING
 from pergola.kube.client import Client
 from pergola.runtime.caching.cache import Cache, Change
 from pergola.runtime.caching.index import Index
@@ -50,6 +52,9 @@ def extension_controller(
     predicate = Predicate(actuator.type, settings.classes, settings.ignore_operation_annotation)
     objects = Cache(
         client, actuator.gvk(), snapshot, labels=scope.labels, random_source=random_source
+    )
+    metrics.register(ConditionMetrics).follow(
+        objects, lambda seen: seen.conditions if predicate.is_responsible(seen) else NOTHING
     )
     lifecycle = Lifecycle(client, actuator, settings, predicate, clock or SystemClock())
     controller = Workers(

@@ -1,15 +1,20 @@
-"""Certificates that expire soon although they should have been renewed; pure."""
+"""Certificates that expire soon although they should have been renewed."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 from pergola.api.conditions import timestamp
+from pergola.api.kinds import SECRET
 from pergola.api.objects import JsonObject, Key
 from pergola.bundle import BundleError
 from pergola.bundle.names import content
+from pergola.garden.landscape import NAMESPACE
 from pergola.health import CareFailure
+from pergola.kube.client import Client
 from pergola.operator.care.components import bounded
+from pergola.operator.rotation.ages import MANAGED
+from pergola.operator.run.observed import WILDCARD
 from pergola.pki import CertificateError, read_certificate
 from pergola.secrets_manager import ManagedSecret
 
@@ -29,6 +34,35 @@ class Lifetime(NamedTuple):
     issued: datetime
     until: datetime
     is_own: bool
+
+
+class Credentials(NamedTuple):
+    """The Secrets with the credentials of a Garden.
+
+    Attributes:
+        own: The metadata of those that the operator generates.
+        provided: The wildcard certificates that users provide.
+    """
+
+    own: list[JsonObject]
+    provided: list[JsonObject]
+
+    @property
+    def lifetimes(self) -> list[Lifetime]:
+        """All lifetimes, without unreadable ones."""
+        return [*own_lifetimes(self.own), *provided_lifetimes(self.provided)]
+
+
+async def read_credentials(client: Client) -> Credentials:
+    """Read the Secrets in the runtime cluster.
+
+    Raises:
+        KubeError: The cluster refused, or did not answer.
+    """
+    return Credentials(
+        await client.list(SECRET, NAMESPACE, labels=MANAGED, metadata_only=True),
+        await client.list(SECRET, NAMESPACE, labels=WILDCARD),
+    )
 
 
 def own_lifetimes(secrets: Iterable[JsonObject]) -> Iterator[Lifetime]:
@@ -61,8 +95,13 @@ def provided_lifetimes(secrets: Iterable[JsonObject]) -> Iterator[Lifetime]:
 
 def check_certificates(lifetimes: Iterable[Lifetime], now: datetime) -> CareFailure | None:
     """Return which credentials should have been renewed already, or None."""
-    late = [_problem(each) for each in sorted(lifetimes) if now > each.until - _notice(each)]
+    late = [_problem(each) for each in sorted(lifetimes) if is_late(each, now)]
     return CareFailure(EXPIRING, bounded(late)) if late else None
+
+
+def is_late(lifetime: Lifetime, now: datetime) -> bool:
+    """Return whether a credential should have been renewed already."""
+    return now > lifetime.until - _notice(lifetime)
 
 
 def _notice(lifetime: Lifetime) -> timedelta:

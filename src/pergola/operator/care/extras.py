@@ -9,23 +9,17 @@ from datetime import datetime, timedelta
 from itertools import chain
 from typing import Final
 
-from pergola.api.kinds import SECRET
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, labels_of, map_at
 from pergola.extension_api.kinds import BACKUP_BUCKET, BACKUP_ENTRY, DNS_RECORD
 from pergola.garden.landscape import NAMESPACE
 from pergola.health import CareFailure, check_extension
 from pergola.kube.client import Client
 from pergola.kube.errors import KubeError, UnknownKind
-from pergola.operator.care.certificates import (
-    check_certificates,
-    own_lifetimes,
-    provided_lifetimes,
-)
+from pergola.operator.care.certificates import check_certificates, read_credentials
 from pergola.operator.care.check import Unable, Verdict
 from pergola.operator.care.components import bounded
 from pergola.operator.care.credentials import check_credentials
-from pergola.operator.rotation.ages import MANAGED, ages
-from pergola.operator.run.observed import WILDCARD
+from pergola.operator.rotation.ages import ages
 from pergola.runtime.clock import Clock
 
 CERTIFICATES_VALID: Final = "CertificatesValid"
@@ -73,13 +67,11 @@ class Extras:
     async def _secrets(self, now: datetime) -> dict[str, tuple[bool, Verdict]]:
         """Return, for certificates and credentials, whether there are any, and the verdict."""
         try:
-            own = await self._client.list(SECRET, NAMESPACE, labels=MANAGED, metadata_only=True)
-            provided = await self._client.list(SECRET, NAMESPACE, labels=WILDCARD)
+            found = await read_credentials(self._client)
         except KubeError as error:
             unable = Unable(f"failed listing Secrets in namespace {NAMESPACE}: {error}")
             return dict.fromkeys((CERTIFICATES_VALID, CREDENTIALS_ROTATED), (True, unable))
-        lifetimes = [*own_lifetimes(own), *provided_lifetimes(provided)]
-        labels = [labels_of(secret) for secret in own]
+        lifetimes, labels = found.lifetimes, [labels_of(secret) for secret in found.own]
         return {
             CERTIFICATES_VALID: (bool(lifetimes), check_certificates(lifetimes, now)),
             CREDENTIALS_ROTATED: (bool(ages(labels, now)), check_credentials(labels, now)),

@@ -14,7 +14,7 @@ from pergola.kube.client import Client
 from pergola.operator.copies import Copies
 from pergola.operator.extension.garden_facts import GardenFacts
 from pergola.operator.gardenlet.names import GARDENLET, chart_of
-from pergola.operator.gardenlet.triggers import Gardenlets
+from pergola.operator.gardenlet.triggers import Gardenlets, facts_changed
 from pergola.operator.gardenlet.values import Inherited
 from pergola.operator.oldest import oldest
 from pergola.runtime.caching.view import View
@@ -70,9 +70,9 @@ def has_version(garden: JsonObject, version: str) -> bool:
 
 def of_updates(copies: Copies, gardenlets: Gardenlets, version: str) -> Iterator[Watch[Any, Key]]:
     """Yield the watches that may cause a chart update of a Gardenlet."""
-    yield Watch(gardenlets, when=all_of(exists, changed))
+    yield Watch(gardenlets, when=facts_changed)
     yield Watch(
         View(copies.of(GARDEN), partial(has_version, version=version)),
-        to=lambda _: [key for key, facts in gardenlets.items() if facts.is_updated],
+        to=lambda _: [key for key, seen in gardenlets.items() if seen.facts.is_updated],
         when=all_of(exists, changed),
     )

@@ -14,12 +14,13 @@ from pergola.api.objects import (
     resource_version_of,
 )
 from pergola.garden.landscape import NAMESPACE
+from pergola.health.conditions import Reported, reported
 from pergola.kube.client import Client
 from pergola.operator.chart_source import CA_BUNDLE, PULL_SECRET, secret_named
 from pergola.operator.gardenlet.decide import operation_of
 from pergola.operator.gardenlet.names import GARDENLET, SEED, chart_of, kubeconfig_secret
 from pergola.runtime.caching.cache import Cache, Change
-from pergola.runtime.controlling.watches import Watch, all_of, changed, exists, later
+from pergola.runtime.controlling.watches import Watch, all_of, changed, later
 
 
 class Facts(NamedTuple):
@@ -50,17 +51,36 @@ class Facts(NamedTuple):
         )
 
 
-Gardenlets = Cache[Facts]
+class Seen(NamedTuple):
+    """What the operator keeps of a Gardenlet.
+
+    Attributes:
+        conditions: Those in the status, for metrics.
+    """
+
+    facts: Facts
+    conditions: Reported
+
+
+Gardenlets = Cache[Seen]
 
 
 def gardenlets_of(virtual: Client) -> Gardenlets:
     """Return a cache of the Gardenlets, which are allowed in one namespace only."""
-    return Cache(virtual, GARDENLET, Facts.of, namespace=NAMESPACE)
+    return Cache(
+        virtual, GARDENLET, lambda obj: Seen(Facts.of(obj), reported(obj)), namespace=NAMESPACE
+    )
+
+
+def facts_changed(change: Change[Seen]) -> bool:
+    """Accept events that change the facts about a Gardenlet that exists."""
+    old, new = change.old, change.new
+    return new is not None and (old is None or old.facts != new.facts)
 
 
 def of_deployment(virtual: Client, gardenlets: Gardenlets) -> Iterator[Watch[Any, Key]]:
     """Yield the watches that may change the next step for a Gardenlet."""
-    yield Watch(gardenlets, when=all_of(exists, changed))
+    yield Watch(gardenlets, when=facts_changed)
     yield Watch(
         Cache(virtual, SEED, resource_version_of, metadata_only=True),
         to=lambda change: (Key(NAMESPACE, change.key.name),),
@@ -68,7 +88,7 @@ def of_deployment(virtual: Client, gardenlets: Gardenlets) -> Iterator[Watch[Any
     )
 
     def naming(change: Change[str]) -> list[Key]:
-        return [key for key, facts in gardenlets.items() if change.key.name in facts.named]
+        return [key for key, seen in gardenlets.items() if change.key.name in seen.facts.named]
 
     yield Watch(
         Cache(virtual, SECRET, resource_version_of, namespace=NAMESPACE, metadata_only=True),

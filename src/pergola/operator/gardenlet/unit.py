@@ -1,8 +1,10 @@
 """The controllers of Gardenlets, which run while the virtual cluster is reachable."""
 
+import asyncio
 from typing import Final, NamedTuple
 
 from pergola.charts import Blobs, Helm, Puller
+from pergola.controllers.condition_metrics import ConditionMetrics
 from pergola.kube.client import Client
 from pergola.operator.chart_source import Charts
 from pergola.operator.copies import Copies
@@ -48,14 +50,24 @@ def gardenlets(environment: Environment, virtual: Client, *, workers: int = 1) -
         events,
         clock,
     )
+    seen = gardenlets_of(virtual)
+    conditions = environment.metrics.register(ConditionMetrics)
+
+    async def report_conditions() -> None:
+        end = conditions.follow(seen, lambda gardenlet: gardenlet.conditions)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            end()  # another server may have other Gardenlets
+
     return Controller(
         NAME,
         reconciler.reconcile,
-        watches=of_deployment(virtual, gardenlets_of(virtual)),
+        watches=of_deployment(virtual, seen),
         metrics=environment.metrics,
         workers=workers,
         deadline=_DEADLINE,
-        tasks=[events.run],
+        tasks=[events.run, report_conditions],
     )
 
 

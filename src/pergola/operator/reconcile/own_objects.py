@@ -41,13 +41,14 @@ class OwnObjects:
         copies: Caches of other objects; kinds without one are not watched.
 
     Attributes:
+        caches: Of the garden's extension resources.
         vanished: Its event: an object is gone, or a ManagedResource was edited.
     """
 
     def __init__(self, client: Client, copies: Collection[Cache[Packed]]) -> None:
         self.vanished: Events[None] = Events()
         self._copies = copies
-        self._extensions = [
+        self.caches = [
             Cache(client, gvk, is_ours, namespace=namespace) for gvk, namespace in _EXTENSION_KINDS
         ]
         self._expected: Mapping[_Named, int] = {}
@@ -56,7 +57,7 @@ class OwnObjects:
         self._begun = asyncio.Event()
         for cache in copies:
             cache.subscribe(partial(self._observe, cache))
-        for each in self._extensions:
+        for each in self.caches:
             each.subscribe(partial(self._observe_extension, each))
 
     def begin(self) -> None:
@@ -94,7 +95,7 @@ class OwnObjects:
         """Watch extension resources until cancelled, from the first success on."""
         await self._begun.wait()  # their kinds are served now
         async with TaskGroup() as group:
-            for cache in self._extensions:
+            for cache in self.caches:
                 group.create_task(cache.run())
 
     def _observe(self, cache: Cache[Packed], change: Change[Packed]) -> None:

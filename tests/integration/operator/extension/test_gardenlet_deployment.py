@@ -25,9 +25,10 @@ from pergola.operator.gardenlet.bootstrap import token_id
 from pergola.operator.gardenlet.names import GARDENLET, SEED, TARGET
 from pergola.sandbox import binaries
 from pergola.sandbox.on_demand import GARDENLET_CHART
-from pergola.testing.waiting import until, until_gone
+from pergola.testing.waiting import noticed, until, until_gone
 from tests.support.chart_files import write_chart
 from tests.support.extension_garden import ExtensionGarden
+from tests.support.failing_conditions import failing_conditions
 from tests.support.gardenlets import (
     VERSION,
     Writers,
@@ -157,6 +158,8 @@ async def test_a_gardenlet_without_a_seed_is_deployed_until_the_seed_is_register
 
     waiting = await registered(garden.virtual, "one", "Progressing", holds=WAITING)
     assert waiting["status"]["observedGeneration"] == waiting["metadata"]["generation"]
+    await noticed()
+    assert failing_conditions(writers.metrics) == {("Gardenlet", "one", "SeedRegistered")}
     found = await config(garden.virtual)
     assert found["seedConfig"]["metadata"]["name"] == "one"
     bootstrap = await garden.virtual.get(SECRET, BOOTSTRAP)
@@ -171,8 +174,26 @@ async def test_a_gardenlet_without_a_seed_is_deployed_until_the_seed_is_register
     done = await registered(garden.virtual, "one", "True")
     (condition,) = done["status"]["conditions"]
     assert condition["message"] == 'Gardenlet deployed and Seed "one" registered'
+    await noticed()
+    assert failing_conditions(writers.metrics) == set()
     assert "kubeconfigSecretRef" not in done["spec"]
     assert await garden.virtual.find(SECRET, ACCESS) is None
+
+
+async def test_the_gardenlets_of_a_virtual_cluster_have_no_series_after_it(
+    garden: ExtensionGarden,
+    operator: ClusterConfig,
+    virtual: ClusterConfig,
+    kubeconfig: str,
+    tmp_path: Path,
+) -> None:
+    await publish_address(garden, kubeconfig)
+    async with gardenlet_controllers(operator, virtual, tmp_path / "cache") as writers:
+        await garden.virtual.create(gardenlet("one", "registry.invalid/no/chart:v1"))
+        await registered(garden.virtual, "one", "False")
+        await noticed()
+        assert failing_conditions(writers.metrics) == {("Gardenlet", "one", "SeedRegistered")}
+    assert failing_conditions(writers.metrics) == set()
 
 
 async def test_a_gardenlet_with_a_seed_is_only_deployed_if_forced(
