@@ -19,6 +19,7 @@ __all__ = [
 ]
 
 IMMUTABLE: Final = "field is immutable"
+"""The text of a finding about a field that cannot change."""
 
 
 class Cause(NamedTuple):

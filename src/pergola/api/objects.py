@@ -11,8 +11,10 @@ from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 JsonValue: TypeAlias = "dict[str, JsonValue] | list[JsonValue] | str | int | float | bool | None"
+"""Any JSON value."""
 # Kubernetes objects are nested too deeply for a recursive alias to help a reader of the code.
 JsonObject: TypeAlias = dict[str, Any]
+"""A JSON object, such as an object of Kubernetes as the API server returns it."""
 
 
 class GroupKind(NamedTuple):

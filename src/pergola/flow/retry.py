@@ -25,6 +25,7 @@ class Diagnosis:
 
 
 Diagnose = Callable[[Exception], Diagnosis]
+"""Judges an exception of a task."""
 
 
 def may_pass(error: Exception) -> Diagnosis:

@@ -123,4 +123,6 @@ _KINDS: Final = {GroupVersionKind.parse(*kind): rule for kind, rule in _TABLE.it
 _RULES: Final[dict[GroupKind, Rule]] = {gvk.group_kind: rule for gvk, rule in _KINDS.items()}
 
 HEALTH_KINDS: Final = tuple(_KINDS)
+"""The kinds with a rule for their health."""
 PROGRESSING_KINDS: Final = tuple(gvk for gvk, rule in _KINDS.items() if rule.progressing)
+"""The kinds with a rule for the progress of their rollout."""

@@ -8,6 +8,7 @@ RUNTIME_DEFAULT: Final[JsonObject] = {"type": "RuntimeDefault"}
 """The seccomp profile of the container runtime."""
 
 PRIVILEGED: Final[JsonObject] = {"privileged": True}
+"""The security context of a container with all rights on its node."""
 
 
 def env(**variables: JsonValue) -> list[JsonObject]:

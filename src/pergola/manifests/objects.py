@@ -9,6 +9,7 @@ Images = Callable[[str], str]
 """Maps a name in the image vector to an image reference."""
 
 KUBE_SYSTEM: Final = "kube-system"
+"""The namespace of system components."""
 
 
 def manifest(

@@ -27,6 +27,7 @@ from pergola.pki.keys import (
 )
 
 BACKDATED: Final = timedelta(hours=1)
+"""How long before its creation a certificate becomes valid, for clocks that are slow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

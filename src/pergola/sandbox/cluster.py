@@ -17,6 +17,7 @@ from pergola.sandbox.processes import ProcessId
 from pergola.sandbox.progress import Progress, silent
 
 THIS_PROCESS: Final = 0
+"""Stands for the calling process as the owner of a sandbox."""
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,11 @@ IMAGE_PROVIDER: Final = "image-provider"
 LOAD_BALANCER: Final = "load-balancer"
 
 Components = tuple[str, ...]
+"""Names of the programs of a sandbox."""
 ALL: Final[Components] = (ETCD, APISERVER, CONTROLLER_MANAGER, SCHEDULER, KWOK)
+"""A control plane, and nodes that are simulated."""
 API_ONLY: Final[Components] = (ETCD, APISERVER)
+"""An API server, without controllers."""
 WITH_NODE: Final[Components] = (
     ETCD,
     APISERVER,
@@ -36,6 +39,7 @@ WITH_NODE: Final[Components] = (
     IMAGE_PROVIDER,
     LOAD_BALANCER,
 )
+"""A control plane, and this machine as its only node."""
 # The node components that are Pergola modules.
 OWN_COMPONENTS: Final[Components] = (IMAGE_PROVIDER, LOAD_BALANCER)
 

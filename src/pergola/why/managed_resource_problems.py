@@ -124,7 +124,12 @@ def deletion(resource: JsonObject) -> Iterator[Statement]:
     problem = deletion_problem(resource)
     if problem:
         text = _SEVERAL.sub(r"\1 objects: ", problem.removeprefix(_PREFIX).removeprefix(_ONE))
-        yield Statement(topic=Topic.BLOCKED, text=text, since=since(resource, problem))
+        yield Statement(
+            topic=Topic.BLOCKED,
+            text=text,
+            since=since(resource, problem),
+            advice="ask the same about an object that is still there: pergola why KIND/NAME",
+        )
     if map_at(resource, "spec").get("keepObjects"):
         because = "spec.keepObjects is set"
         yield Statement(topic=Topic.DECIDED, text="its objects stay", because=because)

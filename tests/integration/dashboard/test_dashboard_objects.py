@@ -2,6 +2,7 @@
 
 import base64
 
+from pergola.api.kinds import CONFIG_MAP
 from pergola.api.objects import JsonObject, Key
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.kube.client import Client
@@ -66,7 +67,13 @@ async def test_a_managed_resource_lists_its_objects_with_their_states(
         {**reference("Deployment", namespace, "web"), "apiVersion": "apps/v1"},
         reference("ConfigMap", namespace, "kube-root-ca.crt"),
         reference("ConfigMap", namespace, "absent"),
+        reference("ConfigMap", namespace, "stuck"),
+        reference("Namespace", "default", "default"),
     ]
+    metadata = {"namespace": namespace, "name": "stuck", "finalizers": ["example.org/hold"]}
+    stuck = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+    await cluster_client.create(stuck)
+    await cluster_client.delete(CONFIG_MAP, Key(namespace, "stuck"))
     await create_managed_resource(cluster_client, key, bad("it is broken"), resources)
     shown = await site.json(
         "/api/object",
@@ -75,7 +82,15 @@ async def test_a_managed_resource_lists_its_objects_with_their_states(
         namespace=namespace,
         name="web",
     )
-    workload, _, absent = shown["objects"]
+    await cluster_client.patch(
+        CONFIG_MAP, Key(namespace, "stuck"), {"metadata": {"finalizers": None}}
+    )
+    workload, _, absent, deleted, cluster_wide = shown["objects"]
+    assert (deleted["state"], deleted["problem"]) == (
+        "deleting",
+        "it waits for the finalizers example.org/hold",
+    )
+    assert (cluster_wide["id"], cluster_wide["state"]) == ("v1/Namespace//default", "healthy")
     assert workload["state"] == "trouble"
     assert workload["problem"]
     assert (absent["state"], absent["problem"]) == ("", "it is not in this cluster")

@@ -53,7 +53,7 @@ def test_differences_are_listed_by_component_and_the_exit_code_is_2(
     port = lines.index("    spec.ports[metrics].port")
     assert lines[port + 1 : port + 3] == ["      there: 1", "      here:  10257"]
     assert lines.index(f"component {COMPONENT}") < port
-    assert lines[-2].startswith("1 objects only there, ")
+    assert lines[-2].startswith("1 object only there, ")
     assert lines[-1] == "not compared: 2 objects of users"
 
 

@@ -1,8 +1,14 @@
 """The page of the library lists the names in the `__all__` of each public room."""
 
+import ast
 import importlib
+import inspect
 import os
+from collections.abc import Iterator
+from functools import cache
+from itertools import pairwise
 from pathlib import Path
+from types import ModuleType
 from typing import Final
 
 import pytest
@@ -20,7 +26,7 @@ def reference() -> str:
 
 def _section(room: str) -> str:
     module = importlib.import_module(f"pergola.{room}")
-    rows = [f"| `{name}` | {_summary(getattr(module, name))} |" for name in module.__all__]
+    rows = [f"| `{name}` | {_summary(module, name)} |" for name in module.__all__]
     return "\n".join(
         [
             f"## pergola.{room}",
@@ -35,11 +41,40 @@ def _section(room: str) -> str:
     )
 
 
-def _summary(value: object) -> str:
-    is_documented = isinstance(value, type) or callable(value)
-    if not is_documented:
-        return "a constant"
-    return _paragraph(value.__doc__ or "").replace("|", "\\|") or "a type"
+def _summary(module: ModuleType, name: str) -> str:
+    value = getattr(module, name)
+    text = _documented_constants(module).get(name, "")
+    if getattr(value, "__name__", "") == name:
+        text = value.__doc__ or ""
+    elif not text and type(value).__module__.startswith("pergola."):
+        text = f"A constant: `{type(value).__name__}`."
+    assert text, f"{module.__name__}.{name} has no docstring"
+    return _paragraph(text).replace("|", "\\|")
+
+
+@cache
+def _documented_constants(module: ModuleType) -> dict[str, str]:
+    """Return the docstrings of the constants and aliases that a package exports."""
+    here = ast.parse(inspect.getsource(module))
+    found = dict(_constants(here))
+    for statement in here.body:
+        if isinstance(statement, ast.ImportFrom) and statement.module:
+            origin = importlib.import_module(statement.module)
+            documented = dict(_constants(ast.parse(inspect.getsource(origin))))
+            for alias in statement.names:
+                if alias.name in documented:
+                    found[alias.asname or alias.name] = documented[alias.name]
+    return found
+
+
+def _constants(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Yield the name and the docstring of each constant that is followed by one."""
+    for statement, after in pairwise(tree.body):
+        if not (isinstance(statement, ast.AnnAssign | ast.Assign) and isinstance(after, ast.Expr)):
+            continue
+        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+        if isinstance(after.value, ast.Constant) and isinstance(targets[0], ast.Name):
+            yield targets[0].id, str(after.value.value)
 
 
 def _paragraph(text: str) -> str:

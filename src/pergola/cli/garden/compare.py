@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from cyclopts import Parameter
 
+from pergola.api.texts import counted
 from pergola.cli.garden.landscapes import Sides, from_cluster, from_file, is_file
 from pergola.cli.garden.values import text_difference
 from pergola.cli.text import say
@@ -94,7 +95,7 @@ def _lines(found: "Comparison", sides: Sides) -> Iterator[str]:
                 yield from _fields(each)
         yield ""
     yield (
-        f"{len(found.only_there)} objects only there, {len(found.only_here)} only here, "
+        f"{counted(len(found.only_there), 'object')} only there, {len(found.only_here)} only here, "
         f"{len(found.differing)} differ, {found.equal} are equal"
     )
     if sides.recorded.ignored:

@@ -3,11 +3,18 @@
 import asyncio
 from typing import Final
 
-from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at
+from pergola.api.objects import (
+    GroupVersionKind,
+    JsonObject,
+    Key,
+    deletion_timestamp_of,
+    maps_at,
+    namespace_of,
+)
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.dashboard.server.redaction import redacted
 from pergola.dashboard.state.cards import card_id
-from pergola.dashboard.state.verdicts import Condition, State, conditions, verdict
+from pergola.dashboard.state.verdicts import Condition, State, conditions, deletion, verdict
 from pergola.health import check
 from pergola.kube.client import Client
 from pergola.kube.errors import Forbidden, KubeError, NotFound
@@ -59,6 +66,9 @@ async def _state_of(client: Client, reference: JsonObject) -> JsonObject:
         return _row(reference, None, "you may not read it")
     except KubeError as error:
         return _row(reference, None, str(error))
+    reference = {**reference, "namespace": namespace_of(obj)}
+    if deletion_timestamp_of(obj) is not None:
+        return _row(reference, State.DELETING, deletion(obj))
     problem = check(obj)
     return _row(reference, State.TROUBLE if problem else State.HEALTHY, problem or "")
 

@@ -83,7 +83,7 @@ def verdict(gvk: GroupVersionKind, obj: JsonObject) -> Verdict:
     """Return the worst state that an object reports."""
     deleted = deletion_timestamp_of(obj)
     if deleted is not None:
-        return _of(State.DELETING, _deletion(obj), deleted)
+        return _of(State.DELETING, deletion(obj), deleted)
     ignored = _ignored(obj)
     if ignored:
         return _of(State.IGNORED, f"annotation {ignored} stops its reconciliation")
@@ -173,7 +173,8 @@ def _outdated(obj: JsonObject) -> Iterator[Verdict]:
         yield Verdict(State.PROGRESSING, text, created, _SOON)
 
 
-def _deletion(obj: JsonObject) -> str:
+def deletion(obj: JsonObject) -> str:
+    """Return what an object that is being deleted waits for."""
     blocked = deletion_problem(obj)
     finalizers = ", ".join(finalizers_of(obj))
     waits = f"it waits for the finalizers {finalizers}" if finalizers else "it is being deleted"

@@ -21,6 +21,7 @@ from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
 
 SHOOT_STATE: Final = GroupVersionKind("core.gardener.cloud", "v1beta1", "ShootState")
+"""The kind that keeps the state of a Shoot while it moves to another Seed."""
 # Metadata that is meaningful only in an object's previous location.
 _OF_THE_PLACE: Final = frozenset(
     {

@@ -33,7 +33,9 @@ class Again:
 
 
 Outcome = Done | Again
+"""What a reconciliation returns: nothing is left to do, or run again later."""
 DONE: Final = Done()
+"""Nothing is left to do until the next event."""
 
 OUTAGE_RETRY_SECONDS: Final = 10.0
 """The maximum backoff while an API server is unavailable: an outage says nothing about the key."""

@@ -18,8 +18,9 @@ def about_pod(pod: JsonObject, trouble: Trouble) -> str:
             return about_scheduling(trouble.problem)
         case Cause.IMAGE:
             return (
-                "check that the image exists and that the nodes may pull it; an image vector in "
-                "IMAGEVECTOR_OVERWRITE of the operator names another place"
+                "check that the image exists and that the nodes may pull it; for a component of a "
+                "Garden, an image vector in IMAGEVECTOR_OVERWRITE of the operator names another "
+                "place"
             )
         case Cause.CONFIG:
             return "create or correct what the message names; the kubelet retries by itself"
@@ -45,7 +46,7 @@ def about_scheduling(message: str) -> str:
     if "persistentvolumeclaim" in message.lower():
         return "see why its PersistentVolumeClaim is not bound"
     if "node affinity" in message or "node selector" in message:
-        return "label nodes as the pod selects them, or correct the zones of the Garden"
+        return "label nodes as the pod selects them, or correct what it selects"
     if "taint" in message:
         return "remove the taint of a node, or add a node without it"
     return ""
@@ -70,9 +71,9 @@ def about_claim(claim: JsonObject, event: str) -> str:
     """Return what to do about a PersistentVolumeClaim that is not bound."""
     name = (claim.get("spec") or {}).get("storageClassName")
     if "not found" in event:
-        return f"create StorageClass {name}, or set another one in the Garden"
+        return f"create StorageClass {name}, or have the claim name another one"
     if not name:
-        return "mark a StorageClass as the default one, or set one in the Garden"
+        return "mark a StorageClass as the default one, or have the claim name one"
     return f"check that the provisioner of StorageClass {name} runs"
 
 
