@@ -34,7 +34,7 @@ from pergola.resource_manager.webhooks import (
     seccomp_profile,
     system_components_config,
 )
-from pergola.resource_manager.webhooks.system_components_config import Taint
+from pergola.resource_manager.webhooks.facts.taints import Taint
 from pergola.runtime.logging import configure
 from pergola.runtime.metrics import Metrics
 from pergola.runtime.process import event_loop

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pergola.api.conditions import get_condition
-from pergola.api.kinds import NAMESPACE, SECRET
+from pergola.api.kinds import NAMESPACE, SECRET, SEED
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, finalizers_of, maps_at, name_of
 from pergola.api.operator_config import API_VERSION, KIND, configuration_from
 from pergola.api.operator_v1alpha1 import EXTENSION, GARDEN, Garden, garden_from
@@ -28,7 +28,7 @@ from pergola.operator.extension.installations import INSTALLATION, REGISTRATION
 from pergola.operator.extension.required_runtime import KINDS
 from pergola.operator.extension.runtime import PRIORITY, PRIORITY_CLASS
 from pergola.operator.extension.units import Environment, extension_units
-from pergola.operator.gardenlet.names import GARDENLET, SEED
+from pergola.operator.gardenlet.names import GARDENLET
 from pergola.operator.reconcile.own_tasks import GENERIC_NAME
 from pergola.operator.virtual_cluster import VirtualCluster
 from pergola.resource_manager.manager import Options, ResourceManager

@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from pergola.api.kinds import SEED
 from pergola.api.objects import JsonObject, Key
 from pergola.charts import Blobs, ChartReference, Helm
 from pergola.garden.components.gardener_access import EXTERNAL
@@ -13,7 +14,7 @@ from pergola.kube.client import Client
 from pergola.kube.kubeconfig import ClusterConfig
 from pergola.manifests import manifest
 from pergola.operator.copies import Copies
-from pergola.operator.gardenlet.names import GARDENLET, SEED
+from pergola.operator.gardenlet.names import GARDENLET
 from pergola.operator.gardenlet.unit import Environment, chart_updates, gardenlets
 from pergola.operator.gardenlet.values import Inherited
 from pergola.operator.template import images

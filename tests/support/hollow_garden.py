@@ -9,7 +9,7 @@ from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Final, TypeAlias
 
-from pergola.api.kinds import DEPLOYMENT, SECRET
+from pergola.api.kinds import DEPLOYMENT, SECRET, SEED
 from pergola.api.objects import (
     GroupVersionKind,
     JsonObject,
@@ -32,7 +32,7 @@ from pergola.kube.errors import NotFound
 from pergola.operator.reconcile.own_objects import OwnObjects
 from pergola.operator.reconcile.reconcile import GardenReconciler, Settings
 from pergola.operator.reconcile.status import Operator
-from pergola.operator.seeds import SEED, SeedWatch
+from pergola.operator.seeds import SeedWatch
 from pergola.operator.template import images, template
 from pergola.resource_manager.registration import garden_webhooks
 from pergola.runtime.clock import Clock

@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Collection
 from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any, Final
 
+from pergola.api.kinds import SEED
 from pergola.api.marks import OPERATION
 from pergola.api.objects import JsonObject, annotations_of
 from pergola.kube import states
@@ -12,7 +13,6 @@ from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
 from pergola.manifests import manifest
 from pergola.operator.extension.installations import REGISTRATION
-from pergola.operator.seeds import SEED
 
 _DNS: Final[dict[str, Any]] = {
     "type": "local",

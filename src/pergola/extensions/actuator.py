@@ -3,20 +3,17 @@
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
+from pergola.admission.webhook import Webhook
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.extension_api.cluster import Cluster
 from pergola.extension_api.kinds import GROUP, VERSION
+from pergola.extensions.garden import Garden
 from pergola.extensions.health_checks.checks import HealthCheck
 from pergola.kube.client import Client
 from pergola.runtime.clock import Clock
 from pergola.runtime.metrics import Metrics
-
-if TYPE_CHECKING:  # webhooks are created from actuators
-    from pergola.admission.webhook import Webhook
-    from pergola.extensions.webhooks.garden import Garden
-
 
 Status = JsonObject
 """Fields of `status` that an actuator sets: `providerStatus`, `state`, `resources`, `ipFamilies`, …
@@ -120,11 +117,11 @@ class Actuator(ABC):
         """Return the health checks behind the conditions of the resources; none by default."""
         return ()
 
-    def webhooks(self) -> Sequence["Webhook"]:
+    def webhooks(self) -> Sequence[Webhook]:
         """Return the webhooks for objects on the seed and in Shoots; none by default."""
         return ()
 
-    def admission_webhooks(self, garden: "Garden") -> Sequence["Webhook"]:
+    def admission_webhooks(self, garden: Garden) -> Sequence[Webhook]:
         """Return the webhooks for objects of the garden, such as Shoots; none by default.
 
         A separate process serves them: `pergola extension admission`.

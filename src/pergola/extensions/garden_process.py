@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 
 from pergola import __version__
 from pergola.extensions.actuator import Actuator
+from pergola.extensions.garden import Garden
 from pergola.extensions.process import Options, configure
 from pergola.extensions.webhooks.admission import component_of
 from pergola.extensions.webhooks.declare import side_by_side
-from pergola.extensions.webhooks.garden import Garden
 from pergola.extensions.webhooks.serving import ExtensionWebhooks
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import ClusterConfig

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
+from pergola.api.kinds import SEED
 from pergola.api.objects import GroupVersionKind, JsonObject, labels_of, map_at, name_of
 from pergola.garden.landscape import Landscape
 from pergola.kube.client import Client
@@ -11,7 +12,6 @@ from pergola.runtime.caching.cache import Cache
 from pergola.runtime.controlling.watches import Events
 from pergola.runtime.task_group import TaskGroup
 
-SEED: Final = GroupVersionKind("core.gardener.cloud", "v1beta1", "Seed")
 MANAGED_SEED: Final = GroupVersionKind("seedmanagement.gardener.cloud", "v1alpha1", "ManagedSeed")
 
 _NETWORK: Final = "seed.gardener.cloud/network"

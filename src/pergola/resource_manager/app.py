@@ -21,7 +21,7 @@ from pergola.resource_manager.connections import connect
 from pergola.resource_manager.identity import cluster_identity
 from pergola.resource_manager.manager import Options, ResourceManager
 from pergola.resource_manager.serving import WebhookServing
-from pergola.resource_manager.webhooks.high_availability_config.observe import (
+from pergola.resource_manager.webhooks.facts.environment import (
     serves_hvpas,
     version_of,
 )

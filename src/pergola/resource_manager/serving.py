@@ -24,10 +24,10 @@ from pergola.resource_manager.controllers.high_availability_retrigger import (
 from pergola.resource_manager.webhooks.catalog import webhooks
 from pergola.resource_manager.webhooks.deletion_events import DeletionEvents
 from pergola.resource_manager.webhooks.dependencies import Dependencies
+from pergola.resource_manager.webhooks.facts.high_availability import Version
+from pergola.resource_manager.webhooks.facts.lookups import ClusterLookups
 from pergola.resource_manager.webhooks.high_availability_config.review import high_availability
-from pergola.resource_manager.webhooks.high_availability_config.settings import Version
 from pergola.resource_manager.webhooks.installation import Installation
-from pergola.resource_manager.webhooks.lookups import ClusterLookups
 from pergola.resource_manager.webhooks.node_agent_authorizer.lookups import (
     ClusterLookups as AgentLookups,
 )

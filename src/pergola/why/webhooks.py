@@ -30,8 +30,8 @@ from pergola.resource_manager.webhooks.catalog import everything, webhooks
 from pergola.resource_manager.webhooks.dependencies import Dependencies
 from pergola.resource_manager.webhooks.documents import DocumentLookups
 from pergola.resource_manager.webhooks.explanation import Explanation, Question, reviewed_kind
+from pergola.resource_manager.webhooks.facts.lookups import ClusterLookups
 from pergola.resource_manager.webhooks.installation import Installation
-from pergola.resource_manager.webhooks.lookups import ClusterLookups
 from pergola.why.answer import Asked, Part, Statement, Topic
 from pergola.why.explainer import Explainer
 from pergola.why.reading import Reader

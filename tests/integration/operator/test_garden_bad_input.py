@@ -15,7 +15,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from pergola.api.kinds import CRD, EVENT, SECRET
+from pergola.api.kinds import CRD, EVENT, SECRET, SEED
 from pergola.api.marks import OPERATOR_FINALIZER
 from pergola.api.objects import (
     JsonObject,
@@ -42,7 +42,6 @@ from pergola.operator.reconcile.controller import garden_unit
 from pergola.operator.reconcile.reconcile import IGNORE, Settings
 from pergola.operator.reconcile.status import Operator
 from pergola.operator.reconcile.usage import ABANDON, UsageUnknown, ensure_unused
-from pergola.operator.seeds import SEED
 from pergola.operator.template import images, template
 from pergola.operator.virtual_cluster import VirtualCluster
 from pergola.resource_manager.registration import garden_webhooks

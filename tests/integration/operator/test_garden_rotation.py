@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import pytest
 
-from pergola.api.kinds import SECRET
+from pergola.api.kinds import SECRET, SEED
 from pergola.api.objects import JsonObject, Key, annotations_of, map_at, name_of
 from pergola.api.operator_config import OperatorConfiguration
 from pergola.api.operator_v1alpha1 import GARDEN
@@ -29,7 +29,6 @@ from pergola.operator.rotation.encryption.tasks import LABEL, SNAPSHOT, UNLABEL
 from pergola.operator.rotation.requested import Action, Kind
 from pergola.operator.rotation.seeds.standing import SKIPPED_SEEDS
 from pergola.operator.rotation.seeds.tasks import RECONCILE_SEEDS, RENEW_KUBECONFIGS, TOKENS
-from pergola.operator.seeds import SEED
 from pergola.operator.start_checks import runtime_version
 from pergola.operator.template import images, template
 from pergola.operator.virtual_cluster import VirtualCluster

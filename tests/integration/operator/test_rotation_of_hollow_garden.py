@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 import orjson
 import pytest
 
-from pergola.api.kinds import DEPLOYMENT, SECRET
+from pergola.api.kinds import DEPLOYMENT, SECRET, SEED
 from pergola.api.marks import OPERATION
 from pergola.api.objects import JsonObject, annotations_of, labels_of, map_at, name_of
 from pergola.api.operator_v1alpha1 import GARDEN
@@ -19,7 +19,6 @@ from pergola.kube.client import Client
 from pergola.kube.errors import Conflict
 from pergola.kube.kubeconfig import load
 from pergola.operator.rotation.encryption.rewrite import KEY_NAME
-from pergola.operator.seeds import SEED
 from pergola.runtime.clock import FakeClock
 from pergola.runtime.controlling.controller import Again
 from pergola.sandbox import API_ONLY, Sandbox

@@ -6,7 +6,7 @@ from contextlib import aclosing, asynccontextmanager
 
 import pytest
 
-from pergola.api.kinds import SECRET
+from pergola.api.kinds import SECRET, SEED
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, annotations_of, name_of
 from pergola.api.operator_v1alpha1 import GARDEN
 from pergola.flow import FlowFailed, Graph
@@ -26,7 +26,6 @@ from pergola.operator.rotation.seeds import requests, tasks
 from pergola.operator.rotation.seeds.standing import SKIPPED_SEEDS, Request, SeedsBusy
 from pergola.operator.rotation.seeds.targets import SEEDS
 from pergola.operator.run.run import Run
-from pergola.operator.seeds import SEED
 from pergola.sandbox import API_ONLY, Sandbox
 from pergola.testing.crds import definition, install_operator_crds, serve
 from pergola.testing.shared import private

@@ -20,11 +20,11 @@ from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import parse_documents
 from pergola.resource_manager.webhooks.catalog import webhooks
 from pergola.resource_manager.webhooks.dependencies import Dependencies
-from pergola.resource_manager.webhooks.high_availability_config.observe import serves_hvpas
+from pergola.resource_manager.webhooks.facts.environment import serves_hvpas
+from pergola.resource_manager.webhooks.facts.lookups import ClusterLookups
+from pergola.resource_manager.webhooks.facts.taints import Taint
 from pergola.resource_manager.webhooks.installation import Installation
-from pergola.resource_manager.webhooks.lookups import ClusterLookups
 from pergola.resource_manager.webhooks.projected_token_mount import ProjectedTokenMount
-from pergola.resource_manager.webhooks.system_components_config import Taint
 from pergola.runtime.controlling.unit import Unit
 from pergola.testing.waiting import PATIENCE, running
 from tests.support.reviews import pod, review_of

@@ -9,12 +9,13 @@ import orjson
 import pytest
 from rich.console import Console
 
-from pergola.cli.garden.console import console
 from pergola.cli.garden.status import until_over
 from pergola.cli.garden.status_data import print_data
-from pergola.cli.garden.status_lines import changes, lasting
+from pergola.cli.garden.status_lines import changes
 from pergola.cli.garden.status_live import show
 from pergola.cli.garden.status_tree import health, tree
+from pergola.cli.text import lasting
+from pergola.cli.tree_console import console
 from pergola.operator.reconcile.picture import Operation, Picture, State, Task, Wait
 
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)

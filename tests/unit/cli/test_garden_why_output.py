@@ -5,8 +5,8 @@ from io import StringIO
 import orjson
 import pytest
 
-from pergola.cli.garden.console import console
-from pergola.cli.why.output import print_data, print_text
+from pergola.cli.answers import print_data, print_text
+from pergola.cli.tree_console import console
 from pergola.operator.reconcile.explain import Answer, Finding
 from pergola.operator.reconcile.picture import State, Task
 from pergola.why.gardens import of_garden

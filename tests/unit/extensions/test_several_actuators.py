@@ -12,11 +12,11 @@ from pergola.api.objects import JsonObject, JsonValue, Key
 from pergola.cli import app
 from pergola.cli.extension.options import ExtensionCommandError, Process
 from pergola.extensions.actuator import Actuator, Context
+from pergola.extensions.garden import Garden, cloud_profile_of
 from pergola.extensions.garden_process import admission
 from pergola.extensions.options import options_from
 from pergola.extensions.process import configure, controller_names
 from pergola.extensions.webhooks.declare import enabled, side_by_side
-from pergola.extensions.webhooks.garden import Garden, cloud_profile_of
 from pergola.extensions.webhooks.serving import ExtensionWebhooks
 from pergola.extensions.webhooks.shoots import shoot_rule
 from pergola.kube.client import Client

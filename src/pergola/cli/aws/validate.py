@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from cyclopts import Parameter
 
+from pergola.api.kinds import GARDENER_CORE
 from pergola.cli.manifest_files import ManifestFileError, named, of_kind, read_objects
 from pergola.cli.text import say
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from pergola.extension_api.cluster import Cluster
 
 _AWS: Final = "aws"
-_CORE: Final = "core.gardener.cloud"
 _EXTENSIONS: Final = "extensions.gardener.cloud"
 
 
@@ -51,7 +51,7 @@ def validate(
 def _findings(
     objects: "list[JsonObject]", old: "list[JsonObject]", file: str
 ) -> "list[tuple[JsonObject, list[Cause]]]":
-    shoots = [obj for obj in of_kind(objects, _CORE, "Shoot") if _cloud_of(obj) == _AWS]
+    shoots = [obj for obj in of_kind(objects, GARDENER_CORE, "Shoot") if _cloud_of(obj) == _AWS]
     infrastructures = [
         obj for obj in of_kind(objects, _EXTENSIONS, "Infrastructure") if _type_of(obj) == _AWS
     ]
@@ -108,7 +108,7 @@ def _cloud_profile(shoot: "JsonObject", beside: "list[JsonObject]") -> "JsonObje
     reference = map_at(spec, "cloudProfile")
     kind = str(reference.get("kind") or "CloudProfile")
     name = reference.get("name") or spec.get("cloudProfileName")
-    profiles = [obj for obj in of_kind(beside, _CORE, kind) if name_of(obj) == name]
+    profiles = [obj for obj in of_kind(beside, GARDENER_CORE, kind) if name_of(obj) == name]
     return profiles[0] if profiles else None
 
 

@@ -22,8 +22,8 @@ async def why(client: "Client", gvk: "GroupVersionKind", key: "Key") -> str:
     """
     from rich.console import Console
 
+    from pergola.cli.answers import print_text
     from pergola.cli.why.gardens import GARDEN_TASKS
-    from pergola.cli.why.output import print_text
     from pergola.dashboard.server.answers import Unanswered
     from pergola.why import NothingToExplain, explain
 

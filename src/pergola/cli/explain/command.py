@@ -134,7 +134,7 @@ async def _explain(asked: _Asked) -> "list[Answer]":
     from pergola.resource_manager.webhooks.catalog import webhooks
     from pergola.resource_manager.webhooks.dependencies import Dependencies
     from pergola.resource_manager.webhooks.documents import DocumentLookups
-    from pergola.resource_manager.webhooks.lookups import ClusterLookups
+    from pergola.resource_manager.webhooks.facts.lookups import ClusterLookups
 
     settings, installation = _settings(asked)
     documents = [

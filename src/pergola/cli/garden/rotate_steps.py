@@ -42,8 +42,8 @@ async def take_step(
     """
     from pergola.api.objects import Key
     from pergola.api.operator_v1alpha1 import GARDEN
-    from pergola.cli.garden.console import console
     from pergola.cli.garden.rotate_text import announcement, standings
+    from pergola.cli.tree_console import console
     from pergola.operator.rotation.requested import request
     from pergola.runtime.logging import configure
 
@@ -109,10 +109,10 @@ def _annotations(garden: "JsonObject", operation: str, skipped: tuple[str, ...])
 async def _follow(client: "Client", key: "Key", config: Path | None) -> bool:
     """Show the tasks until the step of the rotation has ended; return whether it succeeded."""
     from pergola.api.operator_v1alpha1 import GARDEN
-    from pergola.cli.garden.console import console
     from pergola.cli.garden.rotate_text import standings
     from pergola.cli.garden.status_live import show
     from pergola.cli.garden.status_tree import health
+    from pergola.cli.tree_console import console
     from pergola.operator.reconcile.picture import following
 
     out = console()

@@ -55,10 +55,10 @@ def status(
 
 
 async def _status(source: Source, *, once: bool, every: bool, output: str) -> "Picture":
-    from pergola.cli.garden.console import console
     from pergola.cli.garden.status_data import print_data
     from pergola.cli.garden.status_live import show
     from pergola.cli.garden.status_tree import health
+    from pergola.cli.tree_console import console
     from pergola.operator.reconcile.picture import following
     from pergola.runtime.logging import configure
 

@@ -1,15 +1,10 @@
 """Changes of a Garden as lines, for logs and pipes."""
 
 from collections.abc import Iterator
-from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pergola.operator.reconcile.picture import Operation, Picture, Task
-
-_MINUTE: Final = 60
-_HOUR: Final = 60 * _MINUTE
-_DAY: Final = 24 * _HOUR
 
 
 def changes(before: "Picture", after: "Picture") -> Iterator[str]:
@@ -49,18 +44,6 @@ def operation(last: "Operation") -> str:
     if not last.type:
         return "no operation has begun"
     return f"{last.type} {last.state}, {last.progress} %"
-
-
-def lasting(since: datetime | None, now: datetime) -> str:
-    """Return how long something has lasted, such as `41 s`; empty if unknown."""
-    if since is None:
-        return ""
-    seconds = max(int((now - since).total_seconds()), 0)
-    if seconds < 2 * _MINUTE:
-        return f"{seconds} s"
-    if seconds < 2 * _HOUR:
-        return f"{seconds // _MINUTE} min"
-    return f"{seconds // _HOUR} h" if seconds < 2 * _DAY else f"{seconds // _DAY} d"
 
 
 def _shown(last: "Operation") -> tuple[str, str, int]:

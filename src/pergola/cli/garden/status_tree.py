@@ -8,7 +8,8 @@ from rich.text import Text
 from rich.tree import Tree
 
 from pergola.api.operator_v1alpha1.garden import CARE_CONDITIONS
-from pergola.cli.garden.status_lines import lasting, operation
+from pergola.cli.garden.status_lines import operation
+from pergola.cli.text import lasting
 from pergola.health.conditions import began
 from pergola.operator.reconcile.picture import State
 

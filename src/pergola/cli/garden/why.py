@@ -41,7 +41,7 @@ def why(
     output
         `text` for people, `json` for programs.
     """
-    from pergola.cli.why.output import print_data, print_text
+    from pergola.cli.answers import print_data, print_text
 
     found = asyncio.run(answer_about(name, Source(garden, config, cluster)))
     if output == "json":

@@ -16,7 +16,7 @@ from pergola.resource_manager.serving import render as render_configurations
 from pergola.resource_manager.webhooks.catalog import webhooks
 from pergola.resource_manager.webhooks.dependencies import Dependencies
 from pergola.resource_manager.webhooks.documents import DocumentLookups
-from pergola.resource_manager.webhooks.high_availability_config.observe import serves_hvpas
+from pergola.resource_manager.webhooks.facts.environment import serves_hvpas
 from pergola.resource_manager.webhooks.installation import Installation
 
 

@@ -55,9 +55,9 @@ def why(
     target_kubeconfig
         Kubeconfig of the cluster with the objects of a ManagedResource, if that is another one.
     """
+    from pergola.cli.answers import print_data, print_text
     from pergola.cli.garden.runtime_cluster import Source
     from pergola.cli.garden.why import answer_about
-    from pergola.cli.why.output import print_data, print_text
 
     given = _manifest(file) if file is not None else None
     kind, name = _words(target, has_file=file is not None)

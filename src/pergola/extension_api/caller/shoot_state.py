@@ -6,6 +6,7 @@ state refers to, followed by those objects with their data.
 
 from typing import Final, NamedTuple
 
+from pergola.api.kinds import GARDENER_CORE
 from pergola.api.objects import (
     GroupVersionKind,
     JsonObject,
@@ -20,7 +21,7 @@ from pergola.extension_api.kinds import ExtensionKind
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
 
-SHOOT_STATE: Final = GroupVersionKind("core.gardener.cloud", "v1beta1", "ShootState")
+SHOOT_STATE: Final = GroupVersionKind(GARDENER_CORE, "v1beta1", "ShootState")
 """The kind that keeps the state of a Shoot while it moves to another Seed."""
 # Metadata that is meaningful only in an object's previous location.
 _OF_THE_PLACE: Final = frozenset(

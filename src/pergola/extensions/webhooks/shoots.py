@@ -4,19 +4,18 @@ from typing import Final
 
 from pergola.admission.registration import Rule
 from pergola.admission.review import Operation
+from pergola.api.kinds import GARDENER_CORE
 from pergola.api.objects import JsonObject, map_at
 from pergola.extension_api.cluster import Shoot
 from pergola.kube.patches import same
 
-CORE: Final = "core.gardener.cloud"
-CORE_VERSION: Final = "v1beta1"
 NETWORK_TYPE: Final = "networking.extensions.gardener.cloud"
 CLOUD_TYPE: Final = "provider.extensions.gardener.cloud"
 
 
 def shoot_rule(*operations: Operation) -> Rule:
     """Return the rule for Shoots, without their status."""
-    return Rule(operations, (CORE,), (CORE_VERSION,), ("shoots",))
+    return Rule(operations, (GARDENER_CORE,), ("v1beta1",), ("shoots",))
 
 
 def of_network(network: str) -> JsonObject:

@@ -10,6 +10,7 @@ from typing import Final
 
 import orjson
 
+from pergola.api.kinds import GARDENER_CORE
 from pergola.api.objects import JsonObject, name_of
 from pergola.api.operator_v1alpha1.gardener import DiscoveryServer
 from pergola.bundle import make_unique
@@ -200,7 +201,7 @@ def _exposure(landscape: Landscape) -> tuple[JsonObject, ...]:
 def _permissions() -> list[JsonObject]:
     account, labels = _PROGRAM.account(), _PROGRAM.labels
     everywhere = [
-        rule("core.gardener.cloud", ["projects", "shoots"], READ),
+        rule(GARDENER_CORE, ["projects", "shoots"], READ),
         rule("", ["configmaps", "namespaces"], READ),
     ]
     keys = [rule("", ["secrets"], READ)]

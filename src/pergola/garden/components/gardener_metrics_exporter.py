@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from pergola.api.kinds import GARDENER_CORE
 from pergola.api.objects import JsonObject
 from pergola.garden.components import monitoring
 from pergola.garden.components.component import Component, Rendered
@@ -101,7 +102,7 @@ def _container(landscape: Landscape) -> JsonObject:
 
 def _rules() -> list[JsonObject]:
     return [
-        rule("core.gardener.cloud", ["secretbindings", "seeds", "shoots", "projects"], READ),
+        rule(GARDENER_CORE, ["secretbindings", "seeds", "shoots", "projects"], READ),
         rule("seedmanagement.gardener.cloud", ["managedseeds", "gardenlets"], READ),
         rule("security.gardener.cloud", ["credentialsbindings"], READ),
     ]

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from pergola.api.kinds import GARDENER_CORE
 from pergola.api.objects import JsonObject, name_of
 from pergola.garden.components.component import Component, Rendered
 from pergola.garden.components.gardener_program import (
@@ -43,7 +44,6 @@ _LEASE: Final = f"{NAME}-leader-election"
 _CONFIG: Final = f"{NAME}-config"
 _CONFIG_PATH: Final = f"/etc/{NAME}/config"
 _CONFIG_KEY: Final = "schedulerconfiguration.yaml"
-_CORE: Final = "core.gardener.cloud"
 
 
 def render(landscape: Landscape) -> Rendered:
@@ -103,9 +103,11 @@ def _rules() -> list[JsonObject]:
     return [
         {**events, "apiGroups": ["", "events.k8s.io"]},
         rule("", ["configmaps"], ["create", "delete", *READ, "patch", "update"]),
-        rule(_CORE, ["cloudprofiles", "namespacedcloudprofiles", "projects", "seeds"], READ),
-        rule(_CORE, ["shoots", "shoots/status"], [*READ, "patch", "update"]),
-        rule(_CORE, ["shoots/binding"], ["update"]),
+        rule(
+            GARDENER_CORE, ["cloudprofiles", "namespacedcloudprofiles", "projects", "seeds"], READ
+        ),
+        rule(GARDENER_CORE, ["shoots", "shoots/status"], [*READ, "patch", "update"]),
+        rule(GARDENER_CORE, ["shoots/binding"], ["update"]),
         rule("coordination.k8s.io", ["leases"], ["create"]),
         rule("coordination.k8s.io", ["leases"], ["get", "watch", "update"], [_LEASE]),
     ]

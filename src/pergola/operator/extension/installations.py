@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from pergola.api.conditions import TRUE, get_condition
+from pergola.api.kinds import GARDENER_CORE
 from pergola.api.objects import (
     GroupVersionKind,
     JsonObject,
@@ -18,8 +19,8 @@ from pergola.runtime.caching.cache import Cache, Change
 from pergola.runtime.controlling.watches import Events
 from pergola.runtime.task_group import TaskGroup
 
-INSTALLATION: Final = GroupVersionKind("core.gardener.cloud", "v1beta1", "ControllerInstallation")
-REGISTRATION: Final = GroupVersionKind("core.gardener.cloud", "v1beta1", "ControllerRegistration")
+INSTALLATION: Final = GroupVersionKind(GARDENER_CORE, "v1beta1", "ControllerInstallation")
+REGISTRATION: Final = GroupVersionKind(GARDENER_CORE, "v1beta1", "ControllerRegistration")
 
 _REQUIRED: Final = "Required"
 

@@ -5,7 +5,6 @@ from typing import Final
 from pergola.api.objects import GroupVersionKind, JsonObject, map_at
 
 GARDENLET: Final = GroupVersionKind("seedmanagement.gardener.cloud", "v1alpha1", "Gardenlet")
-SEED: Final = GroupVersionKind("core.gardener.cloud", "v1beta1", "Seed")
 
 REGISTERED: Final = "SeedRegistered"
 """The type of the condition of a Gardenlet."""

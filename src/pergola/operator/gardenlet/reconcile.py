@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from pergola.api import marks
 from pergola.api.conditions import FALSE, PROGRESSING, TRUE
-from pergola.api.kinds import SECRET
+from pergola.api.kinds import SECRET, SEED
 from pergola.api.objects import (
     JsonObject,
     Key,
@@ -32,13 +32,7 @@ from pergola.operator.gardenlet.deploy import (
     delete_secret,
     render_chart,
 )
-from pergola.operator.gardenlet.names import (
-    GARDENLET,
-    REGISTERED,
-    SEED,
-    chart_of,
-    kubeconfig_secret,
-)
+from pergola.operator.gardenlet.names import GARDENLET, REGISTERED, chart_of, kubeconfig_secret
 from pergola.operator.gardenlet.target import (
     Target,
     check_free,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from pergola.api import marks
-from pergola.api.kinds import SECRET
+from pergola.api.kinds import SECRET, SEED
 from pergola.api.objects import (
     JsonObject,
     Key,
@@ -18,7 +18,7 @@ from pergola.health.conditions import Reported, reported
 from pergola.kube.client import Client
 from pergola.operator.chart_source import CA_BUNDLE, PULL_SECRET, secret_named
 from pergola.operator.gardenlet.decide import operation_of
-from pergola.operator.gardenlet.names import GARDENLET, SEED, chart_of, kubeconfig_secret
+from pergola.operator.gardenlet.names import GARDENLET, chart_of, kubeconfig_secret
 from pergola.runtime.caching.cache import Cache, Change
 from pergola.runtime.controlling.watches import Watch, all_of, changed, later
 

@@ -4,7 +4,7 @@ from contextlib import suppress
 from typing import Final
 
 from pergola.api import marks
-from pergola.api.kinds import SHOOT
+from pergola.api.kinds import SEED, SHOOT
 from pergola.api.objects import JsonObject, Key, annotations_of, deletion_timestamp_of
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.garden.components.gardener_apiserver.component import GARDENER_APISERVER
@@ -12,7 +12,6 @@ from pergola.garden.landscape.errors import OperatorError
 from pergola.kube.client import Client
 from pergola.kube.errors import KubeError, UnknownKind
 from pergola.operator.reconcile.leftovers import listed
-from pergola.operator.seeds import SEED
 from pergola.operator.virtual_cluster import NotConnected, VirtualCluster
 from pergola.runtime.logging import get_logger
 

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Final
 
-from pergola.api.kinds import INGRESS
+from pergola.api.kinds import INGRESS, SEED
 from pergola.api.objects import (
     GroupVersionKind,
     JsonObject,
@@ -15,7 +15,7 @@ from pergola.garden.landscape import NAMESPACE
 from pergola.kube.client import Client
 from pergola.kube.errors import ApiError, UnknownKind
 from pergola.operator.run.run import Run
-from pergola.operator.seeds import MANAGED_SEED, SEED, Seed, used_of
+from pergola.operator.seeds import MANAGED_SEED, Seed, used_of
 from pergola.runtime.clock import monotonic
 from pergola.runtime.retrying import retrying
 

@@ -21,8 +21,8 @@ from pergola.api.objects import JsonObject, Key, map_at
 from pergola.cloud.aws import AwsClient, AwsClients, Place, Retry, reader
 from pergola.extension_api.errors import Code, ExtensionError
 from pergola.extensions.actuator import Actuator, Context, Status
+from pergola.extensions.garden import Garden
 from pergola.extensions.health_checks.checks import CheckContext, HealthCheck
-from pergola.extensions.webhooks.garden import Garden
 from pergola.flow import Report, Reporter, State, Write
 from pergola.flow.metrics import FlowMetrics
 from pergola.providers.aws.codes import explained

@@ -7,10 +7,11 @@ from typing import Final
 from pergola.admission.registration import Registration
 from pergola.admission.review import Handler, Request, Verdict, allowed, errored, invalid
 from pergola.admission.webhook import Webhook
+from pergola.api.kinds import GARDENER_CORE
 from pergola.api.objects import JsonObject, deletion_timestamp_of, map_at
 from pergola.extensions.webhooks.declare import webhook_name
 from pergola.extensions.webhooks.mutation import Mutate, mutating
-from pergola.extensions.webhooks.shoots import CORE, cloud_of, of_cloud, shoot_rule
+from pergola.extensions.webhooks.shoots import cloud_of, of_cloud, shoot_rule
 from pergola.kube.patches import same
 from pergola.providers.aws.shoot_checks import check_shoot
 from pergola.providers.aws.shoot_defaults import mutate_shoot
@@ -74,7 +75,7 @@ def _validating(cloud_profiles: CloudProfiles) -> Handler:
         known = set() if old is None else set(check_shoot(old, old, profile))
         causes = list(check_shoot(shoot, old, profile))
         if new := tuple(cause for cause in causes if cause not in known):
-            return invalid(f"Shoot.{CORE}", request.name, new)
+            return invalid(f"Shoot.{GARDENER_CORE}", request.name, new)
         return allowed(warnings=tuple(f"{cause} (as before)" for cause in causes))
 
     return handle

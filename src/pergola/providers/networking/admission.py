@@ -10,14 +10,14 @@ from pergola.admission.webhook import Webhook
 from pergola.api.schema.declare import Value
 from pergola.extensions.webhooks.admission import component_of
 from pergola.extensions.webhooks.shoot_mutator import ShootDefault, shoot_mutator
-from pergola.providers.networking.plugin import NetworkPlugin
+from pergola.providers.networking.contract import PluginContract
 from pergola.providers.networking.shoot_validator import shoot_validator
 
 C = TypeVar("C", bound=Value)
 
 
 def admission_webhooks(
-    plugin: NetworkPlugin[C], defaults: Sequence[ShootDefault] = ()
+    plugin: PluginContract[C], defaults: Sequence[ShootDefault] = ()
 ) -> list[Webhook]:
     """Return a plugin's webhooks on Shoots: its defaults, if any, and its validation."""
     component = component_of(plugin)

@@ -5,7 +5,7 @@ the Shoot as it is.
 """
 
 from collections.abc import Awaitable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from pergola.api.field_errors import sentence
 from pergola.api.marks import OPERATION, OPERATION_RESTORE
@@ -21,20 +21,18 @@ from pergola.extensions.managed_resources import ManagedResources
 from pergola.extensions.managed_resources import delete as delete_managed_resource
 from pergola.extensions.provider_config import read_strict
 from pergola.kube.errors import KubeError
+from pergola.providers.networking.contract import PluginContract
 from pergola.providers.networking.families import desired_families, effective_families
 from pergola.providers.networking.plan import C, Plan, Rendered
 from pergola.providers.networking.seed_objects import SeedObjects
 from pergola.runtime.logging import get_logger
-
-if TYPE_CHECKING:
-    from pergola.providers.networking.plugin import NetworkPlugin
 
 log = get_logger("network")
 
 T = TypeVar("T")
 
 
-async def reconcile(plugin: "NetworkPlugin[C]", context: Context, obj: JsonObject) -> Status:
+async def reconcile(plugin: PluginContract[C], context: Context, obj: JsonObject) -> Status:
     """Give the Shoot the network of a Network; return the fields of its status.
 
     Raises:
@@ -59,7 +57,7 @@ async def reconcile(plugin: "NetworkPlugin[C]", context: Context, obj: JsonObjec
     return _status(plugin, plan, rendered)
 
 
-async def delete(plugin: "NetworkPlugin[C]", context: Context) -> None:
+async def delete(plugin: PluginContract[C], context: Context) -> None:
     """Delete everything; return when the Shoot has none of it left.
 
     Raises:
@@ -70,7 +68,7 @@ async def delete(plugin: "NetworkPlugin[C]", context: Context) -> None:
     await _managed_resources(plugin, context).delete()
 
 
-async def force_delete(plugin: "NetworkPlugin[C]", context: Context) -> None:
+async def force_delete(plugin: PluginContract[C], context: Context) -> None:
     """Request the deletion of everything; log and leave what cannot be deleted."""
     await _attempt(_seed_objects(plugin, context).delete(), "objects on the seed")
     names = _managed_resources(plugin, context).names()
@@ -78,7 +76,7 @@ async def force_delete(plugin: "NetworkPlugin[C]", context: Context) -> None:
         await _attempt(delete_managed_resource(context, name), f"ManagedResource {name}")
 
 
-async def migrate(plugin: "NetworkPlugin[C]", context: Context) -> None:
+async def migrate(plugin: PluginContract[C], context: Context) -> None:
     """Delete everything on the seed, and keep everything in the Shoot.
 
     Raises:
@@ -88,7 +86,7 @@ async def migrate(plugin: "NetworkPlugin[C]", context: Context) -> None:
     await delete(plugin, context)
 
 
-def plan_of(plugin: "NetworkPlugin[C]", context: Context, obj: JsonObject) -> Plan[C]:
+def plan_of(plugin: PluginContract[C], context: Context, obj: JsonObject) -> Plan[C]:
     """Return the checked plan of a Network; pure.
 
     Raises:
@@ -111,7 +109,7 @@ def plan_of(plugin: "NetworkPlugin[C]", context: Context, obj: JsonObject) -> Pl
 
 
 def _checked_config(
-    plugin: "NetworkPlugin[C]", value: JsonObject | None, families: Sequence[str], shoot: Shoot
+    plugin: PluginContract[C], value: JsonObject | None, families: Sequence[str], shoot: Shoot
 ) -> C:
     try:
         config = read_strict(plugin.config, value, plugin.config_gvk())
@@ -125,7 +123,7 @@ def _checked_config(
     return config
 
 
-def _status(plugin: "NetworkPlugin[C]", plan: Plan[C], rendered: Rendered) -> Status:
+def _status(plugin: PluginContract[C], plan: Plan[C], rendered: Rendered) -> Status:
     provider_status: JsonObject = {
         "apiVersion": plugin.config_gvk().api_version,
         "kind": "NetworkStatus",
@@ -139,11 +137,11 @@ def _status(plugin: "NetworkPlugin[C]", plan: Plan[C], rendered: Rendered) -> St
     return status
 
 
-def _managed_resources(plugin: "NetworkPlugin[C]", context: Context) -> ManagedResources:
+def _managed_resources(plugin: PluginContract[C], context: Context) -> ManagedResources:
     return ManagedResources(context, plugin.origin())
 
 
-def _seed_objects(plugin: "NetworkPlugin[C]", context: Context) -> SeedObjects:
+def _seed_objects(plugin: PluginContract[C], context: Context) -> SeedObjects:
     return SeedObjects(context.client, context.namespace, plugin.origin())
 
 

@@ -14,15 +14,16 @@ from pergola.admission.webhook import Webhook
 from pergola.api.field_errors import Cause, duplicate, unsupported
 from pergola.api.field_errors import invalid as invalid_value
 from pergola.api.ip_ranges import is_network
+from pergola.api.kinds import GARDENER_CORE
 from pergola.api.objects import JsonObject, deletion_timestamp_of, map_at
 from pergola.api.schema.declare import Value
 from pergola.api.schema.read import Malformed
 from pergola.extension_api.cluster import Shoot
 from pergola.extensions.provider_config import read_strict
 from pergola.extensions.webhooks.declare import webhook_name
-from pergola.extensions.webhooks.shoots import CORE, network_of, of_network, shoot_rule
+from pergola.extensions.webhooks.shoots import network_of, of_network, shoot_rule
 from pergola.kube.patches import same
-from pergola.providers.networking.plugin import NetworkPlugin
+from pergola.providers.networking.contract import PluginContract
 
 C = TypeVar("C", bound=Value)
 
@@ -32,7 +33,7 @@ _FAMILIES: Final = ("IPv4", "IPv6")
 _MOST_FAMILIES: Final = 2
 
 
-def shoot_validator(plugin: NetworkPlugin[C], component: str, *, path: str = PATH) -> Webhook:
+def shoot_validator(plugin: PluginContract[C], component: str, *, path: str = PATH) -> Webhook:
     """Return the webhook of an admission component on the Shoots with a plugin.
 
     Args:
@@ -48,7 +49,7 @@ def shoot_validator(plugin: NetworkPlugin[C], component: str, *, path: str = PAT
     return Webhook(registration=registration, handler=_handler(plugin))
 
 
-def check_shoot(plugin: NetworkPlugin[C], shoot: JsonObject) -> Iterator[Cause]:
+def check_shoot(plugin: PluginContract[C], shoot: JsonObject) -> Iterator[Cause]:
     """Return the findings about the network of a Shoot, all at once."""
     if Shoot(shoot).is_workerless:
         return
@@ -62,7 +63,7 @@ def check_shoot(plugin: NetworkPlugin[C], shoot: JsonObject) -> Iterator[Cause]:
     yield from _config_findings(plugin, Shoot(shoot), are_families_known=not families)
 
 
-def _handler(plugin: NetworkPlugin[C]) -> Handler:
+def _handler(plugin: PluginContract[C]) -> Handler:
     def handle(request: Request) -> Verdict:
         shoot, old = request.object, request.old_object
         if shoot is None:
@@ -74,7 +75,7 @@ def _handler(plugin: NetworkPlugin[C]) -> Handler:
         known = set() if old is None else set(check_shoot(plugin, old))
         causes = list(check_shoot(plugin, shoot))
         if new := tuple(cause for cause in causes if cause not in known):
-            return invalid(f"Shoot.{CORE}", request.name, new)
+            return invalid(f"Shoot.{GARDENER_CORE}", request.name, new)
         return allowed(warnings=tuple(f"{cause} (as before)" for cause in causes))
 
     return handle
@@ -105,7 +106,7 @@ def _family_findings(shoot: JsonObject) -> Iterator[Cause]:
 
 
 def _config_findings(
-    plugin: NetworkPlugin[C], shoot: Shoot, *, are_families_known: bool
+    plugin: PluginContract[C], shoot: Shoot, *, are_families_known: bool
 ) -> Iterator[Cause]:
     """Yield the plugin's findings; its rules about families only apply to valid families."""
     value = map_at(shoot.raw, "spec", "networking").get("providerConfig")

@@ -30,15 +30,15 @@ from pergola.api.objects import (
 )
 from pergola.kube.client import Client
 from pergola.kube.errors import Forbidden, Invalid, KubeError, NotFound, UnknownKind
-from pergola.resource_manager.webhooks.high_availability_config.observe import (
+from pergola.resource_manager.webhooks.facts.environment import (
     ClusterEnvironment,
     Scaled,
 )
-from pergola.resource_manager.webhooks.high_availability_config.review import HighAvailability
-from pergola.resource_manager.webhooks.high_availability_config.settings import (
+from pergola.resource_manager.webhooks.facts.high_availability import (
     SKIP,
     NamespaceSettings,
 )
+from pergola.resource_manager.webhooks.high_availability_config.review import HighAvailability
 from pergola.resource_manager.webhooks.high_availability_config.spread import HOST_KEY
 from pergola.resource_manager.webhooks.high_availability_config.spread import PATH as CONSTRAINTS
 from pergola.runtime.caching.cache import Change

@@ -5,6 +5,6 @@ dependencies)`, which declares both.
 
 - `catalog` lists them all.
 - `installation` builds selectors, `subjects` guards handlers, `decoding` reads objects strictly.
-- `lookups` reads the handlers' inputs from a cluster, `documents` from manifests.
+- `facts` reads the handlers' inputs from a cluster, `documents` from manifests.
 - `explanation` calls the handlers for `pergola explain`.
 """

@@ -1,15 +1,12 @@
 """Dependencies of the webhooks in addition to their configuration."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from pergola.resource_manager.webhooks.deletion_events import DeletionEvents
+from pergola.resource_manager.webhooks.facts.high_availability import Version
+from pergola.resource_manager.webhooks.facts.lookups import Lookups
 from pergola.resource_manager.webhooks.installation import Installation
 from pergola.runtime.clock import Clock
-
-if TYPE_CHECKING:
-    from pergola.resource_manager.webhooks.deletion_events import DeletionEvents
-    from pergola.resource_manager.webhooks.high_availability_config.settings import Version
-    from pergola.resource_manager.webhooks.lookups import Lookups
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +20,7 @@ class Dependencies:
     """
 
     installation: Installation
-    lookups: "Lookups"
-    deletion_events: "DeletionEvents | None" = None
+    lookups: Lookups
+    deletion_events: DeletionEvents | None = None
     clock: Clock | None = None
-    version: "Version | None" = None
+    version: Version | None = None

@@ -13,20 +13,16 @@ from pergola.api.objects import (
     labels_of,
 )
 from pergola.kube.selectors import matches, parse_selector
-from pergola.resource_manager.webhooks.high_availability_config.observe import (
+from pergola.resource_manager.webhooks.facts.environment import (
     scaled_by_hpa,
     scaled_by_hvpa,
 )
-from pergola.resource_manager.webhooks.high_availability_config.settings import (
+from pergola.resource_manager.webhooks.facts.high_availability import (
     NamespaceSettings,
     read_namespace,
 )
-from pergola.resource_manager.webhooks.lookups import Lookups, automounts
-from pergola.resource_manager.webhooks.system_components_config import (
-    Taint,
-    in_order,
-    taints_of,
-)
+from pergola.resource_manager.webhooks.facts.lookups import Lookups, automounts
+from pergola.resource_manager.webhooks.facts.taints import Taint, in_order, taints_of
 
 _NODE: Final = "Node"
 

@@ -4,8 +4,8 @@ The taints come from the configuration and from the nodes: while a cluster's tai
 changed, nodes with old and with new ones exist (spec 12 §7).
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
 import orjson
 
@@ -14,12 +14,13 @@ from pergola.admission.registration import Registration
 from pergola.admission.review import Edit, Request, Verdict, allowed
 from pergola.admission.webhook import Webhook, sharing
 from pergola.api.core_v1 import Toleration
-from pergola.api.objects import JsonObject, maps_at
+from pergola.api.objects import JsonObject
 from pergola.api.resource_manager_config.webhooks import Webhooks
 from pergola.kube.errors import KubeError
 from pergola.resource_manager.webhooks.decoding import Undecodable, map_in, maps_in
 from pergola.resource_manager.webhooks.dependencies import Dependencies
 from pergola.resource_manager.webhooks.edits import verdict
+from pergola.resource_manager.webhooks.facts.taints import SystemTaints, Taint
 from pergola.resource_manager.webhooks.installation import Installation, absent
 from pergola.resource_manager.webhooks.subjects import PODS, refused
 
@@ -31,33 +32,6 @@ CONSIDER: Final = "system-components-config.resources.gardener.cloud/consider"
 _NODE_SELECTOR: Final = ("spec", "nodeSelector")
 _SELECTOR_BECAUSE: Final = "webhooks.systemComponentsConfig.podNodeSelector contains it"
 _TOLERATIONS: Final = ("spec", "tolerations")
-_KUBERNETES: Final = "kubernetes.io/"
-_AUTOSCALER: Final = "ToBeDeletedByClusterAutoscaler"
-
-
-class Taint(NamedTuple):
-    """A taint of a node; value and effect may be empty."""
-
-    key: str
-    value: str
-    effect: str
-
-    def toleration(self) -> JsonObject:
-        """Return the matching toleration (spec 12 §2.6)."""
-        toleration = {"key": self.key, "operator": "Equal" if self.value else "Exists"}
-        if self.value:
-            toleration["value"] = self.value
-        if self.effect:
-            toleration["effect"] = self.effect
-        return toleration
-
-    def __str__(self) -> str:
-        value = f"={self.value}" if self.value else ""
-        return f"{self.key}{value}:{self.effect}"
-
-
-SystemTaints: TypeAlias = Callable[[], Awaitable[Sequence[Taint]]]
-"""Returns the taints of the nodes for system components, sorted by `in_order`; raises KubeError."""
 
 
 _LEFT: Final = allowed(because="the DaemonSet decides where its pods run")
@@ -80,20 +54,6 @@ def registrations(installation: Installation) -> list[Registration]:
             object_selector=installation.pods(absent(SKIP), managed=True),
         )
     ]
-
-
-def taints_of(node: JsonObject) -> tuple[Taint, ...]:
-    """Return the taints of a node that system components must tolerate."""
-    found = (
-        Taint(*(_text(taint.get(name)) for name in Taint._fields))
-        for taint in maps_at(node, "spec", "taints")
-    )
-    return tuple(taint for taint in found if not _is_ignored(taint))
-
-
-def in_order(taints: Iterable[Taint]) -> list[Taint]:
-    """Return the distinct taints by key, operator of their toleration, value, and effect."""
-    return sorted(set(taints), key=lambda t: (t.key, not t.value, t.value, t.effect))
 
 
 def webhooks(config: Webhooks, dependencies: Dependencies) -> list[Webhook]:
@@ -242,12 +202,3 @@ def _is_of_daemon_set(pod: JsonObject) -> bool:
         and owner.get("controller") is True
         for owner in maps_in(pod, "metadata", "ownerReferences")
     )
-
-
-def _is_ignored(taint: Taint) -> bool:
-    """Return whether a taint reflects the state of a node rather than its purpose."""
-    return _KUBERNETES in taint.key or taint.key == _AUTOSCALER
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""

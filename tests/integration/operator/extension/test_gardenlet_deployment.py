@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pytest
 
-from pergola.api.kinds import CLUSTER_ROLE, CONFIG_MAP, DEPLOYMENT, SECRET
+from pergola.api.kinds import CLUSTER_ROLE, CONFIG_MAP, DEPLOYMENT, SECRET, SEED
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, annotations_of, map_at
 from pergola.api.operator_v1alpha1 import GARDEN
 from pergola.charts import ChartReference
@@ -22,7 +22,7 @@ from pergola.kube.kubeconfig import ClusterConfig, load, parse_cluster
 from pergola.kube.yaml import parse
 from pergola.manifests import manifest
 from pergola.operator.gardenlet.bootstrap import token_id
-from pergola.operator.gardenlet.names import GARDENLET, SEED, TARGET
+from pergola.operator.gardenlet.names import GARDENLET, TARGET
 from pergola.sandbox import binaries
 from pergola.sandbox.on_demand import GARDENLET_CHART
 from pergola.testing.waiting import noticed, until, until_gone

@@ -13,13 +13,13 @@ from typing import Final
 
 import pytest
 
-from pergola.api.kinds import CSR, NAMESPACE, SECRET
+from pergola.api.kinds import CSR, NAMESPACE, SECRET, SEED
 from pergola.api.objects import JsonObject, Key, annotations_of, map_at, uid_of
 from pergola.api.operator_v1alpha1 import GARDEN
 from pergola.charts import ChartReference
 from pergola.kube.client import Client
 from pergola.operator.conditions import is_true
-from pergola.operator.gardenlet.names import GARDENLET, SEED, TARGET
+from pergola.operator.gardenlet.names import GARDENLET, TARGET
 from pergola.operator.virtual_cluster import VirtualCluster
 from pergola.sandbox import binaries
 from pergola.sandbox.on_demand import GARDENLET_CHART, HELM

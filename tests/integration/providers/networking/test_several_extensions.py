@@ -25,8 +25,8 @@ from pergola.api.objects import JsonObject, Key, map_at, maps_at
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.extension_api import caller
 from pergola.extension_api.heartbeat import NAME as HEARTBEAT
+from pergola.extensions.garden import CLOUD_PROFILE, NAMESPACED_CLOUD_PROFILE
 from pergola.extensions.heartbeat import Heartbeat
-from pergola.extensions.webhooks.garden import CLOUD_PROFILE, NAMESPACED_CLOUD_PROFILE
 from pergola.kube.client import Client
 from pergola.kube.errors import Invalid, KubeError
 from pergola.kube.kubeconfig import load

@@ -14,7 +14,7 @@ from pergola.api.resource_manager_config import configuration_from
 from pergola.kube.client import Client
 from pergola.resource_manager.assembly import Clusters
 from pergola.resource_manager.serving import WebhookServing
-from pergola.resource_manager.webhooks.high_availability_config.settings import CONSIDER
+from pergola.resource_manager.webhooks.facts.high_availability import CONSIDER
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 from pergola.testing.waiting import running, settled

@@ -17,17 +17,17 @@ from pergola.cli.webhooks.app import apply
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
 from pergola.pki import Authority
-from pergola.resource_manager.webhooks.high_availability_config import HighAvailability
-from pergola.resource_manager.webhooks.high_availability_config.observe import (
+from pergola.resource_manager.webhooks.facts.environment import (
     ClusterEnvironment,
     serves_hvpas,
     version_of,
 )
-from pergola.resource_manager.webhooks.high_availability_config.settings import (
+from pergola.resource_manager.webhooks.facts.high_availability import (
     PREFIX,
     TODAY,
     NamespaceSettings,
 )
+from pergola.resource_manager.webhooks.high_availability_config import HighAvailability
 from pergola.runtime.controlling.unit import Unit
 from pergola.sandbox import Sandbox
 from pergola.testing.crds import definition, serve

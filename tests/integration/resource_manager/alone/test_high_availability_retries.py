@@ -14,9 +14,9 @@ from pergola.resource_manager.controllers.high_availability_retrigger import (
     Settings,
     high_availability_retrigger,
 )
+from pergola.resource_manager.webhooks.facts.environment import ClusterEnvironment
+from pergola.resource_manager.webhooks.facts.high_availability import PREFIX, SEED
 from pergola.resource_manager.webhooks.high_availability_config import HighAvailability
-from pergola.resource_manager.webhooks.high_availability_config.observe import ClusterEnvironment
-from pergola.resource_manager.webhooks.high_availability_config.settings import PREFIX, SEED
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 from pergola.testing.waiting import PATIENCE, running, settled

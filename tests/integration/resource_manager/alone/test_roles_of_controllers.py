@@ -34,9 +34,9 @@ from pergola.resource_manager.controllers.high_availability_retrigger import (
 from pergola.resource_manager.controllers.high_availability_retrigger import (
     high_availability_retrigger,
 )
+from pergola.resource_manager.webhooks.facts.environment import ClusterEnvironment
+from pergola.resource_manager.webhooks.facts.high_availability import TODAY
 from pergola.resource_manager.webhooks.high_availability_config import HighAvailability
-from pergola.resource_manager.webhooks.high_availability_config.observe import ClusterEnvironment
-from pergola.resource_manager.webhooks.high_availability_config.settings import TODAY
 from pergola.resource_manager.webhooks.node_agent_authorizer.decide import SECRET_NAME_LABEL
 from pergola.resource_manager.webhooks.node_agent_authorizer.lookups import (
     POOL_LABEL,

@@ -13,6 +13,15 @@ from pergola.admission.review import GroupVersionResource, Request, Verdict
 from pergola.api.kinds import DAEMON_SET, DEPLOYMENT, HPA, HVPA, STATEFUL_SET
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.kube.errors import ApiError, KubeError
+from pergola.resource_manager.webhooks.facts.high_availability import (
+    PREFIX,
+    SEED,
+    TODAY,
+    NamespaceSettings,
+    Profile,
+    profile_for,
+    read_namespace,
+)
 from pergola.resource_manager.webhooks.high_availability_config import (
     HighAvailability,
     registrations,
@@ -21,15 +30,6 @@ from pergola.resource_manager.webhooks.high_availability_config.replicas import 
     range_of,
     replicas_of,
     wanted_replicas,
-)
-from pergola.resource_manager.webhooks.high_availability_config.settings import (
-    PREFIX,
-    SEED,
-    TODAY,
-    NamespaceSettings,
-    Profile,
-    profile_for,
-    read_namespace,
 )
 from pergola.resource_manager.webhooks.installation import Installation
 

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from pergola.admission.review import Verdict
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.resource_manager.webhooks.explanation import applied
-from pergola.resource_manager.webhooks.high_availability_config import HighAvailability
-from pergola.resource_manager.webhooks.high_availability_config.settings import (
+from pergola.resource_manager.webhooks.facts.high_availability import (
     PREFIX,
     TODAY,
     NamespaceSettings,
 )
+from pergola.resource_manager.webhooks.high_availability_config import HighAvailability
 from tests.support.reviews import review_of
 
 

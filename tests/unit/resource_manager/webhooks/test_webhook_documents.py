@@ -4,7 +4,7 @@ import pytest
 
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.resource_manager.webhooks.documents import DocumentLookups, Unanswered
-from pergola.resource_manager.webhooks.system_components_config import Taint
+from pergola.resource_manager.webhooks.facts.taints import Taint
 
 NETWORK = GroupVersionKind("extensions.gardener.cloud", "v1alpha1", "Network")
 

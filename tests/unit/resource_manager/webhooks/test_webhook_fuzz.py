@@ -19,10 +19,11 @@ from pergola.resource_manager.webhooks.catalog import webhooks
 from pergola.resource_manager.webhooks.dependencies import Dependencies
 from pergola.resource_manager.webhooks.extension_validation.kinds import KINDS
 from pergola.resource_manager.webhooks.extension_validation.review import path_of
-from pergola.resource_manager.webhooks.high_availability_config.settings import (
+from pergola.resource_manager.webhooks.facts.high_availability import (
     NamespaceSettings,
     read_namespace,
 )
+from pergola.resource_manager.webhooks.facts.taints import Taint
 from pergola.resource_manager.webhooks.installation import Installation
 from pergola.resource_manager.webhooks.node_agent_authorizer.decide import (
     GROUP,
@@ -30,7 +31,6 @@ from pergola.resource_manager.webhooks.node_agent_authorizer.decide import (
     Agent,
 )
 from pergola.resource_manager.webhooks.node_agent_authorizer.protocol import NodeAgentAuthorizer
-from pergola.resource_manager.webhooks.system_components_config import Taint
 from pergola.runtime.metrics import Metrics
 from tests.support.fuzzing import Fuzzed, Sample, called, examples, nearly
 

@@ -20,6 +20,7 @@ from pergola.resource_manager.webhooks import (
     vpa_in_place_updates,
 )
 from pergola.resource_manager.webhooks.explanation import applied
+from pergola.resource_manager.webhooks.facts.taints import Taint
 from pergola.resource_manager.webhooks.kubernetes_service_host import KubernetesServiceHost
 from pergola.resource_manager.webhooks.pod_kube_apiserver_load_balancing import (
     PodKubeApiserverLoadBalancing,
@@ -29,10 +30,7 @@ from pergola.resource_manager.webhooks.projected_token_mount import (
     EXPIRATION,
     ProjectedTokenMount,
 )
-from pergola.resource_manager.webhooks.system_components_config import (
-    SystemComponentsConfig,
-    Taint,
-)
+from pergola.resource_manager.webhooks.system_components_config import SystemComponentsConfig
 from tests.support.reviews import answer, review_of
 
 # Objects as an API server sends them

@@ -10,14 +10,12 @@ from pergola.admission.selection import Candidate, why_not_selected
 from pergola.api.core_v1 import Toleration
 from pergola.api.objects import JsonObject
 from pergola.kube.errors import Unreachable
+from pergola.resource_manager.webhooks.facts.taints import Taint, in_order, taints_of
 from pergola.resource_manager.webhooks.installation import Installation
 from pergola.resource_manager.webhooks.system_components_config import (
     SKIP,
     SystemComponentsConfig,
-    Taint,
-    in_order,
     registrations,
-    taints_of,
 )
 from tests.support.reviews import patched, pod, review_of
 

@@ -8,6 +8,7 @@ import base64
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from pergola.api.kinds import GARDENER_CORE
 from pergola.api.objects import JsonObject
 from pergola.bundle.versions import Version
 from pergola.garden.components import authorities
@@ -18,7 +19,6 @@ NAME: Final = "gardener-admission-controller"
 
 # Version 1.130 does not know the resource and would reject all requests about it.
 _LABELS_INTERNAL_SECRETS_SINCE: Final = Version(1, 150)
-_CORE: Final = "core.gardener.cloud"
 _CREATE: Final = ("CREATE",)
 _CHANGE: Final = ("CREATE", "UPDATE")
 _UPDATE: Final = ("UPDATE",)
@@ -64,7 +64,7 @@ def _with_authority(hook: JsonObject, authority: str) -> JsonObject:
 def _mutating(landscape: Landscape) -> Iterator[JsonObject]:
     rules = [_rule(_CHANGE, "", "secrets")]
     if Version.parse(landscape.gardener_version) >= _LABELS_INTERNAL_SECRETS_SINCE:
-        rules.append(_rule(_CHANGE, _CORE, "internalsecrets"))
+        rules.append(_rule(_CHANGE, GARDENER_CORE, "internalsecrets"))
     yield _webhook(
         "sync-provider-secret-labels",
         "/webhooks/sync-provider-secret-labels",
@@ -96,7 +96,7 @@ def _validating() -> Iterator[JsonObject]:
         yield _webhook(
             name,
             f"/webhooks/{name}",
-            _rule(_CHANGE, _CORE, "shoots"),
+            _rule(_CHANGE, GARDENER_CORE, "shoots"),
             _rule(_UPDATE, "", "configmaps"),
             namespaceSelector=_PROJECTS,
         )
@@ -140,9 +140,9 @@ def _restrictions() -> Iterator[JsonObject]:
         _rule(_CREATE, "rbac.authorization.k8s.io", "clusterrolebindings"),
         _rule(_CREATE, "coordination.k8s.io", "leases"),
         _rule(_CREATE, "certificates.k8s.io", "certificatesigningrequests"),
-        _rule(_CREATE, _CORE, "backupentries", "internalsecrets", "shootstates"),
-        _rule(("CREATE", "DELETE"), _CORE, "backupbuckets"),
-        _rule(_ANY, _CORE, "seeds"),
+        _rule(_CREATE, GARDENER_CORE, "backupentries", "internalsecrets", "shootstates"),
+        _rule(("CREATE", "DELETE"), GARDENER_CORE, "backupbuckets"),
+        _rule(_ANY, GARDENER_CORE, "seeds"),
         _rule(_CREATE, "operations.gardener.cloud", "bastions", version="v1alpha1"),
         matchPolicy="Equivalent",
     )
@@ -152,7 +152,7 @@ def _restrictions() -> Iterator[JsonObject]:
         _rule(_CREATE, "", "configmaps", "secrets"),
         _rule(
             _CREATE,
-            _CORE,
+            GARDENER_CORE,
             "backupbuckets",
             "backupentries",
             "internalsecrets",
@@ -180,6 +180,6 @@ def _rule(operations: Sequence[str], group: str, *resources: str, version: str =
     return {
         "operations": list(operations),
         "apiGroups": [group],
-        "apiVersions": [version or ("v1beta1" if group == _CORE else "v1")],
+        "apiVersions": [version or ("v1beta1" if group == GARDENER_CORE else "v1")],
         "resources": list(resources),
     }

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from pergola.api.kinds import GARDENER_CORE
 from pergola.api.objects import JsonObject, name_of
 from pergola.garden.components import authorities
 from pergola.garden.components.component import Component, Rendered
@@ -142,7 +143,7 @@ def _rules() -> list[JsonObject]:
         "projects",
     )
     return [
-        rule("core.gardener.cloud", core, READ),
+        rule(GARDENER_CORE, core, READ),
         rule("seedmanagement.gardener.cloud", ["gardenlets", "managedseeds"], READ),
         rule("operations.gardener.cloud", ["bastions"], READ),
         rule("", ["configmaps", "namespaces", "secrets", "serviceaccounts"], READ),

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from pergola.api.kinds import GARDENER_CORE
 from pergola.api.objects import JsonObject
 from pergola.garden.components.gardener_dashboard.settings import (
     PROGRAM,
@@ -10,7 +11,7 @@ from pergola.garden.components.gardener_dashboard.settings import (
     dashboard_of,
 )
 from pergola.garden.components.virtual_system.projects import aggregation_label
-from pergola.garden.components.virtual_system.roles import ALL, CORE, DASHBOARD, unbound
+from pergola.garden.components.virtual_system.roles import ALL, DASHBOARD, unbound
 from pergola.garden.landscape import NAMESPACE, Landscape
 from pergola.manifests import (
     KUBE_SYSTEM,
@@ -55,7 +56,7 @@ def permissions(landscape: Landscape) -> Iterator[JsonObject]:
 def _rules() -> list[JsonObject]:
     return [
         rule("authentication.k8s.io", ["tokenreviews"], ["create"]),
-        rule(CORE, _WATCHED, _WATCH),
+        rule(GARDENER_CORE, _WATCHED, _WATCH),
         rule("seedmanagement.gardener.cloud", ["managedseeds"], _WATCH),
         rule("apiregistration.k8s.io", ["apiservices"], ["get"]),
         rule("", ["configmaps"], ["get"], ["cluster-identity"]),

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from pergola.api.dashboard_v1alpha1 import terminal_crd
+from pergola.api.kinds import GARDENER_CORE
 from pergola.api.objects import JsonObject, JsonValue
 from pergola.garden.components import authorities
 from pergola.garden.components.conventions import (
@@ -29,7 +30,6 @@ PROGRAM: Final = Program(
 
 _ROLE: Final = f"gardener.cloud:system:{NAME}"
 _GROUP: Final = "dashboard.gardener.cloud"
-_CORE: Final = "core.gardener.cloud"
 _EDIT: Final = (*READ, "patch", "update")
 
 
@@ -59,9 +59,9 @@ def _rules() -> list[JsonObject]:
         rule("admissionregistration.k8s.io", webhooks, ["list"]),
         rule("authentication.k8s.io", ["tokenreviews"], ["create"]),
         rule("authorization.k8s.io", ["subjectaccessreviews"], ["create"]),
-        rule(_CORE, ["projects"], _EDIT),
-        rule(_CORE, ["shoots"], READ),
-        rule(_CORE, ["shoots/adminkubeconfig"], ["create"]),
+        rule(GARDENER_CORE, ["projects"], _EDIT),
+        rule(GARDENER_CORE, ["shoots"], READ),
+        rule(GARDENER_CORE, ["shoots/adminkubeconfig"], ["create"]),
         rule(_GROUP, ["terminals"], ["create", "delete", *_EDIT]),
         rule(_GROUP, ["terminals/status"], ["get", "patch", "update"]),
     ]

@@ -4,12 +4,13 @@ from collections.abc import Iterator
 from typing import Final
 
 from pergola.api import marks
+from pergola.api.kinds import GARDENER_CORE
 from pergola.api.objects import JsonObject
 from pergola.garden.components.component import Component, Managed, Rendered, Target
 from pergola.garden.components.gardener_program import CONDITION
 from pergola.garden.components.virtual_system.operators import operators
 from pergola.garden.components.virtual_system.projects import projects
-from pergola.garden.components.virtual_system.roles import CORE, unbound
+from pergola.garden.components.virtual_system.roles import unbound
 from pergola.garden.landscape import NAMESPACE, Landscape
 from pergola.manifests import KUBE_SYSTEM, READ, cluster_role, group, manifest, role, rule
 
@@ -54,7 +55,7 @@ def _gardenlets() -> list[JsonObject]:
 def _everybody() -> Iterator[JsonObject]:
     """Yield the roles of all users, and the unbound role that allows creating projects."""
     global_resources = [
-        rule(CORE, _GLOBAL, READ),
+        rule(GARDENER_CORE, _GLOBAL, READ),
         rule("apiextensions.k8s.io", ["customresourcedefinitions"], READ),
     ]
     reviews = [
@@ -63,7 +64,7 @@ def _everybody() -> Iterator[JsonObject]:
     ]
     yield from cluster_role(f"{_PREFIX}:read-global-resources", global_resources, _EVERYBODY)
     yield from cluster_role(f"{_PREFIX}:user-auth", reviews, _EVERYBODY)
-    yield unbound(f"{_PREFIX}:project-creation", [rule(CORE, ["projects"], ["create"])])
+    yield unbound(f"{_PREFIX}:project-creation", [rule(GARDENER_CORE, ["projects"], ["create"])])
     yield from _config_maps(
         f"{_PREFIX}:read-cluster-identity-configmap", KUBE_SYSTEM, "cluster-identity"
     )

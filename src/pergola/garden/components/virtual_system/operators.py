@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from pergola.api.kinds import GARDENER_CORE
 from pergola.api.objects import JsonObject
 from pergola.garden.components.virtual_system.roles import (
     ALL,
-    CORE,
     DASHBOARD,
     GROUP,
     OPERATIONS,
@@ -74,7 +74,7 @@ def _aggregator() -> JsonObject:
 
 def _admin_rules() -> list[JsonObject]:
     return [
-        rule(CORE, ["*"], [*ALL, *_CUSTOM_VERBS]),
+        rule(GARDENER_CORE, ["*"], [*ALL, *_CUSTOM_VERBS]),
         for_groups(_EVERYTHING_OF, ["*"], ALL),
         rule(SECURITY, ["credentialsbindings", "workloadidentities"], ALL),
         *_kubernetes(ALL),
@@ -84,7 +84,7 @@ def _admin_rules() -> list[JsonObject]:
 
 def _viewer_rules() -> list[JsonObject]:
     return [
-        rule(CORE, _VIEWED, READ),
+        rule(GARDENER_CORE, _VIEWED, READ),
         rule(SECURITY, ["credentialsbindings"], READ),
         for_groups(_EVERYTHING_OF, ["*"], READ),
         *_kubernetes(READ),

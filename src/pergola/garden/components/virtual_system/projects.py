@@ -6,10 +6,10 @@ of their own.
 
 from collections.abc import Iterator, Sequence
 
+from pergola.api.kinds import GARDENER_CORE
 from pergola.api.objects import JsonObject
 from pergola.garden.components.virtual_system.roles import (
     ALL,
-    CORE,
     GROUP,
     OPERATIONS,
     SECURITY,
@@ -46,13 +46,17 @@ def _member() -> list[JsonObject]:
         rule("", ["secrets", "configmaps"], ALL),
         rule("", ["events", "resourcequotas", "serviceaccounts"], READ),
         rule("events.k8s.io", ["events"], READ),
-        rule(CORE, ["shoots", "secretbindings", "quotas"], ALL),
+        rule(GARDENER_CORE, ["shoots", "secretbindings", "quotas"], ALL),
         rule(SECURITY, ["credentialsbindings", "workloadidentities"], ALL),
         rule(OPERATIONS, ["bastions"], ALL),
         rule(GROUP, ["roles", "rolebindings"], ALL),
-        rule(CORE, ["shoots/adminkubeconfig", "shoots/viewerkubeconfig"], ["create"]),
-        rule(CORE, ["shoots/finalizers"], ["update"]),
-        rule(CORE, ["namespacedcloudprofiles"], [*READ, "create", "patch", "update", "delete"]),
+        rule(GARDENER_CORE, ["shoots/adminkubeconfig", "shoots/viewerkubeconfig"], ["create"]),
+        rule(GARDENER_CORE, ["shoots/finalizers"], ["update"]),
+        rule(
+            GARDENER_CORE,
+            ["namespacedcloudprofiles"],
+            [*READ, "create", "patch", "update", "delete"],
+        ),
     ]
 
 
@@ -67,9 +71,11 @@ def _viewer() -> list[JsonObject]:
     return [
         rule("", ["events", "configmaps", "resourcequotas", "serviceaccounts"], READ),
         rule("events.k8s.io", ["events"], READ),
-        rule(CORE, ["shoots", "secretbindings", "quotas", "namespacedcloudprofiles"], READ),
+        rule(
+            GARDENER_CORE, ["shoots", "secretbindings", "quotas", "namespacedcloudprofiles"], READ
+        ),
         rule(SECURITY, ["credentialsbindings"], READ),
         rule(OPERATIONS, ["bastions"], READ),
         rule(GROUP, ["roles", "rolebindings"], READ),
-        rule(CORE, ["shoots/viewerkubeconfig"], ["create"]),
+        rule(GARDENER_CORE, ["shoots/viewerkubeconfig"], ["create"]),
     ]

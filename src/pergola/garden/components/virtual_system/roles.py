@@ -7,7 +7,6 @@ from pergola.api.objects import JsonObject
 from pergola.manifests import READ, manifest, rule, selector
 
 GROUP: Final = "rbac.authorization.k8s.io"
-CORE: Final = "core.gardener.cloud"
 SECURITY: Final = "security.gardener.cloud"
 SEED_MANAGEMENT: Final = "seedmanagement.gardener.cloud"
 OPERATIONS: Final = "operations.gardener.cloud"

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import Final
 
+from pergola.api.kinds import SEED
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.garden.landscape import NAMESPACE
 from pergola.kube.client import Client
 from pergola.kube.errors import UnknownKind
-from pergola.operator.seeds import SEED
 
 GARDENLET: Final = GroupVersionKind("seedmanagement.gardener.cloud", "v1alpha1", "Gardenlet")
 

@@ -21,6 +21,18 @@ from pergola.api.resource_manager_config.webhooks import Webhooks
 from pergola.kube.errors import KubeError
 from pergola.resource_manager.webhooks.decoding import Undecodable, map_in, text_in
 from pergola.resource_manager.webhooks.dependencies import Dependencies
+from pergola.resource_manager.webhooks.facts.high_availability import (
+    CONSIDER,
+    FAILURE_TOLERANCE,
+    HOST_SPREAD,
+    REPLICAS,
+    SKIP,
+    TYPE,
+    ZONES,
+    NamespaceSettings,
+    Profile,
+    profile_for,
+)
 from pergola.resource_manager.webhooks.high_availability_config import (
     affinity,
     spread,
@@ -32,18 +44,6 @@ from pergola.resource_manager.webhooks.high_availability_config.replicas import 
     range_of,
     replicas_of,
     wanted_replicas,
-)
-from pergola.resource_manager.webhooks.high_availability_config.settings import (
-    CONSIDER,
-    FAILURE_TOLERANCE,
-    HOST_SPREAD,
-    REPLICAS,
-    SKIP,
-    TYPE,
-    ZONES,
-    NamespaceSettings,
-    Profile,
-    profile_for,
 )
 from pergola.resource_manager.webhooks.installation import Installation, absent
 

@@ -5,11 +5,11 @@ from typing import Final
 
 from pergola.api.objects import JsonObject
 from pergola.resource_manager.webhooks.decoding import map_in, maps_in
-from pergola.resource_manager.webhooks.high_availability_config.affinity import ZONE_KEY
-from pergola.resource_manager.webhooks.high_availability_config.settings import (
+from pergola.resource_manager.webhooks.facts.high_availability import (
     NamespaceSettings,
     Profile,
 )
+from pergola.resource_manager.webhooks.high_availability_config.affinity import ZONE_KEY
 
 HOST_KEY: Final = "kubernetes.io/hostname"
 TEMPLATE_HASH: Final = "pod-template-hash"

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Final
 
+from pergola.api.kinds import GARDENER_CORE
 from pergola.api.objects import (
     GroupVersionKind,
     JsonObject,
@@ -15,13 +16,14 @@ from pergola.api.objects import (
     metadata_of,
     namespace_of,
 )
-from pergola.extensions.webhooks.shoots import CORE, CORE_VERSION
 from pergola.kube.client import Client
 from pergola.runtime.caching.cache import Cache
 from pergola.runtime.controlling.unit import Unit
 
-CLOUD_PROFILE: Final = GroupVersionKind(CORE, CORE_VERSION, "CloudProfile")
-NAMESPACED_CLOUD_PROFILE: Final = GroupVersionKind(CORE, CORE_VERSION, "NamespacedCloudProfile")
+CLOUD_PROFILE: Final = GroupVersionKind(GARDENER_CORE, "v1beta1", "CloudProfile")
+NAMESPACED_CLOUD_PROFILE: Final = GroupVersionKind(
+    GARDENER_CORE, "v1beta1", "NamespacedCloudProfile"
+)
 
 CloudProfiles = Callable[[JsonObject], JsonObject | None]
 """Returns the CloudProfile or NamespacedCloudProfile of a Shoot, or None."""

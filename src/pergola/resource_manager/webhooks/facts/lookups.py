@@ -11,15 +11,11 @@ from pergola.api.kinds import CONFIG_MAP, NODE, SERVICE, SERVICE_ACCOUNT
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.kube.client import Client
 from pergola.kube.selectors import format_selector
-from pergola.resource_manager.webhooks.high_availability_config.observe import (
+from pergola.resource_manager.webhooks.facts.environment import (
     ClusterEnvironment,
 )
-from pergola.resource_manager.webhooks.high_availability_config.settings import NamespaceSettings
-from pergola.resource_manager.webhooks.system_components_config import (
-    Taint,
-    in_order,
-    taints_of,
-)
+from pergola.resource_manager.webhooks.facts.high_availability import NamespaceSettings
+from pergola.resource_manager.webhooks.facts.taints import Taint, in_order, taints_of
 from pergola.runtime.caching.cache import Cache, Change
 from pergola.runtime.caching.caches import Caches
 from pergola.runtime.controlling.unit import Watching

@@ -8,9 +8,8 @@ import orjson
 from rich.text import Text
 from rich.tree import Tree
 
-from pergola.cli.garden.console import console
-from pergola.cli.garden.status_lines import lasting
-from pergola.cli.text import say
+from pergola.cli.text import lasting, say
+from pergola.cli.tree_console import console
 from pergola.why import Kind, Topic, data_of
 
 if TYPE_CHECKING:

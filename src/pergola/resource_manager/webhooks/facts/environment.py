@@ -15,7 +15,7 @@ from pergola.api.objects import (
 )
 from pergola.kube.client import Client
 from pergola.kube.errors import UnknownKind
-from pergola.resource_manager.webhooks.high_availability_config.settings import (
+from pergola.resource_manager.webhooks.facts.high_availability import (
     CONSIDER,
     NamespaceSettings,
     Version,
