@@ -101,7 +101,6 @@ DEFECTS: Final = (
         (
             "unit/resource_manager/controllers/managed_resource",
             "integration/resource_manager/test_managed_resource_deletion.py",
-            "integration/resource_manager",
         ),
     ),
     Defect(

@@ -1,5 +1,6 @@
 """Deleting and releasing objects, deleting ManagedResources: spec 10 §4.6, §4.7 and §4.10."""
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -59,6 +60,32 @@ async def test_an_object_removed_from_the_secret_is_deleted_and_then_removed_fro
     assert names(done) == ["a"]
     assert await world.exists(CONFIG_MAP, "a")
     assert not await world.exists(CONFIG_MAP, "b")
+
+
+async def test_an_object_that_was_recreated_after_it_was_read_is_not_deleted(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its new incarnation asks to be kept, which only the next run can know."""
+    again = world.config_map("b")
+    again["metadata"]["annotations"] = {marks.KEEP_OBJECT: "true"}
+    delete, overtaken = world.recorder.delete, asyncio.Event()
+
+    async def recreate_first(gvk: GroupVersionKind, key: Key, **options: str) -> bool:
+        if key == world.key("b") and not overtaken.is_set():
+            overtaken.set()
+            await world.client.delete(gvk, key)
+            await world.client.create(again)
+        return await delete(gvk, key, **options)
+
+    monkeypatch.setattr(world.recorder, "delete", recreate_first)
+    await world.start()
+    await world.create("demo", world.config_map("a"), world.config_map("b"))
+    await world.healthy("demo")
+    await world.put_secret("demo", world.config_map("a"))
+
+    await world.until("demo", lambda r: is_applied(r) and names(r) == ["a"])
+    assert overtaken.is_set()
+    assert await world.exists(CONFIG_MAP, "b")
 
 
 async def test_no_new_object_is_created_while_the_deletion_of_an_old_one_is_pending(

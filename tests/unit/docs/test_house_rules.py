@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -70,3 +71,32 @@ def test_the_package_and_its_examples_import_nothing_that_only_the_repository_ha
         if module.split(".")[0] in OUTSIDE
     ]
     assert found == []
+
+
+DELETES_BY_NAME: Final = {
+    "admission/self_signed.py": "a webhook configuration with the name of this process",
+    "providers/networking/seed_objects.py": "the record of these objects, which nobody else writes",
+}
+"""Modules with a deletion that does not name an incarnation, and what it deletes."""
+
+
+def deletions_by_name(source: str) -> Iterator[int]:
+    """Yield the lines that delete an object of an API server, whichever has the name now."""
+    for node in ast.walk(ast.parse(source)):
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+            continue
+        receiver = ast.unparse(node.func.value)
+        deletes = node.func.attr == "delete" and receiver.rpartition(".")[2].lstrip("_") == "client"
+        if deletes and not any(keyword.arg == "uid" for keyword in node.keywords):
+            yield node.lineno
+
+
+def test_a_deletion_names_the_incarnation_that_was_read() -> None:
+    found = {
+        str(path.relative_to(PACKAGE))
+        for path in PACKAGE.rglob("*.py")
+        if path.relative_to(PACKAGE).parts[0] != "testing"
+        and "client.delete(" in (source := path.read_text())
+        and any(True for _ in deletions_by_name(source))
+    }
+    assert found == DELETES_BY_NAME.keys()

@@ -1,7 +1,7 @@
 """Deletion of a resource (spec 40 §4, §4.2)."""
 
 from pergola.api.marks import CONFIRMATION_DELETION, TIMESTAMP
-from pergola.api.objects import Key
+from pergola.api.objects import Key, uid_of
 from pergola.extension_api.caller.deploy import timestamp_of
 from pergola.extension_api.kinds import ExtensionKind
 from pergola.kube.client import Client
@@ -20,8 +20,8 @@ async def destroy(client: Client, kind: ExtensionKind, key: Key, clock: Clock) -
     """
     marks = {CONFIRMATION_DELETION: "true", TIMESTAMP: timestamp_of(clock.now())}
     try:
-        await client.patch(kind.gvk, key, {"metadata": {"annotations": marks}})
-        await client.delete(kind.gvk, key)
+        confirmed = await client.patch(kind.gvk, key, {"metadata": {"annotations": marks}})
+        await client.delete(kind.gvk, key, uid=uid_of(confirmed))
     except (NotFound, UnknownKind):
         return False
     return True
