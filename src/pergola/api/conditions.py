@@ -14,7 +14,6 @@ TRUE: Final = "True"
 FALSE: Final = "False"
 UNKNOWN: Final = "Unknown"
 PROGRESSING: Final = "Progressing"
-STATUSES: Final = (TRUE, FALSE, UNKNOWN, PROGRESSING)
 
 LONGEST_MESSAGE: Final = 32_768
 """The maximum number of characters that the schemas of conditions accept."""

@@ -46,4 +46,3 @@ CLUSTER_ROLE_BINDING: Final = GroupVersionKind(
     "rbac.authorization.k8s.io", "v1", "ClusterRoleBinding"
 )
 CSI_NODE: Final = GroupVersionKind("storage.k8s.io", "v1", "CSINode")
-SELF_SUBJECT_REVIEW: Final = GroupVersionKind("authentication.k8s.io", "v1", "SelfSubjectReview")

@@ -28,7 +28,6 @@ class Reason:
 
     # ResourcesHealthy; the functions below return those with a kind
     HEALTHY: Final = "ResourcesHealthy"
-    HEALTH_CHECK_ERROR: Final = "HealthCheckError"
 
     # ResourcesProgressing
     ROLLED_OUT: Final = "ResourcesRolledOut"

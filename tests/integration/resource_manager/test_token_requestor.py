@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from pergola.api.kinds import CONFIG_MAP, SECRET, SELF_SUBJECT_REVIEW, SERVICE_ACCOUNT
+from pergola.api.kinds import CONFIG_MAP, SECRET, SERVICE_ACCOUNT
 from pergola.api.objects import (
     GroupVersionKind,
     JsonObject,
@@ -52,7 +52,7 @@ async def test_a_secret_gets_a_token_that_the_target_cluster_accepts(
         assert await clusters.reconcile() == Again(remaining.total_seconds())
     async with clusters.as_bearer(data_of(secret, "token")) as robot:
         me = await robot.create(
-            {"apiVersion": SELF_SUBJECT_REVIEW.api_version, "kind": SELF_SUBJECT_REVIEW.kind}
+            {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
         )
         assert me["status"]["userInfo"]["username"] == (
             f"system:serviceaccount:{clusters.target_namespace}:robot"

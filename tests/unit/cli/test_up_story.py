@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from pergola.cli.up import progress
-from pergola.cli.up.chapters import TITLES
+from pergola.cli.up import chapters, progress
 from pergola.cli.up.journal import journal
 from pergola.cli.up.story import WIDTH, Story, UpError, broken, console, path_of, within
 from pergola.runtime.logging import configure
@@ -21,6 +20,14 @@ LONG = "a sentence about something that happens here " * 6
 COMMAND = (
     "pergola aws show infrastructure/created -n shoot--up--created "
     "--endpoint-url http://127.0.0.1:36549"
+)
+
+TITLES = (
+    chapters.CONTROL_PLANE,
+    chapters.RESOURCES,
+    chapters.EXTENSIONS,
+    chapters.GARDEN,
+    chapters.AROUND,
 )
 
 

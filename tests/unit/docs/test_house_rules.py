@@ -1,11 +1,13 @@
 """The source keeps the house rules of AGENTS.md that a tool can check."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import pytest
+from vulture import Vulture
 
 ROOT = Path(__file__).parents[3]
 PACKAGE = ROOT / "src/pergola"
@@ -100,3 +102,51 @@ def test_a_deletion_names_the_incarnation_that_was_read() -> None:
         and any(True for _ in deletions_by_name(source))
     }
     assert found == DELETES_BY_NAME.keys()
+
+
+UNUSED: Final = {
+    # Called by a library.
+    "connection_made": "asyncio",
+    "data_received": "asyncio",
+    "pause_writing": "asyncio",
+    "resume_writing": "asyncio",
+    "on_message_begin": "httptools",
+    "on_url": "httptools",
+    "on_header": "httptools",
+    "on_headers_complete": "httptools",
+    "on_body": "httptools",
+    "on_message_complete": "httptools",
+    # For authors of extensions and kinds; examples, guides or tests use them.
+    "control_plane_mutator": "the SDK",
+    "network_mutator": "the SDK",
+    "request_access": "the SDK",
+    "load_actuator": "the SDK",
+    "AZURE": "the SDK",
+    "OVERLAY_OFF": "the SDK",
+    "SET": "types of kinds",
+    "EMBEDDED": "types of kinds",
+    "ACTUATORS": "loaded by the name of its module",
+    # For tests.
+    "EXCEPTIONS": "what `pergola.bundle.lint` allows",
+    "FakeClock": "time that a test moves",
+    "is_leader": "who leads, while nothing is asked",
+}
+"""Names that nothing in the package uses, and what does."""
+_MEMBERS: Final = ("class", "function", "method", "property")
+
+
+def test_the_package_has_no_unused_code() -> None:
+    """Rooms for tests only use; what the public surface has, users may use."""
+    searched = Vulture(ignore_decorators=["@app.*", "@pytest.*"])
+    searched.scavenge([str(PACKAGE)])
+    public = set(re.findall(r"\w+", (ROOT / "tools" / "surface.txt").read_text()))
+    found = {
+        item.name: f"{item.filename.relative_to(PACKAGE)}:{item.first_lineno}"
+        for item in searched.get_unused_code()
+        if item.filename.relative_to(PACKAGE).parts[0] not in ("testing", "sandbox")
+        and (item.typ in _MEMBERS or item.name.isupper())
+        and item.name not in public
+        and not (item.name.startswith("__") or item.name == "pytestmark")
+    }
+    assert found.keys() - UNUSED.keys() == set(), found
+    assert UNUSED.keys() - found.keys() == set(), "remove them from the list"

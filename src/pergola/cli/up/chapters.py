@@ -19,7 +19,6 @@ RESOURCES: Final = "ManagedResources become objects, and stay that way"
 EXTENSIONS: Final = "Webhooks, tokens, policies and a network at work"
 GARDEN: Final = "A Garden comes up"
 AROUND: Final = "Look around"
-TITLES: Final = (CONTROL_PLANE, RESOURCES, EXTENSIONS, GARDEN, AROUND)
 
 
 async def tell(tour: "Tour", story: "Story") -> None:

@@ -19,15 +19,6 @@ SYSTEM_COMPONENTS_HEALTHY: Final = "SystemComponentsHealthy"
 EVERY_NODE_READY: Final = "EveryNodeReady"
 CONTROL_PLANE_HEALTHY: Final = "ControlPlaneHealthy"
 OBSERVABILITY_COMPONENTS_HEALTHY: Final = "ObservabilityComponentsHealthy"
-SHOOT_CONDITIONS: Final = frozenset(
-    {
-        SYSTEM_COMPONENTS_HEALTHY,
-        EVERY_NODE_READY,
-        CONTROL_PLANE_HEALTHY,
-        OBSERVABILITY_COMPONENTS_HEALTHY,
-    }
-)
-"""The condition types that count for the Shoot; others are allowed but ignored."""
 
 
 @dataclass(frozen=True, slots=True)

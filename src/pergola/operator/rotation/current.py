@@ -4,7 +4,6 @@ from typing import Final
 
 from pergola.garden.landscape import Landscape
 from pergola.operator.rotation.phases import (
-    COMPLETING,
     PREPARING,
     is_observability_running,
     rotation_of,
@@ -43,8 +42,3 @@ def not_preparing(landscape: Landscape, part: str) -> str | None:
     else:
         is_running = phase_of(landscape, part) == PREPARING
     return None if is_running else f"{_NAMES[part]} not being rotated"
-
-
-def is_completing(landscape: Landscape, part: str) -> bool:
-    """Return whether the old credential is being removed."""
-    return phase_of(landscape, part) == COMPLETING

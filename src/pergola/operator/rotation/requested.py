@@ -35,8 +35,6 @@ Kind: TypeAlias = Literal[
 ]
 Action: TypeAlias = Literal["start", "complete"]
 
-ONE_STEP: Final[tuple[Kind, ...]] = ("observability",)
-"""Credentials that are replaced in one step."""
 FIELDS: Final[Mapping[Kind, str]] = {
     "ca": AUTHORITIES,
     "service-account-key": ACCOUNT_KEY,

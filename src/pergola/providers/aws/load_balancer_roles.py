@@ -1,4 +1,4 @@
-"""Subnets of load balancers (spec 30 §8): tagged ones, and the controllers' choice.
+"""Subnets of load balancers (spec 30 §8).
 
 Two parties must choose the same subnets: the cloud controller, which picks one subnet per zone by
 tags while the cluster runs, and we, who report subnets in the status. If tags leave a choice, the
@@ -6,9 +6,9 @@ cloud controller silently takes the smallest id; here that is an error.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Final
 
 from pergola.api.objects import JsonObject
 from pergola.cloud.aws.network import tags_of
@@ -37,14 +37,6 @@ class Role(StrEnum):
     def named_by(self, zone: Zone) -> str | None:
         """Return the subnet that the config names for the role in a zone."""
         return zone.public_subnet_id if self is Role.PUBLIC else zone.internal_subnet_id
-
-
-class Placement(NamedTuple):
-    """The subnet that a controller chooses in an availability zone, and why."""
-
-    zone: str
-    subnet: str
-    why: str
 
 
 def tagged(wanted: Wanted, role: Role, subnets: Mapping[str, JsonObject]) -> dict[str, list[str]]:
@@ -92,30 +84,6 @@ def in_zones(
             yield zone.name, subnet
 
 
-def placements(
-    wanted: Wanted, role: Role, snapshot: Snapshot, *, named: Collection[str] = ()
-) -> list[Placement]:
-    """Return the subnets that the cloud controller chooses for a Service (§8.3).
-
-    Args:
-        named: ids or Name tags in the Service's annotation
-            `service.beta.kubernetes.io/aws-load-balancer-subnets`, which override everything.
-    """
-    subnets = snapshot.subnets
-    if named:
-        return [
-            Placement(_zone(subnet), name, "the Service names it")
-            for name, subnet in sorted(subnets.items())
-            if name in named or tags_of(subnet).get("Name") in named
-        ]
-    by_zone: dict[str, list[str]] = defaultdict(list)
-    for name in _candidates(wanted, role, snapshot):
-        by_zone[_zone(subnets[name])].append(name)
-    return [
-        _first(wanted, role, zone, several, subnets) for zone, several in sorted(by_zone.items())
-    ]
-
-
 def unfit(wanted: Wanted, role: Role, snapshot: Snapshot, name: str) -> Iterator[str]:
     """Yield why load balancers in a subnet would fail, or not be created; one clause each."""
     subnet = snapshot.subnets[name]
@@ -127,48 +95,14 @@ def unfit(wanted: Wanted, role: Role, snapshot: Snapshot, name: str) -> Iterator
     free = subnet.get("AvailableIpAddressCount")
     if isinstance(free, int) and free < LEAST_FREE:
         yield f"it has {free} free addresses, and {LEAST_FREE} are needed"
-    if _is_of_others(wanted, subnet):
+    if is_of_others(wanted, subnet):
         yield "it has only the tag of another cluster"
 
 
-def _candidates(wanted: Wanted, role: Role, snapshot: Snapshot) -> Iterator[str]:
-    """Yield internet-facing subnets for public load balancers, and all for internal ones."""
-    for name, subnet in snapshot.subnets.items():
-        if subnet.get("VpcId") != wanted.config.networks.vpc.id or _is_of_others(wanted, subnet):
-            continue
-        if role is Role.INTERNAL or routing.reaches_internet(snapshot, name):
-            yield name
-
-
-def _first(
-    wanted: Wanted, role: Role, zone: str, several: Iterable[str], subnets: Mapping[str, JsonObject]
-) -> Placement:
-    """Choose by role, then by the cluster's tag, then by the smaller id."""
-
-    def rank(name: str) -> tuple[bool, bool, str]:
-        tags = tags_of(subnets[name])
-        return role.tag not in tags, wanted.cluster_tag not in tags, name
-
-    ranks = sorted(map(rank, several))
-    first = ranks[0]
-    if len(ranks) == 1:
-        why = "it is the only one in its zone"
-    elif ranks[1][0] != first[0]:
-        why = f"it has the tag {role.tag}"
-    elif ranks[1][1] != first[1]:
-        why = f"it has the tag {wanted.cluster_tag}"
-    else:
-        why = "its id is the smallest of several with the same tags"
-    return Placement(zone, first[2], why)
-
-
-def _is_of_others(wanted: Wanted, subnet: JsonObject) -> bool:
+def is_of_others(wanted: Wanted, subnet: JsonObject) -> bool:
+    """Return whether a subnet has the tag of another cluster only."""
     tags = tags_of(subnet)
     return wanted.cluster_tag not in tags and any(key.startswith(CLUSTER_PREFIX) for key in tags)
-
-
-def _zone(subnet: JsonObject) -> str:
-    return str(subnet.get("AvailabilityZone"))
 
 
 def _other_than_named(

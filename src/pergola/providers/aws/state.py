@@ -61,8 +61,6 @@ ASSOCIATION_WORKERS: Final = "SubnetWorkersRouteTableAssoc"
 ASSOCIATION_PUBLIC: Final = "SubnetPublicRouteTableAssoc"
 ASSOCIATION_INTERNAL: Final = "SubnetPrivateRouteTableAssoc"
 
-MIGRATED_FROM_TERRAFORM: Final = "MigratedFromTerraform"
-TERRAFORM_CLEANED_UP: Final = "TerraformCleanedUp"
 BALANCERS_DESTROYED: Final = "LoadBalancersAndSecurityGroupsDestroyed"
 TRUE: Final = "true"
 """The value of markers."""

@@ -10,12 +10,12 @@ from pergola.providers.aws.load_balancer_roles import (
     Role,
     ambiguities,
     in_zones,
-    placements,
     tagged,
     unfit,
 )
 from pergola.providers.aws.snapshot import Snapshot
 from pergola.providers.aws.wanted import ROLE_INTERNAL, ROLE_PUBLIC, Wanted
+from tests.support.aws.cloud_controller import chosen_subnets
 
 CLUSTER = "kubernetes.io/cluster/shoot--p--s"
 OTHER = "kubernetes.io/cluster/shoot--p--other"
@@ -166,21 +166,7 @@ def test_a_named_subnet_takes_precedence_over_a_tagged_one() -> None:
 def test_the_cloud_controller_prefers_the_role_then_the_cluster_then_the_smaller_id(
     subnets: list[JsonObject], chosen: str
 ) -> None:
-    (placement,) = placements(wanted(), Role.INTERNAL, snapshot(*subnets))
-
-    assert (placement.zone, placement.subnet) == (ZONE, chosen)
-
-
-def test_the_reason_of_a_choice_is_reported() -> None:
-    def why(*subnets: JsonObject) -> str:
-        return placements(wanted(), Role.INTERNAL, snapshot(*subnets))[0].why
-
-    assert why(subnet("subnet-1")) == "it is the only one in its zone"
-    assert why(subnet("subnet-1"), subnet("subnet-2", ROLE_INTERNAL)) == (
-        f"it has the tag {ROLE_INTERNAL}"
-    )
-    assert why(subnet("subnet-1"), subnet("subnet-2", CLUSTER)) == f"it has the tag {CLUSTER}"
-    assert "smallest" in why(subnet("subnet-1"), subnet("subnet-2"))
+    assert chosen_subnets(wanted(), Role.INTERNAL, snapshot(*subnets)) == {ZONE: chosen}
 
 
 def test_public_load_balancers_are_placed_only_in_public_subnets() -> None:
@@ -191,17 +177,7 @@ def test_public_load_balancers_are_placed_only_in_public_subnets() -> None:
         open_=("subnet-2",),
     )
 
-    assert [each.subnet for each in placements(wanted(), Role.PUBLIC, world)] == ["subnet-2"]
-
-
-def test_subnets_named_by_a_service_override_tags() -> None:
-    second = subnet("subnet-2")
-    second["Tags"].append({"Key": "Name", "Value": "balancers"})
-    world = snapshot(subnet("subnet-1", CLUSTER, ROLE_INTERNAL), second, subnet("subnet-3"))
-
-    found = placements(wanted(), Role.INTERNAL, world, named=("balancers", "subnet-3"))
-
-    assert [each.subnet for each in found] == ["subnet-2", "subnet-3"]
+    assert chosen_subnets(wanted(), Role.PUBLIC, world) == {ZONE: "subnet-2"}
 
 
 @pytest.mark.parametrize(
@@ -246,11 +222,7 @@ def test_the_status_and_the_cloud_controller_agree_unless_subnets_are_ambiguous(
     cluster = wanted(Zone(name=ZONE), Zone(name="eu-west-1b"))
     if any(ambiguities(cluster, by_id(*subnets))):
         return
-    placed = {
-        each.zone: each.subnet
-        for each in placements(cluster, Role.INTERNAL, snapshot(*subnets))
-        if ROLE_INTERNAL in str(by_id(*subnets)[each.subnet]["Tags"])
-    }
+    placed = chosen_subnets(cluster, Role.INTERNAL, snapshot(*subnets))
 
     for zone, name in in_zones(cluster, Role.INTERNAL, by_id(*subnets)):
         assert placed[zone] == name

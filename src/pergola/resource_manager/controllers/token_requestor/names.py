@@ -17,8 +17,6 @@ LABELS: Final = "serviceaccount.resources.gardener.cloud/labels"
 EXPIRATION: Final = "serviceaccount.resources.gardener.cloud/token-expiration-duration"
 INJECT_CA: Final = "serviceaccount.resources.gardener.cloud/inject-ca-bundle"
 RENEW: Final = "serviceaccount.resources.gardener.cloud/token-renew-timestamp"
-SKIP_DELETION: Final = "serviceaccount.resources.gardener.cloud/skip-deletion"
-"""Written by old clients; has no effect."""
 TARGET_NAME: Final = "token-requestor.resources.gardener.cloud/target-secret-name"
 TARGET_NAMESPACE: Final = "token-requestor.resources.gardener.cloud/target-secret-namespace"
 
