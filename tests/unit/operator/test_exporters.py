@@ -4,12 +4,13 @@ from typing import Any
 
 from pergola.api.objects import JsonObject, map_at, name_of
 from pergola.garden.components.component import Component
-from pergola.garden.components.observability.blackbox_exporter.component import BLACKBOX_EXPORTER
-from pergola.garden.components.observability.blackbox_exporter.probes import modules, probes
-from pergola.garden.components.observability.kube_state_metrics.component import (
-    KUBE_STATE_METRICS,
+from pergola.garden.components.observability.blackbox_exporter import (
+    BLACKBOX_EXPORTER,
+    modules,
+    probes,
 )
-from pergola.garden.components.observability.kube_state_metrics.custom_resources import (
+from pergola.garden.components.observability.kube_state_metrics import (
+    KUBE_STATE_METRICS,
     custom_resource_metrics,
     metric_names,
 )

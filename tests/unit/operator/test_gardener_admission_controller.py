@@ -4,7 +4,7 @@ import pytest
 
 from pergola.api.objects import JsonObject, annotations_of, map_at, maps_at, name_of
 from pergola.garden.components.component import Target
-from pergola.garden.components.gardener_admission_controller.workload import (
+from pergola.garden.components.gardener_admission_controller import (
     GARDENER_ADMISSION_CONTROLLER,
     configuration,
 )

@@ -10,7 +10,7 @@ from pergola.api.objects import JsonObject, map_at, name_of
 from pergola.garden.components.component import Component
 from pergola.garden.components.observability.alertmanager import ALERTMANAGER
 from pergola.garden.components.observability.prometheus_garden.component import PROMETHEUS_GARDEN
-from pergola.garden.components.observability.prometheus_longterm.component import (
+from pergola.garden.components.observability.prometheus_longterm import (
     PROMETHEUS_LONGTERM,
 )
 from pergola.kube.yaml import parse

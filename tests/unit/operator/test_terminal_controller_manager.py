@@ -4,7 +4,7 @@ import pytest
 
 from pergola.api.dashboard_v1alpha1 import terminal_crd
 from pergola.api.objects import JsonObject, map_at, maps_at
-from pergola.garden.components.terminal_controller_manager.workload import (
+from pergola.garden.components.terminal_controller_manager import (
     TERMINAL_CONTROLLER_MANAGER,
     configuration,
 )

@@ -1,7 +1,7 @@
 """Namespaces and roles of the virtual cluster (spec 20 §16.1)."""
 
 from pergola.api.objects import JsonObject, annotations_of, labels_of, map_at, maps_at, name_of
-from pergola.garden.components.virtual_system.component import VIRTUAL_SYSTEM
+from pergola.garden.components.virtual_system import VIRTUAL_SYSTEM
 from tests.support.garden import landscape
 
 

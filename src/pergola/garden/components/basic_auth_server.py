@@ -17,7 +17,7 @@ from pergola.garden.components.observability.alertmanager import ALERTMANAGER
 from pergola.garden.components.observability.conventions import CREDENTIAL, host
 from pergola.garden.components.observability.plutono.component import PLUTONO
 from pergola.garden.components.observability.prometheus_garden.component import PROMETHEUS_GARDEN
-from pergola.garden.components.observability.prometheus_longterm.component import (
+from pergola.garden.components.observability.prometheus_longterm import (
     PROMETHEUS_LONGTERM,
 )
 from pergola.garden.components.priority_classes import P100

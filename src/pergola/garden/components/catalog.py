@@ -8,7 +8,7 @@ from pergola.garden.components.crds import CRDS
 from pergola.garden.components.etcd_druid import ETCD_DRUID
 from pergola.garden.components.etcds.etcds import ETCDS
 from pergola.garden.components.gardener_access import GARDENER_ACCESS
-from pergola.garden.components.gardener_admission_controller.workload import (
+from pergola.garden.components.gardener_admission_controller import (
     GARDENER_ADMISSION_CONTROLLER,
 )
 from pergola.garden.components.gardener_apiserver.component import GARDENER_APISERVER
@@ -36,12 +36,12 @@ from pergola.garden.components.pvc_autoscaler import PVC_AUTOSCALER
 from pergola.garden.components.resource_manager.runtime import RESOURCE_MANAGER
 from pergola.garden.components.resource_manager.virtual import VIRTUAL_RESOURCE_MANAGER
 from pergola.garden.components.service_mesh.objects import ISTIO
-from pergola.garden.components.terminal_controller_manager.workload import (
+from pergola.garden.components.terminal_controller_manager import (
     TERMINAL_CONTROLLER_MANAGER,
 )
 from pergola.garden.components.vertical_pod_autoscaler.objects import VERTICAL_POD_AUTOSCALER
 from pergola.garden.components.virtual_access import GENERIC_KUBECONFIG
-from pergola.garden.components.virtual_system.component import VIRTUAL_SYSTEM
+from pergola.garden.components.virtual_system import VIRTUAL_SYSTEM
 
 CATALOG: Final[tuple[Component, ...]] = (
     *CRDS.values(),

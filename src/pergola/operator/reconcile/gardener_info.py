@@ -17,7 +17,7 @@ from pergola.flow import Graph, Retry
 from pergola.garden.components import authorities, workload_identity
 from pergola.garden.components.gardener_apiserver.component import GARDENER_APISERVER
 from pergola.garden.components.gardener_apiserver.workload import NAME as API_SERVER
-from pergola.garden.components.virtual_system.component import PUBLIC
+from pergola.garden.components.virtual_system import PUBLIC
 from pergola.garden.landscape import NAMESPACE, Landscape
 from pergola.kube.client import Client
 from pergola.kube.credentials import Anonymous

@@ -12,7 +12,7 @@ from pergola.api.objects import JsonObject, Key, annotations_of
 from pergola.flow import Graph, Retry
 from pergola.garden.components.component import Component
 from pergola.garden.components.gardener_access import GARDENER_ACCESS
-from pergola.garden.components.gardener_admission_controller.workload import (
+from pergola.garden.components.gardener_admission_controller import (
     GARDENER_ADMISSION_CONTROLLER,
 )
 from pergola.garden.components.gardener_apiserver.component import GARDENER_APISERVER

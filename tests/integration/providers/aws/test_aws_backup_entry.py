@@ -10,8 +10,7 @@ from pergola.api import marks
 from pergola.api.kinds import SECRET
 from pergola.api.objects import JsonObject, Key, annotations_of, finalizers_of, map_at, maps_at
 from pergola.cloud.aws import AwsClient
-from pergola.extensions.backups.actuator import FORCE_DELETION
-from pergola.extensions.backups.etcd_secret import CREATED_BY
+from pergola.extensions.backups import CREATED_BY, FORCE_DELETION
 from pergola.kube.client import Client
 from pergola.providers.aws.backup import AwsBackupEntry
 from pergola.providers.aws.resources.bucket.bucket import Bucket, bucket_of

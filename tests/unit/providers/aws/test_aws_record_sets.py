@@ -9,9 +9,12 @@ from pergola.api.objects import JsonObject
 from pergola.cloud.aws import AwsClient
 from pergola.cloud.errors import InvalidRequest
 from pergola.extension_api.errors import Code, ExtensionError
-from pergola.providers.aws.dns.load_balancers import zone_of_load_balancer
-from pergola.providers.aws.dns.record import desired_record_sets
-from pergola.providers.aws.dns.state import read_record_sets, state_object
+from pergola.providers.aws.dns import (
+    desired_record_sets,
+    read_record_sets,
+    state_object,
+    zone_of_load_balancer,
+)
 from pergola.providers.aws.resources.hosted_zones import HostedZone, zone_for
 from pergola.providers.aws.resources.record_sets import (
     Alias,

@@ -10,8 +10,7 @@ from pergola.garden.components.gardener_dashboard.settings import (
     TERMINAL_ADMIN,
     dashboard_of,
 )
-from pergola.garden.components.virtual_system.projects import aggregation_label
-from pergola.garden.components.virtual_system.roles import ALL, DASHBOARD, unbound
+from pergola.garden.components.virtual_system import ALL, DASHBOARD, aggregation_label, unbound
 from pergola.garden.landscape import NAMESPACE, Landscape
 from pergola.manifests import (
     KUBE_SYSTEM,

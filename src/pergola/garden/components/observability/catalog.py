@@ -4,14 +4,14 @@ from typing import Final
 
 from pergola.garden.components.component import Component
 from pergola.garden.components.observability.alertmanager import ALERTMANAGER
-from pergola.garden.components.observability.blackbox_exporter.component import BLACKBOX_EXPORTER
+from pergola.garden.components.observability.blackbox_exporter import BLACKBOX_EXPORTER
 from pergola.garden.components.observability.fluent_bit.component import FLUENT_BIT
 from pergola.garden.components.observability.fluent_bit.custom_resources import (
     FLUENT_OPERATOR_CUSTOM_RESOURCES,
 )
 from pergola.garden.components.observability.fluent_operator import FLUENT_OPERATOR
 from pergola.garden.components.observability.ingress_password import INGRESS_PASSWORD
-from pergola.garden.components.observability.kube_state_metrics.component import (
+from pergola.garden.components.observability.kube_state_metrics import (
     KUBE_STATE_METRICS,
 )
 from pergola.garden.components.observability.opentelemetry_collector import (
@@ -21,7 +21,7 @@ from pergola.garden.components.observability.opentelemetry_operator import OPENT
 from pergola.garden.components.observability.perses_operator import PERSES_OPERATOR
 from pergola.garden.components.observability.plutono.component import PLUTONO
 from pergola.garden.components.observability.prometheus_garden.component import PROMETHEUS_GARDEN
-from pergola.garden.components.observability.prometheus_longterm.component import (
+from pergola.garden.components.observability.prometheus_longterm import (
     PROMETHEUS_LONGTERM,
 )
 from pergola.garden.components.observability.prometheus_operator import PROMETHEUS_OPERATOR
