@@ -20,7 +20,7 @@ import pytest
 
 from pergola.api.field_errors import Cause
 from pergola.api.objects import JsonObject
-from pergola.operator.webhooks.audit_policy.review import references_of
+from pergola.operator.webhooks.audit_policy import references_of
 from pergola.operator.webhooks.offline import Stored, check_manifests
 
 _RECORDED: Final = Path(__file__).parent / "recorded" / "admission.jsonl.xz"

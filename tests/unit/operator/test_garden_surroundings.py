@@ -7,8 +7,7 @@ import pytest
 from pergola.admission import Verdict
 from pergola.api.objects import JsonObject, Key
 from pergola.kube.errors import Unreachable
-from pergola.operator.webhooks.audit_policy.review import audit_policies
-from pergola.operator.webhooks.audit_policy.rules import policy_problems
+from pergola.operator.webhooks.audit_policy import audit_policies, policy_problems
 from pergola.operator.webhooks.namespace import namespace_deletion
 from tests.support.fixed_lookups import FixedLookups
 from tests.support.gardens import GARDENER, MINIMAL, RUNTIME, SERVER, VIRTUAL, with_values

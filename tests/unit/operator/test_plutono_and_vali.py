@@ -12,7 +12,7 @@ from pergola.garden.components.observability.plutono.component import PLUTONO
 from pergola.garden.components.observability.plutono.dashboards.catalog import dashboards
 from pergola.garden.components.observability.plutono.dashboards.panels import dashboard, graph
 from pergola.garden.components.observability.plutono.provisioning import data_sources
-from pergola.garden.components.observability.vali.component import VALI
+from pergola.garden.components.observability.vali import VALI
 from pergola.kube.yaml import parse
 from tests.support.garden import landscape
 

@@ -87,7 +87,7 @@ async def observed_objects(client: "Client", objects: "list[JsonObject]") -> "li
     """Return the Gardens and Extensions of a cluster, and the audit policies that Gardens name."""
     from pergola.api.objects import Key
     from pergola.cli.manifest_files import of_kind
-    from pergola.operator.webhooks.audit_policy.review import references_of
+    from pergola.operator.webhooks.audit_policy import references_of
     from pergola.operator.webhooks.lookups import ClusterLookups
     from pergola.operator.webhooks.namespace import GARDEN_NAMESPACE
 

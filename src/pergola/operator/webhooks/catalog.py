@@ -5,7 +5,7 @@ from typing import Final
 
 from pergola.admission import Webhook
 from pergola.operator.webhooks import break_glass
-from pergola.operator.webhooks.audit_policy.review import audit_policies
+from pergola.operator.webhooks.audit_policy import audit_policies
 from pergola.operator.webhooks.extension import defaulting as extension_defaulting
 from pergola.operator.webhooks.extension import review as extension_validation
 from pergola.operator.webhooks.garden import defaulting as garden_defaulting

@@ -24,8 +24,7 @@ from pergola.api.schema.nulls import without_nulls
 from pergola.api.schema.structural import schema_of
 from pergola.garden.rules.references import types_for_gardens
 from pergola.garden.rules.validation import Facts, check_garden, check_garden_update
-from pergola.operator.webhooks.audit_policy.review import check_config_map, references_of
-from pergola.operator.webhooks.audit_policy.rules import policy_problems
+from pergola.operator.webhooks.audit_policy import check_config_map, policy_problems, references_of
 from pergola.operator.webhooks.extension import defaulting
 from pergola.operator.webhooks.extension.review import check_extension
 from pergola.operator.webhooks.garden.review import cause_of, creation_problem

@@ -7,7 +7,7 @@ import pytest
 from pergola.api.objects import JsonObject
 from pergola.api.schema.read import Malformed
 from pergola.extension_api.errors import ExtensionError
-from pergola.providers.aws.backup.config import BACKUP_BUCKET_CONFIG, retention_of
+from pergola.providers.aws.backup import BACKUP_BUCKET_CONFIG, retention_of
 from pergola.providers.aws.resources.bucket.bucket import Bucket
 from pergola.providers.aws.resources.bucket.lock import Lock, Retention, apply_lock
 

@@ -25,7 +25,7 @@ from pergola.garden.components.observability.prometheus_longterm import (
     PROMETHEUS_LONGTERM,
 )
 from pergola.garden.components.observability.prometheus_operator import PROMETHEUS_OPERATOR
-from pergola.garden.components.observability.vali.component import VALI
+from pergola.garden.components.observability.vali import VALI
 from pergola.garden.components.observability.victoria_logs import VICTORIA_LOGS
 from pergola.garden.components.observability.victoria_operator import VICTORIA_OPERATOR
 

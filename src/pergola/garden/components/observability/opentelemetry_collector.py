@@ -23,9 +23,9 @@ from pergola.garden.components.observability.conventions import application, man
 from pergola.garden.components.observability.opentelemetry_operator import (
     DEPLOY as OPERATOR_DEPLOYED,
 )
-from pergola.garden.components.observability.vali.component import PORT as VALI_PORT
-from pergola.garden.components.observability.vali.component import SERVICE as VALI_SERVICE
-from pergola.garden.components.observability.vali.component import absent as absent_vali
+from pergola.garden.components.observability.vali import PORT as VALI_PORT
+from pergola.garden.components.observability.vali import SERVICE as VALI_SERVICE
+from pergola.garden.components.observability.vali import absent as absent_vali
 from pergola.garden.components.observability.victoria_logs import PORT as VICTORIA_PORT
 from pergola.garden.components.observability.victoria_logs import SERVICE as VICTORIA_SERVICE
 from pergola.garden.components.observability.victoria_logs import absent as absent_victoria_logs

@@ -22,9 +22,9 @@ from pergola.garden.components.observability.plutono.provisioning import (
     dashboard_providers,
     data_sources,
 )
-from pergola.garden.components.observability.vali.component import PORT as VALI_PORT
-from pergola.garden.components.observability.vali.component import SERVICE as VALI_SERVICE
-from pergola.garden.components.observability.vali.component import absent as absent_vali
+from pergola.garden.components.observability.vali import PORT as VALI_PORT
+from pergola.garden.components.observability.vali import SERVICE as VALI_SERVICE
+from pergola.garden.components.observability.vali import absent as absent_vali
 from pergola.garden.components.priority_classes import P100
 from pergola.garden.components.removal import removable
 from pergola.garden.landscape import NAMESPACE, Landscape

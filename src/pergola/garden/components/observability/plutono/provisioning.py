@@ -8,8 +8,8 @@ from pergola.garden.components.observability.plutono.dashboards.panels import (
     LOGS,
     LONGTERM,
 )
-from pergola.garden.components.observability.vali.component import PORT as VALI_PORT
-from pergola.garden.components.observability.vali.component import SERVICE as VALI_SERVICE
+from pergola.garden.components.observability.vali import PORT as VALI_PORT
+from pergola.garden.components.observability.vali import SERVICE as VALI_SERVICE
 from pergola.garden.landscape import NAMESPACE
 from pergola.kube.yaml import dump
 from pergola.manifests import manifest

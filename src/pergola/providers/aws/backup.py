@@ -1,20 +1,20 @@
-"""The BackupBucket actuator for S3.
+"""Backups in S3, for Gardens and Seeds: the extension kinds `BackupBucket` and `BackupEntry`."""
 
-    pergola extension run aws
-
-A bucket that this actuator creates is kept in its desired state, and deleted with its content along
-with the BackupBucket. A bucket that existed before is used, but neither changed nor deleted.
-"""
-
-from datetime import datetime
-from typing import Final
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Final, Literal
 
 from pergola.api.conditions import timestamp
-from pergola.api.objects import GroupVersionKind, JsonObject, map_at, name_of
-from pergola.extension_api.errors import Code, ExtensionError, RequeueAfter
+from pergola.api.kinds import SECRET
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, name_of
+from pergola.api.schema.declare import Value
+from pergola.api.schema.duration import Duration
+from pergola.extension_api.errors import Code, ExtensionError, RequeueAfter, configuration_problem
 from pergola.extensions.actuator import Context, Status
+from pergola.extensions.backups import BackupEntryActuator, Entry
+from pergola.extensions.provider_config import read_strict
 from pergola.providers.aws.access import AwsAccess
-from pergola.providers.aws.backup.config import retention_of
+from pergola.providers.aws.actuator import AwsSettings, secret_of
 from pergola.providers.aws.codes import explained
 from pergola.providers.aws.config import GROUP
 from pergola.providers.aws.resources.bucket.bucket import (
@@ -25,9 +25,56 @@ from pergola.providers.aws.resources.bucket.bucket import (
     delete_bucket,
 )
 from pergola.providers.aws.resources.bucket.lock import Retention, apply_lock, observe_lock
-from pergola.providers.aws.resources.bucket.objects import Retained, delete_content
+from pergola.providers.aws.resources.bucket.objects import Retained, delete_content, hide_content
 from pergola.providers.aws.resources.bucket.settings import apply_settings, observe_settings
 from pergola.providers.aws.warnings import warn
+
+BACKUP_BUCKET_CONFIG: Final = GroupVersionKind(GROUP, "v1alpha1", "BackupBucketConfig")
+_DAY: Final = timedelta(days=1)
+
+
+class Immutability(Value):
+    """The time during which no backup can be deleted or changed."""
+
+    retention_period: Duration
+    """The time, in whole days."""
+    retention_type: Literal["bucket"]
+    """The object that it is a property of."""
+    mode: Literal["compliance", "governance"]
+    """Whether it can be ended early: never, or by users with a certain permission.
+
+    There is no default, because `compliance` cannot be undone.
+    """
+
+
+class BackupBucketConfig(Value):
+    """The configuration of a backup bucket."""
+
+    immutability: Immutability | None = None
+    """The time during which no backup can be deleted or changed; none if absent."""
+
+
+def retention_of(obj: JsonObject) -> Retention | None:
+    """Return the retention that a BackupBucket requests for its objects.
+
+    Raises:
+        Malformed: its `providerConfig` is not a `BackupBucketConfig`.
+        ExtensionError: the retention period is not in whole days.
+    """
+    config = read_strict(
+        BackupBucketConfig, map_at(obj, "spec").get("providerConfig"), BACKUP_BUCKET_CONFIG
+    )
+    if config.immutability is None:
+        return None
+    period = config.immutability.retention_period
+    days, rest = divmod(period, _DAY)
+    if rest or days < 1:
+        raise configuration_problem(
+            f"spec.providerConfig.immutability.retentionPeriod is {period}: S3 retains objects for "
+            "whole days, so set a multiple of 24h"
+        )
+    return Retention(config.immutability.mode.upper(), days)
+
 
 BACKUP_BUCKET_STATE: Final = GroupVersionKind(GROUP, "v1alpha1", "BackupBucketState")
 _CREATED: Final = "created"
@@ -135,3 +182,54 @@ def _state(*, is_ours: bool) -> JsonObject:
         "kind": BACKUP_BUCKET_STATE.kind,
         _CREATED: is_ours,
     }
+
+
+class AwsBackupEntry(BackupEntryActuator, AwsAccess):
+    """Gives an etcd access to its backups in a bucket, and finally deletes them.
+
+    Args:
+        settings: read from the environment if None.
+    """
+
+    type = "aws"
+
+    def __init__(self, settings: AwsSettings | None = None) -> None:
+        super().__init__(settings)
+        self.grace = self.settings.backup_grace
+
+    async def reconcile(self, context: Context, obj: JsonObject) -> Status | None:
+        """Create or update the Secret for the etcd."""
+        with explained():
+            return await super().reconcile(context, obj)
+
+    def etcd_data(self, obj: JsonObject) -> Mapping[str, str]:
+        """Return the region of the bucket."""
+        return {"region": str(map_at(obj, "spec").get("region") or "")}
+
+    async def delete_backups(self, context: Context, obj: JsonObject, entry: Entry) -> None:
+        """Delete everything below the entry's prefix; locked versions are hidden, and expire.
+
+        Without the Secret with the credentials, the backups are kept, and an Event reports that.
+        """
+        bucket_name = str(map_at(obj, "spec").get("bucketName") or "")
+        if not bucket_name:
+            raise configuration_problem("spec.bucketName is empty: set the name of the bucket")
+        secret: Key = secret_of(obj)
+        if await context.client.find(SECRET, secret, metadata_only=True) is None:
+            left = (
+                f"the backups below {entry.prefix} in bucket {bucket_name} are kept, because "
+                f"Secret {secret} with the credentials does not exist: delete them manually"
+            )
+            await warn(context.client, obj, [left], context.clock)
+            return
+
+        async def report(deleted: int) -> None:
+            await context.progress(_HALF, f"{deleted} object versions are deleted")
+
+        with explained():
+            async with self.aws(context, obj) as aws:
+                bucket = await bucket_of(aws, bucket_name)
+                if not await bucket_exists(bucket):
+                    return
+                delete = hide_content if (await observe_lock(bucket)).is_enabled else delete_content
+                await delete(bucket, entry.prefix, report)

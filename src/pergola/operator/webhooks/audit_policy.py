@@ -1,4 +1,4 @@
-"""The webhook that validates the audit policies of a Garden (spec 21 §9.3)."""
+"""Admission of a Garden's audit policies: API servers do not start with an invalid one."""
 
 from collections.abc import Iterator
 from http import HTTPStatus
@@ -14,19 +14,109 @@ from pergola.admission import (
     errored,
     invalid,
 )
+from pergola.api.core_v1_validation import is_dns_subdomain
 from pergola.api.field_errors import Cause
 from pergola.api.field_errors import invalid as invalid_field
 from pergola.api.kinds import CONFIG_MAP
-from pergola.api.objects import JsonObject, Key, deletion_timestamp_of, map_at, name_of
+from pergola.api.objects import (
+    GroupVersionKind,
+    JsonObject,
+    JsonValue,
+    Key,
+    deletion_timestamp_of,
+    map_at,
+    maps_at,
+    name_of,
+)
 from pergola.api.operator_v1alpha1 import GARDEN, GROUP, VERSION
 from pergola.kube.errors import KubeError
 from pergola.kube.patches import same
-from pergola.operator.webhooks.audit_policy.rules import KEY, policy_problems
+from pergola.kube.yaml import YamlError, parse
 from pergola.operator.webhooks.lookups import Lookups
 from pergola.operator.webhooks.namespace import GARDEN_NAMESPACE, NAMESPACE_NAME
 
+KEY: Final = "policy"
+_VERSION: Final = "audit.k8s.io/v1"
+_LEVELS: Final = ("None", "Metadata", "Request", "RequestResponse")
+_STAGES: Final = ("RequestReceived", "ResponseStarted", "ResponseComplete", "Panic")
 
-def _policy(variable: str) -> str:
+
+def policy_problems(config_map: JsonObject) -> list[str]:
+    """Return all problems of the policy in a ConfigMap."""
+    data = config_map.get("data")
+    text = data.get(KEY) if isinstance(data, dict) else None
+    if text is None:
+        return [f"data.{KEY} is missing"]
+    if not text:
+        return [f"data.{KEY} is empty"]
+    try:
+        policy = parse(text)
+    except YamlError as error:
+        return [f"data.{KEY} is not valid YAML: {error}"]
+    return [f"data.{KEY}: {problem}" for problem in _policy_problems(policy)]
+
+
+def _policy_problems(policy: JsonValue) -> Iterator[str]:
+    if not isinstance(policy, dict):
+        yield "must be a map"
+        return
+    gvk = GroupVersionKind.of(policy)
+    if (gvk.api_version, gvk.kind) != (_VERSION, "Policy"):
+        yield f"must be a Policy of {_VERSION}, not {gvk.kind or 'of no kind'} of {gvk.api_version}"
+        return
+    yield from _stages(policy, "omitStages")
+    rules = policy.get("rules")
+    if rules is not None and not isinstance(rules, list):
+        yield "rules must be a list"
+    for index, rule in enumerate(rules if isinstance(rules, list) else ()):
+        path = f"rules[{index}]"
+        if isinstance(rule, dict):
+            yield from _rule(rule, path)
+        else:
+            yield f"{path} must be a map"
+
+
+def _rule(rule: JsonObject, path: str) -> Iterator[str]:
+    level = rule.get("level")
+    if not level:
+        yield f"{path}.level is required"
+    elif level not in _LEVELS:
+        yield f"{path}.level must be one of {', '.join(_LEVELS)}"
+    urls = rule.get("nonResourceURLs") or []
+    if urls and (rule.get("resources") or rule.get("namespaces")):
+        yield f"{path}.nonResourceURLs: rules cannot apply to both resources and non-resource URLs"
+    for url in urls if isinstance(urls, list) else ():
+        yield from _url(str(url), f"{path}.nonResourceURLs")
+    for index, resource in enumerate(maps_at(rule, "resources")):
+        yield from _resource(resource, f"{path}.resources[{index}]")
+    yield from _stages(rule, f"{path}.omitStages")
+
+
+def _url(url: str, path: str) -> Iterator[str]:
+    if url == "*":
+        return
+    if not url.startswith("/"):
+        yield f'{path}: "{url}" must begin with "/" or be "*"'
+    if "*" in url[:-1]:
+        yield f'{path}: "{url}" can have a "*" only at its end'
+
+
+def _resource(resource: JsonObject, path: str) -> Iterator[str]:
+    group = resource.get("group") or ""
+    if group and not is_dns_subdomain(str(group)):
+        yield f"{path}.group must be the name of an API group, without its version"
+    if resource.get("resourceNames") and not resource.get("resources"):
+        yield f"{path}.resourceNames requires at least one resource"
+
+
+def _stages(holder: JsonObject, path: str) -> Iterator[str]:
+    stages = holder.get("omitStages") or []
+    for stage in stages if isinstance(stages, list) else (stages,):
+        if stage not in _STAGES:
+            yield f"{path} must have only stages of {', '.join(_STAGES)}"
+
+
+def _policy_in(variable: str) -> str:
     data = f"{variable}.data"
     return f"(has({data}) && '{KEY}' in {data} ? {data}['{KEY}'] : '')"
 
@@ -34,7 +124,7 @@ def _policy(variable: str) -> str:
 _OTHER_POLICY: Final[JsonObject] = {
     "name": "other-policy",
     "expression": "request.resource.resource != 'configmaps' || "
-    f"{_policy('object')} != {_policy('oldObject')}",
+    f"{_policy_in('object')} != {_policy_in('oldObject')}",
 }
 """All other updates of ConfigMaps in the namespace go on while no operator answers."""
 REGISTRATION: Final = Registration(
