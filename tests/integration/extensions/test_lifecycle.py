@@ -2,6 +2,7 @@
 
 import asyncio
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -17,6 +18,7 @@ from pergola.api.objects import (
 from pergola.extensions import Code, Context, ExtensionError, RequeueAfter
 from pergola.extensions.lifecycle import Settings
 from pergola.kube.client import Client
+from pergola.kube.errors import Unreachable
 from pergola.runtime.clock import FakeClock
 from pergola.runtime.metrics import Metrics
 from pergola.testing.extension_site import (
@@ -122,6 +124,33 @@ async def test_every_run_takes_three_writes(
         await site.until_operation("Reconcile")
         await settled(unit, site.client)
         assert recorder.taken() == [metadata, status, status]
+
+
+async def test_a_request_whose_start_could_not_be_written_is_not_forgotten(
+    site: ExtensionSite,
+    actuator: RecordingActuator,
+    recorder: WatchedClient,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The request is removed first, and a caller that writes no timestamp leaves no other trace."""
+    patch, refused = recorder.patch, asyncio.Event()
+
+    async def refuse_once(*arguments: Any, subresource: str = "") -> JsonObject:
+        if subresource == "status" and not refused.is_set():
+            refused.set()
+            raise Unreachable("the connection was closed")
+        return await patch(*arguments, subresource=subresource)
+
+    unit = site.unit(actuator, client=recorder)
+    async with running(unit):
+        await created(site, actuator)
+        await settled(unit, site.client)
+        monkeypatch.setattr(recorder, "patch", refuse_once)
+        request = {marks.OPERATION: "reconcile", marks.TIMESTAMP: None}
+        await site.edit({"metadata": {"annotations": request}})
+        await site.until_operation("Reconcile")
+    assert refused.is_set()
+    assert actuator.taken() == ["reconcile"]
 
 
 async def test_the_finalizer_is_added_before_the_actuator_is_called(
