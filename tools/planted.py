@@ -145,7 +145,7 @@ DEFECTS: Final = (
         "src/pergola/operator/rotation/encryption/roll_out.py",
         "    await run.deployer.wait(component.objects(landscape), component.limit)\n",
         "",
-        ("unit/operator", "integration/operator/test_rotation_of_hollow_garden.py"),
+        ("integration/operator/test_encryption_rewriting.py",),
         soak="gardens",
     ),
     Defect(
