@@ -1,4 +1,8 @@
-"""BackupEntries of any provider: their names, the etcd's Secret, the grace period of a deletion."""
+"""BackupEntries of any provider: their names, the etcd's Secret, the grace period of a deletion.
+
+The name of a BackupEntry determines everything else about it. A subclass of the actuator adds
+access to the backups: `etcd_data` for the etcd, and `delete_backups`.
+"""
 
 from abc import abstractmethod
 from base64 import b64encode

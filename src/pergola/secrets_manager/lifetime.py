@@ -54,7 +54,10 @@ def is_renewal_due(secret: ManagedSecret, now: datetime) -> bool:
         return False
     percent = unix(secret.labels.get(RENEW_AT))
     validity = until - issued
-    due = issued + validity * (DEFAULT_PERCENT if percent is None else percent) / 100
+    try:
+        due = issued + validity * (DEFAULT_PERCENT if percent is None else percent) / 100
+    except OverflowError:
+        due = until  # the label has a percentage that no time can have
     if validity >= 2 * RENEW_BEFORE:
         due = min(due, until - RENEW_BEFORE)
     return now > due

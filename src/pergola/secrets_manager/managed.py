@@ -95,12 +95,12 @@ class ManagedSecret:
     @property
     def issued_at(self) -> datetime | None:
         """The time when its data was generated."""
-        return _time(self.labels.get(ISSUED_AT))
+        return moment(self.labels.get(ISSUED_AT))
 
     @property
     def valid_until(self) -> datetime | None:
         """The expiry time of its data; None if it never expires."""
-        return _time(self.labels.get(VALID_UNTIL))
+        return moment(self.labels.get(VALID_UNTIL))
 
     @property
     def is_foreign(self) -> bool:
@@ -160,6 +160,10 @@ def unix(text: str | None) -> int | None:
     return int(text) if text and text.isascii() and text.isdigit() else None
 
 
-def _time(text: str | None) -> datetime | None:
+def moment(text: str | None) -> datetime | None:
+    """Return the time in a label, or None if it is not one, such as a year after 9999."""
     seconds = unix(text)
-    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+    try:
+        return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+    except (OverflowError, ValueError, OSError):
+        return None

@@ -65,7 +65,7 @@ async def test_an_object_removed_from_the_secret_is_deleted_and_then_removed_fro
 async def test_an_object_that_was_recreated_after_it_was_read_is_not_deleted(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its new incarnation asks to be kept, which only the next run can know."""
+    """The new object has the annotation that keeps it, which only the next run reads."""
     again = world.config_map("b")
     again["metadata"]["annotations"] = {marks.KEEP_OBJECT: "true"}
     delete, overtaken = world.recorder.delete, asyncio.Event()

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from pergola.secrets_manager.lifetime import initiation_times, is_renewal_due
-from pergola.secrets_manager.managed import ManagedSecret
+from pergola.secrets_manager.managed import ManagedSecret, moment
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -79,3 +79,19 @@ def test_the_later_rotation_is_the_newer_of_two_secrets_of_the_same_second() -> 
     assert initiation_times([secret("a", initiated="2"), secret("a", initiated="1")], NOW) == {
         "a": "2"
     }
+
+
+@pytest.mark.parametrize("text", [None, "", "x", "-1", "1.5", "²", "9" * 12, "9" * 20, "9" * 63])
+def test_a_label_that_is_no_time_counts_as_absent(text: str | None) -> None:
+    assert moment(text) is None
+
+
+@pytest.mark.parametrize("percent", ["9" * 12, "9" * 63])
+def test_a_percentage_beyond_all_times_means_the_expiry(percent: str) -> None:
+    renewed_late = secret(validity=10 * DAY, percent=percent)
+    assert not is_renewal_due(renewed_late, NOW + 9 * DAY)
+    assert is_renewal_due(renewed_late, NOW + 11 * DAY)
+
+
+def test_a_label_has_the_seconds_since_1970() -> None:
+    assert moment(str(int(NOW.timestamp()))) == NOW

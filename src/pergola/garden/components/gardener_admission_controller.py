@@ -1,4 +1,8 @@
-"""gardener-admission-controller: admission and authorization webhooks (spec 20 §16.3)."""
+"""gardener-admission-controller: admission and authorization webhooks (spec 20 §16.3).
+
+The API server runs in the runtime cluster, so it calls the webhooks by URL rather than through a
+Service of its own cluster.
+"""
 
 import base64
 from collections.abc import Iterator, Sequence

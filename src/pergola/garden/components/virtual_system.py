@@ -1,4 +1,8 @@
-"""Namespaces and roles of the virtual cluster that people and gardenlets need (spec 20 §16.1)."""
+"""Namespaces and roles of the virtual cluster that people and gardenlets need (spec 20 §16.1).
+
+The roles that Gardener gives to the members of a project are aggregated, so that extensions and the
+dashboard can add rules with a labelled ClusterRole of their own.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final

@@ -52,7 +52,7 @@ class Facts(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What the operator keeps of a Gardenlet.
+    """The state of a Gardenlet, as the operator caches it.
 
     Attributes:
         conditions: Those in the status, for metrics.

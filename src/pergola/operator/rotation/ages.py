@@ -1,13 +1,14 @@
 """The age of each credential that is renewed only at a user's request (spec 20 'Beyond' 29)."""
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 from pergola.garden.components.authorities import ON_DEMAND
 from pergola.garden.components.service_account_key import NAME as ACCOUNT_KEY
 from pergola.garden.components.workload_identity import KEY as WORKLOAD_KEY
 from pergola.kube.selectors import format_selector
+from pergola.secrets_manager.managed import ISSUED_AT, NAME, moment
 
 _LABELS: Final = {"managed-by": "secrets-manager", "manager-identity": "gardener-operator"}
 MANAGED: Final = format_selector({"matchLabels": _LABELS})
@@ -44,13 +45,9 @@ def ages(secrets: Iterable[Mapping[str, str]], now: datetime) -> list[Age]:
         secrets: The labels of Secrets of the operator's secrets manager; for each credential, the
             newest Secret counts.
     """
-    issued: dict[str, int] = {}
+    issued: dict[str, datetime] = {}
     for labels in secrets:
-        name, time = labels.get("name", ""), labels.get("issued-at-time", "")
-        if name in CREDENTIALS and time.isdigit():
-            issued[name] = max(issued.get(name, 0), int(time))
-    return [
-        Age(name, now - datetime.fromtimestamp(issued[name], UTC))
-        for name in CREDENTIALS
-        if name in issued
-    ]
+        name, time = labels.get(NAME, ""), moment(labels.get(ISSUED_AT))
+        if name in CREDENTIALS and time is not None:
+            issued[name] = max(issued.get(name, time), time)
+    return [Age(name, now - issued[name]) for name in CREDENTIALS if name in issued]

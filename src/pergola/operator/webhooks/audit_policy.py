@@ -1,4 +1,7 @@
-"""Admission of a Garden's audit policies: API servers do not start with an invalid one."""
+"""Admission of a Garden's audit policies: API servers do not start with an invalid one.
+
+The rules are those of kube-apiserver (spec 21 §9.3).
+"""
 
 from collections.abc import Iterator
 from http import HTTPStatus

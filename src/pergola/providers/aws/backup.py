@@ -1,4 +1,12 @@
-"""Backups in S3, for Gardens and Seeds: the extension kinds `BackupBucket` and `BackupEntry`."""
+"""Backups in S3, for Gardens and Seeds: the extension kinds `BackupBucket` and `BackupEntry`.
+
+    pergola extension run aws
+
+A bucket that the actuator creates is kept in its desired state, and deleted with its content along
+with the BackupBucket. A bucket that existed before is used, but neither changed nor deleted. For a
+BackupEntry, only objects below its own prefix, `<technical id>--<uid>/`, are ever deleted: because
+of the slash, an entry with a longer name keeps its objects.
+"""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta

@@ -1,4 +1,16 @@
-"""DNS records in Route 53, for Gardens, Seeds and Shoots: the extension kind `DNSRecord`."""
+"""DNS records in Route 53, for Gardens, Seeds and Shoots: the extension kind `DNSRecord`.
+
+    pergola extension run aws
+
+The record sets are recorded in the state before anything is created, so that an interrupted run
+never leaves an unrecorded one. Obsolete ones are deleted by the same request if they are in the
+same zone, and afterwards otherwise. Record sets that are not in the state belong to others, and are
+kept.
+
+Alias records point to the hosted zones of load balancers, which AWS publishes with the endpoints of
+Elastic Load Balancing. They never change, but new regions add more: a load balancer in an unlisted
+region gets a CNAME record.
+"""
 
 import re
 from collections.abc import Iterable, Iterator

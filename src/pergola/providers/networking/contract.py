@@ -1,4 +1,4 @@
-"""What the author of a network plugin writes (spec 40 §5.3, §6.3, §9)."""
+"""The interface for authors of network plugins (spec 40 §5.3, §6.3, §9)."""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence

@@ -33,7 +33,7 @@ class Again:
 
 
 Outcome = Done | Again
-"""What a reconciliation returns: nothing is left to do, or run again later."""
+"""The result of a reconciliation: done until the next event, or to be repeated later."""
 DONE: Final = Done()
 """Nothing is left to do until the next event."""
 

@@ -1,4 +1,10 @@
-"""The long-term Prometheus: keeps series for billing and monthly reports (spec 20 §16.8)."""
+"""The long-term Prometheus: keeps series for billing and monthly reports (spec 20 §16.8).
+
+Cortex splits and caches the queries of its users. The rules compute the unavailability of Shoots'
+API servers as a share of time: `probe_failure` is 1 while an API server is unavailable. Its sum
+over time is kept both for fixed periods, in which a label with the period's number starts a new
+series, and for moving windows.
+"""
 
 from collections.abc import Iterator
 from typing import Final

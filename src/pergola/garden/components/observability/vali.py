@@ -1,4 +1,7 @@
-"""Vali: stores the logs of the garden (spec 20 §16.8)."""
+"""Vali: stores the logs of the garden (spec 20 §16.8).
+
+It has one replica, and a curator drops the oldest logs before the volume is full.
+"""
 
 from typing import Final
 

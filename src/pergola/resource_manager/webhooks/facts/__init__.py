@@ -1,4 +1,4 @@
-"""What handlers know about the cluster besides the object that they review.
+"""Facts about the cluster that handlers read, in addition to the reviewed object.
 
 `lookups` is their interface; `environment`, `high_availability` and `taints` have the parts.
 """
