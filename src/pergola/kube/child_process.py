@@ -1,7 +1,21 @@
-"""The end of child processes whose output is a pipe."""
+"""Signals to child processes, and the end of those whose output is a pipe.
 
+`asyncio.subprocess.Process` of Python before 3.14 looks whether the process has ended before it
+sends a signal, and when it is closed. If that look is the one that learns of the end, asyncio has
+lost the return code, and says 255. So this sends signals without looking.
+"""
+
+import os
+import signal
 from asyncio.subprocess import Process
 from contextlib import suppress
+
+
+def send(process: Process, number: signal.Signals) -> None:
+    """Send a signal to a process; do nothing if it has ended."""
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            os.kill(process.pid, number)
 
 
 async def end(process: Process) -> None:
@@ -11,8 +25,10 @@ async def end(process: Process) -> None:
     asyncio stops reading when its buffer is full, and another process may hold the pipe open. So
     this closes the pipes.
     """
-    with suppress(ProcessLookupError):
-        process.kill()
-    # No public name closes the pipes.
-    process._transport.close()  # type: ignore[attr-defined] # noqa: SLF001
+    send(process, signal.SIGKILL)
+    # No public name leads from a process to its transport.
+    transport = process._transport  # type: ignore[attr-defined] # noqa: SLF001
+    for descriptor in range(3):
+        if pipe := transport.get_pipe_transport(descriptor):
+            pipe.close()
     await process.wait()

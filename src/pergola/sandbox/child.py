@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from pergola.kube.child_process import send
 from pergola.sandbox.errors import SandboxError
 from pergola.sandbox.processes import ProcessId, die_with
 
@@ -155,5 +156,5 @@ class Child:
         self._changed()
 
     def _signal(self, number: signal.Signals) -> None:
-        if self._process is not None and self._process.returncode is None:
-            self._process.send_signal(number)
+        if self._process is not None:
+            send(self._process, number)

@@ -122,6 +122,36 @@ def test_a_deletion_names_the_incarnation_that_was_read() -> None:
     assert found == DELETES_BY_NAME.keys()
 
 
+def signals(source: str) -> Iterator[int]:
+    """Yield the lines that send signals through asyncio's processes, which lose return codes."""
+    if "asyncio.subprocess" not in source and "create_subprocess" not in source:
+        return
+    for node in ast.walk(ast.parse(source)):
+        if (
+            isinstance(node, ast.Attribute)
+            and node.attr in {"kill", "terminate", "send_signal"}
+            and ast.unparse(node.value) not in {"os", "self"}
+        ):
+            yield node.lineno
+
+
+def test_the_check_finds_signals_through_processes_of_asyncio() -> None:
+    process = "process = await asyncio.create_subprocess_exec()\n"
+
+    assert list(signals(f"{process}process.kill()")) == [2]
+    assert not list(signals(f"{process}send(process, signal.SIGKILL)"))
+
+
+def test_signals_to_child_processes_leave_the_return_code_alone() -> None:
+    found = {
+        str(path.relative_to(PACKAGE)): lines
+        for path in sorted(PACKAGE.rglob("*.py"))
+        if (lines := list(signals(path.read_text())))
+    }
+
+    assert found == {}, "use pergola.kube.child_process"
+
+
 UNUSED: Final = {
     # Called by a library.
     "connection_made": "asyncio",

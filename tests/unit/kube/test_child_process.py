@@ -57,3 +57,14 @@ async def test_a_process_without_output_is_ended(script: str) -> None:
     await end(process)
 
     assert process.returncode == -9
+
+
+async def test_the_return_code_of_a_killed_process_is_not_lost() -> None:
+    """asyncio's own way of closing a process loses one return code in 25."""
+    codes = set()
+    for _ in range(200):
+        process = await asyncio.create_subprocess_exec("sleep", "100", stdout=PIPE)
+        await end(process)
+        codes.add(process.returncode)
+
+    assert codes == {-9}

@@ -9,6 +9,7 @@ from typing import Final, Self
 
 from pergola.admission.workers.messages import FAILED, METRICS, SERVING, Channel, open_channel
 from pergola.api.objects import JsonObject
+from pergola.kube.child_process import send
 from pergola.runtime.summed_metrics import Family
 
 _METRICS_SECONDS: Final = 2.0
@@ -91,6 +92,5 @@ class WorkerProcess:
             async with asyncio.timeout(seconds):
                 await self._process.wait()
         except TimeoutError:
-            with suppress(ProcessLookupError):
-                self._process.kill()
+            send(self._process, signal.SIGKILL)
             await self._process.wait()

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pergola.cli.up.story import UpError
+from pergola.kube.child_process import send
 
 if TYPE_CHECKING:
     from asyncio.subprocess import Process
@@ -151,9 +153,9 @@ async def _end(process: "Process") -> None:
     """Ask the operator to end, and kill it if it does not."""
     if process.returncode is not None:
         return
-    process.terminate()
+    send(process, signal.SIGTERM)
     try:
         await asyncio.wait_for(process.wait(), _GRACE)
     except TimeoutError:
-        process.kill()
+        send(process, signal.SIGKILL)
         await process.wait()
