@@ -19,6 +19,7 @@ from pergola.api.operator_config import API_VERSION, KIND, configuration_from
 from pergola.api.operator_v1alpha1 import EXTENSION, GARDEN, Garden, garden_from
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.charts import Blobs, Helm
+from pergola.garden.components.virtual_access import GENERIC_NAME
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
 from pergola.kube.kubeconfig import ClusterConfig
@@ -29,7 +30,6 @@ from pergola.operator.extension.required_runtime import KINDS
 from pergola.operator.extension.runtime import PRIORITY, PRIORITY_CLASS
 from pergola.operator.extension.units import Environment, extension_units
 from pergola.operator.gardenlet.names import GARDENLET
-from pergola.operator.reconcile.own_tasks import GENERIC_NAME
 from pergola.operator.virtual_cluster import VirtualCluster
 from pergola.resource_manager.manager import Options, ResourceManager
 from pergola.runtime.metrics import Metrics

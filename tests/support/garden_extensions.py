@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -17,12 +17,10 @@ from pergola.extension_api.kinds import (
 )
 from pergola.extensions.actuator import Context, Status
 from pergola.extensions.lifecycle import Settings, extension_controller
-from pergola.garden.landscape import Landscape
 from pergola.kube.client import Client
 from pergola.kube.errors import AlreadyExists, NotFound
 from pergola.manifests import manifest
-from pergola.operator.run.waiting import Note, unnoted
-from pergola.runtime.clock import Clock, SystemClock
+from pergola.runtime.clock import SystemClock
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 from pergola.testing.extension_site import RecordingActuator
@@ -42,24 +40,6 @@ class Later(SystemClock):
 
 CLOCK: Final = SystemClock()
 LATER: Final = Later()
-
-
-@dataclass
-class GardenRun:
-    """The run of a flow, as the tasks about extension resources see it."""
-
-    client: Client
-    landscape: Landscape
-    clock: Clock = field(default_factory=SystemClock)
-    note: Note = unnoted
-
-    def current(self) -> Landscape:
-        """Return the landscape."""
-        return self.landscape
-
-    def update(self, **fields: Any) -> None:
-        """Set attributes of the landscape."""
-        self.landscape = replace(self.landscape, **fields)
 
 
 def garden_actuator(of_kind: ExtensionKind, of_type: str) -> RecordingActuator:

@@ -22,7 +22,14 @@ from pergola.api.operator_config import OperatorConfiguration
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.flow.metrics import FlowMetrics
 from pergola.garden.components.catalog import CATALOG
-from pergola.garden.components.component import Component, Removable, Rendered, always
+from pergola.garden.components.component import (
+    Component,
+    Removable,
+    Rendered,
+    always,
+    finished,
+    learn_nothing,
+)
 from pergola.garden.components.gardener_apiserver.component import GARDENER_APISERVER
 from pergola.garden.components.kube_apiserver.component import KUBE_APISERVER
 from pergola.garden.components.virtual_access import access_secret, requests_token
@@ -79,6 +86,10 @@ def _hollow(component: Component) -> Component:
         component,
         name=f"hollow-{component.name}",
         render=lambda _: Rendered(),
+        learn=learn_nothing,
+        finish=finished,
+        before=(),
+        then=(),
         absent=always,
         removable=Removable(),
     )

@@ -1,68 +1,15 @@
-"""The Seeds of the virtual cluster: their facts that components use, and a watch for changes."""
+"""A watch of the Seeds for changes that components have to follow."""
 
-from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from pergola.api.kinds import SEED
-from pergola.api.objects import GroupVersionKind, JsonObject, labels_of, map_at, name_of
-from pergola.garden.landscape import Landscape
+from pergola.api.objects import name_of
+from pergola.garden.components.seeds import MANAGED_SEED, Seed, Used, used_of
 from pergola.kube.client import Client
 from pergola.operator.virtual_cluster import VirtualCluster
 from pergola.runtime.caching.cache import Cache
 from pergola.runtime.controlling.watches import Events
 from pergola.runtime.task_group import TaskGroup
-
-MANAGED_SEED: Final = GroupVersionKind("seedmanagement.gardener.cloud", "v1alpha1", "ManagedSeed")
-
-_NETWORK: Final = "seed.gardener.cloud/network"
-
-
-class Seed(NamedTuple):
-    """The facts about a Seed that components depend on.
-
-    Attributes:
-        domain: The domain of its ingresses; empty if it has none.
-        is_reachable: Whether the garden can reach it.
-    """
-
-    name: str
-    domain: str
-    is_reachable: bool
-
-    @classmethod
-    def of(cls, seed: JsonObject) -> "Seed":
-        """Return these facts about an object."""
-        domain = str(map_at(seed, "spec", "ingress").get("domain") or "")
-        return cls(name_of(seed), domain, labels_of(seed).get(_NETWORK) != "private")
-
-
-class Used(NamedTuple):
-    """The facts about all Seeds that components use.
-
-    Attributes:
-        domains: The ingress domains of reachable Seeds, by name.
-        terminal: The first reachable Seed that is managed; empty if there is none.
-    """
-
-    domains: tuple[str, ...]
-    terminal: str
-
-    @classmethod
-    def by(cls, landscape: Landscape) -> "Used":
-        """Return the facts that the components of a landscape use."""
-        return cls(landscape.seed_domains, landscape.terminal_seed)
-
-
-def used_of(seeds: Iterable[Seed], managed: Iterable[str]) -> Used:
-    """Return the facts about these Seeds for components.
-
-    Args:
-        managed: The names of the ManagedSeeds.
-    """
-    reachable = sorted(seed for seed in seeds if seed.is_reachable)
-    names = set(managed)
-    terminal = next((seed.name for seed in reachable if seed.name in names), "")
-    return Used(tuple(seed.domain for seed in reachable if seed.domain), terminal)
 
 
 class SeedWatch:

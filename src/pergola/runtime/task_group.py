@@ -103,9 +103,7 @@ async def gathered(works: Iterable[Work[T]]) -> list[T]:
 @overload
 async def together(first: Work[A], second: Work[B], /) -> tuple[A, B]: ...
 @overload
-async def together(
-    first: Work[A], second: Work[B], third: Work[C], fourth: Work[D], fifth: Work[E], /
-) -> tuple[A, B, C, D, E]: ...
+async def together(first: Work[A], second: Work[B], third: Work[C], /) -> tuple[A, B, C]: ...
 async def together(*works: Work[Any]) -> tuple[Any, ...]:
     """Run coroutines with results of several types; otherwise as `gathered`."""
     return tuple(await gathered(works))

@@ -11,9 +11,9 @@ from pergola.garden.components.component import Component, Managed, Rendered
 from pergola.garden.landscape import Landscape
 from pergola.kube.client import Client
 from pergola.operator.reconcile.component_tasks import add_components
-from pergola.operator.run.deploy import Deployer
 from pergola.testing.world import RecordingClient, World, config_map
 from tests.support.garden import landscape
+from tests.support.garden_run import garden_run
 
 
 class Parts:
@@ -45,9 +45,8 @@ class Parts:
 
 
 async def flow(components: Sequence[Component], client: Client) -> None:
-    site: Landscape = landscape()
     graph = Graph("Garden reconciliation")
-    add_components(graph, components, lambda: site, Deployer(client))
+    add_components(graph, components, await garden_run(client, client, landscape()))
     await run(graph)
 
 

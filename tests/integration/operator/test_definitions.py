@@ -13,6 +13,7 @@ from pergola.cli.crds.install import install
 from pergola.flow import Graph, run
 from pergola.garden.components.crds import CRDS
 from pergola.garden.components.definitions import GROUPS
+from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.operator.reconcile.component_tasks import add_components
 from pergola.operator.run.deploy import Deployer
@@ -20,6 +21,7 @@ from pergola.sandbox import API_ONLY, Sandbox, start, stop
 from pergola.testing.crds import delete_definition, is_established
 from pergola.testing.world import RecordingClient
 from tests.support.garden import landscape
+from tests.support.garden_run import garden_run
 
 ALL: JsonObject = {
     "spec": {"runtimeCluster": {"settings": {"persistentVolumeClaimAutoscaler": {"enabled": True}}}}
@@ -61,29 +63,30 @@ async def recorder(bare: Sandbox, requests: Requests) -> AsyncIterator[Recording
         yield client
 
 
-async def set_up(deployer: Deployer, *groups: str) -> None:
-    site = landscape(ALL)
+async def set_up(client: Client, deployer: Deployer, *groups: str) -> None:
+    site = await garden_run(client, client, landscape(ALL))
+    site.deployer = deployer
     graph = Graph("Garden runtime setup")
     components = [CRDS[key] for key in groups or CRDS]
-    add_components(graph, components, lambda: site, deployer)
+    add_components(graph, components, site)
     await run(graph)
 
 
 async def test_all_definitions_are_served_and_not_written_again(
     recorder: RecordingClient, requests: Requests
 ) -> None:
-    await set_up(Deployer(recorder))
+    await set_up(recorder, Deployer(recorder))
     found = {name_of(crd): crd for crd in await recorder.list(CRD)}
     assert found.keys() == NAMES
     assert all(is_established(crd) for crd in found.values())
     assert len(recorder.taken()) == len(NAMES)
 
     another = Deployer(recorder)
-    await set_up(another)
+    await set_up(recorder, another)
     assert recorder.taken() == []
 
     requests.taken()
-    await set_up(another)
+    await set_up(recorder, another)
     assert recorder.taken() == []
     assert len(requests.taken()) <= 2 * len(GROUPS)
 
@@ -93,14 +96,14 @@ async def test_a_definition_that_another_program_changed_is_restored(
     recorder: RecordingClient,
 ) -> None:
     deployer = Deployer(recorder)
-    await set_up(deployer, "extensions")
+    await set_up(recorder, deployer, "extensions")
     before = await recorder.get(CRD, DNS_RECORDS)
     names = {**map_at(before, "spec", "names"), "shortNames": ["other"]}
     metadata = {"labels": {"other": "label"}}
     await recorder.patch(CRD, DNS_RECORDS, {"metadata": metadata, "spec": {"names": names}})
     recorder.taken()
 
-    await set_up(deployer, "extensions")
+    await set_up(recorder, deployer, "extensions")
     assert recorder.taken() == [f"apply CustomResourceDefinition {DNS_RECORDS}"]
     after = await recorder.get(CRD, DNS_RECORDS)
     assert map_at(after, "spec") == map_at(before, "spec")
@@ -110,9 +113,9 @@ async def test_a_definition_that_another_program_changed_is_restored(
 @pytest.mark.soak("commands")
 async def test_a_definition_that_was_deleted_is_applied_again(recorder: RecordingClient) -> None:
     deployer = Deployer(recorder)
-    await set_up(deployer, "extensions")
+    await set_up(recorder, deployer, "extensions")
     await delete_definition(recorder, DNS_RECORDS)
-    await set_up(deployer, "extensions")
+    await set_up(recorder, deployer, "extensions")
     assert is_established(await recorder.get(CRD, DNS_RECORDS))
 
 

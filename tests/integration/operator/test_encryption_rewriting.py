@@ -8,6 +8,7 @@ import asyncio
 import base64
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,8 @@ from pergola.api.objects import (
 )
 from pergola.api.operator_v1alpha1 import GARDEN
 from pergola.garden.components.api_server.encryption import configuration
-from pergola.garden.components.component import Rendered
+from pergola.garden.components.api_server.roll_out import second_stage
+from pergola.garden.components.component import Rendered, no_credentials
 from pergola.garden.components.kube_apiserver.component import KUBE_APISERVER, api_server
 from pergola.garden.landscape import Landscape
 from pergola.garden.landscape.encryption_at_rest import POPULATED
@@ -34,7 +36,7 @@ from pergola.kube.client import PAGE, Client, ObjectList
 from pergola.kube.errors import NotFound
 from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import dump
-from pergola.operator.rotation.encryption import marks, roll_out
+from pergola.operator.rotation.encryption import marks
 from pergola.operator.rotation.encryption.kinds import NotServed, kinds_of
 from pergola.operator.rotation.encryption.rewrite import KEY_NAME, Rewriter
 from pergola.operator.rotation.encryption.situation import Situation
@@ -196,7 +198,7 @@ async def test_a_new_key_replaces_the_old_one_in_etcd(
     await create(client, SECRET, "c")
     assert (await cluster.stored("secrets", "garden"))["c"] == "old"
 
-    of = with_keys(**keys, phase="Preparing", new_key_known_by=frozenset({SERVER.name}))
+    of = with_keys(**keys, phase="Preparing", is_new_key_known=True)
     await cluster.encrypt(of)
     await create(client, SECRET, "d")
     run = await a_run(client, of)
@@ -347,29 +349,33 @@ async def roll_out_key(client: Client, of: Landscape) -> list[str]:
     run = await a_run(client, of)
     run.deployer = deployer = Recorded(client)
 
-    async def apply() -> None:
-        [first] = configuration(run.current(), api_server(run.current()))["resources"]
+    def render(landscape: Landscape) -> Rendered:
+        [first] = configuration(landscape, api_server(landscape))["resources"]
         keys = first["providers"][0]["aescbc"]["keys"]
         deployer.steps.append(",".join(each["name"] for each in keys))
+        return Rendered()
 
-    await roll_out.deploy(run, KUBE_APISERVER, api_server(of), apply)
-    return deployer.steps
+    stages = (second_stage(api_server, render),)
+    server = replace(
+        KUBE_APISERVER, render=render, credentials=no_credentials, then=stages, waits=False
+    )
+    await run.deploy(server)
+    return [step for step in deployer.steps if step != "apply"]
 
 
 async def test_a_new_key_encrypts_only_once_every_replica_knows_it(client: RecordingClient) -> None:
     preparing = with_keys(current="new", old="old", phase="Preparing")
-    assert await roll_out_key(client, preparing) == ["old,new", "wait", "new,old"]
+    # The second stage renders what it waits for.
+    assert await roll_out_key(client, preparing) == ["old,new", "old,new", "wait", "new,old"]
     assert POPULATED in annotations_of(await client.get(DEPLOYMENT, SERVER))
 
-    # The next run concludes that from the mark.
-    known = frozenset({SERVER.name})
-    again = with_keys(current="new", old="old", phase="Preparing", new_key_known_by=known)
-    assert await roll_out_key(client, again) == ["new,old"]
-    prepared = with_keys(current="new", old="old", phase="Prepared", new_key_known_by=known)
+    # The next run learns that from the mark.
+    assert await roll_out_key(client, preparing) == ["new,old"]
+    prepared = with_keys(current="new", old="old", phase="Prepared")
     assert await roll_out_key(client, prepared) == ["new,old"]
     assert POPULATED in annotations_of(await client.get(DEPLOYMENT, SERVER))
 
-    completing = with_keys(current="new", phase="Completing", new_key_known_by=known)
+    completing = with_keys(current="new", phase="Completing")
     assert await roll_out_key(client, completing) == ["new"]
     assert POPULATED not in annotations_of(await client.get(DEPLOYMENT, SERVER))
 
@@ -387,7 +393,8 @@ async def test_an_operator_that_is_killed_before_the_mark_starts_over_with_the_f
     killed = Killed(client._transport)
     with pytest.raises(asyncio.CancelledError):
         await roll_out_key(killed, preparing)
-    assert await roll_out_key(client, preparing) == ["old,new", "wait", "new,old"]
+    steps = await roll_out_key(client, preparing)
+    assert steps == ["old,new", "old,new", "wait", "new,old"]
 
 
 async def test_a_rewrite_that_is_killed_between_any_two_writes_is_completed(
@@ -437,20 +444,3 @@ async def test_a_rewrite_that_is_killed_between_any_two_writes_is_completed(
 async def writes_of(client: RecordingClient, kind: GroupVersionKind) -> list[str]:
     """Return the writes of objects of a kind since the last call."""
     return [write for write in client.taken() if kind.kind in write]
-
-
-async def test_what_another_api_server_records_during_the_wait_is_kept(
-    client: RecordingClient,
-) -> None:
-    run = await a_run(client, with_keys(current="new", old="old", phase="Preparing"))
-
-    class Meanwhile(Deployer):
-        async def wait(self, rendered: Rendered, limit: float) -> None:
-            run.update(new_key_known_by=frozenset({"gardener-apiserver"}))
-
-    async def apply() -> None:
-        pass
-
-    run.deployer = Meanwhile(client)
-    await roll_out.deploy(run, KUBE_APISERVER, api_server(run.current()), apply)
-    assert run.current().new_key_known_by == {"gardener-apiserver", SERVER.name}

@@ -14,6 +14,7 @@ from pergola.extension_api.kinds import (
     ExtensionKind,
 )
 from pergola.extensions.actuator import Context, Status
+from pergola.garden.components.etcds.backups import learn
 from pergola.garden.landscape.errors import OperatorError
 from pergola.kube.client import Client
 from pergola.operator.reconcile.extension_resources import (
@@ -36,6 +37,7 @@ from tests.support.garden_extensions import (
     hasty,
     resource,
 )
+from tests.support.garden_run import garden_run
 from tests.support.objects import secret
 
 BUCKET: Final = Key("", "bucket")
@@ -71,7 +73,7 @@ async def test_a_persistent_error_ends_the_wait_early_with_text_and_codes(
                 await backup_tasks.reconcile_bucket(caller, landscape(BACKED_UP))
         assert one.value.codes == (Code.UNAUTHORIZED,)
         actuator.acts.clear()
-        assert await backup_tasks.reconcile_bucket(caller, landscape(BACKED_UP)) == ""
+        await backup_tasks.reconcile_bucket(caller, landscape(BACKED_UP))
 
 
 async def test_a_transient_error_does_not_end_the_wait(
@@ -110,8 +112,10 @@ async def test_the_etcd_uses_the_secret_that_the_extension_maintains_for_the_ent
     async with running(garden_unit(runtime, buckets), garden_unit(runtime, entries)):
         for clock in (CLOCK, LATER):
             caller = Caller(client, clock)
-            assert await backup_tasks.reconcile_bucket(caller, site) == ""
-            assert await backup_tasks.reconcile_entry(caller, site) == "etcd-backup"
+            await backup_tasks.reconcile_bucket(caller, site)
+            await backup_tasks.reconcile_entry(caller, site)
+            run = await garden_run(client, client, site)
+            assert (await learn(site, run)).backup_secret == "etcd-backup"
     assert client.taken() == ["create BackupBucket bucket", f"create BackupEntry {ENTRY}"]
 
 

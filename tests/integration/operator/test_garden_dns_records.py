@@ -12,6 +12,10 @@ from pergola.extension_api.errors import Code, ExtensionError
 from pergola.extension_api.kinds import (
     DNS_RECORD,
 )
+from pergola.garden.components.kube_apiserver_exposure.address import (
+    SERVICE_KEY,
+    wait_for_address,
+)
 from pergola.garden.landscape.errors import NotReady as ObjectNotReady
 from pergola.garden.landscape.errors import OperatorError
 from pergola.kube.client import Client
@@ -21,10 +25,6 @@ from pergola.operator.reconcile.extension_resources import (
 )
 from pergola.operator.reconcile.extension_resources.caller import Caller
 from pergola.operator.reconcile.extension_resources.dns import ORIGIN
-from pergola.operator.reconcile.extension_resources.load_balancer import (
-    SERVICE_KEY,
-    wait_for_address,
-)
 from pergola.testing.waiting import PATIENCE, running
 from pergola.testing.world import RecordingClient
 from tests.support.garden import landscape
@@ -38,6 +38,7 @@ from tests.support.garden_extensions import (
     names,
     resource,
 )
+from tests.support.garden_run import garden_run
 
 ADDRESS: Final = "192.0.2.1"
 RECORDS: Final = (
@@ -55,9 +56,9 @@ async def test_the_address_of_the_gateway_is_awaited(
     with suppress(AlreadyExists):
         await runtime.create({"apiVersion": "v1", "kind": "Namespace", "metadata": namespace})
     notes: asyncio.Queue[str] = asyncio.Queue()
-    waiting = asyncio.create_task(
-        wait_for_address(client, 60, lambda _, problem: notes.put_nowait(problem))
-    )
+    site = await garden_run(client, client, landscape())
+    site.note = lambda _, problem: notes.put_nowait(problem)
+    waiting = asyncio.create_task(wait_for_address(site, 60))
     assert await notes.get() == "it does not exist"
     await runtime.create(
         {
@@ -69,7 +70,7 @@ async def test_the_address_of_the_gateway_is_awaited(
     )
     assert await notes.get() == "its load balancer has no address"
     with pytest.raises(ObjectNotReady, match="its load balancer has no address"):
-        await wait_for_address(client, 5)
+        await wait_for_address(await garden_run(client, client, landscape()), 5)
     status = {"status": {"loadBalancer": {"ingress": [{"hostname": "lb.example.org"}]}}}
     await runtime.patch(SERVICE, SERVICE_KEY, status, subresource="status")
     assert await waiting == "lb.example.org"

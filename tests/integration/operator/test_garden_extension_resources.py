@@ -15,7 +15,8 @@ from pergola.extension_api.kinds import (
 )
 from pergola.extensions.actuator import Context, Status
 from pergola.flow import Graph, run
-from pergola.garden.components.component import SYNC_POINT
+from pergola.garden.components import task_names
+from pergola.garden.components.etcds.backups import learn
 from pergola.kube.client import Client
 from pergola.operator.reconcile.extension_resources import (
     extension_tasks,
@@ -26,6 +27,7 @@ from pergola.operator.reconcile.extension_resources.deletion import add_extensio
 from pergola.operator.reconcile.extension_resources.extension_tasks import Deployment
 from pergola.operator.reconcile.extension_resources.tasks import add_extension_tasks
 from pergola.operator.reconcile.own_objects import OwnObjects
+from pergola.operator.run.run import Run
 from pergola.runtime.controlling.unit import Unit
 from pergola.testing.waiting import PATIENCE, running
 from pergola.testing.world import RecordingClient
@@ -34,7 +36,6 @@ from tests.support.garden_extensions import (
     CLOCK,
     KINDS,
     LATER,
-    GardenRun,
     backup_actuators,
     garden_actuator,
     garden_unit,
@@ -42,6 +43,7 @@ from tests.support.garden_extensions import (
     operator_extension,
     resource,
 )
+from tests.support.garden_run import garden_run
 
 SERVED: Final = (operator_extension("local", "BackupBucket/local", "BackupEntry/local"),)
 SECRET_REFERENCE: Final = {"name": "any", "namespace": "garden"}
@@ -56,7 +58,6 @@ SPECS: Final[dict[ExtensionKind, JsonObject]] = {
     },
     EXTENSION: {},
 }
-CONNECTION: Final = "Initializing connection to virtual garden cluster"
 
 
 async def test_extensions_are_deployed_and_awaited_before_or_after_the_api_server(
@@ -100,18 +101,18 @@ async def test_stale_extensions_are_deleted_and_foreign_ones_are_not(
 async def test_the_flow_gives_the_secret_to_the_etcd_and_the_deletion_leaves_nothing(
     client: RecordingClient, runtime: Client
 ) -> None:
-    site = GardenRun(client, landscape(BACKED_UP, uses("usual"), extensions=SERVED))
-    graph = flow("Garden reconciliation", *SYNC_POINT, CONNECTION)
+    site = await garden_run(client, client, landscape(BACKED_UP, uses("usual"), extensions=SERVED))
+    graph = flow("Garden reconciliation", *task_names.SYNC_POINT, task_names.CONNECTION)
     add_extension_tasks(graph, site)
     buckets, entries = backup_actuators()
     usual = garden_actuator(EXTENSION, "usual")
     async with running(*(garden_unit(runtime, each) for each in (buckets, entries, usual))):
         result = await run(graph)
-        assert site.landscape.backup_secret == "etcd-backup"
+        assert await backup_secret(site) == "etcd-backup"
         assert {name: ended.why for name, ended in result.tasks.items() if ended.why} == {
             tasks.DNS: "spec.dns is not set",
             tasks.DEPLOY_BEFORE: "no extension is handled before the kube-apiserver",
-            tasks.BEFORE: "no extension is handled before the kube-apiserver",
+            task_names.EXTENSIONS_BEFORE: "no extension is handled before the kube-apiserver",
         }
         graph = flow("Garden deletion", "control plane")
         add_extension_deletion_tasks(graph, site, ["control plane"])
@@ -124,8 +125,10 @@ async def test_without_the_gate_the_flow_gives_the_generated_secret_to_the_etcd(
     client: RecordingClient, runtime: Client
 ) -> None:
     gates = {"BackupEntryForGarden": False}
-    site = GardenRun(client, landscape(BACKED_UP, extensions=SERVED, feature_gates=gates))
-    graph = flow("Garden reconciliation", *SYNC_POINT, CONNECTION)
+    site = await garden_run(
+        client, client, landscape(BACKED_UP, extensions=SERVED, feature_gates=gates)
+    )
+    graph = flow("Garden reconciliation", *task_names.SYNC_POINT, task_names.CONNECTION)
     add_extension_tasks(graph, site)
     buckets, _ = backup_actuators()
 
@@ -135,17 +138,23 @@ async def test_without_the_gate_the_flow_gives_the_generated_secret_to_the_etcd(
     buckets.acts["reconcile"] = generate
     async with running(garden_unit(runtime, buckets)):
         await run(graph)
-    assert site.landscape.backup_secret == "generated"
+    assert await backup_secret(site) == "generated"
     assert await names(runtime, BACKUP_ENTRY) == set()
 
 
 async def test_without_a_backup_and_dns_nothing_is_written(client: RecordingClient) -> None:
-    site = GardenRun(client, landscape())
-    graph = flow("Garden reconciliation", *SYNC_POINT, CONNECTION)
+    site = await garden_run(client, client, landscape())
+    graph = flow("Garden reconciliation", *task_names.SYNC_POINT, task_names.CONNECTION)
     add_extension_tasks(graph, site)
     await run(graph)
     assert client.taken() == []
-    assert site.landscape.backup_secret == ""
+    assert await backup_secret(site) == ""
+
+
+async def backup_secret(site: Run) -> str:
+    """Return the Secret that the etcds learn."""
+    learnt = await learn(site.current(), site)
+    return learnt.backup_secret
 
 
 def uses(*types: str) -> JsonObject:

@@ -7,9 +7,9 @@ import pytest
 
 from pergola.api.objects import JsonObject, Key, map_at
 from pergola.api.operator_v1alpha1 import GARDEN
+from pergola.garden.components.task_names import CONNECTION
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import ClusterConfig, load
-from pergola.operator.reconcile.flows import CONNECTION
 from pergola.sandbox.simulated import Site
 from pergola.testing.shared import require_images
 from pergola.testing.waiting import until

@@ -97,7 +97,8 @@ async def test_a_new_garden_is_planned_from_its_manifest_without_creating_anythi
     connection = tasks["Initializing connection to virtual garden cluster"]
     assert connection["fate"] == "cannot be foreseen"
     credentials = [each["name"] for each in tasks["Generating credentials"]["changes"]]
-    assert "ca-*" in credentials
+    assert {"ca-*", "kube-apiserver-etcd-encryption-key-*"} <= {*credentials}
+    assert "kube-apiserver-*" in [each["name"] for each in server["changes"]]
 
 
 async def test_the_live_garden_is_planned_by_default_and_not_changed(

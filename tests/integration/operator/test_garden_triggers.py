@@ -12,11 +12,12 @@ import pytest
 from pergola.api.kinds import CONFIG_MAP, CRD, SECRET, SEED
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.api.operator_v1alpha1 import GARDEN
+from pergola.garden.components.seeds import MANAGED_SEED, Used
 from pergola.kube.client import Client
 from pergola.operator.copies import Copies
 from pergola.operator.reconcile.named_objects import named_object_watches
 from pergola.operator.reconcile.reconcile import is_ignored
-from pergola.operator.seeds import MANAGED_SEED, SeedWatch, Used
+from pergola.operator.seeds import SeedWatch
 from pergola.operator.virtual_cluster import VirtualCluster
 from pergola.runtime.controlling.controller import DONE, Outcome
 from pergola.runtime.controlling.unit import Controller, Unit

@@ -17,6 +17,7 @@ from pergola.operator.reconcile.gardener_info import add_gardener_info_task, dep
 from pergola.sandbox import Sandbox
 from pergola.testing.world import RecordingClient
 from tests.support.garden import landscape
+from tests.support.garden_run import garden_run
 
 KEY: Final = Key("gardener-system-public", "gardener-info")
 
@@ -64,10 +65,7 @@ async def test_if_the_server_is_unreachable_the_version_comes_from_the_images(
     ):
         graph.add(name, nothing)
 
-    async def client() -> Client:
-        return virtual
-
-    add_gardener_info_task(graph, lambda: site, client)
+    add_gardener_info_task(graph, await garden_run(virtual, virtual, site))
     await run(graph)
     assert await version_in(virtual) == "version: v1.129.0"
 

@@ -9,11 +9,12 @@ import pytest
 
 from pergola.api.kinds import SECRET
 from pergola.api.objects import JsonObject, Key, labels_of, name_of
+from pergola.garden.components.observability.global_password import NAME, password_secret
 from pergola.garden.landscape.errors import OperatorError
 from pergola.kube.client import Client
 from pergola.kube.errors import AlreadyExists
 from pergola.kube.kubeconfig import load
-from pergola.operator.reconcile.global_password import NAME, replicate
+from pergola.operator.reconcile.global_password import replicate
 from pergola.operator.run.build import Built
 from pergola.operator.run.deploy import Deployer
 from pergola.operator.run.run import Run
@@ -44,7 +45,7 @@ class Clusters:
         self.virtual = virtual
 
     async def replicate(self, version: str = "v1.150.0") -> str:
-        """Run the task, and return the name of the Secret that the landscape has afterwards."""
+        """Run the task, and return the name of the Secret that Prometheus learns afterwards."""
         clock = SystemClock()
         secrets = await SecretsManager.open(self.runtime, GARDEN, "gardener-operator", clock=clock)
         built = Built(landscape(gardener_version=version), secrets)
@@ -57,8 +58,9 @@ class Clusters:
             built=built,
         )
         await replicate(run)
+        learnt = await password_secret(run.current(), self.runtime)
         await secrets.cleanup()
-        return run.current().seed_password
+        return learnt
 
     async def passwords(self, client: Client) -> list[JsonObject]:
         return [each for each in await client.list(SECRET, GARDEN) if "observ" in name_of(each)]

@@ -19,7 +19,7 @@ from pergola.garden.landscape.errors import OperatorError, ReferencesMissing
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.kube.patches import apply_merge_patch
-from pergola.operator.run.build import Built, build
+from pergola.operator.run.build import build
 from pergola.operator.run.deploy import Deployer
 from pergola.operator.run.run import Run
 from pergola.operator.virtual_cluster import VirtualCluster
@@ -50,12 +50,24 @@ async def _empty(client: Client) -> None:
         await client.delete(SECRET, Key.of(secret))
 
 
-async def built(client: Client, garden: JsonObject = GARDEN, clock: Clock | None = None) -> Built:
-    return await build(client, garden, template, COMPONENTS, clock or SystemClock())
+async def built(client: Client, garden: JsonObject = GARDEN, clock: Clock | None = None) -> Run:
+    """Return a run that has generated the authorities and the credentials of two components."""
+    clock = clock or SystemClock()
+    run = Run(
+        client=client,
+        clock=clock,
+        deployer=Deployer(client),
+        virtual=VirtualCluster(client),
+        built=await build(client, garden, template, clock),
+    )
+    await run.built.generate_authorities()
+    for component in COMPONENTS:
+        await run.generate(component.credentials(run.current()))
+    return run
 
 
-def names(found: Built) -> dict[str, str]:
-    generated = found.landscape.credentials.generated
+def names(found: Run) -> dict[str, str]:
+    generated = found.current().credentials.generated
     return {name: each.current.object_name for name, each in generated.items()}
 
 
@@ -73,30 +85,10 @@ async def test_the_second_run_neither_generates_nor_changes_anything(
     second = await built(client)
     assert client.taken() == []
     assert names(second) == names(first)
-    rendered = [ETCDS.objects(each.landscape) for each in (first, second)]
+    rendered = [ETCDS.objects(each.current()) for each in (first, second)]
     assert rendered[0] == rendered[1]
 
-    assert await second.secrets.cleanup() == []
-
-
-async def test_the_second_flow_adds_its_credentials_to_those_of_the_first(
-    client: RecordingClient,
-) -> None:
-    first = await build(client, GARDEN, template, (ETCDS,), SystemClock())
-    assert GENERIC_KUBECONFIG.name not in names(first)
-    run = Run(
-        client=client,
-        clock=SystemClock(),
-        deployer=Deployer(client),
-        virtual=VirtualCluster(client),
-        built=first,
-    )
-
-    await run.generate_for((GENERIC_KUBECONFIG,))
-
-    found = names(run.built)
-    assert found == {**names(first), GENERIC_KUBECONFIG.name: found[GENERIC_KUBECONFIG.name]}
-    assert await run.built.secrets.cleanup() == []
+    assert await second.built.secrets.cleanup() == []
 
 
 async def test_after_a_month_only_the_monthly_authorities_are_new(
@@ -109,7 +101,7 @@ async def test_after_a_month_only_the_monthly_authorities_are_new(
     first, later = await built(client), await built(client, clock=Later())
     changed = {name for name, found in names(later).items() if names(first)[name] != found}
     assert changed == {authorities.RUNTIME, authorities.BASIC_AUTH}
-    bundle = later.landscape.credentials.bundle(authorities.RUNTIME).data["bundle.crt"]
+    bundle = later.current().credentials.bundle(authorities.RUNTIME).data["bundle.crt"]
     assert bundle.count(b"BEGIN CERTIFICATE") == 2
 
 
@@ -117,7 +109,7 @@ async def test_the_credentials_of_an_existing_landscape_are_adopted(
     client: RecordingClient,
 ) -> None:
     first = await built(client)
-    old = first.landscape.credentials.current("ca")
+    old = first.current().credentials.current("ca")
     await _empty(client)
     await client.create(
         {
@@ -131,7 +123,7 @@ async def test_the_credentials_of_an_existing_landscape_are_adopted(
             "data": old.obj["data"],
         }
     )
-    adopted = (await built(client)).landscape.credentials.current("ca")
+    adopted = (await built(client)).current().credentials.current("ca")
     assert adopted.data == old.data
     assert labels_of(adopted.obj)["name"] == "ca"
 
@@ -171,5 +163,6 @@ async def test_several_wildcard_certificates_are_an_error_with_their_names(
         await built(client)
     await client.delete(SECRET, Key("garden", "b"))
     found = await built(client)
-    assert found.landscape.wildcard_certificate is not None
-    assert name_of(found.landscape.wildcard_certificate) == "a"
+    certificate = found.current().wildcard_certificate
+    assert certificate is not None
+    assert name_of(certificate) == "a"

@@ -25,7 +25,9 @@ from pergola.garden.landscape.lost_secrets import (
 from pergola.kube import states
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
-from pergola.operator.reconcile.foreseen import Foreseen, foresee
+from pergola.operator.compare.placed import without_hash
+from pergola.operator.plan.model import Plan, Verb
+from pergola.operator.plan.rehearse import rehearse
 from pergola.runtime.clock import FakeClock
 from pergola.runtime.controlling.controller import ReconcileError
 from pergola.runtime.controlling.events import Recorder
@@ -208,20 +210,18 @@ async def test_a_rotation_is_no_way_around_a_lost_key(world: World) -> None:
     assert len(await credentials(world, KUBERNETES)) == 1
 
 
-async def test_a_dry_run_names_a_lost_key_and_leaves_the_permission(world: World) -> None:
+async def test_a_plan_names_a_lost_key_and_leaves_the_permission(world: World) -> None:
     secret = await lose(world, KUBERNETES)
 
-    async def foreseen() -> Foreseen:
+    async def planned() -> Plan:
         garden = await world.runtime.get(GARDEN, LOCAL)
-        return await foresee(
-            world.runtime, garden, SETTINGS.template, world.clock, SETTINGS.components
-        )
+        return await rehearse(world.runtime, garden, SETTINGS.template, clock=world.clock)
 
     with pytest.raises(SecretLost, match=f"Secret {Key.of(secret)} is lost"):
-        await foreseen()
+        await planned()
     await give_up(world, name_of(secret))
-    found = await foreseen()
-    assert name_of(secret) in {write.identity.key.name for write in found.credentials}
+    changes = {(each.verb, each.key.name) for each in (await planned()).changes}
+    assert (Verb.CREATE, without_hash(name_of(secret))) in changes
     assert await credentials(world, KUBERNETES) == set()
     assert await given_up_now(world) == name_of(secret)
     await give_up(world, None)

@@ -93,10 +93,14 @@ async def test_the_operator_must_not_grant_everything_under_another_name(
 async def test_the_operator_generates_and_cleans_up_credentials(
     runtime: Client, operator: Client
 ) -> None:
-    await build(operator, GARDEN, given, (ETCDS,), SystemClock())
+    clock = SystemClock()
+    built = await build(operator, GARDEN, given, clock)
+    await built.generate_authorities()
+    await built.generate(ETCDS.credentials(built.landscape))
     first = await runtime.list(SECRET, LOCK.namespace, labels=GENERATED)
 
-    again = await build(operator, GARDEN, given, (), SystemClock())
+    again = await build(operator, GARDEN, given, clock)
+    await again.generate_authorities()
     await again.secrets.cleanup()
 
     left = await runtime.list(SECRET, LOCK.namespace, labels=GENERATED)

@@ -19,17 +19,17 @@ from pergola.garden.landscape.errors import OperatorError
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.operator.plan import Fate, Field, Planned, Verb
+from pergola.operator.plan.client import Rehearsal
 from pergola.operator.plan.doubles import RehearsedVirtualCluster
 from pergola.operator.plan.stage import Stage
 from pergola.operator.reconcile.component_tasks import add_components
-from pergola.operator.reconcile.rehearsal import Rehearsal
 from pergola.operator.run.build import Built, open_secrets
-from pergola.operator.run.deploy import Deployer
 from pergola.operator.run.run import Run
 from pergola.runtime.clock import SystemClock
 from pergola.sandbox import Sandbox
 from pergola.testing.world import RecordingClient, config_map
 from tests.support.garden import landscape
+from tests.support.garden_run import garden_run
 
 
 @dataclass
@@ -67,15 +67,15 @@ class Part:
         managed = Managed(name="part", namespace=self.namespace, objects=(kept, secret))
         return Rendered(managed=(managed,), direct=(direct,))
 
-    def graph(self, deployer: Deployer) -> Graph:
-        graph, site = Graph("Garden reconciliation"), landscape()
-        add_components(graph, [self.component], lambda: site, deployer)
+    def graph(self, site: Run) -> Graph:
+        graph = Graph("Garden reconciliation")
+        add_components(graph, [self.component], site)
         return graph
 
     async def deploy(self, client: RecordingClient) -> list[str]:
         """Run the task, and return the writes."""
         client.taken()
-        await run(self.graph(Deployer(client)))
+        await run(self.graph(await garden_run(client, client, landscape())))
         return client.taken()
 
     async def planned(self, client: Client) -> Planned:
@@ -84,8 +84,15 @@ class Part:
         stage = Stage(rehearsal, virtual, [self.component])
         site, clock = landscape(), SystemClock()
         built = Built(site, await open_secrets(rehearsal, site, clock))
-        context = Run(rehearsal, clock, stage.deployer, virtual, built, stage.note)
-        graph = self.graph(stage.deployer)
+        context = Run(
+            client=rehearsal,
+            clock=clock,
+            deployer=stage.deployer,
+            virtual=virtual,
+            built=built,
+            note=stage.note,
+        )
+        graph = self.graph(context)
         return await stage.planned(context, graph, graph["Deploying part"])
 
 

@@ -7,6 +7,7 @@ import pytest
 from pergola.api.objects import JsonObject, Key
 from pergola.api.operator_config import OperatorConfiguration
 from pergola.api.operator_v1alpha1 import EXTENSION, default_garden
+from pergola.garden.components import task_names
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.kube.patches import apply_merge_patch
@@ -83,7 +84,14 @@ async def test_extension_resources_are_planned_and_the_awaited_ones_are_named(
     assert created(found[tasks.DEPLOY_AFTER]) == ["Extension garden/garden-late"]
     assert "Extension garden/garden-late" in found[tasks.AFTER].waits
     assert "istio-ingressgateway" in found[tasks.DNS].waits
-    names = (tasks.INSTALLED, tasks.BUCKET, tasks.ENTRY, tasks.BEFORE, tasks.AFTER, tasks.DNS)
+    names = (
+        tasks.INSTALLED,
+        tasks.BUCKET,
+        task_names.BACKUP_ENTRY,
+        task_names.EXTENSIONS_BEFORE,
+        tasks.AFTER,
+        tasks.DNS,
+    )
     assert {found[name].fate for name in names} == {Fate.RUN}
     assert {each.key for each in plan.missing} == {Key("garden", "backup"), Key("garden", "dns")}
 

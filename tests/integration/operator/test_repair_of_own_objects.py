@@ -15,13 +15,13 @@ from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, name_
 from pergola.api.operator_v1alpha1 import GARDEN
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.extension_api.kinds import DNS_RECORD
+from pergola.garden.components.kube_apiserver_exposure.address import SERVICE_KEY
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.manifests import manifest
 from pergola.operator.copies import Copies
 from pergola.operator.reconcile.controller import garden_unit
 from pergola.operator.reconcile.extension_resources.installed import managed_resource
-from pergola.operator.reconcile.extension_resources.load_balancer import SERVICE_KEY
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 from pergola.sandbox import API_ONLY, Sandbox

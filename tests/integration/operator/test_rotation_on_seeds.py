@@ -17,10 +17,10 @@ from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.kube.patches import apply_merge_patch
 from pergola.operator.plan import Fate, Planned
+from pergola.operator.plan.client import Rehearsal
 from pergola.operator.plan.doubles import RehearsedVirtualCluster
 from pergola.operator.plan.stage import Stage
 from pergola.operator.reconcile.flows import reconciliation
-from pergola.operator.reconcile.rehearsal import Rehearsal
 from pergola.operator.rotation.access_tokens import renew_tokens
 from pergola.operator.rotation.seeds import requests, tasks
 from pergola.operator.rotation.seeds.standing import SKIPPED_SEEDS, Request, SeedsBusy

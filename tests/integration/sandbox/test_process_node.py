@@ -33,8 +33,9 @@ from pergola.garden.components.kube_controller_manager.deployment import KUBE_CO
 from pergola.garden.components.priority_classes import PRIORITY_CLASSES
 from pergola.garden.components.resource_manager.runtime import RESOURCE_MANAGER
 from pergola.garden.components.resource_manager.virtual import (
+    BOOTSTRAP,
     VIRTUAL_RESOURCE_MANAGER,
-    bootstrap_credential,
+    bootstrap_credentials,
     render_bootstrap,
 )
 from pergola.garden.components.virtual_access import GENERIC_KUBECONFIG
@@ -93,7 +94,14 @@ class VirtualGarden:
 
     async def apply(self, *components: Component) -> None:
         for component in components:
-            await self.apply_rendered(component.objects(self.found.landscape))
+            await self.found.generate(component.credentials(self.landscape))
+            await self.apply_rendered(component.objects(self.landscape))
+
+    @property
+    def landscape(self) -> Landscape:
+        """The landscape with all credentials generated so far."""
+        generated = Credentials(dict(self.found.secrets.generated))
+        return self.found.landscape.with_credentials(generated)
 
     async def apply_rendered(self, rendered: Rendered) -> None:
         direct = tuple(obj for obj in rendered.direct if obj["kind"] not in LEFT_OUT)
@@ -117,8 +125,8 @@ class VirtualGarden:
 
     async def bootstrap(self) -> ManagedSecret:
         """Generate the credential with which the virtual resource manager starts."""
-        credential = bootstrap_credential(self.found.landscape)
-        return await self.found.secrets.generate(credential.config, credential.options)
+        await self.found.generate(bootstrap_credentials(self.landscape))
+        return self.found.secrets.current(BOOTSTRAP)
 
 
 def is_rolled_out(deployment: JsonObject) -> bool:
@@ -145,9 +153,11 @@ async def garden(garden_world: Site) -> VirtualGarden:
     for obj in PRIORITY_CLASSES.render(landscape()).managed[0].objects:
         await client.apply(obj, manager="test", force=True)
     described = apply_merge_patch(GARDEN, PATCH)
-    components = (*BASE, *MANAGERS)
-    found = await build(client, described, template, components, SystemClock())
-    return VirtualGarden(garden_world, found)
+    garden = VirtualGarden(garden_world, await build(client, described, template, SystemClock()))
+    await garden.found.generate_authorities()
+    for component in (*BASE, *MANAGERS):
+        await garden.found.generate(component.credentials(garden.landscape))
+    return garden
 
 
 @pytest.fixture
@@ -198,8 +208,7 @@ async def test_both_resource_managers_work_with_their_own_permissions(
     await garden.apply(ETCDS, API_SERVER_SERVICE, KUBE_APISERVER)
     await garden.available(SERVER.name)
     await garden.bootstrap()
-    known = Credentials({**garden.found.secrets.generated})
-    bootstrapping = garden.found.landscape.with_credentials(known)
+    bootstrapping = garden.landscape
     await garden.apply_rendered(render_bootstrap(bootstrapping))
     await until(garden.client, SECRET, ACCESS, has_token)
     await garden.apply(VIRTUAL_RESOURCE_MANAGER, KUBE_CONTROLLER_MANAGER)

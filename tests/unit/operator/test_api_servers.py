@@ -203,7 +203,7 @@ def key_names(of: Landscape) -> list[list[str]]:
 def test_the_new_key_encrypts_only_once_all_replicas_know_it() -> None:
     of = with_keys(landscape(in_phase("Preparing")), key("new"), key("old"))
     assert key_names(of) == [["old", "new"]]
-    known = replace(of, new_key_known_by=frozenset({"gardener-apiserver"}))
+    known = replace(of, is_new_key_known=True)
     assert key_names(known) == [["new", "old"]]
 
 

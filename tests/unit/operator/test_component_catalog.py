@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Final
 
 import pytest
@@ -12,8 +12,16 @@ from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at
 from pergola.bundle import references
 from pergola.bundle.image_sources import ImageSource
 from pergola.bundle.image_vector import ImageVector
+from pergola.garden.components import task_names
+from pergola.garden.components.authorities import authorities
 from pergola.garden.components.catalog import CATALOG
-from pergola.garden.components.component import Component, Identity, always
+from pergola.garden.components.component import Component, Identity, always, learn_nothing
+from pergola.garden.landscape import Landscape
+from pergola.garden.landscape.credentials import Credentials
+from pergola.kube.client import Client
+from pergola.operator.reconcile import flows
+from pergola.operator.reconcile.picture.steps import dry_run
+from pergola.runtime.clock import SystemClock
 from tests.support.garden import COMPLETE, HIGHLY_AVAILABLE, landscape
 
 Path_ = tuple[str | int, ...]
@@ -110,3 +118,75 @@ def test_an_optional_component_removes_all_its_objects(component: Component) -> 
     direct = {each for each in direct if each.gvk != CRD}  # deletes the objects of all others too
     assert managed <= set(component.leftovers.managed)
     assert direct <= set(component.leftovers.direct)
+
+
+LEARNT: Final = {
+    "access_tokens",
+    "backup_secret",
+    "encryption_configuration",
+    "gardener_api_server_address",
+    "is_new_key_known",
+    "own_seed_domain",
+    "seed_domains",
+    "seed_password",
+    "terminal_seed",
+}
+"""What the components learn themselves."""
+
+
+@each_component
+def test_a_component_that_does_not_learn_uses_nothing_that_others_learn(
+    component: Component,
+) -> None:
+    used: set[str] = set()
+
+    class Observed(Landscape):
+        def __getattribute__(self, name: str) -> object:
+            used.add(name)
+            return super().__getattribute__(name)
+
+    known = landscape(COMPLETE)
+    observed = Observed(**{field.name: getattr(known, field.name) for field in fields(known)})
+    component.objects(observed)
+    list(component.credentials(observed))
+
+    assert not used & LEARNT or component.learn is not learn_nothing
+
+
+@each_component
+def test_a_component_uses_only_credentials_that_it_or_an_earlier_one_generates(
+    component: Component,
+) -> None:
+    full = landscape(COMPLETE)
+    if component.absent(full) is not None:
+        return
+    generated = {each.config.name for each in authorities()}
+    for each in (*earlier(component), component):
+        if each.absent(full) is None:
+            generated |= {needed.config.name for needed in each.credentials(full)}
+    known = {name: full.credentials.generated[name] for name in generated}
+    component.objects(full.with_credentials(Credentials(known)))
+
+
+def earlier(component: Component) -> set[Component]:
+    """Return the components whose tasks must end before those of a component begin."""
+    owners = {name: each for each in CATALOG for name in (each.deploy, each.wait)}
+    found: set[Component] = set()
+    left = [component]
+    while left:
+        before = {owners[name] for name in left.pop().after if name in owners}
+        left += before - found
+        found |= before
+    return found
+
+
+def test_every_task_that_a_component_comes_after_exists() -> None:
+    run = dry_run(Client.__new__(Client), landscape(COMPLETE), SystemClock())
+    tasks = {
+        task.name
+        for graph in (flows.setup(run), flows.reconciliation(run, Key("", "garden")))
+        for task in graph.order()
+    }
+    names = {name for name, text in vars(task_names).items() if isinstance(text, str)}
+    named = {getattr(task_names, name) for name in names if name.isupper()}
+    assert named <= tasks

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from pergola.api.objects import JsonObject, Key, annotations_of, metadata_of, name_of, namespace_of
+from pergola.garden.components.etcds import backups
 from pergola.garden.landscape import Landscape
 from pergola.garden.landscape.errors import OperatorError
 from pergola.operator.reconcile.extension_resources import backup
@@ -43,8 +44,8 @@ def generated_in(namespace: str) -> JsonObject:
 
 def test_without_a_backup_there_is_no_bucket_and_no_entry() -> None:
     reason = "spec.virtualCluster.etcd.main.backup is not set"
-    assert backup.bucket_absent(landscape()) == reason
-    assert backup.entry_absent(landscape()) == reason
+    assert backups.bucket_absent(landscape()) == reason
+    assert backups.entry_absent(landscape()) == reason
 
 
 def test_the_bucket_is_cluster_scoped_and_named_after_the_bucket() -> None:
@@ -102,35 +103,35 @@ def test_configuration_of_the_provider_is_passed_on() -> None:
 
 
 def test_an_existing_bucket_is_used_without_an_extension() -> None:
-    reason = backup.bucket_absent(site(extensions=()))
+    reason = backups.bucket_absent(site(extensions=()))
     assert reason == (
         "spec.virtualCluster.etcd.main.backup names the bucket, and no Extension serves "
         "BackupBucket/local"
     )
-    assert backup.entry_absent(site(extensions=())) == reason
-    assert backup.bucket_absent(site(backed_up(bucketName=None), extensions=())) is None
+    assert backups.entry_absent(site(extensions=())) == reason
+    assert backups.bucket_absent(site(backed_up(bucketName=None), extensions=())) is None
 
 
 def test_without_the_gate_there_is_a_bucket_but_no_entry() -> None:
     found = site(feature_gates={"BackupEntryForGarden": False})
-    assert backup.bucket_absent(found) is None
-    assert backup.entry_absent(found) == "the feature gate BackupEntryForGarden is off"
+    assert backups.bucket_absent(found) is None
+    assert backups.entry_absent(found) == "the feature gate BackupEntryForGarden is off"
 
 
 def test_a_dry_run_assumes_the_secret_of_the_entry_before_it_exists() -> None:
-    assert backup.expected_secret(site()) == "etcd-backup"
-    assert backup.expected_secret(site(feature_gates={"BackupEntryForGarden": False})) == ""
-    assert backup.expected_secret(landscape()) == ""
+    assert backups.expected_secret(site()) == "etcd-backup"
+    assert backups.expected_secret(site(feature_gates={"BackupEntryForGarden": False})) == ""
+    assert backups.expected_secret(landscape()) == ""
 
 
 def test_without_an_entry_the_etcd_uses_the_generated_secret_or_that_of_the_garden() -> None:
-    assert backup.etcd_secret(bucket_with()) == ""
-    assert backup.etcd_secret(generated_in("garden")) == "generated"
+    assert backups.etcd_secret(bucket_with()) == ""
+    assert backups.etcd_secret(generated_in("garden")) == "generated"
 
 
 def test_a_generated_secret_in_another_namespace_is_an_error_with_advice() -> None:
     with pytest.raises(OperatorError, match="elsewhere/generated, but the etcd needs one in"):
-        backup.etcd_secret(generated_in("elsewhere"))
+        backups.etcd_secret(generated_in("elsewhere"))
 
 
 def test_changed_credentials_change_the_bucket() -> None:

@@ -4,6 +4,7 @@ from unittest.mock import create_autospec
 
 from pergola.api.objects import Key
 from pergola.flow import Graph
+from pergola.garden.components import task_names
 from pergola.operator.reconcile import flows, gardener_info
 from pergola.operator.reconcile.extension_resources import tasks
 from pergola.operator.run.run import Run
@@ -29,16 +30,16 @@ def test_extensions_are_awaited_when_the_resource_manager_can_install_them() -> 
 def test_the_etcds_come_after_the_backup_and_the_api_server_after_early_extensions() -> None:
     graph = flows.reconciliation(RUN, Key("", "garden"))
     etcds = before(graph, "Deploying main and events ETCDs of virtual garden")
-    assert {tasks.BUCKET, tasks.ENTRY} <= etcds
+    assert {tasks.BUCKET, task_names.BACKUP_ENTRY} <= etcds
     server = before(graph, "Deploying Kubernetes API Server")
-    assert {tasks.DEPLOY_BEFORE, tasks.BEFORE} <= server
+    assert {tasks.DEPLOY_BEFORE, task_names.EXTENSIONS_BEFORE} <= server
 
 
 def test_public_components_need_the_gateway_and_late_extensions_the_virtual_cluster() -> None:
     graph = flows.reconciliation(RUN, Key("", "garden"))
     assert "Deploying Istio" in before(graph, tasks.DNS)
     for name in (tasks.AFTER, tasks.STALE, gardener_info.TASK):
-        assert flows.CONNECTION in before(graph, name)
+        assert task_names.CONNECTION in before(graph, name)
     assert "Waiting until Gardener API server rolled out" in before(graph, gardener_info.TASK)
 
 

@@ -105,7 +105,7 @@ def test_a_rotation_generates_a_key_until_all_replicas_know_it(
     server, copy = server_of(landscape()), Key("garden", "the-copy")
     of = with_status({**AT_REST, **rotated("Preparing")})
     assert not replaces(of, server, copy, has_older=True)
-    known = replace(of, new_key_known_by=frozenset({server.deployment}))
+    known = replace(of, is_new_key_known=True)
     with pytest.raises(SecretLost, match=f"of Deployment garden/{server.deployment} records"):
         replaces(known, server, copy, has_older=True)
 

@@ -123,7 +123,7 @@ def test_the_two_autoscalers_have_different_names() -> None:
 
 
 def test_the_certificate_of_the_bootstrap_is_valid_for_ten_minutes() -> None:
-    credential = virtual.bootstrap_credential(landscape())
+    _, credential = virtual.bootstrap_credentials(landscape())
     assert isinstance(credential.config, ClientKubeconfig)
     assert credential.config.groups == ("system:masters",)
     assert credential.options.validity == timedelta(minutes=10)

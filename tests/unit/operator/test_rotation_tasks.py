@@ -8,6 +8,7 @@ import pytest
 
 from pergola.api.objects import JsonObject, Key
 from pergola.flow import Graph
+from pergola.garden.components import task_names
 from pergola.operator.reconcile import flows
 from pergola.operator.rotation.access_tokens import RENEW
 from pergola.operator.rotation.encryption import tasks as encryption
@@ -56,7 +57,7 @@ def test_the_steps_on_seeds_are_strictly_sequential() -> None:
     for before, after in pairwise(ON_SEEDS):
         assert before in found[after].after
     assert found[seeds.RECONCILE_SEEDS].after == (seeds.PROPAGATED, seeds.KUBECONFIGS)
-    assert found[seeds.PROPAGATED].after == (flows.REPLICATION,)
+    assert found[seeds.PROPAGATED].after == (task_names.REPLICATION,)
 
 
 def test_every_step_is_retried_every_five_seconds_for_ten_minutes() -> None:
@@ -70,7 +71,7 @@ def test_every_step_is_retried_every_five_seconds_for_ten_minutes() -> None:
 
 def test_tokens_are_renewed_before_the_connection_and_after_the_programs() -> None:
     found = graph()
-    assert RENEW in found[flows.CONNECTION].after
+    assert RENEW in found[task_names.CONNECTION].after
     assert {READY, "Deploying Gardener Scheduler", "Deploying Kubernetes Controller Manager"} <= {
         *found[RENEW].after
     }
@@ -78,9 +79,9 @@ def test_tokens_are_renewed_before_the_connection_and_after_the_programs() -> No
 
 def test_objects_are_rewritten_before_the_snapshot_and_unlabelled_after_it() -> None:
     found = graph()
-    assert found[encryption.LABEL].after == (flows.CONNECTION, READY)
+    assert found[encryption.LABEL].after == (task_names.CONNECTION, READY)
     assert found[encryption.SNAPSHOT].after == (encryption.LABEL,)
-    assert found[encryption.UNLABEL].after == (encryption.SNAPSHOT, flows.CONNECTION, READY)
+    assert found[encryption.UNLABEL].after == (encryption.SNAPSHOT, task_names.CONNECTION, READY)
 
 
 @pytest.mark.parametrize(

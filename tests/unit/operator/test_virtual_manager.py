@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 import pytest
 
 from pergola.api.objects import JsonObject
+from pergola.garden.components.resource_manager.bootstrap import bootstrap_reason
 from pergola.garden.landscape.errors import OperatorError
-from pergola.operator.reconcile.virtual_manager import bootstrap_reason
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 RENEWAL = "serviceaccount.resources.gardener.cloud/token-renew-timestamp"

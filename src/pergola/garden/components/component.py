@@ -1,25 +1,16 @@
 """The type of a Garden's components: data about one, and a pure function that renders it."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Final, NamedTuple, Self
+from typing import NamedTuple, Protocol, Self, TypeAlias
 
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.bundle import annotate, references
 from pergola.garden.landscape import NAMESPACE, Landscape
 from pergola.garden.landscape.credentials import Credential
-
-SYNC_POINT: Final = (
-    "Generating generic token kubeconfig",
-    "Generating observability ingress password",
-    "Reconciling Kubernetes vertical pod autoscaler",
-    "Deploying ETCD Druid",
-    "Deploying Istio",
-    "Deploying nginx-ingress controller",
-    "Reconcile Istio internal load balancing ConfigMap",
-)
-"""The tasks after which components that face outwards can be deployed (spec 20 §12)."""
+from pergola.kube.client import Client
+from pergola.runtime.clock import Clock
 
 
 class Target(Enum):
@@ -111,6 +102,51 @@ class Removable:
     direct: tuple[Identity, ...] = ()
 
 
+class Clusters(Protocol):
+    """The clusters of a Garden, as far as its components learn from them."""
+
+    @property
+    def client(self) -> Client:
+        """A client of the runtime cluster."""
+
+    @property
+    def clock(self) -> Clock:
+        """The time."""
+
+    async def virtual_client(self) -> Client:
+        """Return a client of the virtual cluster.
+
+        Raises:
+            OperatorError: It cannot be reached yet.
+        """
+
+    async def wait(
+        self,
+        gvk: GroupVersionKind,
+        key: Key,
+        problem_of: Callable[[JsonObject | None], str | None],
+        limit: float,
+    ) -> JsonObject | None:
+        """Return an object of the runtime cluster once it has no problem.
+
+        Args:
+            limit: In seconds.
+
+        Raises:
+            NotReady: The time is over; the text says what the problem is.
+        """
+
+    async def wait_ready(self, rendered: Rendered, limit: float) -> None:
+        """Wait until applied objects are healthy and rolled out; raises as `wait` does."""
+
+
+Learn: TypeAlias = Callable[[Landscape, Clusters], Awaitable[Landscape | None]]
+"""Returns a landscape with what one stage of a component needs from the clusters, and only that
+component sees; None if the stage has nothing to do."""
+Finish: TypeAlias = Callable[[Landscape, Clusters], Awaitable[None]]
+"""Does what follows once the objects of a stage are applied, such as a wait."""
+
+
 def always(landscape: Landscape) -> None:
     """Return None: every Garden has the component."""
     del landscape
@@ -120,6 +156,33 @@ def no_credentials(landscape: Landscape) -> Iterable[Credential]:
     """Return no credentials."""
     del landscape
     return ()
+
+
+async def learn_nothing(landscape: Landscape, clusters: Clusters) -> Landscape:
+    """Return the landscape as it is."""
+    del clusters
+    return landscape
+
+
+async def finished(landscape: Landscape, clusters: Clusters) -> None:
+    """Do nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """One round of the deployment of a component.
+
+    Attributes:
+        learn: Reads what rendering needs, and may wait for it.
+        credentials: Returns the credentials that the objects need, besides the authorities.
+        render: Returns the objects. Pure: equal landscapes yield equal objects.
+        finish: Called when the objects are applied.
+    """
+
+    render: Callable[[Landscape], Rendered]
+    learn: Learn = learn_nothing
+    credentials: Callable[[Landscape], Iterable[Credential]] = no_credentials
+    finish: Finish = finished
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,8 +196,13 @@ class Component:
         after: Names of the tasks that come before `deploy`.
         absent: Returns why a Garden does not have it, or None if it does. Absent components are
             removed.
-        credentials: Returns the credentials to generate before it is rendered.
-        render: Returns its objects. Pure: equal landscapes yield equal objects.
+        learn: See `Stage`, as for the three below: these are its main stage, and for most
+            components the only one.
+        credentials: See `Stage`.
+        render: See `Stage`.
+        finish: See `Stage`.
+        before: The stages that precede the main one.
+        then: The stages that follow it.
         removable: The objects to remove if it is absent; by default its namesake ManagedResource.
         is_setup: Whether it belongs to the flow that prepares the runtime cluster (spec 20 §11).
         waits: Whether anything waits until it is ready.
@@ -147,7 +215,11 @@ class Component:
     wait: str = ""
     after: tuple[str, ...] = ()
     absent: Callable[[Landscape], str | None] = always
+    learn: Learn = learn_nothing
     credentials: Callable[[Landscape], Iterable[Credential]] = no_credentials
+    finish: Finish = finished
+    before: tuple[Stage, ...] = ()
+    then: tuple[Stage, ...] = ()
     removable: Removable | None = None
     is_setup: bool = False
     waits: bool = True
@@ -156,6 +228,17 @@ class Component:
     def objects(self, landscape: Landscape) -> Rendered:
         """Return its objects with the annotations that protect their references."""
         return self.render(landscape).annotated()
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """Its stages, in order."""
+        main = Stage(
+            render=self.render,
+            learn=self.learn,
+            credentials=self.credentials,
+            finish=self.finish,
+        )
+        return (*self.before, main, *self.then)
 
     @property
     def leftovers(self) -> Removable:

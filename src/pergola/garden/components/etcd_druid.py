@@ -6,7 +6,7 @@ from typing import Final
 
 from pergola.api.objects import JsonObject, map_at, name_of, without_nulls
 from pergola.bundle import make_unique
-from pergola.garden.components import authorities
+from pergola.garden.components import authorities, task_names
 from pergola.garden.components.component import Component, Managed, Rendered
 from pergola.garden.components.conventions import (
     FROM_WORLD,
@@ -299,7 +299,7 @@ def _protected(group: str, resources: list[str], *operations: str) -> JsonObject
 
 ETCD_DRUID: Final = Component(
     name=NAME,
-    deploy="Deploying ETCD Druid",
+    deploy=task_names.ETCD_DRUID,
     wait="Waiting for ETCD Druid to be ready",
     credentials=credentials,
     render=render,

@@ -5,12 +5,16 @@ renews it in time. Applying the Secrets therefore keeps their current tokens.
 """
 
 import base64
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
 from pergola.api.kinds import SECRET
-from pergola.api.objects import JsonObject, Key
-from pergola.garden.components import authorities
+from pergola.api.objects import JsonObject, Key, map_at
+from pergola.garden.components import authorities, task_names
 from pergola.garden.components.component import (
+    Clusters,
     Component,
     Identity,
     Managed,
@@ -21,6 +25,8 @@ from pergola.garden.components.component import (
 from pergola.garden.components.gardener_program import CONDITION
 from pergola.garden.components.virtual_access import API_SERVER, requests_token, token_of
 from pergola.garden.landscape import NAMESPACE, Landscape
+from pergola.kube.errors import ConfigurationError
+from pergola.kube.kubeconfig_file import parse_kubeconfig
 from pergola.kube.yaml import dump
 from pergola.manifests import KUBE_SYSTEM, account, manifest
 from pergola.pki import Token, kubeconfig
@@ -68,6 +74,28 @@ def _secret(landscape: Landscape, name: str, server: str) -> JsonObject:
     )
 
 
+async def learn(landscape: Landscape, clusters: Clusters) -> Landscape:
+    """Learn the tokens in the kubeconfigs of the Secrets.
+
+    Raises:
+        KubeError: The API server refused, or did not answer.
+    """
+    tokens = {}
+    for name in (EXTERNAL, INTERNAL):
+        secret = await clusters.client.find(SECRET, Key(NAMESPACE, name))
+        tokens[name] = _token(map_at(secret or {}, "data").get("kubeconfig"))
+    known = {name: token for name, token in tokens.items() if token}
+    return replace(landscape, access_tokens=known)
+
+
+def _token(encoded: object) -> str:
+    with suppress(ValueError, ConfigurationError):
+        content = base64.b64decode(str(encoded or ""))
+        kubeconfig = parse_kubeconfig([(Path(EXTERNAL), content)])
+        return kubeconfig.user(kubeconfig.context()).text("token")
+    return ""
+
+
 def _binding() -> JsonObject:
     return manifest(
         f"{_RBAC}/v1",
@@ -81,7 +109,8 @@ def _binding() -> JsonObject:
 GARDENER_ACCESS: Final = Component(
     name=_NAME,
     deploy="Deploying resources for gardener-operator access to virtual garden",
-    after=("Waiting until gardener-resource-manager for virtual garden rolled out",),
+    after=(task_names.VIRTUAL_RESOURCE_MANAGER_READY,),
+    learn=learn,
     render=render,
     removable=Removable(
         managed=(Key(NAMESPACE, _MANAGED),),

@@ -11,7 +11,7 @@ from typing import Final
 from pergola.api.kinds import GARDENER_CORE
 from pergola.api.objects import JsonObject, name_of
 from pergola.bundle.versions import Version
-from pergola.garden.components import authorities
+from pergola.garden.components import authorities, task_names
 from pergola.garden.components.component import Component, Rendered
 from pergola.garden.components.gardener_program import (
     CLIENT_CONNECTION,
@@ -334,7 +334,7 @@ def _rules() -> list[JsonObject]:
 GARDENER_ADMISSION_CONTROLLER: Final = Component(
     name=NAME,
     deploy="Deploying Gardener Admission Controller",
-    after=("Waiting until Gardener API server rolled out",),
+    after=(task_names.GARDENER_API_SERVER_READY,),
     credentials=credentials,
     render=render,
     removable=_PROGRAM.removable(),

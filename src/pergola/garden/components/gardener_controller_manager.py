@@ -3,6 +3,7 @@
 from typing import Final
 
 from pergola.api.objects import JsonObject, name_of
+from pergola.garden.components import task_names
 from pergola.garden.components.component import Component, Rendered
 from pergola.garden.components.gardener_program import (
     CLIENT_CONNECTION,
@@ -124,7 +125,7 @@ def _container(landscape: Landscape) -> JsonObject:
 GARDENER_CONTROLLER_MANAGER: Final = Component(
     name=NAME,
     deploy="Deploying Gardener Controller Manager",
-    after=("Waiting until Gardener API server rolled out",),
+    after=(task_names.GARDENER_API_SERVER_READY,),
     render=render,
     removable=_PROGRAM.removable(),
 )

@@ -14,7 +14,7 @@ from pergola.api.kinds import GARDENER_CORE
 from pergola.api.objects import JsonObject, name_of
 from pergola.api.operator_v1alpha1.gardener import DiscoveryServer
 from pergola.bundle import make_unique
-from pergola.garden.components import authorities, istio, monitoring, workload_identity
+from pergola.garden.components import authorities, istio, monitoring, task_names, workload_identity
 from pergola.garden.components.api_server.part import Part, mounted_secret
 from pergola.garden.components.component import Component, Rendered
 from pergola.garden.components.conventions import GARDEN_SCRAPES, open_ports
@@ -231,7 +231,7 @@ def _encoded(value: bytes) -> str:
 GARDENER_DISCOVERY_SERVER: Final = Component(
     name=NAME,
     deploy="Deploying Gardener Discovery Server",
-    after=("Waiting until Gardener API server rolled out",),
+    after=(task_names.GARDENER_API_SERVER_READY,),
     absent=absent,
     credentials=credentials,
     render=render,

@@ -4,7 +4,7 @@ from typing import Final
 
 from pergola.api.kinds import GARDENER_CORE
 from pergola.api.objects import JsonObject
-from pergola.garden.components import monitoring
+from pergola.garden.components import monitoring, task_names
 from pergola.garden.components.component import Component, Rendered
 from pergola.garden.components.conventions import GARDEN_SCRAPES, open_ports
 from pergola.garden.components.gardener_program import (
@@ -128,8 +128,8 @@ GARDENER_METRICS_EXPORTER: Final = Component(
     name=NAME,
     deploy="Deploying Gardener Metrics Exporter",
     after=(
-        "Waiting until Kubernetes API server rolled out",
-        "Waiting until Gardener API server rolled out",
+        task_names.API_SERVER_READY,
+        task_names.GARDENER_API_SERVER_READY,
     ),
     render=render,
     removable=_PROGRAM.removable(),

@@ -4,6 +4,7 @@ from typing import Final
 
 from pergola.api.kinds import GARDENER_CORE
 from pergola.api.objects import JsonObject, name_of
+from pergola.garden.components import task_names
 from pergola.garden.components.component import Component, Rendered
 from pergola.garden.components.gardener_program import (
     CLIENT_CONNECTION,
@@ -116,7 +117,7 @@ def _rules() -> list[JsonObject]:
 GARDENER_SCHEDULER: Final = Component(
     name=NAME,
     deploy="Deploying Gardener Scheduler",
-    after=("Waiting until Gardener API server rolled out",),
+    after=(task_names.GARDENER_API_SERVER_READY,),
     render=render,
     removable=_PROGRAM.removable(),
 )

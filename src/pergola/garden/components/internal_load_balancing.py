@@ -8,6 +8,7 @@ from typing import Final
 
 from pergola.api.kinds import CONFIG_MAP
 from pergola.api.objects import Key
+from pergola.garden.components import task_names
 from pergola.garden.components.component import Component, Identity, Removable, Rendered
 from pergola.garden.components.istio import INGRESS_NAMESPACE
 from pergola.garden.components.kube_apiserver_exposure.services import GATE, terminates_tls
@@ -30,7 +31,7 @@ def render(landscape: Landscape) -> Rendered:
 
 INTERNAL_LOAD_BALANCING: Final = Component(
     name=NAME,
-    deploy="Reconcile Istio internal load balancing ConfigMap",
+    deploy=task_names.INTERNAL_LOAD_BALANCING,
     absent=absent,
     render=render,
     removable=Removable(direct=(Identity(CONFIG_MAP, Key(NAMESPACE, NAME)),)),

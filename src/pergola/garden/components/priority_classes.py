@@ -3,6 +3,7 @@
 from typing import Final
 
 from pergola.api.objects import JsonObject
+from pergola.garden.components import task_names
 from pergola.garden.components.component import Component, Managed, Rendered
 from pergola.garden.landscape import Landscape
 from pergola.manifests import manifest
@@ -43,8 +44,8 @@ def _priority_class(name: str, value: int) -> JsonObject:
 
 PRIORITY_CLASSES: Final = Component(
     name="garden-system",
-    deploy="Deploying runtime system resources",
-    after=("Deploying gardener-resource-manager",),
+    deploy=task_names.RUNTIME_SYSTEM,
+    after=(task_names.RESOURCE_MANAGER,),
     render=render,
     is_setup=True,
     limit=120.0,

@@ -7,7 +7,7 @@ from typing import Final
 from pergola.api.dashboard_v1alpha1 import API_VERSION, terminal_crd
 from pergola.api.kinds import GARDENER_CORE
 from pergola.api.objects import JsonObject, JsonValue, name_of
-from pergola.garden.components import authorities, monitoring
+from pergola.garden.components import authorities, monitoring, task_names
 from pergola.garden.components.component import Component, Rendered
 from pergola.garden.components.conventions import (
     TO_PRIVATE_NETWORKS,
@@ -244,7 +244,7 @@ def _service_monitor() -> JsonObject:
 TERMINAL_CONTROLLER_MANAGER: Final = Component(
     name=NAME,
     deploy="Reconciling Gardener Dashboard web terminal controller manager",
-    after=("Waiting until Gardener API server rolled out",),
+    after=(task_names.GARDENER_API_SERVER_READY,),
     absent=absent,
     credentials=credentials,
     render=render,

@@ -7,9 +7,10 @@ writes a token for each component into its own Secret, and pods mount both side 
 from collections.abc import Iterator
 from typing import Final
 
-from pergola.api.objects import JsonObject
-from pergola.garden.components import authorities
-from pergola.garden.components.component import Component, Rendered
+from pergola.api.objects import JsonObject, Key, annotations_of
+from pergola.api.operator_v1alpha1 import GARDEN
+from pergola.garden.components import authorities, task_names
+from pergola.garden.components.component import Clusters, Component, Rendered
 from pergola.garden.components.conventions import to_service
 from pergola.garden.components.removal import removable
 from pergola.garden.landscape import NAMESPACE, Landscape
@@ -20,6 +21,8 @@ from pergola.secrets_manager import Kubeconfig, Options, Rotate
 
 KUBECONFIG: Final = "generic-token-kubeconfig"
 """The credential with the kubeconfig that all components share."""
+GENERIC_NAME: Final = "generic-token-kubeconfig.secret.gardener.cloud/name"
+"""The annotation of a Garden that names the Secret with that kubeconfig."""
 API_SERVER: Final = "virtual-garden-kube-apiserver"
 """The Service of the virtual cluster's API server."""
 TO_VIRTUAL_API_SERVER: Final = to_service(API_SERVER, 443)
@@ -35,11 +38,16 @@ _READABLE: Final = 0o644
 
 
 def credentials(landscape: Landscape) -> Iterator[Credential]:
-    """Yield the kubeconfig; the previous one stays until external components have switched."""
+    """Yield the kubeconfig that all components share."""
+    yield generic_kubeconfig(landscape)
+
+
+def generic_kubeconfig(landscape: Landscape) -> Credential:
+    """Return the kubeconfig; the previous one stays until external components have switched."""
     authority = landscape.credentials.bundle(authorities.CLUSTER).data["bundle.crt"]
     token = TokenFile(f"{KUBECONFIG_DIRECTORY}/token")
     content = kubeconfig(NAMESPACE, f"https://{_host(landscape)}", authority, token)
-    yield Credential(Kubeconfig.of(KUBECONFIG, content), Options(rotate=Rotate.KEEP_OLD))
+    return Credential(Kubeconfig.of(KUBECONFIG, content), Options(rotate=Rotate.KEEP_OLD))
 
 
 def _host(landscape: Landscape) -> str:
@@ -111,11 +119,24 @@ def _render(landscape: Landscape) -> Rendered:
     return Rendered()
 
 
+async def _publish(landscape: Landscape, clusters: Clusters) -> None:
+    """Name the Secret with the kubeconfig in an annotation of the Garden."""
+    garden, name = (
+        Key.of({"metadata": landscape.garden.metadata}),
+        landscape.credentials.name(KUBECONFIG),
+    )
+    live = await clusters.client.get(GARDEN, garden, metadata_only=True)
+    if annotations_of(live).get(GENERIC_NAME) != name:
+        patch = {"metadata": {"annotations": {GENERIC_NAME: name}}}
+        await clusters.client.patch(GARDEN, garden, patch)
+
+
 GENERIC_KUBECONFIG: Final = Component(
     name=KUBECONFIG,
-    deploy="Generating generic token kubeconfig",
+    deploy=task_names.GENERIC_KUBECONFIG,
     credentials=credentials,
     render=_render,
+    finish=_publish,
     waits=False,
     removable=removable(),
 )

@@ -10,6 +10,7 @@ from typing import Final
 from pergola.api import marks
 from pergola.api.kinds import GARDENER_CORE
 from pergola.api.objects import JsonObject
+from pergola.garden.components import task_names
 from pergola.garden.components.component import Component, Managed, Rendered, Target
 from pergola.garden.components.gardener_program import CONDITION
 from pergola.garden.landscape import NAMESPACE, Landscape
@@ -275,6 +276,6 @@ def _config_maps(name: str, namespace: str, *names: str) -> list[JsonObject]:
 VIRTUAL_SYSTEM: Final = Component(
     name=_NAME,
     deploy="Deploying virtual system resources",
-    after=("Deploying gardener-resource-manager for virtual garden",),
+    after=(task_names.VIRTUAL_RESOURCE_MANAGER,),
     render=render,
 )

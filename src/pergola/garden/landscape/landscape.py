@@ -1,7 +1,8 @@
 """All inputs of rendering a Garden, as one value (design §8).
 
-Building a `Landscape` is the only step that reads clusters. Components are pure functions of it, so
-equal landscapes yield equal objects.
+Building a `Landscape` reads what all components share; each component learns the rest when it is
+deployed, into a copy of its own. Components render purely from it, so equal landscapes yield equal
+objects.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -60,25 +61,27 @@ class Landscape:
         node_tolerations: `nodeToleration` of the operator's configuration.
         references: The Secrets and ConfigMaps that the Garden names, by kind and key.
         extensions: The operator's Extensions in the runtime cluster, by name.
+        wildcard_certificate: The Secret with the wildcard certificate of the garden, if any.
+        credentials: The authorities; in the landscape of a component, also what it needs.
+
+    A component learns the rest itself, when it is deployed; for others these have no value:
         backup_secret: The Secret with the backup credentials, if it is not the one that the Garden
             names.
-        wildcard_certificate: The Secret with the wildcard certificate of the garden, if any.
         gardener_api_server_address: The cluster IP of the Service `gardener-apiserver`; empty until
             the runtime cluster has it.
         access_tokens: The current tokens in the kubeconfigs of the Secrets `gardener` and
             `gardener-internal`, by the name of the Secret.
         terminal_seed: The Seed on which the dashboard runs administrators' terminals; empty if none
             exists yet.
-        new_key_known_by: Deployments of API servers whose replicas all know the new encryption key
-            during its rotation.
-        encryption_configurations: The Secrets that API servers mount as their encryption
-            configurations, by Deployment.
+        is_new_key_known: Whether all replicas of an API server know the new encryption key during
+            its rotation.
+        encryption_configuration: The Secret that an API server mounts as its encryption
+            configuration; empty if there is none.
         seed_domains: The ingress domains of the Seeds with reachable networks.
         own_seed_domain: The ingress domain of the Seed that is the runtime cluster; empty if there
             is none.
         seed_password: The name of the Secret with the password of the Seeds' observability hosts;
             empty until it exists.
-        credentials: Grows while the landscape is built: first CAs, then those of each component.
     """
 
     garden: Garden
@@ -95,17 +98,17 @@ class Landscape:
     node_tolerations: NodeTolerations = NodeTolerations()
     references: Mapping[tuple[str, Key], JsonObject] = field(default_factory=dict)
     extensions: tuple[JsonObject, ...] = ()
-    backup_secret: str = ""
     wildcard_certificate: JsonObject | None = None
+    credentials: Credentials = field(default_factory=Credentials)
+    backup_secret: str = ""
     gardener_api_server_address: str = ""
     access_tokens: Mapping[str, str] = field(default_factory=dict)
     terminal_seed: str = ""
-    new_key_known_by: frozenset[str] = frozenset()
-    encryption_configurations: Mapping[str, str] = field(default_factory=dict)
+    is_new_key_known: bool = False
+    encryption_configuration: str = ""
     seed_domains: tuple[str, ...] = ()
     own_seed_domain: str = ""
     seed_password: str = ""
-    credentials: Credentials = field(default_factory=Credentials)
 
     @property
     def runtime(self) -> RuntimeCluster:

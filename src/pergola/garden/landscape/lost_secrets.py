@@ -9,6 +9,7 @@ from typing import Final
 from pergola.api.objects import JsonObject, Key, annotations_of, resource_version_of
 from pergola.api.operator_v1alpha1 import GARDEN
 from pergola.garden.landscape import NAMESPACE, Landscape
+from pergola.garden.landscape.phases import PREPARING
 from pergola.kube.client import Client
 from pergola.kube.errors import Conflict
 from pergola.runtime.controlling.events import Recorder, Regarding
@@ -65,50 +66,67 @@ def published(use: str, phase: str, given_up: str) -> Irreplaceable:
     """
     return Irreplaceable(
         use=use,
-        is_rotating=phase == "Preparing",
+        is_rotating=phase == PREPARING,
         remedy=REMEDY,
         annotation=REPLACE_LOST_SECRET,
         given_up=given_up,
     )
 
 
-async def settle(
-    client: Client, garden: JsonObject, secrets: SecretsManager, events: Recorder
-) -> None:
-    """Report what happened to lost Secrets, and remove the annotation once its Secret exists.
+class LostSecrets:
+    """The report of what happens to lost Secrets during one reconciliation.
 
-    Raises:
-        KubeError: The API server refused, or did not answer.
+    Args:
+        client: Of the runtime cluster.
+        garden: The Garden, whose annotation permits a new Secret.
+        events: Receives the Events about the Garden.
     """
-    for name in sorted(secrets.recovered):
-        log.warning("lost secret recovered", secret=name)
-        note = f"Secret {Key(NAMESPACE, name)} was lost; its data is recovered from a copy"
-        events.warning(Regarding.of(garden), RECOVERED, note)
-    await _remove_permission(client, garden, secrets, events)
 
+    def __init__(self, client: Client, garden: JsonObject, events: Recorder) -> None:
+        self._client = client
+        self._garden = garden
+        self._events = events
+        self._reported: set[str] = set()
 
-async def _remove_permission(
-    client: Client, garden: JsonObject, secrets: SecretsManager, events: Recorder
-) -> None:
-    name = given_up(garden)
-    if name not in {each.current.object_name for each in secrets.generated.values()}:
-        return
-    secret = Key(NAMESPACE, name)
-    if name in secrets.replaced:
-        log.warning("lost secret replaced", secret=str(secret))
-        note = f"Secret {secret} was lost, and has new data: the old data cannot be restored"
-        events.warning(Regarding.of(garden), REPLACED, note)
-    else:
-        note = f"Secret {secret} exists, so the annotation {REPLACE_LOST_SECRET} is removed"
-        events.warning(Regarding.of(garden), KEPT, note)
-    while True:
-        live = await client.find(GARDEN, Key.of(garden))
-        if live is None or given_up(live) != name:
-            return
-        metadata = {
-            "annotations": {REPLACE_LOST_SECRET: None},
-            "resourceVersion": resource_version_of(live),
-        }
-        with suppress(Conflict):  # the status is written concurrently
-            await client.patch(GARDEN, Key.of(garden), {"metadata": metadata})
-            return
+    async def settle(self, secrets: SecretsManager) -> None:
+        """Report what happened, each thing once; remove the annotation once its Secret exists.
+
+        Raises:
+            KubeError: The API server refused, or did not answer.
+        """
+        for name in sorted(secrets.recovered - self._reported):
+            log.warning("lost secret recovered", secret=name)
+            note = f"Secret {Key(NAMESPACE, name)} was lost; its data is recovered from a copy"
+            self._warn(name, RECOVERED, note)
+        permitted = given_up(self._garden)
+        existing = {each.current.object_name for each in secrets.generated.values()}
+        if permitted in existing - self._reported:
+            self._report_permitted(permitted, is_new=permitted in secrets.replaced)
+            await self._remove_permission(permitted)
+
+    def _report_permitted(self, name: str, *, is_new: bool) -> None:
+        secret = Key(NAMESPACE, name)
+        if is_new:
+            log.warning("lost secret replaced", secret=str(secret))
+            note = f"Secret {secret} was lost, and has new data: the old data cannot be restored"
+            self._warn(name, REPLACED, note)
+        else:
+            note = f"Secret {secret} exists, so the annotation {REPLACE_LOST_SECRET} is removed"
+            self._warn(name, KEPT, note)
+
+    def _warn(self, name: str, reason: str, note: str) -> None:
+        self._reported.add(name)
+        self._events.warning(Regarding.of(self._garden), reason, note)
+
+    async def _remove_permission(self, name: str) -> None:
+        while True:
+            live = await self._client.find(GARDEN, Key.of(self._garden))
+            if live is None or given_up(live) != name:
+                return
+            metadata = {
+                "annotations": {REPLACE_LOST_SECRET: None},
+                "resourceVersion": resource_version_of(live),
+            }
+            with suppress(Conflict):  # the status is written concurrently
+                await self._client.patch(GARDEN, Key.of(self._garden), {"metadata": metadata})
+                return

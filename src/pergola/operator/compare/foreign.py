@@ -14,11 +14,11 @@ from pergola.api.operator_v1alpha1 import GROUP
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.garden.components.definitions import GROUPS
 from pergola.garden.components.istio import INGRESS_NAMESPACE
+from pergola.garden.components.observability.global_password import NAME as GLOBAL_PASSWORD
 from pergola.garden.components.resource_manager.virtual import BOOTSTRAP
 from pergola.garden.components.service_mesh.permissions import NAMESPACE as ISTIO
 from pergola.garden.landscape import NAMESPACE
 from pergola.operator.compare.placed import Placed
-from pergola.operator.reconcile.global_password import NAME as GLOBAL_PASSWORD
 
 _BY_CONTROLLERS: Final = frozenset(
     {

@@ -7,12 +7,12 @@ from pergola.api.kinds import SERVICE
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, labels_of, map_at, name_of
 from pergola.api.operator_v1alpha1 import EXTENSION, garden_from
 from pergola.garden.components.component import Component, Target
+from pergola.garden.components.etcds.backups import expected_secret
 from pergola.garden.landscape import NAMESPACE, Landscape
 from pergola.garden.landscape.etcd_objects import ETCD, kept
 from pergola.operator.compare.foreign import why_foreign
 from pergola.operator.compare.placed import Placed
 from pergola.operator.compare.recorded import Recorded
-from pergola.operator.reconcile.extension_resources.backup import expected_secret
 from pergola.operator.reconcile.placeholders import placeholder, with_placeholders
 from pergola.operator.run.deploy import bundle_of
 from pergola.operator.run.observed import Template

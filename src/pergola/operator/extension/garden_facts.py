@@ -9,7 +9,7 @@ from pergola.api.objects import (
     map_at,
     name_of,
 )
-from pergola.operator.reconcile.own_tasks import GENERIC_NAME
+from pergola.garden.components.virtual_access import GENERIC_NAME
 
 _COMPLETE: Final = 100
 

@@ -11,13 +11,13 @@ from pergola.api.operator_v1alpha1 import EXTENSION, GARDEN, garden_from
 from pergola.api.operator_v1alpha1.extension import REQUIRED_RUNTIME
 from pergola.extension_api import kinds
 from pergola.extension_api.kinds import ExtensionKind
+from pergola.garden.landscape.served import Need, extensions_for
 from pergola.kube.client import Client
 from pergola.kube.errors import UnknownKind
 from pergola.operator.conditions import Conditions, is_true
 from pergola.operator.oldest import oldest
 from pergola.operator.reconcile.extension_resources.inputs import is_ours
 from pergola.operator.reconcile.extension_resources.required import required
-from pergola.operator.reconcile.extension_resources.served import Need, extensions_for
 from pergola.operator.run.observed import Template
 from pergola.runtime.caching.cache import Cache
 from pergola.runtime.controlling.controller import DONE, Again, Outcome

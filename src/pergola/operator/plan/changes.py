@@ -8,16 +8,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from pergola.api.kinds import SECRET
-from pergola.api.objects import GroupKind, GroupVersionKind, JsonObject, Key, map_at
+from pergola.api.objects import GroupKind, GroupVersionKind, JsonObject, Key, labels_of, map_at
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.bundle.managed_resource import secret_name, secret_names
 from pergola.garden.components.component import Target
 from pergola.kube.applied import changes as applied_changes
 from pergola.kube.client import Client
 from pergola.kube.equality import EXACT, Difference, differences
+from pergola.operator.compare.placed import without_hash
 from pergola.operator.compare.recorded import objects_in
+from pergola.operator.plan.client import Write
 from pergola.operator.plan.model import Change, Field, Verb
-from pergola.operator.reconcile.rehearsal import Write
+from pergola.secrets_manager.managed import MANAGED_BY, MANAGER
 
 OWNERSHIP: Final = Field("metadata.managedFields", None, "the operator takes over the fields")
 """The change of an object that has all desired values, but not from the operator."""
@@ -72,6 +74,9 @@ def _own(write: Write, cluster: Target) -> Iterator[Change]:
     gvk, key = write.identity
     if write.before is None or write.after is None:
         verb = Verb.CREATE if write.before is None else Verb.DELETE
+        if labels_of(write.after or {}).get(MANAGED_BY) == MANAGER:
+            # The suffix of a credential's name is unknown before it is generated.
+            key = key._replace(name=without_hash(key.name))
         yield Change(verb=verb, gvk=gvk, key=key, cluster=cluster)
         return
     found = tuple(_fields(gvk, _differences(write)))

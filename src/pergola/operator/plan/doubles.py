@@ -7,7 +7,7 @@ from pergola.garden.components.component import Removable, Rendered
 from pergola.garden.landscape import Landscape
 from pergola.kube.client import Client
 from pergola.kube.errors import KubeError
-from pergola.operator.reconcile.rehearsal import Rehearsal
+from pergola.operator.plan.client import Rehearsal
 from pergola.operator.run.deploy import Deployer
 from pergola.operator.virtual_cluster import NotConnected, Reach, VirtualCluster
 

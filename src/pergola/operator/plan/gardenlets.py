@@ -5,7 +5,7 @@ from typing import Final
 from pergola.api import marks
 from pergola.api.objects import JsonObject, Key, annotations_of
 from pergola.kube.patches import apply_merge_patch
-from pergola.operator.reconcile.rehearsal import Rehearsal
+from pergola.operator.plan.client import Rehearsal
 from pergola.operator.rotation.seeds import tasks
 from pergola.operator.rotation.seeds.targets import SEEDS, SELF_HOSTED
 

@@ -7,26 +7,30 @@ from typing import Final
 
 from pergola.api.objects import JsonObject, Key, name_of
 from pergola.api.operator_v1alpha1 import GARDEN, Garden, garden_from
+from pergola.garden.components.catalog import CATALOG
 from pergola.garden.landscape.errors import OperatorError
 from pergola.kube.client import Client
 from pergola.kube.errors import UnknownKind
 from pergola.kube.patches import apply_merge_patch
-from pergola.operator.compare.placed import without_hash
 from pergola.operator.oldest import check_only_one
-from pergola.operator.plan.changes import changes_of
+from pergola.operator.plan.client import Rehearsal
 from pergola.operator.plan.doubles import RehearsedVirtualCluster, no_snapshot
-from pergola.operator.plan.model import Change, Fate, Plan, Planned, Verb
+from pergola.operator.plan.model import Change, Fate, Plan, Planned
 from pergola.operator.plan.sentences import AFTERWARDS, BEFORE, CREDENTIALS, SENTENCES
 from pergola.operator.plan.stage import Stage
 from pergola.operator.reconcile import flows, operation, prepare
-from pergola.operator.reconcile.foreseen import Foreseen, foresee
 from pergola.operator.reconcile.judge import check
+from pergola.operator.reconcile.placeholders import with_referenced
 from pergola.operator.reconcile.reconcile import IGNORE, is_ignored
 from pergola.operator.rotation import schedule
-from pergola.operator.run.observed import Template
+from pergola.operator.run.build import Built, open_secrets
+from pergola.operator.run.observed import Template, observe
 from pergola.operator.run.run import Run
 from pergola.operator.virtual_cluster import Reach
+from pergola.pki import KeyAlgorithm
 from pergola.runtime.clock import Clock, SystemClock
+from pergola.secrets_manager import Certificate, CertificateAuthority, SecretConfig
+from pergola.secrets_manager.configs import Inputs, SecretData
 
 _ROTATIONS: Final = (
     "certificate_authorities",
@@ -54,24 +58,30 @@ async def rehearse(
     Raises:
         Malformed: The Garden has values of wrong types.
         OperatorError: The landscape cannot be built; the text gives the reason.
+        SecretLost: A credential that cannot be replaced is lost.
         SecretsManagerError: A credential cannot be adopted.
         KubeError: The API server refused, or did not answer.
     """
     clock = clock or SystemClock()
     garden = _begun(garden, clock)
-    found = await foresee(client, garden, template, clock)
-    async with RehearsedVirtualCluster(found.rehearsal, reach) as virtual:
-        stage = Stage(found.rehearsal, virtual)
+    rehearsal = Rehearsal(client)
+    rehearsal.assume(garden)
+    observed = await observe(rehearsal, garden, template)
+    landscape = with_referenced(observed.landscape)
+    secrets = await open_secrets(rehearsal, landscape, clock, generate=_cheap)
+    async with RehearsedVirtualCluster(rehearsal, reach) as virtual:
+        stage = Stage(rehearsal, virtual)
         run = Run(
-            client=found.rehearsal,
+            client=rehearsal,
             clock=clock,
             deployer=stage.deployer,
             virtual=virtual,
-            built=found.built,
+            built=Built(landscape, secrets),
             note=stage.note,
             snapshot=no_snapshot,
         )
-        tasks = [await _credentials(found), await _prepared(stage, garden)]
+        await run.generate_irreplaceable(CATALOG)
+        tasks = [_step(CREDENTIALS, await stage.changes()), await _prepared(stage, garden)]
         problem = await _problem(stage.runtime, Key.of(garden))
         for graph in (flows.setup(run), flows.reconciliation(run, Key.of(garden))):
             tasks += [await stage.planned(run, graph, task) for task in graph.order()]
@@ -82,7 +92,7 @@ async def rehearse(
     return Plan(
         garden=name_of(garden),
         tasks=tasks,
-        missing=found.missing,
+        missing=observed.missing,
         problem=problem,
         rotations=tuple(_rotations(garden_from(garden))),
     )
@@ -127,18 +137,11 @@ def _rotations(garden: Garden) -> Iterator[str]:
 # Steps outside of the flows
 
 
-async def _credentials(found: Foreseen) -> Planned:
-    """Return the credentials that would be generated, or whose labels would be repaired.
-
-    The suffix of a new one's name is unknown before it is generated.
-    """
-    changes = await changes_of(found.credentials, found.rehearsal)
-    named = [_without_hash(each) if each.verb is Verb.CREATE else each for each in changes]
-    return _step(CREDENTIALS, tuple(named))
-
-
-def _without_hash(change: Change) -> Change:
-    return replace(change, key=Key(change.key.namespace, without_hash(change.key.name)))
+def _cheap(config: SecretConfig, inputs: Inputs) -> SecretData:
+    """Return valid data that takes little CPU time, and exists only in memory."""
+    if isinstance(config, CertificateAuthority | Certificate):
+        config = replace(config, algorithm=KeyAlgorithm.EC_P256)
+    return config.generate(inputs)
 
 
 async def _prepared(stage: Stage, garden: JsonObject) -> Planned:

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Final
 
-from pergola.operator.reconcile import flows, gardener_info
+from pergola.garden.components import task_names
+from pergola.operator.reconcile import gardener_info
 from pergola.operator.reconcile.extension_resources import tasks
 from pergola.operator.rotation import access_tokens, root_authorities
 from pergola.operator.rotation.encryption import tasks as encryption
@@ -16,20 +17,20 @@ AFTERWARDS: Final = "Deleting credentials that are no longer used"
 
 SENTENCES: Final[Mapping[str, str]] = {
     BEFORE: "adds the finalizer of the operator, and labels the namespace garden",
-    CREDENTIALS: "generates credentials that are missing or due for renewal",
+    CREDENTIALS: "generates the authorities and keys that cannot be replaced once they are lost",
     AFTERWARDS: "deletes generated Secrets that the components no longer use",
     tasks.INSTALLED: "waits until the required extensions are installed and healthy",
     tasks.DNS: "deploys the DNSRecords, waits for them, and deletes stale ones",
     tasks.BUCKET: "deploys the BackupBucket, and waits until it is ready",
-    tasks.ENTRY: "deploys the BackupEntry, and waits until it is ready",
+    task_names.BACKUP_ENTRY: "deploys the BackupEntry, and waits until it is ready",
     tasks.DEPLOY_BEFORE: "deploys the Extensions that the kube-apiserver needs",
-    tasks.BEFORE: "waits until these Extensions are ready",
+    task_names.EXTENSIONS_BEFORE: "waits until these Extensions are ready",
     tasks.DEPLOY_AFTER: "deploys the Extensions that need the kube-apiserver",
     tasks.AFTER: "waits until these Extensions are ready",
     tasks.DELETE_STALE: "deletes Extensions that the Garden no longer has",
     tasks.STALE: "waits until these Extensions are gone",
-    flows.CONNECTION: "waits until the virtual cluster answers",
-    flows.REPLICATION: "copies the password of the Seeds' observability to the runtime cluster",
+    task_names.CONNECTION: "waits until the virtual cluster answers",
+    task_names.REPLICATION: "provides the password of the Seeds' observability in both clusters",
     access_tokens.RENEW: "renews the tokens of components with the new key, and waits for them",
     seeds.RENEW_ACCESS: "requests new tokens for the extensions of all Seeds",
     seeds.ACCESS: "waits until all Seeds have them",
@@ -49,6 +50,12 @@ SENTENCES: Final[Mapping[str, str]] = {
 }
 """By task name."""
 WAITS: Final = frozenset(
-    {tasks.INSTALLED, tasks.BEFORE, tasks.AFTER, tasks.STALE, root_authorities.PUBLISHED}
+    {
+        tasks.INSTALLED,
+        task_names.EXTENSIONS_BEFORE,
+        tasks.AFTER,
+        tasks.STALE,
+        root_authorities.PUBLISHED,
+    }
 )
 """The tasks that only wait, and write nothing."""

@@ -14,11 +14,11 @@ from pergola.garden.components.component import Component, Target
 from pergola.kube.client import Client
 from pergola.kube.errors import UnknownKind
 from pergola.operator.plan.changes import changes_of
+from pergola.operator.plan.client import Rehearsal, WouldWait
 from pergola.operator.plan.doubles import RehearsedDeployer, RehearsedVirtualCluster
 from pergola.operator.plan.gardenlets import AWAITED, perform_all
 from pergola.operator.plan.model import Change, Fate, Planned
 from pergola.operator.plan.sentences import SENTENCES, WAITS
-from pergola.operator.reconcile.rehearsal import Rehearsal, WouldWait
 from pergola.operator.rotation.seeds.propagation import NotPropagated
 from pergola.operator.run.run import Run
 from pergola.operator.virtual_cluster import NotConnected
@@ -137,11 +137,12 @@ async def _perform(run: Run, task: Task, component: Component | None) -> str:
             raise
         if not failed:
             return ""
-        is_alone = all(isinstance(each, NotConnected) for each in failed)
-        if component is not None and is_alone and await _is_new(run, component):
-            # Whatever it reads from the virtual cluster: all its objects are new.
-            await run.deployer.apply(component.objects(run.current()))
-            return ""
+        if component is not None and all(isinstance(each, NotConnected) for each in failed):
+            # Whatever it would learn from the virtual cluster, it uses these credentials.
+            await run.generate(component.credentials(run.current()))
+            if await _is_new(run, component):
+                await run.deployer.apply(component.objects(run.current()))
+                return ""
         return sentence_of(ExceptionGroup("", failed))
     return ""
 

@@ -8,12 +8,12 @@ from pergola.api.kinds import CONFIG_MAP, SECRET
 from pergola.api.objects import GroupVersionKind, Key, uid_of
 from pergola.api.operator_v1alpha1 import EXTENSION
 from pergola.api.operator_v1alpha1.extension import REQUIRED_VIRTUAL
+from pergola.garden.components.observability.global_password import REPLICA
 from pergola.garden.landscape import NAMESPACE
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound, UnknownKind
 from pergola.kube.selectors import format_selector
 from pergola.operator.conditions import Conditions, condition_of
-from pergola.operator.reconcile.global_password import REPLICA
 from pergola.operator.run.build import IDENTITY
 from pergola.runtime.clock import Clock
 from pergola.secrets_manager import SecretsManager

@@ -10,18 +10,18 @@ from typing import Final
 
 from pergola.api.objects import Key
 from pergola.flow import Graph, Retry
+from pergola.garden.components import task_names
 from pergola.garden.components.catalog import CATALOG
 from pergola.garden.components.component import Component
 from pergola.garden.components.gardener_access import GARDENER_ACCESS
 from pergola.garden.components.kube_apiserver_exposure.services import API_SERVER_SERVICE
-from pergola.operator.reconcile import global_password, virtual_content
+from pergola.operator.reconcile import global_password
 from pergola.operator.reconcile.component_tasks import add_components
 from pergola.operator.reconcile.extension_resources.tasks import (
     add_extension_tasks,
     add_installation_task,
 )
 from pergola.operator.reconcile.gardener_info import add_gardener_info_task
-from pergola.operator.reconcile.own_tasks import own_tasks
 from pergola.operator.rotation.access_tokens import RENEW
 from pergola.operator.rotation.tasks import add_rotation_tasks
 from pergola.operator.run.run import Run
@@ -29,14 +29,11 @@ from pergola.operator.run.run import Run
 SETUP: Final = "Garden runtime setup"
 RECONCILIATION: Final = "Garden reconciliation"
 
-CONNECTION: Final = "Initializing connection to virtual garden cluster"
-REPLICATION: Final = "Generating and replicating global observability ingress password"
-
 
 def setup(run: Run, components: Iterable[Component] = CATALOG) -> Graph:
     """Return the flow that prepares the runtime cluster."""
     graph = Graph(SETUP)
-    add_components(graph, (each for each in components if each.is_setup), run.current, run.deployer)
+    add_components(graph, (each for each in components if each.is_setup), run)
     add_installation_task(graph, run)
     return graph
 
@@ -44,29 +41,34 @@ def setup(run: Run, components: Iterable[Component] = CATALOG) -> Graph:
 def reconciliation(run: Run, garden: Key, components: Iterable[Component] = CATALOG) -> Graph:
     """Return the flow that deploys the virtual cluster, Gardener and their observability."""
     graph = Graph(RECONCILIATION)
-    add_components(
-        graph,
-        (each for each in components if not each.is_setup),
-        run.current,
-        run.deployer,
-        own_tasks(run, garden),
-    )
+    add_components(graph, (each for each in components if not each.is_setup), run)
     graph.add(
-        CONNECTION,
-        partial(virtual_content.connect, run),
+        task_names.CONNECTION,
+        partial(connect, run),
         after=[API_SERVER_SERVICE.ready, GARDENER_ACCESS.ready, RENEW],
         retry=Retry.every(1),
         timeout=30,
     )
     # Gardener's webhooks refuse Secrets of the virtual cluster while its programs roll out.
     graph.add(
-        REPLICATION,
+        task_names.REPLICATION,
         partial(global_password.replicate, run),
-        after=[CONNECTION],
+        after=[task_names.CONNECTION],
         retry=Retry.every(5),
         timeout=120,
     )
     add_rotation_tasks(graph, run, garden)
     add_extension_tasks(graph, run)
-    add_gardener_info_task(graph, run.current, run.virtual.client)
+    add_gardener_info_task(graph, run)
     return graph
+
+
+async def connect(run: Run) -> None:
+    """Connect to the virtual cluster.
+
+    Raises:
+        NotConnected: There is no kubeconfig with a token yet.
+        KubeError: A cluster refused, or did not answer.
+    """
+    virtual = await run.virtual_client()
+    await virtual.get_raw("/version")

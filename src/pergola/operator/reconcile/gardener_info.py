@@ -14,7 +14,7 @@ from pergola.api.kinds import CONFIG_MAP
 from pergola.api.objects import JsonObject, Key, map_at
 from pergola.bundle.versions import Version, VersionError
 from pergola.flow import Graph, Retry
-from pergola.garden.components import authorities, workload_identity
+from pergola.garden.components import authorities, task_names, workload_identity
 from pergola.garden.components.gardener_apiserver.component import GARDENER_APISERVER
 from pergola.garden.components.gardener_apiserver.workload import NAME as API_SERVER
 from pergola.garden.components.virtual_system import PUBLIC
@@ -24,18 +24,15 @@ from pergola.kube.credentials import Anonymous
 from pergola.kube.errors import KubeError
 from pergola.kube.kubeconfig import ClusterConfig
 from pergola.manifests import manifest
-from pergola.operator.reconcile.component_tasks import Current
 from pergola.operator.run.direct import MANAGER
+from pergola.operator.run.run import Run
 
 TASK: Final = "Deploy gardener-info ConfigMap"
 
-_CONNECTION: Final = "Initializing connection to virtual garden cluster"
 _KEY: Final = "gardenerAPIServer"
 _ANSWER_SECONDS: Final = 5.0
 _UNSTAMPED: Final = Version(0, 0, 0)
 
-Virtual = Callable[[], Awaitable[Client]]
-"""Returns a client of the virtual cluster."""
 AskVersion = Callable[[Landscape], Awaitable[str]]
 """Returns the version of the running gardener-apiserver, or empty if it is unknown."""
 
@@ -84,22 +81,20 @@ async def deploy(virtual: Client, landscape: Landscape, ask: AskVersion = served
         await virtual.apply(desired, manager=MANAGER, force=True)
 
 
-def add_gardener_info_task(
-    graph: Graph, current: Current, virtual: Virtual, ask: AskVersion = served_version
-) -> None:
+def add_gardener_info_task(graph: Graph, run: Run) -> None:
     """Add the task that writes the ConfigMap.
 
     It is retried, because the resource manager of the virtual cluster may not have created its
     namespace yet.
     """
 
-    async def run() -> None:
-        await deploy(await virtual(), current(), ask)
+    async def write() -> None:
+        await deploy(await run.virtual_client(), run.current())
 
     graph.add(
         TASK,
-        run,
-        after=[GARDENER_APISERVER.ready, _CONNECTION],
+        write,
+        after=[GARDENER_APISERVER.ready, task_names.CONNECTION],
         retry=Retry.every(1),
         timeout=30,
     )

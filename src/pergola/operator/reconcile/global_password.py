@@ -1,4 +1,4 @@
-"""The password of the observability hosts of all Seeds (spec 20 §10.4, §17.2).
+"""Providing the password of the observability hosts of all Seeds (spec 20 §10.4, §17.2).
 
 The operator keeps it in the runtime cluster, for the garden's Prometheus, and replicates it to the
 virtual cluster, where gardenlets read it. Up to Gardener 1.149, gardener-controller-manager
@@ -11,31 +11,30 @@ from typing import Final
 
 from pergola.api.kinds import SECRET
 from pergola.api.objects import JsonObject, Key, labels_of, map_at, name_of, uid_of
-from pergola.bundle.versions import Version
+from pergola.garden.components.observability.global_password import (
+    COPIES,
+    NAME,
+    REPLICA,
+    ROLE,
+    SEED_PASSWORD,
+    is_generated_here,
+    provided,
+)
 from pergola.garden.landscape import NAMESPACE
-from pergola.garden.landscape.errors import OperatorError
+from pergola.garden.landscape.credentials import Credential
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
-from pergola.kube.selectors import format_selector
 from pergola.operator.run.direct import MANAGER
 from pergola.operator.run.run import Run
 from pergola.secrets_manager import BasicAuth, Options
 
-NAME: Final = "global-observability-ingress"
-REPLICA: Final = {"gardener.cloud/purpose": "global-monitoring-secret-replica"}
-"""The labels of a copy."""
-
-_ROLE: Final = {"gardener.cloud/role": "global-monitoring"}
-SEED_PASSWORD: Final = format_selector({"matchLabels": _ROLE})
-"""Selects the Secret with the password, whether user-provided or not."""
-_GENERATED_SINCE: Final = Version(1, 150)
 _PREFIX: Final = "global-"
 _ROTATED: Final = "last-rotation-initiation-time"
-_MANAGED_BY: Final = "managed-by"
+_GENERATED: Final = Credential(BasicAuth(NAME), Options(labels=ROLE, persist=True))
 
 
 async def replicate(run: Run) -> None:
-    """Provide the password in both clusters, and record its Secret's name in the landscape.
+    """Provide the password in both clusters.
 
     Raises:
         OperatorError: Users provide more than one.
@@ -43,40 +42,27 @@ async def replicate(run: Run) -> None:
         SecretsManagerError: It cannot be generated.
         KubeError: A cluster refused, or did not answer.
     """
-    virtual = await run.virtual.client()
-    if Version.parse(run.current().gardener_version) >= _GENERATED_SINCE:
+    if is_generated_here(run.current()):
         secret = await _own(run)
+        virtual = await run.virtual_client()
         name = name_of(secret).removeprefix(_PREFIX)
-        await _copy(virtual, secret, name, REPLICA | _ROLE | _rotation(secret))
+        await _copy(virtual, secret, name, REPLICA | ROLE | _rotation(secret))
         await _delete_copies(run.client, keep="")
-        run.update(seed_password=name_of(secret))
         return
-    found = await virtual.list(SECRET, NAMESPACE, labels=_selector(_ROLE))
+    virtual = await run.virtual_client()
+    found = await virtual.list(SECRET, NAMESPACE, labels=SEED_PASSWORD)
     if found:
         secret = min(found, key=name_of)
-        name = f"{_PREFIX}{name_of(secret)}"
-        await _copy(run.client, secret, name, REPLICA)
-        run.update(seed_password=name)
+        await _copy(run.client, secret, f"{_PREFIX}{name_of(secret)}", REPLICA)
 
 
 async def _own(run: Run) -> JsonObject:
     """Return the Secret that a user provides, or the generated one."""
-    found = await run.client.list(SECRET, NAMESPACE, labels=_selector(_ROLE))
-    provided = [each for each in found if _MANAGED_BY not in labels_of(each)]
-    if len(provided) > 1:
-        names = ", ".join(sorted(str(Key.of(each)) for each in provided))
-        [label] = ("=".join(each) for each in _ROLE.items())
-        raise OperatorError(
-            f"there are {len(provided)} Secrets with the label {label} ({names}), but only one "
-            "can be the password of all Seeds: remove the label of the others"
-        )
-    if provided:
-        return provided[0]
-    generated = await run.built.secrets.generate(BasicAuth(NAME), _OPTIONS)
-    return generated.obj
-
-
-_OPTIONS: Final = Options(labels=_ROLE, persist=True)
+    secret = await provided(run.client)
+    if secret is None:
+        await run.generate([_GENERATED])
+        secret = run.current().credentials.current(NAME).obj
+    return secret
 
 
 def _rotation(secret: JsonObject) -> dict[str, str]:
@@ -109,7 +95,7 @@ def _is_unchangeable(current: JsonObject, wanted: JsonObject) -> bool:
 
 
 async def _delete_copies(client: Client, *, keep: str) -> None:
-    copies = await client.list(SECRET, NAMESPACE, labels=_selector(REPLICA), metadata_only=True)
+    copies = await client.list(SECRET, NAMESPACE, labels=COPIES, metadata_only=True)
     for copy in copies:
         if name_of(copy) != keep:
             await client.delete(SECRET, Key.of(copy), uid=uid_of(copy))
@@ -124,7 +110,3 @@ def _replica(secret: JsonObject, name: str, labels: Mapping[str, str]) -> JsonOb
         "immutable": bool(secret.get("immutable")),
         "data": map_at(secret, "data"),
     }
-
-
-def _selector(labels: Mapping[str, str]) -> str:
-    return format_selector({"matchLabels": dict(labels)})

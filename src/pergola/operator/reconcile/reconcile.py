@@ -1,8 +1,7 @@
 """Reconciling a Garden: the numbered steps of spec 20 §8."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Final
 
 from pergola.api import marks
@@ -15,7 +14,7 @@ from pergola.api.objects import (
     finalizers_of,
     generation_of,
 )
-from pergola.api.operator_v1alpha1 import GARDEN, Garden, garden_from
+from pergola.api.operator_v1alpha1 import GARDEN, Garden
 from pergola.extension_api.errors import codes_of
 from pergola.flow import TASK_FAILED, FlowFailed, Graph, Progress
 from pergola.flow import Settings as FlowSettings
@@ -25,13 +24,15 @@ from pergola.flow.metrics import FlowMetrics
 from pergola.flow.retry import Diagnosis
 from pergola.garden.components.catalog import CATALOG
 from pergola.garden.components.component import Component, Identity
+from pergola.garden.components.gardener_dashboard.component import GARDENER_DASHBOARD
+from pergola.garden.components.observability.prometheus_garden.component import PROMETHEUS_GARDEN
+from pergola.garden.components.seeds import Used
 from pergola.garden.landscape import NAMESPACE
-from pergola.garden.landscape.lost_secrets import settle
+from pergola.garden.landscape.lost_secrets import LostSecrets
 from pergola.kube.client import Client
 from pergola.kube.errors import Conflict
 from pergola.operator.oldest import check_only_one
 from pergola.operator.reconcile import flow_delete, flows, operation, prepare
-from pergola.operator.reconcile.alongside import alongside
 from pergola.operator.reconcile.judge import check
 from pergola.operator.reconcile.leftovers import StillExists
 from pergola.operator.reconcile.own_objects import OwnObjects
@@ -39,11 +40,11 @@ from pergola.operator.reconcile.status import Operator, Status, sentence
 from pergola.operator.reconcile.usage import ensure_unused
 from pergola.operator.rotation import schedule
 from pergola.operator.rotation.phases import key_completes_now
-from pergola.operator.run.build import Built, Settle, build, open_secrets
+from pergola.operator.run.build import Built, build, open_secrets
 from pergola.operator.run.deploy import Deployer
 from pergola.operator.run.observed import Template, bare_landscape
 from pergola.operator.run.run import Run
-from pergola.operator.seeds import SeedWatch, Used
+from pergola.operator.seeds import SeedWatch
 from pergola.operator.virtual_cluster import VirtualCluster
 from pergola.runtime.clock import Clock
 from pergola.runtime.controlling.controller import DONE, Again, Outcome, ReconcileError
@@ -138,7 +139,7 @@ class GardenReconciler:
         is_deleted = deletion_timestamp_of(garden) is not None
         requested, now = operation.requested_by(garden), self._clock.now()
         scheduled = schedule.due(garden, now)
-        changes = operation.beginning(garden_from(garden), [*requested, *scheduled], now)
+        changes = operation.beginning(status.typed, [*requested, *scheduled], now)
         await status.begin("Delete" if is_deleted else "Reconcile", changes)
         if _requests(status.garden) != _requests(garden):
             return Again(_AT_ONCE)  # they decide which rotations begin
@@ -149,42 +150,32 @@ class GardenReconciler:
             status.garden = await self._client.patch(GARDEN, Key.of(garden), remaining)
         if is_deleted:
             return await self._delete(status)
-        check(garden_from(status.garden), any_version=self._settings.any_version)
+        check(status.typed, any_version=self._settings.any_version)
         status.garden = await prepare.add_finalizer(self._client, status.garden)
         return await self._reconcile(status)
 
     async def _reconcile(self, status: Status) -> Outcome:
-        typed = garden_from(status.garden)
         self._deployer.applied.clear()
-        await prepare.check_autoscaler(self._client, typed)
-        await prepare.apply_namespace(self._client, typed)
-        components = self._settings.components
-        first = [each for each in components if each.is_setup]
-        second = [each for each in components if not each.is_setup]
-        settled = partial(self._settle, status.garden)
-        built = await build(
-            self._client, status.garden, self._settings.template, first, self._clock, settle=settled
-        )
+        await prepare.check_autoscaler(self._client, status.typed)
+        await prepare.apply_namespace(self._client, status.typed)
+        lost = LostSecrets(self._client, status.garden, self._events)
+        template = self._settings.template
+        built = await build(self._client, status.garden, template, self._clock, lost.settle)
         run = self._run(built)
-        key = Key.of(status.garden)
+        components = self._settings.components
+        await run.generate_irreplaceable(components)
         setup = flows.setup(run, components)
-        # Keys take seconds of CPU time, and the first flow mostly waits.
-        async with alongside(_generate(run, second, settled)):
-            await self._flow(setup, status, _SETUP_SPAN, is_followed=True)
-        main = flows.reconciliation(run, key, components)
+        await self._flow(setup, status, _SETUP_SPAN, is_followed=True)
+        main = flows.reconciliation(run, Key.of(status.garden), components)
         await self._flow(main, status, _MAIN_SPAN, is_followed=True)
         await built.secrets.cleanup()
-        self._seeds.use(Used.by(run.current()))
-        garden = garden_from(status.garden)
-        await status.succeed(operation.success(garden, self._clock.now()))
+        self._seeds.use(_used(run))
+        await status.succeed(operation.success(status.typed, self._clock.now()))
         self._own.expect(self._deployer.applied | _secrets(built.secrets))
         self._events.normal(Regarding.of(status.garden), "Reconciled", "Garden is reconciled")
-        if key_completes_now(garden_from(status.garden)):
+        if key_completes_now(status.typed):
             return Again(_AT_ONCE)
-        return Again(self._until_next(garden_from(status.garden)))
-
-    async def _settle(self, garden: JsonObject, secrets: SecretsManager) -> None:
-        await settle(self._client, garden, secrets, self._events)
+        return Again(self._until_next(status.typed))
 
     async def _delete(self, status: Status) -> Outcome:
         """Delete everything that belongs to the Garden, and release it.
@@ -241,12 +232,11 @@ class GardenReconciler:
         self._events.warning(Regarding.of(status.garden), f"{kind}Failed", sentence(error))
 
 
-async def _generate(run: Run, components: Iterable[Component], settle: Settle) -> None:
-    """Generate credentials; even if one fails, remove the permission that another used up."""
-    try:
-        await run.generate_for(components)
-    finally:
-        await settle(run.built.secrets)
+def _used(run: Run) -> Used:
+    """Return the facts about Seeds that components of a run have learnt."""
+    scraped = run.learnt.get(PROMETHEUS_GARDEN.name, run.current())
+    shown = run.learnt.get(GARDENER_DASHBOARD.name, scraped)
+    return Used(scraped.seed_domains, shown.terminal_seed)
 
 
 def _secrets(secrets: SecretsManager) -> set[Identity]:

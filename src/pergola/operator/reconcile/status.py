@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 from pergola.api.conditions import timestamp
 from pergola.api.objects import JsonObject, Key, generation_of, map_at
-from pergola.api.operator_v1alpha1 import GARDEN
+from pergola.api.operator_v1alpha1 import GARDEN, Garden, garden_from
 from pergola.extension_api.errors import codes_of
 from pergola.flow import FlowFailed, Report
 from pergola.kube.client import Client
@@ -49,20 +49,33 @@ class Operator:
 
 
 class Status:
-    """Writes the status of one Garden during one reconciliation.
-
-    Attributes:
-        garden: The Garden as last written.
-    """
+    """Writes the status of one Garden during one reconciliation."""
 
     def __init__(
         self, client: Client, garden: JsonObject, operator: Operator, clock: Clock
     ) -> None:
+        self._typed: Garden | None = None
         self.garden = garden
         self._client = client
         self._operator = operator
         self._clock = clock
         self._kind: OperationType = "Reconcile"
+
+    @property
+    def garden(self) -> JsonObject:
+        """The Garden as last written."""
+        return self._garden
+
+    @garden.setter
+    def garden(self, garden: JsonObject) -> None:
+        self._garden, self._typed = garden, None
+
+    @property
+    def typed(self) -> Garden:
+        """The same Garden, with all its defaults."""
+        if self._typed is None:
+            self._typed = garden_from(self._garden)
+        return self._typed
 
     async def begin(self, kind: OperationType, changes: JsonObject) -> None:
         """Record that an operation starts.

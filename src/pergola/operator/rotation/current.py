@@ -3,11 +3,8 @@
 from typing import Final
 
 from pergola.garden.landscape import Landscape
-from pergola.operator.rotation.phases import (
-    PREPARING,
-    is_observability_running,
-    rotation_of,
-)
+from pergola.garden.landscape.phases import PREPARING
+from pergola.operator.rotation.phases import is_observability_running, rotation_of
 
 AUTHORITIES: Final = "certificateAuthorities"
 ACCOUNT_KEY: Final = "serviceAccountKey"

@@ -17,11 +17,7 @@ from pergola.api.operator_v1alpha1.status import (
     Rotation,
 )
 from pergola.garden.landscape.encryption_at_rest import encrypted_now
-
-PREPARING: Final = "Preparing"
-PREPARED: Final = "Prepared"
-COMPLETING: Final = "Completing"
-COMPLETED: Final = "Completed"
+from pergola.garden.landscape.phases import COMPLETED, COMPLETING, PREPARED, PREPARING
 
 _CA: Final = "certificateAuthorities"
 _ACCOUNT_KEY: Final = "serviceAccountKey"

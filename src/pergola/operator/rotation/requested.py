@@ -9,6 +9,7 @@ from pergola.api.objects import JsonObject, annotations_of
 from pergola.api.operator_v1alpha1 import Garden, garden_from
 from pergola.api.operator_v1alpha1 import operations as op
 from pergola.garden.landscape.errors import OperatorError
+from pergola.garden.landscape.phases import COMPLETING, PREPARING
 from pergola.garden.rules.operations import check_operations
 from pergola.kube.patches import apply_merge_patch
 from pergola.operator.rotation.current import (
@@ -18,12 +19,7 @@ from pergola.operator.rotation.current import (
     OBSERVABILITY,
     WORKLOAD_KEY,
 )
-from pergola.operator.rotation.phases import (
-    COMPLETING,
-    PREPARING,
-    key_completes_now,
-    rotation_of,
-)
+from pergola.operator.rotation.phases import key_completes_now, rotation_of
 
 Kind: TypeAlias = Literal[
     "all",

@@ -13,6 +13,7 @@ from typing import Final
 from pergola.api.kinds import CONFIG_MAP
 from pergola.api.objects import JsonObject, map_at
 from pergola.flow import Graph, Retry
+from pergola.garden.components import task_names
 from pergola.garden.components.authorities import CLUSTER
 from pergola.garden.components.kube_controller_manager.deployment import KUBE_CONTROLLER_MANAGER
 from pergola.garden.landscape.errors import OperatorError
@@ -28,7 +29,6 @@ from pergola.runtime.retrying import retrying
 PUBLISHED: Final = "Waiting until all namespaces publish the new certificate authority"
 NAME: Final = "kube-root-ca.crt"
 
-_CONNECTION: Final = "Initializing connection to virtual garden cluster"
 _LIMIT: Final = 600.0
 _KEY: Final = "ca.crt"
 _NAMED: Final = 5
@@ -43,7 +43,7 @@ def add_publication_task(graph: Graph, run: Run) -> None:
     graph.add(
         PUBLISHED,
         partial(wait, run),
-        after=[_CONNECTION, KUBE_CONTROLLER_MANAGER.ready],
+        after=[task_names.CONNECTION, KUBE_CONTROLLER_MANAGER.ready],
         skip=skipped(run, AUTHORITIES),
         retry=Retry.every(5),
         timeout=_LIMIT,

@@ -16,6 +16,7 @@ from pergola.api.operator_v1alpha1.virtual_cluster import (
     RotationSchedule,
     TwoStepRotationSchedule,
 )
+from pergola.garden.landscape.phases import COMPLETED, PREPARED
 from pergola.operator.maintenance_window import Window
 from pergola.operator.rotation.current import (
     ACCOUNT_KEY,
@@ -24,7 +25,7 @@ from pergola.operator.rotation.current import (
     OBSERVABILITY,
     WORKLOAD_KEY,
 )
-from pergola.operator.rotation.phases import COMPLETED, PREPARED, rotation_of
+from pergola.operator.rotation.phases import rotation_of
 from pergola.operator.rotation.requested import FIELDS, Action, Kind, Refused, request
 
 _SUCCEEDED: Final = ("Reconcile", "Succeeded")

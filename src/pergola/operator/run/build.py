@@ -1,4 +1,4 @@
-"""Building a landscape: observing the runtime cluster, and generating credentials (design §8)."""
+"""Building a landscape from the runtime cluster, and generating credentials (design §8)."""
 
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
@@ -6,9 +6,8 @@ from typing import Final, TypeAlias
 
 from pergola.api.objects import JsonObject
 from pergola.garden.components.authorities import authorities
-from pergola.garden.components.component import Component
 from pergola.garden.landscape import NAMESPACE, Landscape
-from pergola.garden.landscape.credentials import Credential, Credentials
+from pergola.garden.landscape.credentials import Credential
 from pergola.garden.landscape.errors import ReferencesMissing, ReferencesUnusable
 from pergola.garden.landscape.lost_secrets import given_up_in
 from pergola.kube.client import Client
@@ -30,39 +29,64 @@ Settle: TypeAlias = Callable[[SecretsManager], Awaitable[None]]
 """Reports what happened to lost Secrets."""
 
 
+async def settle_nothing(secrets: SecretsManager) -> None:
+    """Report nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A landscape, and the secrets manager that generated its credentials.
+    """A landscape, and the secrets manager that generates its credentials.
 
     The secrets manager deletes the Secrets that this run did not use, once the run has succeeded.
+
+    Attributes:
+        settle: Called after each generation.
     """
 
     landscape: Landscape
     secrets: SecretsManager
+    settle: Settle = settle_nothing
+
+    async def generate(self, credentials: Iterable[Credential]) -> None:
+        """Generate credentials that do not depend on each other; keys take most of the time.
+
+        Raises:
+            SecretsManagerError: A credential cannot be generated or adopted.
+            KubeError: The API server refused, or did not answer.
+            Failures: Several credentials failed with such errors.
+        """
+        try:
+            async with TaskGroup() as group:
+                for credential in credentials:
+                    group.create_task(self.secrets.generate(credential.config, credential.options))
+        except Failures as failed:
+            raise only_error(failed) from None
+        finally:
+            await self.settle(self.secrets)
+
+    async def generate_authorities(self) -> None:
+        """Generate the authorities, which sign credentials; raises as `generate` does."""
+        rotation = self.landscape.rotation.certificate_authorities
+        phase = rotation.phase if rotation else ""
+        await self.generate(authorities(phase=phase, given_up=given_up_in(self.landscape)))
 
 
 async def build(
     client: Client,
     garden: JsonObject,
     template: Template,
-    components: Iterable[Component],
     clock: Clock,
-    *,
-    settle: Settle | None = None,
+    settle: Settle = settle_nothing,
 ) -> Built:
-    """Read the objects that a Garden names; generate authorities and credentials of components.
-
-    Args:
-        settle: Called after the generation, even if it failed.
+    """Read the objects that a Garden names, and list its credentials.
 
     Raises:
         Malformed: The Garden has values of wrong types.
         ReferencesMissing: The Garden names objects that do not exist.
         ReferencesUnusable: It names objects without the required content.
         OperatorError: The cluster has several wildcard certificates.
-        SecretsManagerError: A credential cannot be generated or adopted.
+        SecretsManagerError: A managed Secret cannot be read.
         KubeError: The API server refused, or did not answer.
-        Failures: Several credentials failed with such errors.
     """
     observed = await observe(client, garden, template)
     if observed.missing:
@@ -72,11 +96,7 @@ async def build(
     if unusable:
         raise ReferencesUnusable(unusable)
     secrets = await open_secrets(client, observed.landscape, clock)
-    try:
-        return Built(await with_credentials(observed.landscape, secrets, components), secrets)
-    finally:
-        if settle is not None:
-            await settle(secrets)
+    return Built(observed.landscape, secrets, settle)
 
 
 async def open_secrets(
@@ -95,48 +115,3 @@ async def open_secrets(
     return await SecretsManager.open(
         client, NAMESPACE, IDENTITY, clock=clock, rotation_times=times, generate=generate
     )
-
-
-async def with_credentials(
-    landscape: Landscape, secrets: SecretsManager, components: Iterable[Component]
-) -> Landscape:
-    """Return the landscape with authorities and component credentials, generating missing ones.
-
-    Raises:
-        SecretsManagerError: A credential cannot be generated or adopted.
-        KubeError: The API server refused, or did not answer.
-        Failures: Several credentials failed with such errors.
-    """
-    rotation = landscape.rotation.certificate_authorities
-    phase = rotation.phase if rotation else ""
-    await _generate(secrets, authorities(phase=phase, given_up=given_up_in(landscape)))
-    return await add_credentials(landscape, secrets, components)
-
-
-async def add_credentials(
-    landscape: Landscape, secrets: SecretsManager, components: Iterable[Component]
-) -> Landscape:
-    """Return the landscape with the credentials of more components, one after another.
-
-    A component may need the output of an earlier one, such as a bundle in a kubeconfig.
-
-    Raises:
-        SecretsManagerError: A credential cannot be generated or adopted.
-        KubeError: The API server refused, or did not answer.
-        Failures: Several credentials failed with such errors.
-    """
-    for component in components:
-        landscape = landscape.with_credentials(Credentials(dict(secrets.generated)))
-        if component.absent(landscape) is None:
-            await _generate(secrets, component.credentials(landscape))
-    return landscape.with_credentials(Credentials(dict(secrets.generated)))
-
-
-async def _generate(secrets: SecretsManager, wanted: Iterable[Credential]) -> None:
-    """Generate credentials that do not depend on each other; keys take most of the time."""
-    try:
-        async with TaskGroup() as group:
-            for credential in wanted:
-                group.create_task(secrets.generate(credential.config, credential.options))
-    except Failures as failed:
-        raise only_error(failed) from None

@@ -7,15 +7,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from pergola.api.kinds import CONFIG_MAP, DEPLOYMENT, SECRET, SERVICE
+from pergola.api.kinds import CONFIG_MAP, SECRET
 from pergola.api.kinds import NAMESPACE as NAMESPACE_KIND
-from pergola.api.objects import JsonObject, Key, annotations_of, labels_of, map_at, maps_at, name_of
+from pergola.api.objects import JsonObject, Key, labels_of, name_of
 from pergola.api.operator_v1alpha1 import EXTENSION, Garden, garden_from
 from pergola.controllers.references import Reference
-from pergola.garden.components.gardener_apiserver.component import GARDENER_APISERVER
-from pergola.garden.components.virtual_access import API_SERVER
 from pergola.garden.landscape import NAMESPACE, Landscape
-from pergola.garden.landscape.encryption_at_rest import ENCRYPTION_VOLUME, POPULATED
 from pergola.garden.landscape.errors import OperatorError
 from pergola.kube.client import Client
 from pergola.kube.errors import UnknownKind
@@ -44,7 +41,7 @@ class Observed(NamedTuple):
 
 
 async def observe(client: Client, garden: JsonObject, template: Template) -> Observed:
-    """Read the objects that a Garden names, and all other inputs of its components.
+    """Read the objects that a Garden names, and what else all components depend on.
 
     Raises:
         Malformed: The Garden has values of wrong types.
@@ -52,23 +49,12 @@ async def observe(client: Client, garden: JsonObject, template: Template) -> Obs
         KubeError: The API server refused, or did not answer.
     """
     named = references_of(garden)
-    bare, references, wildcard, address, servers = await together(
+    bare, references, wildcard = await together(
         bare_landscape(client, garden, template),
         _read_references(client, named),
         _wildcard_certificate(client),
-        _address(client),
-        _api_servers(client),
     )
-    landscape = replace(
-        bare,
-        references=references,
-        wildcard_certificate=wildcard,
-        gardener_api_server_address=address,
-        new_key_known_by=frozenset(
-            name for name, obj in servers.items() if POPULATED in annotations_of(obj)
-        ),
-        encryption_configurations={name: _encryption(obj) for name, obj in servers.items()},
-    )
+    landscape = replace(bare, references=references, wildcard_certificate=wildcard)
     missing = tuple(each for each in named if (each.kind, each.key) not in references)
     return Observed(landscape, missing)
 
@@ -95,32 +81,6 @@ async def _read_references(
     wanted = {(each.kind, each.key) for each in references}
     objects = await gathered(client.find(_KINDS[kind], key) for kind, key in wanted)
     return {identity: obj for identity, obj in zip(wanted, objects, strict=True) if obj is not None}
-
-
-async def _address(client: Client) -> str:
-    """Return the cluster IP of the Service of gardener-apiserver; empty if it has none yet."""
-    service = await client.find(SERVICE, Key(NAMESPACE, GARDENER_APISERVER.name))
-    return cluster_ip(service)
-
-
-async def _api_servers(client: Client) -> dict[str, JsonObject]:
-    """Return the Deployments of API servers, by name; they are marked while a key is rotated."""
-    names = (API_SERVER, GARDENER_APISERVER.name)
-    found = await gathered(client.find(DEPLOYMENT, Key(NAMESPACE, name)) for name in names)
-    return {name: obj for name, obj in zip(names, found, strict=True) if obj is not None}
-
-
-def _encryption(deployment: JsonObject) -> str:
-    """Return the Secret that an API server mounts as its encryption configuration, or empty."""
-    for volume in maps_at(deployment, "spec", "template", "spec", "volumes"):
-        if volume.get("name") == ENCRYPTION_VOLUME:
-            return str(map_at(volume, "secret").get("secretName") or "")
-    return ""
-
-
-def cluster_ip(service: JsonObject | None) -> str:
-    """Return the cluster IP of a Service; empty if it has none."""
-    return str(map_at(service or {}, "spec").get("clusterIP") or "")
 
 
 async def _wildcard_certificate(client: Client) -> JsonObject | None:

@@ -17,11 +17,11 @@ from pergola.api.objects import (
 )
 from pergola.api.operator_v1alpha1 import GARDEN, garden_from
 from pergola.garden.components.etcds.backups import own_bucket
+from pergola.garden.components.observability.global_password import SEED_PASSWORD
+from pergola.garden.components.virtual_access import GENERIC_NAME
 from pergola.garden.landscape import NAMESPACE
 from pergola.kube.client import Client
 from pergola.kube.patches import apply_merge_patch
-from pergola.operator.reconcile.global_password import SEED_PASSWORD
-from pergola.operator.reconcile.own_tasks import GENERIC_NAME
 from pergola.operator.rotation.phases import in_progress
 from pergola.operator.run.build import IDENTITY
 from pergola.operator.run.observed import WILDCARD

@@ -18,6 +18,7 @@ from pergola.api.objects import (
 )
 from pergola.api.operator_v1alpha1 import EXTENSION, GARDEN
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
+from pergola.garden.components.virtual_access import GENERIC_NAME
 from pergola.manifests import manifest
 from pergola.operator.chart_source import Charts
 from pergola.operator.conditions import Conditions
@@ -28,7 +29,6 @@ from pergola.operator.extension.reconcile import ExtensionReconciler, Parts
 from pergola.operator.extension.registration import RegistrationPart
 from pergola.operator.extension.runtime import PRIORITY, PRIORITY_CLASS, RuntimePart
 from pergola.operator.extension.values import Resolved
-from pergola.operator.reconcile.own_tasks import GENERIC_NAME
 from pergola.operator.virtual_cluster import VirtualCluster
 from pergola.runtime.clock import SystemClock
 from pergola.runtime.controlling.controller import DONE, ReconcileError

@@ -27,6 +27,7 @@ from pergola.garden.landscape.encryption_at_rest import (
     resource_keys,
 )
 from pergola.garden.landscape.lost_secrets import REMEDY, REPLACE_LOST_SECRET, given_up_in
+from pergola.garden.landscape.phases import COMPLETING, PREPARING
 from pergola.kube.yaml import dump
 from pergola.manifests import manifest
 from pergola.secrets_manager import (
@@ -55,7 +56,7 @@ def encryption_key(landscape: Landscape, server: ApiServer) -> Credential:
         Options(
             persist=True,
             rotate=Rotate.KEEP_OLD,
-            ignore_old=_phase(landscape) == "Completing",
+            ignore_old=_phase(landscape) == COMPLETING,
             irreplaceable=irreplaceable(landscape, server),
         ),
     )
@@ -66,14 +67,13 @@ def irreplaceable(landscape: Landscape, server: ApiServer) -> Irreplaceable:
 
     A key that a rotation is about to introduce encrypts nothing until all replicas know it.
     """
-    is_known = server.deployment in landscape.new_key_known_by
     return Irreplaceable(
         use=f"read what {server.name} encrypted in etcd",
         records=tuple(_records(landscape, server)),
         copies=f"role={_configuration_name(server)}",
-        recover=recovery(landscape.encryption_configurations.get(server.deployment, "")),
+        recover=recovery(landscape.encryption_configuration),
         volumes=_DATA,
-        is_rotating=_phase(landscape) == "Preparing" and not is_known,
+        is_rotating=_phase(landscape) == PREPARING and not landscape.is_new_key_known,
         remedy=REMEDY,
         annotation=REPLACE_LOST_SECRET,
         given_up=given_up_in(landscape),
@@ -87,9 +87,9 @@ def _records(landscape: Landscape, server: ApiServer) -> Iterator[str]:
         yield "status.credentials.encryptionAtRest of the Garden"
     elif status is not None and status.encrypted_resources:
         yield "status.encryptedResources of the Garden"
-    if _phase(landscape) not in ("", "Preparing"):
+    if _phase(landscape) not in ("", PREPARING):
         yield "status.credentials.rotation.etcdEncryptionKey of the Garden"
-    if _phase(landscape) == "Preparing" and server.deployment in landscape.new_key_known_by:
+    if _phase(landscape) == PREPARING and landscape.is_new_key_known:
         yield f"the annotation {POPULATED} of Deployment {NAMESPACE}/{server.deployment}"
 
 
@@ -157,8 +157,7 @@ def _keys(landscape: Landscape, server: ApiServer) -> list[ManagedSecret]:
     current, old = landscape.credentials.current(name), landscape.credentials.old(name)
     if old is None:
         return [current]
-    is_known = server.deployment in landscape.new_key_known_by
-    if _phase(landscape) == "Preparing" and not is_known:
+    if _phase(landscape) == PREPARING and not landscape.is_new_key_known:
         return [old, current]
     return [current, old]
 

@@ -2,10 +2,12 @@
 
 from typing import Final
 
+from pergola.garden.components import task_names
 from pergola.garden.components.component import Component, Rendered
 from pergola.garden.components.etcd_druid import ETCD_DRUID
 from pergola.garden.components.etcds.access import ROLES, credentials, name
 from pergola.garden.components.etcds.autoscaling import autoscaler
+from pergola.garden.components.etcds.backups import learn
 from pergola.garden.components.etcds.etcd import etcd
 from pergola.garden.components.etcds.metrics import service_monitor
 from pergola.garden.components.removal import removable
@@ -21,8 +23,9 @@ def render(landscape: Landscape) -> Rendered:
 ETCDS: Final = Component(
     name="virtual-garden-etcds",
     deploy="Deploying main and events ETCDs of virtual garden",
-    wait="Waiting until main and event ETCDs report readiness",
-    after=(ETCD_DRUID.ready, "Reconciling main ETCD backup entry"),
+    wait=task_names.ETCDS_READY,
+    after=(ETCD_DRUID.ready, task_names.BACKUP_ENTRY),
+    learn=learn,
     credentials=credentials,
     render=render,
     limit=300.0,

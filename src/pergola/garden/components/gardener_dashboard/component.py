@@ -4,12 +4,13 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Final
 
-from pergola.garden.components import authorities
+from pergola.garden.components import authorities, task_names
 from pergola.garden.components.component import Component, Rendered
 from pergola.garden.components.gardener_dashboard.exposure import certificate, exposure
 from pergola.garden.components.gardener_dashboard.permissions import permissions
 from pergola.garden.components.gardener_dashboard.settings import NAME, PROGRAM
 from pergola.garden.components.gardener_dashboard.workload import CERTIFICATE, SESSION, workload
+from pergola.garden.components.seeds import learn_seeds
 from pergola.garden.components.virtual_access import access_secret
 from pergola.garden.landscape import NAMESPACE, Landscape
 from pergola.garden.landscape.credentials import Credential
@@ -49,10 +50,11 @@ GARDENER_DASHBOARD: Final = Component(
     name=NAME,
     deploy="Reconciling Gardener Dashboard",
     after=(
-        "Waiting until Gardener API server rolled out",
-        "Initializing connection to virtual garden cluster",
+        task_names.GARDENER_API_SERVER_READY,
+        task_names.CONNECTION,
     ),
     absent=absent,
+    learn=learn_seeds,
     credentials=credentials,
     render=render,
     removable=PROGRAM.removable(),

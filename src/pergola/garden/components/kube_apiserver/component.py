@@ -4,12 +4,14 @@ from collections.abc import Iterator
 from typing import Final
 
 from pergola.api.operator_v1alpha1.api_server import AdmissionPlugin
+from pergola.garden.components import task_names
 from pergola.garden.components.api_server.admission import admission
 from pergola.garden.components.api_server.audit import audit
 from pergola.garden.components.api_server.encryption import encryption, encryption_key
 from pergola.garden.components.api_server.part import ApiServer
+from pergola.garden.components.api_server.roll_out import learn_encryption, second_stage
 from pergola.garden.components.api_server.serving import serving
-from pergola.garden.components.component import Component, Rendered
+from pergola.garden.components.component import Clusters, Component, Rendered
 from pergola.garden.components.etcds.etcds import ETCDS
 from pergola.garden.components.kube_apiserver import identities
 from pergola.garden.components.kube_apiserver.authentication import authentication
@@ -61,16 +63,23 @@ def render(landscape: Landscape) -> Rendered:
     return Rendered(direct=(*part.objects, *workload(landscape, part)))
 
 
+async def learn(landscape: Landscape, clusters: Clusters) -> Landscape:
+    """Learn how it encrypts now; raises as `learn_encryption` does."""
+    return await learn_encryption(landscape, clusters, api_server(landscape))
+
+
 KUBE_APISERVER: Final = Component(
     name=API_SERVER,
     deploy="Deploying Kubernetes API Server",
-    wait="Waiting until Kubernetes API server rolled out",
+    wait=task_names.API_SERVER_READY,
     after=(
         ETCDS.ready,
-        "Waiting until extension resources handled before kube-apiserver are ready",
+        task_names.EXTENSIONS_BEFORE,
     ),
+    learn=learn,
     credentials=credentials,
     render=render,
+    then=(second_stage(api_server, render),),
     limit=300.0,
     removable=removable(
         f"Deployment {API_SERVER}",

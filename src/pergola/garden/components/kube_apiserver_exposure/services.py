@@ -8,13 +8,15 @@ one, and speaks HTTP/1.1 on connections that will be upgraded.
 from typing import Final
 
 from pergola.api.objects import JsonObject
-from pergola.garden.components.component import SYNC_POINT, Component, Rendered
+from pergola.garden.components import task_names
+from pergola.garden.components.component import Clusters, Component, Rendered
 from pergola.garden.components.conventions import (
     GARDEN_SCRAPES,
     open_ports,
     open_to_namespaces,
 )
 from pergola.garden.components.istio import EXPORTED
+from pergola.garden.components.kube_apiserver_exposure.address import wait_for_address
 from pergola.garden.components.removal import removable
 from pergola.garden.components.virtual_access import API_SERVER
 from pergola.garden.landscape import NAMESPACE, Landscape
@@ -26,6 +28,7 @@ UPGRADED: Final = f"{API_SERVER}-connection-upgrade"
 PORT: Final = 443
 GATE: Final = "IstioTLSTermination"
 
+_LIMIT: Final = 600.0
 _ACCESS: Final = {"matchLabels": {"networking.gardener.cloud/access-target-apiserver": "allowed"}}
 
 
@@ -68,11 +71,17 @@ def _routing(landscape: Landscape) -> JsonObject:
     return {"trafficDistribution": landscape.traffic_distribution}
 
 
+async def wait_for_gateway(landscape: Landscape, clusters: Clusters) -> None:
+    """Wait until the ingress gateway has an address; raises as `wait_for_address` does."""
+    await wait_for_address(clusters, _LIMIT)
+
+
 API_SERVER_SERVICE: Final = Component(
     name="kube-apiserver-service",
     deploy="Deploying and waiting for kube-apiserver service in the runtime cluster",
-    after=SYNC_POINT,
+    after=task_names.SYNC_POINT,
     render=render,
-    limit=600.0,
+    finish=wait_for_gateway,
+    limit=_LIMIT,
     removable=removable(*(f"Service {name}" for name in (API_SERVER, MUTUAL, UPGRADED))),
 )

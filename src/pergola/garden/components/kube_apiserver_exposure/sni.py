@@ -5,7 +5,7 @@ from typing import Final
 
 from pergola.api.kinds import DESTINATION_RULE, SERVICE
 from pergola.api.objects import JsonObject, Key
-from pergola.garden.components import istio
+from pergola.garden.components import istio, task_names
 from pergola.garden.components.component import (
     Component,
     Identity,
@@ -102,7 +102,7 @@ def _servers(landscape: Landscape) -> Iterator[JsonObject]:
 API_SERVER_SNI: Final = Component(
     name=_ROUTES,
     deploy="Deploying and waiting for Kubernetes API server service SNI",
-    after=("Waiting until Kubernetes API server rolled out",),
+    after=(task_names.API_SERVER_READY,),
     credentials=credentials,
     render=render,
     limit=120.0,

@@ -5,7 +5,13 @@ from typing import Final
 
 from pergola.api.durations import format_duration
 from pergola.api.objects import JsonObject
-from pergola.garden.components import authorities, monitoring, service_account_key, virtual_access
+from pergola.garden.components import (
+    authorities,
+    monitoring,
+    service_account_key,
+    task_names,
+    virtual_access,
+)
 from pergola.garden.components.api_server.part import Part, feature_gates, mounted_secret
 from pergola.garden.components.component import Component, Managed, Rendered, Target
 from pergola.garden.components.conventions import GARDEN_SCRAPES, NON_ROOT, TO_DNS, open_ports
@@ -48,12 +54,13 @@ _SERVER: Final = "/var/lib/kube-controller-manager-server"
 
 
 def credentials(landscape: Landscape) -> Iterator[Credential]:
-    """Yield the certificate of its metrics endpoint."""
+    """Yield the certificate of its metrics endpoint, and its kubeconfig."""
     hosts = authorities.service_hosts(DEPLOYMENT, NAMESPACE)
     config = Certificate(
         name=_CERTIFICATE, common_name=NAME, hosts=hosts, for_server=True, publish_ca=False
     )
     yield Credential(config, Options(signed_by=SigningCA(authorities.CLUSTER)))
+    yield virtual_access.generic_kubeconfig(landscape)
 
 
 def render(landscape: Landscape) -> Rendered:
@@ -250,7 +257,7 @@ def _binding() -> JsonObject:
 KUBE_CONTROLLER_MANAGER: Final = Component(
     name=DEPLOYMENT,
     deploy="Deploying Kubernetes Controller Manager",
-    after=("Waiting until Kubernetes API server rolled out",),
+    after=(task_names.API_SERVER_READY,),
     credentials=credentials,
     render=render,
     limit=180.0,

@@ -5,7 +5,7 @@ from typing import Final
 
 from pergola.api.objects import JsonObject, name_of
 from pergola.bundle import make_unique
-from pergola.garden.components import istio
+from pergola.garden.components import istio, task_names
 from pergola.garden.components.component import Component, Managed, Rendered
 from pergola.garden.components.nginx_ingress.permissions import LEASE, NAME, permissions
 from pergola.garden.components.nginx_ingress.programs import (
@@ -95,7 +95,7 @@ def _lease() -> JsonObject:
 
 NGINX_INGRESS: Final = Component(
     name=NAME,
-    deploy="Deploying nginx-ingress controller",
+    deploy=task_names.NGINX_INGRESS,
     absent=absent,
     render=render,
     limit=120.0,

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from pergola.api.objects import JsonObject
+from pergola.garden.components import task_names
 from pergola.garden.components.component import Component, Rendered
 from pergola.garden.components.conventions import (
     GARDEN_SCRAPES,
@@ -19,7 +20,6 @@ from pergola.garden.components.conventions import (
 )
 from pergola.garden.components.istio import EXPORTED, refused
 from pergola.garden.components.observability.conventions import (
-    CREDENTIAL_TASK,
     UNKNOWN_VERSION,
     application,
     exposed,
@@ -132,7 +132,7 @@ ALERTMANAGER: Final = Component(
     name=NAME,
     deploy="Deploying Alertmanager",
     wait="Waiting for Alertmanager to be ready",
-    after=(CREDENTIAL_TASK,),
+    after=(task_names.INGRESS_PASSWORD,),
     credentials=credentials,
     render=render,
 )

@@ -6,7 +6,7 @@ from typing import Final
 
 from pergola.api.objects import JsonObject, name_of
 from pergola.bundle import make_unique
-from pergola.garden.components import authorities
+from pergola.garden.components import authorities, task_names
 from pergola.garden.components.component import Component, Rendered
 from pergola.garden.components.conventions import (
     GARDEN_SCRAPES,
@@ -26,9 +26,6 @@ from pergola.garden.components.monitoring import (
     static,
 )
 from pergola.garden.components.observability.conventions import host, managed
-from pergola.garden.components.observability.prometheus_garden.component import (
-    DEPLOY as PROMETHEUS_DEPLOYED,
-)
 from pergola.garden.components.priority_classes import P100
 from pergola.garden.landscape import NAMESPACE, Landscape
 from pergola.kube.yaml import dump
@@ -279,6 +276,6 @@ def _autoscaler() -> JsonObject:
 BLACKBOX_EXPORTER: Final = Component(
     name=NAME,
     deploy="Deploying blackbox-exporter",
-    after=("Waiting until Kubernetes API server rolled out", PROMETHEUS_DEPLOYED),
+    after=(task_names.API_SERVER_READY, task_names.GARDEN_PROMETHEUS),
     render=render,
 )

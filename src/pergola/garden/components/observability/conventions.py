@@ -16,7 +16,6 @@ HEALTHY: Final = "ObservabilityComponentsHealthy"
 """The Garden's condition that covers these components."""
 CREDENTIAL: Final = "observability-ingress"
 """The credential with the password of all hosts."""
-CREDENTIAL_TASK: Final = "Generating observability ingress password"
 
 UNKNOWN_VERSION: Final = "v0.0.0"
 """The version for an operator if an image has only a digest, as in the original."""

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from typing import Final
 
+from pergola.garden.components import task_names
 from pergola.garden.components.component import Component, Rendered
-from pergola.garden.components.observability.conventions import CREDENTIAL, CREDENTIAL_TASK
+from pergola.garden.components.observability.conventions import CREDENTIAL
 from pergola.garden.components.removal import removable
 from pergola.garden.landscape import Landscape
 from pergola.garden.landscape.credentials import Credential
@@ -25,7 +26,7 @@ def render(landscape: Landscape) -> Rendered:
 
 INGRESS_PASSWORD: Final = Component(
     name=CREDENTIAL,
-    deploy=CREDENTIAL_TASK,
+    deploy=task_names.INGRESS_PASSWORD,
     credentials=credentials,
     render=render,
     waits=False,

@@ -5,7 +5,8 @@ from typing import Final
 
 from pergola.api.objects import JsonObject, name_of
 from pergola.bundle import make_unique
-from pergola.garden.components.component import SYNC_POINT, Component, Rendered
+from pergola.garden.components import task_names
+from pergola.garden.components.component import Component, Rendered
 from pergola.garden.components.conventions import (
     GARDEN_SCRAPES,
     SEED_SCRAPES,
@@ -364,6 +365,6 @@ def _scrape() -> JsonObject:
 KUBE_STATE_METRICS: Final = Component(
     name=NAME,
     deploy="Deploying Kube State Metrics",
-    after=SYNC_POINT,
+    after=task_names.SYNC_POINT,
     render=render,
 )

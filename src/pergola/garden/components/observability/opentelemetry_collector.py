@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from pergola.api.objects import JsonObject
+from pergola.garden.components import task_names
 from pergola.garden.components.component import Component, Rendered
 from pergola.garden.components.conventions import (
     GARDEN_SCRAPES,
@@ -20,9 +21,6 @@ from pergola.garden.components.monitoring import (
     service_monitor,
 )
 from pergola.garden.components.observability.conventions import application, managed
-from pergola.garden.components.observability.opentelemetry_operator import (
-    DEPLOY as OPERATOR_DEPLOYED,
-)
 from pergola.garden.components.observability.vali import PORT as VALI_PORT
 from pergola.garden.components.observability.vali import SERVICE as VALI_SERVICE
 from pergola.garden.components.observability.vali import absent as absent_vali
@@ -239,7 +237,7 @@ def _autoscaler() -> JsonObject:
 OPENTELEMETRY_COLLECTOR: Final = Component(
     name=NAME,
     deploy="Deploying OpenTelemetry Collector",
-    after=(OPERATOR_DEPLOYED,),
+    after=(task_names.OPENTELEMETRY_OPERATOR,),
     absent=absent,
     render=render,
 )

@@ -3,13 +3,13 @@
 from typing import Final
 
 from pergola.api.objects import JsonObject
+from pergola.garden.components import task_names
 from pergola.garden.components.component import Component, Managed, Rendered
 from pergola.garden.components.observability.operators import Operator, operator_objects
 from pergola.garden.landscape import NAMESPACE, Landscape
 from pergola.manifests import READ, env, from_pod, non_root, requests, role, rule
 
 NAME: Final = "opentelemetry-operator"
-DEPLOY: Final = "Deploying OpenTelemetry Operator"
 
 _GROUP: Final = "opentelemetry.io"
 _LABELS: Final = {
@@ -102,4 +102,6 @@ def _events() -> JsonObject:
     }
 
 
-OPENTELEMETRY_OPERATOR: Final = Component(name=NAME, deploy=DEPLOY, render=render)
+OPENTELEMETRY_OPERATOR: Final = Component(
+    name=NAME, deploy=task_names.OPENTELEMETRY_OPERATOR, render=render
+)

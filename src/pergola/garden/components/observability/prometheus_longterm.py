@@ -11,6 +11,7 @@ from typing import Final
 
 from pergola.api.objects import JsonObject, name_of
 from pergola.bundle import make_unique
+from pergola.garden.components import task_names
 from pergola.garden.components.component import Component, Rendered
 from pergola.garden.components.conventions import to_service, volume_size
 from pergola.garden.components.monitoring import (
@@ -31,9 +32,6 @@ from pergola.garden.components.observability.prometheus import (
     health,
     problem,
     prometheus_objects,
-)
-from pergola.garden.components.observability.prometheus_garden.component import (
-    DEPLOY as GARDEN_DEPLOYED,
 )
 from pergola.garden.components.observability.prometheus_garden.component import (
     NAME as GARDEN_PROMETHEUS,
@@ -276,7 +274,7 @@ PROMETHEUS_LONGTERM: Final = Component(
     name=NAME,
     deploy="Deploying long-term Prometheus",
     wait="Waiting for long-term Prometheus to be ready",
-    after=(GARDEN_DEPLOYED,),
+    after=(task_names.GARDEN_PROMETHEUS,),
     credentials=credentials,
     render=render,
 )

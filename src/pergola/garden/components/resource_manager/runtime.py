@@ -8,7 +8,7 @@ from typing import Final
 
 from pergola.api.objects import JsonObject
 from pergola.api.resources_v1alpha1 import managed_resource_crd
-from pergola.garden.components import authorities, monitoring
+from pergola.garden.components import authorities, monitoring, task_names
 from pergola.garden.components.component import Component, Rendered
 from pergola.garden.components.conventions import FROM_WORLD, SEED_SCRAPES, open_ports
 from pergola.garden.components.crds import CRDS
@@ -91,7 +91,7 @@ def _spread(landscape: Landscape) -> list[JsonObject]:
 
 RESOURCE_MANAGER: Final = Component(
     name=NAME,
-    deploy="Deploying gardener-resource-manager",
+    deploy=task_names.RESOURCE_MANAGER,
     after=tuple(CRDS[key].ready for key in ("etcd", "vpa", "istio", "opentelemetry")),
     is_setup=True,
     wait="Waiting for gardener-resource-manager to be healthy",

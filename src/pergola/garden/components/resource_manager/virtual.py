@@ -9,12 +9,26 @@ from datetime import timedelta
 from typing import Final
 
 from pergola.api.objects import JsonObject
-from pergola.garden.components import authorities
-from pergola.garden.components.component import Component, Managed, Rendered, Target
+from pergola.garden.components import authorities, task_names
+from pergola.garden.components.component import (
+    Clusters,
+    Component,
+    Managed,
+    Rendered,
+    Stage,
+    Target,
+)
 from pergola.garden.components.conventions import WEBHOOK_TARGETS, open_ports
 from pergola.garden.components.priority_classes import P400
 from pergola.garden.components.removal import removable
 from pergola.garden.components.resource_manager import workload
+from pergola.garden.components.resource_manager.bootstrap import (
+    ACCOUNT,
+    LIMIT,
+    PERMISSIONS,
+    learn_whether_needed,
+    wait_for_token,
+)
 from pergola.garden.components.resource_manager.configuration import (
     METRICS_PORT,
     WEBHOOK_PORT,
@@ -25,6 +39,7 @@ from pergola.garden.components.virtual_access import (
     TO_VIRTUAL_API_SERVER,
     access_secret,
     access_secret_name,
+    generic_kubeconfig,
     kubeconfig_mount,
     kubeconfig_volume,
 )
@@ -35,9 +50,6 @@ from pergola.manifests.labels import HIGH_AVAILABILITY
 from pergola.secrets_manager import ClientKubeconfig, Options, SigningCA
 
 NAME: Final = "virtual-garden-gardener-resource-manager"
-ACCOUNT: Final = "gardener-resource-manager"
-"""Its ServiceAccount in the virtual cluster."""
-MANAGED_RESOURCE: Final = "shoot-core-gardener-resource-manager"
 BOOTSTRAP: Final = "shoot-access-gardener-resource-manager-bootstrap"
 """The credential with its client certificate."""
 
@@ -63,13 +75,14 @@ _INSTANCE: Final = workload.Instance(
 
 
 def credentials(landscape: Landscape) -> Iterator[Credential]:
-    """Yield the certificate of the server; `bootstrap_credential` is generated only when needed."""
-    del landscape
+    """Yield the certificate of the server, and the kubeconfig."""
     yield workload.certificate(_INSTANCE)
+    yield generic_kubeconfig(landscape)
 
 
-def bootstrap_credential(landscape: Landscape) -> Credential:
-    """Return the client certificate with which it runs until it has a token."""
+def bootstrap_credentials(landscape: Landscape) -> Iterator[Credential]:
+    """Yield the certificate of the server, and the client's, valid until it has a token."""
+    yield workload.certificate(_INSTANCE)
     config = ClientKubeconfig(
         name=BOOTSTRAP,
         user="gardener.cloud:system:gardener-resource-manager",
@@ -83,7 +96,7 @@ def bootstrap_credential(landscape: Landscape) -> Credential:
         validity=_VALID,
         labels={"resources.gardener.cloud/garbage-collectable-reference": "true"},
     )
-    return Credential(config, options)
+    yield Credential(config, options)
 
 
 def render(landscape: Landscape) -> Rendered:
@@ -92,11 +105,7 @@ def render(landscape: Landscape) -> Rendered:
 
 
 def render_bootstrap(landscape: Landscape) -> Rendered:
-    """Return the resource manager with its client certificate.
-
-    Args:
-        landscape: A landscape that has the credential from `bootstrap_credential`.
-    """
+    """Return the resource manager with its client certificate."""
     volume = {
         "name": kubeconfig_mount()["name"],
         "secret": {
@@ -105,7 +114,18 @@ def render_bootstrap(landscape: Landscape) -> Rendered:
             "defaultMode": 0o640,
         },
     }
-    return _rendered(landscape, volume).annotated()
+    return _rendered(landscape, volume)
+
+
+async def wait_for_permissions(landscape: Landscape, clusters: Clusters) -> None:
+    """Wait until it has renewed its token, and has its permissions.
+
+    Raises:
+        NotReady: It has not in time; it keeps running with its certificate.
+    """
+    await wait_for_token(clusters)
+    managed = render_bootstrap(landscape).managed
+    await clusters.wait_ready(Rendered(managed=managed), LIMIT)
 
 
 def _rendered(landscape: Landscape, kubeconfig: JsonObject) -> Rendered:
@@ -116,7 +136,7 @@ def _rendered(landscape: Landscape, kubeconfig: JsonObject) -> Rendered:
         *role(NAME, NAMESPACE, _rules(), account(NAME, NAMESPACE), labels=_LABELS),
         *workload.objects(_INSTANCE, landscape, config, kubeconfig=access),
     )
-    managed = Managed(name=MANAGED_RESOURCE, objects=(_binding(),), target=Target.VIRTUAL)
+    managed = Managed(name=PERMISSIONS, objects=(_binding(),), target=Target.VIRTUAL)
     return Rendered(managed=(managed,), direct=direct)
 
 
@@ -146,9 +166,17 @@ def _binding() -> JsonObject:
 
 VIRTUAL_RESOURCE_MANAGER: Final = Component(
     name=NAME,
-    deploy="Deploying gardener-resource-manager for virtual garden",
-    wait="Waiting until gardener-resource-manager for virtual garden rolled out",
-    after=("Waiting until Kubernetes API server rolled out",),
+    deploy=task_names.VIRTUAL_RESOURCE_MANAGER,
+    wait=task_names.VIRTUAL_RESOURCE_MANAGER_READY,
+    after=(task_names.API_SERVER_READY,),
+    before=(
+        Stage(
+            learn=learn_whether_needed,
+            credentials=bootstrap_credentials,
+            render=render_bootstrap,
+            finish=wait_for_permissions,
+        ),
+    ),
     credentials=credentials,
     render=render,
     removable=removable(
@@ -161,6 +189,6 @@ VIRTUAL_RESOURCE_MANAGER: Final = Component(
         f"Role {NAME}",
         f"ServiceAccount {NAME}",
         f"Secret {access_secret_name(ACCOUNT)}",
-        managed=(MANAGED_RESOURCE,),
+        managed=(PERMISSIONS,),
     ),
 )

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from pergola.garden.components import task_names
 from pergola.garden.components.component import Component, Managed, Rendered
 from pergola.garden.components.removal import removable
 from pergola.garden.components.service_mesh.entrances import internal, load_balancer
@@ -41,7 +42,7 @@ def render(landscape: Landscape) -> Rendered:
 
 ISTIO: Final = Component(
     name="istio",
-    deploy="Deploying Istio",
+    deploy=task_names.ISTIO,
     render=render,
     removable=removable(managed=("virtual-garden-istio", NAMESPACE), namespace=NAMESPACE),
     limit=120.0,

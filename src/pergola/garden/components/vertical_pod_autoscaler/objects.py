@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from pergola.api.objects import JsonObject
-from pergola.garden.components import authorities
+from pergola.garden.components import authorities, task_names
 from pergola.garden.components.component import Component, Managed, Rendered
 from pergola.garden.components.vertical_pod_autoscaler.permissions import permissions
 from pergola.garden.components.vertical_pod_autoscaler.programs import (
@@ -91,7 +91,7 @@ def _rule(group: str, version: str, resource: str, *operations: str) -> JsonObje
 
 VERTICAL_POD_AUTOSCALER: Final = Component(
     name=NAME,
-    deploy="Reconciling Kubernetes vertical pod autoscaler",
+    deploy=task_names.VERTICAL_POD_AUTOSCALER,
     absent=absent,
     credentials=credentials,
     render=render,

@@ -5,45 +5,37 @@ from collections.abc import Iterable
 from pergola.api.kinds import SECRET
 from pergola.api.objects import JsonObject, Key
 from pergola.extension_api.kinds import BACKUP_BUCKET, BACKUP_ENTRY, ExtensionKind
+from pergola.garden.components.etcds.backups import ENTRY_SECRET, bucket_name, generated
 from pergola.garden.landscape import NAMESPACE, Landscape
 from pergola.garden.landscape.errors import OperatorError
 from pergola.kube.errors import UnknownKind
 from pergola.operator.reconcile.extension_resources.backup import (
-    ENTRY_SECRET,
     backup_bucket,
     backup_entry,
-    bucket_name,
     credentials,
     entry_name,
-    etcd_secret,
-    generated,
 )
 from pergola.operator.reconcile.extension_resources.caller import Caller
 from pergola.operator.reconcile.extension_resources.inputs import referenced
 
 
-async def reconcile_bucket(caller: Caller, landscape: Landscape) -> str:
+async def reconcile_bucket(caller: Caller, landscape: Landscape) -> None:
     """Deploy the BackupBucket and wait until it is ready.
-
-    Returns:
-        The Secret that the etcd uses if there is no BackupEntry; empty for the Garden's own.
 
     Raises:
         OperatorError: The region is unknown, or another BackupBucket has the name.
         CallerError: The bucket did not become ready.
         KubeError: The API server refused, or did not answer.
     """
-    return etcd_secret(await _reconcile(caller, BACKUP_BUCKET, backup_bucket(landscape)))
+    await _reconcile(caller, BACKUP_BUCKET, backup_bucket(landscape))
 
 
-async def reconcile_entry(caller: Caller, landscape: Landscape) -> str:
+async def reconcile_entry(caller: Caller, landscape: Landscape) -> None:
     """Deploy the BackupEntry and wait until it is ready.
 
-    Returns:
-        The Secret that the etcd uses.
-
     Raises:
-        OperatorError: The extension did not keep the Secret, or as for `reconcile_bucket`.
+        OperatorError: The extension did not keep the Secret for the etcd, or as for
+            `reconcile_bucket`.
         CallerError: The entry did not become ready.
         KubeError: The API server refused, or did not answer.
     """
@@ -57,7 +49,6 @@ async def reconcile_entry(caller: Caller, landscape: Landscape) -> str:
             f"BackupEntry {entry_name(landscape)} is ready, but Secret {key} does not exist: the "
             "extension that serves it has to keep the credentials of the etcd there"
         )
-    return ENTRY_SECRET
 
 
 async def destroy_entry(caller: Caller, landscape: Landscape) -> None:

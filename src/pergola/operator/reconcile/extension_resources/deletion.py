@@ -4,15 +4,16 @@ from collections.abc import Iterable
 from typing import Final
 
 from pergola.flow import Graph
+from pergola.garden.components.etcds.backups import absent
 from pergola.operator.reconcile.extension_resources import (
-    backup,
     backup_tasks,
     dns,
     dns_tasks,
     extension_tasks,
 )
 from pergola.operator.reconcile.extension_resources.caller import Caller
-from pergola.operator.reconcile.extension_resources.tasks import Context, add_deletion, reason
+from pergola.operator.reconcile.extension_resources.tasks import add_deletion, reason
+from pergola.operator.run.run import Run
 
 DESTROY_BEFORE: Final = "Destroying extension resources before kube-apiserver"
 BEFORE_GONE: Final = (
@@ -26,7 +27,7 @@ DESTROY_ENTRY: Final = "Destroying main ETCD backup entry"
 DESTROY_BUCKET: Final = "Destroying main ETCD backup bucket"
 
 
-def add_extension_deletion_tasks(graph: Graph, run: Context, control_plane: Iterable[str]) -> None:
+def add_extension_deletion_tasks(graph: Graph, run: Run, control_plane: Iterable[str]) -> None:
     """Add the tasks that delete extension resources to the flow that deletes a Garden.
 
     Args:
@@ -48,11 +49,11 @@ def add_extension_deletion_tasks(graph: Graph, run: Context, control_plane: Iter
         DESTROY_ENTRY,
         lambda: backup_tasks.destroy_entry(caller, run.current()),
         after=gone,
-        skip=reason(run, backup.absent),
+        skip=reason(run, absent),
     )
     graph.add(
         DESTROY_BUCKET,
         lambda: backup_tasks.destroy_bucket(caller, run.current()),
         after=[*gone, DESTROY_ENTRY],
-        skip=reason(run, backup.absent),
+        skip=reason(run, absent),
     )

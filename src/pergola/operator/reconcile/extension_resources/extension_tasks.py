@@ -1,13 +1,13 @@
 """Creating, changing and deleting the Extensions of the garden (spec 21 §15.3)."""
 
 from collections.abc import Callable, Iterable
+from typing import TypeAlias
 
 from pergola.api.objects import JsonObject, name_of
 from pergola.extension_api.caller import Request
 from pergola.extension_api.kinds import EXTENSION
-from pergola.garden.landscape import NAMESPACE
+from pergola.garden.landscape import NAMESPACE, Landscape
 from pergola.kube.errors import UnknownKind
-from pergola.operator.reconcile.component_tasks import Current
 from pergola.operator.reconcile.extension_resources.caller import Caller, together
 from pergola.operator.reconcile.extension_resources.extensions import (
     BEFORE,
@@ -16,6 +16,9 @@ from pergola.operator.reconcile.extension_resources.extensions import (
     extensions,
 )
 from pergola.operator.reconcile.extension_resources.inputs import is_ours
+
+Current: TypeAlias = Callable[[], Landscape]
+"""Returns the landscape."""
 
 
 class Deployment:

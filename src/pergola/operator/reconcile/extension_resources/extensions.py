@@ -9,8 +9,8 @@ from pergola.api.durations import DurationError, parse_duration
 from pergola.api.objects import JsonObject, map_at, without_nulls
 from pergola.extension_api.kinds import EXTENSION
 from pergola.garden.landscape import Landscape
+from pergola.garden.landscape.served import Need, auto_enabled, resource_for
 from pergola.operator.reconcile.extension_resources.inputs import garden_resource
-from pergola.operator.reconcile.extension_resources.served import Need, auto_enabled, resource_for
 
 BEFORE: Final = "BeforeKubeAPIServer"
 AFTER: Final = "AfterKubeAPIServer"

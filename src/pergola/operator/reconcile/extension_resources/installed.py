@@ -20,12 +20,12 @@ from pergola.api.operator_v1alpha1 import EXTENSION
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.garden.landscape import NAMESPACE, Landscape
 from pergola.garden.landscape.errors import ExtensionsMissing
+from pergola.garden.landscape.served import Need
 from pergola.kube.client import Client
 from pergola.kube.errors import Gone, UnknownKind, Unreachable
 from pergola.kube.states import watched
 from pergola.kube.watch import watch
 from pergola.operator.reconcile.extension_resources.required import required
-from pergola.operator.reconcile.extension_resources.served import Need
 from pergola.operator.run.waiting import Note, unnoted
 from pergola.runtime.task_group import TaskGroup, gathered
 

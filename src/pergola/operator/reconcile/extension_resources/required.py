@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 
 from pergola.extension_api.kinds import BACKUP_BUCKET, BACKUP_ENTRY, DNS_RECORD, EXTENSION
+from pergola.garden.components.etcds.backups import bucket_absent, entry_absent
 from pergola.garden.landscape import Landscape
-from pergola.operator.reconcile.extension_resources.backup import bucket_absent, entry_absent
-from pergola.operator.reconcile.extension_resources.served import Need, auto_enabled, extensions_for
+from pergola.garden.landscape.served import Need, auto_enabled, extensions_for
 
 
 def none_required(landscape: Landscape) -> str | None:

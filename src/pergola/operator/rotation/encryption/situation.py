@@ -12,7 +12,8 @@ from pergola.garden.landscape.encryption_at_rest import (
     encrypted_now,
     resource_keys,
 )
-from pergola.operator.rotation.phases import COMPLETING, PREPARING, rotation_of
+from pergola.garden.landscape.phases import COMPLETING, PREPARING
+from pergola.operator.rotation.phases import rotation_of
 
 _ALWAYS = frozenset((*ALWAYS_BY_KUBERNETES, *ALWAYS_BY_GARDENER))
 

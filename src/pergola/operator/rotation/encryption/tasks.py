@@ -5,6 +5,7 @@ from typing import Final
 from pergola.api.objects import JsonObject, Key
 from pergola.api.operator_v1alpha1 import GARDEN
 from pergola.flow import Graph, Retry
+from pergola.garden.components import task_names
 from pergola.garden.components.api_server.encryption import key_name
 from pergola.garden.components.gardener_apiserver.component import GARDENER_APISERVER
 from pergola.garden.landscape import Landscape
@@ -36,7 +37,6 @@ UNLABEL: Final = (
     "rotation of ETCD encryption key"
 )
 
-_CONNECTION: Final = "Initializing connection to virtual garden cluster"
 _RETRY: Final = Retry.every(30)
 _LIMIT: Final = 600.0
 
@@ -60,7 +60,7 @@ def add_encryption_tasks(graph: Graph, run: Run, garden: Key) -> None:
     async def take_snapshot() -> None:
         await snapshot(run)
 
-    ready = [_CONNECTION, GARDENER_APISERVER.ready]
+    ready = [task_names.CONNECTION, GARDENER_APISERVER.ready]
     graph.add(
         LABEL,
         label_all,

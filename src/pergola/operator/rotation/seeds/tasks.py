@@ -10,6 +10,7 @@ from typing import Final
 
 from pergola.api.objects import Key
 from pergola.flow import Graph, Retry
+from pergola.garden.components import task_names
 from pergola.garden.components.gardener_apiserver.component import GARDENER_APISERVER
 from pergola.garden.landscape import Landscape
 from pergola.operator.rotation.current import (
@@ -44,8 +45,6 @@ RECONCILE_SEEDS: Final = (
     "Annotate Seed resources to trigger reconciliation after observability credentials rotation"
 )
 
-_CONNECTION: Final = "Initializing connection to virtual garden cluster"
-_REPLICATION: Final = "Generating and replicating global observability ingress password"
 _RETRY: Final = Retry.every(5)
 _LIMIT: Final = 600.0
 
@@ -58,16 +57,20 @@ def add_seed_tasks(graph: Graph, run: Run, garden: Key) -> None:
     add(
         (RENEW_ACCESS, ACCESS),
         (SEEDS, ACCOUNT_KEY, "renew-garden-access-secrets", "garden access"),
-        [_CONNECTION],
+        [task_names.CONNECTION],
     )
     add(
         (RENEW_TOKENS, TOKENS),
         (SEEDS, WORKLOAD_KEY, "renew-workload-identity-tokens", "workload identity"),
-        [_CONNECTION, GARDENER_APISERVER.ready, ACCESS],
+        [task_names.CONNECTION, GARDENER_APISERVER.ready, ACCESS],
     )
     kubeconfig = (AUTHORITIES, "renew-kubeconfig", _KUBECONFIG)
     add((RENEW_KUBECONFIGS, KUBECONFIGS), (SEEDS, *kubeconfig), [TOKENS])
-    add((RENEW_SELF_HOSTED, SELF_HOSTED_KUBECONFIGS), (SELF_HOSTED, *kubeconfig), [_CONNECTION])
+    add(
+        (RENEW_SELF_HOSTED, SELF_HOSTED_KUBECONFIGS),
+        (SELF_HOSTED, *kubeconfig),
+        [task_names.CONNECTION],
+    )
     _add_observability(graph, run, garden)
 
 
@@ -108,7 +111,7 @@ def _add_observability(graph: Graph, run: Run, garden: Key) -> None:
     graph.add(
         PROPAGATED,
         partial(propagation.wait, run, garden),
-        after=[_REPLICATION],
+        after=[task_names.REPLICATION],
         skip=lambda: propagation.absent(run.current()),
         retry=_RETRY,
         timeout=_LIMIT,

@@ -7,11 +7,11 @@ from typing import Final
 
 from pergola.api.objects import JsonObject, name_of
 from pergola.bundle import make_unique
+from pergola.garden.components import task_names
 from pergola.garden.components.component import Component, Rendered
 from pergola.garden.components.conventions import TO_DNS, TO_RUNTIME_API_SERVER, to_service
 from pergola.garden.components.istio import EXPORTED, refused
 from pergola.garden.components.observability.conventions import (
-    CREDENTIAL_TASK,
     application,
     exposed,
     host_credentials,
@@ -244,7 +244,7 @@ PLUTONO: Final = Component(
     name=NAME,
     deploy="Deploying Plutono",
     wait="Waiting for Plutono to be ready",
-    after=(CREDENTIAL_TASK,),
+    after=(task_names.INGRESS_PASSWORD,),
     credentials=credentials,
     render=render,
     removable=removable("ConfigMap plutono-dashboards-garden", managed=(NAME,)),

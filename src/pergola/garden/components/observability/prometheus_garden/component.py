@@ -1,10 +1,13 @@
 """The garden Prometheus and its access to the virtual cluster."""
 
+import dataclasses
 from collections.abc import Iterator
 from typing import Final
 
-from pergola.api.objects import JsonObject
-from pergola.garden.components.component import Component, Rendered, Target
+from pergola.api.kinds import INGRESS
+from pergola.api.objects import JsonObject, Key, maps_at
+from pergola.garden.components import task_names
+from pergola.garden.components.component import Clusters, Component, Rendered, Target
 from pergola.garden.components.conventions import TO_PRIVATE_NETWORKS, TO_PUBLIC_NETWORKS
 from pergola.garden.components.monitoring import GARDEN, drop, replace
 from pergola.garden.components.observability.alertmanager import NAME as ALERTMANAGER
@@ -13,6 +16,7 @@ from pergola.garden.components.observability.conventions import (
     host_credentials,
     managed,
 )
+from pergola.garden.components.observability.global_password import password_secret
 from pergola.garden.components.observability.prometheus import (
     Prometheus,
     health,
@@ -27,16 +31,18 @@ from pergola.garden.components.observability.prometheus_garden.scrapes import ca
 from pergola.garden.components.observability.prometheus_garden.seed_rules import seed_rules
 from pergola.garden.components.observability.prometheus_garden.shoot_rules import shoot_rules
 from pergola.garden.components.removal import removable
+from pergola.garden.components.seeds import learn_seeds
 from pergola.garden.components.virtual_access import access_secret
-from pergola.garden.landscape import Landscape
+from pergola.garden.landscape import NAMESPACE, Landscape
 from pergola.garden.landscape.credentials import Credential
+from pergola.kube.client import Client
 from pergola.manifests import KUBE_SYSTEM, account, cluster_role
 
 NAME: Final = "prometheus-garden"
-DEPLOY: Final = "Deploying Garden Prometheus"
-READY: Final = "Waiting for Garden Prometheus to be ready"
 
 _ROLE: Final = "gardener.cloud:monitoring:prometheus-garden"
+_AGGREGATE: Final = Key(NAMESPACE, "prometheus-aggregate")
+_PREFIX: Final = "p-seed."
 _TARGETS: Final = "networking.resources.gardener.cloud/to"
 _POD_LABELS: Final = {
     **TO_PUBLIC_NETWORKS,
@@ -110,15 +116,39 @@ def _role() -> list[JsonObject]:
     return cluster_role(_ROLE, [metrics], account(NAME, KUBE_SYSTEM))
 
 
+async def learn(landscape: Landscape, clusters: Clusters) -> Landscape:
+    """Learn the Seeds that it reads from, and the Secret with their password.
+
+    Raises:
+        OperatorError: Users provide more than one password.
+        NotConnected: There is no kubeconfig of the virtual cluster with a token yet.
+        KubeError: A cluster refused, or did not answer.
+    """
+    return dataclasses.replace(
+        await learn_seeds(landscape, clusters),
+        own_seed_domain=await _own_domain(clusters.client),
+        seed_password=await password_secret(landscape, clusters.client),
+    )
+
+
+async def _own_domain(client: Client) -> str:
+    """Return the ingress domain of the Seed that is the runtime cluster; empty if none."""
+    ingress = await client.find(INGRESS, _AGGREGATE)
+    rules = maps_at(ingress or {}, "spec", "rules")
+    host = str(rules[0].get("host") or "") if rules else ""
+    return host.removeprefix(_PREFIX) if host.startswith(_PREFIX) else ""
+
+
 PROMETHEUS_GARDEN: Final = Component(
     name=NAME,
-    deploy=DEPLOY,
-    wait=READY,
+    deploy=task_names.GARDEN_PROMETHEUS,
+    wait=task_names.GARDEN_PROMETHEUS_READY,
     after=(
-        "Waiting until Gardener API server rolled out",
-        "Initializing connection to virtual garden cluster",
-        "Generating and replicating global observability ingress password",
+        task_names.GARDENER_API_SERVER_READY,
+        task_names.CONNECTION,
+        task_names.REPLICATION,
     ),
+    learn=learn,
     credentials=credentials,
     render=render,
     removable=removable("Secret shoot-access-prometheus-garden", managed=(NAME, f"{NAME}-target")),

@@ -4,15 +4,14 @@ from typing import Final
 
 from pergola.api.kinds import SERVICE
 from pergola.api.objects import JsonObject, Key, maps_at
+from pergola.garden.components.component import Clusters
 from pergola.garden.components.istio import INGRESS_NAMESPACE
 from pergola.garden.components.service_mesh import gateway
-from pergola.kube.client import Client
-from pergola.operator.run.waiting import Note, unnoted, wait_until
 
 SERVICE_KEY: Final = Key(INGRESS_NAMESPACE, gateway.NAME)
 
 
-async def wait_for_address(client: Client, limit: float, note: Note = unnoted) -> str:
+async def wait_for_address(clusters: Clusters, limit: float) -> str:
     """Return the address of the ingress gateway's load balancer, once it has one.
 
     Args:
@@ -22,8 +21,7 @@ async def wait_for_address(client: Client, limit: float, note: Note = unnoted) -
         NotReady: The load balancer has no address.
         KubeError: The Service cannot be read.
     """
-    service = await wait_until(client, SERVICE, SERVICE_KEY, _problem, limit, note)
-    return address_of(service)
+    return address_of(await clusters.wait(SERVICE, SERVICE_KEY, _problem, limit))
 
 
 def address_of(service: JsonObject | None) -> str:

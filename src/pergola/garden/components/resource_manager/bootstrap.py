@@ -1,4 +1,4 @@
-"""Deploying the resource manager of the virtual cluster (spec 20 §14).
+"""The first stage of the virtual cluster's resource manager (spec 20 §14).
 
 It requests its own token. While that token is missing or does not work, it runs with a client
 certificate valid for ten minutes, until it has renewed the token.
@@ -12,44 +12,58 @@ from pergola.api.conditions import FALSE, get_condition
 from pergola.api.kinds import SECRET
 from pergola.api.objects import JsonObject, Key, annotations_of, maps_at
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
-from pergola.garden.components.component import Rendered
-from pergola.garden.components.resource_manager import virtual
+from pergola.garden.components.component import Clusters
 from pergola.garden.components.virtual_access import access_secret_name
-from pergola.garden.landscape import NAMESPACE
+from pergola.garden.landscape import NAMESPACE, Landscape
 from pergola.garden.landscape.errors import OperatorError
 from pergola.health.times import read_time
-from pergola.operator.run.run import Run
 from pergola.runtime.logging import get_logger
 
 log = get_logger("garden")
 
-ACCESS: Final = Key(NAMESPACE, access_secret_name(virtual.ACCOUNT))
-"""The Secret with its token."""
-BINDING: Final = Key(NAMESPACE, virtual.MANAGED_RESOURCE)
+ACCOUNT: Final = "gardener-resource-manager"
+"""The ServiceAccount of the resource manager in the virtual cluster."""
+PERMISSIONS: Final = "shoot-core-gardener-resource-manager"
 """The ManagedResource with its permissions."""
 
+_ACCESS: Final = Key(NAMESPACE, access_secret_name(ACCOUNT))
+_BINDING: Final = Key(NAMESPACE, PERMISSIONS)
 _RENEWAL: Final = "serviceaccount.resources.gardener.cloud/token-renew-timestamp"
-_USER: Final = f"system:serviceaccount:kube-system:{virtual.ACCOUNT}"
+_USER: Final = f"system:serviceaccount:kube-system:{ACCOUNT}"
 _REFUSED: Final = (f'forbidden: User "{_USER}" cannot', ": Unauthorized")
-_LIMIT: Final = 120.0
+LIMIT: Final = 120.0
+"""The seconds until waiting for it fails."""
 
 
-async def deploy(run: Run) -> None:
-    """Deploy the resource manager, at first with a certificate if it has no working token.
+async def learn_whether_needed(landscape: Landscape, clusters: Clusters) -> Landscape | None:
+    """Return None if the resource manager can run with its token.
 
     Raises:
-        NotReady, WaitTimeout: It did not renew its token in time; it keeps running with its
-            current credentials.
         OperatorError: The renewal time of the token cannot be parsed.
         KubeError: The API server refused, or did not answer.
     """
-    access = await run.client.find(SECRET, ACCESS)
-    binding = await run.client.find(MANAGED_RESOURCE, BINDING)
-    reason = bootstrap_reason(access, binding, run.clock.now())
-    if reason is not None:
-        log.info("virtual resource manager starts with a client certificate", reason=reason)
-        await _bootstrap(run)
-    await run.deployer.apply(virtual.VIRTUAL_RESOURCE_MANAGER.objects(run.current()))
+    access = await clusters.client.find(SECRET, _ACCESS)
+    binding = await clusters.client.find(MANAGED_RESOURCE, _BINDING)
+    reason = bootstrap_reason(access, binding, clusters.clock.now())
+    if reason is None:
+        return None
+    log.info("virtual resource manager starts with a client certificate", reason=reason)
+    return landscape
+
+
+async def wait_for_token(clusters: Clusters) -> None:
+    """Wait until the resource manager has renewed its token.
+
+    Raises:
+        NotReady: It did not in time; it keeps running with its current credentials.
+    """
+
+    def problem_of(access: JsonObject | None) -> str | None:
+        if access is None:
+            return "it does not exist"
+        return _token_problem(access, clusters.clock.now())
+
+    await clusters.wait(SECRET, _ACCESS, problem_of, LIMIT)
 
 
 def bootstrap_reason(
@@ -69,13 +83,13 @@ def bootstrap_reason(
 
 def _reasons(access: JsonObject | None, binding: JsonObject | None, now: datetime) -> Iterator[str]:
     if access is None:
-        yield f"Secret {ACCESS} does not exist"
+        yield f"Secret {_ACCESS} does not exist"
         return
     problem = _token_problem(access, now)
     if problem:
         yield problem
     if binding is None:
-        yield f"ManagedResource {BINDING} does not exist"
+        yield f"ManagedResource {_BINDING} does not exist"
         return
     applied = get_condition(maps_at(binding, "status", "conditions"), "ResourcesApplied") or {}
     message = str(applied.get("message", ""))
@@ -86,23 +100,11 @@ def _reasons(access: JsonObject | None, binding: JsonObject | None, now: datetim
 def _token_problem(access: JsonObject, now: datetime) -> str | None:
     text = annotations_of(access).get(_RENEWAL)
     if text is None:
-        return f"Secret {ACCESS} has no token yet"
+        return f"Secret {_ACCESS} has no token yet"
     renewal = read_time(text)
     if renewal is None:
         raise OperatorError(
-            f'Secret {ACCESS} has the annotation {_RENEWAL}="{text}", which is not an RFC 3339 '
+            f'Secret {_ACCESS} has the annotation {_RENEWAL}="{text}", which is not an RFC 3339 '
             "time: remove the annotation to have the token renewed"
         )
     return f"its token was due for renewal at {text}" if renewal <= now else None
-
-
-async def _bootstrap(run: Run) -> None:
-    await run.generate(virtual.bootstrap_credential(run.current()))
-    await run.deployer.apply(virtual.render_bootstrap(run.current()))
-    await run.wait(SECRET, ACCESS, lambda it: _missing_token(it, run.clock.now()), _LIMIT)
-    managed = virtual.render_bootstrap(run.current()).managed
-    await run.deployer.wait(Rendered(managed=managed), _LIMIT)
-
-
-def _missing_token(access: JsonObject | None, now: datetime) -> str | None:
-    return "it does not exist" if access is None else _token_problem(access, now)
