@@ -8,8 +8,9 @@ from pergola.api.kinds import POD
 from pergola.api.objects import JsonObject, Key, map_at, maps_at
 from pergola.garden.components.component import Identity
 from pergola.kube.client import Client
-from pergola.operator.reconcile.explain import explain
 from pergola.testing.waiting import PATIENCE, until
+from pergola.why import Kind, Reader
+from pergola.why.health import unhealthy
 from tests.support.node_workloads import etcd_pod
 
 pytestmark = pytest.mark.node
@@ -30,10 +31,13 @@ async def test_a_pod_that_crashes_is_explained_by_its_last_log_line(
     key = Key(node_namespace, "etcd")
     await until(node_client, POD, key, has_crashed)
     async with asyncio.timeout(PATIENCE):
+        evidence: dict[Kind, str] = {}
         # Each time that it is restarted, the container runs for a moment.
-        while (found := await explain(node_client, Identity(POD, key))) is None or not found.log:
-            pass
-    assert 'container "etcd" crashes (exit code 1' in found.problem
-    assert "read-only file system" in found.log
-    assert found.event
+        while Kind.LOG not in evidence:
+            found = await unhealthy(Identity(POD, key), Reader(node_client))
+            evidence = dict(found.evidence) if found else {}
+    assert found is not None
+    assert 'container "etcd" crashes (exit code 1' in found.text
+    assert "read-only file system" in evidence[Kind.LOG]
+    assert evidence[Kind.EVENT]
     assert found.next_step.endswith(f"kubectl -n {node_namespace} logs etcd -c etcd --previous")

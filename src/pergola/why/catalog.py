@@ -7,6 +7,7 @@ from pergola.why.conditions import CONDITIONS
 from pergola.why.explainer import Explainer
 from pergola.why.extensions import EXTENSIONS
 from pergola.why.gardens import GARDENS
+from pergola.why.health import HEALTH
 from pergola.why.infra_clusters import INFRA_CLUSTERS
 from pergola.why.managed_objects import MANAGED_OBJECTS
 from pergola.why.managed_resources import MANAGED_RESOURCES
@@ -14,7 +15,6 @@ from pergola.why.network_policies import NETWORK_POLICIES
 from pergola.why.ownership import OWNERSHIP
 from pergola.why.secrets import SECRETS
 from pergola.why.webhooks import WEBHOOKS
-from pergola.why.workloads import WORKLOADS
 
 EXPLAINERS: Final[tuple[Explainer, ...]] = (
     GARDENS,
@@ -25,7 +25,7 @@ EXPLAINERS: Final[tuple[Explainer, ...]] = (
     CERTIFICATE_REQUESTS,
     NETWORK_POLICIES,
     *SECRETS,
-    WORKLOADS,
+    HEALTH,
     MANAGED_OBJECTS,
     WEBHOOKS,
     OWNERSHIP,

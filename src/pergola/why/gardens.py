@@ -1,37 +1,17 @@
-"""Why a part of a Garden is as it is: a component, a task, or one of its objects."""
+"""Why a Garden is as it is, and which of its components requires an object."""
 
 from collections.abc import Iterator
 from typing import Final
 
-from pergola.api.objects import GroupVersionKind, JsonObject, JsonValue, map_at, maps_at
+from pergola.api.objects import GroupVersionKind, JsonObject, map_at, maps_at
 from pergola.api.operator_v1alpha1 import GARDEN
 from pergola.garden.components.component import Identity
 from pergola.health.conditions import failing, failing_since
 from pergola.health.times import read_time
-from pergola.operator.reconcile.explain import Answer as GardenAnswer
 from pergola.operator.reconcile.picture import Picture, Task
-from pergola.why.answer import Answer, Asked, Part, Statement, Topic
+from pergola.why.answer import Asked, Part, Statement, Topic
 from pergola.why.explainer import Explainer
 from pergola.why.reading import Reader
-from pergola.why.workloads import of_finding
-
-
-def of_garden(found: GardenAnswer) -> Answer:
-    """Convert the operator's answer about a name of a Garden."""
-    return Answer(
-        name=found.name,
-        state=found.state.value,
-        sentence=found.sentence.removesuffix("."),
-        statements=tuple(map(of_finding, found.findings)),
-        next_steps=(found.next_step,) if found.next_step else (),
-        details=dict(_details(found)),
-    )
-
-
-def _details(found: GardenAnswer) -> Iterator[tuple[str, JsonValue]]:
-    yield "component", found.component
-    yield "tasks", [{"name": t.name, "state": t.state.value, "why": t.why} for t in found.tasks]
-    yield "blockedBy", [{"name": t.name, "state": t.state.value} for t in found.blockers]
 
 
 async def explain(asked: Asked, reader: Reader) -> Part:

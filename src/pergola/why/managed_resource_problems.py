@@ -31,9 +31,9 @@ from pergola.resource_manager.controllers.managed_resource.references import (
     reference_kind,
 )
 from pergola.why.answer import Statement, Topic
+from pergola.why.health import unhealthy
 from pergola.why.manifests import Content
 from pergola.why.reading import Reader
-from pergola.why.workloads import unhealthy
 
 _SHOWN: Final = 3
 _PREFIX: Final = "Could not clean all old resources: "

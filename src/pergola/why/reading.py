@@ -1,12 +1,32 @@
 """Reads for explanations, with the caller's permissions: denied reads are recorded and skipped."""
 
-from contextlib import aclosing
+from collections.abc import Sequence
+from contextlib import aclosing, suppress
+from datetime import datetime
+from typing import Final
+from urllib.parse import urlencode
 
-from pergola.api.kinds import SECRET
-from pergola.api.objects import GroupVersionKind, JsonObject, Key, namespace_of, uid_of
+from pergola.api.kinds import POD, SECRET
+from pergola.api.objects import (
+    GroupVersionKind,
+    JsonObject,
+    Key,
+    map_at,
+    name_of,
+    namespace_of,
+    owner_references_of,
+    uid_of,
+)
+from pergola.health import Trouble
+from pergola.health.times import read_time
 from pergola.kube.client import Client
 from pergola.kube.errors import ApiError, Forbidden, InvalidKey, UnknownKind
-from pergola.operator.reconcile.explain.reading import EVENT, last_event
+from pergola.kube.selectors import format_selector
+
+EVENT: Final = GroupVersionKind("", "v1", "Event")
+
+_LINES: Final = 5
+_LONGEST: Final = 300
 
 
 class Reader:
@@ -55,18 +75,29 @@ class Reader:
         return found is None and _sentence(gvk, key.namespace) not in self._unread
 
     async def listed(
-        self, gvk: GroupVersionKind, namespace: str | None = None, *, fields: str | None = None
+        self,
+        gvk: GroupVersionKind,
+        namespace: str | None = None,
+        *,
+        labels: str | None = None,
+        fields: str | None = None,
     ) -> list[JsonObject]:
         """Return the objects of a kind; empty if it is not served, or may not be read."""
         try:
             return await self.client.list(
-                gvk, namespace, fields=fields, metadata_only=gvk == SECRET
+                gvk, namespace, labels=labels, fields=fields, metadata_only=gvk == SECRET
             )
         except Forbidden:
             self.note(_sentence(gvk, namespace or ""))
         except UnknownKind:
             pass
         return []
+
+    async def owned(self, gvk: GroupVersionKind, owner: JsonObject) -> list[JsonObject]:
+        """Return the objects of a kind that a workload controls, by its selector."""
+        labels = format_selector(map_at(owner, "spec", "selector")) or None
+        found = await self.listed(gvk, namespace_of(owner), labels=labels)
+        return [obj for obj in found if _controller(obj) == uid_of(owner)]
 
     async def may_list(self, gvk: GroupVersionKind) -> bool:
         """Return whether the caller may list a kind in all namespaces."""
@@ -92,6 +123,23 @@ class Reader:
             pass
         return ""
 
+    async def log(self, pod: JsonObject, trouble: Trouble) -> str:
+        """Return the last line that a container wrote; empty if there is none, or no access."""
+        if not trouble.has_log:
+            return ""
+        query = urlencode(
+            {
+                "container": trouble.container,
+                "tailLines": _LINES,
+                "previous": str(trouble.has_previous).lower(),
+            }
+        )
+        key = Key.of(pod)
+        resource = await self.client.resource(POD)
+        with suppress(ApiError):
+            return last_line(await self.client.get_raw(f"{resource.item(key)}/log?{query}"))
+        return ""
+
     async def _read(
         self, gvk: GroupVersionKind, key: Key, metadata_only: bool
     ) -> JsonObject | None:
@@ -107,3 +155,40 @@ class Reader:
 def _sentence(gvk: GroupVersionKind, namespace: str) -> str:
     where = f" in namespace {namespace}" if namespace else ""
     return f"you may not read {gvk.group_kind} objects{where}"
+
+
+def last_event(events: Sequence[JsonObject]) -> str:
+    """Return the newest Event as text, warnings before others; empty if there is none."""
+    newest = max(events, key=_rank, default=None)
+    if newest is None:
+        return ""
+    message = " ".join(str(newest.get("message") or "").split())
+    return _cut(f"{newest.get('reason')}: {message}")
+
+
+def last_line(content: bytes) -> str:
+    """Return the last non-empty line of a log, without control characters."""
+    lines = content.decode(errors="replace").splitlines()
+    line = next((line for line in reversed(lines) if line.strip()), "")
+    return _cut("".join(char if char.isprintable() else " " for char in line).strip())
+
+
+def _rank(event: JsonObject) -> tuple[bool, float, str]:
+    times = (
+        event.get("lastTimestamp"),
+        map_at(event, "series").get("lastObservedTime"),
+        event.get("eventTime"),
+        event.get("firstTimestamp"),
+    )
+    known = [time for time in map(read_time, times) if isinstance(time, datetime)]
+    newest = max((time.timestamp() for time in known), default=0.0)
+    return event.get("type") == "Warning", newest, name_of(event)
+
+
+def _controller(obj: JsonObject) -> str:
+    owners = owner_references_of(obj)
+    return next((str(o.get("uid")) for o in owners if o.get("controller") is True), "")
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

@@ -13,12 +13,14 @@ from pergola.garden.landscape.etcd_objects import ETCD
 from pergola.health.conditions import has_status
 from pergola.kube.client import Client
 from pergola.manifests import manifest
-from pergola.operator.reconcile.explain import Finding, Unknown, answer, explain
-from pergola.operator.reconcile.explain.workloads import REPLICA_SET
 from pergola.operator.reconcile.picture import NO_OPERATION, Operation, Picture, State, Task, Wait
 from pergola.runtime.clock import SystemClock
 from pergola.testing.crds import install_crds, install_definitions
 from pergola.testing.waiting import until
+from pergola.why import Reader, Statement
+from pergola.why.garden_parts import Unknown, answer
+from pergola.why.health import unhealthy
+from pergola.why.health.replicas import REPLICA_SET
 
 UNSCHEDULED = {"schedulerName": "none"}
 NOWHERE = {"nodeSelector": {"example.org/has": "no-node"}}
@@ -59,8 +61,8 @@ async def with_status(client: Client, namespace: str, status: JsonObject) -> Non
     await client.patch(POD, Key(namespace, "web-0"), patch, subresource="status")
 
 
-async def explained(client: Client, gvk: GroupVersionKind, key: Key) -> Finding:
-    found = await explain(client, Identity(gvk, key))
+async def explained(client: Client, gvk: GroupVersionKind, key: Key) -> Statement:
+    found = await unhealthy(Identity(gvk, key), Reader(client))
     assert found is not None
     return found
 
@@ -75,9 +77,9 @@ async def test_pods_that_cannot_be_created_are_named_first(
         cluster_client, DEPLOYMENT, key, lambda it: has_status(it, "ReplicaFailure", "True")
     )
     found = await explained(cluster_client, DEPLOYMENT, key)
-    assert found.causes[0].subject.startswith(f"ReplicaSet {namespace}/web-")
-    assert 'serviceaccount "missing" not found' in found.causes[0].problem
-    assert found.causes[0].since is not None
+    assert found.below[0].subject.startswith(f"ReplicaSet {namespace}/web-")
+    assert 'serviceaccount "missing" not found' in found.below[0].text
+    assert found.below[0].since is not None
     assert "create the ServiceAccount" in found.next_step
 
 
@@ -96,10 +98,10 @@ async def test_an_unschedulable_pod_quotes_the_scheduler(
     pod = Key(namespace, "set-0")
     await until(cluster_client, POD, pod, lambda it: has_status(it, "PodScheduled", "False"))
     found = await explained(cluster_client, STATEFUL_SET, Key(namespace, "set"))
-    [cause] = found.causes
+    [cause] = found.below
     assert cause.subject == f"Pod {pod}"
-    assert "cannot be scheduled" in cause.problem
-    assert "node affinity/selector" in cause.problem
+    assert "cannot be scheduled" in cause.text
+    assert "node affinity/selector" in cause.text
     assert "label nodes" in found.next_step
 
 
@@ -109,7 +111,7 @@ async def test_a_pod_whose_image_cannot_be_pulled_names_the_image(
     state = {"waiting": {"reason": "ImagePullBackOff", "message": "not found"}}
     await with_status(cluster_client, namespace, container_status(state))
     found = await explained(cluster_client, STATEFUL_SET, Key(namespace, "web"))
-    assert found.causes[0].problem == (
+    assert found.below[0].text == (
         f'container "app" cannot pull image {WEB}: ImagePullBackOff: not found'
     )
     assert "check that the image exists" in found.next_step
@@ -124,7 +126,7 @@ async def test_a_pod_that_crashes_names_the_exit_code_and_how_to_read_its_log(
     )
     await with_status(cluster_client, namespace, status)
     found = await explained(cluster_client, STATEFUL_SET, Key(namespace, "web"))
-    assert 'container "app" crashes (exit code 3, restarted 4 times)' in found.causes[0].problem
+    assert 'container "app" crashes (exit code 3, restarted 4 times)' in found.below[0].text
     assert found.next_step.endswith(f"kubectl -n {namespace} logs web-0 -c app --previous")
 
 
@@ -144,9 +146,9 @@ async def test_an_unbound_claim_explains_a_pod_that_fits_no_node(
     pod = Key(namespace, "web-0")
     await until(cluster_client, POD, pod, lambda it: has_status(it, "PodScheduled", "False"))
     found = await explained(cluster_client, POD, pod)
-    [cause] = found.causes
+    [cause] = found.below
     assert cause.subject == f"PersistentVolumeClaim {namespace}/data-web-0"
-    assert cause.problem == "phase is Pending, with StorageClass missing"
+    assert cause.text == "phase is Pending, with StorageClass missing"
     assert "StorageClass missing" in found.next_step
 
 
@@ -156,8 +158,8 @@ async def test_a_managed_resource_without_its_secret_names_the_secret(
     await install_crds(cluster_client)
     await cluster_client.create(managed_resource(namespace, **{"class": "seed"}))
     found = await explained(cluster_client, MANAGED_RESOURCE, Key(namespace, "demo"))
-    assert "was not applied yet" in found.problem
-    assert found.causes[0].subject == f"Secret {namespace}/lost"
+    assert "was not applied yet" in found.text
+    assert found.below[0].subject == f"Secret {namespace}/lost"
     assert "gardener.cloud/operation=reconcile" in found.next_step
 
 
@@ -167,9 +169,9 @@ async def test_a_virtual_managed_resource_names_its_resource_manager_if_that_is_
     await install_crds(cluster_client)
     await cluster_client.create(managed_resource(namespace, secretRefs=[]))
     found = await explained(cluster_client, MANAGED_RESOURCE, Key(namespace, "demo"))
-    [cause] = found.causes
+    [cause] = found.below
     manager = "Deployment garden/virtual-garden-gardener-resource-manager"
-    assert (cause.subject, cause.problem) == (manager, "it does not exist")
+    assert (cause.subject, cause.text) == (manager, "it does not exist")
 
 
 async def test_a_crashing_virtual_resource_manager_is_followed_to_its_container(
@@ -213,11 +215,11 @@ async def test_a_crashing_virtual_resource_manager_is_followed_to_its_container(
         await runtime.delete(REPLICA_SET, Key("garden", f"{name}-1"))
         await runtime.delete(DEPLOYMENT, Key("garden", name))
         await runtime.delete(SERVICE_ACCOUNT, Key.of(account))
-    [manager] = found.causes
+    [manager] = found.below
     assert manager.subject == f"Deployment garden/{name}"
-    [cause] = manager.causes
+    [cause] = manager.below
     assert cause.subject == f"Pod {pod}"
-    assert 'container "app" crashes (exit code 1' in cause.problem
+    assert 'container "app" crashes (exit code 1' in cause.text
 
 
 async def test_an_unhealthy_object_of_a_managed_resource_is_followed_to_its_pods(
@@ -235,8 +237,8 @@ async def test_an_unhealthy_object_of_a_managed_resource_is_followed_to_its_pods
     key = Key(namespace, "demo")
     await cluster_client.patch(MANAGED_RESOURCE, key, {"status": status}, subresource="status")
     found = await explained(cluster_client, MANAGED_RESOURCE, key)
-    workloads = [each for each in found.causes if each.subject.startswith("StatefulSet")]
-    assert workloads[0].causes[0].problem.endswith("InvalidImageName: bad")
+    workloads = [each for each in found.below if each.subject.startswith("StatefulSet")]
+    assert workloads[0].below[0].text.endswith("InvalidImageName: bad")
 
 
 async def test_an_etcd_leads_to_its_stateful_set_and_without_one_to_etcd_druid(
@@ -258,15 +260,15 @@ async def test_an_etcd_leads_to_its_stateful_set_and_without_one_to_etcd_druid(
     }
     await cluster_client.create(etcd)
     found = await explained(cluster_client, ETCD, key)
-    assert found.problem == "etcd-druid has not carried out the request to reconcile it"
-    assert [each.subject for each in found.causes] == [
+    assert found.text == "etcd-druid has not carried out the request to reconcile it"
+    assert [each.subject for each in found.below] == [
         "Deployment garden/etcd-druid",
         f"StatefulSet {key}",
     ]
     state = {"waiting": {"reason": "ErrImagePull", "message": "not found"}}
     await with_status(cluster_client, namespace, container_status(state))
-    [cause] = (await explained(cluster_client, ETCD, key)).causes
-    assert "cannot pull image" in cause.causes[0].problem
+    [cause] = (await explained(cluster_client, ETCD, key)).below
+    assert "cannot pull image" in cause.below[0].text
 
 
 async def test_a_workload_with_ready_pods_has_no_problem(
@@ -287,7 +289,7 @@ async def test_a_workload_with_ready_pods_has_no_problem(
             != []
         ),
     )
-    assert await explain(cluster_client, Identity(DEPLOYMENT, key)) is None
+    assert await unhealthy(Identity(DEPLOYMENT, key), Reader(cluster_client)) is None
 
 
 # Answers
@@ -320,8 +322,11 @@ def picture_in(namespace: str) -> Picture:
 
 
 async def test_a_skipped_component_gives_the_reason(cluster_client: Client, namespace: str) -> None:
-    found = await answer(cluster_client, "off", picture_in(namespace))
-    assert (found.state, found.sentence) == (State.SKIPPED, "component off is skipped: spec.off")
+    found = await answer(Reader(cluster_client), "off", picture_in(namespace))
+    assert (found.state, found.sentence) == (
+        State.SKIPPED.value,
+        "component off is skipped: spec.off",
+    )
 
 
 @pytest.mark.parametrize("name", ["web-app", "deploying web", "web", "StatefulSet/web"])
@@ -330,20 +335,20 @@ async def test_a_running_component_is_explained_by_any_of_its_names(
 ) -> None:
     state = {"waiting": {"reason": "ErrImagePull", "message": "not found"}}
     await with_status(cluster_client, namespace, container_status(state))
-    found = await answer(cluster_client, name, picture_in(namespace))
-    assert (found.component, found.state) == ("web-app", State.RUNNING)
-    assert "cannot pull image" in found.findings[0].causes[0].problem
-    assert "check that the image exists" in found.next_step
+    found = await answer(Reader(cluster_client), name, picture_in(namespace))
+    assert (found.details["component"], found.state) == ("web-app", State.RUNNING.value)
+    assert "cannot pull image" in found.statements[0].below[0].text
+    assert "check that the image exists" in found.next_steps[0]
 
 
 async def test_a_pending_component_is_explained_by_what_it_waits_for(
     cluster_client: Client, namespace: str
 ) -> None:
-    found = await answer(cluster_client, "last", picture_in(namespace))
+    found = await answer(Reader(cluster_client), "last", picture_in(namespace))
     assert found.sentence == (
         'component last has not started: it comes after "Deploying web", which runs'
     )
-    assert found.findings[0].subject == f"StatefulSet {namespace}/web"
+    assert found.statements[0].subject == f"StatefulSet {namespace}/web"
 
 
 async def test_a_finished_component_exists_or_is_deleted(
@@ -353,10 +358,10 @@ async def test_a_finished_component_exists_or_is_deleted(
     task = Task(name="a", flow="Main", state=State.DONE, component="web", objects=(web,))
     there = replace(picture_in(namespace), tasks=(task,))
     gone = replace(there, operation=Operation("Delete", "Processing", 10))
-    found = await answer(cluster_client, "a", there)
+    found = await answer(Reader(cluster_client), "a", there)
     key = f"StatefulSet {web.key}"
     assert found.sentence == f"component web is there because the Garden needs it, as {key}"
-    found = await answer(cluster_client, "a", gone)
+    found = await answer(Reader(cluster_client), "a", gone)
     assert found.sentence == "component web is gone: Garden local is being deleted"
 
 
@@ -364,4 +369,4 @@ async def test_an_unknown_name_is_an_error_with_similar_names(
     cluster_client: Client, namespace: str
 ) -> None:
     with pytest.raises(Unknown, match="did you mean web-app"):
-        await answer(cluster_client, "webapp", picture_in(namespace))
+        await answer(Reader(cluster_client), "webapp", picture_in(namespace))

@@ -35,7 +35,6 @@ from pergola.kube.kubeconfig import ClusterConfig, load
 from pergola.kube.patches import apply_merge_patch
 from pergola.kube.yaml import dump, parse_documents
 from pergola.operator.plan import Plan, Verb, rehearse
-from pergola.operator.reconcile.explain import answer
 from pergola.operator.reconcile.picture import Picture, State, following
 from pergola.operator.start_checks import runtime_version
 from pergola.operator.template import images, template
@@ -46,8 +45,9 @@ from pergola.sandbox.directory import remove
 from pergola.sandbox.simulated import Site
 from pergola.testing.shared import require_images
 from pergola.testing.waiting import until
-from pergola.why import Topic
+from pergola.why import Reader, Topic
 from pergola.why import explain as why
+from pergola.why.garden_parts import answer
 from tests.support.documented import Shell, blocks, commands
 from tests.support.documented.manifests import objects
 from tests.support.garden_at_rest import referring, rests, webhooks
@@ -295,10 +295,10 @@ async def _is_explained(client: Client) -> None:
             if picture.is_over and states == {State.DONE, State.SKIPPED}:
                 break
     assert all(task.why for task in picture.of(State.SKIPPED))
-    there = await answer(client, "gardener-scheduler", picture)
+    there = await answer(Reader(client), "gardener-scheduler", picture)
     assert "is there because the Garden needs it, as ManagedResource" in there.sentence
-    assert there.findings == ()
-    skipped = await answer(client, "nginx-ingress", picture)
+    assert there.statements == ()
+    skipped = await answer(Reader(client), "nginx-ingress", picture)
     assert skipped.sentence.startswith("component nginx-ingress is skipped: ")
     garden = await why(client, GARDEN, LOCAL, [GARDEN_TASKS])
     assert (garden.state, garden.unread) == ("ok", ())

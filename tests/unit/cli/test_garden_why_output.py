@@ -7,27 +7,22 @@ import pytest
 
 from pergola.cli.answers import print_data, print_text
 from pergola.cli.tree_console import console
-from pergola.operator.reconcile.explain import Answer, Finding
-from pergola.operator.reconcile.picture import State, Task
-from pergola.why.gardens import of_garden
+from pergola.operator.reconcile.picture import State
+from pergola.why import Answer
+from pergola.why.health.details import Details, problem_of
 
-POD = Finding(
-    subject="Pod garden/etcd-0",
-    problem='container "etcd" crashes\n(exit code 1)',
-    log="[fatal] no space left",
+POD = problem_of(
+    "Pod garden/etcd-0",
+    'container "etcd" crashes\n(exit code 1)',
+    Details(log="[fatal] no space left", advice="read its log"),
     event="BackOff: restarting",
-    advice="read its log",
 )
-FOUND = of_garden(
-    Answer(
-        name="etcd",
-        component="etcd",
-        state=State.RUNNING,
-        sentence='task "Deploying etcd" runs',
-        tasks=(Task(name="Deploying etcd", flow="Main", state=State.RUNNING),),
-        findings=(Finding(subject="Etcd garden/etcd", problem="it is not ready", causes=(POD,)),),
-        next_step="read its log",
-    )
+FOUND = Answer(
+    name="etcd",
+    state=State.RUNNING.value,
+    sentence='task "Deploying etcd" runs',
+    statements=(problem_of("Etcd garden/etcd", "it is not ready", Details((POD,))),),
+    next_steps=("read its log",),
 )
 
 
@@ -47,6 +42,5 @@ def test_causes_are_a_tree_with_events_and_logs_and_the_next_step_is_last() -> N
 def test_json_has_the_same_content(capsys: pytest.CaptureFixture[str]) -> None:
     print_data(FOUND)
     data = orjson.loads(capsys.readouterr().out)
-    assert (data["component"], data["state"], data["next"]) == ("etcd", "running", "read its log")
+    assert (data["state"], data["next"]) == ("running", "read its log")
     assert data["findings"][0]["causes"][0]["log"] == "[fatal] no space left"
-    assert data["tasks"] == [{"name": "Deploying etcd", "state": "running", "why": ""}]

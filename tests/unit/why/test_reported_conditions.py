@@ -15,13 +15,13 @@ from pergola.api.managed_resource_conditions import Reason
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.cli.garden.status_tree import health
 from pergola.operator.care.extras import EXTRAS
-from pergola.operator.reconcile.explain.managed import managed_resource_problem
 from pergola.operator.reconcile.picture.taking import picture_of
 from pergola.operator.reconcile.status import last_errors, sentence
 from pergola.runtime.failures import Failures
 from pergola.why.answer import Asked, Statement
 from pergola.why.conditions import CONDITIONS
 from pergola.why.gardens import GARDENS
+from pergola.why.health.managed import managed_resource_problem
 from pergola.why.managed_resource_problems import conditions, deletion
 from tests.support.documented import ROOT
 

@@ -58,10 +58,10 @@ async def answer_about(name: str, source: Source) -> "Answer":
         Unknown: The name has no subject.
         KubeError: The API server refused, or did not answer.
     """
-    from pergola.operator.reconcile.explain import answer
     from pergola.operator.reconcile.picture import following
     from pergola.runtime.logging import configure
-    from pergola.why.gardens import of_garden
+    from pergola.why import Reader
+    from pergola.why.garden_parts import answer
 
     configure("error", "text")
     async with source.cluster.connect() as client:
@@ -69,4 +69,4 @@ async def answer_about(name: str, source: Source) -> "Answer":
         template = await runtime_template(client, source.config)
         async with following(client, garden, template) as pictures:
             picture = await anext(pictures)
-        return of_garden(await answer(client, name, picture))
+        return await answer(Reader(client), name, picture)

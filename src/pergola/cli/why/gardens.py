@@ -13,11 +13,10 @@ from pergola.cli.garden.runtime_cluster import runtime_template
 from pergola.garden.landscape import NAMESPACE
 from pergola.garden.landscape.errors import OperatorError
 from pergola.kube.errors import KubeError
-from pergola.operator.reconcile.explain import answer
 from pergola.operator.reconcile.picture import Picture, State, following
 from pergola.why import Asked, Explainer, Part, Reader, Statement, Topic
+from pergola.why.garden_parts import answer
 from pergola.why.gardens import component_of
-from pergola.why.workloads import of_finding
 
 _SHOWN: Final = 3
 
@@ -48,13 +47,13 @@ async def _tasks(picture: Picture, reader: Reader) -> AsyncIterator[Statement]:
     """Yield the tasks that failed, are running or are no longer ready, with the causes."""
     held = [*picture.of(State.FAILED), *picture.of(State.UNHEALTHY), *picture.of(State.RUNNING)]
     for task in held[:_SHOWN]:
-        found = await answer(reader.client, task.name, picture)
+        found = await answer(reader, task.name, picture)
         yield Statement(
             topic=Topic.WAITS if task.state is State.RUNNING else Topic.PROBLEM,
             text=found.sentence,
             since=task.since,
-            below=tuple(map(of_finding, found.findings)),
-            advice=found.next_step,
+            below=found.statements,
+            advice="".join(found.next_steps),
         )
 
 

@@ -7,11 +7,12 @@ from pergola.api.kinds import DEPLOYMENT, STATEFUL_SET
 from pergola.api.objects import JsonObject, Key, name_of, namespace_of
 from pergola.garden.components.component import Identity
 from pergola.garden.landscape import NAMESPACE
-from pergola.operator.reconcile.explain.finding import Details, Finding
-from pergola.operator.reconcile.explain.reading import Reader
+from pergola.why.answer import Statement
+from pergola.why.health.details import Details
+from pergola.why.reading import Reader
 
-Walk = Callable[[Identity], Awaitable[Finding | None]]
-"""Returns the finding about another object, or None if it has no problem."""
+Walk = Callable[[Identity], Awaitable[Statement | None]]
+"""Returns the problem of another object, or None if it has none."""
 
 _DRUID: Final = Identity(DEPLOYMENT, Key(NAMESPACE, "etcd-druid"))
 _MONITORING: Final = Identity(DEPLOYMENT, Key(NAMESPACE, "prometheus-operator"))
@@ -29,9 +30,9 @@ async def monitoring_details(reader: Reader, obj: JsonObject, walk: Walk) -> Det
 
 
 async def _operated(reader: Reader, key: Key, operator: Identity, walk: Walk) -> Details:
-    """Return the findings about a StatefulSet, or about its operator if that is the cause."""
+    """Return the problems of a StatefulSet, or about its operator if that is the cause."""
     workload = Identity(STATEFUL_SET, key)
     found = [await walk(workload)]
-    if found[0] is None or await reader.find(workload, metadata_only=True) is None:
+    if found[0] is None or await reader.is_missing(*workload):
         found.insert(0, await walk(operator))
     return Details(tuple(each for each in found if each is not None))

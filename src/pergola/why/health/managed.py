@@ -9,11 +9,12 @@ from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, maps_
 from pergola.garden.components.component import Identity
 from pergola.garden.landscape import NAMESPACE
 from pergola.health import has_rule
-from pergola.operator.reconcile.explain import advice
-from pergola.operator.reconcile.explain.finding import Details, Finding
-from pergola.operator.reconcile.explain.operated import Walk
-from pergola.operator.reconcile.explain.reading import Reader
 from pergola.operator.run.readiness import is_awaited
+from pergola.why.answer import Statement
+from pergola.why.health import advice
+from pergola.why.health.details import Details, problem_of
+from pergola.why.health.operated import Walk
+from pergola.why.reading import Reader
 
 RUNTIME_MANAGER: Final = Key(NAMESPACE, "gardener-resource-manager")
 VIRTUAL_MANAGER: Final = Key(NAMESPACE, "virtual-garden-gardener-resource-manager")
@@ -50,30 +51,29 @@ def is_runtime(resource: JsonObject) -> bool:
     return bool(map_at(resource, "spec").get("class"))
 
 
-async def _lost_secrets(reader: Reader, resource: JsonObject) -> AsyncIterator[Finding]:
+async def _lost_secrets(reader: Reader, resource: JsonObject) -> AsyncIterator[Statement]:
     for reference in maps_at(resource, "spec", "secretRefs"):
         key = Key(namespace_of(resource), str(reference.get("name")))
-        if await reader.is_missing(Identity(SECRET, key)):
-            yield Finding(
-                subject=f"Secret {key}", problem="it does not exist", advice=advice.WRITE_AGAIN
-            )
+        if await reader.is_missing(SECRET, key):
+            details = Details(advice=advice.WRITE_AGAIN)
+            yield problem_of(f"Secret {key}", "it does not exist", details)
 
 
-async def _manager(reader: Reader, resource: JsonObject, walk: Walk) -> Finding | None:
+async def _manager(reader: Reader, resource: JsonObject, walk: Walk) -> Statement | None:
     """Return why the resource manager of a ManagedResource does not run."""
     key = RUNTIME_MANAGER if is_runtime(resource) else VIRTUAL_MANAGER
     identity = Identity(DEPLOYMENT, key)
     found = await walk(identity)
     if found is not None:
         return found
-    deployment = await reader.find(identity)
+    deployment = await reader.find(*identity)
     if map_at(deployment or {}, "spec").get("replicas") != 0:
         return None
     text = advice.NO_REPLICAS.format(namespace=key.namespace, name=key.name)
-    return Finding(subject=f"Deployment {key}", problem="it has no replicas", advice=text)
+    return problem_of(f"Deployment {key}", "it has no replicas", Details(advice=text))
 
 
-async def _objects(resource: JsonObject, walk: Walk) -> AsyncIterator[Finding]:
+async def _objects(resource: JsonObject, walk: Walk) -> AsyncIterator[Statement]:
     """Yield the problems of the objects; kinds without a rule are healthy if they exist."""
     left = _SHOWN
     for reference in maps_at(resource, "status", "resources"):

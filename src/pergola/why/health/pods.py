@@ -4,12 +4,12 @@ from collections.abc import Iterable
 from typing import Final
 
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, maps_at, namespace_of
-from pergola.garden.components.component import Identity
 from pergola.health.pod_trouble import Cause, Trouble, pod_trouble
-from pergola.operator.reconcile.explain import advice
-from pergola.operator.reconcile.explain.finding import Details, Finding
-from pergola.operator.reconcile.explain.reading import Reader
 from pergola.operator.reconcile.picture.since import since
+from pergola.why.answer import Statement
+from pergola.why.health import advice
+from pergola.why.health.details import Details, problem_of
+from pergola.why.reading import Reader
 
 CLAIM: Final = GroupVersionKind("", "v1", "PersistentVolumeClaim")
 
@@ -17,8 +17,8 @@ _NEEDS_VOLUMES: Final = (Cause.UNSCHEDULABLE, Cause.CREATING)
 _SHOWN: Final = 3
 
 
-async def explain_pods(reader: Reader, pods: Iterable[JsonObject]) -> tuple[Finding, ...]:
-    """Return a finding for each kind of problem of pods, with the number of similar pods."""
+async def explain_pods(reader: Reader, pods: Iterable[JsonObject]) -> tuple[Statement, ...]:
+    """Return a statement for each kind of problem of pods, with the number of similar pods."""
     groups: dict[tuple[Cause, str], list[tuple[JsonObject, Trouble]]] = {}
     for pod in sorted(pods, key=Key.of):
         trouble = pod_trouble(pod)
@@ -32,22 +32,20 @@ async def explain_pods(reader: Reader, pods: Iterable[JsonObject]) -> tuple[Find
 
 async def explain_pod(
     reader: Reader, pod: JsonObject, trouble: Trouble, others: int = 0
-) -> Finding:
-    """Return the finding about a failing pod.
+) -> Statement:
+    """Return the statement about a failing pod.
 
     Args:
         others: The number of other pods of the same workload with the same problem.
     """
     details = await pod_details(reader, pod, trouble)
     more = f" ({others} more pods have the same problem)" if others else ""
-    return Finding(
-        subject=f"Pod {Key.of(pod)}",
-        problem=f"{trouble.problem}{more}",
+    return problem_of(
+        f"Pod {Key.of(pod)}",
+        f"{trouble.problem}{more}",
+        details,
         since=since(pod, trouble.problem),
-        log=details.log,
         event=await reader.event(pod),
-        causes=details.causes,
-        advice=details.advice,
     )
 
 
@@ -75,25 +73,25 @@ async def claim_details(reader: Reader, claim: JsonObject) -> Details:
     return Details(advice=advice.about_claim(claim, await reader.event(claim)))
 
 
-async def _claims(reader: Reader, pod: JsonObject) -> tuple[Finding, ...]:
+async def _claims(reader: Reader, pod: JsonObject) -> tuple[Statement, ...]:
     found = []
     for volume in maps_at(pod, "spec", "volumes"):
         name = map_at(volume, "persistentVolumeClaim").get("claimName")
         if not name:
             continue
         key = Key(namespace_of(pod), str(name))
-        claim = await reader.find(Identity(CLAIM, key))
+        claim = await reader.find(CLAIM, key)
         problem = claim_problem(claim)
-        if problem is None:
+        if problem is None or (claim is None and not await reader.is_missing(CLAIM, key)):
             continue
         event = await reader.event(claim) if claim else ""
         found.append(
-            Finding(
-                subject=f"{CLAIM.kind} {key}",
-                problem=problem,
+            problem_of(
+                f"{CLAIM.kind} {key}",
+                problem,
+                Details(advice=advice.about_claim(claim, event) if claim else ""),
                 since=since(claim, problem) if claim else None,
                 event=event,
-                advice=advice.about_claim(claim, event) if claim else "",
             )
         )
     return tuple(found)

@@ -3,28 +3,30 @@
 from typing import Final
 
 from pergola.api.kinds import DAEMON_SET, DEPLOYMENT, POD, SERVICE, STATEFUL_SET
-from pergola.api.objects import GroupKind, JsonObject
+from pergola.api.objects import GroupKind, GroupVersionKind, JsonObject
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
+from pergola.extension_api.kinds import GROUP
 from pergola.garden.components.component import Identity
 from pergola.garden.landscape.etcd_objects import ETCD
-from pergola.health import pod_trouble
-from pergola.kube.client import Client
-from pergola.operator.reconcile.explain import advice
-from pergola.operator.reconcile.explain.finding import Details, Finding
-from pergola.operator.reconcile.explain.managed import managed_details, managed_resource_problem
-from pergola.operator.reconcile.explain.operated import (
+from pergola.health import has_rule, pod_trouble
+from pergola.operator.reconcile.picture.since import since
+from pergola.operator.run.readiness import direct_problem
+from pergola.why.answer import Asked, Part, Statement
+from pergola.why.explainer import Explainer
+from pergola.why.health import advice
+from pergola.why.health.details import Details, problem_of
+from pergola.why.health.managed import managed_details, managed_resource_problem
+from pergola.why.health.operated import (
     etcd_details,
     monitoring_details,
 )
-from pergola.operator.reconcile.explain.pods import CLAIM, claim_details, claim_problem, pod_details
-from pergola.operator.reconcile.explain.reading import Reader
-from pergola.operator.reconcile.explain.workloads import (
+from pergola.why.health.pods import CLAIM, claim_details, claim_problem, pod_details
+from pergola.why.health.replicas import (
     REPLICA_SET,
     deployment_details,
     workload_details,
 )
-from pergola.operator.reconcile.picture.since import since
-from pergola.operator.run.readiness import direct_problem
+from pergola.why.reading import Reader
 
 _WORKLOADS: Final = {
     REPLICA_SET.group_kind,
@@ -37,13 +39,13 @@ _MONITORING: Final = {
 }
 
 
-async def explain(client: Client, identity: Identity) -> Finding | None:
-    """Return why an object is not as it should be, or None if it is.
+async def unhealthy(identity: Identity, reader: Reader) -> Statement | None:
+    """Return why an object is unhealthy; None if it is healthy, or may not be read.
 
     Raises:
-        KubeError: The API server refused, or did not answer.
+        KubeError: The API server does not answer.
     """
-    return await _Walk(Reader(client)).explain(identity)
+    return await _Walk(reader).explain(identity)
 
 
 class _Walk:
@@ -53,26 +55,24 @@ class _Walk:
         self._reader = reader
         self._seen: set[Identity] = set()
 
-    async def explain(self, identity: Identity) -> Finding | None:
+    async def explain(self, identity: Identity) -> Statement | None:
         if identity in self._seen:
             return None
         self._seen.add(identity)
-        obj = await self._reader.find(identity)
+        obj = await self._reader.find(*identity)
         problem = _problem(identity, obj)
         if problem is None:
             return None
         subject = f"{identity.gvk.kind} {identity.key}"
         if obj is None:
-            return Finding(subject=subject, problem=problem)
-        details = await self._details(identity.gvk.group_kind, obj)
-        return Finding(
-            subject=subject,
-            problem=problem,
+            is_missing = await self._reader.is_missing(*identity)
+            return problem_of(subject, problem) if is_missing else None
+        return problem_of(
+            subject,
+            problem,
+            await self._details(identity.gvk.group_kind, obj),
             since=since(obj, problem),
-            log=details.log,
             event=await self._reader.event(obj),
-            causes=details.causes,
-            advice=details.advice,
         )
 
     async def _details(self, kind: GroupKind, obj: JsonObject) -> Details:
@@ -106,3 +106,21 @@ def _problem(identity: Identity, obj: JsonObject | None) -> str | None:
         trouble = pod_trouble(obj)
         return trouble.problem if trouble else None
     return direct_problem(identity.gvk)(obj)
+
+
+async def explain(asked: Asked, reader: Reader) -> Part:
+    """Return why an object is unhealthy, if it is."""
+    found = await unhealthy(Identity(asked.gvk, asked.key), reader)
+    if found is None:
+        return Part(sentence="is healthy")
+    return Part(sentence="is not healthy", statements=(found,))
+
+
+def _applies(obj: JsonObject) -> bool:
+    gvk = GroupVersionKind.of(obj)
+    if gvk.group == GROUP or gvk.group_kind == MANAGED_RESOURCE.group_kind:
+        return False
+    return has_rule(gvk) or gvk in (POD, CLAIM)
+
+
+HEALTH: Final = Explainer("health", _applies, explain)

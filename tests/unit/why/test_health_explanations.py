@@ -3,9 +3,9 @@
 import pytest
 
 from pergola.api.objects import JsonObject
-from pergola.operator.reconcile.explain import Finding
-from pergola.operator.reconcile.explain.advice import about_claim, about_creation, about_scheduling
-from pergola.operator.reconcile.explain.reading import last_event, last_line
+from pergola.why.health.advice import about_claim, about_creation, about_scheduling
+from pergola.why.health.details import Details, problem_of
+from pergola.why.reading import last_event, last_line
 
 
 @pytest.mark.parametrize(
@@ -64,8 +64,7 @@ def test_the_last_line_of_a_log_has_no_control_characters() -> None:
 
 
 def test_the_next_step_belongs_to_the_deepest_first_cause() -> None:
-    pod = Finding(subject="Pod", problem="x", advice="read its log")
-    workload = Finding(subject="Deployment", problem="y", causes=(pod,), advice="look at it")
-    assert Finding(subject="ManagedResource", problem="z", causes=(workload,)).next_step == (
-        "read its log"
-    )
+    pod = problem_of("Pod", "x", Details(advice="read its log"))
+    workload = problem_of("Deployment", "y", Details((pod,), "look at it"))
+    found = problem_of("ManagedResource", "z", Details((workload,)))
+    assert found.next_step == "read its log"

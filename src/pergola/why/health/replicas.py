@@ -12,11 +12,11 @@ from pergola.api.objects import (
     metadata_of,
 )
 from pergola.health.conditions import condition
-from pergola.operator.reconcile.explain import advice
-from pergola.operator.reconcile.explain.finding import Details, Finding
-from pergola.operator.reconcile.explain.pods import explain_pods
-from pergola.operator.reconcile.explain.reading import Reader
 from pergola.operator.reconcile.picture.since import since
+from pergola.why.health import advice
+from pergola.why.health.details import Details, problem_of
+from pergola.why.health.pods import explain_pods
+from pergola.why.reading import Reader
 
 REPLICA_SET: Final = GroupVersionKind("apps", "v1", "ReplicaSet")
 
@@ -42,7 +42,7 @@ async def workload_details(
     """Return why the pods of a ReplicaSet, StatefulSet or DaemonSet do not exist, or are not ready.
 
     Args:
-        is_named: Whether pods that cannot be created are a finding about the workload itself.
+        is_named: Whether pods that cannot be created are a problem of the workload itself.
     """
     refused = await _refused(reader, workload)
     causes = await explain_pods(reader, await reader.owned(POD, workload))
@@ -52,11 +52,11 @@ async def workload_details(
         return Details(causes, advice.about_creation(refused))
     problem = f"it cannot create pods: {refused}"
     subject = f"{workload.get('kind')} {Key.of(workload)}"
-    first = Finding(
-        subject=subject,
-        problem=problem,
+    first = problem_of(
+        subject,
+        problem,
+        Details(advice=advice.about_creation(refused)),
         since=since(workload, "condition ReplicaFailure "),
-        advice=advice.about_creation(refused),
     )
     return Details((first, *causes))
 
