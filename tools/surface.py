@@ -42,6 +42,8 @@ ROOMS: Final = (
 )
 """What others may import, below `pergola`."""
 
+_UNRELEASED: Final = "\n## Unreleased\n"
+
 Surface = dict[str, str]
 """The declaration of each public name, by the name with its room: `pergola.flow.run`."""
 
@@ -82,8 +84,13 @@ def changed(old: Surface, new: Surface) -> list[str]:
 
 
 def unmentioned(names: list[str], changelog: str) -> list[str]:
-    """Return the names of which, and of whose rooms, Unreleased has no word in backticks."""
-    unreleased = changelog.partition("\n## Unreleased\n")[2].partition("\n## ")[0]
+    """Return the names of which, and of whose rooms, Unreleased has no word in backticks.
+
+    There are none before the first release: nobody has to know what changed since yesterday.
+    """
+    if _UNRELEASED not in changelog:
+        return []
+    unreleased = changelog.partition(_UNRELEASED)[2].partition("\n## ")[0]
     return [
         name
         for name in names

@@ -37,6 +37,10 @@ def test_the_section_of_an_earlier_release_does_not_count() -> None:
     assert surface.unmentioned(["pergola.flow.run"], changelog) == ["pergola.flow.run"]
 
 
+def test_before_the_first_release_no_change_has_to_be_mentioned() -> None:
+    assert surface.unmentioned(["pergola.flow.run"], "# Changelog\n\n## 0.1.0\n") == []
+
+
 def test_mentioning_a_room_covers_its_names() -> None:
     changelog = "# Changelog\n\n## Unreleased\n\n- `pergola.flow` is new.\n"
 
