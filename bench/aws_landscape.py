@@ -14,8 +14,7 @@ from typing import Final, NamedTuple
 from aiohttp import web
 
 from pergola.cloud.aws import AwsClient, Credentials, Quotas
-from pergola.cloud.aws.quotas import User
-from pergola.cloud.aws.quotas.limits import slot_of
+from pergola.cloud.aws.quotas import User, slot_of
 from pergola.cloud.aws.services import Services
 from pergola.cloud.errors import Throttled
 from pergola.extension_api.errors import RequeueAfter

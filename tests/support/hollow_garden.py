@@ -30,7 +30,7 @@ from pergola.garden.components.component import (
     finished,
     learn_nothing,
 )
-from pergola.garden.components.gardener_apiserver.component import GARDENER_APISERVER
+from pergola.garden.components.gardener_apiserver import GARDENER_APISERVER
 from pergola.garden.components.kube_apiserver.component import KUBE_APISERVER
 from pergola.garden.components.virtual_access import access_secret, requests_token
 from pergola.kube import states

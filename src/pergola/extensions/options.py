@@ -8,8 +8,7 @@ from typing import Annotated, Final, Literal
 
 from msgspec import Meta, field
 
-from pergola.api.component_config.sharding import Sharding
-from pergola.api.component_config.zeros import ZERO_IS_UNSET, without_zeros
+from pergola.api.component_config import ZERO_IS_UNSET, Sharding, without_zeros
 from pergola.api.core_v1_validation import is_dns_label
 from pergola.api.objects import GroupVersionKind, JsonObject, JsonValue, without_nulls
 from pergola.api.schema.declare import Value

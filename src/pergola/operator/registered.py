@@ -5,10 +5,9 @@ Each has one entry for the registrar.
 
 from pergola.api.operator_config import OperatorConfiguration
 from pergola.kube.client import Client
-from pergola.operator import eviction_requirements, virtual_access
+from pergola.operator import eviction_requirements, network_policies, virtual_access
 from pergola.operator.copies import Copies
 from pergola.operator.gardenlet import unit as gardenlets
-from pergola.operator.network_policies import controller as network_policies
 from pergola.operator.registrar import ForGarden, ForVirtualCluster
 from pergola.operator.virtual_cluster import VirtualCluster
 from pergola.runtime.controlling.unit import Unit

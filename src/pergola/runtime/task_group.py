@@ -12,8 +12,6 @@ T = TypeVar("T")
 A = TypeVar("A")
 B = TypeVar("B")
 C = TypeVar("C")
-D = TypeVar("D")
-E = TypeVar("E")
 Work: TypeAlias = Coroutine[Any, Any, T]
 
 

@@ -35,6 +35,7 @@ from tests.support.garden_extensions import (
     garden_actuator,
     garden_unit,
     hasty,
+    operator_extension,
     resource,
 )
 from tests.support.garden_run import garden_run
@@ -99,8 +100,12 @@ async def test_a_run_after_an_interrupted_one_waits_for_the_same_request(
     await until(runtime, BACKUP_BUCKET.gvk, BUCKET, lambda _: True)
     interrupted.cancel()
     await asyncio.wait([interrupted])
+    waiting = asyncio.Event()
+    second = Caller(client, CLOCK, lambda *_: waiting.set())
+    again = asyncio.create_task(backup_tasks.reconcile_bucket(second, landscape(BACKED_UP)))
+    await waiting.wait()
     async with running(garden_unit(runtime, actuator)):
-        await backup_tasks.reconcile_bucket(caller, landscape(BACKED_UP))
+        await again
     assert actuator.calls == ["reconcile"]
     assert client.taken() == ["create BackupBucket bucket"]
 
@@ -108,7 +113,8 @@ async def test_a_run_after_an_interrupted_one_waits_for_the_same_request(
 async def test_the_etcd_uses_the_secret_that_the_extension_maintains_for_the_entry(
     client: RecordingClient, runtime: Client
 ) -> None:
-    site, (buckets, entries) = landscape(BACKED_UP), backup_actuators()
+    served = operator_extension("local", "BackupBucket/local", "BackupEntry/local")
+    site, (buckets, entries) = landscape(BACKED_UP, extensions=(served,)), backup_actuators()
     async with running(garden_unit(runtime, buckets), garden_unit(runtime, entries)):
         for clock in (CLOCK, LATER):
             caller = Caller(client, clock)

@@ -32,7 +32,7 @@ from pergola.api.operator_v1alpha1 import GARDEN
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.garden.components.authorities import RUNTIME as RUNTIME_CA
 from pergola.garden.components.gardener_access import INTERNAL
-from pergola.garden.components.gardener_apiserver.component import GARDENER_APISERVER
+from pergola.garden.components.gardener_apiserver import GARDENER_APISERVER
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
 from pergola.kube.kubeconfig import load

@@ -13,7 +13,7 @@ from pergola.api.operator_config import API_VERSION, KIND, configuration_from
 from pergola.api.operator_v1alpha1 import EXTENSION, GARDEN
 from pergola.kube.client import Client
 from pergola.operator.copies import Copies
-from pergola.operator.network_policies.controller import NamespacePolicies, SeenNamespace
+from pergola.operator.network_policies import NamespacePolicies, SeenNamespace
 from pergola.operator.registered import for_garden
 from pergola.operator.registrar import ForGarden, ForVirtualCluster, Registrar
 from pergola.operator.virtual_access import virtual_cluster_access

@@ -29,7 +29,7 @@ from pergola.garden.components.component import Component, Rendered
 from pergola.garden.components.etcds.etcds import ETCDS
 from pergola.garden.components.kube_apiserver.component import KUBE_APISERVER
 from pergola.garden.components.kube_apiserver_exposure.services import API_SERVER_SERVICE
-from pergola.garden.components.kube_controller_manager.deployment import KUBE_CONTROLLER_MANAGER
+from pergola.garden.components.kube_controller_manager import KUBE_CONTROLLER_MANAGER
 from pergola.garden.components.priority_classes import PRIORITY_CLASSES
 from pergola.garden.components.resource_manager.runtime import RESOURCE_MANAGER
 from pergola.garden.components.resource_manager.virtual import (

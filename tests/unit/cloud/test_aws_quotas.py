@@ -5,9 +5,7 @@ from collections import Counter
 
 import pytest
 
-from pergola.cloud.aws.quotas import Quotas, User
-from pergola.cloud.aws.quotas.bucket import SHARE, Bucket
-from pergola.cloud.aws.quotas.limits import Limit, slot_of
+from pergola.cloud.aws.quotas import SHARE, Bucket, Limit, Quotas, User, slot_of
 from pergola.cloud.errors import NotFound, Throttled
 
 pytestmark = pytest.mark.looptime(start=0)

@@ -198,3 +198,37 @@ def test_the_package_has_no_unused_code() -> None:
     }
     assert found.keys() - UNUSED.keys() == set(), found
     assert UNUSED.keys() - found.keys() == set(), "remove them from the list"
+
+
+SMALL: Final = {
+    "admission/workers": "a process and its parent, which share messages only",
+    "api/known": "a table for each kind of known things",
+    "cli": "commands that are imported only when they are run",
+    "extensions": "entry points and their parts",
+    "garden/components/definitions": "definitions of other projects, as data",
+    "operator/webhooks": "two kinds with handlers of the same names",
+    "providers/aws/control_plane": "grows with the control plane",
+    "providers/aws/flows": "the order of steps, apart from the steps",
+    "providers/aws/resources": "ensure, delete and wait for one kind of resource",
+    "providers/aws/show": "one output for each format",
+    "runtime/process/sharding": "parts that other processes use alone",
+    "sandbox/collectors": "a program of its own",
+    "shipped": "files of the package",
+    "tracing": "the library is imported only where it is used",
+}
+"""Folders, or their parents, that may be smaller than a file is long, and why."""
+LEAST: Final = 450  # lines
+
+
+def test_a_folder_has_more_lines_than_a_file_may_have() -> None:
+    small = {}
+    for folder in {path.parent for path in PACKAGE.rglob("*.py")}:
+        modules = [*folder.glob("*.py")]
+        lines = sum(len(path.read_text().splitlines()) for path in modules)
+        name = folder.relative_to(PACKAGE)
+        has_folders = any(path.parent.parent == folder for path in folder.rglob("*.py"))
+        is_listed = any(name.is_relative_to(each) for each in SMALL)
+        if lines < LEAST and not has_folders and not is_listed:
+            small[str(name)] = lines
+
+    assert small == {}, "make it one file"

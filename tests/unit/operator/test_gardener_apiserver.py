@@ -2,7 +2,7 @@
 
 from pergola.api.objects import JsonObject, labels_of, map_at, maps_at, name_of
 from pergola.garden.components.component import Target
-from pergola.garden.components.gardener_apiserver.component import GARDENER_APISERVER
+from pergola.garden.components.gardener_apiserver import GARDENER_APISERVER
 from pergola.garden.landscape import Landscape
 from tests.support.garden import HIGHLY_AVAILABLE, landscape
 

@@ -3,10 +3,10 @@
 import pytest
 
 from pergola.api.objects import JsonObject
-from pergola.garden.components.kube_controller_manager import controllers
-from pergola.garden.components.kube_controller_manager.deployment import (
+from pergola.garden.components.kube_controller_manager import (
     KUBE_CONTROLLER_MANAGER,
     command,
+    controllers_flag,
 )
 from tests.support.garden import landscape
 
@@ -16,7 +16,7 @@ def kubernetes(**fields: object) -> JsonObject:
 
 
 def disabled(*patches: JsonObject) -> set[str]:
-    parts = controllers.flag(landscape(*patches)).split(",")
+    parts = controllers_flag(landscape(*patches)).split(",")
     return {part.removeprefix("-") for part in parts if part.startswith("-")}
 
 
@@ -43,7 +43,7 @@ def test_controllers_of_nodes_volumes_and_disabled_apis_do_not_run() -> None:
         "ttl",
         "ttl-after-finished",
     }
-    assert controllers.flag(landscape()).startswith("*,bootstrapsigner,tokencleaner,-")
+    assert controllers_flag(landscape()).startswith("*,bootstrapsigner,tokencleaner,-")
 
 
 @pytest.mark.parametrize(

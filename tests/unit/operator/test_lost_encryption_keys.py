@@ -9,9 +9,9 @@ import pytest
 
 from pergola.api.objects import JsonObject, Key
 from pergola.api.operator_v1alpha1 import garden_from
+from pergola.garden.components import gardener_apiserver as gardener
 from pergola.garden.components.api_server.encryption import encryption_key, irreplaceable
 from pergola.garden.components.api_server.part import ApiServer
-from pergola.garden.components.gardener_apiserver import workload as gardener
 from pergola.garden.components.kube_apiserver import component as kubernetes
 from pergola.garden.landscape import Landscape
 from pergola.garden.landscape.lost_secrets import REPLACE_LOST_SECRET, REPLACEABLE

@@ -5,7 +5,7 @@ import pytest
 from pergola.api.ip_ranges import parse_network
 from pergola.api.objects import JsonObject
 from pergola.kube.applied import has_manager
-from pergola.operator.network_policies.policies import (
+from pergola.operator.network_policies import (
     NAMES,
     Networks,
     policies,

@@ -6,7 +6,7 @@ from pergola.garden.components import (
     internal_load_balancing,
     pvc_autoscaler,
 )
-from pergola.garden.components.nginx_ingress import objects as nginx
+from pergola.garden.components import nginx_ingress as nginx
 from tests.support.garden import landscape
 
 NGINX = {"DisableNginxIngressInGarden": False}

@@ -7,8 +7,14 @@ from typing import Annotated, Final
 from msgspec import Meta, field
 
 from pergola.api import component_config
-from pergola.api.component_config import Address, Debugging, LogFormat, LogLevel, Port
-from pergola.api.component_config.zeros import ZERO_IS_UNSET
+from pergola.api.component_config import (
+    ZERO_IS_UNSET,
+    Address,
+    Debugging,
+    LogFormat,
+    LogLevel,
+    Port,
+)
 from pergola.api.operator_config.controllers import Controllers
 from pergola.api.schema.declare import Value
 

@@ -4,9 +4,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Final
 
-from pergola.api.component_config.clients import check_connection
-from pergola.api.component_config.leader_election import check_leader_election
-from pergola.api.component_config.rules import at_least
+from pergola.api.component_config import at_least, check_connection, check_leader_election
 from pergola.api.core_v1_validation import selector_findings
 from pergola.api.operator_config.controllers import ConditionThreshold, Controllers, Syncs
 from pergola.api.operator_config.etcd import EtcdConfig

@@ -7,9 +7,15 @@ from typing import Annotated, Final, Literal
 from msgspec import Meta, field
 
 from pergola.api import component_config
-from pergola.api.component_config import Address, Debugging, LogFormat, LogLevel, Port
-from pergola.api.component_config.sharding import Sharding
-from pergola.api.component_config.zeros import ZERO_IS_UNSET
+from pergola.api.component_config import (
+    ZERO_IS_UNSET,
+    Address,
+    Debugging,
+    LogFormat,
+    LogLevel,
+    Port,
+    Sharding,
+)
 from pergola.api.resource_manager_config.controllers import Controllers
 from pergola.api.resource_manager_config.webhooks import Webhooks
 from pergola.api.schema.declare import Value

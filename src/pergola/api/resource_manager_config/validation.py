@@ -3,10 +3,13 @@
 from collections.abc import Iterator
 from datetime import timedelta
 
-from pergola.api.component_config.clients import check_connection
-from pergola.api.component_config.leader_election import check_leader_election
-from pergola.api.component_config.rules import at_least, positive
-from pergola.api.component_config.sharding import check_sharding
+from pergola.api.component_config import (
+    at_least,
+    check_connection,
+    check_leader_election,
+    check_sharding,
+    positive,
+)
 from pergola.api.core_v1_validation import (
     is_dns_label,
     label_findings,

@@ -19,8 +19,7 @@ from pergola.cloud.aws.credentials import Credentials
 from pergola.cloud.aws.extra import require_library
 from pergola.cloud.aws.failures import failure
 from pergola.cloud.aws.parameters import checked
-from pergola.cloud.aws.quotas import UNSHARED, Quotas, User
-from pergola.cloud.aws.quotas.line import Line
+from pergola.cloud.aws.quotas import UNSHARED, Line, Quotas, User
 from pergola.cloud.aws.retry import Retry
 from pergola.cloud.aws.services import Services
 from pergola.cloud.errors import CloudError

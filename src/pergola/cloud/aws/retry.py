@@ -4,7 +4,7 @@ import math
 import random
 from dataclasses import dataclass
 
-from pergola.cloud.aws.quotas.limits import READS
+from pergola.cloud.aws.quotas import READS
 from pergola.cloud.errors import CloudError
 
 

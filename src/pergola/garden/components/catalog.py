@@ -11,7 +11,7 @@ from pergola.garden.components.gardener_access import GARDENER_ACCESS
 from pergola.garden.components.gardener_admission_controller import (
     GARDENER_ADMISSION_CONTROLLER,
 )
-from pergola.garden.components.gardener_apiserver.component import GARDENER_APISERVER
+from pergola.garden.components.gardener_apiserver import GARDENER_APISERVER
 from pergola.garden.components.gardener_controller_manager import GARDENER_CONTROLLER_MANAGER
 from pergola.garden.components.gardener_dashboard.component import GARDENER_DASHBOARD
 from pergola.garden.components.gardener_discovery_server import GARDENER_DISCOVERY_SERVER
@@ -28,8 +28,8 @@ from pergola.garden.components.kube_apiserver_exposure.sni import (
     API_SERVER_SNI,
     TLS_SERVICES_CLEANUP,
 )
-from pergola.garden.components.kube_controller_manager.deployment import KUBE_CONTROLLER_MANAGER
-from pergola.garden.components.nginx_ingress.objects import NGINX_INGRESS
+from pergola.garden.components.kube_controller_manager import KUBE_CONTROLLER_MANAGER
+from pergola.garden.components.nginx_ingress import NGINX_INGRESS
 from pergola.garden.components.observability.catalog import OBSERVABILITY
 from pergola.garden.components.priority_classes import PRIORITY_CLASSES
 from pergola.garden.components.pvc_autoscaler import PVC_AUTOSCALER

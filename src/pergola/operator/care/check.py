@@ -13,7 +13,7 @@ from pergola.api.operator_v1alpha1.garden import (
     VIRTUAL_GARDEN_API_SERVER_AVAILABLE,
 )
 from pergola.garden.components.etcds import access
-from pergola.garden.components.kube_controller_manager.deployment import (
+from pergola.garden.components.kube_controller_manager import (
     DEPLOYMENT as CONTROLLER_MANAGER,
 )
 from pergola.garden.components.managed_resources import Expected

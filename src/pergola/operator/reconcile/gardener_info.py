@@ -15,8 +15,8 @@ from pergola.api.objects import JsonObject, Key, map_at
 from pergola.bundle.versions import Version, VersionError
 from pergola.flow import Graph, Retry
 from pergola.garden.components import authorities, task_names, workload_identity
-from pergola.garden.components.gardener_apiserver.component import GARDENER_APISERVER
-from pergola.garden.components.gardener_apiserver.workload import NAME as API_SERVER
+from pergola.garden.components.gardener_apiserver import GARDENER_APISERVER
+from pergola.garden.components.gardener_apiserver import NAME as API_SERVER
 from pergola.garden.components.virtual_system import PUBLIC
 from pergola.garden.landscape import NAMESPACE, Landscape
 from pergola.kube.client import Client

@@ -7,7 +7,7 @@ from pergola.api import marks
 from pergola.api.kinds import SEED, SHOOT
 from pergola.api.objects import JsonObject, Key, annotations_of, deletion_timestamp_of
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
-from pergola.garden.components.gardener_apiserver.component import GARDENER_APISERVER
+from pergola.garden.components.gardener_apiserver import GARDENER_APISERVER
 from pergola.garden.landscape.errors import OperatorError
 from pergola.kube.client import Client
 from pergola.kube.errors import KubeError, UnknownKind

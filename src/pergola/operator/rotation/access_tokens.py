@@ -15,10 +15,10 @@ from pergola.garden.components.gardener_access import GARDENER_ACCESS
 from pergola.garden.components.gardener_admission_controller import (
     GARDENER_ADMISSION_CONTROLLER,
 )
-from pergola.garden.components.gardener_apiserver.component import GARDENER_APISERVER
+from pergola.garden.components.gardener_apiserver import GARDENER_APISERVER
 from pergola.garden.components.gardener_controller_manager import GARDENER_CONTROLLER_MANAGER
 from pergola.garden.components.gardener_scheduler import GARDENER_SCHEDULER
-from pergola.garden.components.kube_controller_manager.deployment import KUBE_CONTROLLER_MANAGER
+from pergola.garden.components.kube_controller_manager import KUBE_CONTROLLER_MANAGER
 from pergola.garden.components.virtual_access import requests_token
 from pergola.garden.landscape import NAMESPACE
 from pergola.kube.client import Client

@@ -15,7 +15,7 @@ from pergola.api.objects import JsonObject, map_at
 from pergola.flow import Graph, Retry
 from pergola.garden.components import task_names
 from pergola.garden.components.authorities import CLUSTER
-from pergola.garden.components.kube_controller_manager.deployment import KUBE_CONTROLLER_MANAGER
+from pergola.garden.components.kube_controller_manager import KUBE_CONTROLLER_MANAGER
 from pergola.garden.landscape.errors import OperatorError
 from pergola.kube.client import Client
 from pergola.operator.rotation.current import AUTHORITIES

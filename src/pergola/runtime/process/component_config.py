@@ -6,8 +6,7 @@ The types that the files of all components share are in `pergola.api.component_c
 from pathlib import Path
 
 from pergola.api import component_config
-from pergola.api.component_config import Debugging, LeaderElection
-from pergola.api.component_config.sharding import Sharding
+from pergola.api.component_config import Debugging, LeaderElection, Sharding
 from pergola.api.objects import JsonValue
 from pergola.kube.yaml import YamlError, parse
 from pergola.runtime.process.options import (

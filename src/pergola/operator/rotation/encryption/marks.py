@@ -9,9 +9,9 @@ from typing import Final
 
 from pergola.api.kinds import DEPLOYMENT
 from pergola.api.objects import Key, annotations_of
+from pergola.garden.components import gardener_apiserver as gardener
 from pergola.garden.components.api_server.encryption import key_name
 from pergola.garden.components.api_server.part import ApiServer
-from pergola.garden.components.gardener_apiserver import workload as gardener
 from pergola.garden.components.kube_apiserver import component as kubernetes
 from pergola.garden.landscape import NAMESPACE, Landscape
 from pergola.kube.client import Client

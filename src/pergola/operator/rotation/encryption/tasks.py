@@ -7,7 +7,7 @@ from pergola.api.operator_v1alpha1 import GARDEN
 from pergola.flow import Graph, Retry
 from pergola.garden.components import task_names
 from pergola.garden.components.api_server.encryption import key_name
-from pergola.garden.components.gardener_apiserver.component import GARDENER_APISERVER
+from pergola.garden.components.gardener_apiserver import GARDENER_APISERVER
 from pergola.garden.landscape import Landscape
 from pergola.garden.landscape.encryption_at_rest import is_served_by_gardener
 from pergola.operator.rotation.encryption import marks

@@ -11,7 +11,7 @@ from typing import Final
 from pergola.api.objects import Key
 from pergola.flow import Graph, Retry
 from pergola.garden.components import task_names
-from pergola.garden.components.gardener_apiserver.component import GARDENER_APISERVER
+from pergola.garden.components.gardener_apiserver import GARDENER_APISERVER
 from pergola.garden.landscape import Landscape
 from pergola.operator.rotation.current import (
     ACCOUNT_KEY,

@@ -1,10 +1,13 @@
-"""The ingress controller, and the backend that answers requests for unknown hosts."""
+"""nginx-ingress: serves Ingresses of the runtime cluster, behind its gateway (spec 20 §13)."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from pergola.api.objects import JsonObject
+from pergola.api.objects import JsonObject, name_of
+from pergola.bundle import make_unique
 from pergola.bundle.references import Reference, reference_annotations
+from pergola.garden.components import istio, task_names
+from pergola.garden.components.component import Component, Managed, Rendered
 from pergola.garden.components.conventions import (
     TO_DNS,
     TO_RUNTIME_API_SERVER,
@@ -12,17 +15,21 @@ from pergola.garden.components.conventions import (
     to_service,
 )
 from pergola.garden.components.istio import EXPORTED
-from pergola.garden.components.nginx_ingress.permissions import APP, LEASE, NAME
 from pergola.garden.components.priority_classes import P300
 from pergola.garden.landscape import NAMESPACE, Landscape
 from pergola.manifests import (
+    READ,
+    account,
+    cluster_role,
     disruption_budget,
     env,
+    flag,
     from_pod,
     http_probe,
     manifest,
     port,
     requests,
+    rule,
     selector,
     service,
     service_account,
@@ -30,6 +37,61 @@ from pergola.manifests import (
     target_reference,
     vertical_pod_autoscaler,
 )
+
+NAME: Final = "nginx-ingress"
+LEASE: Final = "ingress-controller-seed-leader"
+APP: Final = {"app": NAME}
+
+_PREFIX: Final = f"gardener.cloud:seed:{NAME}"
+_RBAC: Final = "rbac.authorization.k8s.io"
+_LEASES: Final = "coordination.k8s.io"
+
+
+def permissions() -> Iterator[JsonObject]:
+    """Yield the roles, and their bindings."""
+    subject = account(NAME, NAMESPACE)
+    yield from cluster_role(_PREFIX, _everywhere(), subject, labels=APP)
+    yield manifest(
+        f"{_RBAC}/v1",
+        "Role",
+        f"{_PREFIX}:role",
+        namespace=NAMESPACE,
+        labels=APP,
+        rules=_own_namespace(),
+    )
+    yield manifest(
+        f"{_RBAC}/v1",
+        "RoleBinding",
+        f"{_PREFIX}:role-binding",
+        namespace=NAMESPACE,
+        labels=APP,
+        roleRef={"apiGroup": _RBAC, "kind": "Role", "name": f"{_PREFIX}:role"},
+        subjects=[subject],
+    )
+
+
+def _everywhere() -> list[JsonObject]:
+    return [
+        rule("", ["endpoints", "nodes", "pods", "secrets"], ["list", "watch"]),
+        rule("", ["nodes"], ["get"]),
+        rule("", ["services", "configmaps"], [*READ, "update"]),
+        rule("", ["events"], ["create", "patch"]),
+        rule("networking.k8s.io", ["ingresses", "ingressclasses"], READ),
+        rule("networking.k8s.io", ["ingresses/status"], ["update"]),
+        rule(_LEASES, ["leases"], ["list", "watch"]),
+        rule("discovery.k8s.io", ["endpointslices"], READ),
+    ]
+
+
+def _own_namespace() -> list[JsonObject]:
+    return [
+        rule("", ["configmaps", "namespaces", "pods", "secrets"], ["get"]),
+        rule("", ["endpoints"], ["create", "get", "update"]),
+        rule(_LEASES, ["leases"], ["get", "update"], [LEASE]),
+        rule(_LEASES, ["leases"], ["create"]),
+        rule("discovery.k8s.io", ["endpointslices"], READ),
+    ]
+
 
 CONTROLLER: Final = "nginx-ingress-controller"
 BACKEND: Final = "nginx-ingress-k8s-backend"
@@ -218,3 +280,87 @@ def _backend_pod(landscape: Landscape) -> JsonObject:
             }
         ],
     }
+
+
+GATE: Final = "DisableNginxIngressInGarden"
+
+_DEFAULTS: Final = {
+    "enable-vts-status": "false",
+    "server-name-hash-bucket-size": "256",
+    "use-proxy-protocol": "false",
+    "worker-processes": "2",
+    "allow-snippet-annotations": "false",
+    "annotations-risk-level": "Critical",
+}
+"""The default settings of nginx; all Ingresses are the garden's own, so all are trusted."""
+
+
+def absent(landscape: Landscape) -> str | None:
+    """Return why the Garden has no ingress controller, or None if it has one."""
+    if landscape.feature_gates.get(GATE, True):
+        return f"feature gate {GATE} is on"
+    return None
+
+
+def configuration(landscape: Landscape) -> dict[str, str]:
+    """Return the settings of nginx: the defaults, overridden by those in the Garden."""
+    given = landscape.runtime.ingress.controller.provider_config or {}
+    return _DEFAULTS | {name: _text(value) for name, value in given.items()}
+
+
+def _text(value: object) -> str:
+    return flag(value) if isinstance(value, bool) else str(value)
+
+
+def render(landscape: Landscape) -> Rendered:
+    """Return the controller, the default backend, and the routes to it."""
+    config = make_unique(
+        manifest(
+            "v1",
+            "ConfigMap",
+            CONTROLLER,
+            namespace=NAMESPACE,
+            labels=LABELS,
+            data=configuration(landscape),
+        )
+    )
+    objects = (
+        config,
+        *permissions(),
+        *controller(landscape, name_of(config)),
+        *backend(landscape),
+        *_routes(landscape),
+        _lease(),
+    )
+    return Rendered(managed=(Managed(name=NAME, objects=objects),))
+
+
+def _routes(landscape: Landscape) -> Iterator[JsonObject]:
+    """Yield the routes from the gateway, one per domain because domains may overlap."""
+    hosts = [f"*.{domain.name}" for domain in landscape.runtime.ingress.domains]
+    yield istio.gateway(CONTROLLER, LABELS, istio.tls_server(hosts))
+    yield istio.destination_rule(CONTROLLER, LABELS, CONTROLLER)
+    for index, host in enumerate(hosts):
+        yield istio.tls_route(
+            f"{CONTROLLER}-{index}", LABELS, [host], CONTROLLER, HTTPS, gateway=CONTROLLER
+        )
+
+
+def _lease() -> JsonObject:
+    """Return the Lease of the leader election, which is deleted with the controller."""
+    return manifest(
+        "coordination.k8s.io/v1",
+        "Lease",
+        LEASE,
+        namespace=NAMESPACE,
+        annotations={"resources.gardener.cloud/ignore": "true"},
+    )
+
+
+NGINX_INGRESS: Final = Component(
+    name=NAME,
+    deploy=task_names.NGINX_INGRESS,
+    absent=absent,
+    render=render,
+    limit=120.0,
+)

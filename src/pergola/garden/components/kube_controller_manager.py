@@ -1,10 +1,11 @@
-"""The workload of the kube-controller-manager and its permissions (spec 20 §15.4)."""
+"""The kube-controller-manager of the virtual cluster, which has no nodes (spec 20 §15.4)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from pergola.api.durations import format_duration
 from pergola.api.objects import JsonObject
+from pergola.bundle.versions import Version
 from pergola.garden.components import (
     authorities,
     monitoring,
@@ -15,10 +16,10 @@ from pergola.garden.components import (
 from pergola.garden.components.api_server.part import Part, feature_gates, mounted_secret
 from pergola.garden.components.component import Component, Managed, Rendered, Target
 from pergola.garden.components.conventions import GARDEN_SCRAPES, NON_ROOT, TO_DNS, open_ports
-from pergola.garden.components.kube_controller_manager import controllers
 from pergola.garden.components.priority_classes import P300
 from pergola.garden.components.removal import removable
 from pergola.garden.components.tls import CIPHER_SUITES
+from pergola.garden.components.virtual_apis import runtime_config
 from pergola.garden.landscape import NAMESPACE, Landscape
 from pergola.garden.landscape.credentials import Credential
 from pergola.manifests import (
@@ -37,6 +38,62 @@ from pergola.manifests import (
 )
 from pergola.manifests.labels import HIGH_AVAILABILITY
 from pergola.secrets_manager import Certificate, Options, SigningCA
+
+_ENABLED: Final = ("*", "bootstrapsigner", "tokencleaner")
+_OF_NODES: Final = (
+    "attachdetach",
+    "cloud-node-lifecycle",
+    "endpoint",
+    "ephemeral-volume",
+    "nodeipam",
+    "nodelifecycle",
+    "persistentvolume-binder",
+    "persistentvolume-expander",
+    "pv-protection",
+    # It writes tokens that never expire; in a garden, TokenRequest is the only source of tokens.
+    "serviceaccount-token",
+    "ttl",
+)
+_SINCE: Final[Mapping[str, Version]] = {
+    "device-taint-eviction-controller": Version(1, 33),
+    "podcertificaterequest-cleaner-controller": Version(1, 34),
+    "podgroup-protection-controller": Version(1, 36),
+    "resourcepoolstatusrequest-controller": Version(1, 36),
+}
+# Controllers that fail without an API, by its group (without the domain) and version.
+_OF_APIS: Final[Mapping[str, tuple[str, ...]]] = {
+    "apps/v1": ("daemonset", "deployment", "replicaset", "statefulset"),
+    "authentication/v1": ("attachdetach", "persistentvolume-expander"),
+    "authorization/v1": ("csrapproving",),
+    "autoscaling/v1": ("horizontalpodautoscaling",),
+    "autoscaling/v2": ("horizontalpodautoscaling",),
+    "batch/v1": ("cronjob", "job", "ttl-after-finished"),
+    "certificates/v1": ("csrapproving", "csrcleaner", "csrsigning"),
+    "coordination/v1": ("nodelifecycle", "storage-version-gc"),
+    "discovery/v1": ("endpointslice", "endpointslicemirroring"),
+    "policy/v1": ("disruption",),
+    "rbac/v1": ("clusterrole-aggregation",),
+}
+
+
+def controllers_flag(landscape: Landscape) -> str:
+    """Return the value of `--controllers`."""
+    return ",".join([*_ENABLED, *(f"-{name}" for name in sorted(set(_disabled(landscape))))])
+
+
+def _disabled(landscape: Landscape) -> Iterator[str]:
+    yield from _OF_NODES
+    yield from (name for name, since in _SINCE.items() if landscape.version.release >= since)
+    for api, is_served in runtime_config(landscape).items():
+        if not is_served:
+            yield from _OF_APIS.get(_short(api), ())
+
+
+def _short(api: str) -> str:
+    """Return the key of `_OF_APIS`, such as `rbac/v1` for `rbac.authorization.k8s.io/v1`."""
+    group, _, version = api.partition("/")
+    return f"{group.partition('.')[0]}/{version}"
+
 
 NAME: Final = "kube-controller-manager"
 DEPLOYMENT: Final = f"virtual-garden-{NAME}"
@@ -165,7 +222,7 @@ def command(landscape: Landscape) -> list[str]:
         "--concurrent-endpoint-syncs=15",
         "--concurrent-gc-syncs=250",
         "--concurrent-service-endpoint-syncs=15",
-        f"--controllers={controllers.flag(landscape)}",
+        f"--controllers={controllers_flag(landscape)}",
         "--concurrent-namespace-syncs=100",
         "--concurrent-resource-quota-syncs=100",
         "--resource-quota-sync-period=1m0s",
