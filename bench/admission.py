@@ -381,10 +381,10 @@ def run(folder: Path, *, seconds: float, runs: int, everything: bool) -> list[Fi
     (folder / "body.json").write_bytes(body)
     path = asyncio.run(heaviest(body))
     print(f"a pod of {len(orjson.dumps(pod())):,} bytes, a review of {len(body):,}, to {path}")
-    wanted = [(name, path) for name in (SERVERS if everything else ["pergola"])]
-    wanted.append(("pergola", f"/{NOTHING}"))
+    desired = [(name, path) for name in (SERVERS if everything else ["pergola"])]
+    desired.append(("pergola", f"/{NOTHING}"))
     found = []
-    for name, to in wanted:
+    for name, to in desired:
         line = [sys.executable, "-m", "bench.admission_servers", name, str(folder)]
         shown = name if to == path else f"{name}, {NOTHING} to decide"
         found.append(measure(shown, line, to, folder, seconds, runs))

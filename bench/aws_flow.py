@@ -24,14 +24,14 @@ from pergola.api.objects import JsonObject
 from pergola.cloud.aws import AwsClient
 from pergola.extension_api.cluster import Cluster
 from pergola.flow import Report, State
+from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.flows.delete import delete_steps
 from pergola.providers.aws.flows.reconcile import reconcile_steps
 from pergola.providers.aws.flows.run import name_zones, run_steps
 from pergola.providers.aws.observe import observe
 from pergola.providers.aws.preflight import findings
-from pergola.providers.aws.request import wanted_of
+from pergola.providers.aws.request import desired_of
 from pergola.providers.aws.resources.step import Step, Work, graph_of
-from pergola.providers.aws.wanted import Wanted
 from pergola.runtime.logging import configure
 from pergola.sandbox.aws.corrections import QUICK, CorrectedAws
 from pergola.sandbox.aws.moto import moto
@@ -97,7 +97,7 @@ class Case(NamedTuple):
     delete: bool = False
 
 
-def wanted_by(config: JsonObject, technical_id: str = TECHNICAL_ID) -> Wanted:
+def wanted_by(config: JsonObject, technical_id: str = TECHNICAL_ID) -> Desired:
     """Return a cluster with this config."""
     key = b64encode(PUBLIC_KEY.encode()).decode()
     infrastructure: JsonObject = {
@@ -105,24 +105,24 @@ def wanted_by(config: JsonObject, technical_id: str = TECHNICAL_ID) -> Wanted:
         "spec": {"type": "aws", "region": REGION, "sshPublicKey": key, "providerConfig": config},
     }
     cluster: JsonObject = {"metadata": {"name": technical_id}, "spec": {"shoot": SHOOT}}
-    return wanted_of(infrastructure, Cluster.from_object(cluster))
+    return desired_of(infrastructure, Cluster.from_object(cluster))
 
 
 async def measure(
-    aws: DistantAws, client: AwsClient, wanted: Wanted, seed: Seed, case: Case
+    aws: DistantAws, client: AwsClient, desired: Desired, seed: Seed, case: Case
 ) -> tuple[str, ...]:
     """Observe, check and run the flow like the actuator; return a row of the table."""
     aws.taken()
     seed.writes, state = 0, State(seed.data)
     began = asyncio.get_running_loop().time()
-    snapshot = await observe(client, wanted, state)
+    snapshot = await observe(client, desired, state)
     if not case.delete:
-        findings(wanted, snapshot)
-        name_zones(wanted, state)
+        findings(desired, snapshot)
+        name_zones(desired, state)
     work = Work(
-        aws=client, wanted=wanted, state=state, snapshot=snapshot, poll_seconds=POLL_SECONDS
+        aws=client, desired=desired, state=state, snapshot=snapshot, poll_seconds=POLL_SECONDS
     )
-    steps: list[Step] = delete_steps(wanted, state) if case.delete else reconcile_steps(wanted)
+    steps: list[Step] = delete_steps(desired, state) if case.delete else reconcile_steps(desired)
     result = await run_steps(case.name, steps, work, write=seed.write, report=unheard)
     seconds = asyncio.get_running_loop().time() - began
     path = graph_of(case.name, steps, work).critical_path(result.durations)
@@ -146,14 +146,14 @@ async def unheard(_: Report) -> None:
 
 async def managed(aws: DistantAws, client: AwsClient, zones: str) -> list[tuple[str, ...]]:
     """Measure a network that is created, reconciled again, and deleted."""
-    wanted, seed = wanted_by(managed_config(REGION, zones=zones)), Seed({})
+    desired, seed = wanted_by(managed_config(REGION, zones=zones)), Seed({})
     number = len(zones)
     cases = (
         Case(f"managed, {number} zone(s): create", "≤ 45" if number == 1 else "≤ 75"),
         Case(f"managed, {number} zone(s): steady", "≤ 14, 0 writes"),
         Case(f"managed, {number} zone(s): delete", "-" if number == 1 else "≤ 45", delete=True),
     )
-    return [await measure(aws, client, wanted, seed, case) for case in cases]
+    return [await measure(aws, client, desired, seed, case) for case in cases]
 
 
 async def byo(aws: DistantAws, client: AwsClient, zones: str) -> list[tuple[str, ...]]:
@@ -162,14 +162,14 @@ async def byo(aws: DistantAws, client: AwsClient, zones: str) -> list[tuple[str,
     network = await Network.complete(client, zones=zones)
     group = await network.security_group()
     aws.latency = latency
-    wanted, seed = wanted_by(network.config(group=group)), Seed({})
+    desired, seed = wanted_by(network.config(group=group)), Seed({})
     number = len(zones)
     cases = (
         Case(f"byo, {number} zone(s): create", "≤ 16 reads"),
         Case(f"byo, {number} zone(s): steady", "≤ 12, 0 writes"),
         Case(f"byo, {number} zone(s): delete", "-", delete=True),
     )
-    return [await measure(aws, client, wanted, seed, case) for case in cases]
+    return [await measure(aws, client, desired, seed, case) for case in cases]
 
 
 async def rows(server: str, latency: float) -> list[tuple[str, ...]]:
@@ -196,8 +196,8 @@ def main() -> None:
     options = parser.parse_args()
     configure("error", "text")
     config = managed_config(REGION, zones="a")
-    wanted = [wanted_by(config, f"shoot--bench--{n}") for n in range(options.landscape)]
+    desired = [wanted_by(config, f"shoot--bench--{n}") for n in range(options.landscape)]
     with moto() as server:
         show(asyncio.run(rows(server, options.latency)), HEADINGS)
         print()
-        show(asyncio.run(aws_landscape.rows(server, wanted)), aws_landscape.HEADINGS)
+        show(asyncio.run(aws_landscape.rows(server, desired)), aws_landscape.HEADINGS)

@@ -19,12 +19,12 @@ from pergola.cloud.aws.services import Services
 from pergola.cloud.errors import Throttled
 from pergola.extension_api.errors import RequeueAfter
 from pergola.flow import State
+from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.flows.reconcile import reconcile_steps
 from pergola.providers.aws.flows.run import name_zones, run_steps
 from pergola.providers.aws.observe import observe
 from pergola.providers.aws.resources.step import Work
 from pergola.providers.aws.turns import check_turn
-from pergola.providers.aws.wanted import Wanted
 from pergola.sandbox.aws.answers import call_of
 from pergola.sandbox.aws.corrections import CorrectedAws
 from pergola.sandbox.aws.moto import service_of
@@ -117,7 +117,7 @@ class Member(NamedTuple):
     """An Infrastructure with its state."""
 
     name: str
-    wanted: Wanted
+    desired: Desired
     state: State
 
 
@@ -153,7 +153,7 @@ class Landscape:
         self._aws.begin(None)
         await self._each(self._create)
 
-    async def look(
+    async def observe(
         self, name: str, left: float, target: str, *, empty: bool = False
     ) -> tuple[str, ...]:
         """Reconcile all Infrastructures at once, as after a restart; return a row."""
@@ -209,14 +209,14 @@ class Landscape:
         )
 
     async def _observe(self, client: AwsClient, member: Member) -> None:
-        await observe(client, member.wanted, member.state)
+        await observe(client, member.desired, member.state)
 
     async def _create(self, client: AwsClient, member: Member) -> None:
-        name_zones(member.wanted, member.state)
-        snapshot = await observe(client, member.wanted, member.state)
+        name_zones(member.desired, member.state)
+        snapshot = await observe(client, member.desired, member.state)
         work = Work(
             aws=client,
-            wanted=member.wanted,
+            desired=member.desired,
             state=member.state,
             snapshot=snapshot,
             poll_seconds=0.05,
@@ -225,28 +225,28 @@ class Landscape:
         async def nothing(_: object) -> None:
             """Neither save nor report."""
 
-        steps = reconcile_steps(member.wanted)
+        steps = reconcile_steps(member.desired)
         await run_steps("create", steps, work, write=nothing, report=nothing)
 
 
-async def rows(server: str, wanted: list[Wanted]) -> list[tuple[str, ...]]:
+async def rows(server: str, desired: list[Desired]) -> list[tuple[str, ...]]:
     """Return the measurements of a landscape."""
     async with SharedQuota(server) as aws:
-        members = [Member(str(number), each, State({})) for number, each in enumerate(wanted)]
+        members = [Member(str(number), each, State({})) for number, each in enumerate(desired)]
         landscape, number = Landscape(aws, members), len(members)
         try:
             await landscape.create()
             landscape.restart()
-            found = [await landscape.look(f"{number} looked at", 1.0, "≤ 14 each")]
+            found = [await landscape.observe(f"{number} looked at", 1.0, "≤ 14 each")]
             name = f"{number}, others leave {LEFT:.0%}"
-            found.append(await landscape.look(name, LEFT, "≤ 14, few refused"))
+            found.append(await landscape.observe(name, LEFT, "≤ 14, few refused"))
             landscape.restart()
             name = f"{number}, restart, buckets empty"
-            found.append(await landscape.look(name, LEFT, "≤ 14, few refused", empty=True))
+            found.append(await landscape.observe(name, LEFT, "≤ 14, few refused", empty=True))
             landscape.restart()
             landscape.is_split = True
             name = f"{number}, a tenth in another account"
-            found.append(await landscape.look(name, LEFT, "≤ 14, few refused"))
+            found.append(await landscape.observe(name, LEFT, "≤ 14, few refused"))
         finally:
             await landscape.close()
     return found

@@ -407,7 +407,7 @@ async def repairs(client: Client, count: int, edits: int) -> list[float]:
     seconds = []
     for number in range(edits):
         key = Key(NAMESPACE, f"app-{number % count:04}-{number % 3}")
-        wanted = (await client.get(CONFIG_MAP, key))["data"]
+        desired = (await client.get(CONFIG_MAP, key))["data"]
         edited = await client.patch(CONFIG_MAP, key, {"data": {"key": "edited by hand"}})
         began = time.monotonic()
         events = watch(
@@ -419,7 +419,7 @@ async def repairs(client: Client, count: int, edits: int) -> list[float]:
             timeout_seconds=60,
         )
         async for event in events:
-            if event.type == "MODIFIED" and event.object["data"] == wanted:
+            if event.type == "MODIFIED" and event.object["data"] == desired:
                 break
         await events.aclose()
         seconds.append(time.monotonic() - began)

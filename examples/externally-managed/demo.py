@@ -72,8 +72,8 @@ async def show(client: Client) -> None:
     await tell(client, lambda obj: len(failure_domains_of(obj, "v1beta2")) == 3)
 
     print("\n4. Another client applies another endpoint:")
-    wanted = {"spec": {"controlPlaneEndpoint": {"host": "mine.example.org", "port": 6443}}}
-    obj = {"apiVersion": DEMO.api_version, "kind": DEMO.kind, **wanted}
+    desired = {"spec": {"controlPlaneEndpoint": {"host": "mine.example.org", "port": 6443}}}
+    obj = {"apiVersion": DEMO.api_version, "kind": DEMO.kind, **desired}
     obj["metadata"] = {"name": SHOP.name, "namespace": SHOP.namespace}
     await client.apply(obj, manager="somebody", force=True)
     await tell(client, lambda obj: reason(obj) == "Conflict")

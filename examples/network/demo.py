@@ -174,11 +174,11 @@ def report(progress: caller.Progress) -> None:
 
 def is_rolled_out(obj: JsonObject) -> bool:
     """Return whether the current version of the agents runs on all nodes."""
-    status, wanted = map_at(obj, "status"), map_at(obj, "status").get("desiredNumberScheduled")
+    status, desired = map_at(obj, "status"), map_at(obj, "status").get("desiredNumberScheduled")
     return bool(
-        wanted
+        desired
         and status.get("observedGeneration") == obj["metadata"]["generation"]
-        and status.get("numberReady") == status.get("updatedNumberScheduled") == wanted
+        and status.get("numberReady") == status.get("updatedNumberScheduled") == desired
     )
 
 

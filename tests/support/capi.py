@@ -92,9 +92,9 @@ class CoreManager:
 
     async def until_logged(self, *texts: str) -> None:
         """Wait for a line with all of these texts; the log escapes double quotes."""
-        wanted = [text.replace('"', '\\"') for text in texts]
+        desired = [text.replace('"', '\\"') for text in texts]
         async with asyncio.timeout(_LOG_SECONDS):
-            while not self._has_line(wanted):  # noqa: ASYNC110 - another process writes it
+            while not self._has_line(desired):  # noqa: ASYNC110 - another process writes it
                 await asyncio.sleep(_INTERVAL)
 
     async def start(self) -> None:

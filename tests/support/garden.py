@@ -177,8 +177,8 @@ def landscape(*patches: JsonObject, **attributes: Any) -> Landscape:
     return bare.with_credentials(Credentials(found))
 
 
-def _generated(wanted: Iterable[Credential]) -> Iterable[tuple[str, Generated]]:
-    for credential in wanted:
+def _generated(desired: Iterable[Credential]) -> Iterable[tuple[str, Generated]]:
+    for credential in desired:
         config = credential.config
         bundle = _secret(
             f"{config.name}-bundle", {config.bundle_key: _BUNDLES.get(config.bundle_key, b"")}

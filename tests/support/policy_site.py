@@ -101,12 +101,12 @@ class PolicySite:
 
         Each is a name, or `namespace/name` in another namespace.
         """
-        wanted = {name if "/" in name else f"{self.namespace}/{name}" for name in expected}
+        desired = {name if "/" in name else f"{self.namespace}/{name}" for name in expected}
 
         def found() -> set[str]:
             return {str(key) for key, policy in self._policies.items() if self._is_ours(policy)}
 
-        await self._when(lambda: found() == wanted, lambda: f"{found()} is not {wanted}")
+        await self._when(lambda: found() == desired, lambda: f"{found()} is not {desired}")
 
     async def policy(self, name: str, holds: Callable[[JsonObject], bool]) -> JsonObject:
         """Wait until a policy of the namespace satisfies `holds`."""

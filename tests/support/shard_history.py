@@ -87,11 +87,11 @@ class History:
                 continue
             version = int(resource_version_of(event.object))
             if event.type != "BOOKMARK":
-                self._see(gvk, event.object, version, gone=event.type == "DELETED")
+                self._observe(gvk, event.object, version, gone=event.type == "DELETED")
             self.newest[gvk.kind] = version
             self._seen.set()
 
-    def _see(self, gvk: GroupVersionKind, obj: JsonObject, version: int, *, gone: bool) -> None:
+    def _observe(self, gvk: GroupVersionKind, obj: JsonObject, version: int, *, gone: bool) -> None:
         if gvk == MANAGED_RESOURCE:
             shard = labels_of(obj).get(self.share.shard_label, "")
             self.assigned.setdefault(name_of(obj), []).append((version, shard))

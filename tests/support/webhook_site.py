@@ -164,8 +164,8 @@ class WebhookSite:
 
     async def add_definitions(self, definitions: Iterable[JsonObject]) -> None:
         """Create CRDs; return when the API server serves them."""
-        wanted = list(definitions)
-        await serve(self.client, *wanted)
+        desired = list(definitions)
+        await serve(self.client, *desired)
 
     async def ask(
         self,

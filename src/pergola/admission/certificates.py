@@ -10,7 +10,7 @@ from pergola.runtime.metrics import CertificateMetrics
 
 log = get_logger("certificates")
 
-LOOK_SECONDS: Final = 5.0
+CHECK_SECONDS: Final = 5.0
 _CERTIFICATE: Final = "tls.crt"
 _KEY: Final = "tls.key"
 
@@ -55,10 +55,10 @@ class Certificates:
         differ between systems.
         """
         while True:
-            await asyncio.sleep(LOOK_SECONDS)
-            self.look()
+            await asyncio.sleep(CHECK_SECONDS)
+            self.observe()
 
-    def look(self) -> None:
+    def observe(self) -> None:
         """Reload the files if they changed; keep the old ones if the new ones are broken."""
         try:
             stamp = self._stamped()

@@ -40,7 +40,7 @@ _BUNDLE: Final = "ca.crt"
 _AUTHORITY_KEY: Final = "ca.key"
 _CERTIFICATE: Final = "tls.crt"
 _KEY: Final = "tls.key"
-_LOOK_SECONDS: Final = 12 * 3600.0
+_CHECK_SECONDS: Final = 12 * 3600.0
 
 Render = Callable[[bytes], list[JsonObject]]
 """Renders the webhook configurations from the trusted authorities (PEM)."""
@@ -127,7 +127,7 @@ class SelfSigned:
             await self._register(newer)
             log.info("certificates renewed", secret=str(self._secret))
         pause = (next_change(newer) - self._clock.now()).total_seconds()
-        return Again(min(max(pause, 1.0), _LOOK_SECONDS))
+        return Again(min(max(pause, 1.0), _CHECK_SECONDS))
 
     async def unregister(self) -> None:
         """Delete the configurations, so that no API server calls a stopped server."""

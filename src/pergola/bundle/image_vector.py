@@ -37,7 +37,7 @@ class ImageNotFound(BundleError):
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
+class _Desired:
     name: str
     version: str
     runtime_version: str
@@ -132,7 +132,7 @@ class ImageVector:
             ImageNotFound: no entry matches.
             VersionError: a given version is not valid.
         """
-        desired = _Wanted(name, version, runtime_version, architecture)
+        desired = _Desired(name, version, runtime_version, architecture)
         return _reference(self._source(desired), desired)
 
     def version_of(self, name: str, *, version: str = "", runtime_version: str = "") -> str:
@@ -140,18 +140,18 @@ class ImageVector:
 
         Args and errors are those of `find`.
         """
-        desired = _Wanted(name, version, runtime_version, "")
+        desired = _Desired(name, version, runtime_version, "")
         source = self._source(desired)
         return source.text("version") or ImageReference.parse(_reference(source, desired)).tag
 
-    def _source(self, desired: _Wanted) -> ImageSource:
+    def _source(self, desired: _Desired) -> ImageSource:
         candidates = [source for source in self.sources if source.name == desired.name]
         fitting = [source for source in candidates if _fits(source, desired)]
         if not fitting:
             raise ImageNotFound(self._nothing(desired, candidates))
         return max(fitting, key=_rank)
 
-    def _nothing(self, desired: _Wanted, candidates: Sequence[ImageSource]) -> str:
+    def _nothing(self, desired: _Desired, candidates: Sequence[ImageSource]) -> str:
         if candidates:
             there = "; ".join(map(_described, candidates))
         else:
@@ -162,7 +162,7 @@ class ImageVector:
         )
 
 
-def _fits(source: ImageSource, desired: _Wanted) -> bool:
+def _fits(source: ImageSource, desired: _Desired) -> bool:
     return (
         _within(source.text("targetVersion"), desired.version)
         and _within(source.text("runtimeVersion"), desired.runtime_version)
@@ -187,7 +187,7 @@ def _rank(source: ImageSource) -> tuple[int, bool, bool]:
     return target + runtime, target, bool(source.architectures)
 
 
-def _reference(source: ImageSource, desired: _Wanted) -> str:
+def _reference(source: ImageSource, desired: _Desired) -> str:
     if ref := source.text("ref"):
         return ref
     repository, tag = source.text("repository"), source.text("tag")

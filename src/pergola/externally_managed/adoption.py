@@ -17,7 +17,7 @@ from pergola.api.objects import (
     resource_version_of,
 )
 from pergola.externally_managed.description import Network
-from pergola.externally_managed.inspection import Seen, errors, findings, look
+from pergola.externally_managed.inspection import Seen, errors, findings, observe
 from pergola.externally_managed.kinds import Managed
 from pergola.externally_managed.predicate import manager_of
 from pergola.externally_managed.sources import Source
@@ -86,7 +86,7 @@ class Adoption:
         if deletion_timestamp_of(obj) is not None:
             raise AdoptionRefused(f"{of} is being deleted")
         source = _Assumed(self._source, self._reference) if self._reference else None
-        seen = await look(self._client, self._managed, crd, key, source)
+        seen = await observe(self._client, self._managed, crd, key, source)
         if seen.cluster is None:
             named = f"Cluster {seen.cluster_key}" if seen.cluster_key else "a Cluster for it"
             raise AdoptionRefused(f"{of}: {named} does not exist; create it first")

@@ -69,7 +69,7 @@ class Seen:
     source_problems: Sequence[str] = ()
 
 
-async def look(
+async def observe(
     client: Client, managed: Managed, crd: JsonObject, key: Key, source: Source | None = None
 ) -> Seen:
     """Read an InfraCluster, its Cluster and, with a source, its network.

@@ -47,20 +47,20 @@ def infra_clusters(change: Change[JsonObject], kind: GroupKind) -> list[Key]:
 
 
 async def cluster_to_infra_cluster(
-    cluster: JsonObject, wanted: GroupKind, read: Read, *, manages_external: bool = False
+    cluster: JsonObject, desired: GroupKind, read: Read, *, manages_external: bool = False
 ) -> list[Key]:
     """Return the InfraCluster that an event of its Cluster triggers; none if it is external.
 
     Without this check, unpausing a Cluster would trigger the provider for an external object.
 
     Args:
-        wanted: the provider's kind.
+        desired: the provider's kind.
         manages_external: for external managers, which handle only external ones.
     """
     if cluster.get("kind") != _CLUSTER_KIND:
         return []
     reference = infrastructure_reference(cluster)
-    if reference is None or reference[0] != wanted:
+    if reference is None or reference[0] != desired:
         return []
     try:
         obj = await read(reference[1])

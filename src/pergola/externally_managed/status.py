@@ -75,12 +75,12 @@ def status_patch(
     Infrastructure that was once declared provisioned stays provisioned.
     """
     status = map_at(obj, "status")
-    wanted: JsonObject = dict(outcome.extra or {})
+    desired: JsonObject = dict(outcome.extra or {})
     if not outcome.problems:
         for version in contract.versions:
-            wanted |= done(version)
+            desired |= done(version)
     if outcome.failure_domains is not None:
-        wanted["failureDomains"] = _domains_change(status, outcome.failure_domains, contract)
+        desired["failureDomains"] = _domains_change(status, outcome.failure_domains, contract)
     conditions = with_condition(
         conditions_of(obj),
         obj,
@@ -94,8 +94,8 @@ def status_patch(
     paused = get_condition(conditions, PAUSED)
     if paused and paused.get("status") != "False":
         conditions = _paused(conditions, obj, contract, now, paused=False)
-    wanted["conditions"] = conditions
-    return _missing(status, wanted)
+    desired["conditions"] = conditions
+    return _missing(status, desired)
 
 
 def paused_patch(obj: JsonObject, contract: Contract, now: datetime) -> JsonObject:
@@ -134,10 +134,10 @@ def _domains_change(
     return rendered
 
 
-def _missing(status: JsonObject, wanted: JsonObject) -> JsonObject:
+def _missing(status: JsonObject, desired: JsonObject) -> JsonObject:
     """Return the effective part of a patch."""
-    target = {**status, **wanted}
-    for name, value in wanted.items():
+    target = {**status, **desired}
+    for name, value in desired.items():
         if isinstance(value, dict) and isinstance(status.get(name), dict):
             target[name] = {k: v for k, v in {**status[name], **value}.items() if v is not None}
     return merge_patch(status, target)

@@ -3,7 +3,7 @@
 ```python
 graph = Graph("Infrastructure reconciliation")
 vpc = graph.add("ensure VPC", ensure_vpc, timeout=90)
-graph.add("ensure gateway", ensure_gateway, after=[vpc], skip=None if wanted else "no public zone")
+graph.add("ensure gateway", ensure_gateway, after=[vpc], skip=None if desired else "no public zone")
 
 state = State(status_data)  # the tasks read it, and record what they created
 await run(graph, saver=Saver(state, write), progress=Progress(graph, report))

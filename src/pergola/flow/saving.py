@@ -56,7 +56,7 @@ class Saver:
         self._closing_seconds = closing_seconds
         self._source = source or random.Random()  # noqa: S311 - spreads retries, guards nothing
         self._saved = state.version
-        self._wanted = 0
+        self._desired = 0
         self._changed_at: float | None = None
         self._retry_at: float | None = None
         self._failures = 0
@@ -95,9 +95,9 @@ class Saver:
         Raises:
             StateNotSaved: several attempts failed.
         """
-        self._wanted = self.state.version
+        self._desired = self.state.version
         self._wake.set()
-        await self._until(self._wanted)
+        await self._until(self._desired)
 
     @property
     def _is_clean(self) -> bool:
@@ -141,7 +141,7 @@ class Saver:
             self._changed_at = now
         if self._retry_at is not None:
             return self._retry_at
-        if self._closing or max(self.state.created_last, self._wanted) > self._saved:
+        if self._closing or max(self.state.created_last, self._desired) > self._saved:
             return now
         return self._changed_at + self._interval
 

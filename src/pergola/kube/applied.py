@@ -82,7 +82,7 @@ def _has_items(live: list[Any], desired: list[Any]) -> bool:
     if not any(isinstance(item, dict) for item in desired):
         return live == desired
     remaining = iter(live)
-    return all(any(_contains(item, wanted) for item in remaining) for wanted in desired)
+    return all(any(_contains(item, each) for item in remaining) for each in desired)
 
 
 def _lacking(live: JsonValue, desired: JsonValue, path: str) -> Iterator[Difference]:
@@ -127,8 +127,8 @@ def _extra(
             yield from _parts(below, inner, value, f"{path}.{field}".lstrip("."))
         elif name.startswith(_ITEM):
             keys = orjson.loads(name[len(_ITEM) :])
-            wanted, value = (next(_items(each, keys), None) for each in (desired, live))
-            yield from _parts(below, wanted, value, f"{path}[{', '.join(map(str, keys.values()))}]")
+            inner, value = (next(_items(each, keys), None) for each in (desired, live))
+            yield from _parts(below, inner, value, f"{path}[{', '.join(map(str, keys.values()))}]")
         else:
             yield path, live
 

@@ -63,17 +63,17 @@ def _atomic(
         if name.startswith(_FIELD) and isinstance(live, dict) and isinstance(desired, dict):
             field = name.removeprefix(_FIELD)
             inner = f"{path}.{field}".lstrip(".")
-            found, wanted = live.get(field), desired.get(field)
+            one, other = live.get(field), desired.get(field)
         elif name.startswith(_ITEM):
             keys = orjson.loads(name.removeprefix(_ITEM))
             inner = f"{path}[{', '.join(map(str, keys.values()))}]"
-            found, wanted = _item(live, keys), _item(desired, keys)
+            one, other = _item(live, keys), _item(desired, keys)
         else:
             continue
         if below:
-            yield from _atomic(below, found, wanted, inner)
-        elif isinstance(found, dict | list) and isinstance(wanted, dict | list):
-            yield Atomic(inner, found, wanted)
+            yield from _atomic(below, one, other, inner)
+        elif isinstance(one, dict | list) and isinstance(other, dict | list):
+            yield Atomic(inner, one, other)
 
 
 def _item(items: JsonValue, keys: Mapping[str, JsonValue]) -> JsonValue:

@@ -19,7 +19,7 @@ from typing import Final, Protocol
 
 from pergola.kube.errors import ConfigurationError
 
-LOOK_AT_FILES_SECONDS: Final = 10.0
+READ_FILES_SECONDS: Final = 10.0
 
 Monotonic = Callable[[], float]
 """A monotonic clock in seconds."""
@@ -145,7 +145,7 @@ class TokenFile:
 
     def rejected(self) -> bool:
         """Read the file before the next request; return True."""
-        self._files.look_again()
+        self._files.read_again()
         return True
 
     def _read(self, path: Path) -> None:
@@ -188,7 +188,7 @@ class Certificate:
 
     def rejected(self) -> bool:
         """Check the files before the next request."""
-        self._files.look_again()
+        self._files.read_again()
         return bool(self._files.paths)
 
     def _renew(self) -> None:
@@ -265,20 +265,20 @@ class _Files:
     def __init__(self, paths: Sequence[Path], monotonic: Monotonic) -> None:
         self.paths = paths
         self._monotonic = monotonic
-        self._look_at = monotonic() + LOOK_AT_FILES_SECONDS
+        self._observe = monotonic() + READ_FILES_SECONDS
         self._seen: list[tuple[int, int, int]] | None = self._stat()
 
     def changed(self) -> bool:
         now = self._monotonic()
-        if not self.paths or now < self._look_at:
+        if not self.paths or now < self._observe:
             return False
-        self._look_at = now + LOOK_AT_FILES_SECONDS
+        self._observe = now + READ_FILES_SECONDS
         seen, self._seen = self._seen, self._stat()
         return self._seen != seen or self._seen is None
 
-    def look_again(self) -> None:
+    def read_again(self) -> None:
         """Check again at the next call of `changed`, and return True."""
-        self._look_at, self._seen = self._monotonic(), None
+        self._observe, self._seen = self._monotonic(), None
 
     def _stat(self) -> list[tuple[int, int, int]] | None:
         try:

@@ -273,15 +273,15 @@ class NamespacePolicies:
         networks = self._networks()
         if seen is None or not seen.is_active or networks is None:
             return DONE
-        wanted = {Key.of(it): it for it in policies(namespace, dict(seen.labels), networks)}
-        for key, policy in wanted.items():
+        desired = {Key.of(it): it for it in policies(namespace, dict(seen.labels), networks)}
+        for key, policy in desired.items():
             live = self.policies.get(key)
             if live is None or not is_applied(policy, live, MANAGER):
                 await self._apply(policy)
         for name in NAMES:
             key = Key(namespace, name)
             live = self.policies.get(key)
-            if live is not None and key not in wanted and has_manager(live, MANAGER):
+            if live is not None and key not in desired and has_manager(live, MANAGER):
                 await self._client.delete(NETWORK_POLICY, key, uid=uid_of(live))
         return DONE
 

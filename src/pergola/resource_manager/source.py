@@ -126,7 +126,7 @@ class Source:
             client, SECRET, self._keep_secret, namespaces=namespaces, metadata_only=True
         )
         self._readers: dict[Key, set[Key]] = {}
-        self._wanted: Counter[str] = Counter()
+        self._desired: Counter[str] = Counter()
         self._changing: WeakValueDictionary[Key, asyncio.Lock] = WeakValueDictionary()
         self._same_content: dict[Key, str] = {}
         self.unit = Unit("source", caches=(*self.resources, *self.secrets))
@@ -154,9 +154,9 @@ class Source:
         cache = self.secrets.reaching(namespace)
         return sum(key.namespace == namespace for key, _ in cache.items()) if cache else 0
 
-    def wanted_secrets(self, namespace: str) -> int:
+    def desired_secrets(self, namespace: str) -> int:
         """Return the number of Secrets in a namespace that ManagedResources name."""
-        return self._wanted[namespace]
+        return self._desired[namespace]
 
     def readers(self, secret: Key) -> Collection[Key]:
         """Return the ManagedResources that name a Secret."""
@@ -205,10 +205,10 @@ class Source:
             readers.discard(change.key)
             if not readers:
                 del self._readers[Key(namespace, name)]
-                self._wanted[namespace] -= 1
+                self._desired[namespace] -= 1
         for name in new - old:
             if Key(namespace, name) not in self._readers:
-                self._wanted[namespace] += 1
+                self._desired[namespace] += 1
             self._readers.setdefault(Key(namespace, name), set()).add(change.key)
 
 

@@ -85,8 +85,8 @@ async def install_garden_extension_crds(client: Client) -> None:
 
 async def install_garden_crds(client: Client, *keys: str) -> None:
     """Return when the kinds in these groups of definitions are served."""
-    wanted = [crd for group in GROUPS if group.key in keys for crd in load(group)]
-    await serve(client, *wanted)
+    desired = [crd for group in GROUPS if group.key in keys for crd in load(group)]
+    await serve(client, *desired)
 
 
 async def install_definitions(client: Client, *names: str) -> None:
@@ -96,8 +96,8 @@ async def install_definitions(client: Client, *names: str) -> None:
         names: of their CustomResourceDefinitions, such as `etcds.druid.gardener.cloud`.
     """
     groups = [group for group in GROUPS if group.names & {*names}]
-    wanted = [crd for group in groups for crd in load(group) if name_of(crd) in names]
-    await serve(client, *wanted)
+    desired = [crd for group in groups for crd in load(group) if name_of(crd) in names]
+    await serve(client, *desired)
 
 
 async def serve(client: Client, *definitions: JsonObject) -> None:

@@ -162,8 +162,8 @@ class ExtensionSite:
         if finalizers:
             metadata["finalizers"] = list(finalizers)
         ranges = {"podCIDR": "100.64.0.0/11", "serviceCIDR": "100.96.0.0/13"}
-        wanted = {"type": self.type} | (ranges if self.gvk == NETWORK else {}) | (spec or {})
-        return await self.client.create(_object(self.gvk, metadata, wanted))
+        desired = {"type": self.type} | (ranges if self.gvk == NETWORK else {}) | (spec or {})
+        return await self.client.create(_object(self.gvk, metadata, desired))
 
     async def annotate(self, operation: str) -> JsonObject:
         """Annotate a request, as a caller does."""

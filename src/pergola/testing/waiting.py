@@ -25,7 +25,7 @@ from pergola.runtime.task_group import gathered
 
 PATIENCE: Final = 180.0
 """Seconds after which a wait fails: a busy machine may be ten times slower."""
-_IDLE_LOOKS: Final = 3
+_IDLE_CHECKS: Final = 3
 _UNSERVED_PAUSE: Final = 0.2  # seconds
 _RUNNING: Final[list[Unit]] = []
 
@@ -92,7 +92,7 @@ async def settled(
     async with asyncio.timeout(patience):
         while True:
             idle = 0
-            while idle < _IDLE_LOOKS:
+            while idle < _IDLE_CHECKS:
                 idle = idle + 1 if working.is_idle else 0
                 await client.get_raw("/version")
             if not await _is_behind(followed) and working.is_idle:

@@ -123,9 +123,9 @@ def _holdup(resource: JsonObject) -> str:
 
 
 def _previous(resource: JsonObject, asked: Asked) -> JsonObject | None:
-    wanted = object_key_of(asked.gvk, asked.key)
+    desired = object_key_of(asked.gvk, asked.key)
     listed = maps_at(resource, "status", "resources")
-    return next((ref for ref in listed if object_key(ref) == wanted), None)
+    return next((ref for ref in listed if object_key(ref) == desired), None)
 
 
 async def _options(resource: JsonObject, asked: Asked, reader: Reader) -> MergeOptions:

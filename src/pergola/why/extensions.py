@@ -47,7 +47,7 @@ async def explain(asked: Asked, reader: Reader) -> Part:
     seen = snapshot(asked.obj)
     is_deleting = deletion_timestamp_of(asked.obj) is not None
     verdict = deletion(asked.obj) if is_deleting else readiness(asked.obj)
-    statements = [*await _wanted(asked, reader), *_decided(asked.obj, seen)]
+    statements = [*await _desired(asked, reader), *_decided(asked.obj, seen)]
     if verdict.problem:
         statements.append(await _wait(asked, reader, seen, verdict.problem, verdict.codes))
     return Part(
@@ -55,7 +55,7 @@ async def explain(asked: Asked, reader: Reader) -> Part:
     )
 
 
-async def _wanted(asked: Asked, reader: Reader) -> list[Statement]:
+async def _desired(asked: Asked, reader: Reader) -> list[Statement]:
     """Return the Cluster of a Shoot's extension resource."""
     namespace = asked.key.namespace
     if not namespace or await reader.find(CLUSTER, Key("", namespace), metadata_only=True) is None:

@@ -12,7 +12,7 @@ from pergola.api.objects import (
     uid_of,
 )
 from pergola.externally_managed.contract import ContractError
-from pergola.externally_managed.inspection import Finding, Seen, errors, findings, is_ready, look
+from pergola.externally_managed.inspection import Finding, Seen, errors, findings, is_ready, observe
 from pergola.externally_managed.kinds import managed_by_crd, read_crd
 from pergola.externally_managed.predicate import manager_of
 from pergola.kube.errors import ApiError, Forbidden
@@ -26,7 +26,7 @@ async def explain(asked: Asked, reader: Reader) -> Part:
     try:
         crd = await read_crd(reader.client, asked.gvk.group_kind)
         managed = managed_by_crd(crd, asked.gvk.group_kind)
-        seen = await look(reader.client, managed, crd, asked.key)
+        seen = await observe(reader.client, managed, crd, asked.key)
     except Forbidden as error:
         reader.note(f"its contract cannot be checked: {error}")
         return Part(statements=(*_manager(asked.obj),))
@@ -35,12 +35,12 @@ async def explain(asked: Asked, reader: Reader) -> Part:
     found = findings(seen)
     return Part(
         sentence="is provisioned" if is_ready(seen) else "is not provisioned yet",
-        statements=(*_wanted(seen), *_manager(asked.obj), *_findings(found)),
+        statements=(*_desired(seen), *_manager(asked.obj), *_findings(found)),
         next_steps=(_next(asked),) if errors(found) else (),
     )
 
 
-def _wanted(seen: Seen) -> Iterator[Statement]:
+def _desired(seen: Seen) -> Iterator[Statement]:
     owners = [owner.get("uid") for owner in owner_references_of(seen.obj)]
     if seen.cluster is not None and uid_of(seen.cluster) not in owners:
         yield Statement(topic=Topic.WANTED, subject=f"Cluster {seen.cluster_key}")

@@ -44,8 +44,8 @@ class Content(NamedTuple):
 
 def lists(resource: JsonObject, gvk: GroupVersionKind, key: Key) -> bool:
     """Return whether the status of a ManagedResource lists an object."""
-    wanted = object_key_of(gvk, key)
-    return any(object_key(ref) == wanted for ref in maps_at(resource, "status", "resources"))
+    desired = object_key_of(gvk, key)
+    return any(object_key(ref) == desired for ref in maps_at(resource, "status", "resources"))
 
 
 async def content_of(resource: JsonObject, reader: Reader, target: Reader) -> Content:

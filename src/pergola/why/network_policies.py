@@ -33,14 +33,14 @@ async def explain(asked: Asked, reader: Reader) -> Part:
         return Part()
     if await reader.is_missing(SERVICE, service):
         text = "which no longer exists: the network policy controller deletes the policy"
-        wanted = Statement(topic=Topic.WANTED, subject=f"Service {service}", text=text)
-        return Part(statements=(wanted,))
+        desired = Statement(topic=Topic.WANTED, subject=f"Service {service}", text=text)
+        return Part(statements=(desired,))
     found = await _explanation(service, reader)
     if found is None:
         return Part(statements=(Statement(topic=Topic.WANTED, subject=f"Service {service}"),))
     return Part(
         sentence="is needed by its Service" if _is_needed(asked, found) else "",
-        statements=(*_wanted(asked, found), *_decided(asked, found)),
+        statements=(*_desired(asked, found), *_decided(asked, found)),
     )
 
 
@@ -59,7 +59,7 @@ def _is_needed(asked: Asked, found: Explanation) -> bool:
     return any(p.key == asked.key and p.state in ("present", "differs") for p in found.policies)
 
 
-def _wanted(asked: Asked, found: Explanation) -> Iterator[Statement]:
+def _desired(asked: Asked, found: Explanation) -> Iterator[Statement]:
     callers = [
         caller
         for caller in found.callers

@@ -29,7 +29,7 @@ async def explain(asked: Asked, reader: Reader) -> Part:
     """Return owners, writers and finalizers, and the last Event of an object with problems."""
     return Part(
         statements=(
-            *await wanted(asked.obj, reader),
+            *await desired(asked.obj, reader),
             *finalizer_statements(asked.obj),
             *await _deletion(asked, reader),
             *_written(asked.obj),
@@ -37,7 +37,7 @@ async def explain(asked: Asked, reader: Reader) -> Part:
     )
 
 
-async def wanted(
+async def desired(
     obj: JsonObject, reader: Reader, generations: int = _GENERATIONS
 ) -> tuple[Statement, ...]:
     """Return who requires an object: its ManagedResource and its owners, with theirs below."""
@@ -61,7 +61,7 @@ async def _owner(
     role = "its controller" if reference.get("controller") is True else "one of its owners"
     subject = f"{gvk.kind} {Key.of(owner) if owner else key}"
     if owner is not None and uid_of(owner) == reference.get("uid"):
-        below = await wanted(owner, reader, generations)
+        below = await desired(owner, reader, generations)
         return Statement(topic=Topic.WANTED, subject=subject, text=role, below=below)
     if owner is None and not await reader.is_missing(gvk, key):
         return Statement(topic=Topic.WANTED, subject=subject, text=role)

@@ -64,10 +64,10 @@ class Reader:
         self, gvk: GroupVersionKind, key: Key, *, metadata_only: bool = False
     ) -> JsonObject | None:
         """Return an object; None if it does not exist, is not served, or may not be read."""
-        wanted = (gvk, key, metadata_only)
-        if wanted not in self._found:
-            self._found[wanted] = await self._read(*wanted)
-        return self._found[wanted]
+        desired = (gvk, key, metadata_only)
+        if desired not in self._found:
+            self._found[desired] = await self._read(*desired)
+        return self._found[desired]
 
     async def is_missing(self, gvk: GroupVersionKind, key: Key) -> bool:
         """Return whether an object is certain not to exist, without reading its content."""

@@ -307,7 +307,7 @@ async def test_a_new_client_ca_replaces_the_old_one(tmp_path: Path) -> None:
     client_ca.write_bytes(old.pair.public)
     async with serving(tmp_path, client_ca=client_ca) as served:
         client_ca.write_bytes(new.pair.public + b"\n")
-        served.certificates.look()
+        served.certificates.observe()
         assert await is_served(served, new)
         assert not await is_served(served, old)
 

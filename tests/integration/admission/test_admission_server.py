@@ -269,7 +269,7 @@ async def test_a_client_that_disconnects_cancels_its_review(served: Served) -> N
 async def test_only_new_connections_get_a_new_certificate(served: Served, tmp_path: Path) -> None:
     old_reader, old_writer = await served.connect()
     authority = write_pair(tmp_path)
-    served.certificates.look()
+    served.certificates.observe()
     _, writer = await served.connect(authority)
     writer.close()
     old_writer.write(request(review()))
@@ -282,7 +282,7 @@ async def test_only_new_connections_get_a_new_certificate(served: Served, tmp_pa
 async def test_a_remounted_secret_is_reloaded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert certificates.LOOK_SECONDS <= 10
+    assert certificates.CHECK_SECONDS <= 10
     monkeypatch.setattr(certificates, "LOOK_SECONDS", 0.01)
     authorities = []
     for name in ("old", "new"):
@@ -307,13 +307,13 @@ async def test_an_inconsistent_pair_leaves_the_old_one_in_use(tmp_path: Path) ->
     authority = write_pair(tmp_path)
     async with serving(tmp_path) as served:
         (tmp_path / "tls.crt").write_text("nonsense")
-        served.certificates.look()
+        served.certificates.observe()
         _, writer = await served.connect(authority)
         writer.close()
         now = datetime.now(UTC)
         other = Authority.create("other", now, DAY).issue_server("x", ("localhost",), now, DAY)
         (tmp_path / "tls.crt").write_bytes(other.public)  # its key has not been written yet
-        served.certificates.look()
+        served.certificates.observe()
         _, writer = await served.connect(authority)
         writer.close()
         name = "certwatcher_read_certificate_errors_total"

@@ -84,8 +84,8 @@ async def secrets(client: Client, namespace: str) -> dict[str, JsonObject]:
     return {name_of(s): s for s in await client.list(SECRET, namespace)}
 
 
-def only_secret(wanted: Bundle) -> str:
-    return name_of(wanted.secrets[0])
+def only_secret(desired: Bundle) -> str:
+    return name_of(desired.secrets[0])
 
 
 async def set_status(client: Client, key: Key, **conditions: str) -> None:
@@ -111,19 +111,19 @@ async def set_status(client: Client, key: Key, **conditions: str) -> None:
 async def test_the_secret_is_written_before_the_resource_that_reads_it(
     client: RecordingClient, namespace: str
 ) -> None:
-    wanted = bundle(namespace)
+    desired = bundle(namespace)
 
-    stored = await apply(client, wanted)
+    stored = await apply(client, desired)
 
     assert client.taken() == [
-        f"create Secret {namespace}/{only_secret(wanted)}",
+        f"create Secret {namespace}/{only_secret(desired)}",
         f"create ManagedResource {namespace}/demo",
     ]
-    assert stored["spec"] == {"secretRefs": [{"name": only_secret(wanted)}]}
+    assert stored["spec"] == {"secretRefs": [{"name": only_secret(desired)}]}
     assert annotated_references(annotations_of(stored)) == {
-        Reference("secret", only_secret(wanted))
+        Reference("secret", only_secret(desired))
     }
-    secret = (await secrets(client, namespace))[only_secret(wanted)]
+    secret = (await secrets(client, namespace))[only_secret(desired)]
     assert secret["immutable"] is True
     assert labels_of(secret) == {COLLECTABLE: "true"}
 
@@ -143,7 +143,7 @@ async def test_nothing_is_written_if_nothing_changed(
 async def test_applying_all_settings_again_writes_nothing(
     client: RecordingClient, namespace: str
 ) -> None:
-    wanted = for_shoot(
+    desired = for_shoot(
         namespace,
         "demo",
         Registry(config_map("a")),
@@ -155,9 +155,9 @@ async def test_applying_all_settings_again_writes_nothing(
             delete_persistent_volume_claims=False,
         ),
     )
-    await apply(client, wanted)
+    await apply(client, desired)
     client.taken()
-    await apply(client, wanted)
+    await apply(client, desired)
     assert client.taken() == []
 
 
@@ -239,13 +239,13 @@ async def test_a_secret_that_is_used_again_gets_a_new_resource_version_for_the_g
 async def test_a_removed_label_of_a_secret_is_restored(
     client: RecordingClient, namespace: str
 ) -> None:
-    wanted = bundle(namespace)
-    await apply(client, wanted)
-    key = Key(namespace, only_secret(wanted))
+    desired = bundle(namespace)
+    await apply(client, desired)
+    key = Key(namespace, only_secret(desired))
     await client.patch(SECRET, key, {"metadata": {"labels": {COLLECTABLE: None}}})
     client.taken()
 
-    await apply(client, wanted)
+    await apply(client, desired)
 
     assert client.taken() == [f"patch Secret {key}"]
     assert labels_of(await client.get(SECRET, key)) == {COLLECTABLE: "true"}
@@ -254,13 +254,13 @@ async def test_a_removed_label_of_a_secret_is_restored(
 async def test_a_secret_name_with_different_content_is_refused_before_any_write(
     client: RecordingClient, namespace: str
 ) -> None:
-    wanted = bundle(namespace)
-    [data] = wanted.secrets[0]["data"].values()
-    await client.create({**wanted.secrets[0], "data": {"renamed.yaml.br": data}})
+    desired = bundle(namespace)
+    [data] = desired.secrets[0]["data"].values()
+    await client.create({**desired.secrets[0], "data": {"renamed.yaml.br": data}})
     client.taken()
 
     with pytest.raises(NameTaken, match=r"same values under other keys \(renamed.yaml.br instead"):
-        await apply(client, wanted)
+        await apply(client, desired)
 
     assert client.taken() == []
 
@@ -314,46 +314,46 @@ async def test_megabytes_are_split_into_secrets_that_the_server_accepts(
 ) -> None:
     source = random.Random(5)  # noqa: S311 - the same every time
     noise = [config_map(f"map-{n}", noise=source.randbytes(300_000).hex()) for n in range(5)]
-    wanted = build(namespace, "demo", Registry(*noise), quality=1)
+    desired = build(namespace, "demo", Registry(*noise), quality=1)
 
-    stored = await apply(client, wanted)
+    stored = await apply(client, desired)
 
-    assert len(stored["spec"]["secretRefs"]) == len(wanted.secrets) == 3
+    assert len(stored["spec"]["secretRefs"]) == len(desired.secrets) == 3
     assert len(await secrets(client, namespace)) == 3
 
 
 async def test_secrets_are_deleted_before_the_resource(
     client: RecordingClient, namespace: str
 ) -> None:
-    wanted = bundle(namespace)
-    await apply(client, wanted)
+    desired = bundle(namespace)
+    await apply(client, desired)
     key = Key(namespace, "managedresource-demo")
-    await client.create({**wanted.secrets[0], "metadata": metadata(key.name, namespace)})
+    await client.create({**desired.secrets[0], "metadata": metadata(key.name, namespace)})
     client.taken()
 
-    await delete(client, wanted.key)
+    await delete(client, desired.key)
 
     assert client.taken() == [
         f"delete Secret {namespace}/managedresource-demo",
-        f"delete Secret {namespace}/{only_secret(wanted)}",
+        f"delete Secret {namespace}/{only_secret(desired)}",
         f"delete ManagedResource {namespace}/demo",
     ]
     assert await secrets(client, namespace) == {}
-    await wait_deleted(client, wanted.key, timeout=PATIENCE)
-    await delete(client, wanted.key)  # deleting it again is not an error
+    await wait_deleted(client, desired.key, timeout=PATIENCE)
+    await delete(client, desired.key)  # deleting it again is not an error
 
 
 async def test_a_secret_that_no_bundle_created_outlives_its_resource(
     client: RecordingClient, namespace: str
 ) -> None:
-    wanted = bundle(namespace)
-    await apply(client, wanted)
-    own = {**wanted.secrets[0], "metadata": metadata("precious", namespace)}
+    desired = bundle(namespace)
+    await apply(client, desired)
+    own = {**desired.secrets[0], "metadata": metadata("precious", namespace)}
     await client.create(own)
-    references = [*wanted.managed_resource["spec"]["secretRefs"], {"name": "precious"}]
-    await client.patch(MANAGED_RESOURCE, wanted.key, {"spec": {"secretRefs": references}})
+    references = [*desired.managed_resource["spec"]["secretRefs"], {"name": "precious"}]
+    await client.patch(MANAGED_RESOURCE, desired.key, {"spec": {"secretRefs": references}})
 
-    await delete(client, wanted.key)
+    await delete(client, desired.key)
 
     assert list(await secrets(client, namespace)) == ["precious"]
 

@@ -215,8 +215,8 @@ def test_hvpas_are_rendered_only_on_request(tmp_path: Path, said: Said, options:
     (mutating,) = rendered(said)
     (entry,) = mutating["webhooks"]
     rules = [rule["resources"] for rule in entry["rules"]]
-    wanted = [["deployments", "statefulsets"], ["horizontalpodautoscalers"]]
-    assert rules == [*wanted, *([["hvpas"]] if options else [])]
+    desired = [["deployments", "statefulsets"], ["horizontalpodautoscalers"]]
+    assert rules == [*desired, *([["hvpas"]] if options else [])]
 
 
 @pytest.mark.parametrize("webhooks", [{}, {"crdDeletionProtection": ON}])

@@ -247,6 +247,6 @@ async def test_a_new_certificate_is_served_without_a_restart(shared: ClusterSite
     async with shared.browser() as browser:
         with pytest.raises(aiohttp.ClientConnectorCertificateError):
             await browser.get("/")
-        shared.certificates.look()
+        shared.certificates.observe()
         status, _ = await browser.get("/")
     assert status == 200

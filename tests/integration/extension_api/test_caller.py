@@ -77,7 +77,7 @@ def actuator(site: ExtensionSite) -> RecordingActuator:
     return recording_actuator(site.type)
 
 
-def wanted(site: ExtensionSite, **spec: object) -> JsonObject:
+def desired(site: ExtensionSite, **spec: object) -> JsonObject:
     """Return the Network of a site, as a caller creates it."""
     ranges = {"podCIDR": "100.64.0.0/11", "serviceCIDR": "100.96.0.0/13"}
     return {
@@ -88,7 +88,7 @@ def wanted(site: ExtensionSite, **spec: object) -> JsonObject:
 
 async def make_ready(site: ExtensionSite, **spec: object) -> JsonObject:
     """Deploy a Network and wait for it, with the usual patience for transient errors."""
-    request = await deploy(site.client, NETWORK, wanted(site, **spec), CLOCK)
+    request = await deploy(site.client, NETWORK, desired(site, **spec), CLOCK)
     return await wait_ready(site.client, NETWORK, site.key, expected=request.timestamp)
 
 
@@ -126,7 +126,7 @@ async def test_a_persistent_error_fails_the_wait_and_a_later_one_succeeds(
     site: ExtensionSite, actuator: RecordingActuator
 ) -> None:
     actuator.acts["reconcile"] = failing
-    request = await deploy(site.client, NETWORK, wanted(site), CLOCK)
+    request = await deploy(site.client, NETWORK, desired(site), CLOCK)
     async with running(site.unit(actuator)):
         with pytest.raises(NotReady) as caught:
             await wait_ready(site.client, HASTY, site.key, expected=request.timestamp)
@@ -151,7 +151,7 @@ async def test_a_second_restore_does_not_overwrite_the_state(
     async with running(site.unit(actuator)):
         for known in ({"then": "older"}, {"then": "older still"}):
             state = shoot_state(site, known)
-            request = await restore(site.client, NETWORK, wanted(site), state, CLOCK)
+            request = await restore(site.client, NETWORK, desired(site), state, CLOCK)
             await wait_ready(site.client, HASTY, site.key, expected=request.timestamp)
     assert actuator.calls.count("restore") == 2
     assert seen == [{"then": "older"}, {"now": "newer"}]
@@ -163,7 +163,7 @@ async def test_without_an_entry_a_restore_starts_with_an_empty_state(
 ) -> None:
     state = shoot_state(site) if known else None
     async with running(site.unit(actuator)):
-        request = await restore(site.client, NETWORK, wanted(site), state, CLOCK)
+        request = await restore(site.client, NETWORK, desired(site), state, CLOCK)
         ready = await wait_ready(site.client, HASTY, site.key, expected=request.timestamp)
     assert actuator.calls == ["restore"]
     assert operation(ready) == ("Restore", "Succeeded")
@@ -175,19 +175,19 @@ async def test_without_an_entry_a_restore_starts_with_an_empty_state(
 
 async def test_a_new_network_is_created_with_the_request(site: ExtensionSite) -> None:
     now = datetime(2026, 3, 1, 10, 0, tzinfo=UTC)
-    request = await deploy(site.client, NETWORK, wanted(site), FakeClock(now))
+    request = await deploy(site.client, NETWORK, desired(site), FakeClock(now))
     live = await site.read()
     assert request.timestamp == "2026-03-01T10:00:00.000000000Z"
     assert annotations_of(live) == {OPERATION: "reconcile", TIMESTAMP: request.timestamp}
-    assert live["spec"] == wanted(site)["spec"]
+    assert live["spec"] == desired(site)["spec"]
 
 
 async def test_the_spec_is_replaced_as_a_whole(
     site: ExtensionSite,
 ) -> None:
     config = {"backend": "bird", "ipam": {"type": "host-local"}}
-    await deploy(site.client, NETWORK, wanted(site, providerConfig=config), CLOCK)
-    changed = wanted(site, providerConfig={"ipam": {"cidr": "x"}}, ipFamilies=["IPv4"])
+    await deploy(site.client, NETWORK, desired(site, providerConfig=config), CLOCK)
+    changed = desired(site, providerConfig={"ipam": {"cidr": "x"}}, ipFamilies=["IPv4"])
     await deploy(site.client, NETWORK, changed, CLOCK)
     spec = (await site.read())["spec"]
     assert spec["providerConfig"] == {"ipam": {"cidr": "x"}}
@@ -198,7 +198,7 @@ async def test_a_network_under_deletion_gets_no_request(site: ExtensionSite) -> 
     await site.create(finalizers=("example.org/keep",))
     await site.delete()
     with pytest.raises(CallerError, match="is being deleted: wait until it is gone"):
-        await deploy(site.client, NETWORK, wanted(site), CLOCK)
+        await deploy(site.client, NETWORK, desired(site), CLOCK)
 
 
 # Waiting
@@ -209,7 +209,7 @@ async def test_progress_is_reported_to_the_waiting_caller(
 ) -> None:
     reported: list[Progress] = []
     actuator.acts["reconcile"] = hang
-    await deploy(site.client, NETWORK, wanted(site), CLOCK)
+    await deploy(site.client, NETWORK, desired(site), CLOCK)
     async with running(site.unit(actuator)):
         await site.until_operation("Create", "Processing")
         with pytest.raises(NotReady, match=r"observed generation outdated \(0/1\)"):
@@ -221,7 +221,7 @@ async def test_an_unknown_type_times_out_and_names_the_missing_extension(
     site: ExtensionSite,
 ) -> None:
     explain = explainer(site.client, CLOCK, Extension(namespace=site.namespace))
-    await deploy(site.client, NETWORK, wanted(site), CLOCK)
+    await deploy(site.client, NETWORK, desired(site), CLOCK)
     with pytest.raises(NotReady) as caught:
         await wait_ready(site.client, HASTY, site.key, replace(SHORT, explain=explain))
     assert "observed generation outdated (0/1); an extension for" in str(caught.value)
@@ -253,7 +253,7 @@ async def hint_of(site: ExtensionSite) -> str:
     """Return the first reported reason for the lack of progress."""
     reported: asyncio.Queue[Progress] = asyncio.Queue()
     waiting = Waiting(report=reported.put_nowait, explain=explainer(site.client, CLOCK))
-    await deploy(site.client, NETWORK, wanted(site), CLOCK)
+    await deploy(site.client, NETWORK, desired(site), CLOCK)
     wait = asyncio.create_task(wait_ready(site.client, HASTY, site.key, waiting))
     async with asyncio.timeout(PATIENCE):
         while not (progress := await reported.get()).hint:
@@ -266,7 +266,7 @@ async def hint_of(site: ExtensionSite) -> str:
 async def test_a_caller_that_may_only_get_networks_can_wait(
     site: ExtensionSite, actuator: RecordingActuator, kubeconfig: Path
 ) -> None:
-    request = await deploy(site.client, NETWORK, wanted(site), CLOCK)
+    request = await deploy(site.client, NETWORK, desired(site), CLOCK)
     await allow_to_get_networks(site)
     identity = await service_account_config(load(kubeconfig), site.namespace)
     async with Client.connect(identity) as restricted, running(site.unit(actuator)):
@@ -286,7 +286,7 @@ async def test_an_outage_of_the_api_server_does_not_end_a_wait(
         Client.connect(proxy.config) as far_client,
         asyncio.TaskGroup() as group,
     ):
-        request = await deploy(site.client, NETWORK, wanted(site), CLOCK)
+        request = await deploy(site.client, NETWORK, desired(site), CLOCK)
         wait = wait_ready(far_client, NETWORK, site.key, waiting, expected=request.timestamp)
         waiter = group.create_task(wait)
         await seen.wait()
@@ -384,7 +384,7 @@ async def test_a_network_moves_to_another_seed_without_losing_anything(
         new = await extension_site(other, site.namespace, site.type)
         try:
             async with running(new.unit(actuator)):
-                request = await restore(other, NETWORK, wanted(site), moved, CLOCK)
+                request = await restore(other, NETWORK, desired(site), moved, CLOCK)
                 ready = await wait_ready(other, HASTY, new.key, expected=request.timestamp)
             assert actuator.taken() == ["restore"]
             assert (ready["status"]["state"], ready["status"]["resources"]) == (state, named)
@@ -401,7 +401,7 @@ async def test_a_state_that_lacks_an_object_is_refused_before_anything_is_writte
     named = {"name": "wireguard", "resourceRef": reference("keys")}
     state["spec"]["extensions"][0]["resources"] = [named]
     with pytest.raises(CallerError, match="refers to Secret keys, for which"):
-        await restore(site.client, NETWORK, wanted(site), state, CLOCK)
+        await restore(site.client, NETWORK, desired(site), state, CLOCK)
     with pytest.raises(NotFound):
         await site.read()
 
@@ -416,10 +416,10 @@ async def test_an_interrupted_restore_creates_the_objects_before_the_state(
     data = secret("keys", "elsewhere", {"key": "YQ=="})
     state["spec"]["resources"] = [{**reference("keys"), "data": data}]
     async with RecordingClient.connect(load(kubeconfig)) as recorder:
-        await restore(recorder, NETWORK, wanted(site), state, CLOCK)
+        await restore(recorder, NETWORK, desired(site), state, CLOCK)
         assert recorder.taken() == orderly(site)
         await site.edit_status({"state": None})
-        await restore(recorder, NETWORK, wanted(site), state, CLOCK)
+        await restore(recorder, NETWORK, desired(site), state, CLOCK)
         assert recorder.taken() == [
             f"patch Network {site.key}",
             f"create Secret {site.namespace}/keys",

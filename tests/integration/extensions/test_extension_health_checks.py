@@ -343,8 +343,8 @@ async def restricted(site: ExtensionSite, admin: ClusterConfig) -> AsyncIterator
     installation = Installation(
         name=name, image="x", plurals=["networks"], references=[], namespace=site.namespace
     )
-    wanted = ("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
-    found = [obj for obj in installation_documents(installation) if obj["kind"] in wanted]
+    desired = ("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
+    found = [obj for obj in installation_documents(installation) if obj["kind"] in desired]
     for obj in found:
         await site.client.create(obj)
     config = await service_account_config(admin, site.namespace, name)

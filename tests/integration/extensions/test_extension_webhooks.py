@@ -382,8 +382,8 @@ async def test_shoots_trust_a_renewed_authority_at_once(site: Site) -> None:
             lambda obj: obj["spec"]["secretRefs"] != written["spec"]["secretRefs"],
         )
         again = for_shoot(*key, Registry(*await shoot_configurations()), origin="test")
-    wanted = again.managed_resource["spec"]["secretRefs"]
-    assert changed["spec"] == written["spec"] | {"secretRefs": wanted}
+    desired = again.managed_resource["spec"]["secretRefs"]
+    assert changed["spec"] == written["spec"] | {"secretRefs": desired}
     assert changed["metadata"]["labels"] == written["metadata"]["labels"]
     with pytest.raises(NotFound):
         await site.client.get(MUTATING, Key("", site.name))
@@ -413,8 +413,8 @@ async def test_two_types_have_separate_webhooks_in_shoots(site: Site) -> None:
         for kind, key in keys.items():
             changed = partial(differs, before[kind])
             live = await until(site.client, MANAGED_RESOURCE, key, changed)
-            wanted = for_shoot(*key, Registry(*await asked[kind]()), origin="test")
-            references = wanted.managed_resource["spec"]["secretRefs"]
+            desired = for_shoot(*key, Registry(*await asked[kind]()), origin="test")
+            references = desired.managed_resource["spec"]["secretRefs"]
             assert live["spec"]["secretRefs"] == references
 
 

@@ -78,9 +78,9 @@ class Gardenet:
 
     async def ask(self, *, kind: ExtensionKind = KIND, **config: Any) -> JsonObject:
         """Deploy the Network and wait for it, as a caller does."""
-        wanted = {**self.network, "spec": dict(self.network["spec"])}
-        wanted["spec"]["providerConfig"] = {**wanted["spec"]["providerConfig"], **config}
-        request = await caller.deploy(self.site.client, KIND, wanted, CLOCK)
+        desired = {**self.network, "spec": dict(self.network["spec"])}
+        desired["spec"]["providerConfig"] = {**desired["spec"]["providerConfig"], **config}
+        request = await caller.deploy(self.site.client, KIND, desired, CLOCK)
         return await caller.wait_ready(self.site.client, kind, self.key, expected=request.timestamp)
 
     async def in_shoot(self, gvk: GroupVersionKind, name: str) -> JsonObject:

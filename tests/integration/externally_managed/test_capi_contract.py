@@ -161,8 +161,8 @@ class Provider:
         return written
 
     async def _write_status(self, obj: JsonObject) -> None:
-        wanted = {**map_at(obj, "status"), **done(self._managed.contract.version), "seen": True}
-        patch = merge_patch(map_at(obj, "status"), wanted)
+        desired = {**map_at(obj, "status"), **done(self._managed.contract.version), "seen": True}
+        patch = merge_patch(map_at(obj, "status"), desired)
         if patch:
             written = await self._client.patch(
                 self._managed.gvk, Key.of(obj), {"status": patch}, subresource="status"

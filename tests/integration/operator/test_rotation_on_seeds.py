@@ -329,12 +329,12 @@ async def plan_of_seeds(client: Client) -> list[Planned]:
 
 def operations(task: Planned) -> dict[str, str]:
     """Return the operation that a task requests, by Seed."""
-    wanted = f"metadata.annotations.{OPERATION}"
+    desired = f"metadata.annotations.{OPERATION}"
     return {
         change.key.name: str(field.new)
         for change in task.changes
         for field in change.fields
-        if field.path == wanted
+        if field.path == desired
     }
 
 

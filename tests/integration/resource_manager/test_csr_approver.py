@@ -109,9 +109,9 @@ async def test_a_kubelet_that_violates_a_rule_is_denied(
 ) -> None:
     await site.add_node(("Hostname", site.name), ("InternalIP", "10.0.0.1"))
     await site.add_machine()
-    wanted: dict[str, Any] = {"dns_names": [site.name], "ip_addresses": ["10.0.0.1"]}
+    desired: dict[str, Any] = {"dns_names": [site.name], "ip_addresses": ["10.0.0.1"]}
     async with running(site.unit()):
-        message = await site.denial(await site.ask(**(wanted | change)))
+        message = await site.denial(await site.ask(**(desired | change)))
     assert message.startswith(f"Denying kubelet server certificate CSR ({reason}")
     assert message.endswith(")")
 

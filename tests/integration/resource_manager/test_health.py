@@ -236,11 +236,11 @@ async def test_a_quick_rollout_shows_no_failure(
     await world.start()
     await world.create("demo", workload(world, "Deployment", replicas=1))
 
-    def look(resource: JsonObject) -> bool:
+    def observe(resource: JsonObject) -> bool:
         seen.append(condition(resource, "ResourcesHealthy"))
         return is_ready(resource)
 
-    await world.until("demo", look)
+    await world.until("demo", observe)
     assert {status for status, _ in seen} <= {"", "Unknown", "True"}
 
 

@@ -360,11 +360,11 @@ async def test_injected_labels_are_on_the_pods(world: World) -> None:
     )
     await world.healthy("demo")
     live = await world.client.get(DEPLOYMENT, world.key("web"))
-    wanted = {"foo": "bar", marks.MANAGED_BY: "gardener"}
-    assert labels_of(live) == wanted
-    assert labels_of(live["spec"]["template"]) == {"app": "web", **wanted}
+    desired = {"foo": "bar", marks.MANAGED_BY: "gardener"}
+    assert labels_of(live) == desired
+    assert labels_of(live["spec"]["template"]) == {"app": "web", **desired}
     pods = await world.client.list(POD, world.namespace)
-    assert all(wanted.items() <= labels_of(pod).items() for pod in pods)
+    assert all(desired.items() <= labels_of(pod).items() for pod in pods)
     assert pods
 
 

@@ -125,13 +125,13 @@ async def test_an_explicit_node_port_is_used(world: World) -> None:
         SERVICE, world.key("web"), lambda o: o["spec"]["type"] == "NodePort"
     )
     assigned = live["spec"]["ports"][0]["nodePort"]
-    wanted = 30_000 + secrets.randbelow(80)  # the API server never assigns one of these itself
-    ports = [{"port": 80, "nodePort": wanted}]
+    desired = 30_000 + secrets.randbelow(80)  # the API server never assigns one of these itself
+    ports = [{"port": 80, "nodePort": desired}]
     await world.put_secret("demo", service(type="NodePort", ports=ports))
     live = await world.until_object(
         SERVICE, world.key("web"), lambda o: o["spec"]["ports"][0]["nodePort"] != assigned
     )
-    assert live["spec"]["ports"][0]["nodePort"] == wanted
+    assert live["spec"]["ports"][0]["nodePort"] == desired
     await world.until("demo", is_applied)
 
 

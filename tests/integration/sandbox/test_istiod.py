@@ -160,10 +160,10 @@ async def test_a_renewed_certificate_reaches_the_gateway(
     assert keys(await waiting) == [second["tls.key"]]
 
 
-async def until_keys(gateways: Gateways, selected: str, wanted: list[str]) -> JsonObject:
+async def until_keys(gateways: Gateways, selected: str, desired: list[str]) -> JsonObject:
     """Request the listeners, and each newer version of them, until they have these keys."""
     answer = await listeners(gateways, selected)
-    while keys(answer) != wanted:
+    while keys(answer) != desired:
         answer = await listeners(gateways, selected, answer["version_info"])
     return answer
 

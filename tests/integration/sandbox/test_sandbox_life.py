@@ -82,12 +82,12 @@ def workload(kind: GroupVersionKind, namespace: str, spec: JsonObject) -> JsonOb
 
 
 async def until_status(
-    client: Client, kind: GroupVersionKind, key: Key, wanted: JsonObject
+    client: Client, kind: GroupVersionKind, key: Key, desired: JsonObject
 ) -> None:
     async with asyncio.timeout(PATIENCE):
         while True:
             status = map_at(await client.get(kind, key), "status")
-            if wanted.items() <= status.items():
+            if desired.items() <= status.items():
                 return
             await asyncio.sleep(0.05)
 

@@ -327,7 +327,7 @@ async def test_a_restart_does_not_affect_requests_that_should_pass(site: Webhook
 
 async def until_more(site: WebhookSite, answers: "Counter[str]", what: str) -> None:
     """Wait until there are ten more answers of a kind."""
-    wanted = answers[what] + 10
+    desired = answers[what] + 10
     async with asyncio.timeout(PATIENCE):
-        while answers[what] < wanted:
+        while answers[what] < desired:
             await site.client.get_raw("/version")

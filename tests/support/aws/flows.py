@@ -22,19 +22,19 @@ from aiohttp import web
 from pergola.api.objects import JsonObject
 from pergola.cloud.aws import AwsClient
 from pergola.flow import FlowFailed, Saver, State, run
+from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.flows.delete import delete_steps
 from pergola.providers.aws.flows.reconcile import reconcile_steps
 from pergola.providers.aws.flows.run import name_zones
 from pergola.providers.aws.observe import observe
 from pergola.providers.aws.resources.step import CLEANUP_TIMEOUT, Step, Work, graph_of
 from pergola.providers.aws.state import is_empty
-from pergola.providers.aws.wanted import Wanted
 from pergola.sandbox.aws.answers import Call
 from pergola.sandbox.aws.corrections import CorrectedAws
 from pergola.sandbox.aws.world import everything
 from tests.support.aws.picture import picture
 
-Build = Callable[[Wanted, State], list[Step]]
+Build = Callable[[Desired, State], list[Step]]
 """The steps of a flow, such as `creation` and `deletion`."""
 POLL_SECONDS: Final = 0.002
 _REFUSED: Final = 300
@@ -125,10 +125,10 @@ class Flows:
             killed before that has only saved what was created.
     """
 
-    def __init__(self, aws: MortalAws, client: AwsClient, wanted: Wanted) -> None:
+    def __init__(self, aws: MortalAws, client: AwsClient, desired: Desired) -> None:
         self.aws = aws
         self.client = client
-        self.wanted = wanted
+        self.desired = desired
         self.saved: dict[str, str] = {}
         self.warnings: list[str] = []
         self.longest = CLEANUP_TIMEOUT
@@ -151,15 +151,15 @@ class Flows:
         state = State(self.saved)
         steps = [
             replace(step, timeout=min(step.timeout, self.longest))
-            for step in build(self.wanted, state)
+            for step in build(self.desired, state)
         ]
         # Like the actuator, save a state before anything is created.
         await self._save(state.snapshot())
         work = Work(
             aws=self.client,
-            wanted=self.wanted,
+            desired=self.desired,
             state=state,
-            snapshot=await observe(self.client, self.wanted, state),
+            snapshot=await observe(self.client, self.desired, state),
             poll_seconds=POLL_SECONDS,
         )
         self.warnings = work.warnings
@@ -229,13 +229,13 @@ class Flows:
             self.saved = data
 
 
-def creation(wanted: Wanted, state: State) -> list[Step]:
+def creation(desired: Desired, state: State) -> list[Step]:
     """Return the steps that create everything; first put the zones' names into an empty state."""
     if is_empty(state):
-        name_zones(wanted, state)
-    return reconcile_steps(wanted)
+        name_zones(desired, state)
+    return reconcile_steps(desired)
 
 
-def deletion(wanted: Wanted, state: State) -> list[Step]:
+def deletion(desired: Desired, state: State) -> list[Step]:
     """Return the steps that remove everything; none if there is no state."""
-    return [] if is_empty(state) else delete_steps(wanted, state)
+    return [] if is_empty(state) else delete_steps(desired, state)

@@ -12,8 +12,8 @@ from typing import Final
 from pergola.api.objects import JsonObject
 from pergola.cloud.aws import AwsClient
 from pergola.providers.aws import state as keys
+from pergola.providers.aws.desired import OWNED, Desired
 from pergola.providers.aws.flows.reconcile import network_steps
-from pergola.providers.aws.wanted import OWNED, Wanted
 from pergola.sandbox.aws.world import Network, everything, managed_config, tags_in
 from tests.support.aws.steps import TECHNICAL_ID, StepsOf, read_config
 
@@ -45,13 +45,13 @@ def cluster(
     Args:
         network: the user-provided network of its config.
     """
-    wanted = Wanted(
+    desired = Desired(
         technical_id=TECHNICAL_ID,
         region=client.region,
         config=read_config(config),
         families=families,
     )
-    return StepsOf(client, network or Network(client, "", ""), config, wanted)
+    return StepsOf(client, network or Network(client, "", ""), config, desired)
 
 
 async def created(

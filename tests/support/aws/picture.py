@@ -64,9 +64,9 @@ async def picture(
     return sorted(lines)
 
 
-def differences(now: Iterable[str], wanted: Iterable[str]) -> list[str]:
+def differences(now: Iterable[str], desired: Iterable[str]) -> list[str]:
     """Return the lines that one of two pictures has more often than the other."""
-    there, wished = Counter(now), Counter(wanted)
+    there, wished = Counter(now), Counter(desired)
     return [f"+ {line}" for line in (there - wished).elements()] + [
         f"- {line}" for line in (wished - there).elements()
     ]

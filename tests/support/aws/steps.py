@@ -18,9 +18,9 @@ from pergola.flow import Saver, State, run
 from pergola.flow.picture import Note
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.config import INFRASTRUCTURE_CONFIG, InfrastructureConfig
+from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.observe import observe
 from pergola.providers.aws.resources.step import Step, Work, graph_of
-from pergola.providers.aws.wanted import Wanted
 from pergola.sandbox.aws.world import Network, managed_config
 
 TECHNICAL_ID: Final = "shoot--garden--web"
@@ -31,7 +31,7 @@ OTHER_PUBLIC_KEY: Final = (
     b"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJgKdEyFJ5F4v8ceXcBD496kL4lN3DGv5Wr9VIefDEE0"
 )
 
-StepsOfKind = Callable[[Wanted], list[Step]]
+StepsOfKind = Callable[[Desired], list[Step]]
 
 
 @dataclass(slots=True)
@@ -46,7 +46,7 @@ class StepsOf:
     client: AwsClient
     network: Network
     raw: JsonObject
-    wanted: Wanted
+    desired: Desired
     saved: dict[str, str] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
 
@@ -61,7 +61,7 @@ class StepsOf:
         """
         network = await Network.complete(client, zones=zones)
         raw = {**managed_config(client.region, zones=zones, vpc=network.id), **config}
-        cluster = cls(client, network, raw, _wanted(client, raw))
+        cluster = cls(client, network, raw, _desired(client, raw))
         for zone in zones:
             where = f"{client.region}{zone}"
             for key, subnet in (
@@ -79,16 +79,16 @@ class StepsOf:
     ) -> Self:
         """Return a cluster whose subnets are user-provided."""
         raw = {**network.config(group=group), **config}
-        return cls(client, network, raw, _wanted(client, raw), {keys.VPC: network.id})
+        return cls(client, network, raw, _desired(client, raw), {keys.VPC: network.id})
 
     @classmethod
     def created(cls, client: AwsClient, config: JsonObject) -> Self:
         """Return a cluster without any resources, which the steps are to create."""
-        return cls(client, Network(client, "", ""), config, _wanted(client, config))
+        return cls(client, Network(client, "", ""), config, _desired(client, config))
 
     def want(self, **changes: object) -> None:
         """Change fields of the desired infrastructure."""
-        self.wanted = replace(self.wanted, **changes)  # type: ignore[arg-type]  # checked at run time
+        self.desired = replace(self.desired, **changes)  # type: ignore[arg-type]  # checked at run time
 
     def configure(self, **fields: JsonObject) -> None:
         """Change fields of the config."""
@@ -98,9 +98,9 @@ class StepsOf:
     async def work(self) -> Work:
         """Return the input of steps, with AWS as it is now."""
         state = State(self.saved)
-        snapshot = await observe(self.client, self.wanted, state)
+        snapshot = await observe(self.client, self.desired, state)
         return Work(
-            aws=self.client, wanted=self.wanted, state=state, snapshot=snapshot, poll_seconds=0.01
+            aws=self.client, desired=self.desired, state=state, snapshot=snapshot, poll_seconds=0.01
         )
 
     async def ensure(self, *kinds: StepsOfKind) -> None:
@@ -131,7 +131,7 @@ class StepsOf:
         return {group["GroupName"]: group for group in found}
 
     def _alone(self, kinds: Iterable[StepsOfKind]) -> list[Step]:
-        several = [step for kind in kinds for step in kind(self.wanted)]
+        several = [step for kind in kinds for step in kind(self.desired)]
         present = {step.name for step in several}
         return [
             replace(step, after=tuple(name for name in step.after if name in present))
@@ -147,8 +147,8 @@ def read_config(raw: JsonObject) -> InfrastructureConfig:
     return read_strict(InfrastructureConfig, raw, INFRASTRUCTURE_CONFIG)
 
 
-def _wanted(client: AwsClient, raw: JsonObject) -> Wanted:
-    return Wanted(
+def _desired(client: AwsClient, raw: JsonObject) -> Desired:
+    return Desired(
         technical_id=TECHNICAL_ID,
         region=client.region,
         config=read_config(raw),

@@ -142,7 +142,7 @@ def test_every_setting_is_a_field_of_the_api() -> None:
 
 
 def test_merging_keeps_live_labels_and_annotations_and_replaces_the_spec() -> None:
-    wanted = build("ns", "demo", ONE, labels={"a": "new"}, annotations={"b": "new"})
+    desired = build("ns", "demo", ONE, labels={"a": "new"}, annotations={"b": "new"})
     old = build("ns", "demo", Registry(config_map("other"))).managed_resource
     live = copy.deepcopy(old)
     live["metadata"]["resourceVersion"] = "7"
@@ -151,19 +151,19 @@ def test_merging_keeps_live_labels_and_annotations_and_replaces_the_spec() -> No
     live["spec"]["keepObjects"] = True
     live["status"] = {"observedGeneration": 1}
 
-    merged = merge_into(live, wanted.managed_resource)
+    merged = merge_into(live, desired.managed_resource)
 
     assert labels_of(merged) == {"a": "new", "own": "label"}
     references = annotated_references(annotations_of(merged))
-    assert references == {Reference("secret", name_of(wanted.secrets[0]))}
+    assert references == {Reference("secret", name_of(desired.secrets[0]))}
     rest = {k: v for k, v in annotations_of(merged).items() if not k.startswith("reference.")}
     assert rest == {"b": "new", "own": "annotation"}
-    assert merged["spec"] == wanted.managed_resource["spec"]
+    assert merged["spec"] == desired.managed_resource["spec"]
     assert merged["metadata"]["resourceVersion"] == "7"
     assert merged["status"] == live["status"]
 
 
 def test_merging_twice_changes_nothing() -> None:
-    wanted = build("ns", "demo", ONE).managed_resource
-    live = {**wanted, "metadata": {**wanted["metadata"], "uid": "u"}, "status": {}}
-    assert merge_into(live, wanted) == live
+    desired = build("ns", "demo", ONE).managed_resource
+    live = {**desired, "metadata": {**desired["metadata"], "uid": "u"}, "status": {}}
+    assert merge_into(live, desired) == live

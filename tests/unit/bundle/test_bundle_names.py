@@ -102,8 +102,8 @@ def test_other_content_is_detected_without_revealing_its_values() -> None:
 
 
 def test_missing_marks_of_unique_objects_are_patched() -> None:
-    wanted = make_unique(secret())
-    assert immutability_patch(wanted, wanted) == {}
-    assert immutability_patch({**wanted, "immutable": False}, wanted) == {"immutable": True}
-    bare = {**wanted, "metadata": {"name": "s", "labels": {"app": "x"}}}
-    assert immutability_patch(bare, wanted) == {"metadata": {"labels": {COLLECTABLE: "true"}}}
+    desired = make_unique(secret())
+    assert immutability_patch(desired, desired) == {}
+    assert immutability_patch({**desired, "immutable": False}, desired) == {"immutable": True}
+    bare = {**desired, "metadata": {"name": "s", "labels": {"app": "x"}}}
+    assert immutability_patch(bare, desired) == {"metadata": {"labels": {COLLECTABLE: "true"}}}

@@ -95,11 +95,11 @@ def test_objects_and_their_pod_templates_are_annotated(
 
     annotated = annotate(obj)
 
-    wanted = {reference_key("configmap", "c"): "c", reference_key("secret", "s"): "s"}
+    desired = {reference_key("configmap", "c"): "c", reference_key("secret", "s"): "s"}
     assert references(obj) == USED
-    assert annotations_of(annotated) == wanted
+    assert annotations_of(annotated) == desired
     for path in TEMPLATES.get(kind, []):
-        assert annotations_of(map_at(annotated, *path)) == wanted
+        assert annotations_of(map_at(annotated, *path)) == desired
     assert obj == before
 
 

@@ -29,11 +29,11 @@ def test_content_that_fits_is_not_split() -> None:
 
 @given(st.lists(st.integers(0, 600), max_size=12), st.integers(900, 2000))
 def test_parts_contain_everything_in_order_within_the_limit(sizes: list[int], limit: int) -> None:
-    wanted = documents(*sizes)
-    parts = split(wanted, part_limit=limit, quality=1)
+    desired = documents(*sizes)
+    parts = split(desired, part_limit=limit, quality=1)
     assert all(len(part) <= limit for part in parts)
     together = b"---\n".join(brotli.decompress(part) for part in parts)
-    assert together == b"---\n".join(document.text for document in wanted)
+    assert together == b"---\n".join(document.text for document in desired)
 
 
 def test_parts_are_about_equally_large() -> None:

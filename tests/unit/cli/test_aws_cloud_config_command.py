@@ -14,7 +14,7 @@ from pergola.extension_api.cluster import Cluster
 from pergola.extension_api.errors import ExtensionError
 from pergola.flow import State
 from pergola.providers.aws import state as keys
-from pergola.providers.aws.request import wanted_of
+from pergola.providers.aws.request import desired_of
 from pergola.providers.aws.status import full_status
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "aws"
@@ -38,8 +38,8 @@ def reconciled(manifest: str, state: dict[str, str] | None = None) -> list[JsonO
     documents = yaml.safe_load_all((EXAMPLES / manifest).read_text())
     found = {each["kind"]: each for each in documents}
     infrastructure, cluster = found["Infrastructure"], found["Cluster"]
-    wanted = wanted_of(infrastructure, Cluster.from_object(cluster))
-    infrastructure["status"] = full_status(wanted, State(state))
+    desired = desired_of(infrastructure, Cluster.from_object(cluster))
+    infrastructure["status"] = full_status(desired, State(state))
     return [infrastructure, cluster]
 
 

@@ -232,3 +232,54 @@ def test_a_folder_has_more_lines_than_a_file_may_have() -> None:
             small[str(name)] = lines
 
     assert small == {}, "make it one file"
+
+
+AVOIDED: Final = {
+    "brought": "user_provided",
+    "condemned": "to_delete",
+    "look": "observe",
+    "looks": "polls",
+    "surroundings": "dependencies",
+    "wanted": "desired",
+}
+"""Words of the list in CONTRIBUTING that names do not use, and what to write."""
+PUBLIC: Final = {"WANTED"}
+"""Names that users know, by these words."""
+
+
+def names(source: str) -> Iterator[tuple[str, int]]:
+    """Yield the names that a module defines, with their lines."""
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                yield node.name, node.lineno
+            case ast.arg():
+                yield node.arg, node.lineno
+            case ast.Name(ctx=ast.Store()):
+                yield node.id, node.lineno
+            case ast.Attribute(ctx=ast.Store()):
+                yield node.attr, node.lineno
+
+
+def words(name: str) -> set[str]:
+    """Return the words of a name, such as `to` and `delete` of `to_delete` and `ToDelete`."""
+    return {word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)}
+
+
+def test_the_check_finds_words_in_names() -> None:
+    found = [name for name, _ in names("class WantedSet:\n  def f(self, is_wanted): self.x = 1")]
+
+    assert found == ["WantedSet", "f", "self", "is_wanted", "x"]
+    assert words("WantedSet") & words("is_wanted") == {"wanted"}
+
+
+def test_names_use_one_word_for_each_concept() -> None:
+    found = {
+        f"{path.relative_to(PACKAGE)}:{line}": f"{name}: write {AVOIDED[word]}"
+        for path in PACKAGE.rglob("*.py")
+        for name, line in names(path.read_text())
+        for word in words(name) & AVOIDED.keys()
+        if name not in PUBLIC
+    }
+
+    assert found == {}

@@ -113,11 +113,11 @@ def test_rules_and_dashboard_select_what_the_service_monitor_scrapes(chart: Char
     found = chart.rendered(values)
 
     [monitor] = [obj for obj in found if obj["kind"] == "ServiceMonitor"]
-    wanted = map_at(monitor, "spec", "selector", "matchLabels").items()
+    desired = map_at(monitor, "spec", "selector", "matchLabels").items()
     [service] = [
         obj
         for obj in found
-        if obj["kind"] == "Service" and wanted <= map_at(obj, "metadata", "labels").items()
+        if obj["kind"] == "Service" and desired <= map_at(obj, "metadata", "labels").items()
     ]
     [rule] = [obj for obj in found if obj["kind"] == "PrometheusRule"]
     [board] = boards(found)

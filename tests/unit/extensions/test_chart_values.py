@@ -148,11 +148,11 @@ def check_selectors(objects: list[JsonObject]) -> None:
         for rule in maps_at(policy, "spec", "ingress"):
             assert {port["port"] for port in maps_at(rule, "ports")} <= ports
     for monitor in of("ServiceMonitor", objects):
-        wanted = map_at(monitor, "spec", "selector", "matchLabels")
+        desired = map_at(monitor, "spec", "selector", "matchLabels")
         [service] = [
             each
             for each in of("Service", objects)
-            if wanted.items() <= map_at(each, "metadata", "labels").items()
+            if desired.items() <= map_at(each, "metadata", "labels").items()
         ]
         names = {port["name"] for port in maps_at(service, "spec", "ports")}
         assert {each["port"] for each in maps_at(monitor, "spec", "endpoints")} <= names

@@ -19,7 +19,7 @@ from pergola.extensions.health_checks.checks import (
 READY = {"ResourcesApplied": "True", "ResourcesHealthy": "True", "ResourcesProgressing": "False"}
 
 
-async def look(check: HealthCheck, *objects: JsonObject) -> Verdict:
+async def observe(check: HealthCheck, *objects: JsonObject) -> Verdict:
     async def read(gvk: GroupVersionKind, key: Key) -> JsonObject | None:
         found = [o for o in objects if (GroupVersionKind.of(o), Key.of(o)) == (gvk, key)]
         return found[0] if found else None
@@ -73,11 +73,11 @@ def workload(kind: str, ready: int) -> JsonObject:
 
 
 async def test_a_managed_resource_that_is_applied_healthy_and_rolled_out_is_healthy() -> None:
-    assert (await look(managed_resource("agents"), resource())).status == "True"
+    assert (await observe(managed_resource("agents"), resource())).status == "True"
 
 
 async def test_a_missing_managed_resource_is_reported_as_unhealthy() -> None:
-    found = await look(managed_resource("agents"))
+    found = await observe(managed_resource("agents"))
     assert found == Verdict("False", "ManagedResource shoot--a--b/agents does not exist")
 
 
@@ -85,14 +85,14 @@ async def test_a_missing_managed_resource_is_reported_as_unhealthy() -> None:
 async def test_an_unhealthy_managed_resource_is_explained(
     condition: str,
 ) -> None:
-    found = await look(managed_resource("agents"), resource(**{condition: "False"}))
+    found = await observe(managed_resource("agents"), resource(**{condition: "False"}))
     assert found.status == "False"
     assert condition in found.detail
 
 
 async def test_a_rollout_of_a_managed_resource_progresses_with_the_threshold() -> None:
     check = managed_resource("agents", threshold=60.0)
-    found = await look(check, resource(ResourcesProgressing="True"))
+    found = await observe(check, resource(ResourcesProgressing="True"))
     assert (found.status, found.threshold) == ("Progressing", 60.0)
 
 
@@ -104,15 +104,15 @@ Maker = Callable[[str], HealthCheck]
     [(deployment, "Deployment"), (stateful_set, "StatefulSet"), (daemon_set, "DaemonSet")],
 )
 async def test_a_workload_is_judged_by_the_rules_of_its_kind(make: Maker, kind: str) -> None:
-    assert (await look(make("agents"), workload(kind, 1))).status == "True"
-    unhealthy = await look(make("agents"), workload(kind, 0))
+    assert (await observe(make("agents"), workload(kind, 1))).status == "True"
+    unhealthy = await observe(make("agents"), workload(kind, 0))
     assert unhealthy.status == "False"
     assert unhealthy.detail.startswith(f"{kind} shoot--a--b/agents is unhealthy: ")
-    missing = await look(make("agents"))
+    missing = await observe(make("agents"))
     assert missing == Verdict("False", f"{kind} shoot--a--b/agents does not exist")
 
 
 async def test_a_workload_during_a_rollout_progresses() -> None:
     live = workload("StatefulSet", 1)
     live["status"]["updatedReplicas"] = 0
-    assert (await look(stateful_set("agents"), live)).status == "Progressing"
+    assert (await observe(stateful_set("agents"), live)).status == "Progressing"

@@ -31,9 +31,9 @@ from pergola.externally_managed.aws import (
 )
 from pergola.externally_managed.aws.checks import unused_ipv6
 from pergola.externally_managed.aws.decide import decide_network
+from pergola.externally_managed.aws.desired import Desired, LoadBalancer, desired_of
 from pergola.externally_managed.aws.observe import Observed
 from pergola.externally_managed.aws.read import balancer_of, subnets_of
-from pergola.externally_managed.aws.wanted import LoadBalancer, Wanted, wanted_of
 from pergola.externally_managed.description import Network
 from pergola.externally_managed.ownership import MANAGER
 from pergola.externally_managed.sources import SourceProblem
@@ -41,7 +41,7 @@ from pergola.kube.client import Client
 
 REGION, ACCOUNT = "eu-west-1", "123456789012"
 ARN = f"arn:aws:elasticloadbalancing:{REGION}:{ACCOUNT}:loadbalancer"
-WANTED = Wanted(region=REGION, cluster="demo", vpc_id="vpc-1")
+WANTED = Desired(region=REGION, cluster="demo", vpc_id="vpc-1")
 OBJ: JsonObject = {"spec": {"region": REGION}}
 NAT_ROUTE = {"DestinationCidrBlock": "0.0.0.0/0", "NatGatewayId": "nat-1", "State": "active"}
 INTERNET_ROUTE = {"DestinationCidrBlock": "0.0.0.0/0", "GatewayId": "igw-1", "State": "active"}
@@ -103,13 +103,13 @@ OBSERVED = Observed(
 )
 
 
-def decide(observed: Observed = OBSERVED, wanted: Wanted = WANTED, **spec: Any) -> Network:
-    return decide_network({"spec": {"region": REGION, **spec}}, observed, wanted)
+def decide(observed: Observed = OBSERVED, desired: Desired = WANTED, **spec: Any) -> Network:
+    return decide_network({"spec": {"region": REGION, **spec}}, observed, desired)
 
 
-def problem(observed: Observed = OBSERVED, wanted: Wanted = WANTED, **spec: Any) -> str:
+def problem(observed: Observed = OBSERVED, desired: Desired = WANTED, **spec: Any) -> str:
     """Return the only problem."""
-    (found,) = decide(observed, wanted, **spec).problems
+    (found,) = decide(observed, desired, **spec).problems
     return found
 
 
@@ -135,7 +135,7 @@ def test_all_annotations_are_read() -> None:
         AWS_LOAD_BALANCER: "api",
         AWS_ACCOUNT: ACCOUNT,
     }
-    assert wanted_of(annotated(said)) == Wanted(
+    assert desired_of(annotated(said)) == Desired(
         region=REGION,
         cluster="demo",
         vpc_id="vpc-0a",
@@ -158,7 +158,7 @@ def test_all_annotations_are_read() -> None:
 )
 def test_a_load_balancer_is_named_or_has_an_arn(value: str, expected: LoadBalancer) -> None:
     said = {AWS_VPC: "vpc-0a", AWS_LOAD_BALANCER: value}
-    assert wanted_of(annotated(said)).load_balancer == expected
+    assert desired_of(annotated(said)).load_balancer == expected
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_a_load_balancer_is_named_or_has_an_arn(value: str, expected: LoadBalanc
 def test_an_invalid_annotation_is_one_finding(said: dict[str, str], finding: str) -> None:
     complete = said if {AWS_VPC, AWS_VPC_TAGS} & said.keys() or not said else {AWS_VPC: "vpc-1"}
     with pytest.raises(SourceProblem) as raised:
-        wanted_of(annotated({**complete, **said}))
+        desired_of(annotated({**complete, **said}))
     (found,) = raised.value.problems
     assert finding in found
     assert raised.value.reason == "SourceInvalid"
@@ -187,7 +187,7 @@ def test_an_invalid_annotation_is_one_finding(said: dict[str, str], finding: str
 
 def test_a_missing_region_is_an_error() -> None:
     with pytest.raises(SourceProblem, match=r"spec\.region is empty"):
-        wanted_of(annotated({AWS_VPC: "vpc-1"}, region=""))
+        desired_of(annotated({AWS_VPC: "vpc-1"}, region=""))
 
 
 def test_only_aws_clusters_with_the_annotation_ask_aws() -> None:
@@ -261,15 +261,15 @@ def test_a_zone_with_public_subnets_only_is_a_finding_unless_it_is_left_out() ->
         route_tables=[table("main", NAT_ROUTE), public],
     )
     assert problem(observed).startswith("zone eu-west-1c has no private subnet in vpc-1; create")
-    wanted = replace(WANTED, zones=("eu-west-1a", "eu-west-1b"))
-    assert decide(observed, wanted).problems == ()
+    desired = replace(WANTED, zones=("eu-west-1a", "eu-west-1b"))
+    assert decide(observed, desired).problems == ()
 
 
 def test_a_requested_zone_that_is_unknown_or_has_no_subnets_is_a_finding() -> None:
-    wanted = replace(WANTED, zones=("eu-west-1a", "eu-west-1c"))
-    assert problem(wanted=wanted).startswith("zone eu-west-1c has no private subnet")
-    wanted = replace(WANTED, zones=("eu-west-1a", "us-east-1a"))
-    assert problem(wanted=wanted).startswith("zone us-east-1a is not in region eu-west-1")
+    desired = replace(WANTED, zones=("eu-west-1a", "eu-west-1c"))
+    assert problem(desired=desired).startswith("zone eu-west-1c has no private subnet")
+    desired = replace(WANTED, zones=("eu-west-1a", "us-east-1a"))
+    assert problem(desired=desired).startswith("zone us-east-1a is not in region eu-west-1")
 
 
 def test_edge_zones_are_used_only_on_request() -> None:
@@ -283,8 +283,8 @@ def test_edge_zones_are_used_only_on_request() -> None:
     assert {each["id"]: each["zoneType"] for each in subnets_in(decide(observed))}[
         "subnet-edge"
     ] == "local-zone"
-    wanted = replace(WANTED, zones=(f"{REGION}-edge-1",))
-    assert [domain.name for domain in decide(observed, wanted).failure_domains] == [
+    desired = replace(WANTED, zones=(f"{REGION}-edge-1",))
+    assert [domain.name for domain in decide(observed, desired).failure_domains] == [
         f"{REGION}-edge-1"
     ]
 
@@ -340,10 +340,10 @@ def test_a_private_subnet_needs_a_route_to_the_internet(
 
 
 def test_security_groups_must_exist_in_the_vpc() -> None:
-    wanted = replace(WANTED, groups={"node": "sg-1", "lb": "sg-2", "bastion": "sg-3"})
+    desired = replace(WANTED, groups={"node": "sg-1", "lb": "sg-2", "bastion": "sg-3"})
     foreign = {**group("2"), "VpcId": "vpc-2"}
     observed = replace(OBSERVED, groups=[group("1")], foreign_groups=[foreign])
-    elsewhere, missing = decide(observed, wanted).problems
+    elsewhere, missing = decide(observed, desired).problems
     assert elsewhere.startswith("security group sg-2 for lb is of vpc-2, not of vpc-1")
     assert missing.startswith("security group sg-3 for bastion does not exist")
 
@@ -363,8 +363,8 @@ def test_an_unusable_load_balancer_is_a_finding(
 ) -> None:
     found = [load_balancer] if load_balancer else []
     observed = replace(OBSERVED, load_balancers=found, listeners=listeners(6443))
-    wanted = replace(WANTED, load_balancer=LoadBalancer("api"))
-    assert problem(observed, wanted).startswith(finding)
+    desired = replace(WANTED, load_balancer=LoadBalancer("api"))
+    assert problem(observed, desired).startswith(finding)
 
 
 @pytest.mark.parametrize(
@@ -382,14 +382,14 @@ def test_an_arn_must_have_the_same_region_and_account(named: LoadBalancer, findi
 
 def test_ambiguous_ports_are_a_finding_unless_the_endpoint_is_given() -> None:
     observed = replace(OBSERVED, load_balancers=[balancer()], listeners=listeners(80, 8443))
-    wanted = replace(WANTED, load_balancer=LoadBalancer("api"))
-    assert "listens on 80, 8443" in problem(observed, wanted)
+    desired = replace(WANTED, load_balancer=LoadBalancer("api"))
+    assert "listens on 80, 8443" in problem(observed, desired)
     given = {"host": "api.example.org", "port": 8443}
-    assert decide(observed, wanted, controlPlaneEndpoint=given).problems == ()
+    assert decide(observed, desired, controlPlaneEndpoint=given).problems == ()
 
 
 def test_credentials_of_another_account_are_a_finding() -> None:
-    assert problem(wanted=replace(WANTED, account="210987654321")).startswith(
+    assert problem(desired=replace(WANTED, account="210987654321")).startswith(
         "the credentials are of account 123456789012, but the network must be in 210987654321"
     )
 
@@ -399,9 +399,9 @@ def test_credentials_of_another_account_are_a_finding() -> None:
     [([], "no VPC with tags Name=shop exists"), (["vpc-1", "vpc-2"], "several VPCs have tags")],
 )
 def test_tags_must_match_exactly_one_vpc(vpcs: list[str], said: str) -> None:
-    wanted = replace(WANTED, vpc_id="", vpc_tags={"Name": "shop"})
+    desired = replace(WANTED, vpc_id="", vpc_tags={"Name": "shop"})
     with pytest.raises(SourceProblem, match=said) as raised:
-        decide(Observed(ACCOUNT, [{"VpcId": vpc} for vpc in vpcs]), wanted)
+        decide(Observed(ACCOUNT, [{"VpcId": vpc} for vpc in vpcs]), desired)
     assert raised.value.reason == "SourceNotFound"
 
 
@@ -523,9 +523,9 @@ def test_our_endpoint_is_kept_even_if_the_load_balancer_changes() -> None:
 
 def test_another_endpoint_of_a_user_is_not_a_problem_of_the_network() -> None:
     observed = replace(OBSERVED, load_balancers=[balancer()], listeners=listeners(6443))
-    wanted = replace(WANTED, load_balancer=LoadBalancer("api"))
+    desired = replace(WANTED, load_balancer=LoadBalancer("api"))
     given = {"host": "mine.example.org", "port": 443}
-    network = decide(observed, wanted, controlPlaneEndpoint=given)
+    network = decide(observed, desired, controlPlaneEndpoint=given)
     assert str(network.endpoint) == "api.elb.example.org:6443"
     assert network.problems == ()
 
@@ -627,9 +627,9 @@ WITH_IPV6 = replace(WANTED, ipv6=True)
 
 def test_ipv6_is_used_if_the_object_says_so() -> None:
     said = annotated({AWS_VPC: "vpc-0a"})
-    assert not wanted_of(said).ipv6
+    assert not desired_of(said).ipv6
     said["spec"]["network"] = {"vpc": {"ipv6": {}}}
-    assert wanted_of(said).ipv6
+    assert desired_of(said).ipv6
 
 
 def test_the_ipv6_of_the_network_is_filled() -> None:

@@ -166,8 +166,8 @@ def is_empty(value: JsonValue) -> bool:
 
 
 @given(values, values)
-def test_no_value_of_a_user_is_ever_overwritten(wanted: JsonObject, live: JsonObject) -> None:
-    decision = decide_fields(wanted, live, NOBODY)
+def test_no_value_of_a_user_is_ever_overwritten(desired: JsonObject, live: JsonObject) -> None:
+    decision = decide_fields(desired, live, NOBODY)
     mine = {path for path, value in leaves(live) if not is_empty(value)}
     applied = set(dict(leaves(decision.fields)))
     assert not {path[:length] for path in applied for length in (1, 2)} & mine
@@ -177,15 +177,15 @@ def test_no_value_of_a_user_is_ever_overwritten(wanted: JsonObject, live: JsonOb
 
 
 @given(values, values)
-def test_applying_a_decision_again_changes_nothing(wanted: JsonObject, live: JsonObject) -> None:
-    first = decide_fields(wanted, live, NOBODY)
+def test_applying_a_decision_again_changes_nothing(desired: JsonObject, live: JsonObject) -> None:
+    first = decide_fields(desired, live, NOBODY)
     after = apply_merge_patch(live, first.fields)
     applied = dict(leaves(first.fields))
     others = tree({name: value for name, value in live.items() if name not in first.fields})
     for path, _ in leaves(live):
         if path not in applied and path[0] in first.fields and len(path) > 1:
             others.setdefault(path[0], {})[path[1]] = {}
-    second = decide_fields(wanted, after, Owned(tree(first.fields), others))
+    second = decide_fields(desired, after, Owned(tree(first.fields), others))
     assert not second.differs
     assert not second.removed
     assert second.conflicts == first.conflicts

@@ -495,10 +495,10 @@ def chain(state: State, see: Callable[[], object]) -> Graph:
     graph = Graph("demo")
     graph.add("vpc", creates(state, "vpc"))
 
-    async def look() -> None:
+    async def observe() -> None:
         see()
 
-    graph.add("subnet", look, after=["vpc"])
+    graph.add("subnet", observe, after=["vpc"])
     return graph
 
 
@@ -559,12 +559,12 @@ async def test_a_creation_in_an_asyncio_task_belongs_to_the_flow_task() -> None:
             group.create_task(creates(state, "subnet a")())
             group.create_task(creates(state, "subnet b")())
 
-    async def look() -> None:
+    async def observe() -> None:
         seen.append(store.data)
 
     graph = Graph("demo")
     graph.add("subnets", action)
-    graph.add("after", look, after=["subnets"])
+    graph.add("after", observe, after=["subnets"])
     await run(graph, saver=Saver(state, store.write))
     assert seen == [{"subnet a": "subnet a-1", "subnet b": "subnet b-1"}]
 

@@ -36,8 +36,8 @@ def desired(**spec: object) -> JsonObject:
     }
 
 
-def paths(wanted: JsonObject) -> dict[str, tuple[object, object]]:
-    return {path: (old, new) for path, old, new in changes(wanted, LIVE, MANAGER)}
+def paths(intended: JsonObject) -> dict[str, tuple[object, object]]:
+    return {path: (old, new) for path, old, new in changes(intended, LIVE, MANAGER)}
 
 
 def test_an_object_in_its_desired_state_has_no_changes_despite_server_defaults() -> None:
@@ -46,9 +46,9 @@ def test_an_object_in_its_desired_state_has_no_changes_despite_server_defaults()
 
 
 def test_a_changed_an_added_and_a_removed_field_have_their_paths() -> None:
-    wanted = desired(replicas=2, paused=True)
-    del wanted["metadata"]["labels"]["old"]
-    assert paths(wanted) == {
+    intended = desired(replicas=2, paused=True)
+    del intended["metadata"]["labels"]["old"]
+    assert paths(intended) == {
         "spec.replicas": (1, 2),
         "spec.paused": (None, True),
         "metadata.labels.old": ("1", None),
@@ -57,17 +57,17 @@ def test_a_changed_an_added_and_a_removed_field_have_their_paths() -> None:
 
 def test_list_items_are_matched_by_name() -> None:
     new = {"name": "side", "image": "b"}
-    wanted = desired(containers=[{"name": "web", "image": "c"}, new])
-    assert paths(wanted) == {
+    intended = desired(containers=[{"name": "web", "image": "c"}, new])
+    assert paths(intended) == {
         "spec.containers[web].image": ("a", "c"),
         "spec.containers[side]": (None, new),
     }
 
 
 def test_an_item_that_is_no_longer_desired_is_removed() -> None:
-    wanted = desired(containers=[])
+    intended = desired(containers=[])
     removed = {"name": "web", "image": "a"}
-    assert paths(wanted)["spec.containers[web]"] == (removed, None)
+    assert paths(intended)["spec.containers[web]"] == (removed, None)
 
 
 def test_a_list_of_values_changes_as_a_whole() -> None:
@@ -101,5 +101,5 @@ def test_more_fields_in_a_list_may_be_defaults_of_a_definition(
         },
         "spec": {"rules": [{"host": "a", "weight": 1}]},
     }
-    wanted: JsonObject = {"apiVersion": api_version, "spec": {"rules": [{"host": "a"}]}}
-    assert is_applied(wanted, live, MANAGER) is is_default
+    intended: JsonObject = {"apiVersion": api_version, "spec": {"rules": [{"host": "a"}]}}
+    assert is_applied(intended, live, MANAGER) is is_default

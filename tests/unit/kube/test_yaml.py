@@ -102,11 +102,11 @@ def test_json_is_read_with_or_without_separators(text: str, found: list[JsonValu
 
 def test_numbers_are_equal_in_json_and_yaml() -> None:
     text = '{"a": 1.0, "b": [1e3, -0.0, {"c": 2.50}], "d": 9223372036854775808, "e": 1e300}'
-    wanted = {"a": 1, "b": [1000, 0, {"c": 2.5}], "d": 2**63, "e": 1e300}
-    assert is_same(parse(text), wanted)
-    assert is_same(parse(text + "\n# comment"), wanted)
-    assert is_same(next(parse_documents(text + "{}")).value, wanted)
-    assert is_same(parse("# as YAML\n- " + text), [wanted])
+    desired = {"a": 1, "b": [1000, 0, {"c": 2.5}], "d": 2**63, "e": 1e300}
+    assert is_same(parse(text), desired)
+    assert is_same(parse(text + "\n# comment"), desired)
+    assert is_same(next(parse_documents(text + "{}")).value, desired)
+    assert is_same(parse("# as YAML\n- " + text), [desired])
 
 
 @pytest.mark.parametrize(

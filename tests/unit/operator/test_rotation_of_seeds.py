@@ -108,5 +108,5 @@ def test_a_namespace_has_the_new_password_once_its_secret_is_newer_than_the_rota
     labels: dict[str, str], *, is_outdated: bool
 ) -> None:
     secret = {"metadata": {"namespace": "seed-a", "name": "x", "labels": labels}}
-    wanted = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-    assert outdated(["a", "b"], [secret], wanted) == (["a"] if is_outdated else [])
+    desired = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+    assert outdated(["a", "b"], [secret], desired) == (["a"] if is_outdated else [])

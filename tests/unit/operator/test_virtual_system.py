@@ -29,8 +29,8 @@ def test_every_aggregated_role_selects_a_role() -> None:
         for role in roles
         for selector in maps_at(role, "aggregationRule", "clusterRoleSelectors")
     ]
-    for wanted in selectors:
-        assert any(wanted <= labels_of(role).items() for role in roles)
+    for desired in selectors:
+        assert any(desired <= labels_of(role).items() for role in roles)
 
 
 def test_administrators_get_no_wildcard_of_the_group_with_workload_identities() -> None:

@@ -24,8 +24,8 @@ def egress(*rules: JsonObject, **spec: object) -> JsonObject:
     return policy("out", policyTypes=["Egress"], egress=list(rules), **spec)
 
 
-def labels(**wanted: str) -> JsonObject:
-    return {"matchLabels": wanted}
+def labels(**desired: str) -> JsonObject:
+    return {"matchLabels": desired}
 
 
 DENY_ALL = policy("deny-all", policyTypes=["Ingress", "Egress"])

@@ -46,7 +46,7 @@ def check(
 
     async def main() -> "list[Finding]":
         subject = await read_subject(resource, source, account.aws_credentials)
-        return await _look(subject, account.endpoint_url)
+        return await _observe(subject, account.endpoint_url)
 
     found = asyncio.run(main())
     if output == "json":
@@ -57,7 +57,7 @@ def check(
         sys.exit(1)
 
 
-async def _look(subject: Subject, endpoint_url: str) -> "list[Finding]":
+async def _observe(subject: Subject, endpoint_url: str) -> "list[Finding]":
     from pergola.providers.aws.preflight import check_rules, findings
 
     if subject.cluster is None:
@@ -67,8 +67,8 @@ async def _look(subject: Subject, endpoint_url: str) -> "list[Finding]":
         )
     async with observed(subject, endpoint_url) as work:
         return [
-            *findings(work.wanted, work.snapshot),
-            *check_rules(work.wanted, work.snapshot),
+            *findings(work.desired, work.snapshot),
+            *check_rules(work.desired, work.snapshot),
         ]
 
 

@@ -97,9 +97,9 @@ async def _foreseen(subject: Subject, endpoint_url: str, *, delete: bool) -> Pla
     async with observed(subject, endpoint_url) as work:
         if delete and is_empty(work.state):
             return Plan(Graph(DELETION), {}, [])
-        steps = delete_steps(work.wanted, work.state) if delete else reconcile_steps(work.wanted)
+        steps = delete_steps(work.desired, work.state) if delete else reconcile_steps(work.desired)
         graph = graph_of(DELETION if delete else RECONCILIATION, steps, work)
-        found = [] if delete else findings(work.wanted, work.snapshot)
+        found = [] if delete else findings(work.desired, work.snapshot)
         return Plan(graph, foresee(steps, work), found)
 
 

@@ -45,7 +45,7 @@ def show(
     async def main() -> "Thing":
         subject = await read_subject(resource, source, account.aws_credentials)
         async with observed(subject, account.endpoint_url) as work:
-            return things(work.wanted, work.snapshot, work.state)
+            return things(work.desired, work.snapshot, work.state)
 
     seen = asyncio.run(main())
     say(svg(seen) if output == "svg" else tree(seen), end="")

@@ -148,19 +148,19 @@ async def observe_subject(aws: "AwsClient", subject: Subject) -> "Work":
     from pergola.api.objects import map_at
     from pergola.extension_api.cluster import Cluster
     from pergola.providers.aws.observe import observe
-    from pergola.providers.aws.request import wanted_of
+    from pergola.providers.aws.request import desired_of
     from pergola.providers.aws.resources.step import Work
     from pergola.providers.aws.state import read_state
     from pergola.runtime.failures import sentence_of
 
     cluster = Cluster.from_object(subject.cluster) if subject.cluster else None
-    wanted = wanted_of(subject.infrastructure, cluster)
+    desired = desired_of(subject.infrastructure, cluster)
     state = read_state(map_at(subject.infrastructure, "status", "state"))
     try:
-        snapshot = await observe(aws, wanted, state)
+        snapshot = await observe(aws, desired, state)
     except ExceptionGroup as several:
         raise AwsCheckError(sentence_of(several)) from None
-    return Work(aws=aws, wanted=wanted, state=state, snapshot=snapshot)
+    return Work(aws=aws, desired=desired, state=state, snapshot=snapshot)
 
 
 def _from_file(file: str, aws_credentials: str) -> Subject:

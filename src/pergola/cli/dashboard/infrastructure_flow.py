@@ -83,21 +83,21 @@ def _steps(
     from pergola.providers.aws.flows.delete import delete_steps
     from pergola.providers.aws.flows.reconcile import reconcile_steps
     from pergola.providers.aws.flows.run import DELETION, RECONCILIATION
-    from pergola.providers.aws.request import wanted_of
+    from pergola.providers.aws.request import desired_of
     from pergola.providers.aws.state import read_state
 
     provider = map_at(infrastructure, "spec").get("type")
     if provider != _AWS:
         raise Unanswered(f"the flow of Infrastructures of type {provider} is not known")
     try:
-        wanted = wanted_of(infrastructure, cluster)
+        desired = desired_of(infrastructure, cluster)
     except (Malformed, ExtensionError) as error:
         raise Unanswered(f"the steps cannot be derived: {error}") from None
     is_deletion = operation.type == "Delete"
     if is_deletion:
-        found = delete_steps(wanted, read_state(map_at(infrastructure, "status", "state")))
+        found = delete_steps(desired, read_state(map_at(infrastructure, "status", "state")))
     else:
-        found = reconcile_steps(wanted)
+        found = reconcile_steps(desired)
     flow = DELETION if is_deletion else RECONCILIATION
     return _ordered(
         [

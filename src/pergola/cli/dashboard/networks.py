@@ -32,6 +32,6 @@ async def draw_network(client: "Client", key: "Key", endpoint_url: str = "") -> 
             # page.
             raise Unanswered(f"Infrastructure {key} names no Secret with credentials")
         async with observed(subject, endpoint_url) as work:
-            return svg(things(work.wanted, work.snapshot, work.state))
+            return svg(things(work.desired, work.snapshot, work.state))
     except (AwsCheckError, CloudError, ExtensionError) as error:
         raise Unanswered(f"the network of Infrastructure {key} cannot be drawn: {error}") from None

@@ -16,9 +16,9 @@ _WATCH_SECONDS = 300
 
 async def status(opened: "Opened", key: "Key", output: str) -> None:
     """Print everything about one InfraCluster except its network."""
-    from pergola.externally_managed.inspection import findings, look
+    from pergola.externally_managed.inspection import findings, observe
 
-    seen = await look(opened.client, opened.managed, opened.crd, key)
+    seen = await observe(opened.client, opened.managed, opened.crd, key)
     found = findings(seen)
     print_json(_described(seen, found)) if output == "json" else _print_status(seen, found)
 
@@ -94,12 +94,12 @@ async def _with_network(opened: "Opened", key: "Key") -> "tuple[Seen, list[str]]
     from pergola.api.cluster_api import SOURCE
     from pergola.api.objects import annotations_of
     from pergola.externally_managed.aws import AwsSource
-    from pergola.externally_managed.inspection import look
+    from pergola.externally_managed.inspection import observe
 
     obj = await opened.client.get(opened.managed.gvk, key)
     reference = annotations_of(obj).get(SOURCE, "")
     async with opened.source(reference) as source:
-        seen = await look(
+        seen = await observe(
             opened.client, opened.managed, opened.crd, key, source if reference else None
         )
         if isinstance(source, AwsSource) and not seen.source_problems:

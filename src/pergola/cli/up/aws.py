@@ -195,7 +195,7 @@ async def _parts(client: "Client", aws: "AwsClient", pattern: Pattern) -> str:
     obj = await client.get(INFRASTRUCTURE, Key(pattern.namespace, pattern.name))
     cluster = await client.get(CLUSTER, Key("", pattern.namespace))
     work = await observe_subject(aws, Subject(obj, cluster, credentials=None))
-    kinds = list(_kinds(things(work.wanted, work.snapshot, work.state)))
+    kinds = list(_kinds(things(work.desired, work.snapshot, work.state)))
     numbers = {kind: sum(each.startswith(kind) for each in kinds) for kind in _COUNTED}
     return ", ".join(counted(number, kind) for kind, number in numbers.items())
 

@@ -54,7 +54,7 @@ class Plan:
 
 
 def plan(
-    wanted: Mapping[Key, JsonObject],
+    desired: Mapping[Key, JsonObject],
     present: Mapping[Key, SeenPolicy],
     kept: Iterable[Key] = (),
 ) -> Plan:
@@ -64,11 +64,11 @@ def plan(
         present: the policies with labels that name the Service.
         kept: policies to leave unchanged even if they are not desired.
     """
-    staying = {*wanted, *kept}
+    staying = {*desired, *kept}
     return Plan(
         put=[
             policy
-            for key, policy in wanted.items()
+            for key, policy in desired.items()
             if (known := present.get(key)) is None or known.digest != digest(policy)
         ],
         delete={key: policy for key, policy in present.items() if key not in staying},

@@ -44,14 +44,14 @@ _SUFFIXES: Final[dict[Kind, str]] = {"ingress": FROM_INGRESS_CONTROLLER, "istio"
 _HASHED: Final = 5
 
 
-def desired(service: ServiceView, wanted: Iterable[Intent]) -> dict[Key, JsonObject]:
+def desired(service: ServiceView, desired: Iterable[Intent]) -> dict[Key, JsonObject]:
     """Return the policies of a Service by their keys.
 
     Two intents may need policies of the same name, such as a peer and a Gateway in one namespace.
     An ingress policy then admits both; an egress policy for other callers gets its own name.
     """
     policies: dict[Key, JsonObject] = {}
-    for intent in wanted:
+    for intent in desired:
         for policy in render(service, intent):
             key = Key.of(policy)
             known = policies.get(key)

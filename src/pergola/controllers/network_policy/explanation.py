@@ -148,7 +148,7 @@ class _SeenPod(NamedTuple):
 class _Decision(NamedTuple):
     """The desired policies, and the callers if pods had the labels; or why there are none."""
 
-    wanted: dict[Key, JsonObject]
+    policies: dict[Key, JsonObject]
     asked: list[Intent]
     refusal: str
 
@@ -158,9 +158,9 @@ def _decide(service: ServiceView, watches: Watches, environment: Environment) ->
     if refusal:
         return _Decision({}, [], refusal)
     peers = peers_of(service, {key.name: seen for key, seen in watches.namespaces.items()})
-    wanted = desired(service, intents(service, peers, environment))
+    policies = desired(service, intents(service, peers, environment))
     asked = intents(service, peers, replace(environment, has_caller=None))
-    return _Decision(wanted, asked, "")
+    return _Decision(policies, asked, "")
 
 
 def _refusal(service: ServiceView, watches: Watches) -> str:
@@ -186,7 +186,7 @@ async def _policies(
     """Return the states of all policies that are desired or have the Service's labels."""
     present = watches.policies_of(service.key)
     states: dict[Key, Policy] = {}
-    for key, policy in decision.wanted.items():
+    for key, policy in decision.policies.items():
         if not watches.policies.covers(key.namespace):
             states[key] = Policy(key, "out of reach")
         elif (seen := present.get(key)) is None:
@@ -194,7 +194,7 @@ async def _policies(
         else:
             is_equal = seen.digest == digest(policy)
             states[key] = Policy(key, "present" if is_equal else "differs")
-    for key in present.keys() - decision.wanted.keys():
+    for key in present.keys() - decision.policies.keys():
         kept = not decision.refusal and is_kept(service, key)
         states[key] = Policy(key, "kept" if kept else "superfluous")
     return states

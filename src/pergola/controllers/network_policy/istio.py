@@ -136,10 +136,10 @@ class GatewayPods:
         async with TaskGroup() as group:
             while True:
                 self._changed.clear()
-                wanted = set(self._followed.values())
-                for followed in wanted - running.keys():
+                desired = set(self._followed.values())
+                for followed in desired - running.keys():
                     running[followed] = group.create_task(_run(followed))
-                for followed in running.keys() - wanted:
+                for followed in running.keys() - desired:
                     running.pop(followed).cancel()
                 await self._changed.wait()
 

@@ -56,9 +56,9 @@ class NetworkPolicies:
         if service is None or not service.is_selecting or not watches.handles(namespace):
             return await self._apply(key, service, plan({}, watches.policies_of(key)))
         peers = watches.peers.of(service)
-        wanted = intents(service, peers, environment)
-        self._report(service, wanted)
-        policies = self._within_reach(service, desired(service, wanted))
+        intended = intents(service, peers, environment)
+        self._report(service, intended)
+        policies = self._within_reach(service, desired(service, intended))
         present = watches.policies_of(key)
         kept = [policy for policy in present if peers and is_kept(service, policy)]
         return await self._apply(key, service, plan(policies, present, kept))
@@ -89,10 +89,10 @@ class NetworkPolicies:
             )
         return reached
 
-    def _report(self, service: ServiceView, wanted: Sequence[Intent]) -> None:
+    def _report(self, service: ServiceView, intended: Sequence[Intent]) -> None:
         for problem in service.problems:
             self._warn(service, MALFORMED, problem)
-        shortened = {i.label: i.full_label for i in wanted if i.label != i.full_label}
+        shortened = {i.label: i.full_label for i in intended if i.label != i.full_label}
         for label, full in shortened.items():
             old, new = go_map({full: ALLOWED}), go_map({label: ALLOWED})
             log.debug(_MUTATED, service=str(service.key), old=old, new=new)

@@ -53,12 +53,12 @@ class Permissions:
 
     async def allowed(self, places: Iterable[Place]) -> set[Place]:
         """Return the places whose objects the user may list."""
-        wanted = set(places)
+        desired = set(places)
         async with self._asking:
-            await self._decide({Place(place.gvk, EVERYWHERE) for place in wanted})
-            rest = {each for each in wanted if not self._holds(Place(each.gvk, EVERYWHERE))}
+            await self._decide({Place(place.gvk, EVERYWHERE) for place in desired})
+            rest = {each for each in desired if not self._holds(Place(each.gvk, EVERYWHERE))}
             await self._decide(rest)
-        return {each for each in wanted if each not in rest or self._holds(each)}
+        return {each for each in desired if each not in rest or self._holds(each)}
 
     def problems(self) -> list[JsonObject]:
         """Return why some objects that the user may see are not shown."""

@@ -162,7 +162,7 @@ class _Wait:
         self._state: State = None
         self._verdict = Verdict("it was not read yet")
         self._believed_at = math.inf
-        self._looks = 1  # the first one is at the start
+        self._polls = 1  # the first one is at the start
         self._hint = ""
         self._reported: Progress | None = None
 
@@ -179,11 +179,11 @@ class _Wait:
         return self._state, self._verdict._replace(problem=f"{self._verdict.problem}; {self._hint}")
 
     async def _is_over(self, latest: Latest) -> bool:
-        next_look = self._began + self._looks * self._kind.interval
+        next_observe = self._began + self._polls * self._kind.interval
         try:
-            self._state = await latest.next(min(next_look, self._believed_at, self._deadline))
+            self._state = await latest.next(min(next_observe, self._believed_at, self._deadline))
         except TimeoutError:
-            return await self._look()
+            return await self._observe()
         self._verdict = self._judge(self._state)
         if self._verdict.problem:
             self._believed_at = math.inf
@@ -191,14 +191,14 @@ class _Wait:
         self._believed_at = min(self._believed_at, monotonic() + self._verdict.unsure)
         return self._verdict.unsure == 0
 
-    async def _look(self) -> bool:
+    async def _observe(self) -> bool:
         """Return whether the wait is over because of the elapsed time."""
         if monotonic() >= min(self._believed_at, self._deadline):
             if self._verdict.problem and not self._hint:
                 self._hint = await self._explain()
             return True
-        self._looks += 1
-        if self._verdict.is_error and self._looks > self._kind.severe / self._kind.interval:
+        self._polls += 1
+        if self._verdict.is_error and self._polls > self._kind.severe / self._kind.interval:
             return True
         self._hint = await self._explain() if self._verdict.problem else ""
         return False

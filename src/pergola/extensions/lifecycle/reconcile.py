@@ -93,7 +93,7 @@ class Lifecycle:
         """Reconcile one object."""
         try:
             obj = await self._client.get(self._gvk, key)
-            if waits_for_state(obj) or not self._is_wanted(key, obj):
+            if waits_for_state(obj) or not self._is_desired(key, obj):
                 return DONE
             cluster = await self._cluster(obj)
             if cluster is not None and cluster.shoot is not None and cluster.shoot.is_failed:
@@ -104,7 +104,7 @@ class Lifecycle:
             self._begun.discard(key)
             return DONE
 
-    def _is_wanted(self, key: Key, obj: JsonObject) -> bool:
+    def _is_desired(self, key: Key, obj: JsonObject) -> bool:
         """Return whether a request is pending; an event may be older than its outcome."""
         seen = snapshot(obj)
         return self._predicate.appeared(seen) or (

@@ -97,7 +97,7 @@ class _ShootRegistration:
         self._name = managed_resource
         self._render = render
         self._clock = clock
-        self._wanted: tuple[bytes, frozenset[str]] = (b"", frozenset())
+        self._desired: tuple[bytes, frozenset[str]] = (b"", frozenset())
         self.controller: Workers[Key] = Workers(
             controller, self.reconcile, workers=2, metrics=metrics, deadline=60.0
         )
@@ -126,10 +126,10 @@ class _ShootRegistration:
 
     def _names_for(self, trusted: bytes) -> frozenset[str]:
         """Return the names of the Secrets, which depend only on the content."""
-        if self._wanted[0] != trusted:
+        if self._desired[0] != trusted:
             names = secret_names(self._built("default", trusted).managed_resource)
-            self._wanted = (trusted, frozenset(names))
-        return self._wanted[1]
+            self._desired = (trusted, frozenset(names))
+        return self._desired[1]
 
     def _rebuilt(self, live: JsonObject, trusted: bytes) -> Bundle:
         """Replace the Secrets, keeping the other options of the ManagedResource."""

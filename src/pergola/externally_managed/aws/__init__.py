@@ -1,8 +1,8 @@
 """Networks in AWS, which an external manager fills into AWSClusters (spec 50 §8).
 
-`wanted` (which network) → `observe` (AWS's descriptions) → `read` (facts) → `completeness` (what is
-missing) → `decide` (the desired AWSCluster); `source` combines them. `checks` has hints for people,
-`policy` the permissions.
+`desired` (which network) → `observe` (AWS's descriptions) → `read` (facts) → `completeness` (what
+is missing) → `decide` (the desired AWSCluster); `source` combines them. `checks` has hints for
+people, `policy` the permissions.
 
 Nothing here creates, changes or deletes anything in a cloud.
 """

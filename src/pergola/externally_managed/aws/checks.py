@@ -8,15 +8,15 @@ from typing import Any, Final
 
 from pergola.api.objects import JsonObject, Key, map_at, maps_at
 from pergola.externally_managed.aws.decide import groups_by_role
+from pergola.externally_managed.aws.desired import Desired
 from pergola.externally_managed.aws.observe import Observed
 from pergola.externally_managed.aws.read import ipv6_block_of
-from pergola.externally_managed.aws.wanted import Wanted
 
 _EVERYBODY: Final = {"IpRanges": ("CidrIp", "0.0.0.0/0"), "Ipv6Ranges": ("CidrIpv6", "::/0")}
 _ANY_PROTOCOL: Final = "-1"
 
 
-def open_rules(observed: Observed, wanted: Wanted) -> list[str]:
+def open_rules(observed: Observed, desired: Desired) -> list[str]:
     """Return hints about rules that allow traffic from everywhere, in groups for this cluster.
 
     Groups for load balancers are skipped, because they are meant to be reachable.
@@ -24,17 +24,17 @@ def open_rules(observed: Observed, wanted: Wanted) -> list[str]:
     return [
         f"security group {group['GroupId']} for {role} lets {_traffic(rule)} in from "
         f"{everybody}; restrict the rule unless this is intended"
-        for role, group in groups_by_role(observed, wanted).items()
+        for role, group in groups_by_role(observed, desired).items()
         if role not in ("apiserver-lb", "lb")
         for rule in maps_at(group, "IpPermissions")
         for everybody in _everybody(rule)
     ]
 
 
-def unused_ipv6(observed: Observed, wanted: Wanted) -> list[str]:
+def unused_ipv6(observed: Observed, desired: Desired) -> list[str]:
     """Return a hint if the VPC has IPv6 that machines do not use."""
     block = ipv6_block_of(observed).get("Ipv6CidrBlock") if len(observed.vpcs) == 1 else None
-    if wanted.ipv6 or not block:
+    if desired.ipv6 or not block:
         return []
     vpc = observed.vpcs[0]["VpcId"]
     hint = (

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from pergola.api.cluster_api import AWS_LOAD_BALANCER, AWS_SECURITY_GROUPS, AWS_ZONES
+from pergola.externally_managed.aws.desired import Desired
 from pergola.externally_managed.aws.observe import Observed
 from pergola.externally_managed.aws.read import (
     ZONE,
@@ -13,13 +14,12 @@ from pergola.externally_managed.aws.read import (
     nat_states,
     tagged_groups,
 )
-from pergola.externally_managed.aws.wanted import Wanted
 
 _SERVES = ("network", "application", "classic")
 
 
 def problems_of(
-    observed: Observed, wanted: Wanted, subnets: Sequence[Subnet], *, has_endpoint: bool
+    observed: Observed, desired: Desired, subnets: Sequence[Subnet], *, has_endpoint: bool
 ) -> Iterator[str]:
     """Yield the problems that make the network incomplete, in the order in which to fix them.
 
@@ -28,49 +28,51 @@ def problems_of(
         has_endpoint: whether the AWSCluster already has an endpoint.
     """
     vpc = observed.vpcs[0]
-    if wanted.account and observed.account != wanted.account:
+    if desired.account and observed.account != desired.account:
         yield (
             f"the credentials are of account {observed.account}, but the network must be in "
-            f"{wanted.account}; use credentials of that account"
+            f"{desired.account}; use credentials of that account"
         )
     if vpc.get("State") not in (None, "available"):
         yield f"{vpc['VpcId']} is {vpc['State']}; wait until it is available"
-    if wanted.ipv6 and not ipv6_block_of(observed):
+    if desired.ipv6 and not ipv6_block_of(observed):
         yield (
             f"{vpc['VpcId']} has no IPv6 block, but spec.network.vpc.ipv6 is set; associate one, "
             "or remove the field"
         )
-    yield from _zone_problems(observed, wanted, subnets)
+    yield from _zone_problems(observed, desired, subnets)
     states = nat_states(observed)
     for subnet in subnets:
-        if subnet.zone in used_zones(wanted, subnets) and not subnet.is_public:
+        if subnet.zone in used_zones(desired, subnets) and not subnet.is_public:
             yield from _route_problems(subnet, states)
-    yield from _group_problems(observed, wanted)
-    yield from _balancer_problems(observed, wanted, has_endpoint=has_endpoint)
+    yield from _group_problems(observed, desired)
+    yield from _balancer_problems(observed, desired, has_endpoint=has_endpoint)
 
 
-def used_zones(wanted: Wanted, subnets: Sequence[Subnet]) -> tuple[str, ...]:
+def used_zones(desired: Desired, subnets: Sequence[Subnet]) -> tuple[str, ...]:
     """Return the zones to use: the requested ones, else all that have subnets.
 
     Edge zones are used only on request.
     """
-    return wanted.zones or tuple(
+    return desired.zones or tuple(
         sorted({subnet.zone for subnet in subnets if subnet.zone_type == ZONE})
     )
 
 
-def _zone_problems(observed: Observed, wanted: Wanted, subnets: Sequence[Subnet]) -> Iterator[str]:
+def _zone_problems(
+    observed: Observed, desired: Desired, subnets: Sequence[Subnet]
+) -> Iterator[str]:
     vpc = observed.vpcs[0]["VpcId"]
     if not subnets:
-        which = " with these tags" if wanted.subnet_tags else ""
+        which = " with these tags" if desired.subnet_tags else ""
         yield f"{vpc} has no subnets{which}; create at least one private subnet"
         return
     known = {zone.get("ZoneName") for zone in observed.zones}
     private = {subnet.zone for subnet in subnets if not subnet.is_public}
-    for zone in used_zones(wanted, subnets):
+    for zone in used_zones(desired, subnets):
         if known and zone not in known:
             yield (
-                f"zone {zone} is not in region {wanted.region}, or not enabled there; correct "
+                f"zone {zone} is not in region {desired.region}, or not enabled there; correct "
                 f"annotation {AWS_ZONES}"
             )
         elif zone not in private:
@@ -103,11 +105,11 @@ def _route_problems(subnet: Subnet, nat: Mapping[str, str]) -> Iterator[str]:
             yield f"{where} has its route out through {route.target}, which is {state}; repair it"
 
 
-def _group_problems(observed: Observed, wanted: Wanted) -> Iterator[str]:
+def _group_problems(observed: Observed, desired: Desired) -> Iterator[str]:
     vpc = observed.vpcs[0]["VpcId"]
     inside = {group["GroupId"] for group in observed.groups}
     outside = {group["GroupId"]: group.get("VpcId") for group in observed.foreign_groups}
-    for role, group in wanted.groups.items():
+    for role, group in desired.groups.items():
         if group in outside:
             yield (
                 f"security group {group} for {role} is of {outside[group]}, not of {vpc}; name "
@@ -115,24 +117,26 @@ def _group_problems(observed: Observed, wanted: Wanted) -> Iterator[str]:
             )
         elif group not in inside:
             yield (
-                f"security group {group} for {role} does not exist in region {wanted.region} of "
+                f"security group {group} for {role} does not exist in region {desired.region} of "
                 f"account {observed.account}; correct annotation {AWS_SECURITY_GROUPS}"
             )
-    for role, groups in tagged_groups(observed, wanted).items():
-        if role not in wanted.groups and len(groups) > 1:
+    for role, groups in tagged_groups(observed, desired).items():
+        if role not in desired.groups and len(groups) > 1:
             yield (
                 f"security groups {', '.join(groups)} are all tagged for {role}; choose one with "
                 f"annotation {AWS_SECURITY_GROUPS}"
             )
 
 
-def _balancer_problems(observed: Observed, wanted: Wanted, *, has_endpoint: bool) -> Iterator[str]:
-    named = wanted.load_balancer
+def _balancer_problems(
+    observed: Observed, desired: Desired, *, has_endpoint: bool
+) -> Iterator[str]:
+    named = desired.load_balancer
     if named is None:
         return
     where = f"load balancer {named.name}"
-    if named.region not in ("", wanted.region):
-        yield f"{where} is in region {named.region}, but the network is in {wanted.region}"
+    if named.region not in ("", desired.region):
+        yield f"{where} is in region {named.region}, but the network is in {desired.region}"
         return
     if named.account not in ("", observed.account):
         yield (
@@ -141,7 +145,7 @@ def _balancer_problems(observed: Observed, wanted: Wanted, *, has_endpoint: bool
     balancer = balancer_of(observed)
     if balancer is None:
         yield (
-            f"{where} does not exist in region {wanted.region} of account {observed.account}; "
+            f"{where} does not exist in region {desired.region} of account {observed.account}; "
             f"create it, or correct annotation {AWS_LOAD_BALANCER}"
         )
         return

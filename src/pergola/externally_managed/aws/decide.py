@@ -6,6 +6,7 @@ from typing import Any
 from pergola.api.cluster_api import AWS_CONTROL_PLANE_TAG, AWS_VPC, AWS_VPC_TAGS
 from pergola.api.objects import JsonObject, map_at
 from pergola.externally_managed.aws.completeness import problems_of, used_zones
+from pergola.externally_managed.aws.desired import Desired
 from pergola.externally_managed.aws.observe import Observed
 from pergola.externally_managed.aws.read import (
     Balancer,
@@ -17,7 +18,6 @@ from pergola.externally_managed.aws.read import (
     tagged_groups,
     tags_of,
 )
-from pergola.externally_managed.aws.wanted import Wanted
 from pergola.externally_managed.contract import Endpoint, FailureDomain, endpoint_of
 from pergola.externally_managed.description import Network
 from pergola.externally_managed.ownership import ENDPOINT, owned_fields
@@ -25,33 +25,33 @@ from pergola.externally_managed.sources import NOT_FOUND, SourceProblem
 from pergola.externally_managed.status import CONFLICT
 
 
-def decide_network(obj: Mapping[str, Any], observed: Observed, wanted: Wanted) -> Network:
+def decide_network(obj: Mapping[str, Any], observed: Observed, desired: Desired) -> Network:
     """Return the network that an AWSCluster should have.
 
     Raises:
         SourceProblem: no VPC matches, several do, or the VPC is not the previous one.
     """
-    _only_vpc(observed, wanted)
+    _only_vpc(observed, desired)
     _same_vpc(obj, observed)
     subnets = subnets_of(observed)
     balancer = balancer_of(observed)
-    groups = groups_by_role(observed, wanted)
+    groups = groups_by_role(observed, desired)
     endpoint, changed = _endpoint(obj, observed, balancer)
-    complete = problems_of(observed, wanted, subnets, has_endpoint=endpoint is not None)
+    complete = problems_of(observed, desired, subnets, has_endpoint=endpoint is not None)
     return Network(
         endpoint=endpoint,
-        failure_domains=failure_domains_of(wanted, subnets),
-        spec={"network": _network(obj, observed, wanted, groups)},
+        failure_domains=failure_domains_of(desired, subnets),
+        spec={"network": _network(obj, observed, desired, groups)},
         status=_status(obj, observed, groups, balancer),
         problems=(*complete, *changed),
     )
 
 
-def failure_domains_of(wanted: Wanted, subnets: Sequence[Subnet]) -> tuple[FailureDomain, ...]:
+def failure_domains_of(desired: Desired, subnets: Sequence[Subnet]) -> tuple[FailureDomain, ...]:
     """Return a domain for each zone with a private subnet; tags can exclude control planes."""
     private: dict[str, list[Subnet]] = {}
     for subnet in subnets:
-        if not subnet.is_public and subnet.zone in used_zones(wanted, subnets):
+        if not subnet.is_public and subnet.zone in used_zones(desired, subnets):
             private.setdefault(subnet.zone, []).append(subnet)
     return tuple(
         FailureDomain(zone, any(_takes_control_planes(subnet) for subnet in found))
@@ -59,25 +59,27 @@ def failure_domains_of(wanted: Wanted, subnets: Sequence[Subnet]) -> tuple[Failu
     )
 
 
-def groups_by_role(observed: Observed, wanted: Wanted) -> dict[str, JsonObject]:
+def groups_by_role(observed: Observed, desired: Desired) -> dict[str, JsonObject]:
     """Return the unambiguous security group of each role: the named one, or the only tagged one."""
     known = {group["GroupId"]: group for group in observed.groups}
     tagged = {
-        role: found[0] for role, found in tagged_groups(observed, wanted).items() if len(found) == 1
+        role: found[0]
+        for role, found in tagged_groups(observed, desired).items()
+        if len(found) == 1
     }
-    chosen = {**tagged, **wanted.groups}
+    chosen = {**tagged, **desired.groups}
     return {role: known[chosen[role]] for role in sorted(chosen) if chosen[role] in known}
 
 
-def _only_vpc(observed: Observed, wanted: Wanted) -> None:
-    where = f"in region {wanted.region} of account {observed.account}"
-    if not observed.vpcs and wanted.vpc_id:
+def _only_vpc(observed: Observed, desired: Desired) -> None:
+    where = f"in region {desired.region} of account {observed.account}"
+    if not observed.vpcs and desired.vpc_id:
         raise SourceProblem(
             NOT_FOUND,
-            f"{wanted.vpc_id}, which annotation {AWS_VPC} names, does not exist {where}; correct "
+            f"{desired.vpc_id}, which annotation {AWS_VPC} names, does not exist {where}; correct "
             "it, or spec.region, or use credentials of its account",
         )
-    tags = ",".join(f"{key}={value}" for key, value in wanted.vpc_tags.items())
+    tags = ",".join(f"{key}={value}" for key, value in desired.vpc_tags.items())
     if not observed.vpcs:
         raise SourceProblem(NOT_FOUND, f"no VPC with tags {tags} exists {where}; tag one")
     if len(observed.vpcs) > 1:
@@ -128,7 +130,7 @@ def _endpoint(
 def _network(
     obj: Mapping[str, Any],
     observed: Observed,
-    wanted: Wanted,
+    desired: Desired,
     groups: Mapping[str, JsonObject],
 ) -> JsonObject:
     vpc, subnets = observed.vpcs[0], subnets_of(observed)
@@ -140,10 +142,10 @@ def _network(
             tags=tags_of(vpc),
         )
     }
-    if wanted.ipv6:
+    if desired.ipv6:
         found["vpc"]["ipv6"] = _ipv6(obj, observed)
     if subnets:
-        found["subnets"] = [_subnet(subnet, ipv6=wanted.ipv6) for subnet in subnets]
+        found["subnets"] = [_subnet(subnet, ipv6=desired.ipv6) for subnet in subnets]
     if groups:
         found["securityGroupOverrides"] = {role: group["GroupId"] for role, group in groups.items()}
     return found
@@ -187,7 +189,7 @@ def _status(
     balancer: Balancer | None,
 ) -> JsonObject:
     """Return `status.networkStatus`; outdated fields are null."""
-    wanted: JsonObject = {
+    desired: JsonObject = {
         "securityGroups": {
             role: _filled(id=group["GroupId"], name=group.get("GroupName"), tags=tags_of(group))
             for role, group in groups.items()
@@ -197,7 +199,7 @@ def _status(
         else {},
     }
     live = map_at(obj, "status", "networkStatus")
-    changed = {name: value or None for name, value in wanted.items() if value or name in live}
+    changed = {name: value or None for name, value in desired.items() if value or name in live}
     return {"networkStatus": changed} if changed else {}
 
 

@@ -7,7 +7,7 @@ from pergola.api.objects import JsonObject
 from pergola.cloud.aws import AwsClient
 from pergola.cloud.aws.network import filters_by
 from pergola.cloud.errors import CloudError, NotFound
-from pergola.externally_managed.aws.wanted import LoadBalancer, Wanted
+from pergola.externally_managed.aws.desired import Desired, LoadBalancer
 from pergola.runtime.task_group import TaskGroup
 
 
@@ -40,18 +40,18 @@ class Observed:
     listeners: list[JsonObject] = field(default_factory=list)
 
 
-async def observe(aws: AwsClient, wanted: Wanted) -> Observed:
+async def observe(aws: AwsClient, desired: Desired) -> Observed:
     """Return all descriptions of a network, using as few calls as possible.
 
     Raises:
         CloudError: AWS refused, or did not answer.
     """
-    account, vpcs = await aws.account(), await _vpcs(aws, wanted)
+    account, vpcs = await aws.account(), await _vpcs(aws, desired)
     if len(vpcs) != 1:
         return Observed(account, vpcs)
     vpc = {"vpc-id": vpcs[0]["VpcId"]}
     attached = {"attachment.vpc-id": vpcs[0]["VpcId"]}
-    tagged = {**vpc, **_tags(wanted.subnet_tags)}
+    tagged = {**vpc, **_tags(desired.subnet_tags)}
     try:
         async with TaskGroup() as group:
             ask = group.create_task
@@ -59,10 +59,10 @@ async def observe(aws: AwsClient, wanted: Wanted) -> Observed:
             tables = ask(_of(aws, "DescribeRouteTables", "RouteTables", vpc))
             internet = ask(_of(aws, "DescribeInternetGateways", "InternetGateways", attached))
             nat = ask(_of(aws, "DescribeNatGateways", "NatGateways", vpc))
-            egress_only = ask(_egress_only_gateways(aws, wanted, vpcs[0]["VpcId"]))
-            groups = ask(_groups(aws, wanted, vpc))
+            egress_only = ask(_egress_only_gateways(aws, desired, vpcs[0]["VpcId"]))
+            groups = ask(_groups(aws, desired, vpc))
             zones = ask(aws.pages("ec2", "DescribeAvailabilityZones", "AvailabilityZones"))
-            balancers = ask(_load_balancers(aws, wanted))
+            balancers = ask(_load_balancers(aws, desired))
     except ExceptionGroup as failed:
         raise _first(failed) from None
     return Observed(
@@ -86,8 +86,8 @@ def _first(failed: ExceptionGroup) -> Exception:
     return errors[0] if len(errors) == len(failed.exceptions) else failed
 
 
-async def _vpcs(aws: AwsClient, wanted: Wanted) -> list[JsonObject]:
-    filters = {"vpc-id": wanted.vpc_id} if wanted.vpc_id else _tags(wanted.vpc_tags)
+async def _vpcs(aws: AwsClient, desired: Desired) -> list[JsonObject]:
+    filters = {"vpc-id": desired.vpc_id} if desired.vpc_id else _tags(desired.vpc_tags)
     return await _of(aws, "DescribeVpcs", "Vpcs", filters)
 
 
@@ -98,9 +98,9 @@ async def _of(
     return await aws.pages("ec2", operation, items, **{name: filters_by(filters)})
 
 
-async def _egress_only_gateways(aws: AwsClient, wanted: Wanted, vpc: str) -> list[JsonObject]:
+async def _egress_only_gateways(aws: AwsClient, desired: Desired, vpc: str) -> list[JsonObject]:
     """Return the egress-only gateways of the VPC; AWS has no filter for it."""
-    if not wanted.ipv6:
+    if not desired.ipv6:
         return []
     found = await aws.pages(
         "ec2", "DescribeEgressOnlyInternetGateways", "EgressOnlyInternetGateways"
@@ -113,11 +113,11 @@ async def _egress_only_gateways(aws: AwsClient, wanted: Wanted, vpc: str) -> lis
 
 
 async def _groups(
-    aws: AwsClient, wanted: Wanted, vpc: Mapping[str, str]
+    aws: AwsClient, desired: Desired, vpc: Mapping[str, str]
 ) -> tuple[list[JsonObject], list[JsonObject]]:
     """Return the security groups of the VPC, and requested ones that are not in it."""
     groups = await _of(aws, "DescribeSecurityGroups", "SecurityGroups", vpc)
-    missing = set(wanted.groups.values()) - {group["GroupId"] for group in groups}
+    missing = set(desired.groups.values()) - {group["GroupId"] for group in groups}
     if not missing:
         return groups, []
     # With a filter, so that a missing group does not make the whole request fail.
@@ -126,10 +126,10 @@ async def _groups(
 
 
 async def _load_balancers(
-    aws: AwsClient, wanted: Wanted
+    aws: AwsClient, desired: Desired
 ) -> tuple[list[JsonObject], list[JsonObject]]:
-    named = wanted.load_balancer
-    if named is None or named.region not in ("", wanted.region):
+    named = desired.load_balancer
+    if named is None or named.region not in ("", desired.region):
         return [], []
     found = await _newer(aws, named)
     if found:

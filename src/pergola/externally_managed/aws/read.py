@@ -17,8 +17,8 @@ from pergola.cloud.aws.network import (
     route_tables_of,
     target_of,
 )
+from pergola.externally_managed.aws.desired import ROLES, Desired
 from pergola.externally_managed.aws.observe import Observed
-from pergola.externally_managed.aws.wanted import ROLES, Wanted
 from pergola.externally_managed.contract import Endpoint
 
 ZONE: Final = "availability-zone"
@@ -167,7 +167,7 @@ def nat_states(observed: Observed) -> dict[str, str]:
     }
 
 
-def tagged_groups(observed: Observed, wanted: Wanted) -> dict[str, list[str]]:
+def tagged_groups(observed: Observed, desired: Desired) -> dict[str, list[str]]:
     """Return the ids of security groups by the role in their tags.
 
     If several clusters share a VPC, groups of other clusters are ignored, and groups tagged for
@@ -179,7 +179,7 @@ def tagged_groups(observed: Observed, wanted: Wanted) -> dict[str, list[str]]:
         tags = tags_of(group)
         role = tags.get(_ROLE, "")
         clusters = {key.removeprefix(_CLUSTER) for key in tags if key.startswith(_CLUSTER)}
-        if role not in ROLES or (clusters and wanted.cluster not in clusters):
+        if role not in ROLES or (clusters and desired.cluster not in clusters):
             continue
         (own if clusters else shared).setdefault(role, []).append(group["GroupId"])
     return {role: sorted(ids) for role, ids in {**shared, **own}.items()}

@@ -18,8 +18,8 @@ from pergola.cloud.aws import AwsClients, Observer, Place, Retry, reader, unobse
 from pergola.cloud.errors import CloudError, CredentialsInvalid, Unauthorized
 from pergola.externally_managed.aws.checks import open_rules, templates_without_groups, unused_ipv6
 from pergola.externally_managed.aws.decide import decide_network
+from pergola.externally_managed.aws.desired import Desired, desired_of
 from pergola.externally_managed.aws.observe import Observed, observe
-from pergola.externally_managed.aws.wanted import Wanted, wanted_of
 from pergola.externally_managed.description import Network
 from pergola.externally_managed.mapping import owner_cluster
 from pergola.externally_managed.sources import INVALID, SourceProblem
@@ -106,8 +106,8 @@ class AwsSource:
             ReconcileError: AWS has a temporary problem, or throttles; retry.
         """
         self._check_namespace(obj)
-        wanted = wanted_of(obj)
-        return decide_network(obj, await self._look(wanted), wanted)
+        desired = desired_of(obj)
+        return decide_network(obj, await self._observe(desired), desired)
 
     async def warnings(self, obj: JsonObject) -> list[str]:
         """Return hints that apply even if the network is complete.
@@ -120,12 +120,12 @@ class AwsSource:
             ReconcileError: AWS has a temporary problem, or throttles; retry.
         """
         self._check_namespace(obj)
-        wanted = wanted_of(obj)
-        observed = await self._look(wanted)
+        desired = desired_of(obj)
+        observed = await self._observe(desired)
         templates = await machine_templates(self._client, obj)
         return [
-            *open_rules(observed, wanted),
-            *unused_ipv6(observed, wanted),
+            *open_rules(observed, desired),
+            *unused_ipv6(observed, desired),
             *templates_without_groups(templates),
         ]
 
@@ -138,11 +138,11 @@ class AwsSource:
                 "AWS: add it to --aws-namespaces, or describe the network in a ConfigMap",
             )
 
-    async def _look(self, wanted: Wanted) -> Observed:
+    async def _observe(self, desired: Desired) -> Observed:
         try:
-            place = Place(self._settings.credentials, wanted.region)
+            place = Place(self._settings.credentials, desired.region)
             async with self._clients.use(reader(self._client), place, self._clock.now()) as aws:
-                return await observe(aws, wanted)
+                return await observe(aws, desired)
         except CredentialsInvalid as error:
             raise SourceProblem(CREDENTIALS, str(error)) from None
         except Unauthorized as error:

@@ -74,24 +74,24 @@ def _rotation(secret: JsonObject) -> dict[str, str]:
 async def _copy(client: Client, secret: JsonObject, name: str, labels: Mapping[str, str]) -> None:
     """Write the copy, and delete older ones."""
     current = await client.find(SECRET, Key(NAMESPACE, name))
-    wanted = _replica(secret, name, labels)
+    desired = _replica(secret, name, labels)
     if current is None or (map_at(current, "data"), labels_of(current)) != (
         map_at(secret, "data"),
         dict(labels),
     ):
-        if current is not None and _is_unchangeable(current, wanted):
+        if current is not None and _is_unchangeable(current, desired):
             with suppress(NotFound):
                 await client.delete(SECRET, Key.of(current), uid=uid_of(current))
-        await client.apply(wanted, manager=MANAGER, force=True)
+        await client.apply(desired, manager=MANAGER, force=True)
     await _delete_copies(client, keep=name)
 
 
-def _is_unchangeable(current: JsonObject, wanted: JsonObject) -> bool:
+def _is_unchangeable(current: JsonObject, desired: JsonObject) -> bool:
     """Return whether the API server would refuse to change a copy: its Secret was recreated."""
     is_fixed = current.get("immutable") is True
-    other_data = map_at(current, "data") != map_at(wanted, "data")
-    other_type = current.get("type") != wanted["type"]
-    return other_type or (is_fixed and (other_data or not wanted["immutable"]))
+    other_data = map_at(current, "data") != map_at(desired, "data")
+    other_type = current.get("type") != desired["type"]
+    return other_type or (is_fixed and (other_data or not desired["immutable"]))
 
 
 async def _delete_copies(client: Client, *, keep: str) -> None:

@@ -126,8 +126,8 @@ def _value(field: str) -> bytes:
     return _PRIVATE_KEY if field.endswith(".key") else _EMPTY_MAP
 
 
-def _generated(wanted: Iterable[Credential]) -> Iterator[tuple[str, Generated]]:
-    for credential in wanted:
+def _generated(desired: Iterable[Credential]) -> Iterator[tuple[str, Generated]]:
+    for credential in desired:
         config, options = credential.config, credential.options
         labels = dict(options.labels)
         if options.persist:

@@ -78,9 +78,11 @@ async def _read_references(
     client: Client, references: Iterable[Reference]
 ) -> dict[tuple[str, Key], JsonObject]:
     """Return the objects that exist, by kind and key."""
-    wanted = {(each.kind, each.key) for each in references}
-    objects = await gathered(client.find(_KINDS[kind], key) for kind, key in wanted)
-    return {identity: obj for identity, obj in zip(wanted, objects, strict=True) if obj is not None}
+    desired = {(each.kind, each.key) for each in references}
+    objects = await gathered(client.find(_KINDS[kind], key) for kind, key in desired)
+    return {
+        identity: obj for identity, obj in zip(desired, objects, strict=True) if obj is not None
+    }
 
 
 async def _wildcard_certificate(client: Client) -> JsonObject | None:

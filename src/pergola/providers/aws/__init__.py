@@ -1,7 +1,7 @@
 """Infrastructure in AWS, managed or user-provided (spec 30), and a Garden's resources there.
 
 actuator          the Infrastructure, on the SDK: `AwsInfrastructure`; `bastion/` has the Bastion
-config, wanted    the owner's configuration, and the desired state that follows from it
+config, desired   the owner's configuration, and the desired state that follows from it
 access            kinds that belong to no cluster: `dns/` (DNSRecord) and `backup/`
 request           an Infrastructure and its Cluster into a `Wanted`
 state, status     what a flow remembers, and what others read

@@ -26,19 +26,19 @@ from pergola.extensions.health_checks.checks import CheckContext, HealthCheck
 from pergola.flow import Report, Reporter, State, Write
 from pergola.flow.metrics import FlowMetrics
 from pergola.providers.aws.codes import explained
+from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.flows.delete import delete_steps
 from pergola.providers.aws.flows.reconcile import reconcile_steps
 from pergola.providers.aws.flows.run import DELETION, RECONCILIATION, name_zones, run_steps
 from pergola.providers.aws.health.checks import health_checks
 from pergola.providers.aws.observe import observe
 from pergola.providers.aws.preflight import demand
-from pergola.providers.aws.request import wanted_of
+from pergola.providers.aws.request import desired_of
 from pergola.providers.aws.resources.step import Work
 from pergola.providers.aws.shoot_webhooks import aws_shoot_mutator, aws_shoot_validator
 from pergola.providers.aws.state import is_empty, read_state, state_object
 from pergola.providers.aws.status import full_status
 from pergola.providers.aws.turns import check_turn
-from pergola.providers.aws.wanted import Wanted
 from pergola.providers.aws.warnings import warn
 from pergola.runtime.metrics import Metrics
 
@@ -106,13 +106,13 @@ class AwsInfrastructure(Actuator):
     async def reconcile(self, context: Context, obj: JsonObject) -> Status | None:
         """Check the account, then create missing resources and change those that differ."""
         with explained():
-            wanted, state = self._wanted(context, obj), _state(obj)
-            async with self._work(context, obj, wanted, state) as work:
-                hints = demand(wanted, work.snapshot)
-                await _begin(context, wanted, state)
+            desired, state = self._desired(context, obj), _state(obj)
+            async with self._work(context, obj, desired, state) as work:
+                hints = demand(desired, work.snapshot)
+                await _begin(context, desired, state)
                 await run_steps(
                     RECONCILIATION,
-                    reconcile_steps(wanted),
+                    reconcile_steps(desired),
                     work,
                     write=_writer(context),
                     report=_reporter(context),
@@ -120,7 +120,7 @@ class AwsInfrastructure(Actuator):
                 )
         warnings = [*(f"{hint} (to repair: {hint.fix})" for hint in hints), *work.warnings]
         await warn(context.client, obj, warnings, context.clock)
-        return full_status(wanted, state)
+        return full_status(desired, state)
 
     async def delete(self, context: Context, obj: JsonObject) -> Status | None:
         """Delete what was created, and remove our tags from user-provided resources.
@@ -131,11 +131,13 @@ class AwsInfrastructure(Actuator):
             state = _state(obj)
             if is_empty(state):
                 return None
-            wanted = self._wanted(context, obj, strict=False)
-            async with self._work(context, obj, wanted, state) as work:
+            desired = self._desired(context, obj, strict=False)
+            async with self._work(context, obj, desired, state) as work:
                 await run_steps(
                     DELETION,
-                    delete_steps(wanted, state, remove_pod_routes=self._settings.remove_pod_routes),
+                    delete_steps(
+                        desired, state, remove_pod_routes=self._settings.remove_pod_routes
+                    ),
                     work,
                     write=_writer(context),
                     report=_reporter(context),
@@ -164,8 +166,8 @@ class AwsInfrastructure(Actuator):
         """Close idle connections to AWS."""
         await self._clients.close()
 
-    def _wanted(self, context: Context, obj: JsonObject, *, strict: bool = True) -> Wanted:
-        return wanted_of(
+    def _desired(self, context: Context, obj: JsonObject, *, strict: bool = True) -> Desired:
+        return desired_of(
             obj,
             context.cluster,
             tag_worker_subnets=self._settings.tag_worker_subnets,
@@ -175,18 +177,18 @@ class AwsInfrastructure(Actuator):
 
     @asynccontextmanager
     async def _work(
-        self, context: Context, obj: JsonObject, wanted: Wanted, state: State
+        self, context: Context, obj: JsonObject, desired: Desired, state: State
     ) -> AsyncGenerator[Work]:
         """Yield the shared inputs of the steps, after observing everything once."""
-        place = Place(secret_of(obj), wanted.region)
+        place = Place(secret_of(obj), desired.region)
         now = context.clock.now()
         async with self._clients.use(reader(context.client), place, now) as aws:
             check_turn(aws, self._random)
             yield Work(
                 aws=aws,
-                wanted=wanted,
+                desired=desired,
                 state=state,
-                snapshot=await observe(aws, wanted, state),
+                snapshot=await observe(aws, desired, state),
                 poll_seconds=self._settings.poll_seconds,
             )
 
@@ -255,10 +257,10 @@ def secret_of(obj: JsonObject) -> Key:
     return key
 
 
-async def _begin(context: Context, wanted: Wanted, state: State) -> None:
+async def _begin(context: Context, desired: Desired, state: State) -> None:
     """Make sure that the saved state is not empty, so that a deletion finds created resources."""
     if is_empty(state):
-        name_zones(wanted, state)
+        name_zones(desired, state)
         await _writer(context)(state.snapshot())
 
 

@@ -14,8 +14,8 @@ from pergola.api.objects import JsonObject
 from pergola.cloud.aws.network import tags_of
 from pergola.providers.aws import routing
 from pergola.providers.aws.config import Zone
+from pergola.providers.aws.desired import ROLE_INTERNAL, ROLE_PUBLIC, Desired
 from pergola.providers.aws.snapshot import Snapshot
-from pergola.providers.aws.wanted import ROLE_INTERNAL, ROLE_PUBLIC, Wanted
 
 CLUSTER_PREFIX: Final = "kubernetes.io/cluster/"
 LEAST_FREE: Final = 8
@@ -39,52 +39,52 @@ class Role(StrEnum):
         return zone.public_subnet_id if self is Role.PUBLIC else zone.internal_subnet_id
 
 
-def tagged(wanted: Wanted, role: Role, subnets: Mapping[str, JsonObject]) -> dict[str, list[str]]:
+def tagged(desired: Desired, role: Role, subnets: Mapping[str, JsonObject]) -> dict[str, list[str]]:
     """Return subnets with the cluster's tag and a role, sorted, by availability zone."""
     found: dict[str, list[str]] = defaultdict(list)
     for name in sorted(subnets):
         subnet = subnets[name]
         tags = tags_of(subnet)
         if (
-            subnet.get("VpcId") == wanted.config.networks.vpc.id
-            and wanted.cluster_tag in tags
+            subnet.get("VpcId") == desired.config.networks.vpc.id
+            and desired.cluster_tag in tags
             and tags.get(role.tag) == HAS_ROLE
         ):
             found[str(subnet.get("AvailabilityZone"))].append(name)
     return dict(found)
 
 
-def ambiguities(wanted: Wanted, subnets: Mapping[str, JsonObject]) -> Iterator[str]:
+def ambiguities(desired: Desired, subnets: Mapping[str, JsonObject]) -> Iterator[str]:
     """Yield a sentence for each zone where tags allow several subnets (§8.4).
 
     Args:
         subnets: with the tags that they will have; `steps.byo.tagging.with_tags` adds them.
     """
     for role in Role:
-        named = {zone.name: role.named_by(zone) for zone in wanted.config.networks.zones}
-        for zone, several in tagged(wanted, role, subnets).items():
+        named = {zone.name: role.named_by(zone) for zone in desired.config.networks.zones}
+        for zone, several in tagged(desired, role, subnets).items():
             explicit = named.get(zone)
             if explicit and several != [explicit]:
-                yield _other_than_named(wanted, role, zone, explicit, several)
+                yield _other_than_named(desired, role, zone, explicit, several)
             elif len(several) > 1:
-                yield _several(wanted, role, zone, several)
+                yield _several(desired, role, zone, several)
 
 
 def in_zones(
-    wanted: Wanted, role: Role, subnets: Mapping[str, JsonObject]
+    desired: Desired, role: Role, subnets: Mapping[str, JsonObject]
 ) -> Iterator[tuple[str, str]]:
     """Yield the cluster's zones with the subnet for a role: named, else tagged.
 
     Nothing may be ambiguous.
     """
-    found = tagged(wanted, role, subnets)
-    for zone in wanted.config.networks.zones:
+    found = tagged(desired, role, subnets)
+    for zone in desired.config.networks.zones:
         subnet = role.named_by(zone) or next(iter(found.get(zone.name, ())), None)
         if subnet:
             yield zone.name, subnet
 
 
-def unfit(wanted: Wanted, role: Role, snapshot: Snapshot, name: str) -> Iterator[str]:
+def unfit(desired: Desired, role: Role, snapshot: Snapshot, name: str) -> Iterator[str]:
     """Yield why load balancers in a subnet would fail, or not be created; one clause each."""
     subnet = snapshot.subnets[name]
     is_open = routing.reaches_internet(snapshot, name)
@@ -95,39 +95,39 @@ def unfit(wanted: Wanted, role: Role, snapshot: Snapshot, name: str) -> Iterator
     free = subnet.get("AvailableIpAddressCount")
     if isinstance(free, int) and free < LEAST_FREE:
         yield f"it has {free} free addresses, and {LEAST_FREE} are needed"
-    if is_of_others(wanted, subnet):
+    if is_of_others(desired, subnet):
         yield "it has only the tag of another cluster"
 
 
-def is_of_others(wanted: Wanted, subnet: JsonObject) -> bool:
+def is_of_others(desired: Desired, subnet: JsonObject) -> bool:
     """Return whether a subnet has the tag of another cluster only."""
     tags = tags_of(subnet)
-    return wanted.cluster_tag not in tags and any(key.startswith(CLUSTER_PREFIX) for key in tags)
+    return desired.cluster_tag not in tags and any(key.startswith(CLUSTER_PREFIX) for key in tags)
 
 
 def _other_than_named(
-    wanted: Wanted, role: Role, zone: str, explicit: str, several: Sequence[str]
+    desired: Desired, role: Role, zone: str, explicit: str, several: Sequence[str]
 ) -> str:
     others = [name for name in several if name != explicit]
     return (
         f"zone {zone}: {role}SubnetID is {explicit}, but {_listed(others)} "
-        f"{_has(others)} the tags {wanted.cluster_tag} and {role.tag}={HAS_ROLE} as well, so that "
-        f"load balancers may be placed there; {_remedy(wanted, others)}"
+        f"{_has(others)} the tags {desired.cluster_tag} and {role.tag}={HAS_ROLE} as well, so that "
+        f"load balancers may be placed there; {_remedy(desired, others)}"
     )
 
 
-def _several(wanted: Wanted, role: Role, zone: str, several: Sequence[str]) -> str:
+def _several(desired: Desired, role: Role, zone: str, several: Sequence[str]) -> str:
     return (
-        f"zone {zone}: {_listed(several)} all have the tags {wanted.cluster_tag} and "
+        f"zone {zone}: {_listed(several)} all have the tags {desired.cluster_tag} and "
         f"{role.tag}={HAS_ROLE}, and a load balancer gets only one subnet in each zone; keep "
-        f"the tag on one of them: {_remedy(wanted, several[1:])}"
+        f"the tag on one of them: {_remedy(desired, several[1:])}"
     )
 
 
-def _remedy(wanted: Wanted, names: Sequence[str]) -> str:
+def _remedy(desired: Desired, names: Sequence[str]) -> str:
     return (
-        f"aws ec2 delete-tags --region {wanted.region} --resources {' '.join(names)} "
-        f"--tags Key={wanted.cluster_tag}"
+        f"aws ec2 delete-tags --region {desired.region} --resources {' '.join(names)} "
+        f"--tags Key={desired.cluster_tag}"
     )
 
 

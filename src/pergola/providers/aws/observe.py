@@ -14,6 +14,7 @@ from pergola.cloud.aws.network import tags_of
 from pergola.cloud.errors import CloudError, Unauthorized
 from pergola.flow import State
 from pergola.providers.aws import state as keys
+from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.resources import kinds
 from pergola.providers.aws.resources.efs.observe import observe_file_system
 from pergola.providers.aws.resources.iam.observe import (
@@ -30,13 +31,12 @@ from pergola.providers.aws.resources.vpc_observation import (
 )
 from pergola.providers.aws.snapshot import Snapshot
 from pergola.providers.aws.status import vpc_id
-from pergola.providers.aws.wanted import Wanted
 from pergola.runtime.failures import Failures
 
 Pending = Coroutine[object, object, None]
 
 
-async def observe(aws: AwsClient, wanted: Wanted, state: State) -> Snapshot:
+async def observe(aws: AwsClient, desired: Desired, state: State) -> Snapshot:
     """Return AWS's descriptions of a cluster's infrastructure; only reads.
 
     Missing resources are simply absent. The VPC is that of the config or of the state; if neither
@@ -46,7 +46,7 @@ async def observe(aws: AwsClient, wanted: Wanted, state: State) -> Snapshot:
         CloudError: a request failed; Failures if several failed for different reasons.
         ExtensionError: several VPCs have the tags of this cluster.
     """
-    seen = Observation(aws=aws, wanted=wanted, state=state, vpc=vpc_id(wanted, state))
+    seen = Observation(aws=aws, desired=desired, state=state, vpc=vpc_id(desired, state))
     if seen.vpc:
         await _together(*_of_account(seen), observe_vpc(seen), *_of_vpc(seen))
     else:
@@ -57,11 +57,11 @@ async def observe(aws: AwsClient, wanted: Wanted, state: State) -> Snapshot:
     return seen.snapshot
 
 
-def named_subnets(wanted: Wanted) -> list[str]:
+def named_subnets(desired: Desired) -> list[str]:
     """Return the ids of the subnets that the config names."""
     return [
         id_
-        for zone in wanted.config.networks.zones
+        for zone in desired.config.networks.zones
         for id_ in (zone.workers_subnet_id, zone.public_subnet_id, zone.internal_subnet_id)
         if id_
     ]
@@ -72,7 +72,7 @@ def _of_account(seen: Observation) -> Iterable[Pending]:
     yield observe_key_pair(seen)
     yield observe_profile_and_role(seen)
     yield observe_role_policy(seen)
-    if seen.wanted.config.wants_efs:
+    if seen.desired.config.wants_efs:
         yield observe_file_system(seen)
     yield from (query.run(seen) for query in _ACCOUNT if query.needed(seen))
 
@@ -84,9 +84,9 @@ def _of_vpc(seen: Observation) -> Iterable[Pending]:
 
 def _elsewhere(seen: Observation) -> Iterable[Pending]:
     """Read resources named in the config that are not in the VPC."""
-    group = seen.wanted.config.networks.nodes_security_group_id
+    group = seen.desired.config.networks.nodes_security_group_id
     for kind, named, known, by in (
-        (kinds.SUBNET, named_subnets(seen.wanted), seen.snapshot.subnets, "subnet-id"),
+        (kinds.SUBNET, named_subnets(seen.desired), seen.snapshot.subnets, "subnet-id"),
         (kinds.FOREIGN_GROUP, [group], seen.snapshot.security_groups, "group-id"),
     ):
         missing = [id_ for id_ in named if id_ and id_ not in known]
@@ -99,37 +99,37 @@ def _elsewhere(seen: Observation) -> Iterable[Pending]:
 
 
 def _needs_addresses(seen: Observation) -> bool:
-    config = seen.wanted.config
+    config = seen.desired.config
     named = any(zone.elastic_ip_allocation_id for zone in config.networks.zones)
     return config.has_public_zone or named or any(keys.in_zones(seen.state, keys.ADDRESS))
 
 
 def _has_managed_vpc(seen: Observation) -> bool:
-    return not seen.wanted.config.byo_vpc
+    return not seen.desired.config.byo_vpc
 
 
 def _needs_internet_gateways(seen: Observation) -> bool:
-    return _has_managed_vpc(seen) or seen.wanted.config.has_public_zone
+    return _has_managed_vpc(seen) or seen.desired.config.has_public_zone
 
 
 def _needs_egress_only_gateways(seen: Observation) -> bool:
     known = seen.state.get(keys.EGRESS_ONLY_GATEWAY)
-    return known is not None or (seen.wanted.ipv6 and not seen.wanted.config.byo_subnets)
+    return known is not None or (seen.desired.ipv6 and not seen.desired.config.byo_subnets)
 
 
 def _needs_endpoints(seen: Observation) -> bool:
     """Return whether to read endpoints, which user-provided subnets may have as well."""
-    config = seen.wanted.config
+    config = seen.desired.config
     configured = config.networks.vpc.gateway_endpoints or seen.state.under(keys.ENDPOINTS)
     return bool(configured) or config.byo_subnets
 
 
 def _by_cluster_tag(seen: Observation) -> Mapping[str, str]:
-    return {"tag-key": seen.wanted.cluster_tag}
+    return {"tag-key": seen.desired.cluster_tag}
 
 
 def _by_attachment(seen: Observation) -> Mapping[str, str]:
-    if seen.wanted.config.byo_vpc:
+    if seen.desired.config.byo_vpc:
         return {"attachment.vpc-id": seen.vpc}
     return _by_cluster_tag(seen)
 
@@ -146,16 +146,16 @@ def _all(seen: Observation) -> Mapping[str, str]:
 
 def _is_of_cluster(seen: Observation, address: JsonObject) -> bool:
     is_named = address.get("AllocationId") in _named_addresses(seen)
-    return is_named or seen.wanted.cluster_tag in tags_of(address)
+    return is_named or seen.desired.cluster_tag in tags_of(address)
 
 
 def _is_attached_or_ours(seen: Observation, gateway: JsonObject) -> bool:
     attached = {attachment.get("VpcId") for attachment in gateway.get("Attachments") or ()}
-    return (bool(seen.vpc) and seen.vpc in attached) or seen.wanted.owns(tags_of(gateway))
+    return (bool(seen.vpc) and seen.vpc in attached) or seen.desired.owns(tags_of(gateway))
 
 
 def _named_addresses(seen: Observation) -> set[str | None]:
-    return {zone.elastic_ip_allocation_id for zone in seen.wanted.config.networks.zones} - {None}
+    return {zone.elastic_ip_allocation_id for zone in seen.desired.config.networks.zones} - {None}
 
 
 _ACCOUNT: Final = (

@@ -17,22 +17,22 @@ from pergola.extension_api.cluster import Cluster, Shoot
 from pergola.extension_api.errors import configuration_problem
 from pergola.extensions.provider_config import read_leniently, read_strict
 from pergola.providers.aws.config import INFRASTRUCTURE_CONFIG, InfrastructureConfig
+from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.overlay import has_overlay
-from pergola.providers.aws.wanted import Wanted
 from pergola.providers.aws.worker_config import WORKER_CONFIG
 
 _IPV4: Final = "IPv4"
 _EFA_INTERFACES: Final = ("efa", "efa-only")
 
 
-def wanted_of(
+def desired_of(
     infrastructure: JsonObject,
     cluster: Cluster | None,
     *,
     tag_worker_subnets: bool = True,
     permissions_boundary: str = "",
     strict: bool = True,
-) -> Wanted:
+) -> Desired:
     """Return the desired state of an Infrastructure; without a Cluster, for IPv4 alone.
 
     Admission refuses a zone that is listed twice, but old clusters may have one: like in the
@@ -55,7 +55,7 @@ def wanted_of(
             f"Infrastructure {key}: spec.region is missing; name an AWS region"
         )
     shoot = (cluster.shoot if cluster else None) or Shoot({})
-    return Wanted(
+    return Desired(
         technical_id=namespace_of(infrastructure),
         region=region,
         config=config.with_each_zone_once(),

@@ -7,7 +7,7 @@ from pergola.api.objects import GroupVersionKind, JsonObject
 from pergola.flow import State
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.config import GROUP, Zone
-from pergola.providers.aws.wanted import Wanted
+from pergola.providers.aws.desired import Desired
 
 INFRASTRUCTURE_STATUS: Final = GroupVersionKind(GROUP, "v1alpha1", "InfrastructureStatus")
 NODES: Final = "nodes"
@@ -15,7 +15,7 @@ PUBLIC: Final = "public"
 INTERNAL: Final = "internal"
 
 
-def provider_status(wanted: Wanted, state: State) -> JsonObject:
+def provider_status(desired: Desired, state: State) -> JsonObject:
     """Return `status.providerStatus`: identical for the same config and state.
 
     Subnets are in the order of the config's zones; consumers take the first of a purpose.
@@ -25,9 +25,9 @@ def provider_status(wanted: Wanted, state: State) -> JsonObject:
         "kind": INFRASTRUCTURE_STATUS.kind,
         "ec2": {"keyName": state.get(keys.KEY_PAIR) or ""},
         "iam": _iam(state),
-        "vpc": _vpc(wanted, state),
+        "vpc": _vpc(desired, state),
     }
-    file_system = file_system_of(wanted, state)
+    file_system = file_system_of(desired, state)
     if file_system:
         status["elasticFileSystem"] = {"ID": file_system}
     return status
@@ -43,43 +43,43 @@ def egress_cidrs(state: State) -> list[str]:
     return list(dict.fromkeys([*cidrs, *([block] if block else [])]))
 
 
-def networking(wanted: Wanted, state: State) -> JsonObject:
+def networking(desired: Desired, state: State) -> JsonObject:
     """Return `status.networking`: ranges of nodes, pods and Services, IPv6 of AWS first."""
     block, services = _block(state), state.get(keys.SERVICE_CIDR) if _block(state) else None
     return {
-        "nodes": _ranges(block, (wanted.node_range,)),
-        "pods": _ranges(block, wanted.pod_ranges),
-        "services": _ranges(services, wanted.service_ranges),
+        "nodes": _ranges(block, (desired.node_range,)),
+        "pods": _ranges(block, desired.pod_ranges),
+        "services": _ranges(services, desired.service_ranges),
     }
 
 
-def full_status(wanted: Wanted, state: State) -> JsonObject:
+def full_status(desired: Desired, state: State) -> JsonObject:
     """Return all fields of `status` that a successful reconciliation writes.
 
     An empty list of egress CIDRs becomes null: a merge patch then clears the previous value.
     """
     return {
-        "providerStatus": provider_status(wanted, state),
+        "providerStatus": provider_status(desired, state),
         "state": keys.state_object(state.snapshot()),
         "egressCIDRs": egress_cidrs(state) or None,
-        "networking": networking(wanted, state),
+        "networking": networking(desired, state),
     }
 
 
-def vpc_id(wanted: Wanted, state: State) -> str:
+def vpc_id(desired: Desired, state: State) -> str:
     """Return the VPC of the config, or the managed one; empty if there is none yet."""
-    return wanted.config.networks.vpc.id or state.get(keys.VPC) or ""
+    return desired.config.networks.vpc.id or state.get(keys.VPC) or ""
 
 
-def nodes_security_group(wanted: Wanted, state: State) -> str:
+def nodes_security_group(desired: Desired, state: State) -> str:
     """Return the nodes' security group: that of the config, or the managed one; empty if none."""
-    group = wanted.config.networks.nodes_security_group_id
+    group = desired.config.networks.nodes_security_group_id
     return group or state.get(keys.NODES_SECURITY_GROUP) or ""
 
 
-def file_system_of(wanted: Wanted, state: State) -> str:
+def file_system_of(desired: Desired, state: State) -> str:
     """Return the file system: that of the config, or the managed one; empty without EFS."""
-    config = wanted.config.elastic_file_system
+    config = desired.config.elastic_file_system
     if config is None or not config.enabled:
         return ""
     return config.id or state.get(keys.FILE_SYSTEM) or ""
@@ -97,15 +97,15 @@ def subnets_of(zone: Zone, state: State) -> Iterator[tuple[str, str]]:
             yield purpose, subnet
 
 
-def _vpc(wanted: Wanted, state: State) -> JsonObject:
-    name = vpc_id(wanted, state)
-    networks = wanted.config.networks
+def _vpc(desired: Desired, state: State) -> JsonObject:
+    name = vpc_id(desired, state)
+    networks = desired.config.networks
     found = [
         {"purpose": purpose, "id": subnet, "zone": zone.name}
         for zone in networks.zones
         for purpose, subnet in subnets_of(zone, state)
     ]
-    group = nodes_security_group(wanted, state)
+    group = nodes_security_group(desired, state)
     return {
         "id": name,
         "subnets": found if name else [],

@@ -49,7 +49,7 @@ log = get_logger("garbage-collector")
 NAME: Final = "garbage-collector"
 _ALL: Final = "target"
 MINIMUM_AGE: Final = timedelta(minutes=10)
-SECOND_LOOK_SECONDS: Final = 30.0
+SECOND_CHECK_SECONDS: Final = 30.0
 _CANDIDATES: Final = (
     ("configmap", CONFIG_MAP),
     ("secret", SECRET),
@@ -138,14 +138,14 @@ class GarbageCollector:
         sync_period: float,
         namespaces: Collection[str] = (),
         minimum_age: timedelta = MINIMUM_AGE,
-        second_look: float = SECOND_LOOK_SECONDS,
+        second_check: float = SECOND_CHECK_SECONDS,
     ) -> None:
         self._client = client
         self._clock = clock
         self._sync_period = sync_period
         self._namespaces: tuple[str | None, ...] = tuple(namespaces) or (None,)
         self._minimum_age = minimum_age
-        self._second_look = min(second_look, sync_period)
+        self._second_check = min(second_check, sync_period)
         self._suspects: dict[tuple[str, Key], str] = {}
 
     async def reconcile(self, _: str) -> Outcome:
@@ -156,7 +156,7 @@ class GarbageCollector:
         if ripe:
             await self._collect(ripe)
         if len(ripe) < len(unused):
-            return Again(self._second_look)
+            return Again(self._second_check)
         return Again(self._sync_period) if self._sync_period else DONE
 
     async def unused(self) -> list[Candidate]:

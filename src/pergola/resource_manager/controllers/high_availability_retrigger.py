@@ -136,7 +136,7 @@ class Retrigger:
         for gvk, plural in _KINDS[:2] if wake.only_spread else _KINDS:
             for obj in await self._listed(gvk, wake):
                 try:
-                    unmoved += await self._look(obj, gvk, plural)
+                    unmoved += await self._observe(obj, gvk, plural)
                 except (KubeError, ReconcileError) as error:
                     problems.append(f"{gvk.kind} {Key.of(obj)}: {error}")
         if problems:
@@ -154,7 +154,7 @@ class Retrigger:
             if deletion_timestamp_of(obj) is None and (_is_spread(obj) or not wake.only_spread)
         ]
 
-    async def _look(self, obj: JsonObject, gvk: GroupVersionKind, plural: str) -> bool:
+    async def _observe(self, obj: JsonObject, gvk: GroupVersionKind, plural: str) -> bool:
         """Return whether the object still differs from the webhook's result after a patch."""
         verdict = await self._verdict(obj, gvk, plural)
         if not verdict.edits:

@@ -145,13 +145,13 @@ class NodeAgentReconciliationDelay:
         """Write the delay of each Node that does not take turns."""
         nodes = {key.name: node for key, node in self._nodes.items() if not self._is_serial(node)}
         settings = self._settings
-        wanted = delays(nodes, settings.min_delay, settings.max_delay)
-        behind = {name for name, delay in wanted.items() if nodes[name].delay != delay}
+        desired = delays(nodes, settings.min_delay, settings.max_delay)
+        behind = {name for name, delay in desired.items() if nodes[name].delay != delay}
         left = self._seconds_to_wait(is_behind=bool(behind))
         if left > 0:
             shortest, longest = settings.min_delay, settings.max_delay
             behind = {n for n in behind if not is_usable(nodes[n].delay, shortest, longest)}
-        await self._annotate({name: (nodes[name], wanted[name]) for name in behind})
+        await self._annotate({name: (nodes[name], desired[name]) for name in behind})
         return Again(left) if left > 0 else DONE
 
     def _seconds_to_wait(self, *, is_behind: bool) -> float:

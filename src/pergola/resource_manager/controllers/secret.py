@@ -146,7 +146,7 @@ class Secrets:
     def _is_wrong(self, key: Key, secret: SeenSecret) -> bool:
         if self._source.responsibility.finalizer in secret.finalizers:
             return not (self._protects and self._is_needed(key))
-        return self._protects and not secret.deleting and self._is_wanted(key)
+        return self._protects and not secret.deleting and self._is_desired(key)
 
     def _is_needed(self, secret: Key) -> bool:
         """Return whether to keep an existing finalizer, even during a deletion by us."""
@@ -156,7 +156,7 @@ class Secrets:
             for reader in self._readers(secret)
         )
 
-    def _is_wanted(self, secret: Key) -> bool:
+    def _is_desired(self, secret: Key) -> bool:
         """Return whether to add the finalizer: only if we must release the ManagedResource."""
         finalizer = self._source.responsibility.finalizer
         return any(

@@ -14,9 +14,9 @@ _NAMES = {dict: "a map", list: "a list", str: "a string", bool: "a boolean", typ
 class Undecodable(ValueError):
     """A field has the wrong type; the text contains its path, but never its value."""
 
-    def __init__(self, path: tuple[str | int, ...], wanted: str, value: object) -> None:
+    def __init__(self, path: tuple[str | int, ...], desired: str, value: object) -> None:
         found = _NAMES.get(type(value), "a number")
-        super().__init__(f"{field(*path) or 'the object'}: expected {wanted}, found {found}")
+        super().__init__(f"{field(*path) or 'the object'}: expected {desired}, found {found}")
 
 
 def field(*path: str | int) -> str:

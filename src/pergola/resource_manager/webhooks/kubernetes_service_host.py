@@ -24,15 +24,15 @@ _BECAUSE: Final = f"the container does not set {VARIABLE}"
 
 def registrations(installation: Installation) -> list[Registration]:
     """Return the entry: creation of pods, unless the pod or namespace opts out."""
-    wanted = none_of(INJECT, ["disable"])
+    desired = none_of(INJECT, ["disable"])
     return [
         Registration(
             name=NAME,
             path=PATH,
             kind="mutating",
             rules=(PODS.rule,),
-            namespace_selector=selector(wanted),
-            object_selector=installation.pods(wanted, own=True),
+            namespace_selector=selector(desired),
+            object_selector=installation.pods(desired, own=True),
             failure_policy="Ignore",
             timeout_seconds=_TIMEOUT_SECONDS,
             reinvocation="Never",

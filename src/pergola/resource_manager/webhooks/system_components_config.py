@@ -95,7 +95,7 @@ class SystemComponentsConfig:
         because = "webhooks.systemComponentsConfig.podTolerations contains it"
         self._configured = [_Desired(t.to_json(), because) for t in tolerations]
         self._taints: Sequence[Taint] | None = None
-        self._wanted: list[_Desired] = []
+        self._desired: list[_Desired] = []
 
     async def __call__(self, request: Request) -> Verdict:
         """Place the pod, unless a DaemonSet does so."""
@@ -120,12 +120,12 @@ class SystemComponentsConfig:
     def _place(self, pod: JsonObject, taints: Sequence[Taint]) -> Verdict:
         if _is_of_daemon_set(pod):
             return _LEFT
-        wanted = self._with(taints)
+        desired = self._with(taints)
         if not map_in(pod, "spec"):
             raise Undecodable(("spec",), "a map", None)
         chosen = map_in(pod, *_NODE_SELECTOR)
         return verdict(
-            [*self._selecting(chosen), *_tolerating(maps_in(pod, *_TOLERATIONS), wanted)],
+            [*self._selecting(chosen), *_tolerating(maps_in(pod, *_TOLERATIONS), desired)],
             "node selector and tolerations are already set",
             warnings=tuple(self._overridden(chosen)),
         )
@@ -137,17 +137,17 @@ class SystemComponentsConfig:
                 _Desired(taint.toleration(), f"a node for system components has the taint {taint}")
                 for taint in taints
             ]
-            self._taints, self._wanted = taints, [*self._configured, *of_nodes]
-        return self._wanted
+            self._taints, self._desired = taints, [*self._configured, *of_nodes]
+        return self._desired
 
     def _selecting(self, chosen: JsonObject) -> Iterator[Edit]:
         """Return the edits of the pod's node selector."""
-        wanted = self._node_selector
-        if not chosen and wanted:
-            value: JsonObject = {name: edit.value for name, edit in wanted.items()}
+        desired = self._node_selector
+        if not chosen and desired:
+            value: JsonObject = {name: edit.value for name, edit in desired.items()}
             yield Edit("add", pointer(_NODE_SELECTOR), value, _SELECTOR_BECAUSE)
             return
-        for name, edit in wanted.items():
+        for name, edit in desired.items():
             if chosen.get(name) != edit.value:
                 yield edit
 
@@ -171,7 +171,7 @@ class _Desired:
         self.as_next = Edit("add", f"{at}/-", toleration, because)
 
 
-def _tolerating(present: Sequence[JsonObject], wanted: Iterable[_Desired]) -> list[Edit]:
+def _tolerating(present: Sequence[JsonObject], desired: Iterable[_Desired]) -> list[Edit]:
     """Remove duplicate tolerations, and append missing ones."""
     seen: set[bytes] = set()
     edits: list[Edit] = []
@@ -182,7 +182,7 @@ def _tolerating(present: Sequence[JsonObject], wanted: Iterable[_Desired]) -> li
             edits.append(Edit("remove", at, None, "the pod already has an equal toleration"))
         seen.add(identity)
     edits.reverse()  # from the end, so that removals do not shift the others
-    for one in wanted:
+    for one in desired:
         if one.identity not in seen:
             edits.append(one.as_next if seen else one.as_first)
             seen.add(one.identity)

@@ -34,7 +34,7 @@ log = get_logger("image-provider")
 
 _NAME: Final = "image-provider"
 _PROVIDED: Final = "sandbox.pergola.dev/images-provided"
-_LOOK_AGAIN: Final = 5.0  # seconds: commands that build images do not trigger events
+_CHECK_AGAIN: Final = 5.0  # seconds: commands that build images do not trigger events
 
 
 class ImageProvider:
@@ -63,7 +63,7 @@ class ImageProvider:
         for problem in problems:
             self._events.warning(Regarding.of(pod), "ImageNotProvided", problem)
         if problems:
-            return Again(_LOOK_AGAIN)
+            return Again(_CHECK_AGAIN)
         if _waits(pod) and _PROVIDED not in annotations_of(pod):
             await self._nudge(key)
         return DONE

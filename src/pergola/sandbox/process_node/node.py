@@ -21,8 +21,8 @@ from pergola.sandbox.process_node.pods import Pods, Setup
 from pergola.sandbox.process_node.programs import (
     OPTIONAL,
     REQUIRED,
+    NodeEnvironment,
     Programs,
-    Surroundings,
     programs,
     repositories,
 )
@@ -86,8 +86,8 @@ async def process_node(
     async with Tunnel(routes.resolve).serving(directory / _SOCKET) as proxy:
         connections = ("etcd", "cluster", "controlplane")
         egress = write_egress(directory / _EGRESS, directory / _SOCKET, *connections)
-        surroundings = Surroundings(directory, egress, proxy)
-        setup = Setup(directory, volumes or directory / "claims", found, surroundings)
+        environment = NodeEnvironment(directory, egress, proxy)
+        setup = Setup(directory, volumes or directory / "claims", found, environment)
         pods = Pods(client, load(kubeconfig), observed, setup, places)
         try:
             yield ProcessNode(_unit(observed, pods), proxy)

@@ -78,15 +78,15 @@ def free_place(ports: Iterable[int], source: random.Random) -> tuple[str, dict[i
     Raises:
         SandboxError: there are not enough ports.
     """
-    wanted = {port: _unprivileged(port) for port in ports}
+    desired = {port: _unprivileged(port) for port in ports}
     for _ in range(_ATTEMPTS):
         parts = (127, source.choice(_ADDRESSES), source.randrange(256), source.randrange(1, 255))
         address = ".".join(map(str, parts))
-        if all(_is_free(address, port) for port in wanted.values()):
+        if all(_is_free(address, port) for port in desired.values()):
             break
     local: dict[int, int] = {}
-    for port in wanted:
-        taken = {number for other, number in wanted.items() if other != port} | {*local.values()}
+    for port in desired:
+        taken = {number for other, number in desired.items() if other != port} | {*local.values()}
         local[port] = _local_port(address, port, taken, source)
     return address, local
 

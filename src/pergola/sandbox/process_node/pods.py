@@ -20,7 +20,7 @@ from pergola.sandbox.process_node import pod_status
 from pergola.sandbox.process_node.observe import Observed
 from pergola.sandbox.process_node.place import Place, free_place
 from pergola.sandbox.process_node.process import Access, Process, Runnable, mount_paths
-from pergola.sandbox.process_node.programs import Programs, Surroundings, program_of
+from pergola.sandbox.process_node.programs import NodeEnvironment, Programs, program_of
 from pergola.sandbox.process_node.volumes import MissingFile, mounts_token
 
 _PROBE_SECONDS: Final = 0.2
@@ -33,7 +33,7 @@ class Setup(NamedTuple):
     directory: Path
     claims: Path
     programs: Programs
-    shared: Surroundings
+    shared: NodeEnvironment
 
 
 class Pods:

@@ -15,7 +15,7 @@ from pergola.sandbox.directory import write
 from pergola.sandbox.process_node import volumes
 from pergola.sandbox.process_node.place import Place
 from pergola.sandbox.process_node.probe import is_ready
-from pergola.sandbox.process_node.programs import Program, Surroundings, adapt_file
+from pergola.sandbox.process_node.programs import NodeEnvironment, Program, adapt_file
 
 _IN_CLUSTER: Final = "in-cluster.kubeconfig"
 _TAIL_BYTES: Final = 2048
@@ -59,7 +59,7 @@ class Process:
         pod: JsonObject,
         runnable: Runnable,
         place: Place,
-        shared: Surroundings,
+        shared: NodeEnvironment,
         access: "Access",
         changed: Callable[[], None],
     ) -> None:
@@ -140,7 +140,7 @@ def mount_paths(pod: JsonObject, container: JsonObject) -> tuple[str, ...]:
     return tuple(mount["mountPath"] for mount in mounts if mount["name"] in own)
 
 
-def _line(runnable: Runnable, place: Place, shared: Surroundings) -> list[str]:
+def _line(runnable: Runnable, place: Place, shared: NodeEnvironment) -> list[str]:
     container, program = runnable
     # The program replaces the first word of the command, or the entry point of the image.
     given = (*container.get("command", ())[1:], *container.get("args", ()))

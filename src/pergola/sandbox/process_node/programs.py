@@ -32,7 +32,7 @@ _CLIENTS: Final = "--listen-client-urls="
 _ANYWHERE: Final = re.compile(r"0\.0\.0\.0(?::(\d+))?")
 
 
-class Surroundings(NamedTuple):
+class NodeEnvironment(NamedTuple):
     """The environment that all processes of a node share.
 
     Attributes:
@@ -63,7 +63,7 @@ class Program(NamedTuple):
     """
 
     line: tuple[str, ...]
-    adapt: Callable[[Arguments, Place, Surroundings], Arguments]
+    adapt: Callable[[Arguments, Place, NodeEnvironment], Arguments]
     is_proxied: bool = False
 
 
@@ -116,7 +116,7 @@ def program_of(container: JsonObject, programs: Programs) -> Program | None:
     return programs.get(offer.name) if offer else None
 
 
-def adapt_file(content: bytes, place: Place, shared: Surroundings) -> bytes:
+def adapt_file(content: bytes, place: Place, shared: NodeEnvironment) -> bytes:
     """Return a file of a container as its process needs it.
 
     Paths are local, kubeconfigs lead through the tunnel, and servers listen on the process's own
@@ -129,7 +129,7 @@ def adapt_file(content: bytes, place: Place, shared: Surroundings) -> bytes:
     return _adapted_settings(place.localised(text), place, shared).encode()
 
 
-def _adapted_settings(text: str, place: Place, shared: Surroundings) -> str:
+def _adapted_settings(text: str, place: Place, shared: NodeEnvironment) -> str:
     try:
         value = parse(text.encode())
     except YamlError:
@@ -150,7 +150,7 @@ def _adapted_settings(text: str, place: Place, shared: Surroundings) -> str:
     return dump(settings)
 
 
-def _etcd(args: Arguments, place: Place, shared: Surroundings) -> Arguments:
+def _etcd(args: Arguments, place: Place, shared: NodeEnvironment) -> Arguments:
     """Listen on a socket, too: gardener-apiserver cannot use the tunnel."""
     advertised = next(arg for arg in args if arg.startswith(_ADVERTISED)).removeprefix(_ADVERTISED)
     socket = shared.etcd_socket(urlsplit(advertised).hostname or "")
@@ -163,7 +163,7 @@ def _etcd(args: Arguments, place: Place, shared: Surroundings) -> Arguments:
     )
 
 
-def _api_server(args: Arguments, place: Place, shared: Surroundings) -> Arguments:
+def _api_server(args: Arguments, place: Place, shared: NodeEnvironment) -> Arguments:
     return (
         *_controller_manager(args, place, shared),
         f"--advertise-address={place.address}",
@@ -173,7 +173,7 @@ def _api_server(args: Arguments, place: Place, shared: Surroundings) -> Argument
     )
 
 
-def _gardener_api_server(args: Arguments, place: Place, shared: Surroundings) -> Arguments:
+def _gardener_api_server(args: Arguments, place: Place, shared: NodeEnvironment) -> Arguments:
     """Connect to etcd by its socket, without TLS.
 
     The library of aggregated API servers has no egress to etcd, and looks up the host's name.
@@ -183,18 +183,18 @@ def _gardener_api_server(args: Arguments, place: Place, shared: Surroundings) ->
     return _controller_manager(tuple(adapted), place, shared)
 
 
-def _controller_manager(args: Arguments, place: Place, shared: Surroundings) -> Arguments:
+def _controller_manager(args: Arguments, place: Place, shared: NodeEnvironment) -> Arguments:
     del shared
     return (*_at_own_ports(args, place), f"--bind-address={place.address}")
 
 
-def _unchanged(args: Arguments, place: Place, shared: Surroundings) -> Arguments:
+def _unchanged(args: Arguments, place: Place, shared: NodeEnvironment) -> Arguments:
     """Keep the arguments of a program that reads its addresses from a file."""
     del place, shared
     return args
 
 
-def _at_own_address(args: Arguments, place: Place, shared: Surroundings) -> Arguments:
+def _at_own_address(args: Arguments, place: Place, shared: NodeEnvironment) -> Arguments:
     """Replace all addresses to listen on, with their ports."""
     del shared
 

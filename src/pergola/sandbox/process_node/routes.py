@@ -88,13 +88,13 @@ class Routes:
         return None
 
     def _selected(self, service: JsonObject) -> Iterator[JsonObject]:
-        wanted = map_at(service, "spec", "selector").items()
+        desired = map_at(service, "spec", "selector").items()
         for key, pod in self._pods.items():
             is_here = key.namespace == service["metadata"]["namespace"]
             if (
-                wanted
+                desired
                 and is_here
-                and wanted <= labels_of(pod).items()
+                and desired <= labels_of(pod).items()
                 and workload_of(pod) in self._places
             ):
                 yield pod

@@ -67,8 +67,8 @@ def read_manifests(managed: Path, external: Path, kind: str = "") -> tuple[Manif
     Raises:
         SubjectError: a manifest cannot be read, or is not valid.
     """
-    wanted = _parsed(kind) if kind else None
-    ours, theirs = _read(managed, wanted), _read(external, wanted)
+    desired = _parsed(kind) if kind else None
+    ours, theirs = _read(managed, desired), _read(external, desired)
     if ours.gvk.group_kind != theirs.gvk.group_kind:
         raise SubjectError(
             f"{managed} has a {ours.gvk.group_kind}, but {external} has a {theirs.gvk.group_kind}: "
@@ -91,18 +91,18 @@ def _parsed(kind: str) -> GroupKind:
         raise SubjectError(f"--capi-kind: {error}") from None
 
 
-def _read(path: Path, wanted: GroupKind | None) -> Manifest:
+def _read(path: Path, desired: GroupKind | None) -> Manifest:
     documents = objects(read_text(path), str(path))
-    found = [obj for obj in documents if _is_wanted(obj, wanted)]
+    found = [obj for obj in documents if _is_desired(obj, desired)]
     if len(found) != 1:
-        what = str(wanted) if wanted else f"object whose kind ends in {_SUFFIX}"
+        what = str(desired) if desired else f"object whose kind ends in {_SUFFIX}"
         raise SubjectError(f"{path}: exactly one {what} is expected, but there are {len(found)}")
     return Manifest(found[0], tuple(obj for obj in documents if obj is not found[0]))
 
 
-def _is_wanted(obj: JsonObject, wanted: GroupKind | None) -> bool:
+def _is_desired(obj: JsonObject, desired: GroupKind | None) -> bool:
     found = GroupVersionKind.of(obj).group_kind
-    return found == wanted if wanted else found.kind.endswith(_SUFFIX)
+    return found == desired if desired else found.kind.endswith(_SUFFIX)
 
 
 def read_text(path: Path) -> str:

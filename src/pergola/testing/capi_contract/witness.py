@@ -47,7 +47,7 @@ class Witness:
         self._cache = Cache(
             client, gvk, _whole, namespace=key.namespace, fields=select_name(key.name)
         )
-        self._cache.subscribe(lambda change: self._see(change.new))
+        self._cache.subscribe(lambda change: self._observe(change.new))
 
     @asynccontextmanager
     async def watching(self) -> AsyncGenerator["Witness"]:
@@ -123,7 +123,7 @@ class Witness:
     def _differs(self, known: list[Write]) -> bool:
         return len(self.foreign) > len(known)
 
-    def _see(self, obj: JsonObject | None) -> None:
+    def _observe(self, obj: JsonObject | None) -> None:
         self._present = obj is not None
         if obj is not None:
             self._states.append(obj)

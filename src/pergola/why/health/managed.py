@@ -36,11 +36,11 @@ async def managed_details(reader: Reader, resource: JsonObject, walk: Walk) -> D
     causes += [manager] if manager else []
     if is_runtime(resource):
         causes += [each async for each in _objects(resource, walk)]
-    text = "" if causes or is_runtime(resource) else _LOOK
+    text = "" if causes or is_runtime(resource) else _IN_VIRTUAL
     return Details(tuple(causes), text)
 
 
-_LOOK: Final = (
+_IN_VIRTUAL: Final = (
     "look at the object in the virtual cluster: pergola garden kubeconfig > virtual.yaml, then "
     "kubectl --kubeconfig virtual.yaml"
 )

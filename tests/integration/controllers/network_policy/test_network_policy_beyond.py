@@ -194,9 +194,9 @@ async def test_a_namespace_that_terminates_during_a_write_is_not_an_error(
     await site.serve()
     view = read_service(await site.client.get(SERVICE, site.key("web")))
     await site.client.delete(NAMESPACE, Key("", other))
-    wanted = desired(view, intents(view, [site.namespace, other, "no-such-namespace"]))
+    intended = desired(view, intents(view, [site.namespace, other, "no-such-namespace"]))
     writer = Writer(site.client, Caches(site.client, NETWORK_POLICY, keep_policy))
-    assert await writer.apply(view.key, plan(wanted, {})) == []
+    assert await writer.apply(view.key, plan(intended, {})) == []
     missing = f"ingress-to-{X}-from-no-such-namespace"
     await site.names(*pair(), f"ingress-to-{X}-from-{other}", missing)
 

@@ -10,12 +10,12 @@ from pergola.providers.aws import state as keys
 from pergola.providers.aws.byo import byo_delete_steps, byo_steps
 from pergola.providers.aws.control_plane.cloud_provider import cloud_controller_arguments
 from pergola.providers.aws.control_plane.subnets import cloud_subnet
+from pergola.providers.aws.desired import MARKER, ROLE_INTERNAL, ROLE_PUBLIC, Desired
 from pergola.providers.aws.flows.delete import delete_steps
 from pergola.providers.aws.flows.reconcile import reconcile_steps
 from pergola.providers.aws.resources import byo_step_names as names
 from pergola.providers.aws.resources import iam, key_pair
 from pergola.providers.aws.status import provider_status
-from pergola.providers.aws.wanted import MARKER, ROLE_INTERNAL, ROLE_PUBLIC, Wanted
 from pergola.sandbox.aws.corrections import CorrectedAws
 from pergola.sandbox.aws.world import Network, everything, without_tags
 from tests.support.aws.byo_clusters import CLUSTER, settle, tags_of_subnets
@@ -23,7 +23,7 @@ from tests.support.aws.steps import StepsOf
 
 
 def status_of(cluster: StepsOf) -> JsonObject:
-    return provider_status(cluster.wanted, State(cluster.saved))
+    return provider_status(cluster.desired, State(cluster.saved))
 
 
 def subnets_in_status(cluster: StepsOf) -> dict[tuple[str, str], str]:
@@ -74,7 +74,7 @@ async def test_creation_and_deletion_in_pattern_2_restore_the_network(
     created = set(aws.writes())
     await cluster.ensure(reconcile_steps)
     again = aws.writes()
-    await cluster.ensure(lambda wanted: delete_steps(wanted, State(cluster.saved)))
+    await cluster.ensure(lambda desired: delete_steps(desired, State(cluster.saved)))
 
     assert created == {
         "iam CreateRole",
@@ -395,6 +395,6 @@ def test_created_subnets_are_left_alone(client: AwsClient) -> None:
     config = {"networks": {"vpc": {"cidr": "10.0.0.0/16"}, "zones": [{"name": "eu-west-1a"}]}}
     cluster = StepsOf.byo(client, Network(client, "vpc-1", "10.0"))
     cluster.configure(networks=config["networks"])
-    wanted: Wanted = cluster.wanted
+    desired: Desired = cluster.desired
 
-    assert byo_steps(wanted) == byo_delete_steps(wanted) == []
+    assert byo_steps(desired) == byo_delete_steps(desired) == []

@@ -14,10 +14,10 @@ from pergola.kube.client import Client
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.actuator import AwsInfrastructure, AwsSettings
 from pergola.providers.aws.byo import byo_delete_steps, byo_steps
+from pergola.providers.aws.desired import MARKER, ROLE_INTERNAL, ROLE_PUBLIC
 from pergola.providers.aws.iam_policy import Feature, Mode, actions
 from pergola.providers.aws.resources import iam, service_range
 from pergola.providers.aws.resources.tags import specification
-from pergola.providers.aws.wanted import MARKER, ROLE_INTERNAL, ROLE_PUBLIC
 from pergola.runtime.clock import SystemClock
 from pergola.sandbox.aws.answers import Call
 from pergola.sandbox.aws.corrections import QUICK, CorrectedAws
@@ -285,7 +285,7 @@ async def test_only_the_reservation_that_the_cluster_made_is_released(
     cluster.want(families=("IPv4", "IPv6"), overlay=False)
     of_services, another = (f"{network.block6[:-7]}00::{number}:0/112" for number in (1, 2))
     for cidr, tags in (
-        (of_services, cluster.wanted.tags() if is_ours else {"team": "a"}),
+        (of_services, cluster.desired.tags() if is_ours else {"team": "a"}),
         (another, {}),
     ):
         await client.call(
@@ -413,7 +413,7 @@ async def _lost(aws: MortalAws, client: AwsClient) -> Flows:
     """Return a complete cluster in a user-provided network whose state was lost."""
     network = await Network.complete(client, zones=("a",))
     group = await network.security_group()
-    cluster = Flows(aws, client, StepsOf.byo(client, network, group=group).wanted)
+    cluster = Flows(aws, client, StepsOf.byo(client, network, group=group).desired)
     await cluster.run(creation)
     cluster.saved = {}
     return cluster

@@ -8,8 +8,8 @@ from pergola.extension_api.errors import Code, codes_of
 from pergola.flow import FlowFailed, State
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.byo import byo_delete_steps, byo_steps
+from pergola.providers.aws.desired import MARKER, ROLE_INTERNAL, ROLE_PUBLIC
 from pergola.providers.aws.status import provider_status
-from pergola.providers.aws.wanted import MARKER, ROLE_INTERNAL, ROLE_PUBLIC
 from pergola.sandbox.aws.corrections import CorrectedAws
 from pergola.sandbox.aws.world import Network, everything
 from tests.support.aws.byo_clusters import CLUSTER, OTHER_CLUSTER, settle, tags_of_subnets
@@ -17,7 +17,7 @@ from tests.support.aws.steps import StepsOf
 
 
 def status_of(cluster: StepsOf) -> JsonObject:
-    return provider_status(cluster.wanted, State(cluster.saved))
+    return provider_status(cluster.desired, State(cluster.saved))
 
 
 def subnets_in_status(cluster: StepsOf) -> dict[tuple[str, str], str]:

@@ -10,12 +10,12 @@ from pergola.cloud.aws import AwsClient
 from pergola.flow import FlowFailed, State
 from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
+from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.flows.delete import delete_steps
 from pergola.providers.aws.flows.run import foresee
 from pergola.providers.aws.observe import observe
-from pergola.providers.aws.resources.removal import LONG_LOOKS
+from pergola.providers.aws.resources.removal import LONG_POLLS
 from pergola.providers.aws.resources.step import Work
-from pergola.providers.aws.wanted import Wanted
 from pergola.sandbox.aws.corrections import QUICK
 from pergola.sandbox.aws.world import Network, everything, managed_config, tags_in, without_tags
 from tests.support.aws.flows import Flows, MortalAws, creation, deletion
@@ -33,8 +33,8 @@ async def client(mortal: MortalAws) -> AsyncIterator[AwsClient]:
         yield client
 
 
-def wanted(config: JsonObject) -> Wanted:
-    return Wanted(
+def desired(config: JsonObject) -> Desired:
+    return Desired(
         technical_id=TECHNICAL_ID,
         region=REGION,
         config=read_config(config),
@@ -46,7 +46,7 @@ def wanted(config: JsonObject) -> Wanted:
 
 async def created(mortal: MortalAws, client: AwsClient, config: JsonObject) -> Flows:
     """Return a created cluster, excluding earlier contents of the account."""
-    cluster = Flows(mortal, client, wanted(config))
+    cluster = Flows(mortal, client, desired(config))
     await cluster.remember()
     await cluster.run(creation)
     mortal.taken()
@@ -70,15 +70,15 @@ async def in_user_provided_subnets(
     """Return a cluster that is about to use user-provided subnets."""
     network = await Network.complete(client, zones=zones)
     group = await network.security_group()
-    return network, group, Flows(mortal, client, wanted(network.config(group=group)))
+    return network, group, Flows(mortal, client, desired(network.config(group=group)))
 
 
 async def planned(cluster: Flows) -> dict[str, Note]:
     """Return the plan of a deletion."""
     state = State(cluster.saved)
-    snapshot = await observe(cluster.client, cluster.wanted, state)
-    work = Work(aws=cluster.client, wanted=cluster.wanted, state=state, snapshot=snapshot)
-    return foresee(delete_steps(cluster.wanted, state), work)
+    snapshot = await observe(cluster.client, cluster.desired, state)
+    work = Work(aws=cluster.client, desired=cluster.desired, state=state, snapshot=snapshot)
+    return foresee(delete_steps(cluster.desired, state), work)
 
 
 async def names_of(
@@ -509,7 +509,7 @@ async def test_a_nat_gateway_that_stays_in_deleting_is_an_error_and_is_retried(
     mortal: MortalAws, client: AwsClient
 ) -> None:
     cluster = await created(mortal, client, managed_config(REGION))
-    mortal.gaps.nats.reads = LONG_LOOKS + 5
+    mortal.gaps.nats.reads = LONG_POLLS + 5
     mortal.taken()
 
     with pytest.raises(FlowFailed, match="is still being deleted by AWS"):
@@ -612,7 +612,7 @@ def test_nothing_of_a_user_provided_network_is_listed_for_deletion() -> None:
     config = managed_config(REGION, vpc="vpc-0123456789abcdef0")
     config["networks"]["zones"] = zones
 
-    names = [step.name for step in delete_steps(wanted(config), State({keys.VPC: "vpc-1"}))]
+    names = [step.name for step in delete_steps(desired(config), State({keys.VPC: "vpc-1"}))]
 
     assert not [name for name in names if name in ("delete VPC", "delete subnets in eu-west-1a")]
     assert "remove tags of subnets and route tables" in names

@@ -47,7 +47,7 @@ async def test_a_file_system_is_created_with_a_mount_target_in_each_zone(
 
     ((name, system),) = (await file_systems(client)).items()
     assert system["Encrypted"]
-    assert system["CreationToken"] == cluster.wanted.shoot_uid
+    assert system["CreationToken"] == cluster.desired.shoot_uid
     assert tags_of(system) == {
         f"kubernetes.io/cluster/{TECHNICAL_ID}": "owned",
         "Name": TECHNICAL_ID,
@@ -62,7 +62,7 @@ async def test_a_file_system_is_created_with_a_mount_target_in_each_zone(
             "efs", "DescribeMountTargetSecurityGroups", MountTargetId=target["MountTargetId"]
         )
         assert answer["SecurityGroups"] == [group]
-    status = provider_status(cluster.wanted, State(cluster.saved))
+    status = provider_status(cluster.desired, State(cluster.saved))
     assert status["elasticFileSystem"] == {"ID": name}
 
 
@@ -95,7 +95,7 @@ async def test_a_file_system_is_not_created_twice_if_the_answer_was_lost(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     cluster = await StepsOf.managed(client, elasticFileSystem=ENABLED)
-    token, tags = cluster.wanted.shoot_uid, [{"Key": "Name", "Value": "other"}]
+    token, tags = cluster.desired.shoot_uid, [{"Key": "Name", "Value": "other"}]
 
     async def first(_: object) -> None:
         await client.call("efs", "CreateFileSystem", CreationToken=token, Tags=tags)

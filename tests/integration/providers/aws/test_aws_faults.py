@@ -10,7 +10,7 @@ from pergola.api.objects import JsonObject
 from pergola.cloud.aws import AwsClient, Credentials
 from pergola.cloud.errors import CloudError
 from pergola.flow import FlowFailed
-from pergola.providers.aws.wanted import Wanted
+from pergola.providers.aws.desired import Desired
 from pergola.sandbox.aws.answers import Call
 from pergola.sandbox.aws.corrections import QUICK
 from pergola.sandbox.aws.world import managed_config
@@ -46,10 +46,10 @@ async def at_once(seconds: float) -> None:
     await asyncio.sleep(0)
 
 
-def wanted() -> Wanted:
+def desired() -> Desired:
     config = managed_config(REGION)
     config["networks"]["vpc"]["gatewayEndpoints"] = ["s3"]
-    return Wanted(
+    return Desired(
         technical_id=TECHNICAL_ID,
         region=REGION,
         config=read_config(config),
@@ -98,7 +98,7 @@ def operations(calls: list[str]) -> set[str]:
 
 @pytest.fixture
 async def known(mortal: MortalAws, client: AwsClient) -> Undisturbed:
-    known = Undisturbed(Flows(mortal, client, wanted()))
+    known = Undisturbed(Flows(mortal, client, desired()))
     await known.learn()
     return known
 

@@ -111,7 +111,7 @@ async def test_an_equivalent_policy_with_different_notation_is_not_written(
     aws: CorrectedAws, client: AwsClient, cluster: StepsOf
 ) -> None:
     await cluster.ensure(iam.steps)
-    document = policies.role_policy(cluster.wanted)
+    document = policies.role_policy(cluster.desired)
     document["Statement"].reverse()
     document["Statement"][-1]["Action"] = "ec2:DescribeInstances"
     await put_policy(client, orjson.dumps(document, option=orjson.OPT_INDENT_2).decode())
@@ -126,7 +126,7 @@ async def test_a_policy_with_a_different_meaning_is_written_again(
     aws: CorrectedAws, client: AwsClient, cluster: StepsOf
 ) -> None:
     await cluster.ensure(iam.steps)
-    document = policies.role_policy(cluster.wanted)
+    document = policies.role_policy(cluster.desired)
     document["Statement"][0]["Effect"] = "Deny"
     await put_policy(client, orjson.dumps(document).decode())
     aws.writes()

@@ -20,7 +20,7 @@ async def live(aws: CorrectedAws, cluster: StepsOf) -> set[str]:
     aws.taken()
     for _ in range(2):
         await cluster.ensure(reconcile_steps)
-    await cluster.ensure(lambda wanted: delete_steps(wanted, State(cluster.saved)))
+    await cluster.ensure(lambda desired: delete_steps(desired, State(cluster.saved)))
     return {call.replace(" ", ":") for call in aws.taken()}
 
 

@@ -9,6 +9,7 @@ from pergola.cloud.aws.network import tags_of
 from pergola.cloud.errors import NotFound
 from pergola.flow import FlowFailed, State
 from pergola.flow.picture import Fate
+from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.resources import key_pair
 from pergola.providers.aws.resources.step import Step
 from pergola.providers.aws.resources.tags import specification
@@ -17,7 +18,6 @@ from pergola.providers.aws.state import (
     KEY_PAIR_FINGERPRINT,
     KEY_PAIR_SPEC_FINGERPRINT,
 )
-from pergola.providers.aws.wanted import Wanted
 from pergola.sandbox.aws.corrections import QUICK, CorrectedAws
 from pergola.sandbox.aws.world import Network
 from tests.support.aws.flows import Flows, MortalAws
@@ -53,7 +53,7 @@ async def test_the_public_key_is_imported(
     assert cluster.saved[KEY_PAIR] == NAME
     assert cluster.saved[KEY_PAIR_FINGERPRINT] == pair["KeyFingerprint"]
     assert cluster.saved[KEY_PAIR_SPEC_FINGERPRINT] == key_pair.spec_fingerprint(
-        cluster.wanted.ssh_public_key
+        cluster.desired.ssh_public_key
     )
 
 
@@ -112,11 +112,11 @@ async def test_a_run_that_was_killed_after_the_import_does_not_repeat_it(
     moto_server: str, *, is_rotation: bool
 ) -> None:
     async with MortalAws(moto_server) as aws, aws.client("eu-west-1", retry=QUICK) as client:
-        wanted = StepsOf.byo(client, await Network.create(client)).wanted
-        cluster = Flows(aws, client, wanted)
+        desired = StepsOf.byo(client, await Network.create(client)).desired
+        cluster = Flows(aws, client, desired)
         if is_rotation:
             await cluster.run(only_key_pair)
-            cluster.wanted = replace(wanted, ssh_public_key=OTHER_PUBLIC_KEY)
+            cluster.desired = replace(desired, ssh_public_key=OTHER_PUBLIC_KEY)
 
         assert await cluster.is_killed_after(2 if is_rotation else 1, only_key_pair)
         imported = await fingerprint(client)
@@ -133,11 +133,11 @@ async def test_a_rotation_that_was_killed_between_deletion_and_import_is_complet
     moto_server: str,
 ) -> None:
     async with MortalAws(moto_server) as aws, aws.client("eu-west-1", retry=QUICK) as client:
-        wanted = StepsOf.byo(client, await Network.create(client)).wanted
-        cluster = Flows(aws, client, wanted)
+        desired = StepsOf.byo(client, await Network.create(client)).desired
+        cluster = Flows(aws, client, desired)
         await cluster.run(only_key_pair)
         before = await fingerprint(client)
-        cluster.wanted = replace(wanted, ssh_public_key=OTHER_PUBLIC_KEY)
+        cluster.desired = replace(desired, ssh_public_key=OTHER_PUBLIC_KEY)
 
         assert await cluster.is_killed_after(1, only_key_pair)
         aws.writes()
@@ -147,9 +147,9 @@ async def test_a_rotation_that_was_killed_between_deletion_and_import_is_complet
         assert await fingerprint(client) != before
 
 
-def only_key_pair(wanted: Wanted, state: State) -> list[Step]:
+def only_key_pair(desired: Desired, state: State) -> list[Step]:
     del state
-    return key_pair.steps(wanted)
+    return key_pair.steps(desired)
 
 
 async def test_without_a_public_key_there_is_no_key_pair(
@@ -178,7 +178,7 @@ async def test_a_key_that_is_not_visible_does_not_stop_the_flow(
             "ImportKeyPair",
             KeyName=NAME,
             PublicKeyMaterial=OTHER_PUBLIC_KEY,
-            TagSpecifications=specification("key-pair", cluster.wanted.tags()),
+            TagSpecifications=specification("key-pair", cluster.desired.tags()),
         )
 
     aws.before("ImportKeyPair", first)
@@ -193,7 +193,7 @@ async def test_a_key_pair_of_the_user_with_the_name_of_the_cluster_is_reported_a
     aws: CorrectedAws, client: AwsClient, value: str, *, is_visible: bool
 ) -> None:
     cluster = StepsOf.byo(client, await Network.create(client))
-    tags = {cluster.wanted.cluster_tag: value} if value else {"team": "a"}
+    tags = {cluster.desired.cluster_tag: value} if value else {"team": "a"}
 
     async def first(_: object) -> None:
         await client.call(

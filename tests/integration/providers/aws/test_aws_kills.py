@@ -8,7 +8,7 @@ import pytest
 
 from pergola.api.objects import JsonObject
 from pergola.cloud.aws import AwsClient
-from pergola.providers.aws.wanted import Wanted
+from pergola.providers.aws.desired import Desired
 from pergola.sandbox.aws.corrections import QUICK
 from pergola.sandbox.aws.world import Network, managed_config
 from tests.support.aws.flows import Build, Flows, MortalAws, creation, deletion
@@ -32,8 +32,8 @@ async def client(mortal: MortalAws) -> AsyncIterator[AwsClient]:
         yield client
 
 
-def wanted(config: JsonObject, *families: str) -> Wanted:
-    return Wanted(
+def desired(config: JsonObject, *families: str) -> Desired:
+    return Desired(
         technical_id=TECHNICAL_ID,
         region=REGION,
         config=read_config(config),
@@ -44,25 +44,25 @@ def wanted(config: JsonObject, *families: str) -> Wanted:
     )
 
 
-def with_everything() -> Wanted:
+def with_everything() -> Desired:
     """Return a cluster with a resource of every kind."""
     config = managed_config(REGION)
     config["networks"]["vpc"]["gatewayEndpoints"] = ["s3"]
     config["elasticFileSystem"] = {"enabled": True}
-    return wanted(config, "IPv4", "IPv6")
+    return desired(config, "IPv4", "IPv6")
 
 
-def changed(address: str) -> Wanted:
+def changed(address: str) -> Desired:
     """Return a changed cluster: an extra zone, an endpoint, another key and a user's elastic IP."""
     config = managed_config(REGION, zones=("a", "b"))
     config["networks"]["vpc"]["gatewayEndpoints"] = ["s3"]
     config["networks"]["zones"][0]["elasticIPAllocationID"] = address
     config["enableECRAccess"] = False
-    return replace(wanted(config), ssh_public_key=OTHER_PUBLIC_KEY)
+    return replace(desired(config), ssh_public_key=OTHER_PUBLIC_KEY)
 
 
-async def flows(mortal: MortalAws, client: AwsClient, wanted: Wanted) -> Flows:
-    cluster = Flows(mortal, client, wanted)
+async def flows(mortal: MortalAws, client: AwsClient, desired: Desired) -> Flows:
+    cluster = Flows(mortal, client, desired)
     await cluster.remember()
     return cluster
 
@@ -131,19 +131,19 @@ async def test_a_change_survives_a_kill_after_any_write(
     mortal: MortalAws, client: AwsClient, part: int, *, is_thorough: bool
 ) -> None:
     answer = await client.call("ec2", "AllocateAddress", Domain="vpc")
-    before, after = wanted(managed_config(REGION)), changed(answer["AllocationId"])
+    before, after = desired(managed_config(REGION)), changed(answer["AllocationId"])
     cluster = await flows(mortal, client, before)
     await cluster.run(creation)
-    cluster.wanted = after
+    cluster.desired = after
     await cluster.run(creation)
     whole = await cluster.picture()
     await cluster.run(deletion)
     await nothing_is_left(cluster)
 
     for write in kills(part, is_thorough=is_thorough):
-        cluster.wanted = before
+        cluster.desired = before
         await cluster.run(creation)
-        cluster.wanted = after
+        cluster.desired = after
         killed = await is_killed_once(cluster, creation, write)
         assert differences(await cluster.picture(), whole) == [], (
             f"the change was killed after write {write}"
@@ -161,7 +161,7 @@ async def test_flows_in_a_user_provided_network_survive_a_kill_after_any_write(
 ) -> None:
     network = await Network.complete(client, zones=("a", "b"))
     group = await network.security_group()
-    cluster = Flows(mortal, client, wanted(network.config(group=group)))
+    cluster = Flows(mortal, client, desired(network.config(group=group)))
     for _ in range(2):  # tags of roles outlast the first deletion
         await cluster.run(creation)
         whole = await cluster.picture()

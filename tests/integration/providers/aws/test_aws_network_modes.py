@@ -365,7 +365,7 @@ async def test_the_ipv6_block_can_come_from_a_pool(aws: CorrectedAws, client: Aw
     asked: list[str] = []
 
     work = await found.work()
-    for step in network_steps(found.wanted)[:3]:
+    for step in network_steps(found.desired)[:3]:
         asked.append(step.name)
         await step.ensure(work)
 

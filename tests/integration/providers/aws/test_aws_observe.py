@@ -10,8 +10,8 @@ from pergola.extension_api.errors import ExtensionError
 from pergola.extensions.provider_config import read_strict
 from pergola.flow import State
 from pergola.providers.aws.config import INFRASTRUCTURE_CONFIG, InfrastructureConfig
+from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.observe import observe
-from pergola.providers.aws.wanted import Wanted
 from pergola.sandbox.aws.corrections import CorrectedAws
 from pergola.sandbox.aws.world import Network, managed_config
 
@@ -25,8 +25,8 @@ NODES = f"{TECHNICAL_ID}-nodes"
 OURS = {f"kubernetes.io/cluster/{TECHNICAL_ID}": "owned", "Name": TECHNICAL_ID}
 
 
-def wanted(config: JsonObject, **more: tuple[str, ...] | str) -> Wanted:
-    return Wanted(
+def desired(config: JsonObject, **more: tuple[str, ...] | str) -> Desired:
+    return Desired(
         technical_id=TECHNICAL_ID,
         region=REGION,
         config=read_strict(InfrastructureConfig, config, INFRASTRUCTURE_CONFIG),
@@ -55,7 +55,7 @@ async def test_a_user_provided_network_takes_twelve_reads_for_three_zones(
     group = await network.security_group()
     aws.taken()
 
-    found = await observe(client, wanted(network.config(group=group)), State())
+    found = await observe(client, desired(network.config(group=group)), State())
 
     calls = aws.requests.copy()
     assert not [str(call) for call in calls if call.is_write]
@@ -100,7 +100,7 @@ async def test_a_managed_network_takes_fourteen_reads(aws: CorrectedAws, client:
     config["networks"]["vpc"]["gatewayEndpoints"] = ["s3"]
     aws.taken()
 
-    found = await observe(client, wanted(config), State({"VPC": network.id}))
+    found = await observe(client, desired(config), State({"VPC": network.id}))
 
     assert len(aws.taken()) == 14
     assert list(found.internet_gateways) == [network.gateway]
@@ -116,7 +116,7 @@ async def test_a_vpc_missing_in_the_state_is_found_by_its_tags(
     other = await Network.create(client, cidr="10.9.0.0/16")
     await other.tag(other.id, **{"kubernetes.io/cluster/other": "owned", "Name": TECHNICAL_ID})
 
-    found = await observe(client, wanted(managed_config(REGION)), State())
+    found = await observe(client, desired(managed_config(REGION)), State())
 
     assert found.vpc is not None
     assert found.vpc["VpcId"] == network.id
@@ -129,7 +129,7 @@ async def test_several_vpcs_with_the_tags_of_one_cluster_are_refused(client: Aws
         await network.tag(network.id, **OURS)
 
     with pytest.raises(ExtensionError, match="multiple matches") as caught:
-        await observe(client, wanted(managed_config(REGION)), State())
+        await observe(client, desired(managed_config(REGION)), State())
 
     assert all(network.id in str(caught.value) for network in networks)
 
@@ -140,7 +140,7 @@ async def test_without_a_vpc_its_content_is_not_requested(
     await Network.create(client, zones=())
     aws.taken()
 
-    found = await observe(client, wanted(managed_config(REGION)), State())
+    found = await observe(client, desired(managed_config(REGION)), State())
 
     assert found.vpc is None
     assert "ec2 DescribeSubnets" not in aws.taken()
@@ -151,7 +151,7 @@ async def test_without_a_vpc_its_content_is_not_requested(
 async def test_a_missing_vpc_is_not_an_error(client: AwsClient) -> None:
     config = managed_config(REGION, vpc="vpc-00000000")
 
-    found = await observe(client, wanted(config), State())
+    found = await observe(client, desired(config), State())
 
     assert found.vpc is None
     assert found.vpc_attributes == {}
@@ -167,7 +167,7 @@ async def test_resources_in_another_vpc_take_one_additional_read_per_kind(
         zone["workersSubnetID"] = other.workers[letter]
     aws.taken()
 
-    found = await observe(client, wanted(config), State())
+    found = await observe(client, desired(config), State())
 
     calls = aws.taken()
     assert calls.count("ec2 DescribeSubnets") == 2
@@ -184,10 +184,10 @@ async def test_only_addresses_of_the_cluster_and_of_its_config_are_observed(
     ours, users, _ = [await network.add_address() for _ in range(3)]
     await network.tag(ours, **OURS)
     config = managed_config(REGION, vpc=network.id)
-    without_user = await observe(client, wanted(config), State())
+    without_user = await observe(client, desired(config), State())
     config["networks"]["zones"][0]["elasticIPAllocationID"] = users
 
-    found = await observe(client, wanted(config), State())
+    found = await observe(client, desired(config), State())
 
     assert set(without_user.addresses) == {ours}
     assert set(found.addresses) == {ours, users}
@@ -200,7 +200,7 @@ async def test_egress_only_gateways_of_other_vpcs_are_ignored(client: AwsClient)
     await other.add_egress_only_gateway()
 
     found = await observe(
-        client, wanted(managed_config(REGION, vpc=network.id), families=("IPv6",)), State()
+        client, desired(managed_config(REGION, vpc=network.id), families=("IPv6",)), State()
     )
 
     assert list(found.egress_only_gateways) == [gateway]
@@ -214,9 +214,9 @@ async def test_a_file_system_is_found_by_its_id_and_by_its_token(client: AwsClie
     unnamed["elasticFileSystem"] = {"enabled": True}
     missing = {**named, "elasticFileSystem": {"enabled": True, "id": "fs-00000000"}}
 
-    by_id = await observe(client, wanted(named), State())
-    by_token = await observe(client, wanted(unnamed, shoot_uid=f"of-{network.id}"), State())
-    nothing = await observe(client, wanted(missing), State())
+    by_id = await observe(client, desired(named), State())
+    by_token = await observe(client, desired(unnamed, shoot_uid=f"of-{network.id}"), State())
+    nothing = await observe(client, desired(missing), State())
 
     for found in (by_id, by_token):
         assert found.file_system is not None
@@ -229,7 +229,7 @@ async def test_a_role_that_is_not_in_its_profile_is_requested_separately(client:
     await client.call("iam", "CreateRole", RoleName=NODES, AssumeRolePolicyDocument="{}")
     await client.call("iam", "CreateInstanceProfile", InstanceProfileName=NODES)
 
-    found = await observe(client, wanted(managed_config(REGION)), State())
+    found = await observe(client, desired(managed_config(REGION)), State())
 
     assert found.role is not None
     assert found.instance_profile is not None
@@ -242,7 +242,7 @@ async def test_persistent_throttling_is_reported_as_throttling(
     aws.throttle("DescribeSubnets", times=10)
 
     with pytest.raises(Throttled, match="DescribeSubnets"):
-        await observe(client, wanted(network.config()), State())
+        await observe(client, desired(network.config()), State())
 
 
 async def test_all_missing_permissions_are_reported_together(
@@ -253,7 +253,7 @@ async def test_all_missing_permissions_are_reported_together(
         aws.fail(operation, "UnauthorizedOperation", status=403)
 
     with pytest.raises(ExceptionGroup) as caught:
-        await observe(client, wanted(network.config()), State())
+        await observe(client, desired(network.config()), State())
 
     errors = caught.value.exceptions
     assert {type(error) for error in errors} == {Unauthorized}

@@ -14,10 +14,10 @@ import pytest
 
 from pergola.api.objects import JsonObject
 from pergola.cloud.aws import AwsClient
+from pergola.providers.aws.desired import ROLE_INTERNAL, ROLE_PUBLIC, Desired
 from pergola.providers.aws.garden_iam_policy import Purpose, operations
 from pergola.providers.aws.iam_policy import Feature, Mode, actions
 from pergola.providers.aws.resources.iam.policies import TRUST
-from pergola.providers.aws.wanted import ROLE_INTERNAL, ROLE_PUBLIC, Wanted
 from pergola.sandbox.aws.corrections import QUICK
 from pergola.sandbox.aws.world import Network, everything, managed_config, required_rules, tags_in
 from tests.support.aws.flows import Flows, MortalAws, creation, deletion
@@ -353,7 +353,7 @@ async def test_resources_of_users_with_the_tag_of_a_cluster_outlive_it_unchanged
     config = managed_config(REGION, vpc=network.id if is_inside else "")
     config["networks"]["vpc"]["gatewayEndpoints"] = ["dynamodb"]
     config |= {"dualStack": {"enabled": True}, "elasticFileSystem": {"enabled": True}}
-    cluster = Flows(mortal, client, _wanted(config))
+    cluster = Flows(mortal, client, _desired(config))
     await cluster.remember()
     await cluster.run(creation)
     await cluster.run(creation)
@@ -376,7 +376,7 @@ async def test_the_resources_of_another_cluster_in_the_vpc_outlive_a_cluster_unc
     await network.add_gateway()
     await network.add_egress_only_gateway()
     one, other = (
-        Flows(mortal, client, _wanted(_config_in_zone(network, zone), technical_id))
+        Flows(mortal, client, _desired(_config_in_zone(network, zone), technical_id))
         for zone, technical_id in (("a", TECHNICAL_ID), ("b", OTHER))
     )
     for cluster in (one, other, one, other):
@@ -419,8 +419,8 @@ def _config_in_zone(network: Network, zone: str) -> JsonObject:
     return config | {"elasticFileSystem": {"enabled": True}}
 
 
-def _wanted(config: JsonObject, technical_id: str = TECHNICAL_ID) -> Wanted:
-    return Wanted(
+def _desired(config: JsonObject, technical_id: str = TECHNICAL_ID) -> Desired:
+    return Desired(
         technical_id=technical_id,
         region=REGION,
         config=read_config(config),

@@ -16,7 +16,7 @@ from pergola.extension_api.cluster import Cluster
 from pergola.flow import Report
 from pergola.providers.aws.flows.reconcile import reconcile_steps
 from pergola.providers.aws.flows.run import name_zones, run_steps
-from pergola.providers.aws.request import wanted_of
+from pergola.providers.aws.request import desired_of
 from pergola.providers.aws.resources.step import Work
 from pergola.providers.aws.snapshot import Snapshot
 from pergola.providers.aws.state import read_state, state_object
@@ -56,10 +56,10 @@ def infrastructure(config: JsonObject, state: JsonObject | None = None) -> JsonO
 
 async def created(client: AwsClient, config: JsonObject) -> JsonObject:
     """Create the infrastructure; return its state."""
-    wanted = wanted_of(infrastructure(config), Cluster.from_object(CLUSTER))
+    desired = desired_of(infrastructure(config), Cluster.from_object(CLUSTER))
     state = read_state(None)
-    name_zones(wanted, state)
-    work = Work(aws=client, wanted=wanted, state=state, snapshot=Snapshot(), poll_seconds=0.01)
+    name_zones(desired, state)
+    work = Work(aws=client, desired=desired, state=state, snapshot=Snapshot(), poll_seconds=0.01)
 
     async def forget(_: object) -> None:
         return None
@@ -67,7 +67,7 @@ async def created(client: AwsClient, config: JsonObject) -> JsonObject:
     async def unheard(_: Report) -> None:
         return None
 
-    await run_steps("creation", reconcile_steps(wanted), work, write=forget, report=unheard)
+    await run_steps("creation", reconcile_steps(desired), work, write=forget, report=unheard)
     return state_object(state.snapshot())
 
 

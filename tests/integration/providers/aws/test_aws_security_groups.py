@@ -327,7 +327,7 @@ async def test_with_a_user_provided_group_no_group_is_created_and_no_rule_writte
 
     assert aws.writes() == []
     assert await cluster.groups() == before
-    status = provider_status(cluster.wanted, State(cluster.saved))
+    status = provider_status(cluster.desired, State(cluster.saved))
     assert status["vpc"]["securityGroups"] == [{"purpose": "nodes", "id": group}]
 
 
@@ -342,7 +342,7 @@ async def test_a_user_provided_group_can_protect_managed_subnets(
     await cluster.ensure(security_group.steps)
 
     assert aws.writes() == []
-    (step,) = security_group.steps(cluster.wanted)
+    (step,) = security_group.steps(cluster.desired)
     assert step.skip == (f"security group {group} is user-provided, and managed by the user alone")
 
 

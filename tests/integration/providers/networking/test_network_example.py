@@ -70,7 +70,7 @@ async def run(command: str, sandbox: Sandbox) -> str:
 async def test_the_commands_of_the_example_do_what_its_readme_says(
     shoot_sandbox: Sandbox, shoot: Client
 ) -> None:
-    extension, cluster, reconcile, *look, delete = commands(README)
+    extension, cluster, reconcile, *observe, delete = commands(README)
     await install_extension_crds(shoot)
     extension = extension.replace("run ", "run --metrics-bind-address=0 --health-bind-address=0 ")
     async with shoot_manager(shoot, NAMESPACE, shoot), started(extension, shoot_sandbox):
@@ -79,7 +79,7 @@ async def test_the_commands_of_the_example_do_what_its_readme_says(
         assert printed.endswith(f"Network {KEY} is ready\n")
         assert operation(await shoot.get(NETWORK, KEY)) == ("Create", "Succeeded")
         await until(shoot, *AGENTS, lambda obj: obj["status"].get("numberReady") == 3)
-        for command in look:
+        for command in observe:
             await run(command, shoot_sandbox)
 
         await run(delete, shoot_sandbox)

@@ -85,12 +85,12 @@ async def change(client: Client, namespace: str, **spec: Any) -> JsonObject:
 async def test_a_network_is_stored_with_its_config_unchanged(
     cluster_client: Client, namespace: str, type_: str, config: JsonObject
 ) -> None:
-    wanted = network(namespace, type=type_, providerConfig=config)
+    desired = network(namespace, type=type_, providerConfig=config)
 
-    await cluster_client.create(wanted)
+    await cluster_client.create(desired)
 
     stored = await cluster_client.get(NETWORK, Key(namespace, NAME))
-    assert stored["spec"] == wanted["spec"]
+    assert stored["spec"] == desired["spec"]
     assert "status" not in stored
 
 

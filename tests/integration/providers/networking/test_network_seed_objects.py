@@ -58,11 +58,11 @@ async def test_obsolete_objects_are_deleted(recorder: RecordingClient, namespace
 async def test_objects_are_not_written_without_a_change(
     recorder: RecordingClient, namespace: str
 ) -> None:
-    wanted = [config_map("a", "", x="1", y="2"), config_map("b", "")]
-    await SeedObjects(recorder, namespace, OWNER).apply(wanted)
+    desired = [config_map("a", "", x="1", y="2"), config_map("b", "")]
+    await SeedObjects(recorder, namespace, OWNER).apply(desired)
     recorder.taken()
 
-    await SeedObjects(recorder, namespace, OWNER).apply(wanted)
+    await SeedObjects(recorder, namespace, OWNER).apply(desired)
     assert recorder.taken() == []
 
 

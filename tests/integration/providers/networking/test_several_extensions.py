@@ -265,9 +265,9 @@ async def test_a_shoot_is_reviewed_by_the_plugin_of_its_network(
         assert "spec.networking.providerConfig.backend" in await refused(client, wrong)
 
         # New Shoots with cilium have no kube-proxy unless they ask for it.
-        wanted = shoot(namespace, "cilium", "new")
-        await until_mutated(client, wanted, lambda obj: obj["spec"]["kubernetes"] == OFF)
-        new = await client.create(wanted)
+        desired = shoot(namespace, "cilium", "new")
+        await until_mutated(client, desired, lambda obj: obj["spec"]["kubernetes"] == OFF)
+        new = await client.create(desired)
         assert new["spec"]["kubernetes"] == OFF
         asked: JsonObject = {"kubeProxy": {"enabled": True}}
         kept = await client.create(shoot(namespace, "cilium", "kept", kubernetes=asked))
@@ -301,9 +301,9 @@ async def test_a_provider_considers_cloud_profiles(
         denied = aws_shoot(namespace, "denied", zone="eu-west-1z")
         text = await refused(client, denied)
         assert "spec.provider.infrastructureConfig.networks.zones[0].name" in text
-        wanted = aws_shoot(namespace, "web", zone="eu-west-1a")
-        await until_mutated(client, wanted, lambda obj: "providerConfig" in networking_of(obj))
-        stored = await client.create(wanted)
+        desired = aws_shoot(namespace, "web", zone="eu-west-1a")
+        await until_mutated(client, desired, lambda obj: "providerConfig" in networking_of(obj))
+        stored = await client.create(desired)
         overlay = stored["spec"]["networking"]["providerConfig"]["overlay"]
         assert overlay == {"enabled": False}
         # A profile that is created later is known as soon as it exists.

@@ -64,16 +64,16 @@ async def hvpas(lone_client: Client) -> AsyncIterator[None]:
     """Install Hvpas for the duration of a test."""
     crd = definition(HVPA)
     await serve(lone_client, crd)
-    await until_discovered(lone_client, wanted=True)
+    await until_discovered(lone_client, desired=True)
     yield
     await lone_client.delete(CRD, Key.of(crd))
-    await until_discovered(lone_client, wanted=False)
+    await until_discovered(lone_client, desired=False)
 
 
-async def until_discovered(client: Client, *, wanted: bool) -> None:
+async def until_discovered(client: Client, *, desired: bool) -> None:
     """Wait until discovery is up to date, so that the next test gets no stale data."""
     async with asyncio.timeout(PATIENCE):
-        while await is_discovered(client) != wanted:
+        while await is_discovered(client) != desired:
             pass
 
 
@@ -203,8 +203,8 @@ async def test_the_version_of_the_cluster_is_known(lone_client: Client) -> None:
     assert version >= (1, 30)
 
 
-async def until_equal(client: Client, ask: Any, wanted: object) -> None:
+async def until_equal(client: Client, ask: Any, desired: object) -> None:
     """Wait until an answer has the expected value."""
     async with asyncio.timeout(PATIENCE):
-        while await ask() != wanted:
+        while await ask() != desired:
             await client.get_raw("/version")

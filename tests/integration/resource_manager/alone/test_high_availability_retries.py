@@ -79,13 +79,13 @@ class Working:
         )
         self.seen = Unit(caches=self.around.caches)
 
-    async def until_written(self, *wanted: str) -> None:
+    async def until_written(self, *desired: str) -> None:
         """Wait until exactly these writes were made, in this order."""
         async with asyncio.timeout(PATIENCE):
-            while len(getattr(self.recorder, "writes", [])) < len(wanted):
+            while len(getattr(self.recorder, "writes", [])) < len(desired):
                 await self.recorder.get_raw("/version")
         await settled(self.unit, self.recorder)
-        assert self.recorder.taken() == [*wanted]
+        assert self.recorder.taken() == [*desired]
 
 
 async def test_an_ineffective_patch_is_retried_a_few_times(

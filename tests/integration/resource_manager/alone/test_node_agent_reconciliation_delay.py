@@ -168,8 +168,8 @@ async def test_while_nodes_join_only_those_without_a_delay_are_written(
     assert await delays(lone_client) == expected("5s", "10s", "15s", "20s", "25s")
 
 
-async def until_delays(client: Client, wanted: dict[str, str]) -> None:
+async def until_delays(client: Client, desired: dict[str, str]) -> None:
     """Wait until the Nodes have these delays."""
     async with asyncio.timeout(PATIENCE):
-        while await delays(client) != wanted:
+        while await delays(client) != desired:
             await client.get_raw("/version")

@@ -242,15 +242,15 @@ async def test_repeated_outages_do_not_corrupt_managed_resources(
         await change_all(world, revision)
         await until_longer(world.client, writes, enough)
         await until(world.client, proxy.cut)  # some connections are open again since the last cut
-    wanted = {
+    desired = {
         name_of(obj): obj["data"] for n in range(COUNT) for obj in content(world, n, CUTS)
     } | {"bystander": {"untouched": "yes"}}
     async with asyncio.timeout(PATIENCE):
-        while await data_by_name(world) != wanted:
+        while await data_by_name(world) != desired:
             await world.client.get_raw("/version")
     for number in range(COUNT):
         await world.until(f"mr-{number}", is_ready)
-    assert await data_by_name(world) == wanted
+    assert await data_by_name(world) == desired
     assert await uids_of_kept_objects(world) == before
     deleted = [write for write in writes if write.startswith("delete")]
     assert all("/moves-" in write for write in deleted)

@@ -59,8 +59,8 @@ def policies(
     view: ServiceView, *peers: str, environment: Environment | None = None
 ) -> dict[str, JsonObject]:
     """Return the specs of a Service's policies, by `namespace/name`."""
-    wanted = intents(view, peers or [view.key.namespace], environment or Environment())
-    return {str(key): policy["spec"] for key, policy in desired(view, wanted).items()}
+    intended = intents(view, peers or [view.key.namespace], environment or Environment())
+    return {str(key): policy["spec"] for key, policy in desired(view, intended).items()}
 
 
 def callers(key: str) -> JsonObject:

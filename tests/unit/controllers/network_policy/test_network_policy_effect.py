@@ -66,11 +66,11 @@ def intended(world: World, source: Endpoint, target: Pod, protocol: Protocol, nu
 
 def is_behind(service: JsonObject, pod: Pod) -> bool:
     """Return whether a pod belongs to a Service that gets policies."""
-    namespace, wanted = service["metadata"]["namespace"], service["spec"].get("selector")
+    namespace, intended = service["metadata"]["namespace"], service["spec"].get("selector")
     return (
-        bool(wanted)
+        bool(intended)
         and namespace == pod.namespace != TERMINATING
-        and wanted.items() <= dict(pod.labels).items()
+        and intended.items() <= dict(pod.labels).items()
     )
 
 
@@ -143,9 +143,9 @@ def label(rest: str) -> str:
 
 def selects(selector: JsonObject, labels: dict[str, str]) -> bool:
     """Evaluate a selector; supports only the operators that are generated below."""
-    wanted = selector.get("matchLabels", {})
+    intended = selector.get("matchLabels", {})
     present = {one["key"] for one in selector.get("matchExpressions", [])}
-    return wanted.items() <= labels.items() and present <= labels.keys()
+    return intended.items() <= labels.items() and present <= labels.keys()
 
 
 def annotations(service: JsonObject) -> dict[str, str]:
@@ -330,8 +330,8 @@ def generated(world: World, *, only_for_matching_pods: bool = False) -> list[Jso
     policies: list[JsonObject] = []
     for manifest in world.services:
         service = read_service(manifest)
-        wanted = intents(service, peers_of(service, namespaces), environment)
-        policies += desired(service, wanted).values()
+        intended = intents(service, peers_of(service, namespaces), environment)
+        policies += desired(service, intended).values()
     return policies
 
 

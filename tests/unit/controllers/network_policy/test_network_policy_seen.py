@@ -219,13 +219,13 @@ def present(policies: dict[Key, JsonObject]) -> dict[Key, SeenPolicy]:
     }
 
 
-def wanted() -> dict[Key, JsonObject]:
+def intended() -> dict[Key, JsonObject]:
     view = service("web")
     return desired(view, intents(view, ["a", "b"]))
 
 
 def test_correct_policies_are_not_written() -> None:
-    assert plan(wanted(), present(wanted())).is_empty
+    assert plan(intended(), present(intended())).is_empty
 
 
 @pytest.mark.parametrize(
@@ -237,15 +237,15 @@ def test_correct_policies_are_not_written() -> None:
     ],
 )
 def test_edited_policies_are_written(edit: JsonObject) -> None:
-    key, policy = next(iter(wanted().items()))
+    key, policy = next(iter(intended().items()))
     edited = {**policy, "spec": edit.get("spec", policy["spec"])}
     edited["metadata"] = {**policy["metadata"], **edit.get("metadata", {})}
-    seen = present(wanted()) | present({key: edited})
-    assert plan(wanted(), seen).put == [policy]
+    seen = present(intended()) | present({key: edited})
+    assert plan(intended(), seen).put == [policy]
 
 
 def test_labels_and_annotations_of_others_are_ignored() -> None:
-    key, policy = next(iter(wanted().items()))
+    key, policy = next(iter(intended().items()))
     metadata = policy["metadata"]
     marked = {
         **policy,
@@ -255,15 +255,15 @@ def test_labels_and_annotations_of_others_are_ignored() -> None:
             "annotations": {**metadata["annotations"], "other": "annotation"},
         },
     }
-    assert plan(wanted(), present(wanted() | {key: marked})).is_empty
+    assert plan(intended(), present(intended() | {key: marked})).is_empty
 
 
 def test_unwanted_policies_are_deleted_unless_kept() -> None:
-    some = dict(list(wanted().items())[:2])
-    rest = present(wanted()).keys() - some.keys()
-    assert plan(some, present(wanted())).delete.keys() == rest
+    some = dict(list(intended().items())[:2])
+    rest = present(intended()).keys() - some.keys()
+    assert plan(some, present(intended())).delete.keys() == rest
     kept = [next(iter(rest))]
-    assert plan(some, present(wanted()), kept).delete.keys() == rest - set(kept)
+    assert plan(some, present(intended()), kept).delete.keys() == rest - set(kept)
 
 
 def test_a_policy_has_no_owner_if_a_label_is_empty() -> None:

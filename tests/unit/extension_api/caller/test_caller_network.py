@@ -19,13 +19,13 @@ PROVIDER: JsonObject = {"overlay": {"enabled": False}}
 
 
 def cluster(workers: int = 1, status: JsonObject | None = None, **networking: Any) -> Cluster:
-    wanted = {"type": "calico", "pods": V4, "services": "100.32.0.0/13"} | networking
+    desired = {"type": "calico", "pods": V4, "services": "100.32.0.0/13"} | networking
     return Cluster(
         "shoot--a--demo",
         Shoot(
             {
                 "metadata": {"name": "demo", "namespace": "garden-a"},
-                "spec": {"networking": wanted, "provider": {"workers": [{}] * workers}},
+                "spec": {"networking": desired, "provider": {"workers": [{}] * workers}},
                 "status": {"networking": status or {}},
             }
         ),
@@ -86,8 +86,8 @@ def test_missing_fields_of_a_shoot_are_reported_with_their_path() -> None:
 
 def test_no_other_field_of_the_old_spec_remains() -> None:
     live = {"type": "calico", "providerConfig": {"backend": "none", "ipam": {"type": "a"}}}
-    wanted = {"type": "calico", "providerConfig": {"ipam": {"cidr": "b"}}}
-    assert replaced_spec(live, wanted) == {
+    desired = {"type": "calico", "providerConfig": {"ipam": {"cidr": "b"}}}
+    assert replaced_spec(live, desired) == {
         "providerConfig": {"backend": None, "ipam": {"type": None, "cidr": "b"}}
     }
 
@@ -103,9 +103,9 @@ def test_no_other_field_of_the_old_spec_remains() -> None:
     ],
 )
 def test_the_default_of_an_absent_field_is_not_a_change(
-    live: JsonObject, wanted: JsonObject
+    live: JsonObject, desired: JsonObject
 ) -> None:
-    assert replaced_spec(live, wanted) == {}
+    assert replaced_spec(live, desired) == {}
 
 
 def test_a_second_family_is_a_change_and_so_is_another_class() -> None:
@@ -124,8 +124,8 @@ specs = st.dictionaries(st.sampled_from(["type", "providerConfig", "x"]), values
 
 
 @given(specs, specs)
-def test_a_replaced_spec_is_exactly_the_desired_one(live: JsonObject, wanted: JsonObject) -> None:
-    assert apply_merge_patch(live, replaced_spec(live, wanted)) == wanted
+def test_a_replaced_spec_is_exactly_the_desired_one(live: JsonObject, desired: JsonObject) -> None:
+    assert apply_merge_patch(live, replaced_spec(live, desired)) == desired
 
 
 def test_the_timestamp_of_a_request_has_nanoseconds() -> None:

@@ -46,10 +46,10 @@ PROFILE: JsonObject = {
     ],
 )
 def test_an_image_is_found_by_name_version_region_and_architecture(
-    wanted: tuple[str, str, str, str], ami: str | None
+    desired: tuple[str, str, str, str], ami: str | None
 ) -> None:
     config = read_leniently(CloudProfileConfig, PROFILE, CLOUD_PROFILE_CONFIG)
-    name, version, region, architecture = wanted
+    name, version, region, architecture = desired
     machine, known = {ARCHITECTURE: [architecture]}, {ARCHITECTURE: ["amd64"]}
 
     assert config.ami(name, version, region, machine, known) == ami

@@ -15,6 +15,7 @@ from pergola.providers.aws.config import (
     Vpc,
     Zone,
 )
+from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.health.checks import verdict
 from pergola.providers.aws.health.condition import ConditionUpdate as Said
 from pergola.providers.aws.health.load_balancer_subnets import load_balancer_subnets_available
@@ -34,7 +35,6 @@ from pergola.providers.aws.resources.security_group.rules import (
     permissions,
 )
 from pergola.providers.aws.snapshot import Snapshot
-from pergola.providers.aws.wanted import Wanted
 
 GROUP = "sg-0a"
 TID = "shoot--p--s"
@@ -46,15 +46,15 @@ COMPLETE = [SELF, TCP_PORTS, UDP_PORTS, OUT]
 BALANCERS = [Ranges(("10.0.0.0/24",), ("10.0.1.0/24",), ("10.0.2.0/24",))]
 
 
-def wanted(
+def desired(
     families: tuple[str, ...] = ("IPv4",), *, efs: bool = False, zones: str = "ab"
-) -> Wanted:
+) -> Desired:
     networks = Networks(
         vpc=Vpc(id="vpc-1"),
         nodes_security_group_id=GROUP,
         zones=[Zone(name=f"eu-{z}", workers_subnet_id=f"subnet-{z}") for z in zones],
     )
-    return Wanted(
+    return Desired(
         technical_id=TID,
         region="eu-west-1",
         families=families,
@@ -74,7 +74,7 @@ def group(*rules: Rule, prefix_list: JsonObject | None = None) -> JsonObject:
 
 
 def test_a_group_with_all_rules_is_valid() -> None:
-    said = nodes_security_group_valid(wanted(), group(*COMPLETE))
+    said = nodes_security_group_valid(desired(), group(*COMPLETE))
 
     assert said[:2] == ("True", "RequiredRulesPresent")
     assert said.message == f"security group {GROUP} has the rules that nodes need"
@@ -82,7 +82,7 @@ def test_a_group_with_all_rules_is_valid() -> None:
 
 @pytest.mark.parametrize("missing", COMPLETE)
 def test_each_missing_rule_is_reported(missing: Rule) -> None:
-    said = nodes_security_group_valid(wanted(), group(*(r for r in COMPLETE if r != missing)))
+    said = nodes_security_group_valid(desired(), group(*(r for r in COMPLETE if r != missing)))
 
     assert said[:2] == ("False", "MissingRequiredRules")
     assert said.message.count("(") == 1
@@ -90,7 +90,7 @@ def test_each_missing_rule_is_reported(missing: Rule) -> None:
 
 
 def test_all_missing_rules_are_reported_at_once() -> None:
-    said = nodes_security_group_valid(wanted(), group())
+    said = nodes_security_group_valid(desired(), group())
 
     assert all(str(rule) in said.message for rule in COMPLETE)
 
@@ -102,8 +102,8 @@ def test_rules_for_load_balancer_ranges_suffice() -> None:
         for peer in ("10.0.1.0/24", "10.0.2.0/24")
     ]
 
-    assert nodes_security_group_valid(wanted(), group(SELF, OUT, *narrow), BALANCERS)[0] == "True"
-    said = nodes_security_group_valid(wanted(), group(SELF, OUT, *narrow[1:]), BALANCERS)
+    assert nodes_security_group_valid(desired(), group(SELF, OUT, *narrow), BALANCERS)[0] == "True"
+    said = nodes_security_group_valid(desired(), group(SELF, OUT, *narrow[1:]), BALANCERS)
     assert said.status == "False"
     assert "ingress tcp 30000-32767 from 0.0.0.0/0 or 10.0.2.0/24 or 10.0.1.0/24" in said.message
     assert "udp" not in said.message
@@ -130,13 +130,13 @@ def test_rules_for_load_balancer_ranges_suffice() -> None:
     ],
 )
 def test_rules_may_be_wider_or_in_several_parts(rules: list[Rule]) -> None:
-    assert nodes_security_group_valid(wanted(), group(OUT, *rules)).status == "True"
+    assert nodes_security_group_valid(desired(), group(OUT, *rules)).status == "True"
 
 
 def test_a_gap_between_ports_is_found() -> None:
     parts = [TCP_PORTS._replace(ports=(30000, 31000)), TCP_PORTS._replace(ports=(31002, 32767))]
 
-    assert nodes_security_group_valid(wanted(), group(SELF, UDP_PORTS, OUT, *parts))[0] == "False"
+    assert nodes_security_group_valid(desired(), group(SELF, UDP_PORTS, OUT, *parts))[0] == "False"
 
 
 def test_the_sources_in_a_prefix_list_are_unknown() -> None:
@@ -147,7 +147,7 @@ def test_the_sources_in_a_prefix_list_are_unknown() -> None:
         "PrefixListIds": [{"PrefixListId": "pl-1"}],
     }
 
-    said = nodes_security_group_valid(wanted(), group(SELF, UDP_PORTS, OUT, prefix_list=allowed))
+    said = nodes_security_group_valid(desired(), group(SELF, UDP_PORTS, OUT, prefix_list=allowed))
 
     assert said[:2] == ("Unknown", "CheckFailed")
     assert "is unknown" in said.message
@@ -156,7 +156,7 @@ def test_the_sources_in_a_prefix_list_are_unknown() -> None:
 def test_the_sources_in_another_group_are_unknown() -> None:
     other = UDP_PORTS._replace(peer="sg-other")
 
-    said = nodes_security_group_valid(wanted(), group(SELF, TCP_PORTS, OUT, other))
+    said = nodes_security_group_valid(desired(), group(SELF, TCP_PORTS, OUT, other))
 
     assert said.status == "Unknown"
 
@@ -164,7 +164,7 @@ def test_the_sources_in_another_group_are_unknown() -> None:
 def test_a_missing_rule_outweighs_an_unknown_one() -> None:
     other = UDP_PORTS._replace(peer="sg-other")
 
-    said = nodes_security_group_valid(wanted(), group(TCP_PORTS, OUT, other))
+    said = nodes_security_group_valid(desired(), group(TCP_PORTS, OUT, other))
 
     assert said.status == "False"
     assert str(SELF) in said.message
@@ -174,7 +174,7 @@ def test_a_missing_rule_outweighs_an_unknown_one() -> None:
 def test_restricted_egress_is_only_noted() -> None:
     narrow = Rule(EGRESS, TCP, (443, 443), "10.0.0.0/8")
 
-    said = nodes_security_group_valid(wanted(), group(SELF, TCP_PORTS, UDP_PORTS, narrow))
+    said = nodes_security_group_valid(desired(), group(SELF, TCP_PORTS, UDP_PORTS, narrow))
 
     assert said[:2] == ("True", "RequiredRulesPresent")
     assert "not all traffic may leave to 0.0.0.0/0" in said.message
@@ -184,13 +184,13 @@ def test_ipv6_needs_separate_rules() -> None:
     families = ("IPv4", "IPv6")
     more = [r._replace(peer=EVERYWHERE_6) for r in (TCP_PORTS, UDP_PORTS, OUT)]
 
-    assert nodes_security_group_valid(wanted(families), group(*COMPLETE)).status == "False"
-    assert nodes_security_group_valid(wanted(families), group(*COMPLETE, *more)).status == "True"
-    assert nodes_security_group_valid(wanted(("IPv6",)), group(SELF, *more)).status == "True"
+    assert nodes_security_group_valid(desired(families), group(*COMPLETE)).status == "False"
+    assert nodes_security_group_valid(desired(families), group(*COMPLETE, *more)).status == "True"
+    assert nodes_security_group_valid(desired(("IPv6",)), group(SELF, *more)).status == "True"
 
 
 def test_elastic_fabric_adapters_need_the_group_itself_as_a_destination() -> None:
-    with_adapters = replace(wanted(), uses_efa=True)
+    with_adapters = replace(desired(), uses_efa=True)
     said = nodes_security_group_valid(with_adapters, group(*COMPLETE), BALANCERS)
     assert (said.status, said.reason) == ("False", "MissingRequiredRules")
     assert said.message.endswith("(Elastic Fabric Adapters reach each other)")
@@ -201,8 +201,8 @@ def test_elastic_fabric_adapters_need_the_group_itself_as_a_destination() -> Non
 def test_access_to_a_file_system_is_noted() -> None:
     nfs = Rule(INGRESS, TCP, NFS, "10.0.0.0/16")
 
-    with_note = nodes_security_group_valid(wanted(efs=True), group(*COMPLETE), BALANCERS)
-    without = nodes_security_group_valid(wanted(efs=True), group(*COMPLETE, nfs), BALANCERS)
+    with_note = nodes_security_group_valid(desired(efs=True), group(*COMPLETE), BALANCERS)
+    without = nodes_security_group_valid(desired(efs=True), group(*COMPLETE, nfs), BALANCERS)
 
     assert with_note.status == without.status == "True"
     assert "tcp 2049 in from 10.0.0.0/24" in with_note.message
@@ -210,7 +210,7 @@ def test_access_to_a_file_system_is_noted() -> None:
 
 
 def test_a_group_that_does_not_exist_is_not_valid() -> None:
-    said = nodes_security_group_valid(wanted(), None)
+    said = nodes_security_group_valid(desired(), None)
 
     assert said == Said("False", "MissingRequiredRules", f"security group {GROUP} does not exist")
 
@@ -230,7 +230,7 @@ def subnet(zone: str, role: str, free: int = 100) -> JsonObject:
 
 def available(**subnets: JsonObject) -> Said:
     snapshot = Snapshot(subnets={name.replace("_", "-"): each for name, each in subnets.items()})
-    return load_balancer_subnets_available(wanted(), snapshot)
+    return load_balancer_subnets_available(desired(), snapshot)
 
 
 def test_without_any_subnet_services_stay_pending() -> None:
@@ -271,7 +271,7 @@ def test_a_subnet_without_free_addresses_is_reported() -> None:
 
 def named(**subnets: JsonObject) -> Said:
     """Return the condition of a cluster whose config names public subnets."""
-    asked = wanted()
+    asked = desired()
     zones = [
         msgspec.structs.replace(zone, public_subnet_id=f"subnet-{zone.name[-1]}")
         for zone in asked.config.networks.zones

@@ -11,9 +11,9 @@ from pergola.api.objects import JsonObject
 from pergola.extension_api.errors import Code, ExtensionError
 from pergola.extensions.provider_config import read_strict
 from pergola.providers.aws.config import INFRASTRUCTURE_CONFIG, InfrastructureConfig
+from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.preflight import Finding, demand, findings
 from pergola.providers.aws.snapshot import Snapshot
-from pergola.providers.aws.wanted import Wanted
 
 REGION = "eu-west-1"
 A, B = f"{REGION}a", f"{REGION}b"
@@ -51,14 +51,14 @@ V6 = "2001:db8:0:100::/56"
 Change = Callable[[Snapshot], object]
 
 
-def wanted(
+def desired(
     config: JsonObject = BYO,
     *,
     families: tuple[str, ...] = ("IPv4",),
     node_range: str = "",
     region: str = REGION,
-) -> Wanted:
-    return Wanted(
+) -> Desired:
+    return Desired(
         technical_id="shoot--p--s",
         region=region,
         config=read_strict(InfrastructureConfig, config, INFRASTRUCTURE_CONFIG),
@@ -137,13 +137,13 @@ def healthy() -> Snapshot:
     )
 
 
-def blocking(asked: Wanted, change: Change = lambda _: None) -> list[Finding]:
+def blocking(asked: Desired, change: Change = lambda _: None) -> list[Finding]:
     snapshot = healthy()
     change(snapshot)
     return [finding for finding in findings(asked, snapshot) if finding.blocks]
 
 
-def hints(asked: Wanted, change: Change = lambda _: None) -> list[Finding]:
+def hints(asked: Desired, change: Change = lambda _: None) -> list[Finding]:
     snapshot = healthy()
     change(snapshot)
     return [finding for finding in findings(asked, snapshot) if not finding.blocks]
@@ -165,16 +165,16 @@ def config(base: JsonObject, path: str, value: object) -> JsonObject:
     return changed
 
 
-@pytest.mark.parametrize("asked", [wanted(), wanted(MANAGED)])
+@pytest.mark.parametrize("asked", [desired(), desired(MANAGED)])
 @pytest.mark.parametrize("families", [("IPv4",), ("IPv6",), ("IPv4", "IPv6")])
-def test_a_valid_network_has_no_findings(asked: Wanted, families: tuple[str, ...]) -> None:
+def test_a_valid_network_has_no_findings(asked: Desired, families: tuple[str, ...]) -> None:
     assert findings(replace(asked, families=families), healthy()) == []
 
 
 def test_a_vpc_that_is_created_is_not_checked() -> None:
     created = config(MANAGED, "networks.vpc", {"cidr": "10.0.0.0/16"})
 
-    assert findings(wanted(created), Snapshot()) == []
+    assert findings(desired(created), Snapshot()) == []
 
 
 # L1 to L4
@@ -186,7 +186,7 @@ def gone(snapshot: Snapshot) -> None:
 
 
 def test_l1_a_missing_vpc_is_reported() -> None:
-    first = blocking(wanted(MANAGED), gone)
+    first = blocking(desired(MANAGED), gone)
 
     assert only(first)[:2] == (
         "networks.vpc.id",
@@ -203,7 +203,7 @@ def test_l1_a_missing_vpc_is_reported() -> None:
 )
 def test_l1_dns_must_be_enabled(attribute: str, flag: str) -> None:
     field, message, fix = only(
-        blocking(wanted(), lambda s: s.vpc_attributes.update({attribute: False}))
+        blocking(desired(), lambda s: s.vpc_attributes.update({attribute: False}))
     )
 
     assert field == "networks.vpc.id"
@@ -221,9 +221,9 @@ def test_l2_ipv6_needs_an_associated_block(state: str | None) -> None:
 
     dual = config(MANAGED, "dualStack", {"enabled": True})
 
-    assert blocking(wanted(MANAGED), change) == []
-    assert only(blocking(wanted(dual), change))[0] == "networks.vpc.id"
-    by_family = only(blocking(wanted(MANAGED, families=("IPv6",)), change))
+    assert blocking(desired(MANAGED), change) == []
+    assert only(blocking(desired(dual), change))[0] == "networks.vpc.id"
+    by_family = only(blocking(desired(MANAGED, families=("IPv6",)), change))
     assert "--amazon-provided-ipv6-cidr-block" in by_family[2]
 
 
@@ -234,19 +234,19 @@ def test_l3_only_a_public_range_needs_an_internet_gateway() -> None:
     private = deepcopy(MANAGED)
     del private["networks"]["zones"][0]["public"]
 
-    field, message, fix = only(blocking(wanted(MANAGED), change))
+    field, message, fix = only(blocking(desired(MANAGED), change))
     assert field == "networks.vpc.id"
     assert "no attached internet gateway found" in message
     assert "attach-internet-gateway --vpc-id vpc-1" in fix
-    assert blocking(wanted(private), change) == []
-    assert blocking(wanted(), change) == []
+    assert blocking(desired(private), change) == []
+    assert blocking(desired(), change) == []
 
 
 def test_l3_an_internet_gateway_of_another_vpc_does_not_count() -> None:
     def change(snapshot: Snapshot) -> None:
         snapshot.internet_gateways["igw-1"]["Attachments"] = [{"VpcId": "vpc-2"}]
 
-    assert len(blocking(wanted(MANAGED), change)) == 1
+    assert len(blocking(desired(MANAGED), change)) == 1
 
 
 def test_only_managed_ipv6_needs_an_egress_only_gateway() -> None:
@@ -254,9 +254,9 @@ def test_only_managed_ipv6_needs_an_egress_only_gateway() -> None:
         snapshot.egress_only_gateways.clear()
 
     six = ("IPv6",)
-    assert "create-egress-only" in only(blocking(wanted(MANAGED, families=six), change))[2]
-    assert blocking(wanted(MANAGED), change) == []
-    assert blocking(wanted(families=six), change) == []
+    assert "create-egress-only" in only(blocking(desired(MANAGED, families=six), change))[2]
+    assert blocking(desired(MANAGED), change) == []
+    assert blocking(desired(families=six), change) == []
 
 
 @pytest.mark.parametrize("said", [None, "example.org"])
@@ -265,7 +265,7 @@ def test_l4_dhcp_options_need_the_domain_of_the_region(said: str | None) -> None
         values = [{"Key": "domain-name", "Values": [{"Value": said}]}] if said else []
         snapshot.dhcp_options["dopt-1"]["DhcpConfigurations"] = values
 
-    field, message, fix = only(blocking(wanted(), change))
+    field, message, fix = only(blocking(desired(), change))
 
     assert field == "networks.vpc.id"
     assert "eu-west-1.compute.internal" in message
@@ -280,8 +280,8 @@ def test_l4_dhcp_options_of_another_account_are_a_hint() -> None:
     def change(snapshot: Snapshot) -> None:
         snapshot.dhcp_options.clear()
 
-    assert blocking(wanted(), change) == []
-    path, message, _ = only(hints(wanted(), change))
+    assert blocking(desired(), change) == []
+    path, message, _ = only(hints(desired(), change))
     assert path == "networks.vpc.id"
     assert "its DHCP options dopt-1 cannot be read" in message
     assert 'domain-name is "eu-west-1.compute.internal"' in message
@@ -292,7 +292,7 @@ def test_l4_a_vpc_without_dhcp_options_has_no_domain() -> None:
         assert snapshot.vpc is not None
         snapshot.vpc["DhcpOptionsId"] = "default"
 
-    assert "have no domain-name" in only(blocking(wanted(), change))[1]
+    assert "have no domain-name" in only(blocking(desired(), change))[1]
 
 
 @pytest.mark.parametrize(
@@ -305,7 +305,7 @@ def test_l4_a_vpc_without_dhcp_options_has_no_domain() -> None:
 def test_a_subnet_for_load_balancers_in_a_range_of_the_cluster_is_a_hint(
     pods: str, services: str, title: str
 ) -> None:
-    asked = replace(wanted(), pod_ranges=(pods, "2001:db8::/48"), service_ranges=(services,))
+    asked = replace(desired(), pod_ranges=(pods, "2001:db8::/48"), service_ranges=(services,))
 
     path, message, _ = only(hints(asked))
 
@@ -314,7 +314,7 @@ def test_a_subnet_for_load_balancers_in_a_range_of_the_cluster_is_a_hint(
 
 
 def test_l4_the_first_region_has_its_own_domain() -> None:
-    assert "ec2.internal" in only(blocking(wanted(region="us-east-1")))[1]
+    assert "ec2.internal" in only(blocking(desired(region="us-east-1")))[1]
 
 
 # L5
@@ -322,7 +322,7 @@ def test_l4_the_first_region_has_its_own_domain() -> None:
 
 @pytest.mark.parametrize("field", ["workers", "public", "internal"])
 def test_l5_ranges_must_be_inside_the_vpc(field: str) -> None:
-    outside = wanted(config(MANAGED, f"networks.zones.0.{field}", "10.9.0.0/24"))
+    outside = desired(config(MANAGED, f"networks.zones.0.{field}", "10.9.0.0/24"))
 
     path, message, fix = only(blocking(outside))
 
@@ -339,7 +339,7 @@ def test_l5_a_range_that_was_associated_later_counts(state: str, count: int) -> 
         more = {"CidrBlock": "10.9.0.0/16", "CidrBlockState": {"State": state}}
         snapshot.vpc["CidrBlockAssociationSet"] = [more]
 
-    outside = wanted(config(MANAGED, "networks.zones.0.workers", "10.9.0.0/24"))
+    outside = desired(config(MANAGED, "networks.zones.0.workers", "10.9.0.0/24"))
 
     assert len(blocking(outside, change)) == count
 
@@ -351,7 +351,7 @@ ROLES = [("w", "workersSubnetID"), ("p", "publicSubnetID"), ("i", "internalSubne
 
 @pytest.mark.parametrize(("role", "field"), ROLES)
 def test_l6_a_subnet_must_exist(role: str, field: str) -> None:
-    path, message, fix = only(blocking(wanted(), lambda s: s.subnets.pop(f"subnet-b{role}")))
+    path, message, fix = only(blocking(desired(), lambda s: s.subnets.pop(f"subnet-b{role}")))
 
     assert path == f"networks.zones[1].{field}"
     assert message.startswith(f'Not found: "subnet-b{role}"')
@@ -362,7 +362,7 @@ def test_l6_a_subnet_must_exist(role: str, field: str) -> None:
 @pytest.mark.parametrize(("role", "field"), ROLES)
 def test_l6_a_subnet_in_another_zone_is_reported_with_both_zones(role: str, field: str) -> None:
     path, message, _ = only(
-        blocking(wanted(), lambda s: s.subnets[f"subnet-a{role}"].update(AvailabilityZone=B))
+        blocking(desired(), lambda s: s.subnets[f"subnet-a{role}"].update(AvailabilityZone=B))
     )
 
     assert path == f"networks.zones[0].{field}"
@@ -372,7 +372,7 @@ def test_l6_a_subnet_in_another_zone_is_reported_with_both_zones(role: str, fiel
 @pytest.mark.parametrize(("role", "field"), ROLES)
 def test_l6_a_subnet_in_another_vpc_is_reported_with_both_vpcs(role: str, field: str) -> None:
     path, message, _ = only(
-        blocking(wanted(), lambda s: s.subnets[f"subnet-a{role}"].update(VpcId="vpc-2"))
+        blocking(desired(), lambda s: s.subnets[f"subnet-a{role}"].update(VpcId="vpc-2"))
     )
 
     assert path == f"networks.zones[0].{field}"
@@ -384,14 +384,14 @@ def test_l7_a_missing_ipv6_range_is_reported_with_a_free_one(role: str, field: s
     def change(snapshot: Snapshot) -> None:
         snapshot.subnets[f"subnet-a{role}"]["Ipv6CidrBlockAssociationSet"] = []
 
-    path, message, fix = only(blocking(wanted(families=("IPv4", "IPv6")), change))
+    path, message, fix = only(blocking(desired(families=("IPv4", "IPv6")), change))
 
     taken = {"w": 0, "p": 1, "i": 2}[role]
     free = f"2001:db8:0:1{taken:02x}::/64"
     assert path == f"networks.zones[0].{field}"
     assert "has 0 IPv6 ranges; it needs exactly one" in message
     assert f"associate-subnet-cidr-block --subnet-id subnet-a{role} --ipv6-cidr-block {free}" in fix
-    assert blocking(wanted(), change) == []
+    assert blocking(desired(), change) == []
 
 
 def test_l7_different_free_ranges_are_proposed_for_several_subnets() -> None:
@@ -399,7 +399,7 @@ def test_l7_different_free_ranges_are_proposed_for_several_subnets() -> None:
         for each in snapshot.subnets.values():
             each["Ipv6CidrBlockAssociationSet"] = []
 
-    offered = {finding.fix.split()[6] for finding in blocking(wanted(families=("IPv6",)), change)}
+    offered = {finding.fix.split()[6] for finding in blocking(desired(families=("IPv6",)), change)}
 
     assert offered == {f"2001:db8:0:10{number}::/64" for number in range(6)}
 
@@ -409,7 +409,7 @@ def test_l7_a_second_ipv6_range_is_reported() -> None:
         ranges = snapshot.subnets["subnet-aw"]["Ipv6CidrBlockAssociationSet"]
         ranges.append({**ranges[0], "Ipv6CidrBlock": "2001:db8:0:1ff::/64", "AssociationId": "x"})
 
-    _, message, fix = only(blocking(wanted(families=("IPv6",)), change))
+    _, message, fix = only(blocking(desired(families=("IPv6",)), change))
 
     assert "has 2 IPv6 ranges" in message
     assert "disassociate-subnet-cidr-block --association-id x" in fix
@@ -420,17 +420,17 @@ def test_l7_worker_subnets_must_assign_ipv6_addresses(role: str, count: int) -> 
     def change(snapshot: Snapshot) -> None:
         snapshot.subnets[f"subnet-a{role}"]["AssignIpv6AddressOnCreation"] = False
 
-    found = blocking(wanted(families=("IPv4", "IPv6")), change)
+    found = blocking(desired(families=("IPv4", "IPv6")), change)
 
     assert len(found) == count
     assert all("--assign-ipv6-address-on-creation" in finding.fix for finding in found)
-    assert blocking(wanted(), change) == []
+    assert blocking(desired(), change) == []
 
 
 @pytest.mark.parametrize("change", [{"Ipv6Native": True}, {"CidrBlock": None}])
 @pytest.mark.parametrize(("role", "count"), [("w", 0), ("p", 1), ("i", 1)])
 def test_l8_subnets_for_load_balancers_need_ipv4(change: JsonObject, role: str, count: int) -> None:
-    found = blocking(wanted(), lambda s: s.subnets[f"subnet-a{role}"].update(change))
+    found = blocking(desired(), lambda s: s.subnets[f"subnet-a{role}"].update(change))
 
     assert len(found) == count
     assert all("no IPv4 range" in str(finding) for finding in found)
@@ -448,7 +448,7 @@ def test_l8_subnets_for_load_balancers_need_ipv4(change: JsonObject, role: str, 
 def test_l9_worker_subnets_must_be_inside_the_node_range(
     nodes: str, families: tuple[str, ...], paths: list[str]
 ) -> None:
-    found = blocking(wanted(node_range=nodes, families=families))
+    found = blocking(desired(node_range=nodes, families=families))
 
     assert [finding.cause.field for finding in found] == paths
     assert all("10.0.3.0/24" in str(finding) and nodes in str(finding) for finding in found)
@@ -458,7 +458,7 @@ def test_l9_worker_subnets_must_be_inside_the_node_range(
 
 
 def test_l10_a_missing_security_group_is_reported() -> None:
-    path, message, _ = only(blocking(wanted(), lambda s: s.security_groups.clear()))
+    path, message, _ = only(blocking(desired(), lambda s: s.security_groups.clear()))
 
     assert path == "networks.nodesSecurityGroupID"
     assert message.startswith('Not found: "sg-1"')
@@ -469,7 +469,7 @@ def test_l10_a_security_group_in_another_vpc_is_reported_with_both_vpcs() -> Non
         snapshot.security_groups.clear()
         snapshot.foreign_groups["sg-1"] = {"GroupId": "sg-1", "VpcId": "vpc-2"}
 
-    path, message, fix = only(blocking(wanted(), change))
+    path, message, fix = only(blocking(desired(), change))
 
     assert path == "networks.nodesSecurityGroupID"
     assert "is in VPC vpc-2, not in vpc-1" in message
@@ -487,7 +487,7 @@ def test_a_vpc_needs_a_free_ipv6_range_for_each_managed_subnet(
             f"subnet-{number}": subnet(f"subnet-{number}", B, number) for number in range(used)
         }
 
-    found = blocking(wanted(MANAGED, families=("IPv4", "IPv6")), change)
+    found = blocking(desired(MANAGED, families=("IPv4", "IPv6")), change)
 
     assert bool(found) is not is_enough
     if not is_enough:
@@ -509,21 +509,21 @@ def test_subnets_that_exist_need_no_further_ipv6_range() -> None:
             each["Tags"] = [{"Key": CLUSTER, "Value": "owned"}]
         snapshot.subnets = {each["SubnetId"]: each for each in there}
 
-    assert blocking(wanted(MANAGED, families=("IPv4", "IPv6")), change) == []
+    assert blocking(desired(MANAGED, families=("IPv4", "IPv6")), change) == []
 
 
 def test_l11_a_private_managed_network_needs_no_public_subnet() -> None:
     private = deepcopy(MANAGED)
     del private["networks"]["zones"][0]["public"]
 
-    assert findings(wanted(private), healthy()) == []
+    assert findings(desired(private), healthy()) == []
 
 
 EIP = config(MANAGED, "networks.zones.0.elasticIPAllocationID", "eipalloc-1")
 
 
 def test_l12_an_elastic_ip_must_exist() -> None:
-    path, message, fix = only(blocking(wanted(EIP)))
+    path, message, fix = only(blocking(desired(EIP)))
 
     assert path == "networks.zones[0].elasticIPAllocationID"
     assert message.startswith('Not found: "eipalloc-1"')
@@ -552,7 +552,7 @@ def test_l12_an_elastic_ip_must_be_free_or_used_by_this_clusters_nat_gateway(
             "NatGatewayAddresses": [{"AllocationId": "eipalloc-1"}],
         }
 
-    found = blocking(wanted(EIP), change)
+    found = blocking(desired(EIP), change)
 
     assert len(found) == count
     assert all("eni-1" in str(finding) for finding in found)
@@ -570,14 +570,14 @@ def test_l13_mount_targets_must_be_in_the_vpc(vpcs: list[str], count: int) -> No
         snapshot.file_system = {"FileSystemId": "fs-1"}
         snapshot.mount_targets = {f"fsmt-{n}": {"VpcId": vpc} for n, vpc in enumerate(vpcs)}
 
-    found = blocking(wanted(EFS), change)
+    found = blocking(desired(EFS), change)
 
     assert [finding.cause.field for finding in found] == ["elasticFileSystem.id"] * count
     assert all("vpc-2, not in vpc-1" in str(finding) for finding in found)
 
 
 def test_l13_a_file_system_must_exist() -> None:
-    assert only(blocking(wanted(EFS)))[1].startswith('Not found: "fs-1"')
+    assert only(blocking(desired(EFS)))[1].startswith('Not found: "fs-1"')
 
 
 # All findings together
@@ -595,7 +595,7 @@ def test_one_error_has_all_findings_with_their_fixes() -> None:
     break_everything(snapshot)
 
     with pytest.raises(ExtensionError) as caught:
-        demand(wanted(), snapshot)
+        demand(desired(), snapshot)
 
     text = str(caught.value)
     assert caught.value.codes == (Code.CONFIGURATION_PROBLEM,)
@@ -613,7 +613,7 @@ def test_hints_do_not_block() -> None:
     snapshot = healthy()
     snapshot.route_tables["rtb-w"]["Routes"] = []
 
-    assert {finding.blocks for finding in demand(wanted(), snapshot)} == {False}
+    assert {finding.blocks for finding in demand(desired(), snapshot)} == {False}
 
 
 def test_every_finding_has_a_one_line_fix() -> None:
@@ -621,7 +621,7 @@ def test_every_finding_has_a_one_line_fix() -> None:
     break_everything(snapshot)
     snapshot.route_tables["rtb-p"]["Routes"] = []
 
-    lines = [finding.fix for finding in findings(wanted(), snapshot)]
+    lines = [finding.fix for finding in findings(desired(), snapshot)]
 
     assert len(lines) > 4
     assert all(line.startswith("aws ") and "\n" not in line for line in lines)
@@ -635,7 +635,7 @@ def test_workers_without_internet_access_are_reported_for_each_zone() -> None:
     def change(snapshot: Snapshot) -> None:
         snapshot.route_tables["rtb-w"]["Routes"].pop()
 
-    found = hints(wanted(), change)
+    found = hints(desired(), change)
 
     assert [finding.cause.field for finding in found] == [
         "networks.zones[0].workersSubnetID",
@@ -659,7 +659,7 @@ def test_a_transit_gateway_with_an_endpoint_counts_as_internet_access() -> None:
             "RouteTableIds": ["rtb-w"],
         }
 
-    assert hints(wanted(), change) == []
+    assert hints(desired(), change) == []
 
 
 def test_an_existing_endpoint_only_needs_the_route_table() -> None:
@@ -670,7 +670,7 @@ def test_an_existing_endpoint_only_needs_the_route_table() -> None:
             "RouteTableIds": ["rtb-other"],
         }
 
-    found = hints(wanted(), change)
+    found = hints(desired(), change)
 
     assert "modify-vpc-endpoint --vpc-endpoint-id vpce-1 --add-route-table-ids rtb-w" in (
         found[0].fix
@@ -681,7 +681,7 @@ def test_a_blackhole_default_route_is_reported() -> None:
     def change(snapshot: Snapshot) -> None:
         snapshot.route_tables["rtb-w"]["Routes"][-1]["State"] = "blackhole"
 
-    found = hints(wanted(), change)
+    found = hints(desired(), change)
 
     assert "leads to nat-1, which is gone" in str(found[0])
     assert "replace-route --route-table-id rtb-w" in found[0].fix
@@ -691,7 +691,7 @@ def test_a_blackhole_default_route_is_reported() -> None:
 @pytest.mark.parametrize("role", ["p", "i"])
 def test_load_balancers_need_eight_free_addresses(role: str, free: int, count: int) -> None:
     found = hints(
-        wanted(), lambda s: s.subnets[f"subnet-a{role}"].update(AvailableIpAddressCount=free)
+        desired(), lambda s: s.subnets[f"subnet-a{role}"].update(AvailableIpAddressCount=free)
     )
 
     assert len(found) == count
@@ -701,7 +701,7 @@ def test_a_public_subnet_needs_a_route_to_the_internet_gateway() -> None:
     def change(snapshot: Snapshot) -> None:
         snapshot.route_tables["rtb-p"]["Routes"].pop()
 
-    found = hints(wanted(), change)
+    found = hints(desired(), change)
 
     assert [finding.cause.field for finding in found] == [
         "networks.zones[0].publicSubnetID",
@@ -717,7 +717,7 @@ def test_an_internal_subnet_must_not_have_a_route_to_the_internet_gateway() -> N
             "GatewayId": "igw-1",
         }
 
-    found = hints(wanted(), change)
+    found = hints(desired(), change)
 
     assert len(found) == 2
     assert "delete-route --route-table-id rtb-i" in found[0].fix
@@ -742,7 +742,7 @@ def tagged(role: str, *names: str) -> Change:
 
 
 def test_without_subnets_for_load_balancers_services_stay_pending() -> None:
-    field, message, fix = only(hints(wanted(untagged())))
+    field, message, fix = only(hints(desired(untagged())))
 
     assert field == "networks.zones"
     assert "Services of type LoadBalancer stay pending" in message
@@ -750,11 +750,11 @@ def test_without_subnets_for_load_balancers_services_stay_pending() -> None:
 
 
 def test_tagged_subnets_in_every_zone_are_enough() -> None:
-    assert hints(wanted(untagged()), tagged("internal-elb", "subnet-ai", "subnet-bi")) == []
+    assert hints(desired(untagged()), tagged("internal-elb", "subnet-ai", "subnet-bi")) == []
 
 
 def test_zones_without_tagged_subnets_are_reported_when_others_have_some() -> None:
-    found = hints(wanted(untagged()), tagged("elb", "subnet-ap"))
+    found = hints(desired(untagged()), tagged("elb", "subnet-ap"))
 
     assert [finding.cause.field for finding in found] == [
         "networks.zones[1].publicSubnetID",
@@ -765,7 +765,7 @@ def test_zones_without_tagged_subnets_are_reported_when_others_have_some() -> No
 
 def test_several_tagged_subnets_in_a_zone_are_refused_with_their_ids() -> None:
     several = ("subnet-ap", "subnet-ai", "subnet-bp")
-    field, message, fix = only(blocking(wanted(untagged()), tagged("elb", *several)))
+    field, message, fix = only(blocking(desired(untagged()), tagged("elb", *several)))
 
     assert field == "networks.zones[0].publicSubnetID"
     assert "subnet-ai, subnet-ap" in message
@@ -773,7 +773,7 @@ def test_several_tagged_subnets_in_a_zone_are_refused_with_their_ids() -> None:
 
 
 def test_an_extra_tagged_subnet_is_refused_and_listed_in_the_fix() -> None:
-    field, message, fix = only(blocking(wanted(), tagged("elb", "subnet-ai")))
+    field, message, fix = only(blocking(desired(), tagged("elb", "subnet-ai")))
 
     assert field == "networks.zones[0].publicSubnetID"
     assert "subnet-ai, subnet-ap" in message

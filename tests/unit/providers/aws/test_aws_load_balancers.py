@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from pergola.api.objects import JsonObject
 from pergola.providers.aws.config import InfrastructureConfig, Networks, Vpc, Zone
+from pergola.providers.aws.desired import ROLE_INTERNAL, ROLE_PUBLIC, Desired
 from pergola.providers.aws.load_balancer_roles import (
     Role,
     ambiguities,
@@ -14,7 +15,6 @@ from pergola.providers.aws.load_balancer_roles import (
     unfit,
 )
 from pergola.providers.aws.snapshot import Snapshot
-from pergola.providers.aws.wanted import ROLE_INTERNAL, ROLE_PUBLIC, Wanted
 from tests.support.aws.cloud_controller import chosen_subnets
 
 CLUSTER = "kubernetes.io/cluster/shoot--p--s"
@@ -23,9 +23,9 @@ VPC = "vpc-1"
 ZONE = "eu-west-1a"
 
 
-def wanted(*zones: Zone) -> Wanted:
+def desired(*zones: Zone) -> Desired:
     networks = Networks(vpc=Vpc(id=VPC), zones=list(zones) or [Zone(name=ZONE)])
-    return Wanted(
+    return Desired(
         technical_id="shoot--p--s",
         region="eu-west-1",
         config=InfrastructureConfig(networks=networks),
@@ -69,7 +69,7 @@ def test_a_subnet_counts_if_it_is_in_the_vpc_with_the_cluster_and_role_tags() ->
         subnet("subnet-7", CLUSTER, ROLE_PUBLIC, zone="eu-west-1b"),
     )
 
-    assert tagged(wanted(), Role.PUBLIC, subnets) == {
+    assert tagged(desired(), Role.PUBLIC, subnets) == {
         ZONE: ["subnet-1", "subnet-2"],
         "eu-west-1b": ["subnet-7"],
     }
@@ -121,14 +121,14 @@ def test_a_subnet_counts_if_it_is_in_the_vpc_with_the_cluster_and_role_tags() ->
 def test_several_subnets_in_a_zone_are_reported_as_ambiguous_with_a_fix(
     zone: Zone, subnets: list[JsonObject], named: tuple[str, ...]
 ) -> None:
-    found = list(ambiguities(wanted(zone), by_id(*subnets)))
+    found = list(ambiguities(desired(zone), by_id(*subnets)))
 
     assert len(found) == (1 if named else 0)
     assert all(part in found[0] for part in named)
 
 
 def test_a_named_subnet_takes_precedence_over_a_tagged_one() -> None:
-    cluster = wanted(
+    cluster = desired(
         Zone(name="eu-west-1c", public_subnet_id="subnet-9"),
         Zone(name=ZONE),
         Zone(name="eu-west-1b"),
@@ -166,7 +166,7 @@ def test_a_named_subnet_takes_precedence_over_a_tagged_one() -> None:
 def test_the_cloud_controller_prefers_the_role_then_the_cluster_then_the_smaller_id(
     subnets: list[JsonObject], chosen: str
 ) -> None:
-    assert chosen_subnets(wanted(), Role.INTERNAL, snapshot(*subnets)) == {ZONE: chosen}
+    assert chosen_subnets(desired(), Role.INTERNAL, snapshot(*subnets)) == {ZONE: chosen}
 
 
 def test_public_load_balancers_are_placed_only_in_public_subnets() -> None:
@@ -177,7 +177,7 @@ def test_public_load_balancers_are_placed_only_in_public_subnets() -> None:
         open_=("subnet-2",),
     )
 
-    assert chosen_subnets(wanted(), Role.PUBLIC, world) == {ZONE: "subnet-2"}
+    assert chosen_subnets(desired(), Role.PUBLIC, world) == {ZONE: "subnet-2"}
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_an_unsuitable_subnet_has_a_reason(role: Role, name: str, reasons: list[
         open_=("subnet-open",),
     )
 
-    assert list(unfit(wanted(), role, world, name)) == reasons
+    assert list(unfit(desired(), role, world, name)) == reasons
 
 
 TAGS = st.lists(st.sampled_from([CLUSTER, OTHER, ROLE_PUBLIC, ROLE_INTERNAL]), unique=True)
@@ -219,7 +219,7 @@ SUBNETS = st.lists(
 def test_the_status_and_the_cloud_controller_agree_unless_subnets_are_ambiguous(
     subnets: list[JsonObject],
 ) -> None:
-    cluster = wanted(Zone(name=ZONE), Zone(name="eu-west-1b"))
+    cluster = desired(Zone(name=ZONE), Zone(name="eu-west-1b"))
     if any(ambiguities(cluster, by_id(*subnets))):
         return
     placed = chosen_subnets(cluster, Role.INTERNAL, snapshot(*subnets))

@@ -15,6 +15,7 @@ from pergola.flow import State
 from pergola.flow.picture import Fate
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.config import InfrastructureConfig, Networks, Vpc, Zone
+from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.flows.reconcile import network_steps
 from pergola.providers.aws.resources import ipv6_block as ipv6_blocks
 from pergola.providers.aws.resources import step_names as names
@@ -32,7 +33,6 @@ from pergola.providers.aws.resources.subnets.ipv6_ranges import (
 from pergola.providers.aws.resources.waiting import all_done
 from pergola.providers.aws.resources.zone_suffixes import keep_suffixes, zone_suffix
 from pergola.providers.aws.snapshot import Snapshot
-from pergola.providers.aws.wanted import Wanted
 
 BLOCK = "2001:db8:0:100::/56"
 MANAGED = Zone(
@@ -42,9 +42,9 @@ PRIVATE = Zone(name="eu-west-1b", workers="10.0.4.0/24", internal="10.0.5.0/24")
 BARE = Zone(name="eu-west-1c", workers="10.0.8.0/24")
 
 
-def wanted(*zones: Zone, vpc: Vpc | None = None, families: tuple[str, ...] = ("IPv4",)) -> Wanted:
+def desired(*zones: Zone, vpc: Vpc | None = None, families: tuple[str, ...] = ("IPv4",)) -> Desired:
     networks = Networks(vpc=vpc or Vpc(cidr="10.0.0.0/16"), zones=list(zones))
-    return Wanted(
+    return Desired(
         technical_id="shoot--p--s",
         region="eu-west-1",
         config=InfrastructureConfig(networks=networks),
@@ -52,9 +52,9 @@ def wanted(*zones: Zone, vpc: Vpc | None = None, families: tuple[str, ...] = ("I
     )
 
 
-def work(for_: Wanted, state: State) -> Work:
+def work(for_: Desired, state: State) -> Work:
     aws = AwsClient("eu-west-1", credentials=Credentials("a", "b"))
-    return Work(aws=aws, wanted=for_, state=state, snapshot=Snapshot())
+    return Work(aws=aws, desired=for_, state=state, snapshot=Snapshot())
 
 
 @pytest.mark.parametrize(
@@ -67,12 +67,12 @@ def work(for_: Wanted, state: State) -> Work:
     ],
 )
 def test_a_zone_gets_a_subnet_for_each_of_its_ranges(zone: Zone, prefixes: list[str]) -> None:
-    assert [each.prefix for each in subnets_of(wanted(zone), zone)] == prefixes
+    assert [each.prefix for each in subnets_of(desired(zone), zone)] == prefixes
 
 
 def test_each_zone_reserves_three_ranges_of_the_ipv6_block() -> None:
     zones = (BARE, PRIVATE, MANAGED)
-    dual = wanted(*zones, families=("IPv4", "IPv6"))
+    dual = desired(*zones, families=("IPv4", "IPv6"))
 
     assert [[each.place for each in subnets_of(dual, zone)] for zone in zones] == [
         [0],
@@ -83,7 +83,7 @@ def test_each_zone_reserves_three_ranges_of_the_ipv6_block() -> None:
 
 def test_only_node_subnets_lose_their_ipv4_range_without_ipv4() -> None:
     zone = Zone(name="eu-west-1a", workers="10.0.0.0/24", internal="10.0.1.0/24")
-    subnets = list(subnets_of(wanted(zone, families=("IPv6",)), zone))
+    subnets = list(subnets_of(desired(zone, families=("IPv6",)), zone))
 
     assert [(each.cidr, each.native) for each in subnets] == [(None, True), ("10.0.1.0/24", False)]
 
@@ -108,7 +108,7 @@ def test_subnets_get_each_free_range_of_a_block_of_any_size(
         name: {"VpcId": "vpc-1", "Ipv6CidrBlockAssociationSet": [with_block(name)]} for name in used
     }
     state = State({keys.VPC: "vpc-1", keys.VPC_IPV6_BLOCK: block})
-    dual = work(wanted(MANAGED, families=("IPv4", "IPv6")), state)
+    dual = work(desired(MANAGED, families=("IPv4", "IPv6")), state)
     dual.snapshot.subnets = subnets
     subnet = Subnet(zone="a", role="SubnetWorkers", prefix="nodes", cidr=None, place=place)
 
@@ -148,7 +148,7 @@ def test_routes_are_compared_by_value(present: JsonObject, changed: bool) -> Non
 
 def test_zones_keep_their_suffix_and_new_ones_get_the_smallest_free_one() -> None:
     state = State({"Zones/eu-west-1b/Suffix": "z0"})
-    asked = wanted(MANAGED, PRIVATE, BARE)
+    asked = desired(MANAGED, PRIVATE, BARE)
     before = state.snapshot()
 
     foreseen = [zone_suffix(work(asked, state), zone.name) for zone in (MANAGED, PRIVATE, BARE)]
@@ -194,14 +194,14 @@ def test_zones_keep_their_suffix_and_new_ones_get_the_smallest_free_one() -> Non
 def test_skipped_steps_are_known_before_the_flow_starts(
     zones: tuple[Zone, ...], vpc: Vpc | None, skipped: set[str]
 ) -> None:
-    steps = network_steps(wanted(*zones, vpc=vpc))
+    steps = network_steps(desired(*zones, vpc=vpc))
 
     assert skipped <= {step.name for step in steps if step.skip}
 
 
 @pytest.mark.parametrize("zones", [(MANAGED,), (MANAGED, PRIVATE, BARE), (PRIVATE,)])
 def test_the_steps_form_an_ordered_graph(zones: tuple[Zone, ...]) -> None:
-    asked = wanted(*zones, families=("IPv4", "IPv6"))
+    asked = desired(*zones, families=("IPv4", "IPv6"))
     steps = network_steps(asked)
 
     graph = graph_of("network", steps, work(asked, State()))
@@ -211,7 +211,7 @@ def test_the_steps_form_an_ordered_graph(zones: tuple[Zone, ...]) -> None:
 
 def test_only_routes_and_egress_depend_on_nat_gateways() -> None:
     behind = {
-        step.name for step in network_steps(wanted(MANAGED)) if names.NAT_GATEWAYS in step.after
+        step.name for step in network_steps(desired(MANAGED)) if names.NAT_GATEWAYS in step.after
     }
 
     assert behind == {names.routes("eu-west-1a"), names.EGRESS_RANGES}
@@ -278,20 +278,20 @@ def with_nat(*addresses: JsonObject) -> Work:
             keys.zone_key(MANAGED.name, keys.NAT_GATEWAY): "nat-1",
         }
     )
-    existing = work(wanted(MANAGED), state)
+    existing = work(desired(MANAGED), state)
     existing.snapshot.nat_gateways["nat-1"] = nat_gateway(*addresses)
     return existing
 
 
 @pytest.mark.parametrize("addresses", [[PRIMARY], [PRIMARY, SECONDARY], [SECONDARY, PRIMARY]])
 def test_a_nat_gateway_with_secondary_addresses_is_kept(addresses: list[JsonObject]) -> None:
-    outdated, _ = nat_gateways.steps(wanted(MANAGED), MANAGED)
+    outdated, _ = nat_gateways.steps(desired(MANAGED), MANAGED)
 
     assert outdated.plan(with_nat(*addresses)).fate is Fate.KEEP
 
 
-def test_a_nat_gateway_with_the_wanted_address_only_as_a_secondary_one_is_replaced() -> None:
-    outdated, _ = nat_gateways.steps(wanted(MANAGED), MANAGED)
+def test_a_nat_gateway_with_the_desired_address_only_as_a_secondary_one_is_replaced() -> None:
+    outdated, _ = nat_gateways.steps(desired(MANAGED), MANAGED)
     swapped = [{**SECONDARY, "IsPrimary": True}, {**PRIMARY, "IsPrimary": False}]
 
     assert outdated.plan(with_nat(*reversed(swapped))).fate is Fate.DELETE
@@ -323,7 +323,7 @@ OTHER_BLOCK = "2001:db8:0:200::/56"
 async def test_the_ipv6_block_of_a_vpc_with_several_stays_the_same(
     known: str | None, blocks: list[JsonObject], kept: str
 ) -> None:
-    for_ = wanted(MANAGED, vpc=Vpc(id="vpc-1"), families=("IPv4", "IPv6"))
+    for_ = desired(MANAGED, vpc=Vpc(id="vpc-1"), families=("IPv4", "IPv6"))
     state = {keys.VPC: "vpc-1"} | ({keys.VPC_IPV6_BLOCK: known} if known else {})
     existing = work(for_, State(state))
     existing.snapshot.vpc = {"VpcId": "vpc-1", "Ipv6CidrBlockAssociationSet": blocks}

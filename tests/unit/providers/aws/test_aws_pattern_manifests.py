@@ -8,7 +8,7 @@ from pergola.api.objects import JsonObject, map_at
 from pergola.extension_api.cluster import Cluster, Shoot
 from pergola.kube.yaml import parse_documents
 from pergola.providers.aws.flows.reconcile import reconcile_steps
-from pergola.providers.aws.request import wanted_of
+from pergola.providers.aws.request import desired_of
 from pergola.providers.aws.resources import byo_step_names as byo
 from pergola.providers.aws.resources import iam, key_pair, security_group
 from pergola.providers.aws.resources import step_names as names
@@ -30,8 +30,8 @@ def manifests(pattern: str) -> dict[str, JsonObject]:
 
 def steps_that_run(pattern: str) -> dict[str, Step]:
     found = manifests(pattern)
-    wanted = wanted_of(found["Infrastructure"], Cluster.from_object(found["Cluster"]))
-    return {step.name: step for step in reconcile_steps(wanted) if not step.skip}
+    desired = desired_of(found["Infrastructure"], Cluster.from_object(found["Cluster"]))
+    return {step.name: step for step in reconcile_steps(desired) if not step.skip}
 
 
 @pytest.mark.parametrize("pattern", ["1", "2", "3", "4", "5"])

@@ -10,6 +10,7 @@ from pergola.cloud.aws import AwsClient
 from pergola.flow import State, UnknownDependency
 from pergola.flow.picture import Fate
 from pergola.providers.aws.config import InfrastructureConfig
+from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.flows.delete import delete_steps
 from pergola.providers.aws.flows.reconcile import reconcile_steps
 from pergola.providers.aws.flows.run import DELETION, RECONCILIATION, foresee, name_zones
@@ -19,7 +20,6 @@ from pergola.providers.aws.resources.security_group.ensure import NODES_GROUP
 from pergola.providers.aws.resources.step import Step, Work, graph_of
 from pergola.providers.aws.snapshot import Snapshot
 from pergola.providers.aws.state import is_empty
-from pergola.providers.aws.wanted import Wanted
 
 ZONES = ("eu-west-1a", "eu-west-1b")
 MANAGED: JsonObject = {
@@ -45,15 +45,15 @@ PATTERNS = {"managed": MANAGED, "byo": BYO, "private": PRIVATE}
 FAMILIES = (("IPv4",), ("IPv4", "IPv6"), ("IPv6",))
 
 
-def wanted(networks: JsonObject, families: tuple[str, ...] = ("IPv4",)) -> Wanted:
+def desired(networks: JsonObject, families: tuple[str, ...] = ("IPv4",)) -> Desired:
     config = msgspec.convert({"networks": networks}, InfrastructureConfig)
-    return Wanted(technical_id="shoot--p--s", region="eu-west-1", config=config, families=families)
+    return Desired(technical_id="shoot--p--s", region="eu-west-1", config=config, families=families)
 
 
-def work_of(wanted: Wanted, state: State | None = None) -> Work:
+def work_of(desired: Desired, state: State | None = None) -> Work:
     return Work(
-        aws=AwsClient(wanted.region),
-        wanted=wanted,
+        aws=AwsClient(desired.region),
+        desired=desired,
         state=state or State(),
         snapshot=Snapshot(),
     )
@@ -63,19 +63,19 @@ def before(steps: list[Step], name: str) -> set[str]:
     """Return all steps that precede one."""
     after = {step.name: step.after for step in steps}
     found: set[str] = set()
-    look = list(after[name])
-    while look:
-        each = look.pop()
+    observe = list(after[name])
+    while observe:
+        each = observe.pop()
         if each not in found:
             found.add(each)
-            look += after[each]
+            observe += after[each]
     return found
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
 @pytest.mark.parametrize("families", FAMILIES, ids="-".join)
 def test_every_mode_has_a_valid_graph(pattern: str, families: tuple[str, ...]) -> None:
-    asked = wanted(PATTERNS[pattern], families)
+    asked = desired(PATTERNS[pattern], families)
     state = State()
     name_zones(asked, state)
 
@@ -87,7 +87,7 @@ def test_every_mode_has_a_valid_graph(pattern: str, families: tuple[str, ...]) -
 
 
 def test_a_misspelt_dependency_of_a_step_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = wanted(MANAGED)
+    asked = desired(MANAGED)
     (step,) = key_pair.steps(asked)
     monkeypatch.setattr(key_pair, "steps", lambda _: [replace(step, after=("ensure VCP",))])
 
@@ -96,7 +96,7 @@ def test_a_misspelt_dependency_of_a_step_is_an_error(monkeypatch: pytest.MonkeyP
 
 
 def test_only_default_routes_depend_on_nat_gateways() -> None:
-    steps = reconcile_steps(wanted(MANAGED))
+    steps = reconcile_steps(desired(MANAGED))
 
     waiting = {step.name for step in steps if names.NAT_GATEWAYS in before(steps, step.name)}
     assert waiting == {*(names.routes(zone) for zone in ZONES), names.EGRESS_RANGES}
@@ -104,7 +104,7 @@ def test_only_default_routes_depend_on_nat_gateways() -> None:
 
 
 def test_the_identity_of_nodes_does_not_depend_on_the_network() -> None:
-    steps = reconcile_steps(wanted(MANAGED))
+    steps = reconcile_steps(desired(MANAGED))
 
     assert all(
         names.VPC not in before(steps, step.name)
@@ -114,7 +114,7 @@ def test_the_identity_of_nodes_does_not_depend_on_the_network() -> None:
 
 
 def test_only_identities_are_created_in_a_user_provided_network() -> None:
-    asked = wanted(BYO)
+    asked = desired(BYO)
     steps = [step for step in reconcile_steps(asked) if not step.skip]
 
     creating = {
@@ -124,7 +124,7 @@ def test_only_identities_are_created_in_a_user_provided_network() -> None:
 
 
 def test_skipped_steps_have_a_reason() -> None:
-    notes = foresee(reconcile_steps(wanted(PRIVATE)), work_of(wanted(PRIVATE)))
+    notes = foresee(reconcile_steps(desired(PRIVATE)), work_of(desired(PRIVATE)))
 
     skipped = {name: note.why for name, note in notes.items() if note.fate is Fate.SKIP}
     assert skipped
@@ -133,7 +133,7 @@ def test_skipped_steps_have_a_reason() -> None:
 
 def test_naming_zones_makes_a_state_non_empty() -> None:
     state = State()
-    name_zones(wanted(MANAGED), state)
+    name_zones(desired(MANAGED), state)
 
     assert not is_empty(state)
     assert state.snapshot() == {"Zones/eu-west-1a/Suffix": "z0", "Zones/eu-west-1b/Suffix": "z1"}

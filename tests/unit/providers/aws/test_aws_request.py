@@ -10,7 +10,7 @@ from pergola.extension_api.cluster import Cluster, Shoot
 from pergola.extension_api.errors import Code, ExtensionError
 from pergola.providers.aws.config import GROUP
 from pergola.providers.aws.flows.reconcile import reconcile_steps
-from pergola.providers.aws.request import wanted_of
+from pergola.providers.aws.request import desired_of
 from pergola.providers.aws.resources.security_group.desired import desired_rules
 from pergola.providers.aws.resources.security_group.rules import ALL, EGRESS, Rule
 from pergola.sandbox.aws.world import managed_config
@@ -31,7 +31,7 @@ def shoot(**networking: object) -> Cluster:
 
 
 def test_the_request_is_for_ipv4_without_a_cluster() -> None:
-    asked = wanted_of(infrastructure(), None)
+    asked = desired_of(infrastructure(), None)
 
     assert (asked.technical_id, asked.region) == ("shoot--p--s", REGION)
     assert (asked.families, asked.node_range, asked.shoot_uid) == (("IPv4",), "", "")
@@ -44,11 +44,11 @@ def test_a_deletion_ignores_unknown_fields() -> None:
     config = {**managed_config(REGION), "later": {}}
 
     with pytest.raises(Malformed, match=r"spec.providerConfig.later: is not a known field"):
-        wanted_of(infrastructure(providerConfig=config), None)
-    asked = wanted_of(infrastructure(providerConfig=config), None, strict=False)
+        desired_of(infrastructure(providerConfig=config), None)
+    asked = desired_of(infrastructure(providerConfig=config), None, strict=False)
     assert asked.config.networks.zones[0].workers == "10.180.0.0/24"
     with pytest.raises(Malformed, match=r"spec.providerConfig.networks"):
-        wanted_of(infrastructure(providerConfig={"networks": 1}), None, strict=False)
+        desired_of(infrastructure(providerConfig={"networks": 1}), None, strict=False)
 
 
 def test_the_first_entry_of_a_zone_counts() -> None:
@@ -57,7 +57,7 @@ def test_the_first_entry_of_a_zone_counts() -> None:
     again = {**config["networks"]["zones"][0], "workers": "10.180.99.0/24"}
     config["networks"]["zones"].insert(1, again)
 
-    asked = wanted_of(infrastructure(providerConfig=config), None)
+    asked = desired_of(infrastructure(providerConfig=config), None)
 
     zones = asked.config.networks.zones
     assert [(zone.name, zone.workers) for zone in zones] == [
@@ -76,7 +76,7 @@ def test_the_shoot_provides_families_ranges_and_the_overlay() -> None:
         services="10.2.0.0/16",
         providerConfig={"overlay": {"enabled": False}},
     )
-    asked = wanted_of(infrastructure(sshPublicKey=b64encode(b"ssh-rsa x").decode()), cluster)
+    asked = desired_of(infrastructure(sshPublicKey=b64encode(b"ssh-rsa x").decode()), cluster)
 
     assert asked.families == ("IPv6", "IPv4")
     assert (asked.node_range, asked.pod_ranges, asked.service_ranges) == (
@@ -92,7 +92,7 @@ def test_ranges_reported_by_the_infrastructure_itself_are_ignored() -> None:
     assert cluster.shoot is not None
     cluster.shoot.raw["status"] = {"networking": {"pods": ["2001:db8::/56", "10.1.0.0/16"]}}
 
-    assert wanted_of(infrastructure(), cluster).pod_ranges == ("10.1.0.0/16",)
+    assert desired_of(infrastructure(), cluster).pod_ranges == ("10.1.0.0/16",)
 
 
 def pool(*types: object, kind: str = "WorkerConfig", group: str = GROUP) -> JsonObject:
@@ -120,7 +120,7 @@ def test_one_pool_with_an_elastic_fabric_adapter_is_enough(
 ) -> None:
     cluster = Cluster("shoot--p--s", Shoot({"spec": {"provider": {"workers": workers}}}))
 
-    asked = wanted_of(infrastructure(), cluster)
+    asked = desired_of(infrastructure(), cluster)
 
     assert asked.uses_efa is uses
     to_itself = Rule(EGRESS, ALL, None, "sg-1")
@@ -136,13 +136,13 @@ def test_one_pool_with_an_elastic_fabric_adapter_is_enough(
 )
 def test_missing_fields_of_the_spec_are_reported(change: JsonObject, said: str) -> None:
     with pytest.raises(ExtensionError, match=said) as caught:
-        wanted_of(infrastructure(**change), None)
+        desired_of(infrastructure(**change), None)
 
     assert caught.value.codes == (Code.CONFIGURATION_PROBLEM,)
 
 
 def test_a_config_with_unknown_fields_is_refused() -> None:
     with pytest.raises(Malformed, match="somethingElse"):
-        wanted_of(
+        desired_of(
             infrastructure(providerConfig={**managed_config(REGION), "somethingElse": 1}), None
         )

@@ -17,6 +17,7 @@ from pergola.providers.aws.config import (
     Vpc,
     Zone,
 )
+from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.resources.security_group.desired import (
     Ranges,
     bastion_groups,
@@ -42,7 +43,6 @@ from pergola.providers.aws.resources.security_group.rules import (
 )
 from pergola.providers.aws.snapshot import Snapshot
 from pergola.providers.aws.status import nodes_security_group
-from pergola.providers.aws.wanted import Wanted
 
 GROUP = "sg-0a"
 TID = "shoot--p--s"
@@ -56,13 +56,13 @@ PAIRS = [
 PAIRS_6 = [rule._replace(peer=EVERYWHERE_6) if rule.peer == EVERYWHERE else rule for rule in PAIRS]
 
 
-def wanted(
+def desired(
     *zones: Zone,
     families: tuple[str, ...] = ("IPv4",),
     efs: bool = False,
     efa: bool = False,
     own: str | None = None,
-) -> Wanted:
+) -> Desired:
     networks = Networks(
         vpc=Vpc(id="vpc-1"),
         zones=list(zones),
@@ -71,7 +71,7 @@ def wanted(
     config = InfrastructureConfig(
         networks=networks, elastic_file_system=ElasticFileSystem(enabled=efs)
     )
-    return Wanted(
+    return Desired(
         technical_id=TID, region="eu-west-1", config=config, families=families, uses_efa=efa
     )
 
@@ -85,11 +85,11 @@ def wanted(
     ],
 )
 def test_every_group_has_the_basic_rules(families: tuple[str, ...], rules: list[Rule]) -> None:
-    assert desired_rules(wanted(families=families), GROUP, []) == set(rules)
+    assert desired_rules(desired(families=families), GROUP, []) == set(rules)
 
 
 def test_an_efa_interface_needs_traffic_to_the_group_itself() -> None:
-    found = desired_rules(wanted(efa=True), GROUP, [])
+    found = desired_rules(desired(efa=True), GROUP, [])
 
     assert found - set(PAIRS) == {Rule(EGRESS, ALL, None, GROUP)}
 
@@ -97,7 +97,7 @@ def test_an_efa_interface_needs_traffic_to_the_group_itself() -> None:
 def test_the_subnets_of_load_balancers_may_reach_node_ports() -> None:
     ranges = Ranges(("10.0.0.0/24",), ("10.0.1.0/24",), ("10.0.2.0/24",))
 
-    found = desired_rules(wanted(), GROUP, [ranges])
+    found = desired_rules(desired(), GROUP, [ranges])
 
     assert found - set(PAIRS) == {
         Rule(INGRESS, protocol, NODE_PORTS, peer)
@@ -107,7 +107,7 @@ def test_the_subnets_of_load_balancers_may_reach_node_ports() -> None:
 
 
 def test_worker_subnets_may_reach_the_file_system() -> None:
-    found = desired_rules(wanted(efs=True), GROUP, [Ranges(workers=("10.0.0.0/24",))])
+    found = desired_rules(desired(efs=True), GROUP, [Ranges(workers=("10.0.0.0/24",))])
 
     assert found - set(PAIRS) == {Rule(INGRESS, TCP, NFS, "10.0.0.0/24")}
 
@@ -119,7 +119,7 @@ ZONES = (
 
 
 def test_ranges_of_created_subnets_come_from_the_config() -> None:
-    assert zone_ranges(wanted(*ZONES), State(), Snapshot()) == [
+    assert zone_ranges(desired(*ZONES), State(), Snapshot()) == [
         Ranges(("10.0.0.0/24",), ("10.0.1.0/24",), ("10.0.2.0/24",)),
         Ranges(("10.0.3.0/24",), ("10.0.4.0/24",), ()),
     ]
@@ -128,7 +128,7 @@ def test_ranges_of_created_subnets_come_from_the_config() -> None:
 def test_ipv6_ranges_are_computed_from_the_block_of_the_vpc() -> None:
     state = State({"VPCIPv6CidrBlock": BLOCK})
 
-    found = zone_ranges(wanted(*ZONES, families=("IPv4", "IPv6")), state, Snapshot())
+    found = zone_ranges(desired(*ZONES, families=("IPv4", "IPv6")), state, Snapshot())
 
     assert found[0].workers == ("10.0.0.0/24", "2001:db8:1234:1a00::/64")
     assert found[0].internal == ("10.0.1.0/24", "2001:db8:1234:1a01::/64")
@@ -145,7 +145,7 @@ def test_an_existing_subnet_provides_its_own_range() -> None:
     }
     snapshot = Snapshot(subnets={"subnet-1": {"Ipv6CidrBlockAssociationSet": [block]}})
 
-    found = zone_ranges(wanted(*ZONES, families=("IPv4", "IPv6")), state, snapshot)
+    found = zone_ranges(desired(*ZONES, families=("IPv4", "IPv6")), state, snapshot)
 
     assert found[0].internal == ("10.0.1.0/24", "2001:db8:1234:1a77::/64")
 
@@ -154,7 +154,7 @@ def test_nodes_with_only_ipv6_have_no_ipv4_range() -> None:
     state = State({"VPCIPv6CidrBlock": BLOCK})
     zone = Zone(name="a", internal="10.0.1.0/24")
 
-    (found,) = zone_ranges(wanted(zone, families=("IPv6",)), state, Snapshot())
+    (found,) = zone_ranges(desired(zone, families=("IPv6",)), state, Snapshot())
 
     assert found.workers == ("2001:db8:1234:1a00::/64",)
     assert found.internal == ("2001:db8:1234:1a01::/64",)
@@ -176,7 +176,7 @@ def test_rules_have_only_ranges_of_the_families(
             ("IPv6CIDR", f"2001:db8:1234:1a9{number}::/64"),
         )
     }
-    asked = wanted(zone, families=families, efs=True)
+    asked = desired(zone, families=families, efs=True)
     config = msgspec.structs.replace(asked.config, dual_stack=DualStack(enabled=dual_stack))
     asked = dataclasses.replace(asked, config=config)
 
@@ -198,7 +198,7 @@ def test_ranges_of_user_provided_subnets_are_read_from_aws() -> None:
     )
     zone = Zone(name="a", workers_subnet_id="subnet-1")
 
-    (found,) = zone_ranges(wanted(zone, families=("IPv4", "IPv6")), state, Snapshot())
+    (found,) = zone_ranges(desired(zone, families=("IPv4", "IPv6")), state, Snapshot())
 
     assert found == Ranges(("10.7.0.0/24",), (), ("10.7.9.0/24", "2001:db8:1234:1a99::/64"))
 
@@ -267,7 +267,7 @@ def test_bastions_are_recognized_by_name_and_tag(
 ) -> None:
     listed = [{"Key": key, "Value": value} for key, value in tags.items()]
 
-    found = bastion_groups(wanted(), {"sg-b": {"GroupName": name, "Tags": listed}})
+    found = bastion_groups(desired(), {"sg-b": {"GroupName": name, "Tags": listed}})
 
     assert bool(found) is is_ours
 
@@ -275,9 +275,9 @@ def test_bastions_are_recognized_by_name_and_tag(
 def test_nodes_have_the_user_provided_group_or_the_managed_one() -> None:
     state = State({"NodesSecurityGroup": "sg-1"})
 
-    assert nodes_security_group(wanted(), state) == "sg-1"
-    assert nodes_security_group(wanted(own="sg-2"), state) == "sg-2"
-    assert nodes_security_group(wanted(), State()) == ""
+    assert nodes_security_group(desired(), state) == "sg-1"
+    assert nodes_security_group(desired(own="sg-2"), state) == "sg-2"
+    assert nodes_security_group(desired(), State()) == ""
 
 
 RULES = st.builds(

@@ -6,10 +6,10 @@ from pergola.api.objects import JsonObject
 from pergola.flow import State
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.config import InfrastructureConfig, Networks, Vpc, Zone
+from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.resources.tags import as_list
 from pergola.providers.aws.show import Owner, Thing, svg, things, tree
 from pergola.providers.aws.snapshot import Snapshot
-from pergola.providers.aws.wanted import Wanted
 
 ZONE = "eu-west-1a"
 TAG = "kubernetes.io/cluster/shoot--p--s"
@@ -17,10 +17,10 @@ OURS = as_list({TAG: "owned"})
 SHARED = as_list({TAG: "shared"})
 
 
-def wanted(**zone: str) -> Wanted:
+def desired(**zone: str) -> Desired:
     networks = Networks(vpc=Vpc(id="vpc-1"), zones=[Zone(name=ZONE, **zone)])
     config = InfrastructureConfig(networks=networks)
-    return Wanted(technical_id="shoot--p--s", region="eu-west-1", config=config)
+    return Desired(technical_id="shoot--p--s", region="eu-west-1", config=config)
 
 
 def snapshot() -> Snapshot:
@@ -69,7 +69,7 @@ def state() -> State:
 
 
 def test_each_item_has_a_line_with_its_parent_and_owner() -> None:
-    assert tree(things(wanted(workers_subnet_id="subnet-w"), snapshot(), state())) == (
+    assert tree(things(desired(workers_subnet_id="subnet-w"), snapshot(), state())) == (
         """\
 cluster shoot--p--s in eu-west-1
 ├── VPC vpc-1 10.0.0.0/16 [the user's]
@@ -90,7 +90,7 @@ cluster shoot--p--s in eu-west-1
 
 
 def test_an_empty_network_is_reported() -> None:
-    nothing = things(wanted(workers="10.0.1.0/24"), Snapshot(), State())
+    nothing = things(desired(workers="10.0.1.0/24"), Snapshot(), State())
     assert tree(nothing) == "cluster shoot--p--s in eu-west-1: there is nothing yet\n"
 
 
@@ -106,7 +106,7 @@ def all_of(thing: Thing) -> list[Thing]:
 
 
 def test_the_svg_has_all_items_and_a_legend() -> None:
-    root = things(wanted(workers_subnet_id="subnet-w"), snapshot(), state())
+    root = things(desired(workers_subnet_id="subnet-w"), snapshot(), state())
     said = texts(svg(root))
     assert {thing.title for thing in all_of(root)} <= set(said)
     assert {str(owner) for owner in Owner if owner} <= set(said)

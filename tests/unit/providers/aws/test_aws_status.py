@@ -14,6 +14,7 @@ from pergola.providers.aws.config import (
     Vpc,
     Zone,
 )
+from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.status import (
     egress_cidrs,
     full_status,
@@ -21,7 +22,6 @@ from pergola.providers.aws.status import (
     provider_status,
     vpc_id,
 )
-from pergola.providers.aws.wanted import Wanted
 
 A, B = "eu-west-1a", "eu-west-1b"
 CREATED = {
@@ -40,8 +40,8 @@ MANAGED = InfrastructureConfig(
 )
 
 
-def wanted(config: InfrastructureConfig = MANAGED) -> Wanted:
-    return Wanted(
+def desired(config: InfrastructureConfig = MANAGED) -> Desired:
+    return Desired(
         technical_id="shoot--p--s",
         region="eu-west-1",
         config=config,
@@ -52,7 +52,7 @@ def wanted(config: InfrastructureConfig = MANAGED) -> Wanted:
 
 
 def test_the_status_has_every_created_resource() -> None:
-    assert provider_status(wanted(), State(CREATED)) == {
+    assert provider_status(desired(), State(CREATED)) == {
         "apiVersion": "aws.provider.extensions.gardener.cloud/v1alpha1",
         "kind": "InfrastructureStatus",
         "ec2": {"keyName": "shoot--p--s-ssh-publickey"},
@@ -75,7 +75,7 @@ def test_the_status_has_every_created_resource() -> None:
 
 def test_the_order_does_not_depend_on_the_order_of_creation() -> None:
     texts = {
-        str(provider_status(wanted(), State(dict(several))))
+        str(provider_status(desired(), State(dict(several))))
         for several in permutations(list(CREATED.items())[-4:])
     }
 
@@ -89,7 +89,7 @@ def test_user_provided_ids_take_precedence_over_the_state() -> None:
         elastic_file_system=ElasticFileSystem(enabled=True, id="fs-mine"),
     )
 
-    status = provider_status(wanted(config), State({**CREATED, "efsSystemID": "fs-1"}))
+    status = provider_status(desired(config), State({**CREATED, "efsSystemID": "fs-1"}))
 
     assert status["vpc"] == {
         "id": "vpc-mine",
@@ -106,7 +106,7 @@ def test_user_provided_ids_take_precedence_over_the_state() -> None:
 def test_a_discovered_subnet_in_an_unused_zone_is_not_reported() -> None:
     state = State({**CREATED, "Zones/eu-west-1c/SubnetPublicUtility": "subnet-cp"})
 
-    subnets = provider_status(wanted(), state)["vpc"]["subnets"]
+    subnets = provider_status(desired(), state)["vpc"]["subnets"]
 
     assert "subnet-cp" not in [subnet["id"] for subnet in subnets]
 
@@ -114,15 +114,15 @@ def test_a_discovered_subnet_in_an_unused_zone_is_not_reported() -> None:
 def test_subnets_are_only_reported_when_the_vpc_is_known() -> None:
     state = State({key: value for key, value in CREATED.items() if key != "VPC"})
 
-    assert vpc_id(wanted(), state) == ""
-    assert provider_status(wanted(), state)["vpc"]["subnets"] == []
+    assert vpc_id(desired(), state) == ""
+    assert provider_status(desired(), state)["vpc"]["subnets"] == []
 
 
 def test_an_unset_value_is_never_reported() -> None:
     unset = {key: "" for key in CREATED if key.startswith("IAM")}
     state = State({**CREATED, **unset, f"Zones/{B}/SubnetWorkers": "", "KeyPair": ""})
 
-    status = provider_status(wanted(), state)
+    status = provider_status(desired(), state)
 
     assert status["iam"] == {"instanceProfiles": [], "roles": []}
     assert status["ec2"] == {"keyName": ""}
@@ -140,7 +140,7 @@ def test_an_unset_value_is_never_reported() -> None:
 def test_a_file_system_is_reported_while_enabled(
     config: ElasticFileSystem | None, reported: JsonObject | None
 ) -> None:
-    asked = wanted(msgspec.structs.replace(MANAGED, elastic_file_system=config))
+    asked = desired(msgspec.structs.replace(MANAGED, elastic_file_system=config))
 
     status = provider_status(asked, State({"efsSystemID": "fs-1"}))
 
@@ -162,20 +162,20 @@ def test_egress_cidrs_are_the_addresses_of_nat_gateways() -> None:
 
 
 def test_missing_egress_cidrs_clear_the_list_and_the_ipv6_block_is_listed_once() -> None:
-    assert full_status(wanted(), State())["egressCIDRs"] is None
-    assert full_status(wanted(), State(IPV6))["egressCIDRs"] == ["2001:db8::/56"]
+    assert full_status(desired(), State())["egressCIDRs"] is None
+    assert full_status(desired(), State(IPV6))["egressCIDRs"] == ["2001:db8::/56"]
 
 
 @pytest.mark.parametrize("missing", ["VPCIPv6CidrBlock", "ServiceCIDR"])
 def test_ipv6_ranges_are_reported_when_both_are_known(missing: str) -> None:
     partly = {key: value for key, value in IPV6.items() if key != missing}
 
-    assert networking(wanted(), State(IPV6)) == {
+    assert networking(desired(), State(IPV6)) == {
         "nodes": ["2001:db8::/56", "10.0.0.0/16"],
         "pods": ["2001:db8::/56", "100.64.0.0/12"],
         "services": ["2001:db8:0:0:0:ffff::/108", "100.104.0.0/13"],
     }
-    assert networking(wanted(), State(partly)) == {
+    assert networking(desired(), State(partly)) == {
         "nodes": ["10.0.0.0/16"],
         "pods": ["100.64.0.0/12"],
         "services": ["100.104.0.0/13"],

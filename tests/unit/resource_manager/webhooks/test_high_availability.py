@@ -27,9 +27,9 @@ from pergola.resource_manager.webhooks.high_availability_config import (
     registrations,
 )
 from pergola.resource_manager.webhooks.high_availability_config.replicas import (
+    desired_replicas,
     range_of,
     replicas_of,
-    wanted_replicas,
 )
 from pergola.resource_manager.webhooks.installation import Installation
 
@@ -133,9 +133,9 @@ def changed(
         ("tyop", "", 2),
     ],
 )
-def test_replicas_follow_the_matrix(kind: str, tolerance: str | None, wanted: int | None) -> None:
-    assert wanted_replicas(kind, tolerance, "") == wanted
-    assert wanted_replicas(kind, tolerance, "4") == (4 if kind else None)
+def test_replicas_follow_the_matrix(kind: str, tolerance: str | None, desired: int | None) -> None:
+    assert desired_replicas(kind, tolerance, "") == desired
+    assert desired_replicas(kind, tolerance, "4") == (4 if kind else None)
 
 
 @pytest.mark.parametrize(
@@ -160,9 +160,9 @@ def test_the_result_depends_on_the_present_replicas(
     ],
 )
 def test_the_range_of_an_autoscaler_is_adjusted(
-    least: int, most: int, wanted: int | None, result: tuple[int, int]
+    least: int, most: int, desired: int | None, result: tuple[int, int]
 ) -> None:
-    assert range_of(least, most, wanted) == result
+    assert range_of(least, most, desired) == result
 
 
 # §3.4: affinity

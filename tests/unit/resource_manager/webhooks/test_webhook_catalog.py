@@ -137,8 +137,8 @@ def test_entries_match_the_table(
     (given,) = entry["rules"]
     assert ([given["apiGroups"]], given["apiVersions"]) == ([[rule[0]]], rule[1])
     assert (given["resources"], given["operations"]) == (rule[2], rule[3])
-    wanted = NAMESPACES[kind] if namespaces == "NS" else namespaces
-    assert entry["namespaceSelector"].get("matchExpressions", []) == wanted
+    desired = NAMESPACES[kind] if namespaces == "NS" else namespaces
+    assert entry["namespaceSelector"].get("matchExpressions", []) == desired
     if labels == "M":
         labels = MANAGED if kind == "target" else None
     assert entry["objectSelector"].get("matchLabels") == labels

@@ -55,9 +55,9 @@ def test_an_existing_variable_is_kept(entry: JsonObject) -> None:
 
 
 @pytest.mark.parametrize(("value", "wanted"), [("disable", False), ("false", True), ("", True)])
-def test_pods_and_namespaces_opt_out_by_exactly_one_value(value: str, *, wanted: bool) -> None:
-    assert selected({INJECT: value}, {}) is wanted
-    assert selected({}, {INJECT: value}) is wanted
+def test_pods_and_namespaces_opt_out_by_exactly_one_value(value: str, *, desired: bool) -> None:
+    assert selected({INJECT: value}, {}) is desired
+    assert selected({}, {INJECT: value}) is desired
 
 
 def test_pods_wait_at_most_two_seconds_for_an_answer() -> None:

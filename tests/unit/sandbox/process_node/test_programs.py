@@ -10,7 +10,7 @@ from pergola.sandbox.process_node.programs import (
     OPTIONAL,
     REQUIRED,
     SEED,
-    Surroundings,
+    NodeEnvironment,
     adapt_file,
     program_of,
     programs,
@@ -18,7 +18,7 @@ from pergola.sandbox.process_node.programs import (
 )
 
 PLACE = Place(Path("/here"), "127.80.1.2", ("/srv/ca",))
-SHARED = Surroundings(Path("/node"), Path("/egress.yaml"), "http://127.0.0.1:1")
+SHARED = NodeEnvironment(Path("/node"), Path("/egress.yaml"), "http://127.0.0.1:1")
 PROGRAMS = programs({name: Path("/bin") / name for name in (*REQUIRED, *OPTIONAL)})
 
 

@@ -131,10 +131,13 @@ def configuration(landscape: Landscape, server: ApiServer) -> JsonObject:
     A resource that was encrypted but no longer should be stays readable and is written unencrypted.
     """
     providers = _providers(_keys(landscape, server))
-    wanted = {*server.always_encrypted, *resource_keys(server.settings.encryption_config.resources)}
-    removed = _encrypted(landscape, server) - wanted
+    desired = {
+        *server.always_encrypted,
+        *resource_keys(server.settings.encryption_config.resources),
+    }
+    removed = _encrypted(landscape, server) - desired
     resources: list[JsonObject] = [
-        {"resources": sorted(wanted), "providers": [*providers, _IDENTITY]}
+        {"resources": sorted(desired), "providers": [*providers, _IDENTITY]}
     ]
     if removed:
         resources.append({"resources": sorted(removed), "providers": [_IDENTITY, *providers]})

@@ -130,18 +130,18 @@ class _Follower:
         return cache.get(identity.key)
 
     async def _watched(
-        self, wanted: Iterable[tuple[GroupVersionKind, str | None]], name: str = ""
+        self, desired: Iterable[tuple[GroupVersionKind, str | None]], name: str = ""
     ) -> list[Cache[JsonObject]]:
         """Return the caches of these kinds and namespaces, each with its first list."""
-        wanted = list(wanted)
-        for gvk, namespace in wanted:
+        desired = list(desired)
+        for gvk, namespace in desired:
             if (gvk, namespace) not in self._caches:
                 fields = select_name(name) if name else None
                 cache = Cache(self._client, gvk, _kept, namespace=namespace, fields=fields)
                 cache.subscribe(lambda change: self._changes(change.initial))
                 self._caches[gvk, namespace] = cache
                 self._running.append(asyncio.create_task(cache.run()))
-        caches = [self._caches[each] for each in wanted]
+        caches = [self._caches[each] for each in desired]
         await gathered(map(_first_list, caches))
         return caches
 

@@ -15,7 +15,7 @@ from pergola.garden.components.api_server.part import ApiServer
 from pergola.garden.components.kube_apiserver import component as kubernetes
 from pergola.garden.landscape import NAMESPACE, Landscape
 from pergola.kube.client import Client
-from pergola.operator.rotation.encryption.situation import provider, wanted
+from pergola.operator.rotation.encryption.situation import desired, provider
 
 LABELED: Final = "credentials.gardener.cloud/resources-labeled"
 """All objects have been rewritten; on the Deployment of kube-apiserver."""
@@ -34,7 +34,7 @@ def servers(landscape: Landscape) -> tuple[ApiServer, ApiServer]:
 def rewrite_id(landscape: Landscape) -> str:
     """Return the id of a rewrite: equal keys, providers and resources yield the same id."""
     keys = (landscape.credentials.name(key_name(server)) for server in servers(landscape))
-    parts = [*keys, provider(landscape.garden), *sorted(wanted(landscape.garden))]
+    parts = [*keys, provider(landscape.garden), *sorted(desired(landscape.garden))]
     return sha256("\n".join(parts).encode()).hexdigest()[:_DIGITS]
 
 

@@ -46,8 +46,8 @@ class Situation(NamedTuple):
 def situation(garden: Garden) -> Situation:
     """Return the pending work on the encrypted resources of a Garden."""
     phase = getattr(rotation_of(garden).get("etcdEncryptionKey"), "phase", "")
-    changed = wanted(garden) ^ resource_keys(encrypted_now(garden.status).resources)
-    everything = _ALWAYS | wanted(garden) | changed
+    changed = desired(garden) ^ resource_keys(encrypted_now(garden.status).resources)
+    everything = _ALWAYS | desired(garden) | changed
     if phase == PREPARING:
         return Situation(everything, frozenset())
     if phase == COMPLETING:
@@ -61,7 +61,7 @@ def situation(garden: Garden) -> Situation:
     return Situation(frozenset(), frozenset())
 
 
-def wanted(garden: Garden) -> frozenset[str]:
+def desired(garden: Garden) -> frozenset[str]:
     """Return the resources that a Garden requests to encrypt, without those that always are."""
     virtual = garden.spec.virtual_cluster
     kubernetes = virtual.kubernetes.kube_api_server.encryption_config.resources

@@ -15,9 +15,9 @@ from pergola.operator.rotation.encryption.kinds import kinds_of
 from pergola.operator.rotation.encryption.rewrite import Rewriter
 from pergola.operator.rotation.encryption.situation import (
     Situation,
+    desired,
     provider,
     situation,
-    wanted,
 )
 from pergola.operator.run.run import Run
 from pergola.runtime.logging import get_logger
@@ -127,7 +127,7 @@ async def unlabel(run: Run, garden: Key, situation: Situation) -> None:
 
 def _status(landscape: Landscape) -> JsonObject:
     """Return the status with the encrypted resources; older clients read its second field."""
-    resources = sorted(wanted(landscape.garden))
+    resources = sorted(desired(landscape.garden))
     at_rest = {"resources": resources, "provider": {"type": provider(landscape.garden)}}
     return {
         "status": {

@@ -52,8 +52,8 @@ async def wait(run: Run, garden: Key) -> None:
     seeds = {name_of(seed) for seed in await SEEDS.list(virtual)} - skipped
     selector = format_selector({"matchLabels": _ROLE})
     secrets = await virtual.list(SECRET, labels=selector, metadata_only=True)
-    wanted = datetime.fromisoformat(began(run.current(), OBSERVABILITY))
-    missing = outdated(seeds, secrets, wanted)
+    desired = datetime.fromisoformat(began(run.current(), OBSERVABILITY))
+    missing = outdated(seeds, secrets, desired)
     subject = "Operation rotate-observability-credentials"
     if missing:
         done = f"{len(seeds) - len(missing)} of {len(seeds)} Seeds have the new password"
@@ -65,17 +65,17 @@ async def wait(run: Run, garden: Key) -> None:
     run.note(subject, "")
 
 
-def outdated(seeds: Iterable[str], secrets: Iterable[JsonObject], wanted: datetime) -> list[str]:
+def outdated(seeds: Iterable[str], secrets: Iterable[JsonObject], desired: datetime) -> list[str]:
     """Return the names of the Seeds whose namespace has a Secret of an earlier rotation.
 
     A Secret without the label belongs to a user, who rotates it.
     """
-    old = {namespace_of(secret) for secret in secrets if _is_outdated(secret, wanted)}
+    old = {namespace_of(secret) for secret in secrets if _is_outdated(secret, desired)}
     return sorted(seed for seed in seeds if f"{_NAMESPACE}{seed}" in old)
 
 
-def _is_outdated(secret: JsonObject, wanted: datetime) -> bool:
+def _is_outdated(secret: JsonObject, desired: datetime) -> bool:
     rotated = labels_of(secret).get(_ROTATED)
     if rotated is None:
         return False
-    return not rotated.isdigit() or int(rotated) < int(wanted.timestamp())
+    return not rotated.isdigit() or int(rotated) < int(desired.timestamp())

@@ -12,6 +12,7 @@ from pergola.cloud.aws.network import filters_by, tags_of
 from pergola.cloud.errors import AlreadyExists, DependencyProblem, NotFound
 from pergola.extension_api.errors import Code, ExtensionError
 from pergola.providers.aws.bastion.site import Site
+from pergola.providers.aws.desired import OWNED, OWNED_BEFORE
 from pergola.providers.aws.resources.security_group.rules import (
     ALL,
     EGRESS,
@@ -27,7 +28,6 @@ from pergola.providers.aws.resources.security_group.rules import (
     rules_of,
 )
 from pergola.providers.aws.resources.tags import specification
-from pergola.providers.aws.wanted import OWNED, OWNED_BEFORE
 
 DESCRIPTION: Final = "SSH access for Bastion"
 Groups = dict[str, JsonObject]

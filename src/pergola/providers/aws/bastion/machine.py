@@ -72,8 +72,8 @@ def _size(machine: JsonObject) -> tuple[float, float, float, str]:
 
 def _images(spec: JsonObject) -> list[tuple[str, str]]:
     """Yield images and versions, the best first: those named, else the newest of each image."""
-    wanted = map_at(spec, "bastion", "machineImage")
-    name, version = wanted.get("name"), wanted.get("version")
+    desired = map_at(spec, "bastion", "machineImage")
+    name, version = desired.get("name"), desired.get("version")
     found: list[tuple[str, str]] = []
     for image in maps_at(spec, "machineImages"):
         if name and image.get("name") != name:

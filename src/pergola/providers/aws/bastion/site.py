@@ -9,8 +9,8 @@ from typing import Final
 from pergola.api.ip_ranges import parse_network
 from pergola.api.objects import JsonObject, Key, map_at, maps_at, name_of, namespace_of, uid_of
 from pergola.extension_api.errors import ExtensionError, configuration_problem
+from pergola.providers.aws.desired import OWNED
 from pergola.providers.aws.status import NODES, PUBLIC
-from pergola.providers.aws.wanted import OWNED
 
 NO_SUBNET: Final = (
     "there is no public subnet for a bastion: reach nodes with AWS Systems Manager Session Manager "

@@ -23,27 +23,27 @@ from pergola.providers.aws.byo import (
     tagging,
     untagging,
 )
+from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.resources import service_range
 from pergola.providers.aws.resources.step import Step
-from pergola.providers.aws.wanted import Wanted
 
 __all__ = ["byo_delete_steps", "byo_steps"]
 
 
-def byo_steps(wanted: Wanted, after: tuple[str, ...] = ()) -> list[Step]:
+def byo_steps(desired: Desired, after: tuple[str, ...] = ()) -> list[Step]:
     """Return the steps for user-provided subnets; none if subnets are managed.
 
     Args:
         after: the steps that come before the first of these.
     """
-    if not wanted.config.byo_subnets:
+    if not desired.config.byo_subnets:
         return []
     first = replace(subnets.STEP, after=after)
     return [first, tagging.STEP, tables.STEP, balancers.STEP]
 
 
 def byo_delete_steps(
-    wanted: Wanted, *, after: tuple[str, ...] = (), remove_pod_routes: bool = False
+    desired: Desired, *, after: tuple[str, ...] = (), remove_pod_routes: bool = False
 ) -> list[Step]:
     """Return the steps that leave user-provided subnets; none if subnets are managed.
 
@@ -51,7 +51,7 @@ def byo_delete_steps(
         after: the steps that precede all of these.
         remove_pod_routes: whether to delete pod routes of deleted nodes as well.
     """
-    if not wanted.config.byo_subnets:
+    if not desired.config.byo_subnets:
         return []
     return [
         pod_routes.delete_step(after, allowed=remove_pod_routes),

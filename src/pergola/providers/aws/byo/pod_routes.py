@@ -27,7 +27,7 @@ def _dead(work: Work) -> Iterator[tuple[str, str]]:
     """Yield worker route tables with the destinations of routes to deleted nodes."""
     for name in dict.fromkeys(name for _, name in keys.in_zones(work.state, keys.ROUTE_TABLE)):
         table = work.snapshot.route_tables.get(name, {})
-        for destination in dead_pod_routes(table, work.wanted.pod_ranges):
+        for destination in dead_pod_routes(table, work.desired.pod_ranges):
             yield name, destination
 
 

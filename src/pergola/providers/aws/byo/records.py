@@ -15,8 +15,8 @@ from pergola.api.objects import JsonObject
 from pergola.cloud.aws.network import tags_of
 from pergola.flow import State
 from pergola.providers.aws import state as keys
+from pergola.providers.aws.desired import MARKER, SHARED, Desired
 from pergola.providers.aws.resources.step import Work
-from pergola.providers.aws.wanted import MARKER, SHARED, Wanted
 
 NOTHING: Final = "-"
 
@@ -47,7 +47,7 @@ def record(
     for name, thing in things.items():
         ours = recorded(work.state, name)
         if ours is None:
-            ours = present(work.wanted, thing) if known.tagged_by_us(name) else frozenset()
+            ours = present(work.desired, thing) if known.tagged_by_us(name) else frozenset()
         _write(work.state, name, ours | frozenset(adding.get(name, ())))
 
 
@@ -71,10 +71,10 @@ def forget(state: State, thing: str) -> None:
         state.forget(keys.tagged_key(thing))
 
 
-def present(wanted: Wanted, thing: JsonObject) -> frozenset[str]:
+def present(desired: Desired, thing: JsonObject) -> frozenset[str]:
     """Return the keys of tags that look like ours, except role tags, which stay anyway."""
     tags = tags_of(thing)
-    ours = {wanted.cluster_tag} if tags.get(wanted.cluster_tag) == SHARED else set()
+    ours = {desired.cluster_tag} if tags.get(desired.cluster_tag) == SHARED else set()
     return frozenset(ours | ({MARKER} & tags.keys()))
 
 

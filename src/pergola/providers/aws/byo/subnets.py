@@ -10,13 +10,13 @@ from pergola.providers.aws import load_balancer_roles as load_balancers
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.byo import records, tables, tagging
 from pergola.providers.aws.config import Zone
+from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.load_balancer_roles import Role
 from pergola.providers.aws.preflight import subnets as live
 from pergola.providers.aws.preflight.vpc import ipv6_blocks
 from pergola.providers.aws.resources import byo_step_names as names
 from pergola.providers.aws.resources.step import Step, Work
 from pergola.providers.aws.snapshot import Snapshot
-from pergola.providers.aws.wanted import Wanted
 
 WORKERS_KEYS: Final = (
     keys.SUBNET_WORKERS,
@@ -47,11 +47,11 @@ def remember(state: State, zone: str, at: tuple[str, str, str], subnet: JsonObje
         state.set(keys.zone_key(zone, key), value)
 
 
-def problems(wanted: Wanted, snapshot: Snapshot) -> list[str]:
+def problems(desired: Desired, snapshot: Snapshot) -> list[str]:
     """Return why the subnets cannot be used, one sentence each."""
-    found = [f"{each} (to repair: {each.fix})" for each in live.check(wanted, snapshot)]
-    tagged = tagging.with_tags(wanted, snapshot.subnets)
-    return [*found, *load_balancers.ambiguities(wanted, tagged)]
+    found = [f"{each} (to repair: {each.fix})" for each in live.check(desired, snapshot)]
+    tagged = tagging.with_tags(desired, snapshot.subnets)
+    return [*found, *load_balancers.ambiguities(desired, tagged)]
 
 
 def _ids(zone: Zone) -> tuple[str | None, str | None, str | None]:
@@ -59,27 +59,27 @@ def _ids(zone: Zone) -> tuple[str | None, str | None, str | None]:
 
 
 def _plan(work: Work) -> Note:
-    wrong = problems(work.wanted, work.snapshot)
+    wrong = problems(work.desired, work.snapshot)
     if wrong:
         return Note(Fate.FAILED, "; ".join(wrong))
-    count = len({each.id for each in live.named(work.wanted)})
-    return Note(Fate.KEEP, f"{count} subnets in {len(work.wanted.config.networks.zones)} zones")
+    count = len({each.id for each in live.named(work.desired)})
+    return Note(Fate.KEEP, f"{count} subnets in {len(work.desired.config.networks.zones)} zones")
 
 
 async def _ensure(work: Work) -> None:
-    await _look_again(work)
+    await _observe_again(work)
     wrong = [
         ExtensionError(text, Code.CONFIGURATION_PROBLEM)
-        for text in problems(work.wanted, work.snapshot)
+        for text in problems(work.desired, work.snapshot)
     ]
     if wrong:
         raise wrong[0] if len(wrong) == 1 else SeveralErrors(wrong)
     _write_down(work)
 
 
-async def _look_again(work: Work) -> None:
+async def _observe_again(work: Work) -> None:
     """Describe subnets that were not visible once more: they may be very new."""
-    unseen = sorted({each.id for each in live.named(work.wanted)} - work.snapshot.subnets.keys())
+    unseen = sorted({each.id for each in live.named(work.desired)} - work.snapshot.subnets.keys())
     if unseen:
         filters = [{"Name": "subnet-id", "Values": unseen}]
         found = await work.aws.pages("ec2", "DescribeSubnets", "Subnets", Filters=filters)
@@ -89,8 +89,8 @@ async def _look_again(work: Work) -> None:
 def _write_down(work: Work) -> None:
     """Record ids and tags without a pause, so that they are saved together."""
     things = tagging.user_provided(work)
-    records.record(work, things, tagging.missing(work.wanted, things))
-    for zone in work.wanted.config.networks.zones:
+    records.record(work, things, tagging.missing(work.desired, things))
+    for zone in work.desired.config.networks.zones:
         keys.suffix_of(work.state, zone.name)
         for at, name in zip((WORKERS_KEYS, *ROLE_KEYS.values()), _ids(zone), strict=True):
             if name:

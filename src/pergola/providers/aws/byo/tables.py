@@ -14,37 +14,37 @@ from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import routing
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.byo import records
+from pergola.providers.aws.desired import SHARED, Desired
 from pergola.providers.aws.resources import byo_step_names as names
 from pergola.providers.aws.resources.step import Step, Work
 from pergola.providers.aws.resources.tags import as_list, remove_tag
 from pergola.providers.aws.snapshot import Snapshot
-from pergola.providers.aws.wanted import SHARED, Wanted
 
 TABLE: Final = "rtb-"
 
 
-def needs_tables(wanted: Wanted) -> bool:
+def needs_tables(desired: Desired) -> bool:
     """Return whether pod routes are written into route tables."""
-    return not wanted.overlay and wanted.ipv4
+    return not desired.overlay and desired.ipv4
 
 
-def by_zone(wanted: Wanted, snapshot: Snapshot) -> Iterator[tuple[str, JsonObject]]:
+def by_zone(desired: Desired, snapshot: Snapshot) -> Iterator[tuple[str, JsonObject]]:
     """Yield zones with the route table of their worker subnet; none without pod routes."""
-    for zone in wanted.config.networks.zones if needs_tables(wanted) else ():
+    for zone in desired.config.networks.zones if needs_tables(desired) else ():
         subnet = zone.workers_subnet_id
         table = routing.table_of(snapshot, subnet) if subnet else None
         if table is not None:
             yield zone.name, table
 
 
-def of_workers(wanted: Wanted, snapshot: Snapshot) -> dict[str, JsonObject]:
+def of_workers(desired: Desired, snapshot: Snapshot) -> dict[str, JsonObject]:
     """Return the route tables that need the cluster's tag, by their ids."""
-    return {str(table["RouteTableId"]): table for _, table in by_zone(wanted, snapshot)}
+    return {str(table["RouteTableId"]): table for _, table in by_zone(desired, snapshot)}
 
 
 def remember(work: Work) -> None:
     """Record the route table of each zone, if it is needed."""
-    for zone, table in by_zone(work.wanted, work.snapshot):
+    for zone, table in by_zone(work.desired, work.snapshot):
         work.state.set(keys.zone_key(zone, keys.ROUTE_TABLE), table["RouteTableId"])
 
 
@@ -57,7 +57,7 @@ def forget(state: State, table: str) -> None:
 
 def _stale(work: Work) -> list[str]:
     """Return the route tables that we tagged and that are no longer used."""
-    used = of_workers(work.wanted, work.snapshot)
+    used = of_workers(work.desired, work.snapshot)
     ours = records.all_recorded(work.state)
     return sorted(name for name in ours if name.startswith(TABLE) and name not in used)
 
@@ -65,12 +65,12 @@ def _stale(work: Work) -> list[str]:
 def _plan(work: Work) -> Note:
     stale = _stale(work)
     if stale:
-        return Note(Fate.CHANGE, f"remove {work.wanted.cluster_tag} from {', '.join(stale)}")
+        return Note(Fate.CHANGE, f"remove {work.desired.cluster_tag} from {', '.join(stale)}")
     return Note(Fate.SKIP, "no route table has a tag that is not needed")
 
 
 async def _ensure(work: Work) -> None:
-    key = work.wanted.cluster_tag
+    key = work.desired.cluster_tag
     for table in _stale(work):
         await remove_tag(work, [table], key, SHARED)
         known = work.snapshot.route_tables.get(table)

@@ -13,29 +13,29 @@ from pergola.cloud.aws.network import tags_of
 from pergola.cloud.errors import Unauthorized
 from pergola.flow.picture import Fate, Note
 from pergola.providers.aws.byo import records, tables
+from pergola.providers.aws.desired import MARKER, SHARED, Desired
 from pergola.providers.aws.load_balancer_roles import HAS_ROLE, Role
 from pergola.providers.aws.preflight.subnets import named
 from pergola.providers.aws.resources import byo_step_names as names
 from pergola.providers.aws.resources.step import Step, Work
 from pergola.providers.aws.resources.tags import add_tags, advice, as_list
-from pergola.providers.aws.wanted import MARKER, SHARED, Wanted
 
 Tags = dict[str, str]
 
 
-def missing(wanted: Wanted, things: Mapping[str, JsonObject]) -> dict[str, Tags]:
+def missing(desired: Desired, things: Mapping[str, JsonObject]) -> dict[str, Tags]:
     """Return the tags to add to user-provided subnets and route tables, by their ids."""
     found = {}
-    for name, tags in _wanted_tags(wanted, things).items():
+    for name, tags in _desired_tags(desired, things).items():
         lacking = _lacking(tags, tags_of(things[name])) if name in things else {}
         if lacking:
             found[name] = lacking
     return found
 
 
-def with_tags(wanted: Wanted, subnets: Mapping[str, JsonObject]) -> dict[str, JsonObject]:
+def with_tags(desired: Desired, subnets: Mapping[str, JsonObject]) -> dict[str, JsonObject]:
     """Return subnets as they will be once the missing tags are added."""
-    lacking = missing(wanted, subnets)
+    lacking = missing(desired, subnets)
     return {
         name: {**subnet, "Tags": as_list({**tags_of(subnet), **lacking.get(name, {})})}
         for name, subnet in subnets.items()
@@ -44,23 +44,23 @@ def with_tags(wanted: Wanted, subnets: Mapping[str, JsonObject]) -> dict[str, Js
 
 def user_provided(work: Work) -> dict[str, JsonObject]:
     """Return the user-provided resources to tag: named subnets, and route tables."""
-    subnets = {each.id: work.snapshot.subnets.get(each.id) for each in named(work.wanted)}
+    subnets = {each.id: work.snapshot.subnets.get(each.id) for each in named(work.desired)}
     known = {name: subnet for name, subnet in subnets.items() if subnet is not None}
-    return known | tables.of_workers(work.wanted, work.snapshot)
+    return known | tables.of_workers(work.desired, work.snapshot)
 
 
-def _wanted_tags(wanted: Wanted, things: Mapping[str, JsonObject]) -> dict[str, Tags]:
+def _desired_tags(desired: Desired, things: Mapping[str, JsonObject]) -> dict[str, Tags]:
     tags: dict[str, Tags] = defaultdict(dict)
-    for zone in wanted.config.networks.zones:
-        if zone.workers_subnet_id and wanted.tag_worker_subnets:
-            tags[zone.workers_subnet_id][wanted.cluster_tag] = SHARED
+    for zone in desired.config.networks.zones:
+        if zone.workers_subnet_id and desired.tag_worker_subnets:
+            tags[zone.workers_subnet_id][desired.cluster_tag] = SHARED
         for role in Role:
             subnet = role.named_by(zone)
             if subnet:
-                tags[subnet] |= {wanted.cluster_tag: SHARED, role.tag: HAS_ROLE}
+                tags[subnet] |= {desired.cluster_tag: SHARED, role.tag: HAS_ROLE}
     for name, thing in things.items():
         if "RouteTableId" in thing:
-            tags[name][wanted.cluster_tag] = SHARED
+            tags[name][desired.cluster_tag] = SHARED
     return dict(tags)
 
 
@@ -73,7 +73,7 @@ def _lacking(tags: Tags, there: Tags) -> Tags:
 
 
 def _plan(work: Work) -> Note:
-    lacking = missing(work.wanted, user_provided(work))
+    lacking = missing(work.desired, user_provided(work))
     if not lacking:
         return Note(Fate.KEEP, "all tags are already set")
     return Note(
@@ -84,7 +84,7 @@ def _plan(work: Work) -> Note:
 async def _ensure(work: Work) -> None:
     things = user_provided(work)
     alike: dict[tuple[tuple[str, str], ...], list[str]] = defaultdict(list)
-    for name, tags in missing(work.wanted, things).items():
+    for name, tags in missing(work.desired, things).items():
         alike[tuple(tags.items())].append(name)
     for pairs, several in alike.items():
         tags = dict(pairs)
@@ -99,7 +99,7 @@ def _report(work: Work, several: list[str], tags: Tags, error: Unauthorized) -> 
         records.withdraw(work.state, name, tags)
     work.warnings.append(
         f"tags are missing and the credentials may not create them ({error.code}): "
-        f"{advice(work.wanted.region, several, tags)}"
+        f"{advice(work.desired.region, several, tags)}"
     )
 
 

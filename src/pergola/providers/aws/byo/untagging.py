@@ -15,11 +15,11 @@ from pergola.cloud.errors import NotFound, Unauthorized
 from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.byo import records
+from pergola.providers.aws.desired import SHARED
 from pergola.providers.aws.load_balancer_roles import Role
 from pergola.providers.aws.preflight.subnets import named
 from pergola.providers.aws.resources.step import Step, Work
 from pergola.providers.aws.resources.tags import as_list
-from pergola.providers.aws.wanted import SHARED
 
 UNTAG: Final = "remove tags of subnets and route tables"
 _ROLES: Final = frozenset(role.tag for role in Role)
@@ -37,7 +37,7 @@ def _things(work: Work) -> list[str]:
 
     Subnets that only the state knows were found by the user's own tags, which stay.
     """
-    by_config = [each.id for each in named(work.wanted)]
+    by_config = [each.id for each in named(work.desired)]
     by_state = [
         name
         for key in (keys.SUBNET_WORKERS, keys.ROUTE_TABLE)
@@ -54,8 +54,8 @@ def _ours(work: Work, name: str) -> Tags:
     known = records.recorded(work.state, name)
     if known is None:
         thing = work.snapshot.subnets.get(name) or work.snapshot.route_tables.get(name) or {}
-        known = records.present(work.wanted, thing)
-    cluster = work.wanted.cluster_tag
+        known = records.present(work.desired, thing)
+    cluster = work.desired.cluster_tag
     return tuple((key, SHARED if key == cluster else None) for key in sorted(known - _ROLES))
 
 
@@ -95,7 +95,7 @@ async def _remove(work: Work, several: list[str], tags: Tags, *, must: bool) -> 
             raise
         work.warnings.append(
             f"tags are left and the credentials may not delete them ({error.code}): "
-            f"{_advice(work.wanted.region, several, tags)}"
+            f"{_advice(work.desired.region, several, tags)}"
         )
         return
     for name in several:

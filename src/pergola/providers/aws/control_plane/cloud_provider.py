@@ -10,8 +10,8 @@ from pergola.providers.aws.control_plane.subnets import (
     problem,
     subnets_for,
 )
+from pergola.providers.aws.desired import ROLE_INTERNAL, ROLE_PUBLIC
 from pergola.providers.aws.status import INTERNAL, PUBLIC
-from pergola.providers.aws.wanted import ROLE_INTERNAL, ROLE_PUBLIC
 
 CONFIG_MAP: Final = "cloud-provider-config"
 KEY: Final = "cloudprovider.conf"

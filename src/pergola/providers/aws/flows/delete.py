@@ -11,6 +11,7 @@ from typing import Final
 from pergola.flow import State
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.byo import byo_delete_steps
+from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.resources import (
     default_security_group,
     dhcp_options,
@@ -30,12 +31,11 @@ from pergola.providers.aws.resources.efs import deletion as efs
 from pergola.providers.aws.resources.nat_gateways import deletion as nat_gateways
 from pergola.providers.aws.resources.step import Step
 from pergola.providers.aws.resources.subnets import deletion as subnets
-from pergola.providers.aws.wanted import Wanted
 
 _BYO_VPC: Final = "the VPC is user-provided"
 
 
-def delete_steps(wanted: Wanted, state: State, *, remove_pod_routes: bool = False) -> list[Step]:
+def delete_steps(desired: Desired, state: State, *, remove_pod_routes: bool = False) -> list[Step]:
     """Return the steps that delete what was created, and our tags on the user's resources.
 
     With an empty state, none of them may run.
@@ -44,28 +44,28 @@ def delete_steps(wanted: Wanted, state: State, *, remove_pod_routes: bool = Fals
         remove_pod_routes: whether to delete pod routes of deleted nodes from user-provided route
             tables (§7.2).
     """
-    if wanted.config.byo_subnets:
-        network = _leave_user_provided(wanted, remove_pod_routes=remove_pod_routes)
+    if desired.config.byo_subnets:
+        network = _leave_user_provided(desired, remove_pod_routes=remove_pod_routes)
     else:
-        network = _delete_managed(wanted, state)
+        network = _delete_managed(desired, state)
     return [
         *load_balancers.delete_steps(),
         *key_pair.delete_steps(),
         *iam.delete_steps(),
-        efs.delete_step(wanted, state),
+        efs.delete_step(desired, state),
         *network,
     ]
 
 
-def _leave_user_provided(wanted: Wanted, *, remove_pod_routes: bool) -> list[Step]:
-    leaving = byo_delete_steps(wanted, remove_pod_routes=remove_pod_routes)
+def _leave_user_provided(desired: Desired, *, remove_pod_routes: bool) -> list[Step]:
+    leaving = byo_delete_steps(desired, remove_pod_routes=remove_pod_routes)
     before = (load_balancers.DELETE, *(step.name for step in leaving))
     return [*leaving, *security_group.delete_steps(after=before)]
 
 
-def _delete_managed(wanted: Wanted, state: State) -> list[Step]:
-    skip = _BYO_VPC if wanted.config.byo_vpc else None
-    zones = _zones(wanted, state)
+def _delete_managed(desired: Desired, state: State) -> list[Step]:
+    skip = _BYO_VPC if desired.config.byo_vpc else None
+    zones = _zones(desired, state)
     ends = tuple(end for zone in zones for end in _ends_of_zone(zone))
     before_subnets = (load_balancers.DELETE, efs.DELETE)
     poll = nat_gateways.Watch()
@@ -91,9 +91,9 @@ def _delete_managed(wanted: Wanted, state: State) -> list[Step]:
     ]
 
 
-def _zones(wanted: Wanted, state: State) -> list[str]:
+def _zones(desired: Desired, state: State) -> list[str]:
     """Return the zones of the config, and those that only the state contains."""
-    configured = [zone.name for zone in wanted.config.networks.zones]
+    configured = [zone.name for zone in desired.config.networks.zones]
     return list(dict.fromkeys([*configured, *keys.zones_of(state)]))
 
 

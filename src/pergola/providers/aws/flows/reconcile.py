@@ -10,6 +10,7 @@ from typing import Final
 from pergola.providers.aws.byo import byo_steps
 from pergola.providers.aws.byo import vpc as byo_vpc
 from pergola.providers.aws.config import Zone
+from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.resources import (
     associations,
     default_security_group,
@@ -37,7 +38,6 @@ from pergola.providers.aws.resources.nat_gateways import waiting as nat_gateways
 from pergola.providers.aws.resources.step import Step
 from pergola.providers.aws.resources.subnets import ensure as subnets
 from pergola.providers.aws.resources.subnets import surplus
-from pergola.providers.aws.wanted import Wanted
 
 _AFTER_READ: Final = (
     names.SERVICE_RANGE,
@@ -49,21 +49,21 @@ _AFTER_READ: Final = (
 )
 
 
-def reconcile_steps(wanted: Wanted) -> list[Step]:
+def reconcile_steps(desired: Desired) -> list[Step]:
     """Return all steps that create and maintain a cluster's infrastructure, in every mode."""
-    read = (byo.READ,) if wanted.config.byo_subnets else ()
+    read = (byo.READ,) if desired.config.byo_subnets else ()
     steps = [
-        *network_steps(wanted),
-        *byo_steps(wanted, after=(names.VPC,)),
-        *security_group.steps(wanted),
-        *efs.steps(wanted),
-        *iam.steps(wanted),
-        *key_pair.steps(wanted),
+        *network_steps(desired),
+        *byo_steps(desired, after=(names.VPC,)),
+        *security_group.steps(desired),
+        *efs.steps(desired),
+        *iam.steps(desired),
+        *key_pair.steps(desired),
     ]
     return [_after(step, read) for step in steps]
 
 
-def network_steps(wanted: Wanted) -> list[Step]:
+def network_steps(desired: Desired) -> list[Step]:
     """Return the steps that create and maintain a network, in a possible order of execution."""
     resources = (
         dhcp_options,
@@ -77,18 +77,18 @@ def network_steps(wanted: Wanted) -> list[Step]:
         main_route_table,
         surplus,
     )
-    steps = [step for resource in resources for step in resource.steps(wanted)]
-    for zone in wanted.config.networks.zones:
+    steps = [step for resource in resources for step in resource.steps(desired)]
+    for zone in desired.config.networks.zones:
         if not zone.workers_subnet_id:
-            steps += zone_steps(wanted, zone)
+            steps += zone_steps(desired, zone)
     last = (endpoint_associations, nat_gateways_of_all_zones, service_range, egress_ranges)
-    return steps + [step for resource in last for step in resource.steps(wanted)]
+    return steps + [step for resource in last for step in resource.steps(desired)]
 
 
-def zone_steps(wanted: Wanted, zone: Zone) -> list[Step]:
+def zone_steps(desired: Desired, zone: Zone) -> list[Step]:
     """Return the steps of one zone, in a possible order of execution."""
     resources = (subnets, elastic_ips, nat_gateways, zone_route_tables, associations)
-    return [step for resource in resources for step in resource.steps(wanted, zone)]
+    return [step for resource in resources for step in resource.steps(desired, zone)]
 
 
 def _after(step: Step, read: tuple[str, ...]) -> Step:

@@ -7,8 +7,8 @@ from pergola.flow.metrics import FlowMetrics
 from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.codes import diagnose
+from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.resources.step import Step, Work, graph_of
-from pergola.providers.aws.wanted import Wanted
 
 RECONCILIATION: Final = "Infrastructure reconciliation"
 DELETION: Final = "Infrastructure deletion"
@@ -22,12 +22,12 @@ def foresee(steps: list[Step], work: Work) -> dict[str, Note]:
     }
 
 
-def name_zones(wanted: Wanted, state: State) -> None:
+def name_zones(desired: Desired, state: State) -> None:
     """Assign each zone its `zN`, so that the state of a new cluster is not empty.
 
     Only a cluster with a state is ever deleted, so it is written before anything is created.
     """
-    for zone in wanted.config.networks.zones:
+    for zone in desired.config.networks.zones:
         keys.suffix_of(state, zone.name)
 
 

@@ -23,7 +23,7 @@ from pergola.providers.aws.health.security_group import (
     NODES_SECURITY_GROUP_VALID,
     nodes_security_group_valid,
 )
-from pergola.providers.aws.request import wanted_of
+from pergola.providers.aws.request import desired_of
 from pergola.providers.aws.resources.security_group.desired import zone_ranges
 from pergola.providers.aws.snapshot import Snapshot
 from pergola.providers.aws.state import read_state
@@ -71,9 +71,9 @@ class _Remembered:
     so that it never reads everything at once.
     """
 
-    def __init__(self, condition: str, look: Evaluate, period: float) -> None:
+    def __init__(self, condition: str, observe: Evaluate, period: float) -> None:
         self._condition = condition
-        self._look = look
+        self._observe = observe
         self._period = period
         self._results: dict[str, _Result] = {}
 
@@ -84,7 +84,7 @@ class _Remembered:
             known = self._on_record(context.now, obj, operation)
         if known is None or not self._is_good(known, context.now, operation):
             try:
-                said = await self._look(context, obj)
+                said = await self._observe(context, obj)
             except CloudError as error:
                 return verdict(ConditionUpdate("Unknown", CHECK_FAILED, str(error)))
             known = self._results[uid_of(obj)] = _Result(context.now, operation, said)
@@ -122,16 +122,16 @@ class _Groups:
     access: Access
 
     async def run(self, context: CheckContext, obj: JsonObject) -> ConditionUpdate:
-        wanted = wanted_of(obj, await context.cluster())
+        desired = desired_of(obj, await context.cluster())
         state = read_state(map_at(obj, "status").get("state"))
-        name = wanted.config.networks.nodes_security_group_id
+        name = desired.config.networks.nodes_security_group_id
         async with self.access(context, obj) as aws:
             try:
                 answer = await aws.call("ec2", "DescribeSecurityGroups", GroupIds=[name])
             except NotFound:
                 answer = {"SecurityGroups": []}
         group = next(iter(answer["SecurityGroups"]), None)
-        return nodes_security_group_valid(wanted, group, zone_ranges(wanted, state, Snapshot()))
+        return nodes_security_group_valid(desired, group, zone_ranges(desired, state, Snapshot()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,14 +139,14 @@ class _Subnets:
     access: Access
 
     async def run(self, context: CheckContext, obj: JsonObject) -> ConditionUpdate:
-        wanted = wanted_of(obj, await context.cluster())
-        vpc = wanted.config.networks.vpc.id or ""
+        desired = desired_of(obj, await context.cluster())
+        vpc = desired.config.networks.vpc.id or ""
         async with self.access(context, obj) as aws:
             found = await aws.pages(
                 "ec2", "DescribeSubnets", "Subnets", Filters=filters_by({"vpc-id": vpc})
             )
         snapshot = Snapshot(subnets={subnet["SubnetId"]: subnet for subnet in found})
-        return load_balancer_subnets_available(wanted, snapshot)
+        return load_balancer_subnets_available(desired, snapshot)
 
 
 def _byo_group(obj: JsonObject) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from pergola.api.objects import JsonObject
+from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.health.condition import CHECK_FAILED, ConditionUpdate
 from pergola.providers.aws.health.coverage import applies_to, covers, overlaps
 from pergola.providers.aws.resources.security_group.desired import Ranges
@@ -20,7 +21,6 @@ from pergola.providers.aws.resources.security_group.rules import (
     Rule,
     rules_of,
 )
-from pergola.providers.aws.wanted import Wanted
 
 NODES_SECURITY_GROUP_VALID: Final = "NodesSecurityGroupValid"
 RULES_PRESENT: Final = "RequiredRulesPresent"
@@ -45,7 +45,7 @@ class _Need(NamedTuple):
 
 
 def nodes_security_group_valid(
-    wanted: Wanted, group: JsonObject | None, zones: Iterable[Ranges] = ()
+    desired: Desired, group: JsonObject | None, zones: Iterable[Ranges] = ()
 ) -> ConditionUpdate:
     """Decide whether a user-provided security group has the rules that nodes need (§6.3).
 
@@ -53,11 +53,11 @@ def nodes_security_group_valid(
         group: as AWS describes it; None if it does not exist.
         zones: the ranges of the subnets, from which load balancers may come.
     """
-    name = wanted.config.networks.nodes_security_group_id or ""
+    name = desired.config.networks.nodes_security_group_id or ""
     if group is None:
         return ConditionUpdate("False", RULES_MISSING, f"security group {name} does not exist")
     rules, several = rules_of(group), list(zones)
-    lacking = [need for need in _needs(wanted, name, several) if not _is_met(need, rules)]
+    lacking = [need for need in _needs(desired, name, several) if not _is_met(need, rules)]
     unclear = [need for need in lacking if _may_be_met(need, rules, name)]
     missing = [need for need in lacking if need not in unclear]
     if missing:
@@ -69,14 +69,14 @@ def nodes_security_group_valid(
         )
     notes = [
         f"security group {name} has the rules that nodes need",
-        *_notes(wanted, rules, several),
+        *_notes(desired, rules, several),
     ]
     return ConditionUpdate("True", RULES_PRESENT, "; ".join(notes))
 
 
-def _needs(wanted: Wanted, group: str, zones: Sequence[Ranges]) -> Iterator[_Need]:
+def _needs(desired: Desired, group: str, zones: Sequence[Ranges]) -> Iterator[_Need]:
     yield _Need(Rule(INGRESS, ALL, None, group), (group,), "pods and nodes reach each other")
-    for everywhere in _everywhere(wanted):
+    for everywhere in _everywhere(desired):
         balancers = [
             peer
             for ranges in zones
@@ -88,13 +88,13 @@ def _needs(wanted: Wanted, group: str, zones: Sequence[Ranges]) -> Iterator[_Nee
             rule = Rule(INGRESS, protocol, NODE_PORTS, everywhere)
             yield _Need(rule, peers, "Services of type LoadBalancer and NodePort")
     yield _Need(Rule(EGRESS, ALL, None, EVERYWHERE), (), "nodes join and pull images")
-    if wanted.uses_efa:
+    if desired.uses_efa:
         rule = Rule(EGRESS, ALL, None, group)
         yield _Need(rule, (group,), "Elastic Fabric Adapters reach each other", by_group=True)
 
 
-def _everywhere(wanted: Wanted) -> list[str]:
-    return [*([EVERYWHERE] if wanted.ipv4 else []), *([EVERYWHERE_6] if wanted.ipv6 else [])]
+def _everywhere(desired: Desired) -> list[str]:
+    return [*([EVERYWHERE] if desired.ipv4 else []), *([EVERYWHERE_6] if desired.ipv6 else [])]
 
 
 def _is_met(need: _Need, rules: Iterable[Rule]) -> bool:
@@ -130,9 +130,9 @@ def _unclear(needs: Sequence[_Need]) -> list[str]:
     return [f"whether it has {_listed(needs)} {text}"]
 
 
-def _notes(wanted: Wanted, rules: Iterable[Rule], zones: Sequence[Ranges]) -> Iterator[str]:
+def _notes(desired: Desired, rules: Iterable[Rule], zones: Sequence[Ranges]) -> Iterator[str]:
     everything = {rule.peer for rule in rules if rule.direction == EGRESS and rule.protocol == ALL}
-    if closed := [peer for peer in _everywhere(wanted) if peer not in everything]:
+    if closed := [peer for peer in _everywhere(desired) if peer not in everything]:
         yield (
             f"not all traffic may leave to {' and '.join(closed)}: nodes need the API server, "
             "registries, and EC2, ELB, STS and S3 of AWS"
@@ -143,7 +143,7 @@ def _notes(wanted: Wanted, rules: Iterable[Rule], zones: Sequence[Ranges]) -> It
         for rule in rules
         if rule.direction == INGRESS and rule.is_range and rule.protocol == TCP
     ]
-    if wanted.config.wants_efs and not all(covers(nfs, peer, NFS) for peer in workers):
+    if desired.config.wants_efs and not all(covers(nfs, peer, NFS) for peer in workers):
         yield (
             "mount targets of the file system must also be in this security group, or let tcp "
             f"2049 in from {', '.join(workers)}"

@@ -4,32 +4,32 @@ from collections.abc import Iterable
 
 from pergola.api.field_errors import sentence
 from pergola.extension_api.errors import Code, ExtensionError
+from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.preflight import ambiguity, hints, others, ranges, subnets, vpc
 from pergola.providers.aws.preflight.finding import Finding
 from pergola.providers.aws.snapshot import Snapshot
-from pergola.providers.aws.wanted import Wanted
 
 
-def findings(wanted: Wanted, snapshot: Snapshot) -> list[Finding]:
+def findings(desired: Desired, snapshot: Snapshot) -> list[Finding]:
     """Return all findings about the account for a config; blocking ones first."""
     found = [
-        *vpc.check(wanted, snapshot),
-        *ranges.check(wanted, snapshot),
-        *subnets.check(wanted, snapshot),
-        *others.check(wanted, snapshot),
-        *ambiguity.check(wanted, snapshot),
+        *vpc.check(desired, snapshot),
+        *ranges.check(desired, snapshot),
+        *subnets.check(desired, snapshot),
+        *others.check(desired, snapshot),
+        *ambiguity.check(desired, snapshot),
     ]
-    return [*found, *hints.check(wanted, snapshot)]
+    return [*found, *hints.check(desired, snapshot)]
 
 
-def demand(wanted: Wanted, snapshot: Snapshot) -> list[Finding]:
+def demand(desired: Desired, snapshot: Snapshot) -> list[Finding]:
     """Return the findings that do not block, if no finding blocks.
 
     Raises:
         ExtensionError: findings block; the error lists all of them, each with the command that
             fixes it.
     """
-    found = findings(wanted, snapshot)
+    found = findings(desired, snapshot)
     blocking = [finding for finding in found if finding.blocks]
     if blocking:
         raise ExtensionError(_text(blocking), Code.CONFIGURATION_PROBLEM)

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from pergola.api.field_errors import Cause, shown
-from pergola.providers.aws.wanted import Wanted
+from pergola.providers.aws.desired import Desired
 
 VPC_ID = "networks.vpc.id"
 
@@ -35,21 +35,21 @@ def not_found(field: str, value: str, detail: str) -> Cause:
     return Cause("FieldValueNotFound", f"Not found: {shown(value)}: {detail}", field)
 
 
-def ec2(wanted: Wanted, command: str) -> str:
+def ec2(desired: Desired, command: str) -> str:
     """Return an AWS CLI command for EC2, in the region of the cluster."""
-    return f"aws ec2 {command} --region {wanted.region}"
+    return f"aws ec2 {command} --region {desired.region}"
 
 
-def efs(wanted: Wanted, command: str) -> str:
+def efs(desired: Desired, command: str) -> str:
     """Return an AWS CLI command for file systems."""
-    return f"aws efs {command} --region {wanted.region}"
+    return f"aws efs {command} --region {desired.region}"
 
 
-def subnets_in(wanted: Wanted, zone: str) -> str:
+def subnets_in(desired: Desired, zone: str) -> str:
     """Return a command that lists the subnets to choose from."""
     return ec2(
-        wanted,
-        f"describe-subnets --filters Name=vpc-id,Values={wanted.config.networks.vpc.id} "
+        desired,
+        f"describe-subnets --filters Name=vpc-id,Values={desired.config.networks.vpc.id} "
         f"Name=availability-zone,Values={zone} "
         "--query 'Subnets[].[SubnetId,CidrBlock,AvailableIpAddressCount]' --output text",
     )

@@ -7,6 +7,7 @@ from pergola.api.field_errors import invalid
 from pergola.api.ip_ranges import parse_network
 from pergola.api.objects import JsonObject
 from pergola.cloud.aws.network import tags_of
+from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.preflight.finding import VPC_ID, Finding, ec2, zone_path
 from pergola.providers.aws.preflight.vpc import ipv6_blocks
 from pergola.providers.aws.resources.subnets.desired import Subnet, subnets_of
@@ -16,18 +17,17 @@ from pergola.providers.aws.resources.subnets.ipv6_ranges import (
     places_taken,
 )
 from pergola.providers.aws.snapshot import Snapshot
-from pergola.providers.aws.wanted import Wanted
 
 Network = IPv4Network | IPv6Network
 
 
-def check(wanted: Wanted, snapshot: Snapshot) -> Iterator[Finding]:
+def check(desired: Desired, snapshot: Snapshot) -> Iterator[Finding]:
     """Yield findings about ranges outside all ranges of the VPC, and too few IPv6 ranges."""
     vpc = snapshot.vpc
-    if vpc is None or not wanted.config.byo_vpc:
+    if vpc is None or not desired.config.byo_vpc:
         return
     blocks = ipv4_blocks(vpc)
-    for index, zone in enumerate(wanted.config.networks.zones):
+    for index, zone in enumerate(desired.config.networks.zones):
         for field, cidr in (
             ("workers", zone.workers),
             ("public", zone.public),
@@ -37,31 +37,31 @@ def check(wanted: Wanted, snapshot: Snapshot) -> Iterator[Finding]:
                 text = f"must be inside a range of VPC {vpc['VpcId']}: {', '.join(blocks)}"
                 command = f"associate-vpc-cidr-block --vpc-id {vpc['VpcId']} --cidr-block {cidr}"
                 cause = invalid(zone_path(index, field), cidr, text)
-                yield Finding(cause, ec2(wanted, command))
-    if wanted.needs_ipv6_block and ipv6_blocks(vpc):
-        yield from _free_ipv6_ranges(wanted, snapshot, vpc)
+                yield Finding(cause, ec2(desired, command))
+    if desired.needs_ipv6_block and ipv6_blocks(vpc):
+        yield from _free_ipv6_ranges(desired, snapshot, vpc)
 
 
-def _free_ipv6_ranges(wanted: Wanted, snapshot: Snapshot, vpc: JsonObject) -> Iterator[Finding]:
+def _free_ipv6_ranges(desired: Desired, snapshot: Snapshot, vpc: JsonObject) -> Iterator[Finding]:
     """Check that a block of the VPC has a free /64 for each subnet that still needs one."""
     name = str(vpc["VpcId"])
     there = [each for each in snapshot.subnets.values() if each.get("VpcId") == name]
-    desired = [each for zone in wanted.config.networks.zones for each in subnets_of(wanted, zone)]
-    missing = [each for each in desired if not any(_is(wanted, each, one) for one in there)]
+    subnets = [each for zone in desired.config.networks.zones for each in subnets_of(desired, zone)]
+    missing = [each for each in subnets if not any(_is(desired, each, one) for one in there)]
     free = {block: places_in(block) - len(places_taken(block, there)) for block in ipv6_blocks(vpc)}
     if len(missing) > max(free.values()):
         said = ", ".join(f"{block} has {count}" for block, count in free.items())
         text = f"{len(missing)} subnets need a free IPv6 /64 each, but {said}"
         command = f"associate-vpc-cidr-block --vpc-id {name} --amazon-provided-ipv6-cidr-block"
-        yield Finding(invalid(VPC_ID, name, text), ec2(wanted, command))
+        yield Finding(invalid(VPC_ID, name, text), ec2(desired, command))
 
 
-def _is(wanted: Wanted, subnet: Subnet, thing: JsonObject) -> bool:
+def _is(desired: Desired, subnet: Subnet, thing: JsonObject) -> bool:
     """Return whether a subnet of AWS is the desired one and has its IPv6 range."""
     same = thing.get("AvailabilityZone") == subnet.zone and (
         thing.get("Ipv6Native") is True if subnet.native else thing.get("CidrBlock") == subnet.cidr
     )
-    return same and wanted.owns(tags_of(thing)) and ipv6_range_of(thing) is not None
+    return same and desired.owns(tags_of(thing)) and ipv6_range_of(thing) is not None
 
 
 def ipv4_blocks(vpc: JsonObject) -> list[str]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import orjson
 
 from pergola.api.objects import JsonObject
+from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.health.security_group import nodes_security_group_valid
 from pergola.providers.aws.preflight.finding import Finding, ec2, hint
 from pergola.providers.aws.preflight.vpc import ipv6_blocks
@@ -20,34 +21,33 @@ from pergola.providers.aws.resources.security_group.rules import (
     permissions,
 )
 from pergola.providers.aws.snapshot import Snapshot
-from pergola.providers.aws.wanted import Wanted
 
 
-def check_rules(wanted: Wanted, snapshot: Snapshot) -> Iterator[Finding]:
+def check_rules(desired: Desired, snapshot: Snapshot) -> Iterator[Finding]:
     """Yield a hint if rules that nodes need are missing, or if that is unknown."""
-    name = wanted.config.networks.nodes_security_group_id or ""
+    name = desired.config.networks.nodes_security_group_id or ""
     group = snapshot.security_groups.get(name)
     if group is None:  # that is reported as a separate finding
         return
-    said = nodes_security_group_valid(wanted, group, _ranges(wanted, snapshot))
+    said = nodes_security_group_valid(desired, group, _ranges(desired, snapshot))
     if said.status != "True":
-        missing = compare(desired_rules(wanted, name, ()), group).authorize
-        yield hint("networks.nodesSecurityGroupID", said.message, _fix(wanted, name, missing))
+        missing = compare(desired_rules(desired, name, ()), group).authorize
+        yield hint("networks.nodesSecurityGroupID", said.message, _fix(desired, name, missing))
 
 
-def _fix(wanted: Wanted, group: str, missing: frozenset[Rule]) -> str:
+def _fix(desired: Desired, group: str, missing: frozenset[Rule]) -> str:
     """Return the command for ingress; egress is reported only after ingress is fixed."""
     ingress = permissions(missing, INGRESS)
     way, rules = ("ingress", ingress) if ingress else ("egress", permissions(missing, EGRESS))
     if not rules:
-        return ec2(wanted, f"describe-security-groups --group-ids {group}")
+        return ec2(desired, f"describe-security-groups --group-ids {group}")
     text = orjson.dumps(rules).decode()
     return ec2(
-        wanted, f"authorize-security-group-{way} --group-id {group} --ip-permissions '{text}'"
+        desired, f"authorize-security-group-{way} --group-id {group} --ip-permissions '{text}'"
     )
 
 
-def _ranges(wanted: Wanted, snapshot: Snapshot) -> list[Ranges]:
+def _ranges(desired: Desired, snapshot: Snapshot) -> list[Ranges]:
     """Return the actual ranges of user-provided subnets."""
     return [
         Ranges(
@@ -55,7 +55,7 @@ def _ranges(wanted: Wanted, snapshot: Snapshot) -> list[Ranges]:
             public=_of(snapshot, zone.public_subnet_id),
             internal=_of(snapshot, zone.internal_subnet_id),
         )
-        for zone in wanted.config.networks.zones
+        for zone in desired.config.networks.zones
     ]
 
 

@@ -13,7 +13,7 @@ from pergola.providers.aws import state as keys
 from pergola.providers.aws.resources import tags
 from pergola.providers.aws.resources.kinds import Kind
 from pergola.providers.aws.resources.step import Work
-from pergola.providers.aws.resources.waiting import LOOKS
+from pergola.providers.aws.resources.waiting import POLLS
 
 Accept = Callable[[JsonObject], bool]
 
@@ -74,7 +74,7 @@ def foreseen(
     if id_ is None:
         return Note(Fate.CREATE, new)
     thing = kind.in_snapshot(work.snapshot)[id_]
-    if any(tags.differing(work, thing, work.wanted.tags(suffix, **more))):
+    if any(tags.differing(work, thing, work.desired.tags(suffix, **more))):
         return Note(Fate.CHANGE, f"{id_}: its tags")
     return Note(Fate.KEEP, id_)
 
@@ -98,7 +98,7 @@ async def find(
         return None
     work.state.set(key, id_)
     thing = kind.in_snapshot(work.snapshot)[id_]
-    await tags.retag(work, id_, thing, work.wanted.tags(suffix, **more))
+    await tags.retag(work, id_, thing, work.desired.tags(suffix, **more))
     return thing
 
 
@@ -111,7 +111,7 @@ async def refresh(work: Work, kind: Kind, key: str) -> None:
     recorded = work.state.get(key)
     if recorded is None or kind.one(work.snapshot, recorded) is not None:
         return
-    for attempt in range(LOOKS):
+    for attempt in range(POLLS):
         if attempt:
             await asyncio.sleep(work.poll_seconds)
         if await described(work, kind, recorded) is not None:

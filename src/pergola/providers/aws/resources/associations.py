@@ -10,11 +10,11 @@ from pergola.cloud.errors import AlreadyExists
 from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.config import Zone
+from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.resources import step_names as names
 from pergola.providers.aws.resources.step import Step, Work
 from pergola.providers.aws.resources.subnets.desired import subnets_of
 from pergola.providers.aws.resources.waiting import all_done, once_visible
-from pergola.providers.aws.wanted import Wanted
 
 _KEYS: Final = {
     keys.SUBNET_WORKERS: keys.ASSOCIATION_WORKERS,
@@ -38,9 +38,9 @@ class _Pair(NamedTuple):
     table: str | None
 
 
-def steps(wanted: Wanted, zone: Zone) -> list[Step]:
+def steps(desired: Desired, zone: Zone) -> list[Step]:
     """Return the step for all subnets of a zone; it need not wait for NAT."""
-    del wanted
+    del desired
     return [
         Step(
             name=names.associations(zone.name),
@@ -65,7 +65,7 @@ def _pairs(work: Work, zone: Zone) -> list[_Pair]:
             work.state.get(subnet.key),
             tables.get(subnet.role, work.state.get(private)),
         )
-        for subnet in subnets_of(work.wanted, zone)
+        for subnet in subnets_of(work.desired, zone)
     ]
 
 
@@ -110,7 +110,7 @@ async def _associate(work: Work, pair: _Pair) -> None:
                 work, "AssociateRouteTable", SubnetId=pair.subnet, RouteTableId=pair.table
             )
         except AlreadyExists:  # done before, but not visible when the tables were described
-            await _look_again(work, pair)
+            await _observe_again(work, pair)
             present = _present(work, pair.subnet)
             if present is None:
                 raise
@@ -140,7 +140,7 @@ def _dissociated(work: Work, name: str) -> None:
         table["Associations"] = kept
 
 
-async def _look_again(work: Work, pair: _Pair) -> None:
+async def _observe_again(work: Work, pair: _Pair) -> None:
     by = [{"Name": "association.subnet-id", "Values": [pair.subnet]}]
     for table in await work.aws.pages("ec2", "DescribeRouteTables", "RouteTables", Filters=by):
         work.snapshot.route_tables[table["RouteTableId"]] = table

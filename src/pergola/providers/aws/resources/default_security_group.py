@@ -6,16 +6,16 @@ from pergola.api.objects import JsonObject
 from pergola.cloud.aws.network import filters_by
 from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
+from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.resources import step_names as names
 from pergola.providers.aws.resources.removal import forget
 from pergola.providers.aws.resources.step import Step, Work
 from pergola.providers.aws.resources.waiting import wait_until
-from pergola.providers.aws.wanted import Wanted
 
 FORGET: Final = "forget default security group"
 
 
-def steps(wanted: Wanted) -> list[Step]:
+def steps(desired: Desired) -> list[Step]:
     """Return the step that revokes all rules; skipped for a user-provided VPC."""
     return [
         Step(
@@ -23,7 +23,7 @@ def steps(wanted: Wanted) -> list[Step]:
             plan=_plan,
             ensure=_ensure,
             after=(names.VPC,),
-            skip="the VPC is user-provided" if wanted.config.byo_vpc else None,
+            skip="the VPC is user-provided" if desired.config.byo_vpc else None,
         )
     ]
 

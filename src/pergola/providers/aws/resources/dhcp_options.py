@@ -6,28 +6,28 @@ from typing import Final
 from pergola.api.objects import JsonObject
 from pergola.flow.picture import Note
 from pergola.providers.aws import state as keys
+from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.resources import step_names as names
 from pergola.providers.aws.resources import tags
 from pergola.providers.aws.resources.adoption import everything, find, foreseen, remember
 from pergola.providers.aws.resources.kinds import DHCP_OPTIONS
 from pergola.providers.aws.resources.removal import forget, note, remove, to_delete
 from pergola.providers.aws.resources.step import Step, Work
-from pergola.providers.aws.wanted import Wanted
 
 NO_OPTIONS: Final = "default"
 """The id of the options of a VPC without any."""
 DELETE: Final = "delete DHCP options"
 
 
-def steps(wanted: Wanted) -> list[Step]:
+def steps(desired: Desired) -> list[Step]:
     """Return the step that creates the DHCP options; skipped for a user-provided VPC."""
-    given = "the VPC is user-provided" if wanted.config.byo_vpc else None
+    given = "the VPC is user-provided" if desired.config.byo_vpc else None
     return [Step(name=names.DHCP_OPTIONS, plan=_plan, ensure=_ensure, skip=given)]
 
 
-def wanted_options(wanted: Wanted) -> dict[str, str]:
+def desired_options(desired: Desired) -> dict[str, str]:
     """Return the desired content of the VPC's DHCP options."""
-    return {"domain-name": wanted.dhcp_domain, "domain-name-servers": "AmazonProvidedDNS"}
+    return {"domain-name": desired.dhcp_domain, "domain-name-servers": "AmazonProvidedDNS"}
 
 
 def options_of(thing: JsonObject) -> dict[str, str]:
@@ -45,19 +45,19 @@ def are_hidden(vpc: JsonObject, described: Mapping[str, JsonObject]) -> bool:
 
 
 def _plan(work: Work) -> Note:
-    new = f"domain-name {work.wanted.dhcp_domain}"
+    new = f"domain-name {work.desired.dhcp_domain}"
     return foreseen(work, DHCP_OPTIONS, keys.DHCP_OPTIONS, everything, new=new)
 
 
 async def _ensure(work: Work) -> None:
     if await find(work, DHCP_OPTIONS, keys.DHCP_OPTIONS, everything):
         return
-    options = wanted_options(work.wanted)
+    options = desired_options(work.desired)
     answer = await work.aws.call(
         "ec2",
         "CreateDhcpOptions",
         DhcpConfigurations=[{"Key": key, "Values": [value]} for key, value in options.items()],
-        TagSpecifications=tags.specification(DHCP_OPTIONS.type, work.wanted.tags()),
+        TagSpecifications=tags.specification(DHCP_OPTIONS.type, work.desired.tags()),
     )
     remember(work, DHCP_OPTIONS, keys.DHCP_OPTIONS, answer["DhcpOptions"])
 
@@ -82,4 +82,4 @@ async def _delete(work: Work) -> None:
 
 def _to_delete(work: Work) -> list[str]:
     known = work.state.get(keys.DHCP_OPTIONS)
-    return to_delete(work, work.snapshot.dhcp_options, (known,), (work.wanted.name(),))
+    return to_delete(work, work.snapshot.dhcp_options, (known,), (work.desired.name(),))

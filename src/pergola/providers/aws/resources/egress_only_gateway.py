@@ -4,6 +4,7 @@ from typing import Final
 
 from pergola.flow.picture import Note
 from pergola.providers.aws import state as keys
+from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.resources import step_names as names
 from pergola.providers.aws.resources import tags
 from pergola.providers.aws.resources.adoption import attached_to_vpc, find, foreseen, remember
@@ -12,7 +13,6 @@ from pergola.providers.aws.resources.kinds import EGRESS_ONLY_GATEWAY
 from pergola.providers.aws.resources.removal import forget, note, remove
 from pergola.providers.aws.resources.step import Step, Work
 from pergola.providers.aws.resources.waiting import once_visible
-from pergola.providers.aws.wanted import Wanted
 
 DELETE: Final = "delete egress-only internet gateway"
 _EXISTING: Final = ExistingGateway(
@@ -23,24 +23,24 @@ _EXISTING: Final = ExistingGateway(
 )
 
 
-def steps(wanted: Wanted) -> list[Step]:
+def steps(desired: Desired) -> list[Step]:
     """Return the step for the gateway; skipped for user-provided subnets."""
-    existing = wanted.config.byo_vpc
+    existing = desired.config.byo_vpc
     return [
         Step(
             name=names.EGRESS_ONLY_GATEWAY,
             plan=_EXISTING.plan if existing else _plan,
             ensure=_EXISTING.ensure if existing else _ensure,
             after=(names.VPC,),
-            skip=_skip(wanted),
+            skip=_skip(desired),
         )
     ]
 
 
-def _skip(wanted: Wanted) -> str | None:
-    if not wanted.ipv6:
+def _skip(desired: Desired) -> str | None:
+    if not desired.ipv6:
         return "the cluster has no IPv6"
-    return "the subnets are user-provided" if wanted.config.byo_subnets else None
+    return "the subnets are user-provided" if desired.config.byo_subnets else None
 
 
 def _plan(work: Work) -> Note:
@@ -58,7 +58,7 @@ async def _ensure(work: Work) -> None:
         work,
         "CreateEgressOnlyInternetGateway",
         VpcId=work.state.get(keys.VPC),
-        TagSpecifications=tags.specification(EGRESS_ONLY_GATEWAY.type, work.wanted.tags()),
+        TagSpecifications=tags.specification(EGRESS_ONLY_GATEWAY.type, work.desired.tags()),
     )
     gateway = answer["EgressOnlyInternetGateway"]
     remember(work, EGRESS_ONLY_GATEWAY, keys.EGRESS_ONLY_GATEWAY, gateway)

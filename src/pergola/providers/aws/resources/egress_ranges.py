@@ -3,15 +3,15 @@
 from pergola.cloud.aws.network import tags_of
 from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
+from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.resources import step_names as names
 from pergola.providers.aws.resources.nat_gateways.facts import public_ips_of
 from pergola.providers.aws.resources.step import LONG_TIMEOUT, Step, Work
-from pergola.providers.aws.wanted import Wanted
 
 
-def steps(wanted: Wanted) -> list[Step]:
+def steps(desired: Desired) -> list[Step]:
     """Return the step that records them, including user-provided gateways with our tag."""
-    del wanted
+    del desired
     return [
         Step(
             name=names.EGRESS_RANGES,
@@ -31,7 +31,7 @@ def egress_ranges(work: Work) -> list[str]:
         for gateway in work.snapshot.nat_gateways.values()
         if gateway.get("State") == "available"
         and gateway.get("VpcId") == vpc
-        and work.wanted.cluster_tag in tags_of(gateway)
+        and work.desired.cluster_tag in tags_of(gateway)
         for address in public_ips_of(gateway)
     }
     return sorted(f"{address}/32" for address in addresses)

@@ -7,6 +7,7 @@ from pergola.extension_api.errors import Code, ExtensionError
 from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.config import Zone
+from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.resources import step_names as names
 from pergola.providers.aws.resources import tags
 from pergola.providers.aws.resources.adoption import described, find, foreseen, known, remember
@@ -14,14 +15,13 @@ from pergola.providers.aws.resources.kinds import ADDRESS
 from pergola.providers.aws.resources.removal import forget, note, remove, to_delete
 from pergola.providers.aws.resources.step import Step, Work
 from pergola.providers.aws.resources.zone_suffixes import zone_suffix
-from pergola.providers.aws.wanted import Wanted
 
 NO_PUBLIC_SUBNET: Final = "the zone has no public subnet"
 
 
-def steps(wanted: Wanted, zone: Zone) -> list[Step]:
+def steps(desired: Desired, zone: Zone) -> list[Step]:
     """Return the step that allocates one, or releases ours once the user provides one."""
-    del wanted
+    del desired
     given = zone.elastic_ip_allocation_id is not None
     return [
         Step(
@@ -34,7 +34,7 @@ def steps(wanted: Wanted, zone: Zone) -> list[Step]:
     ]
 
 
-def wanted_address(work: Work, zone: Zone) -> str | None:
+def desired_address(work: Work, zone: Zone) -> str | None:
     """Return the elastic IP for the NAT gateway; None if it is not allocated yet."""
     return zone.elastic_ip_allocation_id or managed_address(work, zone.name)
 
@@ -75,7 +75,7 @@ def _suffix(work: Work, zone: str) -> str:
 
 
 def _is_given(work: Work, name: str) -> bool:
-    zones = work.wanted.config.networks.zones
+    zones = work.desired.config.networks.zones
     return name in {zone.elastic_ip_allocation_id for zone in zones}
 
 
@@ -98,14 +98,14 @@ async def _ensure(work: Work, zone: Zone) -> None:
     key, suffix = _key(zone.name), _suffix(work, zone.name)
     if await find(work, ADDRESS, key, lambda each: _is_ours(work, each), suffix):
         return
-    wanted = work.wanted.tags(suffix)
+    desired = work.desired.tags(suffix)
     answer = await work.aws.call(
         "ec2",
         "AllocateAddress",
         Domain="vpc",
-        TagSpecifications=tags.specification(ADDRESS.type, wanted),
+        TagSpecifications=tags.specification(ADDRESS.type, desired),
     )
-    remember(work, ADDRESS, key, {**answer, "Tags": tags.as_list(wanted)})
+    remember(work, ADDRESS, key, {**answer, "Tags": tags.as_list(desired)})
 
 
 def _plan_given(work: Work, zone: Zone) -> Note:
@@ -119,7 +119,7 @@ async def _ensure_given(work: Work, zone: Zone) -> None:
     name = zone.elastic_ip_allocation_id or ""
     if name not in work.snapshot.addresses and await described(work, ADDRESS, name) is None:
         raise ExtensionError(
-            f"elastic IP {name} of zone {zone.name} has not been found in {work.wanted.region}; "
+            f"elastic IP {name} of zone {zone.name} has not been found in {work.desired.region}; "
             "allocate one and name it in networks.zones[].elasticIPAllocationID",
             Code.CONFIGURATION_PROBLEM,
         )
@@ -153,8 +153,8 @@ def delete_step(zone: str, after: tuple[str, ...]) -> Step:
 def _to_delete(work: Work, zone: str) -> list[str]:
     suffix = work.state.get(keys.zone_key(zone, keys.SUFFIX))
     known = work.state.get(keys.zone_key(zone, keys.ADDRESS))
-    of_user = {each.elastic_ip_allocation_id for each in work.wanted.config.networks.zones}
+    of_user = {each.elastic_ip_allocation_id for each in work.desired.config.networks.zones}
     found = to_delete(
-        work, work.snapshot.addresses, (known,), (work.wanted.name(f"eip-natgw-{suffix}"),)
+        work, work.snapshot.addresses, (known,), (work.desired.name(f"eip-natgw-{suffix}"),)
     )
     return [each for each in found if each not in of_user]

@@ -7,6 +7,7 @@ from pergola.cloud.aws.network import tags_of
 from pergola.extension_api.errors import Code, ExtensionError
 from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
+from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.resources import step_names as names
 from pergola.providers.aws.resources import tags
 from pergola.providers.aws.resources.adoption import find, in_vpc, known, remember
@@ -14,7 +15,6 @@ from pergola.providers.aws.resources.kinds import ENDPOINT
 from pergola.providers.aws.resources.removal import forget, in_cluster_vpc, is_ours, note, to_delete
 from pergola.providers.aws.resources.step import Step, Work
 from pergola.providers.aws.resources.waiting import all_done, once_visible
-from pergola.providers.aws.wanted import Wanted
 
 BYO: Final = (
     "the subnets are user-provided: create the endpoints yourself, and associate your tables"
@@ -27,7 +27,7 @@ DELETE: Final = "delete gateway endpoints"
 _GONE: Final = ("deleted", "deleting")
 
 
-def steps(wanted: Wanted) -> list[Step]:
+def steps(desired: Desired) -> list[Step]:
     """Return the step that creates configured endpoints, and deletes our other ones."""
     return [
         Step(
@@ -35,7 +35,7 @@ def steps(wanted: Wanted) -> list[Step]:
             plan=_plan,
             ensure=_ensure,
             after=(names.VPC,),
-            skip=BYO if wanted.config.byo_subnets else None,
+            skip=BYO if desired.config.byo_subnets else None,
         )
     ]
 
@@ -56,7 +56,7 @@ def known_endpoint(work: Work, service: str) -> str | None:
 
 def _unwanted(work: Work) -> dict[str, str]:
     """Return our endpoints that the config no longer has: their services by their ids."""
-    wanted = set(work.wanted.config.networks.vpc.gateway_endpoints)
+    desired = set(work.desired.config.networks.vpc.gateway_endpoints)
     found = {
         name: _service(work, endpoint)
         for name, endpoint in work.snapshot.endpoints.items()
@@ -66,17 +66,19 @@ def _unwanted(work: Work) -> dict[str, str]:
     return {
         name: service
         for name, service in (recorded | found).items()
-        if service not in wanted and _is_there(work, name)
+        if service not in desired and _is_there(work, name)
     }
 
 
 def _service(work: Work, endpoint: JsonObject) -> str:
     """Return the service of an endpoint as the config calls it, such as `s3`."""
-    return str(endpoint.get("ServiceName", "")).removeprefix(f"com.amazonaws.{work.wanted.region}.")
+    return str(endpoint.get("ServiceName", "")).removeprefix(
+        f"com.amazonaws.{work.desired.region}."
+    )
 
 
 def _is_ours(work: Work, endpoint: JsonObject) -> bool:
-    name = work.wanted.name(_suffix(_service(work, endpoint)))
+    name = work.desired.name(_suffix(_service(work, endpoint)))
     return is_ours(work, endpoint, (name,))
 
 
@@ -86,7 +88,7 @@ def _is_there(work: Work, name: str) -> bool:
 
 
 def _plan(work: Work) -> Note:
-    services = work.wanted.config.networks.vpc.gateway_endpoints
+    services = work.desired.config.networks.vpc.gateway_endpoints
     missing = [service for service in services if not known_endpoint(work, service)]
     removed = _unwanted(work)
     if removed:
@@ -109,7 +111,7 @@ def _plan_kept(work: Work, kept: list[str]) -> Note:
 async def _ensure(work: Work) -> None:
     for name, service in _unwanted(work).items():
         await _delete_one(work, name, service)
-    services = work.wanted.config.networks.vpc.gateway_endpoints
+    services = work.desired.config.networks.vpc.gateway_endpoints
     await all_done(*(_ensure_one(work, service) for service in services))
 
 
@@ -132,30 +134,30 @@ async def _ensure_one(work: Work, service: str) -> None:
 
 
 async def _create(work: Work, service: str) -> None:
-    wanted = _address_type(work.wanted)
+    desired = _address_type(work.desired)
     answer = await once_visible(
         work,
         "CreateVpcEndpoint",
         VpcId=work.state.get(keys.VPC),
-        ServiceName=f"com.amazonaws.{work.wanted.region}.{service}",
-        TagSpecifications=tags.specification(ENDPOINT.type, work.wanted.tags(_suffix(service))),
-        **({} if wanted == _IPV4 else {"IpAddressType": wanted}),
+        ServiceName=f"com.amazonaws.{work.desired.region}.{service}",
+        TagSpecifications=tags.specification(ENDPOINT.type, work.desired.tags(_suffix(service))),
+        **({} if desired == _IPV4 else {"IpAddressType": desired}),
     )
     remember(work, ENDPOINT, keys.endpoint_key(service), answer["VpcEndpoint"])
 
 
-def _address_type(wanted: Wanted) -> str:
-    if not wanted.ipv6:
+def _address_type(desired: Desired) -> str:
+    if not desired.ipv6:
         return _IPV4
-    return _DUAL if wanted.ipv4 else _IPV6
+    return _DUAL if desired.ipv4 else _IPV6
 
 
 def _new_address_type(work: Work, endpoint: JsonObject) -> str | None:
     """Return the address type to write; AWS cannot change to or from IPv6 alone."""
-    wanted, present = _address_type(work.wanted), endpoint.get("IpAddressType")
-    if present is None or present == wanted or _IPV6 in (wanted, present):
+    desired, present = _address_type(work.desired), endpoint.get("IpAddressType")
+    if present is None or present == desired or _IPV6 in (desired, present):
         return None
-    return wanted
+    return desired
 
 
 def _check_deleted(name: str, answer: JsonObject) -> None:

@@ -41,12 +41,12 @@ class ExistingGateway(NamedTuple):
         work.state.set(self.state_key, name)
 
     def _find(self, work: Work) -> str | None:
-        vpc = work.wanted.config.networks.vpc.id
+        vpc = work.desired.config.networks.vpc.id
         gateways = self.gateways(work).items()
         return next((name for name, gateway in gateways if is_attached(gateway, vpc)), None)
 
     def _missing(self, work: Work) -> str:
-        return self.problem.format(vpc=work.wanted.config.networks.vpc.id)
+        return self.problem.format(vpc=work.desired.config.networks.vpc.id)
 
 
 def is_attached(gateway: JsonObject, vpc: str | None) -> bool:
@@ -66,4 +66,4 @@ def gateways_to_delete(work: Work, gateways: Gateways, state_key: str) -> list[s
     def is_it(gateway: JsonObject) -> bool:
         return set(attached_vpcs(gateway)) <= {vpc}
 
-    return to_delete(work, gateways, (work.state.get(state_key),), (work.wanted.name(),), is_it)
+    return to_delete(work, gateways, (work.state.get(state_key),), (work.desired.name(),), is_it)

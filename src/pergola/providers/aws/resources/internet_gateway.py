@@ -6,6 +6,7 @@ from pergola.api.objects import JsonObject
 from pergola.cloud.errors import AlreadyExists, CloudError, DependencyProblem
 from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
+from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.resources import step_names as names
 from pergola.providers.aws.resources import tags
 from pergola.providers.aws.resources.adoption import (
@@ -26,7 +27,6 @@ from pergola.providers.aws.resources.kinds import INTERNET_GATEWAY
 from pergola.providers.aws.resources.removal import forget, note, remove, vpc_of
 from pergola.providers.aws.resources.step import Step, Work
 from pergola.providers.aws.resources.waiting import once_visible
-from pergola.providers.aws.wanted import Wanted
 
 DELETE: Final = "delete internet gateway"
 _NOT_ATTACHED: Final = "Gateway.NotAttached"
@@ -37,9 +37,9 @@ _EXISTING: Final = ExistingGateway(
 )
 
 
-def steps(wanted: Wanted) -> list[Step]:
+def steps(desired: Desired) -> list[Step]:
     """Return the step for the gateway; an existing VPC without public zones needs none."""
-    config = wanted.config
+    config = desired.config
     skip = "no zone has a public subnet" if not config.has_public_zone else None
     if config.byo_vpc:
         step = Step(
@@ -79,7 +79,7 @@ async def _create(work: Work) -> JsonObject:
     answer = await work.aws.call(
         "ec2",
         "CreateInternetGateway",
-        TagSpecifications=tags.specification(INTERNET_GATEWAY.type, work.wanted.tags()),
+        TagSpecifications=tags.specification(INTERNET_GATEWAY.type, work.desired.tags()),
     )
     gateway: JsonObject = answer["InternetGateway"]
     remember(work, INTERNET_GATEWAY, keys.INTERNET_GATEWAY, gateway)

@@ -6,19 +6,19 @@ from pergola.api.objects import JsonObject
 from pergola.extension_api.errors import Code, ExtensionError
 from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
+from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.resources import step_names as names
 from pergola.providers.aws.resources.step import Step, Work
 from pergola.providers.aws.resources.vpc import described, ipv6_options
 from pergola.providers.aws.resources.waiting import once_visible, wait_until
-from pergola.providers.aws.wanted import Wanted
 
 _ASSOCIATED: Final = "associated"
 _COMING: Final = frozenset({"associating", _ASSOCIATED})
 
 
-def steps(wanted: Wanted) -> list[Step]:
+def steps(desired: Desired) -> list[Step]:
     """Return the step that records the IPv6 block; skipped without IPv6."""
-    skip = None if wanted.needs_ipv6_block else "the cluster has no IPv6"
+    skip = None if desired.needs_ipv6_block else "the cluster has no IPv6"
     step = Step(name=names.IPV6_BLOCK, plan=_plan, ensure=_ensure, after=(names.VPC,), skip=skip)
     return [step]
 
@@ -57,12 +57,12 @@ async def _ensure(work: Work) -> None:
 async def _associate(work: Work) -> None:
     """Associate a block with a VPC that was created before the cluster got IPv6."""
     vpc = work.state.get(keys.VPC)
-    if work.wanted.config.byo_vpc:
+    if work.desired.config.byo_vpc:
         raise ExtensionError(
             f"VPC {vpc} has no IPv6 block, which the cluster needs; associate one",
             Code.CONFIGURATION_PROBLEM,
         )
-    await once_visible(work, "AssociateVpcCidrBlock", VpcId=vpc, **ipv6_options(work.wanted))
+    await once_visible(work, "AssociateVpcCidrBlock", VpcId=vpc, **ipv6_options(work.desired))
 
 
 async def _associated(work: Work) -> str | None:

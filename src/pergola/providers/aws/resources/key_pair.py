@@ -10,6 +10,7 @@ from pergola.cloud.errors import AlreadyExists
 from pergola.extension_api.errors import configuration_problem
 from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
+from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.resources.observation import Observation
 from pergola.providers.aws.resources.removal import forget, is_ours, note, remove
 from pergola.providers.aws.resources.step import Step, Work
@@ -19,16 +20,15 @@ from pergola.providers.aws.state import (
     KEY_PAIR_FINGERPRINT,
     KEY_PAIR_SPEC_FINGERPRINT,
 )
-from pergola.providers.aws.wanted import Wanted
 
 NAME: Final = "ensure key pair"
 _SUFFIX: Final = "ssh-publickey"
 DELETE: Final = "delete key pair"
 
 
-def steps(wanted: Wanted) -> list[Step]:
+def steps(desired: Desired) -> list[Step]:
     """Return the step of the key pair, which deletes the pair without a public key."""
-    del wanted
+    del desired
     return [Step(name=NAME, plan=_plan, ensure=_ensure)]
 
 
@@ -43,7 +43,7 @@ async def observe_key_pair(seen: Observation) -> None:
     Raises:
         CloudError: AWS refused.
     """
-    name = seen.state.get(KEY_PAIR) or seen.wanted.name(_SUFFIX)
+    name = seen.state.get(KEY_PAIR) or seen.desired.name(_SUFFIX)
     seen.snapshot.key_pair = await _described(seen.aws, name)
 
 
@@ -55,7 +55,7 @@ async def _described(aws: AwsClient, name: str) -> JsonObject | None:
 
 def _plan(work: Work) -> Note:
     name = _name(work)
-    if not work.wanted.ssh_public_key:
+    if not work.desired.ssh_public_key:
         if _to_delete(work):
             return Note(Fate.DELETE, f"{name}: there is no longer a public key")
         return Note(Fate.SKIP, "there is no public key")
@@ -68,7 +68,7 @@ def _plan(work: Work) -> Note:
 
 
 async def _ensure(work: Work) -> None:
-    if not work.wanted.ssh_public_key:
+    if not work.desired.ssh_public_key:
         await _remove(work)
         return
     pair = work.snapshot.key_pair
@@ -79,18 +79,20 @@ async def _ensure(work: Work) -> None:
     else:
         work.state.set(KEY_PAIR_FINGERPRINT, str(pair["KeyFingerprint"]))
         work.state.created(KEY_PAIR, str(pair["KeyName"]))
-        await retag(work, str(pair["KeyPairId"]), pair, work.wanted.tags())
+        await retag(work, str(pair["KeyPairId"]), pair, work.desired.tags())
 
 
 def _is_of_user(work: Work) -> bool:
     """Return whether a pair has our name, but was not imported for this cluster."""
     pair = work.snapshot.key_pair
-    return pair is not None and not work.state.get(KEY_PAIR) and not work.wanted.owns(tags_of(pair))
+    return (
+        pair is not None and not work.state.get(KEY_PAIR) and not work.desired.owns(tags_of(pair))
+    )
 
 
 def _taken(work: Work) -> str:
     return (
-        f'there is a key pair "{_name(work)}" already, without the tag {work.wanted.cluster_tag}; '
+        f'there is a key pair "{_name(work)}" already, without the tag {work.desired.cluster_tag}; '
         "delete it, or import it under another name"
     )
 
@@ -98,10 +100,10 @@ def _taken(work: Work) -> str:
 def _why_replaced(work: Work) -> str:
     """Return why the existing pair must be replaced; empty if it is right."""
     pair = work.snapshot.key_pair or {}
-    if work.state.get(KEY_PAIR_SPEC_FINGERPRINT) != spec_fingerprint(work.wanted.ssh_public_key):
+    if work.state.get(KEY_PAIR_SPEC_FINGERPRINT) != spec_fingerprint(work.desired.ssh_public_key):
         return "the public key has changed"
     known = work.state.get(KEY_PAIR_FINGERPRINT)
-    if known is None and work.wanted.owns(tags_of(pair)):
+    if known is None and work.desired.owns(tags_of(pair)):
         return ""  # a run that was killed imported it
     if known != pair.get("KeyFingerprint"):
         return "it was changed in AWS"
@@ -109,7 +111,7 @@ def _why_replaced(work: Work) -> str:
 
 
 def _why_retagged(work: Work) -> str:
-    has_tags = work.wanted.tags().items() <= tags_of(work.snapshot.key_pair or {}).items()
+    has_tags = work.desired.tags().items() <= tags_of(work.snapshot.key_pair or {}).items()
     return "" if has_tags else "tags are missing"
 
 
@@ -131,15 +133,15 @@ async def _import(work: Work) -> None:
 
     No pair exists now, so one that exists later without a known fingerprint can only be this one.
     """
-    name, tags = _name(work), work.wanted.tags()
+    name, tags = _name(work), work.desired.tags()
     work.state.forget(KEY_PAIR_FINGERPRINT)
-    work.state.set(KEY_PAIR_SPEC_FINGERPRINT, spec_fingerprint(work.wanted.ssh_public_key))
+    work.state.set(KEY_PAIR_SPEC_FINGERPRINT, spec_fingerprint(work.desired.ssh_public_key))
     await work.save()
     answer = await work.aws.call(
         "ec2",
         "ImportKeyPair",
         KeyName=name,
-        PublicKeyMaterial=work.wanted.ssh_public_key,
+        PublicKeyMaterial=work.desired.ssh_public_key,
         TagSpecifications=specification("key-pair", tags),
     )
     fingerprint = str(answer["KeyFingerprint"])
@@ -167,7 +169,7 @@ def _exists(work: Work) -> bool:
 
 
 def _name(work: Work) -> str:
-    return work.state.get(KEY_PAIR) or work.wanted.name(_SUFFIX)
+    return work.state.get(KEY_PAIR) or work.desired.name(_SUFFIX)
 
 
 def delete_steps() -> list[Step]:
@@ -188,6 +190,6 @@ async def _delete(work: Work) -> None:
 
 def _to_delete(work: Work) -> list[str]:
     pair, known = work.snapshot.key_pair, work.state.get(keys.KEY_PAIR)
-    if pair is not None and (known or is_ours(work, pair, (work.wanted.name(),))):
+    if pair is not None and (known or is_ours(work, pair, (work.desired.name(),))):
         return [str(pair["KeyName"])]
     return [known] if known else []

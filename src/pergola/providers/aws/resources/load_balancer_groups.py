@@ -21,7 +21,7 @@ from pergola.providers.aws.resources.security_group.deletion import (
 from pergola.providers.aws.resources.step import Work
 from pergola.providers.aws.resources.waiting import all_done
 
-_LOOKS: Final = 48
+_POLLS: Final = 48
 """Network interfaces of load balancers stay for minutes; this covers 4 of the step's 5 minutes."""
 _DEFAULT: Final = "default"
 _RULES: Final = (
@@ -54,7 +54,7 @@ async def remove_all(work: Work) -> None:
 def _groups(work: Work) -> Iterator[str]:
     is_inside, kept = in_cluster_vpc(work), groups_of_nodes(work)
     for name, group in work.snapshot.security_groups.items():
-        is_owned = is_of_cloud_controller(tags_of(group).get(work.wanted.cluster_tag))
+        is_owned = is_of_cloud_controller(tags_of(group).get(work.desired.cluster_tag))
         is_special = name in kept or group.get("GroupName") == _DEFAULT
         if is_owned and is_inside(group) and not is_special:
             yield name
@@ -66,7 +66,7 @@ def _is_of_user(work: Work, group: JsonObject, doomed: Collection[str]) -> bool:
 
 
 async def _remove(work: Work, name: str) -> None:
-    await remove(work, "DeleteSecurityGroup", looks=_LOOKS, GroupId=name)
+    await remove(work, "DeleteSecurityGroup", polls=_POLLS, GroupId=name)
     work.snapshot.security_groups.pop(name, None)
 
 

@@ -12,11 +12,11 @@ from pergola.cloud.aws.network import tags_of
 from pergola.cloud.errors import NotFound
 from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
+from pergola.providers.aws.desired import OWNED
 from pergola.providers.aws.resources import load_balancer_groups as balancer_groups
 from pergola.providers.aws.resources.removal import is_of_cloud_controller, remove, vpc_of
 from pergola.providers.aws.resources.step import CLEANUP_TIMEOUT, Step, Work
 from pergola.providers.aws.resources.waiting import all_done
-from pergola.providers.aws.wanted import OWNED
 
 DELETE: Final = "destroy load balancers and security groups of Kubernetes"
 _CHUNK: Final = 20
@@ -35,7 +35,7 @@ def _plan(work: Work) -> Note:
     if not vpc_of(work):
         return Note(Fate.SKIP, "there is no VPC")
     return Note(
-        Fate.DELETE, f"those in {vpc_of(work)} with the tag {work.wanted.cluster_tag}={OWNED}"
+        Fate.DELETE, f"those in {vpc_of(work)} with the tag {work.desired.cluster_tag}={OWNED}"
     )
 
 
@@ -115,7 +115,7 @@ async def _in_vpc(work: Work) -> tuple[list[str], dict[str, list[str]]]:
 
 async def _marks(work: Work, names: Sequence[str], name: str, ask: _Ask) -> dict[str, str]:
     """Return the values of the cluster's tag on the resources that have it."""
-    key = work.wanted.cluster_tag
+    key = work.desired.cluster_tag
     chunks = [list(names[start : start + _CHUNK]) for start in range(0, len(names), _CHUNK)]
     return {
         each[name]: tags_of(each)[key]

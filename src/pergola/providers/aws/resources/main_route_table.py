@@ -8,6 +8,7 @@ from typing import Final
 from pergola.api.objects import JsonObject
 from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
+from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.resources import step_names as names
 from pergola.providers.aws.resources import tags
 from pergola.providers.aws.resources.adoption import find, foreseen, in_vpc, known, remember
@@ -29,14 +30,13 @@ from pergola.providers.aws.resources.routes import (
 )
 from pergola.providers.aws.resources.step import Step, Work
 from pergola.providers.aws.resources.waiting import once_visible
-from pergola.providers.aws.wanted import Wanted
 
 DELETE: Final = "delete main route table"
 
 
-def steps(wanted: Wanted) -> list[Step]:
+def steps(desired: Desired) -> list[Step]:
     """Return the step for the table and its routes; skipped if nothing is public."""
-    private = wanted.config.byo_vpc and not wanted.config.has_public_zone
+    private = desired.config.byo_vpc and not desired.config.has_public_zone
     return [
         Step(
             name=names.MAIN_ROUTE_TABLE,
@@ -58,7 +58,7 @@ async def create_table(work: Work, key: str, suffix: str) -> JsonObject:
         work,
         "CreateRouteTable",
         VpcId=work.state.get(keys.VPC),
-        TagSpecifications=tags.specification(ROUTE_TABLE.type, work.wanted.tags(suffix)),
+        TagSpecifications=tags.specification(ROUTE_TABLE.type, work.desired.tags(suffix)),
     )
     table: JsonObject = answer["RouteTable"]
     remember(work, ROUTE_TABLE, key, table)
@@ -68,7 +68,7 @@ async def create_table(work: Work, key: str, suffix: str) -> JsonObject:
 def _routes(work: Work) -> list[Route]:
     gateway = work.state.get(keys.INTERNET_GATEWAY)
     routes = [Route(EVERYWHERE, INTERNET_GATEWAY, gateway)]
-    if work.wanted.needs_ipv6_block:
+    if work.desired.needs_ipv6_block:
         routes.append(Route(EVERYWHERE_IPV6, INTERNET_GATEWAY, gateway))
     return routes
 
@@ -122,7 +122,7 @@ def table_deletion(
 
 
 def _to_delete(work: Work, key: str, suffix: str) -> list[str]:
-    is_inside, names = in_cluster_vpc(work), (work.wanted.name(suffix),)
+    is_inside, names = in_cluster_vpc(work), (work.desired.name(suffix),)
 
     def is_it(table: JsonObject) -> bool:
         return is_inside(table) and not _is_main(table)

@@ -7,9 +7,9 @@ from pergola.api.objects import JsonObject
 from pergola.cloud.aws import AwsClient
 from pergola.cloud.aws.network import filters_by
 from pergola.flow import State
+from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.resources.kinds import Kind
 from pergola.providers.aws.snapshot import Snapshot
-from pergola.providers.aws.wanted import Wanted
 
 
 @dataclass(slots=True, kw_only=True)
@@ -21,7 +21,7 @@ class Observation:
     """
 
     aws: AwsClient
-    wanted: Wanted
+    desired: Desired
     state: State
     vpc: str
     snapshot: Snapshot = field(default_factory=Snapshot)

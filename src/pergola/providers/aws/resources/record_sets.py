@@ -176,11 +176,11 @@ def is_ours(live: RecordSet, ours: Collection[RecordSet]) -> bool:
 
 def _check_conflicts(others: Sequence[RecordSet], desired: Sequence[RecordSet]) -> None:
     for each in others:
-        for wanted in desired:
-            excludes = CNAME in (each.type, wanted.type) and each.type != wanted.type
-            if excludes or (each.routing and each.type == wanted.type):
+        for record in desired:
+            excludes = CNAME in (each.type, record.type) and each.type != record.type
+            if excludes or (each.routing and each.type == record.type):
                 raise configuration_problem(
-                    f"the {wanted} cannot be created, because the name has {_title(each)} that was "
+                    f"the {record} cannot be created, because the name has {_title(each)} that was "
                     "not created for this DNSRecord: delete it, or choose another name"
                 )
 

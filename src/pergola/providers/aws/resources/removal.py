@@ -8,15 +8,15 @@ from pergola.api.objects import JsonObject
 from pergola.cloud.aws.network import tags_of
 from pergola.cloud.errors import DependencyProblem, NotFound
 from pergola.flow.picture import Fate, Note
+from pergola.providers.aws.desired import OWNED, SHARED
 from pergola.providers.aws.resources.step import Work
 from pergola.providers.aws.resources.users_of import users_of
 from pergola.providers.aws.status import vpc_id
-from pergola.providers.aws.wanted import OWNED, SHARED
 from pergola.runtime.retrying import retrying
 
-LOOKS: Final = 16
+POLLS: Final = 16
 """Attempts to delete resources in use: every 5 seconds, within a step's 90 seconds."""
-LONG_LOOKS: Final = 34
+LONG_POLLS: Final = 34
 """The same within 3 minutes."""
 Accept = Callable[[JsonObject], bool]
 
@@ -24,7 +24,7 @@ Accept = Callable[[JsonObject], bool]
 def vpc_of(work: Work) -> str:
     """Return the cluster's VPC, by config, state or tags; empty if there is none."""
     found = work.snapshot.vpc or {}
-    return vpc_id(work.wanted, work.state) or str(found.get("VpcId", ""))
+    return vpc_id(work.desired, work.state) or str(found.get("VpcId", ""))
 
 
 def in_cluster_vpc(work: Work) -> Accept:
@@ -60,7 +60,7 @@ def is_ours(work: Work, thing: JsonObject, names: Container[str]) -> bool:
     have other names, so the exact value `owned` of the tag decides about them.
     """
     given = tags_of(thing)
-    return work.wanted.owns(given) and given.get("Name") in names
+    return work.desired.owns(given) and given.get("Name") in names
 
 
 def is_of_cloud_controller(value: str | None) -> bool:
@@ -70,7 +70,7 @@ def is_of_cloud_controller(value: str | None) -> bool:
 
 def is_shared(work: Work, thing: JsonObject | None) -> bool:
     """Return whether a resource is only used by this cluster."""
-    return thing is not None and tags_of(thing).get(work.wanted.cluster_tag) == SHARED
+    return thing is not None and tags_of(thing).get(work.desired.cluster_tag) == SHARED
 
 
 def note(names: Iterable[str]) -> Note:
@@ -80,7 +80,7 @@ def note(names: Iterable[str]) -> Note:
 
 
 async def remove(
-    work: Work, operation: str, *, service: str = "ec2", looks: int = LOOKS, **parameters: Any
+    work: Work, operation: str, *, service: str = "ec2", polls: int = POLLS, **parameters: Any
 ) -> None:
     """Delete a resource; a missing one counts as deleted, one in use is retried.
 
@@ -88,13 +88,13 @@ async def remove(
         CloudError: AWS refused, or it is still in use after several attempts.
     """
     with retrying() as failed:
-        for look in range(looks):
+        for observe in range(polls):
             try:
                 await work.aws.call(service, operation, **parameters)
             except NotFound:
                 return
             except DependencyProblem as error:
-                if look == looks - 1:
+                if observe == polls - 1:
                     raise await _in_use(work, error, parameters) from None
                 failed(error)
             else:

@@ -13,22 +13,22 @@ from pergola.cloud.errors import NotFound
 from pergola.extension_api.errors import Code, ExtensionError
 from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
+from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.load_balancer_roles import CLUSTER_PREFIX
 from pergola.providers.aws.resources import step_names as names
 from pergola.providers.aws.resources import tags
 from pergola.providers.aws.resources.step import LONG_TIMEOUT, Step, Work
 from pergola.providers.aws.resources.subnets.ipv6_ranges import ipv6_range_of, part
 from pergola.providers.aws.resources.waiting import once_visible
-from pergola.providers.aws.wanted import Wanted
 
 _BITS: Final = 108
 _PLACE: Final = 1
 RELEASE: Final = "release service range"
 
 
-def steps(wanted: Wanted) -> list[Step]:
+def steps(desired: Desired) -> list[Step]:
     """Return the step that reserves the range, once the worker subnets exist."""
-    zones = wanted.config.networks.zones
+    zones = desired.config.networks.zones
     created = (names.subnets(zone.name) for zone in zones if not zone.workers_subnet_id)
     return [
         Step(
@@ -36,7 +36,7 @@ def steps(wanted: Wanted) -> list[Step]:
             plan=_plan,
             ensure=_ensure,
             after=(names.VPC, *created),
-            skip=None if wanted.ipv6 else "the cluster has no IPv6",
+            skip=None if desired.ipv6 else "the cluster has no IPv6",
             timeout=LONG_TIMEOUT,
         )
     ]
@@ -49,7 +49,7 @@ def release_step(after: tuple[str, ...]) -> Step:
 
 def worker_subnets(work: Work) -> list[str]:
     """Return the ids of all worker subnets, sorted, both user-provided and managed."""
-    byo = (zone.workers_subnet_id for zone in work.wanted.config.networks.zones)
+    byo = (zone.workers_subnet_id for zone in work.desired.config.networks.zones)
     ours = (name for _, name in keys.in_zones(work.state, keys.SUBNET_WORKERS))
     return sorted({name for name in (*byo, *ours) if name})
 
@@ -65,18 +65,18 @@ async def _ensure(work: Work) -> None:
     if work.state.get(keys.SERVICE_CIDR):
         return
     subnet = next(iter(worker_subnets(work)), "")
-    wanted = _range_in(work, subnet)
+    desired = _range_in(work, subnet)
     present = await _reservations(work, subnet)
-    if not any(each["Cidr"] == wanted for each in present):
+    if not any(each["Cidr"] == desired for each in present):
         await once_visible(
             work,
             "CreateSubnetCidrReservation",
             SubnetId=subnet,
-            Cidr=wanted,
+            Cidr=desired,
             ReservationType="explicit",
-            TagSpecifications=tags.specification("subnet-cidr-reservation", work.wanted.tags()),
+            TagSpecifications=tags.specification("subnet-cidr-reservation", work.desired.tags()),
         )
-    work.state.created(keys.SERVICE_CIDR, wanted)
+    work.state.created(keys.SERVICE_CIDR, desired)
 
 
 def _range_in(work: Work, subnet: str) -> str:
@@ -134,17 +134,17 @@ def _is_unused(work: Work, subnet: str, reservation: JsonObject) -> bool:
     Clusters in a subnet share a reservation; if worker subnets have no tags, only its own tags
     reveal other clusters. One without the tag of any cluster is the user's.
     """
-    if _others(work.wanted, work.snapshot.subnets.get(subnet, {})):
+    if _others(work.desired, work.snapshot.subnets.get(subnet, {})):
         return False
-    is_ours = work.wanted.cluster_tag in tags_of(reservation)
-    is_of_another = bool(_others(work.wanted, reservation))
-    return is_ours or (is_of_another and work.wanted.tag_worker_subnets)
+    is_ours = work.desired.cluster_tag in tags_of(reservation)
+    is_of_another = bool(_others(work.desired, reservation))
+    return is_ours or (is_of_another and work.desired.tag_worker_subnets)
 
 
-def _others(wanted: Wanted, thing: JsonObject) -> set[str]:
+def _others(desired: Desired, thing: JsonObject) -> set[str]:
     """Return the tags of other clusters."""
     return {
         key
         for key in tags_of(thing)
-        if key.startswith(CLUSTER_PREFIX) and key != wanted.cluster_tag
+        if key.startswith(CLUSTER_PREFIX) and key != desired.cluster_tag
     }

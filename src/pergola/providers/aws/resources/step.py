@@ -7,8 +7,8 @@ from typing import Final
 from pergola.cloud.aws import AwsClient
 from pergola.flow import ONCE, Graph, Retry, State
 from pergola.flow.picture import Note
+from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.snapshot import Snapshot
-from pergola.providers.aws.wanted import Wanted
 
 TIMEOUT: Final = 90.0
 LONG_TIMEOUT: Final = 180.0
@@ -34,7 +34,7 @@ class Work:
     """
 
     aws: AwsClient
-    wanted: Wanted
+    desired: Desired
     state: State
     snapshot: Snapshot
     warnings: list[str] = field(default_factory=list)

@@ -38,12 +38,12 @@ def only_one(
     Raises:
         ExtensionError: there are several: nothing is guessed or deleted.
     """
-    expected = work.wanted.tags(suffix, **tags)
-    del expected[work.wanted.cluster_tag]
+    expected = work.desired.tags(suffix, **tags)
+    del expected[work.desired.cluster_tag]
     found = [
         name
         for name, thing in things.items()
-        if work.wanted.owns(tags_of(thing)) and expected.items() <= tags_of(thing).items()
+        if work.desired.owns(tags_of(thing)) and expected.items() <= tags_of(thing).items()
     ]
     if len(found) > 1:
         raise ExtensionError(
@@ -113,7 +113,7 @@ async def remove_tag(work: Work, names: Iterable[str], key: str, value: str | No
 
 
 def _stays(work: Work, key: str) -> bool:
-    ignored = work.wanted.config.ignore_tags
+    ignored = work.desired.config.ignore_tags
     return key.startswith(_OF_AWS) or (
         ignored is not None and (key in ignored.keys or key.startswith(tuple(ignored.key_prefixes)))
     )

@@ -8,12 +8,12 @@ from pergola.cloud.aws.network import tags_of
 from pergola.cloud.errors import NotFound
 from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
+from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.resources import step_names as names
 from pergola.providers.aws.resources import tags
 from pergola.providers.aws.resources.removal import forget, note, remove, to_delete
 from pergola.providers.aws.resources.step import Step, Work
-from pergola.providers.aws.resources.waiting import LOOKS, once_visible, wait_until
-from pergola.providers.aws.wanted import Wanted
+from pergola.providers.aws.resources.waiting import POLLS, once_visible, wait_until
 
 DNS_ATTRIBUTES: Final = {
     "enableDnsSupport": "EnableDnsSupport",
@@ -26,9 +26,9 @@ _IPV6_BITS: Final = 56
 DELETE: Final = "delete VPC"
 
 
-def steps(wanted: Wanted) -> list[Step]:
+def steps(desired: Desired) -> list[Step]:
     """Return the step that creates the VPC, and keeps it; `byo.vpc` has that of an existing one."""
-    if wanted.config.byo_vpc:
+    if desired.config.byo_vpc:
         return []
     return [Step(name=names.VPC, plan=_plan, ensure=_ensure, after=(names.DHCP_OPTIONS,))]
 
@@ -36,11 +36,11 @@ def steps(wanted: Wanted) -> list[Step]:
 def _plan(work: Work) -> Note:
     vpc = _known(work)
     if vpc is None:
-        return Note(Fate.CREATE, work.wanted.config.networks.vpc.cidr or "")
+        return Note(Fate.CREATE, work.desired.config.networks.vpc.cidr or "")
     changes = [name for name in DNS_ATTRIBUTES if not work.snapshot.vpc_attributes.get(name)]
     if vpc.get("DhcpOptionsId") != work.state.get(keys.DHCP_OPTIONS):
         changes.append("its DHCP options")
-    if any(tags.differing(work, vpc, work.wanted.tags())):
+    if any(tags.differing(work, vpc, work.desired.tags())):
         changes.append("its tags")
     if changes:
         return Note(Fate.CHANGE, f"{vpc['VpcId']}: {', '.join(changes)}")
@@ -62,7 +62,7 @@ def _known(work: Work) -> JsonObject | None:
     if vpc is None or vpc["VpcId"] == work.state.get(keys.VPC):
         return vpc
     ours = tags_of(vpc)
-    is_ours = work.wanted.owns(ours) and ours.get("Name") == work.wanted.name()
+    is_ours = work.desired.owns(ours) and ours.get("Name") == work.desired.name()
     return vpc if is_ours else None
 
 
@@ -73,7 +73,7 @@ async def _find(work: Work) -> JsonObject | None:
         work.state.forget(keys.VPC)
         return None
     work.state.set(keys.VPC, vpc["VpcId"])
-    await tags.retag(work, vpc["VpcId"], vpc, work.wanted.tags())
+    await tags.retag(work, vpc["VpcId"], vpc, work.desired.tags())
     return vpc
 
 
@@ -82,8 +82,8 @@ async def _refresh(work: Work) -> None:
     name = work.state.get(keys.VPC)
     if name is None or (work.snapshot.vpc or {}).get("VpcId") == name:
         return
-    for look in range(LOOKS):
-        if look:
+    for observe in range(POLLS):
+        if observe:
             await asyncio.sleep(work.poll_seconds)
         if await described(work, name):
             return
@@ -93,10 +93,10 @@ async def _create(work: Work) -> JsonObject:
     answer = await work.aws.call(
         "ec2",
         "CreateVpc",
-        CidrBlock=work.wanted.config.networks.vpc.cidr,
-        InstanceTenancy=_tenancy(work.wanted),
-        TagSpecifications=tags.specification("vpc", work.wanted.tags()),
-        **ipv6_options(work.wanted),
+        CidrBlock=work.desired.config.networks.vpc.cidr,
+        InstanceTenancy=_tenancy(work.desired),
+        TagSpecifications=tags.specification("vpc", work.desired.tags()),
+        **ipv6_options(work.desired),
     )
     vpc: JsonObject = answer["Vpc"]
     work.state.created(keys.VPC, vpc["VpcId"])
@@ -105,15 +105,15 @@ async def _create(work: Work) -> JsonObject:
     return vpc
 
 
-def _tenancy(wanted: Wanted) -> str:
-    return "dedicated" if wanted.config.enable_dedicated_tenancy_for_vpc else "default"
+def _tenancy(desired: Desired) -> str:
+    return "dedicated" if desired.config.enable_dedicated_tenancy_for_vpc else "default"
 
 
-def ipv6_options(wanted: Wanted) -> JsonObject:
+def ipv6_options(desired: Desired) -> JsonObject:
     """Return the source of the VPC's IPv6 block as AWS takes it; nothing without IPv6."""
-    if not wanted.needs_ipv6_block:
+    if not desired.needs_ipv6_block:
         return {}
-    pool = wanted.config.networks.vpc.ipv6_ipam_pool
+    pool = desired.config.networks.vpc.ipv6_ipam_pool
     if pool is None or not pool.id:
         return {"AmazonProvidedIpv6CidrBlock": True}
     if pool.cidr_block:
@@ -187,4 +187,4 @@ def _to_delete(work: Work) -> list[str]:
     """Return the VPC in the state, or one with this cluster's tags."""
     found = work.snapshot.vpc
     things = {} if found is None else {str(found["VpcId"]): found}
-    return to_delete(work, things, (work.state.get(keys.VPC),), (work.wanted.name(),))
+    return to_delete(work, things, (work.state.get(keys.VPC),), (work.desired.name(),))

@@ -21,7 +21,7 @@ async def observe_vpc(seen: Observation) -> None:
     by = filters_by({"vpc-id": seen.vpc})
     vpcs = await seen.aws.pages("ec2", "DescribeVpcs", "Vpcs", Filters=by)
     seen.snapshot.vpc = vpc = vpcs[0] if vpcs else None
-    if vpc is not None and seen.wanted.config.byo_vpc:
+    if vpc is not None and seen.desired.config.byo_vpc:
         options = filters_by({"dhcp-options-id": str(vpc.get("DhcpOptionsId"))})
         with suppress(NotFound):  # another account shares the VPC, but not its options
             await describe(seen, DHCP_OPTIONS, options)
@@ -34,15 +34,15 @@ async def find_vpc(seen: Observation) -> None:
         CloudError: AWS refused.
         ExtensionError: several VPCs have the tags of this cluster.
     """
-    tags = seen.wanted.tags()
-    del tags[seen.wanted.cluster_tag]
+    tags = seen.desired.tags()
+    del tags[seen.desired.cluster_tag]
     by = filters_by({f"tag:{key}": value for key, value in tags.items()})
     found = await seen.aws.pages("ec2", "DescribeVpcs", "Vpcs", Filters=by)
-    vpcs = [vpc for vpc in found if seen.wanted.owns(tags_of(vpc))]
+    vpcs = [vpc for vpc in found if seen.desired.owns(tags_of(vpc))]
     if len(vpcs) > 1:
         ids = ", ".join(sorted(vpc["VpcId"] for vpc in vpcs))
         raise ExtensionError(
-            f'multiple matches: {ids} all have the tags of "{seen.wanted.name()}"; delete '
+            f'multiple matches: {ids} all have the tags of "{seen.desired.name()}"; delete '
             "those that the cluster does not use",
             Code.CONFIGURATION_PROBLEM,
         )

@@ -11,14 +11,14 @@ from pergola.runtime.failures import Failures
 from pergola.runtime.retrying import retrying
 
 T = TypeVar("T")
-LOOKS: Final = 3
+POLLS: Final = 3
 """The number of attempts to describe a new resource before it counts as deleted."""
 
 
-async def wait_until(work: Work, look: Callable[[], Awaitable[T | None]]) -> T:
+async def wait_until(work: Work, observe: Callable[[], Awaitable[T | None]]) -> T:
     """Poll until the answer is not None; the step's timeout is the limit."""
     while True:
-        found = await look()
+        found = await observe()
         if found is not None:
             return found
         await asyncio.sleep(work.poll_seconds)
@@ -31,7 +31,7 @@ async def once_visible(work: Work, operation: str, **parameters: object) -> Json
         CloudError: AWS refused, or does not find it after several attempts.
     """
     with retrying() as failed:
-        for _ in range(LOOKS - 1):
+        for _ in range(POLLS - 1):
             try:
                 return await work.aws.call("ec2", operation, **parameters)
             except NotFound as error:

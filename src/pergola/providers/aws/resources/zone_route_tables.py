@@ -3,6 +3,7 @@
 from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.config import Zone
+from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.resources import step_names as names
 from pergola.providers.aws.resources.adoption import find, foreseen, in_vpc, known
 from pergola.providers.aws.resources.kinds import ROUTE_TABLE
@@ -18,10 +19,9 @@ from pergola.providers.aws.resources.routes import (
     ensure_routes,
 )
 from pergola.providers.aws.resources.step import Step, Work
-from pergola.providers.aws.wanted import Wanted
 
 
-def steps(wanted: Wanted, zone: Zone) -> list[Step]:
+def steps(desired: Desired, zone: Zone) -> list[Step]:
     """Return the step for the table, and the one for its routes, which must wait for NAT."""
     table = Step(
         name=names.route_table(zone.name),
@@ -29,7 +29,7 @@ def steps(wanted: Wanted, zone: Zone) -> list[Step]:
         ensure=lambda work: _ensure_table(work, zone),
         after=(names.VPC, names.REMOVED_ZONES),
     )
-    leads = zone.public is not None or wanted.ipv6
+    leads = zone.public is not None or desired.ipv6
     routes = Step(
         name=names.routes(zone.name),
         plan=lambda work: _plan_routes(work, zone),
@@ -63,7 +63,7 @@ def _routes(work: Work, zone: Zone) -> list[Route]:
     routes: list[Route] = []
     if zone.public:
         routes.append(Route(EVERYWHERE, NAT_GATEWAY, nat))
-    if work.wanted.ipv6:
+    if work.desired.ipv6:
         gateway = work.state.get(keys.EGRESS_ONLY_GATEWAY)
         routes.append(Route(EVERYWHERE_IPV6, EGRESS_ONLY_GATEWAY, gateway))
         if zone.public:

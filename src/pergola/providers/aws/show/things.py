@@ -13,11 +13,11 @@ from pergola.api.objects import JsonObject
 from pergola.cloud.aws.network import destination_of, tags_of
 from pergola.flow import State
 from pergola.providers.aws.config import Zone
+from pergola.providers.aws.desired import SHARED, Desired
 from pergola.providers.aws.resources.security_group.desired import bastion_groups
 from pergola.providers.aws.routing import table_of
 from pergola.providers.aws.snapshot import Snapshot
 from pergola.providers.aws.status import NODES, nodes_security_group, subnets_of
-from pergola.providers.aws.wanted import SHARED, Wanted
 
 _TARGETS: Final = (
     "GatewayId",
@@ -63,36 +63,36 @@ class Thing:
         return " ".join(part for part in (self.kind, self.name, self.detail) if part)
 
 
-def things(wanted: Wanted, snapshot: Snapshot, state: State) -> Thing:
+def things(desired: Desired, snapshot: Snapshot, state: State) -> Thing:
     """Return all resources of a cluster, from the VPC down to routes."""
     parts = [
-        *([_vpc(wanted, snapshot, state, snapshot.vpc)] if snapshot.vpc else []),
-        *_identities(wanted, snapshot),
-        *_file_system(wanted, snapshot),
+        *([_vpc(desired, snapshot, state, snapshot.vpc)] if snapshot.vpc else []),
+        *_identities(desired, snapshot),
+        *_file_system(desired, snapshot),
     ]
-    detail = f"in {wanted.region}" if parts else f"in {wanted.region}: there is nothing yet"
-    return Thing("cluster", wanted.technical_id, detail, parts=tuple(parts))
+    detail = f"in {desired.region}" if parts else f"in {desired.region}: there is nothing yet"
+    return Thing("cluster", desired.technical_id, detail, parts=tuple(parts))
 
 
-def _vpc(wanted: Wanted, snapshot: Snapshot, state: State, vpc: JsonObject) -> Thing:
+def _vpc(desired: Desired, snapshot: Snapshot, state: State, vpc: JsonObject) -> Thing:
     blocks = [vpc.get("CidrBlock"), *_ipv6(vpc, "Ipv6CidrBlockAssociationSet")]
-    zones = [_zone(wanted, snapshot, state, zone) for zone in wanted.config.networks.zones]
+    zones = [_zone(desired, snapshot, state, zone) for zone in desired.config.networks.zones]
     parts = (
-        *_each(wanted, "internet gateway", snapshot.internet_gateways),
-        *_each(wanted, "egress-only internet gateway", snapshot.egress_only_gateways),
-        *_endpoints(wanted, snapshot),
+        *_each(desired, "internet gateway", snapshot.internet_gateways),
+        *_each(desired, "egress-only internet gateway", snapshot.egress_only_gateways),
+        *_endpoints(desired, snapshot),
         *zones,
-        *_other_tables(wanted, snapshot, zones),
-        *_groups(wanted, snapshot, state),
+        *_other_tables(desired, snapshot, zones),
+        *_groups(desired, snapshot, state),
         *_others(snapshot, zones),
     )
     name = str(vpc["VpcId"])
-    return Thing("VPC", name, _joined(blocks), _owner(wanted, vpc), parts)
+    return Thing("VPC", name, _joined(blocks), _owner(desired, vpc), parts)
 
 
-def _zone(wanted: Wanted, snapshot: Snapshot, state: State, zone: Zone) -> Thing:
+def _zone(desired: Desired, snapshot: Snapshot, state: State, zone: Zone) -> Thing:
     found = [
-        _subnet(wanted, snapshot, purpose, name, snapshot.subnets[name])
+        _subnet(desired, snapshot, purpose, name, snapshot.subnets[name])
         for purpose, name in subnets_of(zone, state)
         if name in snapshot.subnets
     ]
@@ -100,39 +100,39 @@ def _zone(wanted: Wanted, snapshot: Snapshot, state: State, zone: Zone) -> Thing
 
 
 def _subnet(
-    wanted: Wanted, snapshot: Snapshot, purpose: str, name: str, subnet: JsonObject
+    desired: Desired, snapshot: Snapshot, purpose: str, name: str, subnet: JsonObject
 ) -> Thing:
     blocks = [subnet.get("CidrBlock"), *_ipv6(subnet, "Ipv6CidrBlockAssociationSet")]
     free = subnet.get("AvailableIpAddressCount")
     detail = _joined([*blocks, f"({free} addresses free)" if free is not None else None])
     gateways = [
-        _nat(wanted, nat_name, nat)
+        _nat(desired, nat_name, nat)
         for nat_name, nat in snapshot.nat_gateways.items()
         if nat.get("SubnetId") == name and nat.get("State") not in _GONE
     ]
     table = table_of(snapshot, name)
-    tables = [_table(wanted, table)] if table else []
+    tables = [_table(desired, table)] if table else []
     kind = "subnet for nodes" if purpose == NODES else f"subnet for {purpose} load balancers"
-    return Thing(kind, name, detail, _owner(wanted, subnet), (*tables, *gateways))
+    return Thing(kind, name, detail, _owner(desired, subnet), (*tables, *gateways))
 
 
-def _nat(wanted: Wanted, name: str, nat: JsonObject) -> Thing:
+def _nat(desired: Desired, name: str, nat: JsonObject) -> Thing:
     addresses = [
         _joined([address.get("PublicIp"), address.get("AllocationId")])
         for address in nat.get("NatGatewayAddresses") or ()
     ]
     detail = _joined([*addresses, None if nat.get("State") == "available" else nat.get("State")])
-    return Thing("NAT gateway", name, detail, _owner(wanted, nat))
+    return Thing("NAT gateway", name, detail, _owner(desired, nat))
 
 
-def _table(wanted: Wanted, table: JsonObject) -> Thing:
+def _table(desired: Desired, table: JsonObject) -> Thing:
     is_main = any(each.get("Main") for each in table.get("Associations") or ())
     routes = tuple(
         Thing("route", "", f"{_destination(route)} → {_target(route)}")
         for route in table.get("Routes") or ()
     )
     kind = "main route table" if is_main else "route table"
-    return Thing(kind, str(table["RouteTableId"]), "", _owner(wanted, table), routes)
+    return Thing(kind, str(table["RouteTableId"]), "", _owner(desired, table), routes)
 
 
 def _destination(route: JsonObject) -> str:
@@ -144,23 +144,23 @@ def _target(route: JsonObject) -> str:
     return f"{target} (blackhole)" if route.get("State") == "blackhole" else target
 
 
-def _endpoints(wanted: Wanted, snapshot: Snapshot) -> Iterator[Thing]:
+def _endpoints(desired: Desired, snapshot: Snapshot) -> Iterator[Thing]:
     for name, endpoint in snapshot.endpoints.items():
         service = str(endpoint.get("ServiceName", "")).rpartition(".")[2]
-        yield Thing("gateway endpoint", name, f"for {service}", _owner(wanted, endpoint))
+        yield Thing("gateway endpoint", name, f"for {service}", _owner(desired, endpoint))
 
 
-def _other_tables(wanted: Wanted, snapshot: Snapshot, zones: Iterable[Thing]) -> Iterator[Thing]:
+def _other_tables(desired: Desired, snapshot: Snapshot, zones: Iterable[Thing]) -> Iterator[Thing]:
     """Yield our route tables that no subnet uses yet."""
     shown = {table.name for zone in zones for subnet in zone.parts for table in subnet.parts}
     for name, table in snapshot.route_tables.items():
-        if name not in shown and wanted.owns(tags_of(table)):
-            yield _table(wanted, table)
+        if name not in shown and desired.owns(tags_of(table)):
+            yield _table(desired, table)
 
 
-def _groups(wanted: Wanted, snapshot: Snapshot, state: State) -> Iterator[Thing]:
-    nodes = nodes_security_group(wanted, state)
-    bastions = bastion_groups(wanted, snapshot.security_groups)
+def _groups(desired: Desired, snapshot: Snapshot, state: State) -> Iterator[Thing]:
+    nodes = nodes_security_group(desired, state)
+    bastions = bastion_groups(desired, snapshot.security_groups)
     for name, group in {**snapshot.security_groups, **snapshot.foreign_groups}.items():
         if name != nodes and name not in bastions:
             continue
@@ -169,7 +169,7 @@ def _groups(wanted: Wanted, snapshot: Snapshot, state: State) -> Iterator[Thing]
             f"{len(group.get('IpPermissionsEgress') or ())} out"
         )
         kind = "security group of nodes" if name == nodes else "security group of a bastion"
-        yield Thing(kind, name, rules, _owner(wanted, group))
+        yield Thing(kind, name, rules, _owner(desired, group))
 
 
 def _others(snapshot: Snapshot, zones: Iterable[Thing]) -> Iterator[Thing]:
@@ -180,7 +180,7 @@ def _others(snapshot: Snapshot, zones: Iterable[Thing]) -> Iterator[Thing]:
         yield Thing("other subnets", "", str(others), Owner.USERS)
 
 
-def _identities(wanted: Wanted, snapshot: Snapshot) -> Iterator[Thing]:
+def _identities(desired: Desired, snapshot: Snapshot) -> Iterator[Thing]:
     """Yield IAM resources and the key pair, which have names of ours."""
     if snapshot.role:
         yield Thing("IAM role", str(snapshot.role.get("RoleName")), "", Owner.OURS)
@@ -191,23 +191,23 @@ def _identities(wanted: Wanted, snapshot: Snapshot) -> Iterator[Thing]:
         yield Thing("key pair", str(snapshot.key_pair.get("KeyName")), "", Owner.OURS)
 
 
-def _file_system(wanted: Wanted, snapshot: Snapshot) -> Iterator[Thing]:
+def _file_system(desired: Desired, snapshot: Snapshot) -> Iterator[Thing]:
     if snapshot.file_system:
         targets = f"mounted in {len(snapshot.mount_targets)} subnets"
         name = str(snapshot.file_system.get("FileSystemId"))
-        yield Thing("EFS file system", name, targets, _owner(wanted, snapshot.file_system))
+        yield Thing("EFS file system", name, targets, _owner(desired, snapshot.file_system))
 
 
-def _each(wanted: Wanted, kind: str, found: Mapping[str, JsonObject]) -> Iterator[Thing]:
+def _each(desired: Desired, kind: str, found: Mapping[str, JsonObject]) -> Iterator[Thing]:
     for name, thing in found.items():
-        yield Thing(kind, name, "", _owner(wanted, thing))
+        yield Thing(kind, name, "", _owner(desired, thing))
 
 
-def _owner(wanted: Wanted, thing: JsonObject) -> Owner:
+def _owner(desired: Desired, thing: JsonObject) -> Owner:
     tags = tags_of(thing)
-    if wanted.owns(tags):
+    if desired.owns(tags):
         return Owner.OURS
-    return Owner.TAGGED if tags.get(wanted.cluster_tag) == SHARED else Owner.USERS
+    return Owner.TAGGED if tags.get(desired.cluster_tag) == SHARED else Owner.USERS
 
 
 def _ipv6(thing: JsonObject, associations: str) -> list[str]:

@@ -74,54 +74,54 @@ class IstioClusterConfiguration:
         present = watches.filters_of(namespace)
         if not (rules or present) or watches.rules.served is False:
             return DONE  # while the kind is not served, the desired state is unknown
-        wanted = envoy_filters(
+        desired = envoy_filters(
             namespace,
             rules,
             watches.services_of(rules),
             watches.namespaces_for(namespace),
         )
-        problems = [await self._put(w, present.get(name)) for name, w in wanted.items()]
+        problems = [await self._put(w, present.get(name)) for name, w in desired.items()]
         for name, seen in present.items():
-            if name not in wanted:
+            if name not in desired:
                 problems.append(await self._delete(Key(name, filter_name(namespace)), seen))
         if reported := [problem for problem in problems if problem]:
             raise ReconcileError("; ".join(reported))
         return DONE
 
-    async def _put(self, wanted: JsonObject, present: SeenFilter | None) -> str | None:
-        if present is not None and present.digest == digest(wanted):
+    async def _put(self, desired: JsonObject, present: SeenFilter | None) -> str | None:
+        if present is not None and present.digest == digest(desired):
             return None
-        key = Key.of(wanted)
+        key = Key.of(desired)
         try:
             if present is None:
-                written = await self._create(wanted)
+                written = await self._create(desired)
             else:
-                written = await self._patch(wanted)
+                written = await self._patch(desired)
         except (KubeError, ForeignFilter) as error:
             return f"EnvoyFilter {key} not written: {error}"
         self._watches.filters.observe(written)
         log.info("envoy filter written", object=str(key))
         return None
 
-    async def _create(self, wanted: JsonObject) -> JsonObject:
+    async def _create(self, desired: JsonObject) -> JsonObject:
         try:
-            return await self._client.create(wanted)
+            return await self._client.create(desired)
         except AlreadyExists:
-            return await self._patch(wanted)  # it lost our label, or the cache lags
+            return await self._patch(desired)  # it lost our label, or the cache lags
 
-    async def _patch(self, wanted: JsonObject) -> JsonObject:
+    async def _patch(self, desired: JsonObject) -> JsonObject:
         """Patch the parts of a live object that we own, if they differ."""
-        live = await self._client.get(ENVOY_FILTER, Key.of(wanted))
+        live = await self._client.get(ENVOY_FILTER, Key.of(desired))
         if owner := _other_controller(live):
             raise ForeignFilter(f"it belongs to {owner}; rename or delete it")
-        patch = merge_patch(_written(live), _written(wanted))
+        patch = merge_patch(_written(live), _written(desired))
         if not patch:
             return live
         patch["metadata"] = {
             **patch.get("metadata", {}),
             "resourceVersion": live["metadata"]["resourceVersion"],
         }
-        return await self._client.patch(ENVOY_FILTER, Key.of(wanted), patch)
+        return await self._client.patch(ENVOY_FILTER, Key.of(desired), patch)
 
     async def _delete(self, key: Key, seen: SeenFilter) -> str | None:
         try:

@@ -97,5 +97,5 @@ class SecretReader:
         return version, map_at(secret, "data")
 
     def _is_worth_a_list(self, namespace: str) -> bool:
-        desired = self._source.wanted_secrets(namespace)
+        desired = self._source.desired_secrets(namespace)
         return desired >= _MANY and desired >= _SHARE * self._source.secret_count(namespace)

@@ -55,8 +55,8 @@ def check(
     """
     counting = counting_pods(pods)
     covered = {pod.daemon_set for pod in counting.values()}
-    wanted, intolerant = _wanted(name, node, daemon_sets)
-    missing = [key for key, uid in wanted if uid not in covered]
+    desired, intolerant = _desired(name, node, daemon_sets)
+    missing = [key for key, uid in desired if uid not in covered]
     unready = [key for key, pod in counting.items() if not pod.ready]
     required = frozenset().union(*(pod.drivers for pod in counting.values()))
     problems = []
@@ -91,21 +91,21 @@ def without_taint(taints: Iterable[JsonObject]) -> list[JsonObject]:
     return [taint for taint in taints if taint.get("key") != TAINT]
 
 
-def _wanted(
+def _desired(
     name: str, node: SeenNode, daemon_sets: Iterable[tuple[Key, SeenDaemonSet]]
 ) -> tuple[list[tuple[Key, str]], list[Key]]:
     """Return the DaemonSets that should run on a Node, by uid, and those that our taint repels."""
-    wanted, intolerant = [], []
+    desired, intolerant = [], []
     for key, daemon_set in daemon_sets:
         placement = daemon_set.placement
         if not daemon_set.counts or not is_chosen(placement, name, node.labels):
             continue
         away = untolerated(placement.tolerations, node.taints)
         if not away:
-            wanted.append((key, daemon_set.uid))
+            desired.append((key, daemon_set.uid))
         elif _only_ours_stays(away):
             intolerant.append(key)
-    return wanted, intolerant
+    return desired, intolerant
 
 
 def _only_ours_stays(away: Iterable[JsonObject]) -> bool:

@@ -112,13 +112,13 @@ class ClusterEnvironment:
     async def _listed(
         self, gvk: GroupVersionKind, target: tuple[str, str, str, str]
     ) -> list[Scaled]:
-        namespace, *wanted = target
+        namespace, *desired = target
         try:
             objects = await self._client.list(gvk, namespace)
         except UnknownKind:
             return []
         read = scaled_by_hpa if gvk == HPA else scaled_by_hvpa
-        return [s for s in map(read, objects) if s is not None and [*s[:3]] == wanted]
+        return [s for s in map(read, objects) if s is not None and [*s[:3]] == desired]
 
 
 def scaled_by_hpa(obj: JsonObject) -> Scaled | None:

@@ -11,7 +11,7 @@ class ReplicasError(Exception):
     """The annotation with the number of replicas is not valid."""
 
 
-def wanted_replicas(kind: str, tolerance: str | None, override: str) -> int | None:
+def desired_replicas(kind: str, tolerance: str | None, override: str) -> int | None:
     """Return the desired number for a component; None if it has no type and is skipped.
 
     Args:
@@ -45,17 +45,17 @@ def read_replicas(text: str) -> int:
     return number
 
 
-def replicas_of(present: int, wanted: int | None, *, is_scaled: bool) -> int:
+def replicas_of(present: int, desired: int | None, *, is_scaled: bool) -> int:
     """Return the new number of replicas; a hibernated workload stays at 0."""
-    if wanted is None or present == 0:
+    if desired is None or present == 0:
         return present
-    if is_scaled and present >= wanted:
+    if is_scaled and present >= desired:
         return present
-    return wanted
+    return desired
 
 
-def range_of(least: int, most: int, wanted: int | None) -> tuple[int, int]:
+def range_of(least: int, most: int, desired: int | None) -> tuple[int, int]:
     """Return the new minimum and maximum of an autoscaler; the minimum is never lowered."""
-    if wanted is None or least == 0 or least >= wanted:
-        return least, most if least == 0 or wanted is None else max(most, least)
-    return wanted, max(most, wanted)
+    if desired is None or least == 0 or least >= desired:
+        return least, most if least == 0 or desired is None else max(most, least)
+    return desired, max(most, desired)

@@ -41,9 +41,9 @@ from pergola.resource_manager.webhooks.high_availability_config import (
 from pergola.resource_manager.webhooks.high_availability_config.replicas import (
     TYPES,
     ReplicasError,
+    desired_replicas,
     range_of,
     replicas_of,
-    wanted_replicas,
 )
 from pergola.resource_manager.webhooks.installation import Installation, absent
 
@@ -163,13 +163,13 @@ class HighAvailability:
         self, obj: JsonObject, kind: GroupKind, namespace: NamespaceSettings
     ) -> Verdict:
         path = _RANGES[kind]
-        wanted = _wanted(obj, namespace)
+        desired = _desired(obj, namespace)
         least, most = (_number(obj, (*path, name)) for name in ("minReplicas", "maxReplicas"))
-        new_least, new_most = range_of(least, most, wanted)
+        new_least, new_most = range_of(least, most, desired)
         draft = Draft(obj)
         if new_least != least:
             draft.set((*path, "minReplicas"), new_least, _why(obj, namespace))
-        if new_most != most and wanted is not None:
+        if new_most != most and desired is not None:
             draft.set((*path, "maxReplicas"), new_most, "the maximum must not be below the minimum")
         return draft.verdict(
             "it already has the desired number of replicas", warnings=_warnings(obj)
@@ -184,8 +184,8 @@ class HighAvailability:
         except KubeError as error:
             return errored(HTTPStatus.INTERNAL_SERVER_ERROR, f"failed to list all HPAs: {error}")
         present = _number(obj, ("spec", "replicas"))
-        wanted = _wanted(obj, namespace)
-        replicas = replicas_of(present, wanted, is_scaled=most is not None)
+        desired = _desired(obj, namespace)
+        replicas = replicas_of(present, desired, is_scaled=most is not None)
         map_in(obj, "spec", "template", "spec")
         draft = Draft(obj)
         if replicas != present:
@@ -249,10 +249,10 @@ def _unasked(request: Request) -> Verdict | None:
     return None
 
 
-def _wanted(obj: JsonObject, namespace: NamespaceSettings) -> int | None:
+def _desired(obj: JsonObject, namespace: NamespaceSettings) -> int | None:
     kind = text_in(obj, "metadata", "labels", TYPE)
     override = text_in(obj, "metadata", "annotations", REPLICAS)
-    return wanted_replicas(kind, namespace.tolerance, override)
+    return desired_replicas(kind, namespace.tolerance, override)
 
 
 def _why(obj: JsonObject, namespace: NamespaceSettings) -> str:

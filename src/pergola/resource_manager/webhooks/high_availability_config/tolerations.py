@@ -16,10 +16,10 @@ def missing_tolerations(
 ) -> list[JsonObject]:
     """Return the tolerations to add, for keys that the pods do not tolerate themselves."""
     present = maps_in(obj, *PATH)
-    wanted = ((NOT_READY, not_ready), (UNREACHABLE, unreachable))
+    desired = ((NOT_READY, not_ready), (UNREACHABLE, unreachable))
     return [
         {"key": key, "operator": "Exists", "effect": _EFFECT, "tolerationSeconds": seconds}
-        for key, seconds in wanted
+        for key, seconds in desired
         if seconds is not None and not any(_speaks_of(key, t) for t in present)
     ]
 

@@ -228,14 +228,14 @@ async def test_without_the_gate_an_overlay_is_removed_at_once(site: Site) -> Non
 
 
 async def test_the_example_does_what_its_readme_says(site: Site) -> None:
-    cluster, wanted = [
+    cluster, desired = [
         [doc.value for doc in parse_documents((EXAMPLE / name).read_bytes())][-1]
         for name in ("cluster.yaml", "network.yaml")
     ]
     assert isinstance(cluster, dict)
-    assert isinstance(wanted, dict)
+    assert isinstance(desired, dict)
     shoot_of_example = map_at(cluster, "spec", "shoot")
-    stored = await site.client.create(wanted | at(site.namespace))
+    stored = await site.client.create(desired | at(site.namespace))
     calico = load_actuator("pergola.providers.networking.calico:Calico")
     assert isinstance(calico, Calico)
 

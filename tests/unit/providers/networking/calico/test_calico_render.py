@@ -715,9 +715,9 @@ def test_every_valid_config_renders(families: tuple[str, ...]) -> None:
     """Every combination of the settings that determine how pods are reached."""
     rendered = 0
     for config in products():
-        wanted = plan(config, families)
-        if not list(CALICO.check(wanted.config, families)):
-            assert CALICO.render(wanted).shoot
+        desired = plan(config, families)
+        if not list(CALICO.check(desired.config, families)):
+            assert CALICO.render(desired).shoot
             rendered += 1
 
     assert rendered >= 32
@@ -756,10 +756,10 @@ def test_every_rendering_follows_the_house_rules(
 ) -> None:
     calico = Calico(gates=FeatureGates(non_privileged_calico_node=non_privileged))
     merged = {key: value for part in parts for key, value in part.items()}
-    wanted = plan(merged, families, shoot(vpa=vpa, kube_proxy=kube_proxy))
+    desired = plan(merged, families, shoot(vpa=vpa, kube_proxy=kube_proxy))
     refused = [
-        *calico.check(wanted.config, families),
-        *calico.check_shoot(wanted.config, wanted.shoot),
+        *calico.check(desired.config, families),
+        *calico.check_shoot(desired.config, desired.shoot),
     ]
     if not refused:
-        assert lint(calico.render(wanted).shoot, allow=EXCEPTIONS) == []
+        assert lint(calico.render(desired).shoot, allow=EXCEPTIONS) == []

@@ -32,8 +32,8 @@ def keys(
     families: tuple[str, ...] = IPV4,
     state: JsonObject | None = None,
 ) -> dict[str, str]:
-    wanted = cilium_config(**(fields or {}))
-    plan = cilium_plan(wanted, shoot, families=families)
+    desired = cilium_config(**(fields or {}))
+    plan = cilium_plan(desired, shoot, families=families)
     return config(values(plan, Ipam.from_state(state or {})))
 
 

@@ -205,9 +205,9 @@ def test_the_second_family_waits_for_the_nodes(
         (["IPv6", "IPv4"], ("IPv6", "IPv4")),
     ],
 )
-def test_absent_families_mean_ipv4(families: list[str] | None, wanted: tuple[str, ...]) -> None:
-    assert desired_families(network(ipFamilies=families)) == wanted
-    assert effective_families(wanted, Shoot({})) == wanted
+def test_absent_families_mean_ipv4(families: list[str] | None, desired: tuple[str, ...]) -> None:
+    assert desired_families(network(ipFamilies=families)) == desired
+    assert effective_families(desired, Shoot({})) == desired
 
 
 # A plugin that chooses a setting only once needs to know whether the Network is new

@@ -387,10 +387,10 @@ def test_a_denial_waits_until_the_request_is_old_enough(age: float, seconds: flo
 
 
 def test_a_request_is_checked_a_few_times_before_its_denial() -> None:
-    looks, now = 0, CREATED
+    polls, now = 0, CREATED
     while wait := seconds_to_wait(CREATED, now, PATIENCE):
-        looks, now = looks + 1, now + timedelta(seconds=wait)
-    assert looks == 6
+        polls, now = polls + 1, now + timedelta(seconds=wait)
+    assert polls == 6
 
 
 def test_clock_skew_does_not_delay_a_denial_forever() -> None:

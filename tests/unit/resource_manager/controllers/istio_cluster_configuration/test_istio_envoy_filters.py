@@ -295,15 +295,15 @@ def test_namespaces_with_ingress_gateways_are_recognized(
 
 
 def test_the_digest_covers_exactly_the_fields_that_we_write() -> None:
-    wanted = envoy_filters(
+    desired = envoy_filters(
         "shoot",
         {"rule": keep_rule(rule())},
         {Key("shoot", "api"): keep_service(service())},
         NAMESPACES,
     )["ingress-a"]
-    metadata = wanted["metadata"]
+    metadata = desired["metadata"]
     live = {
-        **wanted,
+        **desired,
         "metadata": {
             **metadata,
             "uid": "1",
@@ -311,13 +311,13 @@ def test_the_digest_covers_exactly_the_fields_that_we_write() -> None:
             "annotations": {"a": "b"},
         },
     }
-    assert keep_filter(live).digest == digest(wanted)
+    assert keep_filter(live).digest == digest(desired)
     for edited in (
         {**live, "spec": {**live["spec"], "workloadSelector": {}}},
         {**live, "metadata": {**live["metadata"], "labels": {}}},
         {**live, "metadata": {**live["metadata"], "ownerReferences": []}},
     ):
-        assert keep_filter(edited).digest != digest(wanted)
+        assert keep_filter(edited).digest != digest(desired)
 
 
 def test_a_filter_s_name_contains_its_source() -> None:

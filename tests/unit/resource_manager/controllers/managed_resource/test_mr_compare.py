@@ -236,15 +236,15 @@ def test_fields_that_admission_adds_to_pods_are_not_compared() -> None:
         "tolerations": [{"key": "mine"}, usual],
         "containers": [{"name": "a", "volumeMounts": [{"name": "mine"}, token]}],
     }
-    wanted = {
+    desired = {
         "volumes": [{"name": "mine"}],
         "tolerations": [{"key": "mine"}],
         "containers": [{"name": "a", "volumeMounts": [{"name": "mine"}]}],
     }
 
-    assert not needs_update(obj("v1", "Pod", spec=live), obj("v1", "Pod", spec=wanted))
+    assert not needs_update(obj("v1", "Pod", spec=live), obj("v1", "Pod", spec=desired))
     assert needs_update(
-        obj("v1", "Pod", spec=live), obj("v1", "Pod", spec={**wanted, "volumes": []})
+        obj("v1", "Pod", spec=live), obj("v1", "Pod", spec={**desired, "volumes": []})
     )
 
 

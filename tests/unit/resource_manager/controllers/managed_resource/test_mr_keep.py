@@ -126,7 +126,7 @@ def test_only_cpu_and_memory_of_containers_of_the_same_name_are_preserved() -> N
             {"name": "a", "resources": {"requests": {"cpu": "9"}}},
         ],
     }
-    wanted = {
+    desired = {
         "initContainers": [{"name": "i", "resources": {"limits": {"cpu": "1"}}}],
         "containers": [
             {"name": "a", "image": "i", "resources": {"requests": {"memory": "1Gi", "gpu": "1"}}},
@@ -134,11 +134,11 @@ def test_only_cpu_and_memory_of_containers_of_the_same_name_are_preserved() -> N
             {"name": "new"},
         ],
     }
-    manifest = deployment(annotations={marks.PRESERVE_RESOURCES: TRUE}, spec=wanted)
+    manifest = deployment(annotations={marks.PRESERVE_RESOURCES: TRUE}, spec=desired)
 
     spec = merged(manifest, deployment(spec=live))["spec"]["template"]["spec"]
 
-    assert spec["initContainers"] == wanted["initContainers"]
+    assert spec["initContainers"] == desired["initContainers"]
     assert spec["containers"] == [
         {
             "name": "a",
@@ -282,9 +282,9 @@ def test_one_number_served_by_two_protocols_keeps_both_node_ports() -> None:
         {"name": "udp", "port": 53, "protocol": "UDP", "nodePort": 30001},
         {"name": "tcp", "port": 53, "protocol": "TCP", "nodePort": 30002},
     ]
-    wanted = [{"name": "udp", "port": 53, "protocol": "UDP"}, {"name": "tcp", "port": 53}]
+    desired = [{"name": "udp", "port": 53, "protocol": "UDP"}, {"name": "tcp", "port": 53}]
 
-    found = merged(service("NodePort", ports=wanted), service("NodePort", ports=live))
+    found = merged(service("NodePort", ports=desired), service("NodePort", ports=live))
 
     assert [port["nodePort"] for port in found["spec"]["ports"]] == [30001, 30002]
 

@@ -96,9 +96,9 @@ def test_all_failing_checks_are_reported_in_order() -> None:
         (keep_daemon_set({"metadata": {"uid": "d", "labels": {CRITICAL: "true"}}}), False),
     ],
 )
-def test_a_node_waits_for_critical_daemon_sets(wanted: SeenDaemonSet, waits: bool) -> None:
-    assert bool(problems({key("ds"): wanted}, {})) is waits
-    assert problems({key("ds"): wanted}, {key("p"): pod()}) == []
+def test_a_node_waits_for_critical_daemon_sets(desired: SeenDaemonSet, waits: bool) -> None:
+    assert bool(problems({key("ds"): desired}, {})) is waits
+    assert problems({key("ds"): desired}, {key("p"): pod()}) == []
 
 
 def test_a_node_does_not_wait_for_a_daemon_set_in_deletion() -> None:

@@ -45,9 +45,9 @@ def test_the_labels_follow_the_service_account(
     changes: dict[str, str | None],
     has_purpose: bool,
 ) -> None:
-    wanted = changes if has_purpose else ADD_PURPOSE | changes
+    desired = changes if has_purpose else ADD_PURPOSE | changes
     seen = secret(has_purpose=has_purpose, considered=considered)
-    assert label_changes(seen, account, in_use=in_use) == wanted
+    assert label_changes(seen, account, in_use=in_use) == desired
 
 
 def test_only_the_account_and_labels_of_a_secret_are_kept() -> None:

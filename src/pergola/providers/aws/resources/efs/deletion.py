@@ -12,22 +12,22 @@ from pergola.cloud.errors import NotFound
 from pergola.flow import State
 from pergola.flow.picture import Note
 from pergola.providers.aws import state as keys
-from pergola.providers.aws.resources.removal import LONG_LOOKS, forget, is_ours, note, remove
+from pergola.providers.aws.desired import Desired
+from pergola.providers.aws.resources.removal import LONG_POLLS, forget, is_ours, note, remove
 from pergola.providers.aws.resources.step import LONG_TIMEOUT, Step, Work
 from pergola.providers.aws.resources.subnets.deletion import subnets_in
 from pergola.providers.aws.resources.waiting import all_done, wait_until
-from pergola.providers.aws.wanted import Wanted
 
 DELETE: Final = "delete EFS"
 _OURS: Final = ("managed-by-gardener", "true")
 _GONE: Final = "deleted"
 
 
-def delete_step(wanted: Wanted, state: State) -> Step:
+def delete_step(desired: Desired, state: State) -> Step:
     """Return the step that deletes the file system and its mount targets."""
     is_known = state.get(keys.FILE_SYSTEM) or state.under(keys.MOUNT_TARGETS)
-    skip = None if wanted.config.wants_efs or is_known else "there is no file system"
-    if wanted.config.byo_subnets:
+    skip = None if desired.config.wants_efs or is_known else "there is no file system"
+    if desired.config.byo_subnets:
         skip = "file system and mount targets are user-provided"
     return Step(name=DELETE, plan=_plan, ensure=_ensure, skip=skip, timeout=LONG_TIMEOUT)
 
@@ -41,7 +41,7 @@ async def _ensure(work: Work) -> None:
     await all_done(*(_remove_target(work, target) for target in targets))
     for system in _systems(work):
         # In use until AWS has removed the mount targets, so retry.
-        await remove(work, "DeleteFileSystem", service="efs", looks=LONG_LOOKS, FileSystemId=system)
+        await remove(work, "DeleteFileSystem", service="efs", polls=LONG_POLLS, FileSystemId=system)
         work.snapshot.file_system = None
     forget(work, keys.FILE_SYSTEM)
     names = work.state.under(keys.MOUNT_TARGETS)
@@ -86,12 +86,15 @@ def _subnet(key: str) -> str:
 
 
 def _in_subnet_of_ours(work: Work, subnet: str) -> bool:
-    zones = {*keys.zones_of(work.state), *(zone.name for zone in work.wanted.config.networks.zones)}
+    zones = {
+        *keys.zones_of(work.state),
+        *(zone.name for zone in work.desired.config.networks.zones),
+    }
     return any(subnet in subnets_in(work, zone) for zone in zones)
 
 
 def _systems(work: Work) -> list[str]:
-    config = work.wanted.config.elastic_file_system
+    config = work.desired.config.elastic_file_system
     of_user = config.id if config is not None else None
     names = {work.state.get(keys.FILE_SYSTEM)}
     system = work.snapshot.file_system
@@ -101,4 +104,4 @@ def _systems(work: Work) -> list[str]:
 
 
 def _was_created(work: Work, system: JsonObject) -> bool:
-    return is_ours(work, system, (work.wanted.name(),)) and _OURS in tags_of(system).items()
+    return is_ours(work, system, (work.desired.name(),)) and _OURS in tags_of(system).items()

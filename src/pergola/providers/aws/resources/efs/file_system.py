@@ -10,10 +10,10 @@ from pergola.cloud.aws.network import tags_of
 from pergola.cloud.errors import AlreadyExists, NotFound
 from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
+from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.resources.step import LONG_TIMEOUT, Step, Work
 from pergola.providers.aws.resources.tags import as_list
-from pergola.providers.aws.resources.waiting import LOOKS, wait_until
-from pergola.providers.aws.wanted import Wanted
+from pergola.providers.aws.resources.waiting import POLLS, wait_until
 
 NAME: Final = "ensure EFS file system"
 MANAGED: Final[Mapping[str, str]] = {"managed-by-gardener": "true"}
@@ -22,14 +22,14 @@ AVAILABLE: Final = "available"
 GOING: Final = ("deleting", "deleted")
 
 
-def step(wanted: Wanted, skip: str | None) -> Step:
+def step(desired: Desired, skip: str | None) -> Step:
     """Return the step that creates the file system; none is created for user-provided subnets."""
     byo = "subnets are user-provided, and so is the file system"
     return Step(
         name=NAME,
         plan=_plan,
         ensure=_ensure,
-        skip=skip or (byo if wanted.config.byo_subnets else None),
+        skip=skip or (byo if desired.config.byo_subnets else None),
         timeout=LONG_TIMEOUT,
     )
 
@@ -40,7 +40,7 @@ def _plan(work: Work) -> Note:
         return Note(Fate.KEEP, f"{named}, user-provided")
     system = work.snapshot.file_system
     if system is None or system.get("LifeCycleState") in GOING:
-        return Note(Fate.CREATE, f'file system "{work.wanted.name()}"')
+        return Note(Fate.CREATE, f'file system "{work.desired.name()}"')
     name = str(system["FileSystemId"])
     if _tags(work).items() <= tags_of(system).items():
         return Note(Fate.KEEP, name)
@@ -67,12 +67,12 @@ async def _present(work: Work) -> JsonObject | None:
     """Return the file system in the state, or with our creation token; None if there is none."""
     system, known = work.snapshot.file_system, work.state.get(keys.FILE_SYSTEM)
     if system is None and known:
-        system = await _look(work, LOOKS, FileSystemId=known)
+        system = await _observe(work, POLLS, FileSystemId=known)
     return None if system is None or system.get("LifeCycleState") in GOING else system
 
 
 async def _create(work: Work) -> JsonObject:
-    token = work.wanted.shoot_uid or work.wanted.technical_id
+    token = work.desired.shoot_uid or work.desired.technical_id
     try:
         answer = await work.aws.call(
             "efs",
@@ -82,14 +82,14 @@ async def _create(work: Work) -> JsonObject:
             Tags=as_list(_tags(work)),
         )
     except AlreadyExists:  # the snapshot is older, or the token was used without a uid
-        return await wait_until(work, lambda: _look(work, 1, CreationToken=token))
+        return await wait_until(work, lambda: _observe(work, 1, CreationToken=token))
     return answer
 
 
-async def _look(work: Work, looks: int, **by: str) -> JsonObject | None:
+async def _observe(work: Work, polls: int, **by: str) -> JsonObject | None:
     """Describe a file system; a new one may not be visible at the first attempt."""
-    for look in range(looks):
-        if look:
+    for observe in range(polls):
+        if observe:
             await asyncio.sleep(work.poll_seconds)
         try:
             found = await work.aws.pages("efs", "DescribeFileSystems", "FileSystems", **by)
@@ -101,18 +101,18 @@ async def _look(work: Work, looks: int, **by: str) -> JsonObject | None:
 
 
 async def _available(work: Work, name: str) -> JsonObject | None:
-    system = await _look(work, 1, FileSystemId=name)
+    system = await _observe(work, 1, FileSystemId=name)
     return system if system and system.get("LifeCycleState") == AVAILABLE else None
 
 
 def user_provided(work: Work) -> str:
     """Return the id of the user's file system; empty if it is managed."""
-    efs = work.wanted.config.elastic_file_system
+    efs = work.desired.config.elastic_file_system
     return (efs.id if efs else None) or ""
 
 
 def _tags(work: Work) -> dict[str, str]:
-    return work.wanted.tags(**MANAGED)
+    return work.desired.tags(**MANAGED)
 
 
 def replaced(work: Work) -> str:

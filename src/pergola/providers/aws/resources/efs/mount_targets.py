@@ -11,6 +11,7 @@ from pergola.api.objects import JsonObject
 from pergola.cloud.errors import AlreadyExists, DependencyProblem, NotFound
 from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
+from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.resources import step_names as names
 from pergola.providers.aws.resources.efs import file_system
 from pergola.providers.aws.resources.efs.file_system import (
@@ -24,7 +25,6 @@ from pergola.providers.aws.resources.security_group import NODES_GROUP
 from pergola.providers.aws.resources.step import LONG_TIMEOUT, Step, Work
 from pergola.providers.aws.resources.waiting import all_done, wait_until
 from pergola.providers.aws.status import file_system_of, nodes_security_group
-from pergola.providers.aws.wanted import Wanted
 
 NAME: Final = "ensure EFS mount targets"
 _PARTS: Final = 3
@@ -44,9 +44,9 @@ class _Target(NamedTuple):
         return keys.mount_target_key(self.file_system, self.subnet, self.group)
 
 
-def step(wanted: Wanted, skip: str | None) -> Step:
+def step(desired: Desired, skip: str | None) -> Step:
     """Return the step that creates the mount targets, or records the user's."""
-    zones = () if wanted.config.byo_subnets else wanted.config.networks.zones
+    zones = () if desired.config.byo_subnets else desired.config.networks.zones
     subnets = [names.subnets(zone.name) for zone in zones]
     return Step(
         name=NAME,
@@ -59,11 +59,11 @@ def step(wanted: Wanted, skip: str | None) -> Step:
 
 
 def _plan(work: Work) -> Note:
-    if work.wanted.config.byo_subnets:
+    if work.desired.config.byo_subnets:
         return Note(Fate.KEEP, "mount targets are user-provided, and only observed")
     missing = [t.zone for t in _desired(work) if _target_of(work, t) is None]
-    if missing or not file_system_of(work.wanted, work.state):
-        zones = missing or [zone.name for zone in work.wanted.config.networks.zones]
+    if missing or not file_system_of(work.desired, work.state):
+        zones = missing or [zone.name for zone in work.desired.config.networks.zones]
         return Note(Fate.CREATE, f"mount targets in {', '.join(zones)}")
     outdated = sorted(_outdated(work).values())
     if outdated or replaced(work):
@@ -72,7 +72,7 @@ def _plan(work: Work) -> Note:
 
 
 async def _ensure(work: Work) -> None:
-    if work.wanted.config.byo_subnets:
+    if work.desired.config.byo_subnets:
         _remember_users(work)
         return
     await all_done(*(_remove(work, key, name) for key, name in _outdated(work).items()))
@@ -98,70 +98,70 @@ def _remember_users(work: Work) -> None:
 
 def _desired(work: Work) -> Iterator[_Target]:
     """Yield one for the worker subnet of each zone, as far as all of its parts exist."""
-    system = file_system_of(work.wanted, work.state)
-    group = nodes_security_group(work.wanted, work.state)
-    for zone in work.wanted.config.networks.zones:
+    system = file_system_of(work.desired, work.state)
+    group = nodes_security_group(work.desired, work.state)
+    for zone in work.desired.config.networks.zones:
         subnet = work.state.get(keys.zone_key(zone.name, keys.SUBNET_WORKERS))
         if system and group and subnet:
             yield _Target(system, subnet, group, zone.name)
 
 
-def _target_of(work: Work, wanted: _Target) -> str | None:
+def _target_of(work: Work, desired: _Target) -> str | None:
     """Return the id of an existing mount target: ours by the state, or the one in our subnet."""
     present = {
         name: each
         for name, each in work.snapshot.mount_targets.items()
         if each.get("LifeCycleState") not in GOING
     }
-    known = work.state.get(wanted.key)
+    known = work.state.get(desired.key)
     if known in present:
         return known
-    here = (name for name, each in present.items() if each.get("SubnetId") == wanted.subnet)
+    here = (name for name, each in present.items() if each.get("SubnetId") == desired.subnet)
     # One of ours with another group is replaced; it has its own key.
     others = set(_outdated(work).values())
     return next((name for name in here if name not in others), None)
 
 
-async def _ensure_target(work: Work, wanted: _Target) -> None:
-    name = _target_of(work, wanted)
+async def _ensure_target(work: Work, desired: _Target) -> None:
+    name = _target_of(work, desired)
     if name is None:
-        if _users_in(work, wanted):
+        if _users_in(work, desired):
             return
-        target = await _create_target(work, wanted)
+        target = await _create_target(work, desired)
         name = str(target["MountTargetId"])
         work.snapshot.mount_targets[name] = target
-    work.state.created(wanted.key, name)
+    work.state.created(desired.key, name)
     if work.snapshot.mount_targets[name].get("LifeCycleState") != AVAILABLE:
         work.snapshot.mount_targets[name] = await wait_until(
             work, lambda: _target(work, name, AVAILABLE)
         )
 
 
-def _users_in(work: Work, wanted: _Target) -> bool:
+def _users_in(work: Work, desired: _Target) -> bool:
     """Return whether the user has a mount target in the zone: AWS allows only one per zone."""
     for name, each in work.snapshot.mount_targets.items():
-        if each.get("AvailabilityZoneName") == wanted.zone and user_provided(work):
+        if each.get("AvailabilityZoneName") == desired.zone and user_provided(work):
             work.warnings.append(
-                f"file system {wanted.file_system} already has mount target {name} in "
-                f"{wanted.zone}; make its security group allow tcp 2049 from {wanted.group}"
+                f"file system {desired.file_system} already has mount target {name} in "
+                f"{desired.zone}; make its security group allow tcp 2049 from {desired.group}"
             )
             return True
     return False
 
 
-async def _create_target(work: Work, wanted: _Target) -> JsonObject:
+async def _create_target(work: Work, desired: _Target) -> JsonObject:
     try:
         return await work.aws.call(
             "efs",
             "CreateMountTarget",
-            FileSystemId=wanted.file_system,
-            SubnetId=wanted.subnet,
-            SecurityGroups=[wanted.group],
+            FileSystemId=desired.file_system,
+            SubnetId=desired.subnet,
+            SecurityGroups=[desired.group],
         )
     except (AlreadyExists, DependencyProblem):
-        found = await _targets(work, FileSystemId=wanted.file_system)
+        found = await _targets(work, FileSystemId=desired.file_system)
         for target in found:  # the snapshot is older
-            if target.get("SubnetId") == wanted.subnet:
+            if target.get("SubnetId") == desired.subnet:
                 return target
         raise
 
@@ -180,13 +180,13 @@ async def _targets(work: Work, **by: str) -> list[JsonObject]:
 
 def _outdated(work: Work) -> dict[str, str]:
     """Return our mount targets with another subnet, group or file system: ids by their keys."""
-    wanted = {target.key for target in _desired(work)}
+    desired = {target.key for target in _desired(work)}
     ours = {
         f"{keys.MOUNT_TARGETS}/{key}": name
         for key, name in work.state.under(keys.MOUNT_TARGETS).items()
         if len(key.split("_")) == _PARTS
     }
-    return {key: name for key, name in ours.items() if key not in wanted}
+    return {key: name for key, name in ours.items() if key not in desired}
 
 
 async def _remove(work: Work, key: str, name: str) -> None:

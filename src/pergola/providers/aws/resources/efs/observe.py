@@ -11,10 +11,10 @@ async def observe_file_system(seen: Observation) -> None:
     Raises:
         CloudError: AWS refused.
     """
-    known = file_system_of(seen.wanted, seen.state)
-    if not (known or seen.wanted.shoot_uid):
+    known = file_system_of(seen.desired, seen.state)
+    if not (known or seen.desired.shoot_uid):
         return
-    by = {"FileSystemId": known} if known else {"CreationToken": seen.wanted.shoot_uid}
+    by = {"FileSystemId": known} if known else {"CreationToken": seen.desired.shoot_uid}
     try:
         systems = await seen.aws.pages("efs", "DescribeFileSystems", "FileSystems", **by)
     except NotFound:

@@ -9,9 +9,9 @@ All three have the cluster's name, which is unique in the account. They have no 
 killed may not have recorded them in the state, so they are also found by their names.
 """
 
+from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.resources.iam import instance_profile, role, role_policy
 from pergola.providers.aws.resources.step import Step
-from pergola.providers.aws.wanted import Wanted
 
 ROLE = role.NAME
 INSTANCE_PROFILE = instance_profile.NAME
@@ -20,9 +20,9 @@ ROLE_POLICY = role_policy.NAME
 __all__ = ["INSTANCE_PROFILE", "ROLE", "ROLE_POLICY", "delete_steps", "steps"]
 
 
-def steps(wanted: Wanted) -> list[Step]:
+def steps(desired: Desired) -> list[Step]:
     """Return the steps that create and maintain the identity; the same in every mode."""
-    del wanted
+    del desired
     return [
         role.step(),
         instance_profile.step(after=(ROLE,)),

@@ -38,7 +38,7 @@ def delete_step(after: tuple[str, ...]) -> Step:
 def _plan(work: Work) -> Note:
     profile = work.snapshot.instance_profile
     if profile is None:
-        return Note(Fate.CREATE, f'IAM instance profile "{work.wanted.name(SUFFIX)}"')
+        return Note(Fate.CREATE, f'IAM instance profile "{work.desired.name(SUFFIX)}"')
     name = str(profile["InstanceProfileName"])
     if roles_in(profile) != [role_name(work)]:
         return Note(Fate.CHANGE, f"the role in {name}")
@@ -66,7 +66,7 @@ async def _ensure(work: Work) -> None:
 
 
 async def _create(work: Work) -> JsonObject:
-    name = work.state.get(INSTANCE_PROFILE_NAME) or work.wanted.name(SUFFIX)
+    name = work.state.get(INSTANCE_PROFILE_NAME) or work.desired.name(SUFFIX)
     try:
         answer = await work.aws.call(
             "iam", "CreateInstanceProfile", InstanceProfileName=name, Path=PATH

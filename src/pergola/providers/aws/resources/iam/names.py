@@ -17,12 +17,12 @@ PATH: Final = "/"
 
 def policy_name(work: Work) -> str:
     """Return the name of the inline policy."""
-    return work.state.get(ROLE_POLICY_NAME) or work.wanted.name(SUFFIX)
+    return work.state.get(ROLE_POLICY_NAME) or work.desired.name(SUFFIX)
 
 
 def role_name(work: Work) -> str:
     """Return the name of the role."""
-    return work.state.get(ROLE_NAME) or work.wanted.name(SUFFIX)
+    return work.state.get(ROLE_NAME) or work.desired.name(SUFFIX)
 
 
 def roles_in(profile: JsonObject) -> list[str]:
@@ -40,4 +40,4 @@ async def get_or_none(work: Work, operation: str, **parameters: str) -> JsonObje
 
 def profile_name(work: Work) -> str:
     """Return the name of the instance profile."""
-    return work.state.get(keys.INSTANCE_PROFILE_NAME) or work.wanted.name(SUFFIX)
+    return work.state.get(keys.INSTANCE_PROFILE_NAME) or work.desired.name(SUFFIX)

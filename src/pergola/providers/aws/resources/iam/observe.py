@@ -21,7 +21,7 @@ async def observe_profile_and_role(seen: Observation) -> None:
     seen.snapshot.instance_profile = found and found["InstanceProfile"]
     inside = (seen.snapshot.instance_profile or {}).get("Roles") or ()
     seen.snapshot.role = next((each for each in inside if each["RoleName"] == role), None)
-    if seen.snapshot.role is None or seen.wanted.permissions_boundary:
+    if seen.snapshot.role is None or seen.desired.permissions_boundary:
         answer = await _get(seen, "GetRole", RoleName=role)
         seen.snapshot.role = answer and answer["Role"]
 
@@ -41,7 +41,7 @@ async def observe_role_policy(seen: Observation) -> None:
 
 
 def _name(seen: Observation, key: str) -> str:
-    return seen.state.get(key) or seen.wanted.name(SUFFIX)
+    return seen.state.get(key) or seen.desired.name(SUFFIX)
 
 
 async def _get(seen: Observation, operation: str, **parameters: str) -> JsonObject | None:

@@ -6,7 +6,7 @@ from typing import Final
 import orjson
 
 from pergola.api.objects import JsonObject, JsonValue
-from pergola.providers.aws.wanted import Wanted
+from pergola.providers.aws.desired import Desired
 
 _VERSION: Final = "2012-10-17"
 _EFS_ACTIONS: Final = (
@@ -40,11 +40,11 @@ TRUST: Final[JsonObject] = {
 """Instances may assume the role."""
 
 
-def role_policy(wanted: Wanted) -> JsonObject:
+def role_policy(desired: Desired) -> JsonObject:
     """Return the permissions of nodes."""
     several: list[tuple[str, ...]] = [("ec2:DescribeInstances",)]
-    several += [_EFS_ACTIONS] if wanted.config.wants_efs else []
-    several += [_ECR_ACTIONS] if wanted.config.wants_ecr else []
+    several += [_EFS_ACTIONS] if desired.config.wants_efs else []
+    several += [_ECR_ACTIONS] if desired.config.wants_ecr else []
     return {
         "Version": _VERSION,
         "Statement": [

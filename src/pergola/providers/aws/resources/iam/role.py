@@ -33,7 +33,7 @@ def delete_step(after: tuple[str, ...]) -> Step:
 def _plan(work: Work) -> Note:
     role = work.snapshot.role
     if role is None:
-        return Note(Fate.CREATE, f'IAM role "{work.wanted.name(SUFFIX)}"')
+        return Note(Fate.CREATE, f'IAM role "{work.desired.name(SUFFIX)}"')
     if not same_policy(role.get("AssumeRolePolicyDocument"), TRUST):
         return Note(Fate.CHANGE, f"who may take role {role['RoleName']}")
     if _lacks_boundary(work, role):
@@ -54,7 +54,7 @@ async def _ensure(work: Work) -> None:
         )
         role["AssumeRolePolicyDocument"] = TRUST
     if _lacks_boundary(work, role):
-        boundary = work.wanted.permissions_boundary
+        boundary = work.desired.permissions_boundary
         await work.aws.call(
             "iam", "PutRolePermissionsBoundary", RoleName=name, PermissionsBoundary=boundary
         )
@@ -64,14 +64,14 @@ async def _ensure(work: Work) -> None:
 
 def _lacks_boundary(work: Work, role: JsonObject) -> bool:
     """Return whether the role lacks the boundary; one of others stays if none is configured."""
-    wanted = work.wanted.permissions_boundary
+    desired = work.desired.permissions_boundary
     current = map_at(role, "PermissionsBoundary").get("PermissionsBoundaryArn")
-    return bool(wanted) and current != wanted
+    return bool(desired) and current != desired
 
 
 async def _create(work: Work) -> JsonObject:
-    name = work.state.get(ROLE_NAME) or work.wanted.name(SUFFIX)
-    boundary = work.wanted.permissions_boundary
+    name = work.state.get(ROLE_NAME) or work.desired.name(SUFFIX)
+    boundary = work.desired.permissions_boundary
     try:
         answer = await work.aws.call(
             "iam",

@@ -40,7 +40,7 @@ def _plan(work: Work) -> Note:
 
 
 async def _ensure(work: Work) -> None:
-    name, document = policy_name(work), role_policy(work.wanted)
+    name, document = policy_name(work), role_policy(work.desired)
     if not _is_right(work):
         await wait_until(work, lambda: _put(work, name, document))
         work.snapshot.role_policy = {"PolicyName": name, "PolicyDocument": document}
@@ -65,7 +65,7 @@ async def _put(work: Work, name: str, document: JsonObject) -> bool | None:
 def _is_right(work: Work) -> bool:
     present = work.snapshot.role_policy
     return present is not None and same_policy(
-        present.get("PolicyDocument", present), role_policy(work.wanted)
+        present.get("PolicyDocument", present), role_policy(work.desired)
     )
 
 

@@ -9,7 +9,7 @@ from pergola.flow.picture import Note
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.resources.nat_gateways.facts import suffix_of
 from pergola.providers.aws.resources.removal import (
-    LONG_LOOKS,
+    LONG_POLLS,
     forget,
     in_cluster_vpc,
     note,
@@ -44,12 +44,12 @@ class Watch:
         """
         mine = set(names)
         self._waiting |= mine
-        for _ in range(LONG_LOOKS):
+        for _ in range(LONG_POLLS):
             async with self._one:
                 # While this one waited for its turn, another may have observed the awaited state.
                 if mine & self._waiting:
                     await asyncio.sleep(work.poll_seconds)
-                    await self._look(work)
+                    await self._observe(work)
             if not mine & self._waiting:
                 return
         raise ExtensionError(
@@ -58,7 +58,7 @@ class Watch:
             Code.DEPENDENCIES,
         )
 
-    async def _look(self, work: Work) -> None:
+    async def _observe(self, work: Work) -> None:
         by_vpc = [{"Name": "vpc-id", "Values": [vpc_of(work)]}]
         found = await work.aws.pages("ec2", "DescribeNatGateways", "NatGateways", Filter=by_vpc)
         there = {nat["NatGatewayId"] for nat in found if nat.get("State") not in _GONE}
@@ -88,7 +88,7 @@ def delete_step(zone: str, watch: Watch, after: tuple[str, ...] = ()) -> Step:
 
 def _gateways(work: Work, zone: str) -> list[str]:
     known = work.state.get(keys.zone_key(zone, keys.NAT_GATEWAY))
-    names = (work.wanted.name(suffix_of(work, zone)),)
+    names = (work.desired.name(suffix_of(work, zone)),)
     found = to_delete(work, work.snapshot.nat_gateways, (known,), names, in_cluster_vpc(work))
     return [
         each for each in found if work.snapshot.nat_gateways.get(each, {}).get("State") not in _GONE

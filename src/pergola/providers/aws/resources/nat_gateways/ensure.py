@@ -7,10 +7,11 @@ from pergola.cloud.errors import NotFound
 from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.config import Zone
+from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.resources import step_names as names
 from pergola.providers.aws.resources import tags
 from pergola.providers.aws.resources.adoption import find, foreseen, in_vpc, remember
-from pergola.providers.aws.resources.elastic_ips import NO_PUBLIC_SUBNET, wanted_address
+from pergola.providers.aws.resources.elastic_ips import NO_PUBLIC_SUBNET, desired_address
 from pergola.providers.aws.resources.kinds import NAT_GATEWAY
 from pergola.providers.aws.resources.nat_gateways.facts import (
     DELETED,
@@ -23,10 +24,9 @@ from pergola.providers.aws.resources.nat_gateways.facts import (
 )
 from pergola.providers.aws.resources.step import LONG_TIMEOUT, Step, Work
 from pergola.providers.aws.resources.waiting import once_visible, wait_until
-from pergola.providers.aws.wanted import Wanted
 
 
-def steps(wanted: Wanted, zone: Zone) -> list[Step]:
+def steps(desired: Desired, zone: Zone) -> list[Step]:
     """Return the steps that delete a gateway with another address, and create the right one."""
     skip = None if zone.public else NO_PUBLIC_SUBNET
     outdated = Step(
@@ -38,7 +38,7 @@ def steps(wanted: Wanted, zone: Zone) -> list[Step]:
         timeout=LONG_TIMEOUT,
     )
     # Zones may swap their addresses: all must be free before any is used.
-    zones = wanted.config.networks.zones
+    zones = desired.config.networks.zones
     others = (names.outdated_nat(each.name) for each in zones if not each.workers_subnet_id)
     gateway = Step(
         name=names.nat(zone.name),
@@ -69,20 +69,20 @@ async def delete_nats(work: Work, ids: list[str]) -> None:
         _free_address(work, work.snapshot.nat_gateways.get(name, {}))
 
 
-def _is_wanted(work: Work, zone: Zone, gateway: JsonObject) -> bool:
+def _is_desired(work: Work, zone: Zone, gateway: JsonObject) -> bool:
     """Return whether it has the right address and is in the right subnet."""
     subnet = work.state.get(keys.zone_key(zone.name, keys.SUBNET_PUBLIC))
     return (
         state_of(gateway) in USABLE
         and in_vpc(work)(gateway)
         and gateway.get("SubnetId") == subnet
-        and allocation_of(gateway) == wanted_address(work, zone)
+        and allocation_of(gateway) == desired_address(work, zone)
     )
 
 
 def _outdated(work: Work, zone: Zone) -> list[str]:
     known = work.snapshot.nat_gateways
-    return [name for name in nats_of(work, zone.name) if not _is_wanted(work, zone, known[name])]
+    return [name for name in nats_of(work, zone.name) if not _is_desired(work, zone, known[name])]
 
 
 def _plan_outdated(work: Work, zone: Zone) -> Note:
@@ -125,12 +125,12 @@ def _free_address(work: Work, gateway: JsonObject) -> None:
 
 
 def _plan(work: Work, zone: Zone) -> Note:
-    address = wanted_address(work, zone) or "a new elastic IP"
+    address = desired_address(work, zone) or "a new elastic IP"
     return foreseen(
         work,
         NAT_GATEWAY,
         keys.zone_key(zone.name, keys.NAT_GATEWAY),
-        lambda gateway: _is_wanted(work, zone, gateway),
+        lambda gateway: _is_desired(work, zone, gateway),
         suffix_of(work, zone.name),
         new=f"with {address}",
     )
@@ -138,13 +138,13 @@ def _plan(work: Work, zone: Zone) -> Note:
 
 async def _ensure(work: Work, zone: Zone) -> None:
     key, suffix = keys.zone_key(zone.name, keys.NAT_GATEWAY), suffix_of(work, zone.name)
-    if await find(work, NAT_GATEWAY, key, lambda each: _is_wanted(work, zone, each), suffix):
+    if await find(work, NAT_GATEWAY, key, lambda each: _is_desired(work, zone, each), suffix):
         return
     answer = await once_visible(
         work,
         "CreateNatGateway",
         SubnetId=work.state.get(keys.zone_key(zone.name, keys.SUBNET_PUBLIC)),
-        AllocationId=wanted_address(work, zone),
-        TagSpecifications=tags.specification(NAT_GATEWAY.type, work.wanted.tags(suffix)),
+        AllocationId=desired_address(work, zone),
+        TagSpecifications=tags.specification(NAT_GATEWAY.type, work.desired.tags(suffix)),
     )
     remember(work, NAT_GATEWAY, key, answer["NatGateway"])

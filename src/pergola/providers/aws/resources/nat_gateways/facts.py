@@ -38,7 +38,7 @@ def _addresses(gateway: JsonObject) -> list[JsonObject]:
 
 def nats_of(work: Work, zone: str) -> list[str]:
     """Return a zone's NAT gateways that are not deleted: by the state, and by its tags."""
-    suffix = work.wanted.name(suffix_of(work, zone))
+    suffix = work.desired.name(suffix_of(work, zone))
     recorded = work.state.get(keys.zone_key(zone, keys.NAT_GATEWAY))
     accept = in_vpc(work)
     return [
@@ -52,7 +52,7 @@ def nats_of(work: Work, zone: str) -> list[str]:
 
 def _is_named(work: Work, gateway: JsonObject, name: str) -> bool:
     given = tags_of(gateway)
-    return work.wanted.owns(given) and given.get("Name") == name
+    return work.desired.owns(given) and given.get("Name") == name
 
 
 def suffix_of(work: Work, zone: str) -> str:

@@ -5,6 +5,7 @@ from pergola.cloud.errors import NotFound
 from pergola.extension_api.errors import ExtensionError
 from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
+from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.resources import step_names as names
 from pergola.providers.aws.resources.nat_gateways.facts import (
     AVAILABLE,
@@ -14,12 +15,11 @@ from pergola.providers.aws.resources.nat_gateways.facts import (
 )
 from pergola.providers.aws.resources.step import LONG_TIMEOUT, Step, Work
 from pergola.providers.aws.resources.waiting import wait_until
-from pergola.providers.aws.wanted import Wanted
 
 
-def steps(wanted: Wanted) -> list[Step]:
+def steps(desired: Desired) -> list[Step]:
     """Return the step that waits until all NAT gateways are available."""
-    zones = [zone for zone in wanted.config.networks.zones if zone.public]
+    zones = [zone for zone in desired.config.networks.zones if zone.public]
     return [
         Step(
             name=names.NAT_GATEWAYS,
@@ -34,7 +34,7 @@ def steps(wanted: Wanted) -> list[Step]:
 
 def _ids(work: Work) -> dict[str, str]:
     """Return the keys in the state of the zones' NAT gateways, by their ids."""
-    zones = (zone.name for zone in work.wanted.config.networks.zones if zone.public)
+    zones = (zone.name for zone in work.desired.config.networks.zones if zone.public)
     found = (keys.zone_key(zone, keys.NAT_GATEWAY) for zone in zones)
     return {name: key for key in found if (name := work.state.get(key))}
 
@@ -49,7 +49,7 @@ def _is_available(gateway: JsonObject) -> bool:
 
 
 def _plan(work: Work) -> Note:
-    public = [zone for zone in work.wanted.config.networks.zones if zone.public]
+    public = [zone for zone in work.desired.config.networks.zones if zone.public]
     if len(_ids(work)) < len(public) or _waiting(work):
         return Note(Fate.CHANGE, "until all are available, one to two minutes")
     return Note(Fate.KEEP, "all are available")

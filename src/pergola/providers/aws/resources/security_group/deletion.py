@@ -18,12 +18,12 @@ def delete_steps(after: tuple[str, ...]) -> list[Step]:
 
 def groups_of_nodes(work: Work) -> set[str]:
     """Return the security groups of nodes: the user-provided one, or the cluster's."""
-    given = work.wanted.config.networks.nodes_security_group_id
+    given = work.desired.config.networks.nodes_security_group_id
     return {given} if given else set(groups_to_delete(work))
 
 
 def _plan(work: Work) -> Note:
-    given = work.wanted.config.networks.nodes_security_group_id
+    given = work.desired.config.networks.nodes_security_group_id
     return Note(Fate.KEEP, f"{given} is user-provided") if given else note(groups_to_delete(work))
 
 
@@ -36,9 +36,9 @@ async def _ensure(work: Work) -> None:
 
 def groups_to_delete(work: Work) -> list[str]:
     """Return the managed group of the nodes; empty if the user provides one."""
-    if work.wanted.config.networks.nodes_security_group_id:
+    if work.desired.config.networks.nodes_security_group_id:
         return []
-    is_inside, name = in_cluster_vpc(work), work.wanted.name("nodes")
+    is_inside, name = in_cluster_vpc(work), work.desired.name("nodes")
 
     def is_it(group: JsonObject) -> bool:
         return is_inside(group) and group.get("GroupName") == name

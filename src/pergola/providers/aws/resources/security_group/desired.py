@@ -8,6 +8,7 @@ from pergola.api.objects import JsonObject
 from pergola.cloud.aws.network import tags_of
 from pergola.flow import State
 from pergola.providers.aws.config import Zone
+from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.resources.security_group.rules import (
     ALL,
     EGRESS,
@@ -35,7 +36,6 @@ from pergola.providers.aws.state import (
     VPC_IPV6_BLOCK,
     zone_key,
 )
-from pergola.providers.aws.wanted import Wanted
 
 _CLUSTER_TAGS: Final = "kubernetes.io/cluster/"
 _SUBNETS_OF_A_ZONE: Final = 3
@@ -49,19 +49,19 @@ class Ranges(NamedTuple):
     public: tuple[str, ...] = ()
 
 
-def desired_rules(wanted: Wanted, group: str, zones: Iterable[Ranges]) -> frozenset[Rule]:
+def desired_rules(desired: Desired, group: str, zones: Iterable[Ranges]) -> frozenset[Rule]:
     """Return the rules of the managed group (§6.1).
 
     Args:
         group: the id of the group itself.
     """
-    rules = set(_base(wanted, group))
+    rules = set(_base(desired, group))
     for ranges in zones:
-        rules.update(_of_zone(wanted, ranges))
+        rules.update(_of_zone(desired, ranges))
     return frozenset(rules)
 
 
-def zone_ranges(wanted: Wanted, state: State, snapshot: Snapshot) -> list[Ranges]:
+def zone_ranges(desired: Desired, state: State, snapshot: Snapshot) -> list[Ranges]:
     """Return the CIDRs of each zone of the config, in the Shoot's IP families.
 
     Subnets of an IPv4 cluster may have IPv6 ranges as well: by `dualStack`, or those of the user.
@@ -69,56 +69,59 @@ def zone_ranges(wanted: Wanted, state: State, snapshot: Snapshot) -> list[Ranges
     exist, from the VPC's block; for user-provided subnets, they come from the state.
     """
     return [
-        _byo(wanted, state, zone)
+        _byo(desired, state, zone)
         if zone.workers_subnet_id
-        else _created(wanted, state, snapshot, zone, index)
-        for index, zone in enumerate(wanted.config.networks.zones)
+        else _created(desired, state, snapshot, zone, index)
+        for index, zone in enumerate(desired.config.networks.zones)
     ]
 
 
-def bastion_groups(wanted: Wanted, groups: Mapping[str, JsonObject]) -> frozenset[str]:
+def bastion_groups(desired: Desired, groups: Mapping[str, JsonObject]) -> frozenset[str]:
     """Return the ids of the groups that belong to bastions of this cluster."""
-    return frozenset(name for name, group in groups.items() if _is_bastions(wanted, group))
+    return frozenset(name for name, group in groups.items() if _is_bastions(desired, group))
 
 
-def _is_bastions(wanted: Wanted, group: JsonObject) -> bool:
+def _is_bastions(desired: Desired, group: JsonObject) -> bool:
     name = str(group.get("GroupName"))
-    if not (name.startswith(f"{wanted.technical_id}-") and name.endswith("-bsg")):
+    if not (name.startswith(f"{desired.technical_id}-") and name.endswith("-bsg")):
         return False
     # The name of another cluster may start with that of this one.
     owners = {key for key in tags_of(group) if key.startswith(_CLUSTER_TAGS)}
-    return owners <= {wanted.cluster_tag}
+    return owners <= {desired.cluster_tag}
 
 
-def _base(wanted: Wanted, group: str) -> Iterator[Rule]:
+def _base(desired: Desired, group: str) -> Iterator[Rule]:
     yield Rule(INGRESS, ALL, None, group)
-    everywhere = [*([EVERYWHERE] if wanted.ipv4 else []), *([EVERYWHERE_6] if wanted.ipv6 else [])]
+    everywhere = [
+        *([EVERYWHERE] if desired.ipv4 else []),
+        *([EVERYWHERE_6] if desired.ipv6 else []),
+    ]
     for peer in everywhere:
         yield Rule(INGRESS, TCP, NODE_PORTS, peer)
         yield Rule(INGRESS, UDP, NODE_PORTS, peer)
         yield Rule(EGRESS, ALL, None, peer)
     # Elastic Fabric Adapters do not use IP, so no range covers their peers.
-    if wanted.uses_efa:
+    if desired.uses_efa:
         yield Rule(EGRESS, ALL, None, group)
 
 
-def _of_zone(wanted: Wanted, ranges: Ranges) -> Iterator[Rule]:
+def _of_zone(desired: Desired, ranges: Ranges) -> Iterator[Rule]:
     for peer in (*ranges.internal, *ranges.public):
         yield Rule(INGRESS, TCP, NODE_PORTS, peer)
         yield Rule(INGRESS, UDP, NODE_PORTS, peer)
-    if wanted.config.wants_efs:
+    if desired.config.wants_efs:
         for peer in ranges.workers:
             yield Rule(INGRESS, TCP, NFS, peer)
 
 
-def _created(wanted: Wanted, state: State, snapshot: Snapshot, zone: Zone, index: int) -> Ranges:
+def _created(desired: Desired, state: State, snapshot: Snapshot, zone: Zone, index: int) -> Ranges:
     def of(cidr: str | None, key: str, offset: int) -> tuple[str, ...]:
         subnet = snapshot.subnets.get(state.get(zone_key(zone.name, key)) or "")
         block = state.get(VPC_IPV6_BLOCK)
         number = _SUBNETS_OF_A_ZONE * index + offset
-        return _known(wanted, cidr, _range6(subnet) or _nth_64(block, number) if block else None)
+        return _known(desired, cidr, _range6(subnet) or _nth_64(block, number) if block else None)
 
-    has_workers = bool(zone.workers) or not wanted.ipv4
+    has_workers = bool(zone.workers) or not desired.ipv4
     return Ranges(
         of(zone.workers, SUBNET_WORKERS, 0) if has_workers else (),
         of(zone.internal, SUBNET_INTERNAL, 1) if zone.internal else (),
@@ -126,9 +129,9 @@ def _created(wanted: Wanted, state: State, snapshot: Snapshot, zone: Zone, index
     )
 
 
-def _byo(wanted: Wanted, state: State, zone: Zone) -> Ranges:
+def _byo(desired: Desired, state: State, zone: Zone) -> Ranges:
     def of(key: str, key6: str) -> tuple[str, ...]:
-        return _known(wanted, *(state.get(zone_key(zone.name, each)) for each in (key, key6)))
+        return _known(desired, *(state.get(zone_key(zone.name, each)) for each in (key, key6)))
 
     return Ranges(
         of(SUBNET_WORKERS_CIDR, SUBNET_WORKERS_IPV6_CIDR),
@@ -137,9 +140,9 @@ def _byo(wanted: Wanted, state: State, zone: Zone) -> Ranges:
     )
 
 
-def _known(wanted: Wanted, cidr: str | None, cidr6: str | None) -> tuple[str, ...]:
+def _known(desired: Desired, cidr: str | None, cidr6: str | None) -> tuple[str, ...]:
     """Return the ranges in the Shoot's families, as far as known."""
-    of_families = (cidr if wanted.ipv4 else None, cidr6 if wanted.ipv6 else None)
+    of_families = (cidr if desired.ipv4 else None, cidr6 if desired.ipv6 else None)
     return tuple(canonical(each) for each in of_families if each)
 
 

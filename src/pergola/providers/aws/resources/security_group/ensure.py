@@ -7,6 +7,7 @@ from pergola.cloud.aws.network import filters_by, tags_of
 from pergola.cloud.errors import AlreadyExists, NotFound
 from pergola.extension_api.errors import Code, ExtensionError
 from pergola.flow.picture import Fate, Note
+from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.resources import byo_step_names as byo
 from pergola.providers.aws.resources import step_names as names
 from pergola.providers.aws.resources.security_group.desired import (
@@ -33,7 +34,6 @@ from pergola.providers.aws.resources.tags import only_one, retag, specification
 from pergola.providers.aws.resources.waiting import once_visible
 from pergola.providers.aws.state import NODES_SECURITY_GROUP
 from pergola.providers.aws.status import vpc_id
-from pergola.providers.aws.wanted import Wanted
 
 NODES_GROUP: Final = "ensure nodes security group"
 DESCRIPTION: Final = "Security group for nodes"
@@ -47,19 +47,19 @@ _REVOKE: Final = {INGRESS: "RevokeSecurityGroupIngress", EGRESS: "RevokeSecurity
 _DIRECTIONS: Final[tuple[Direction, ...]] = (INGRESS, EGRESS)
 
 
-def steps(wanted: Wanted, *, after: tuple[str, ...] = ()) -> list[Step]:
+def steps(desired: Desired, *, after: tuple[str, ...] = ()) -> list[Step]:
     """Return the step of the nodes' security group; skipped if it is user-provided (§6.2).
 
     Args:
         after: additional steps that must be done before.
     """
-    own = wanted.config.networks.nodes_security_group_id
+    own = desired.config.networks.nodes_security_group_id
     return [
         Step(
             name=NODES_GROUP,
             plan=_plan,
             ensure=_ensure,
-            after=(names.VPC, *_ranges_from(wanted), *after),
+            after=(names.VPC, *_ranges_from(desired), *after),
             skip=f"security group {own} is user-provided, and managed by the user alone"
             if own
             else None,
@@ -67,12 +67,12 @@ def steps(wanted: Wanted, *, after: tuple[str, ...] = ()) -> list[Step]:
     ]
 
 
-def _ranges_from(wanted: Wanted) -> tuple[str, ...]:
+def _ranges_from(desired: Desired) -> tuple[str, ...]:
     """Return the steps after which the zones' ranges are known; those of the config always are."""
-    config = wanted.config
+    config = desired.config
     if config.byo_subnets:
         return (byo.FIND,)
-    if not wanted.ipv6:
+    if not desired.ipv6:
         return ()
     return (names.IPV6_BLOCK, *(names.subnets(zone.name) for zone in config.networks.zones))
 
@@ -80,14 +80,14 @@ def _ranges_from(wanted: Wanted) -> tuple[str, ...]:
 def _plan(work: Work) -> Note:
     group = _known(work)
     if group is None:
-        return Note(Fate.CREATE, f'security group "{work.wanted.name(_SUFFIX)}" with its rules')
+        return Note(Fate.CREATE, f'security group "{work.desired.name(_SUFFIX)}" with its rules')
     name = str(group["GroupId"])
     changes = _changes(work, group)
     if changes:
         said = [f"allow {rule}" for rule in sorted(changes.authorize, key=str)]
         said += [f"no longer allow {rule}" for rule in sorted(changes.revoke, key=str)]
         return Note(Fate.CHANGE, f"{name}: {'; '.join(said)}")
-    if not work.wanted.tags(_SUFFIX).items() <= tags_of(group).items():
+    if not work.desired.tags(_SUFFIX).items() <= tags_of(group).items():
         return Note(Fate.CHANGE, f"tags of {name}")
     return Note(Fate.KEEP, name)
 
@@ -96,7 +96,7 @@ async def _ensure(work: Work) -> None:
     group = _known(work) or await _asked_for(work) or await _created(work)
     name = str(group["GroupId"])
     work.state.created(NODES_SECURITY_GROUP, name)
-    await retag(work, name, group, work.wanted.tags(_SUFFIX))
+    await retag(work, name, group, work.desired.tags(_SUFFIX))
     await _ensure_rules(work, group)
 
 
@@ -104,7 +104,7 @@ def _known(work: Work) -> JsonObject | None:
     """Return the group in the state or, without one, the group with its tags."""
     groups = work.snapshot.security_groups
     name = work.state.get(NODES_SECURITY_GROUP)
-    if name in groups and groups[name].get("VpcId") == vpc_id(work.wanted, work.state):
+    if name in groups and groups[name].get("VpcId") == vpc_id(work.desired, work.state):
         return groups[name]
     found = only_one(work, groups, _SUFFIX)
     return groups[found] if found else None
@@ -120,19 +120,19 @@ async def _asked_for(work: Work) -> JsonObject | None:
     except NotFound:
         return None
     group: JsonObject = answer["SecurityGroups"][0]
-    if group.get("VpcId") != vpc_id(work.wanted, work.state):
+    if group.get("VpcId") != vpc_id(work.desired, work.state):
         return None
     work.snapshot.security_groups[name] = group
     return group
 
 
 async def _created(work: Work) -> JsonObject:
-    vpc, tags = vpc_id(work.wanted, work.state), work.wanted.tags(_SUFFIX)
+    vpc, tags = vpc_id(work.desired, work.state), work.desired.tags(_SUFFIX)
     try:
         answer = await work.aws.call(
             "ec2",
             "CreateSecurityGroup",
-            GroupName=work.wanted.name(_SUFFIX),
+            GroupName=work.desired.name(_SUFFIX),
             Description=DESCRIPTION,
             VpcId=vpc,
             TagSpecifications=specification("security-group", tags),
@@ -143,7 +143,7 @@ async def _created(work: Work) -> JsonObject:
     work.state.created(NODES_SECURITY_GROUP, name)
     group: JsonObject = {
         "GroupId": name,
-        "GroupName": work.wanted.name(_SUFFIX),
+        "GroupName": work.desired.name(_SUFFIX),
         "VpcId": vpc,
         "Tags": specification("security-group", tags)[0]["Tags"],
         "IpPermissions": [],
@@ -162,7 +162,7 @@ def _default_rules(work: Work) -> list[Rule]:
 
 async def _of_that_name(work: Work, vpc: str) -> JsonObject:
     """Return the group with our name, if it is ours: created a moment ago, and not visible yet."""
-    name = work.wanted.name(_SUFFIX)
+    name = work.desired.name(_SUFFIX)
     found = await work.aws.pages(
         "ec2",
         "DescribeSecurityGroups",
@@ -174,7 +174,7 @@ async def _of_that_name(work: Work, vpc: str) -> JsonObject:
     if ours is None:
         raise ExtensionError(
             f'VPC {vpc} has a security group "{name}" already, without the tag '
-            f"{work.wanted.cluster_tag}; delete or rename it",
+            f"{work.desired.cluster_tag}; delete or rename it",
             Code.CONFIGURATION_PROBLEM,
         )
     return ours
@@ -182,9 +182,9 @@ async def _of_that_name(work: Work, vpc: str) -> JsonObject:
 
 def _changes(work: Work, group: JsonObject) -> Changes:
     name = str(group["GroupId"])
-    ranges = zone_ranges(work.wanted, work.state, work.snapshot)
-    bastions = bastion_groups(work.wanted, work.snapshot.security_groups)
-    return compare(desired_rules(work.wanted, name, ranges), group, keep=bastions)
+    ranges = zone_ranges(work.desired, work.state, work.snapshot)
+    bastions = bastion_groups(work.desired, work.snapshot.security_groups)
+    return compare(desired_rules(work.desired, name, ranges), group, keep=bastions)
 
 
 async def _ensure_rules(work: Work, group: JsonObject) -> None:

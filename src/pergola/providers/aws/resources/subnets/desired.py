@@ -6,7 +6,7 @@ from typing import Final
 
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.config import Zone
-from pergola.providers.aws.wanted import ROLE_INTERNAL, ROLE_PUBLIC, Wanted
+from pergola.providers.aws.desired import ROLE_INTERNAL, ROLE_PUBLIC, Desired
 
 _PER_ZONE: Final = 3
 _WORKERS, _INTERNAL, _PUBLIC = range(_PER_ZONE)
@@ -55,20 +55,20 @@ class Subnet:
         return f"{self.prefix} {self.cidr or 'with IPv6 only'}"
 
 
-def subnets_of(wanted: Wanted, zone: Zone) -> Iterator[Subnet]:
+def subnets_of(desired: Desired, zone: Zone) -> Iterator[Subnet]:
     """Yield the managed subnets of a zone; none if they are user-provided."""
     if zone.workers_subnet_id:
         return
-    first = _PER_ZONE * wanted.config.networks.zones.index(zone)
-    ipv6 = wanted.needs_ipv6_block
+    first = _PER_ZONE * desired.config.networks.zones.index(zone)
+    ipv6 = desired.needs_ipv6_block
     yield Subnet(
         zone=zone.name,
         role=keys.SUBNET_WORKERS,
         prefix=PREFIXES[_WORKERS],
-        cidr=zone.workers if wanted.ipv4 else None,
+        cidr=zone.workers if desired.ipv4 else None,
         place=first + _WORKERS,
         ipv6=ipv6,
-        gives_ipv6=wanted.ipv6,
+        gives_ipv6=desired.ipv6,
     )
     if zone.internal:
         yield Subnet(
@@ -92,6 +92,6 @@ def subnets_of(wanted: Wanted, zone: Zone) -> Iterator[Subnet]:
         )
 
 
-def places_of(wanted: Wanted) -> int:
+def places_of(desired: Desired) -> int:
     """Return the number of places that are reserved for subnets of the config."""
-    return _PER_ZONE * len(wanted.config.networks.zones)
+    return _PER_ZONE * len(desired.config.networks.zones)

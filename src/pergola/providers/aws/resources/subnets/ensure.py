@@ -7,6 +7,7 @@ from pergola.cloud.errors import NotFound
 from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.config import Zone
+from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.resources import step_names as names
 from pergola.providers.aws.resources import tags
 from pergola.providers.aws.resources.adoption import refresh, remember
@@ -17,7 +18,6 @@ from pergola.providers.aws.resources.subnets.identity import known_subnet
 from pergola.providers.aws.resources.subnets.ipv6_ranges import in_free_range, ipv6_range_of
 from pergola.providers.aws.resources.waiting import all_done, once_visible, wait_until
 from pergola.providers.aws.resources.zone_suffixes import keep_suffixes, zone_suffix
-from pergola.providers.aws.wanted import Wanted
 
 _AVAILABLE: Final = "available"
 _AUTO: Final = "AssignIpv6AddressOnCreation"
@@ -33,7 +33,7 @@ _PARAMETERS: Final = {
 }
 
 
-def steps(wanted: Wanted, zone: Zone) -> list[Step]:
+def steps(desired: Desired, zone: Zone) -> list[Step]:
     """Return the step for all subnets of a zone."""
     before = (names.VPC, names.IPV6_BLOCK, names.REMOVED_ZONES)
     return [
@@ -48,11 +48,11 @@ def steps(wanted: Wanted, zone: Zone) -> list[Step]:
 
 
 def _tags(work: Work, subnet: Subnet) -> dict[str, str]:
-    return work.wanted.tags(subnet.suffix(zone_suffix(work, subnet.zone)), **subnet.tags)
+    return work.desired.tags(subnet.suffix(zone_suffix(work, subnet.zone)), **subnet.tags)
 
 
 def _plan(work: Work, zone: Zone) -> Note:
-    subnets = [(each, known_subnet(work, each)) for each in subnets_of(work.wanted, zone)]
+    subnets = [(each, known_subnet(work, each)) for each in subnets_of(work.desired, zone)]
     missing = [str(each) for each, name in subnets if name is None]
     if missing:
         return Note(Fate.CREATE, ", ".join(missing))
@@ -77,8 +77,8 @@ def _changes(work: Work, subnet: Subnet, thing: JsonObject) -> list[str]:
 
 
 async def _ensure(work: Work, zone: Zone) -> None:
-    keep_suffixes(work.wanted, work.state)
-    subnets = list(subnets_of(work.wanted, zone))
+    keep_suffixes(work.desired, work.state)
+    subnets = list(subnets_of(work.desired, zone))
     await all_done(*(_find_or_create(work, subnet) for subnet in subnets))
     named = {work.state.get(subnet.key) or "": subnet for subnet in subnets}
     await _wait(work, list(named))
@@ -159,8 +159,8 @@ def _attributes(subnet: Subnet, thing: JsonObject) -> JsonObject:
     """
     if not subnet.gives_ipv6:
         return {}
-    wanted: JsonObject = {_AUTO: True}
+    desired: JsonObject = {_AUTO: True}
     if subnet.native:
-        wanted |= {_DNS64: True, _HOSTNAME: _RESOURCE_NAME, _AAAA: True}
+        desired |= {_DNS64: True, _HOSTNAME: _RESOURCE_NAME, _AAAA: True}
     present = {**thing, **(thing.get("PrivateDnsNameOptionsOnLaunch") or {})}
-    return {field: value for field, value in wanted.items() if present.get(field) != value}
+    return {field: value for field, value in desired.items() if present.get(field) != value}

@@ -13,7 +13,7 @@ from pergola.providers.aws.resources.zone_suffixes import zone_suffix
 def names_in(work: Work, zone: str) -> set[str]:
     """Return the names that the cluster gives to subnets of a zone."""
     suffix = zone_suffix(work, zone)
-    return {work.wanted.name(f"{prefix}-{suffix}") for prefix in PREFIXES}
+    return {work.desired.name(f"{prefix}-{suffix}") for prefix in PREFIXES}
 
 
 def known_subnet(work: Work, subnet: Subnet) -> str | None:
@@ -27,7 +27,7 @@ def known_subnet(work: Work, subnet: Subnet) -> str | None:
     if thing is not None and _is(work, subnet, thing):
         return name
     suffix = subnet.suffix(zone_suffix(work, subnet.zone))
-    ours = (work.wanted.name(suffix),)
+    ours = (work.desired.name(suffix),)
     accepted = {
         name: thing
         for name, thing in work.snapshot.subnets.items()

@@ -74,7 +74,7 @@ def free_ranges(work: Work, subnet: Subnet) -> Iterator[str]:
     block = work.state.get(keys.VPC_IPV6_BLOCK) or ""
     taken = places_taken(block, filter(in_vpc(work), work.snapshot.subnets.values()))
     count = places_in(block)
-    reserved = min(places_of(work.wanted), count)
+    reserved = min(places_of(work.desired), count)
     own = range(count)[subnet.place : subnet.place + 1]
     others = chain(range(reserved, count), range(reserved))
     for place in chain(own, (each for each in others if each not in own)):

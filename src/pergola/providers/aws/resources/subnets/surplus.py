@@ -8,6 +8,7 @@ from typing import Final
 
 from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
+from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.resources import step_names as names
 from pergola.providers.aws.resources.adoption import in_vpc, known
 from pergola.providers.aws.resources.elastic_ips import release
@@ -18,12 +19,11 @@ from pergola.providers.aws.resources.removal import is_ours, remove
 from pergola.providers.aws.resources.step import LONG_TIMEOUT, Step, Work
 from pergola.providers.aws.resources.subnets.desired import subnets_of
 from pergola.providers.aws.resources.subnets.identity import known_subnet, names_in
-from pergola.providers.aws.wanted import Wanted
 
 _ROLES: Final = (keys.SUBNET_WORKERS, keys.SUBNET_INTERNAL, keys.SUBNET_PUBLIC)
 
 
-def steps(wanted: Wanted) -> list[Step]:
+def steps(desired: Desired) -> list[Step]:
     """Return the step that deletes it, before new subnets, which may have the same ranges."""
     return [
         Step(
@@ -31,7 +31,7 @@ def steps(wanted: Wanted) -> list[Step]:
             plan=_plan,
             ensure=_ensure,
             after=(names.VPC,),
-            skip="the subnets are user-provided" if wanted.config.byo_subnets else None,
+            skip="the subnets are user-provided" if desired.config.byo_subnets else None,
             timeout=LONG_TIMEOUT,
         )
     ]
@@ -39,13 +39,13 @@ def steps(wanted: Wanted) -> list[Step]:
 
 def _zones(work: Work) -> list[str]:
     """Return the zones that the state has but the config does not."""
-    wanted = {zone.name for zone in work.wanted.config.networks.zones}
-    return [zone for zone in keys.zones_of(work.state) if zone not in wanted]
+    desired = {zone.name for zone in work.desired.config.networks.zones}
+    return [zone for zone in keys.zones_of(work.state) if zone not in desired]
 
 
 def _zones_without_nat(work: Work) -> list[str]:
     """Return the zones with a NAT gateway or an elastic IP of ours that need none."""
-    private = [zone.name for zone in work.wanted.config.networks.zones if not zone.public]
+    private = [zone.name for zone in work.desired.config.networks.zones if not zone.public]
     held = (keys.NAT_GATEWAY, keys.ADDRESS)
     return [
         zone
@@ -56,9 +56,9 @@ def _zones_without_nat(work: Work) -> list[str]:
 
 def _subnets(work: Work) -> list[str]:
     """Return our subnets that the config no longer has."""
-    zones = work.wanted.config.networks.zones
-    wanted = {
-        known_subnet(work, subnet) for zone in zones for subnet in subnets_of(work.wanted, zone)
+    zones = work.desired.config.networks.zones
+    desired = {
+        known_subnet(work, subnet) for zone in zones for subnet in subnets_of(work.desired, zone)
     }
     recorded = {name for role in _ROLES for _, name in keys.in_zones(work.state, role)}
     known_zones = {*keys.zones_of(work.state), *(zone.name for zone in zones)}
@@ -68,7 +68,7 @@ def _subnets(work: Work) -> list[str]:
         name
         for name, thing in work.snapshot.subnets.items()
         if accept(thing)
-        and name not in wanted
+        and name not in desired
         and (name in recorded or is_ours(work, thing, names_of_ours))
     ]
 

@@ -46,7 +46,7 @@ class LoadBalancer:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Desired:
     """The network that an AWSCluster requests.
 
     Attributes:
@@ -70,7 +70,7 @@ class Wanted:
     ipv6: bool = False
 
 
-def wanted_of(obj: Mapping[str, Any]) -> Wanted:
+def desired_of(obj: Mapping[str, Any]) -> Desired:
     """Return the network that an AWSCluster requests.
 
     Raises:
@@ -83,7 +83,7 @@ def wanted_of(obj: Mapping[str, Any]) -> Wanted:
     owner = owner_cluster(obj)
     if not isinstance(region, str) or not region:
         findings.append("spec.region is empty; set it to the region of the VPC")
-    wanted = Wanted(
+    desired = Desired(
         region=str(region or ""),
         cluster=owner.name if owner else "",
         vpc_id=_matching(said, AWS_VPC, _VPC, "vpc-0123456789abcdef0", findings),
@@ -101,7 +101,7 @@ def wanted_of(obj: Mapping[str, Any]) -> Wanted:
         findings.append(f"no annotation names the VPC; set {AWS_VPC} or {AWS_VPC_TAGS}")
     if findings:
         raise SourceProblem(INVALID, *findings)
-    return wanted
+    return desired
 
 
 def _items(text: str) -> list[str]:

@@ -15,7 +15,7 @@ MARKER: Final = "gardener.cloud/managed-tag"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class Desired:
     """A cluster's infrastructure as described by its owner and its Shoot.
 
     Attributes:
