@@ -142,8 +142,8 @@ DEFECTS: Final = (
     ),
     Defect(
         "an API server encrypts with a key that its replicas do not know yet",
-        "src/pergola/operator/rotation/encryption/roll_out.py",
-        "    await run.deployer.wait(component.objects(landscape), component.limit)\n",
+        "src/pergola/garden/components/api_server/roll_out.py",
+        "        await clusters.wait_ready(render(landscape).annotated(), _LIMIT)\n",
         "",
         ("integration/operator/test_encryption_rewriting.py",),
         soak="gardens",
