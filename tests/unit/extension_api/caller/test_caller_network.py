@@ -93,7 +93,7 @@ def test_no_other_field_of_the_old_spec_remains() -> None:
 
 
 @pytest.mark.parametrize(
-    ("live", "wanted"),
+    ("live", "desired"),
     [
         ({}, {"ipFamilies": ["IPv4"]}),
         ({"ipFamilies": ["IPv4"]}, {}),

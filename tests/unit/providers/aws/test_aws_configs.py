@@ -34,7 +34,7 @@ PROFILE: JsonObject = {
 
 
 @pytest.mark.parametrize(
-    ("wanted", "ami"),
+    ("desired", "ami"),
     [
         (("gardenlinux", "1.0.0", "eu-west-1", "amd64"), "ami-old"),
         (("gardenlinux", "2.0.0", "eu-west-1", "amd64"), "ami-amd"),

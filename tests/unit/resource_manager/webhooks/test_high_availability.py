@@ -119,7 +119,7 @@ def changed(
 
 
 @pytest.mark.parametrize(
-    ("kind", "tolerance", "wanted"),
+    ("kind", "tolerance", "desired"),
     [
         ("controller", None, 2),
         ("controller", "", 1),
@@ -150,7 +150,7 @@ def test_the_result_depends_on_the_present_replicas(
 
 
 @pytest.mark.parametrize(
-    ("least", "most", "wanted", "result"),
+    ("least", "most", "desired", "result"),
     [
         (1, 2, 12, (12, 12)),
         (1, 20, 12, (12, 20)),

@@ -54,7 +54,7 @@ def test_an_existing_variable_is_kept(entry: JsonObject) -> None:
     assert containers == [{"name": "a", "env": [INJECTED]}, {"name": "b", "env": [entry]}]
 
 
-@pytest.mark.parametrize(("value", "wanted"), [("disable", False), ("false", True), ("", True)])
+@pytest.mark.parametrize(("value", "desired"), [("disable", False), ("false", True), ("", True)])
 def test_pods_and_namespaces_opt_out_by_exactly_one_value(value: str, *, desired: bool) -> None:
     assert selected({INJECT: value}, {}) is desired
     assert selected({}, {INJECT: value}) is desired

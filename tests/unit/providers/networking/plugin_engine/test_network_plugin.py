@@ -197,7 +197,7 @@ def test_the_second_family_waits_for_the_nodes(
 
 
 @pytest.mark.parametrize(
-    ("families", "wanted"),
+    ("families", "desired"),
     [
         (None, ("IPv4",)),
         ([], ("IPv4",)),

@@ -86,7 +86,7 @@ def test_all_failing_checks_are_reported_in_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "waits"),
+    ("desired", "waits"),
     [
         (daemon_set(), True),
         (daemon_set(label="false"), False),
