@@ -99,8 +99,9 @@ class LostSecrets:
             note = f"Secret {Key(NAMESPACE, name)} was lost; its data is recovered from a copy"
             self._warn(name, RECOVERED, note)
         permitted = given_up(self._garden)
-        existing = {each.current.object_name for each in secrets.generated.values()}
-        if permitted in existing - self._reported:
+        if not permitted or permitted in self._reported:
+            return
+        if permitted in {each.current.object_name for each in secrets.generated.values()}:
             self._report_permitted(permitted, is_new=permitted in secrets.replaced)
             await self._remove_permission(permitted)
 

@@ -41,10 +41,13 @@ class Run:
     note: Note = unnoted
     snapshot: TakeSnapshot = take
     learnt: dict[str, Landscape] = field(default_factory=dict)
+    _current: Landscape | None = field(init=False, default=None)
 
     def current(self) -> Landscape:
         """Return the landscape, with all credentials that were generated so far."""
-        return self._with_credentials(self.built.landscape)
+        if self._current is None:
+            self._current = self._with_credentials(self.built.landscape)
+        return self._current
 
     async def virtual_client(self) -> Client:
         """Return a client of the virtual cluster.
@@ -77,7 +80,10 @@ class Run:
             KubeError: The API server refused, or did not answer.
             Failures: Several failed with such errors.
         """
-        await self.built.generate_authorities()
+        try:
+            await self.built.generate_authorities()
+        finally:
+            self._current = None
         for component in components:
             landscape = self.current()
             if component.absent(landscape) is None and any(_irreplaceable(component, landscape)):
@@ -92,7 +98,10 @@ class Run:
             KubeError: The API server refused, or did not answer.
             Failures: Several failed with such errors.
         """
-        await self.built.generate(credentials)
+        try:
+            await self.built.generate(credentials)
+        finally:
+            self._current = None
 
     async def deploy(self, component: Component) -> Rendered:
         """Deploy a component, stage by stage; return the objects of the last one.
