@@ -9,17 +9,21 @@ from pergola.api.kinds import CONFIG_MAP, SECRET
 from pergola.api.objects import JsonObject, Key
 from pergola.flow import Graph, run
 from pergola.garden.components.component import (
+    Clusters,
     Component,
     Identity,
+    Learn,
     Managed,
     Removable,
     Rendered,
+    learn_nothing,
 )
+from pergola.garden.landscape import Landscape
 from pergola.garden.landscape.errors import OperatorError
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.operator.plan import Fate, Field, Planned, Verb
-from pergola.operator.plan.client import Rehearsal
+from pergola.operator.plan.client import Rehearsal, WouldWait
 from pergola.operator.plan.doubles import RehearsedVirtualCluster
 from pergola.operator.plan.stage import Stage
 from pergola.operator.reconcile.component_tasks import add_components
@@ -42,6 +46,7 @@ class Part:
     absent: str | None = None
     broken: bool = False
     methods: set[str] = field(default_factory=set)
+    learn: Learn = learn_nothing
 
     @property
     def component(self) -> Component:
@@ -49,6 +54,7 @@ class Part:
             name="part",
             deploy="Deploying part",
             waits=False,
+            learn=self.learn,
             absent=lambda _: self.absent,
             removable=Removable(
                 managed=(Key(self.namespace, "part"),),
@@ -192,6 +198,18 @@ async def test_a_component_that_cannot_be_rendered_gives_the_reason(
     part.broken = True
     planned = await part.planned(observed)
     assert (planned.fate, planned.why) == (Fate.UNKNOWN, "the Garden lacks something")
+
+
+async def test_a_component_that_would_wait_for_what_it_learns_is_planned_without(
+    part: Part, observed: Client
+) -> None:
+    async def wait(landscape: Landscape, clusters: Clusters) -> Landscape | None:
+        raise WouldWait("for a Service")
+
+    part.learn = wait
+    planned = await part.planned(observed)
+    assert planned.fate is Fate.RUN
+    assert f"ConfigMap {part.namespace}/direct" in {str(each) for each in planned.changes}
 
 
 async def test_an_object_that_another_manager_owns_is_taken_over(

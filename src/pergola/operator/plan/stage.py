@@ -1,7 +1,7 @@
 """The stage of a rehearsal: its clients, and the effect of each task on them."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -135,16 +135,21 @@ async def _perform(run: Run, task: Task, component: Component | None) -> str:
         failed = [each for each in leaves(error) if not isinstance(each, _WAITING)]
         if any(map(is_unexpected, failed)):
             raise
-        if not failed:
-            return ""
-        if component is not None and all(isinstance(each, NotConnected) for each in failed):
-            # Whatever it would learn from the virtual cluster, it uses these credentials.
+        if component is not None and _cannot_learn(run, component, failed):
+            # Whatever it would learn, it uses these credentials.
             await run.generate(component.credentials(run.current()))
             if await _is_new(run, component):
                 await run.deployer.apply(component.objects(run.current()))
                 return ""
-        return sentence_of(ExceptionGroup("", failed))
+        return sentence_of(ExceptionGroup("", failed)) if failed else ""
     return ""
+
+
+def _cannot_learn(run: Run, component: Component, failed: Sequence[Exception]) -> bool:
+    """Return whether a component could not be rendered for want of another cluster, or of time."""
+    if component.absent(run.current()) is not None or component.name in run.learnt:
+        return False
+    return all(isinstance(error, NotConnected) for error in failed)
 
 
 async def _is_new(run: Run, component: Component) -> bool:
