@@ -283,7 +283,7 @@ async def test_a_remounted_secret_is_reloaded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert certificates.CHECK_SECONDS <= 10
-    monkeypatch.setattr(certificates, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(certificates, "CHECK_SECONDS", 0.01)
     authorities = []
     for name in ("old", "new"):
         (tmp_path / name).mkdir()
