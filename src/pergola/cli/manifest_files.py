@@ -55,8 +55,8 @@ def of_kind(objects: "list[JsonObject]", group: str, kind: str) -> "list[JsonObj
     """Return the objects of a kind, in any version."""
     from pergola.api.objects import GroupKind, GroupVersionKind
 
-    desired = GroupKind(group, kind)
-    return [obj for obj in objects if GroupVersionKind.of(obj).group_kind == desired]
+    group_kind = GroupKind(group, kind)
+    return [obj for obj in objects if GroupVersionKind.of(obj).group_kind == group_kind]
 
 
 def named(obj: "JsonObject") -> str:

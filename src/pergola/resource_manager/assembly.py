@@ -110,14 +110,14 @@ def network_policy_settings(
     Args:
         namespaces: the watched namespaces of the target; all if empty.
     """
-    desired = config.controllers.network_policy
-    ingress = desired.ingress_controller_selector
+    settings = config.controllers.network_policy
+    ingress = settings.ingress_controller_selector
     selector = ingress.pod_selector.to_json() if ingress and ingress.pod_selector else {}
     return policies.Settings(
-        workers=desired.workers,
-        namespace_selectors=tuple(chosen.to_json() for chosen in desired.namespace_selectors),
+        workers=settings.workers,
+        namespace_selectors=tuple(chosen.to_json() for chosen in settings.namespace_selectors),
         ingress_controller=(ingress.namespace, selector) if ingress else None,
-        only_for_matching_pods=desired.only_for_matching_pods,
+        only_for_matching_pods=settings.only_for_matching_pods,
         namespaces=namespaces,
     )
 

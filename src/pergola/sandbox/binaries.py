@@ -57,9 +57,9 @@ def present(components: Components, environ: Mapping[str, str] = os.environ) -> 
     """
     found: dict[str, Path] = {}
     for module in _ALL:
-        desired = [component for component in components if component in module.parts]
-        places = _places(module, environ) if desired else []
-        for component in desired:
+        parts = [component for component in components if component in module.parts]
+        places = _places(module, environ) if parts else []
+        for component in parts:
             there = (directory / component for directory in places)
             path = next((path for path in there if os.access(path, os.X_OK)), None)
             if path is not None:

@@ -25,16 +25,16 @@ async def explain(asked: Asked, reader: Reader) -> Part:
     """Return the decision about a request, or the decision that the approver would make now."""
     user = str(map_at(asked.obj, "spec").get("username") or "")
     signer = str(map_at(asked.obj, "spec").get("signerName") or "")
-    desired = Statement(topic=Topic.WANTED, subject=f"user {user}", text=f"for signer {signer}")
+    requester = Statement(topic=Topic.WANTED, subject=f"user {user}", text=f"for signer {signer}")
     for condition in maps_at(asked.obj, "status", "conditions"):
         if condition.get("type") in _DECISIONS:
-            return _decided(asked.obj, condition, desired)
+            return _decided(asked.obj, condition, requester)
     try:
         judged = await _approver(reader).judge(asked.obj)
     except Forbidden as error:
         reader.note(f"the request cannot be judged: {error}")
-        return Part(sentence="is undecided", statements=(desired,))
-    return Part(sentence="is undecided", statements=(desired, _undecided(judged)))
+        return Part(sentence="is undecided", statements=(requester,))
+    return Part(sentence="is undecided", statements=(requester, _undecided(judged)))
 
 
 def _decided(csr: JsonObject, condition: JsonObject, desired: Statement) -> Part:

@@ -107,11 +107,11 @@ async def _live(reader: Reader, name: str, picture: Picture) -> Subject | None:
 async def _all(
     reader: Reader, kinds: Iterable[GroupVersionKind], namespaces: Iterable[str]
 ) -> list[tuple[Identity, JsonObject]]:
-    desired = [(gvk, namespace) for gvk in kinds for namespace in sorted(namespaces)]
-    lists = await gathered(reader.listed(*each) for each in desired)
+    places = [(gvk, namespace) for gvk in kinds for namespace in sorted(namespaces)]
+    lists = await gathered(reader.listed(*each) for each in places)
     return [
         (Identity(gvk, Key.of(obj)), obj)
-        for (gvk, _), objects in zip(desired, lists, strict=True)
+        for (gvk, _), objects in zip(places, lists, strict=True)
         for obj in objects
     ]
 

@@ -57,11 +57,11 @@ def _remarks(asked: Asked, resource: JsonObject) -> Iterator[Statement]:
 
 
 def _manifest(decoded: Decoded, asked: Asked) -> JsonObject | None:
-    desired = (asked.gvk.group_kind, asked.key)
+    identity = (asked.gvk.group_kind, asked.key)
     found = (
         obj
         for obj in (*decoded.objects, *decoded.released)
-        if (GroupVersionKind.of(obj).group_kind, Key.of(obj)) == desired
+        if (GroupVersionKind.of(obj).group_kind, Key.of(obj)) == identity
     )
     return next(found, None)
 

@@ -63,13 +63,13 @@ def _sentence(resource: JsonObject, problems: list[Statement]) -> str:
 
 def _instance(resource: JsonObject) -> Iterator[Statement]:
     """Yield the responsible instance, and why it does nothing if that is the case."""
-    desired = map_at(resource, "spec").get("class")
-    mine = Responsibility(desired or DEFAULT_CLASS)
+    resource_class = map_at(resource, "spec").get("class")
+    mine = Responsibility(resource_class or DEFAULT_CLASS)
     finalizers = finalizers_of(resource)
     if marks.is_truthy(annotations_of(resource).get(marks.IGNORE)):
         because = f"annotation {marks.IGNORE} is set"
         yield Statement(topic=Topic.DECIDED, text="it is not reconciled", because=because)
-    elif mine.must_wait(desired, finalizers):
+    elif mine.must_wait(resource_class, finalizers):
         text = "the former instance, which must remove its finalizer first"
         yield Statement(topic=Topic.WAITS, text=text, because="spec.class has changed")
     elif mine.finalizer in finalizers:

@@ -33,8 +33,8 @@ async def explain(asked: Asked, reader: Reader) -> Part:
         return Part()
     if await reader.is_missing(SERVICE, service):
         text = "which no longer exists: the network policy controller deletes the policy"
-        desired = Statement(topic=Topic.WANTED, subject=f"Service {service}", text=text)
-        return Part(statements=(desired,))
+        service_statement = Statement(topic=Topic.WANTED, subject=f"Service {service}", text=text)
+        return Part(statements=(service_statement,))
     found = await _explanation(service, reader)
     if found is None:
         return Part(statements=(Statement(topic=Topic.WANTED, subject=f"Service {service}"),))

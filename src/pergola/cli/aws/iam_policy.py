@@ -51,14 +51,14 @@ def iam_policy(
     from pergola.providers.aws.iam_policy import Feature, Mode
     from pergola.providers.aws.iam_policy import iam_policy as policy
 
-    desired = {
+    chosen = {
         Feature.EFS: efs,
         Feature.IPV6: ipv6,
         Feature.SECURITY_GROUP: security_group,
         Feature.POD_ROUTES: pod_routes,
         Feature.BASTION: bastion,
     }
-    features = [feature for feature, is_desired in desired.items() if is_desired]
+    features = [feature for feature, is_chosen in chosen.items() if is_chosen]
     if mode in frozenset(Purpose):
         document = garden_iam_policy(Purpose(mode), names=names or "*", partition=partition)
     else:

@@ -205,9 +205,9 @@ async def _live(asked: _Asked, client: "Client") -> "list[JsonObject]":
 def _kind_called(word: str) -> "ReviewedKind":
     from pergola.resource_manager.webhooks.explanation import REVIEWED_KINDS
 
-    desired = _SHORT_NAMES.get(word.lower(), word.lower())
+    name = _SHORT_NAMES.get(word.lower(), word.lower())
     for kind in REVIEWED_KINDS:
-        if desired in (kind.plural, kind.gvk.kind.lower()):
+        if name in (kind.plural, kind.gvk.kind.lower()):
             return kind
     known = ", ".join(sorted({kind.gvk.kind.lower() for kind in REVIEWED_KINDS}))
     raise ExplainError(f'no webhook reviews the kind "{word}"; reviewed kinds are {known}')

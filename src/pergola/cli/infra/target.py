@@ -76,10 +76,10 @@ def run(
     async def main() -> None:
         from pergola.externally_managed.kinds import managed_by_crd, read_crd
 
-        desired = _kind(target.kind, kind)
+        provider_kind = _kind(target.kind, kind)
         async with target.connect() as client:
-            crd = await read_crd(client, desired)
-            await act(Opened(client, managed_by_crd(crd, desired), crd), name)
+            crd = await read_crd(client, provider_kind)
+            await act(Opened(client, managed_by_crd(crd, provider_kind), crd), name)
 
     asyncio.run(main())
 

@@ -51,7 +51,7 @@ def build(
     from pergola.sandbox.images.catalogue import CATALOGUE, GARDEN_IMAGES, named
 
     with plain_errors():
-        desired = [*names, *(GARDEN_IMAGES if garden else ())]
-        offers = named(desired) if desired else list(CATALOGUE)
+        requested = [*names, *(GARDEN_IMAGES if garden else ())]
+        offers = named(requested) if requested else list(CATALOGUE)
         for reference, image in build.build(offers, report, os.environ).items():
             say(f"{reference}  {image.manifest.digest}  {image.size / 1e6:.1f} MB")

@@ -99,12 +99,12 @@ def print_findings(found: Sequence[Finding], output: Literal["table", "json"]) -
 
 def _with_port(url: str, live: dict[str, JsonObject]) -> str:
     """Complete a URL without a port, where the server chose one, with the registered URL's."""
-    desired = urlsplit(url)
-    if not url or desired.port:
+    address = urlsplit(url)
+    if not url or address.port:
         return url
     for entry in live.values():
         found = urlsplit(str(map_at(entry, "clientConfig").get("url", "")))
-        if found.hostname == desired.hostname:
+        if found.hostname == address.hostname:
             return f"https://{found.netloc}"
     return url
 

@@ -228,7 +228,7 @@ class _Overlay:
         self, gvk: GroupVersionKind, namespace: str | None, labels: str | None, fields: str | None
     ) -> list[JsonObject]:
         """Return the objects that a list selects."""
-        desired = parse_selector(labels) if labels else {}
+        selector = parse_selector(labels) if labels else {}
         return [
             _as(gvk, obj)
             for (kind, key), obj in self._objects.items()
@@ -236,7 +236,7 @@ class _Overlay:
             and obj is not None
             and namespace in (None, key.namespace)
             and fields in (None, select_name(key.name))
-            and (not desired or matches(desired, labels_of(obj)))
+            and (not selector or matches(selector, labels_of(obj)))
         ]
 
     def defines(self, gvk: GroupVersionKind) -> bool:

@@ -223,8 +223,8 @@ def _changes_provider(garden: Garden) -> bool:
     if isinstance(key, Rotation) and key.phase not in ("", COMPLETED):
         return False
     used = encrypted_now(garden.status).provider
-    desired = garden.spec.virtual_cluster.kubernetes.kube_api_server.encryption_config.provider
-    return used is not None and used.type not in ("", desired.type)
+    provider = garden.spec.virtual_cluster.kubernetes.kube_api_server.encryption_config.provider
+    return used is not None and used.type not in ("", provider.type)
 
 
 def _is_running(observability: ObservabilityRotation) -> bool:

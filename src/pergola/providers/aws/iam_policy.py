@@ -199,9 +199,9 @@ def iam_policy(
     """
     if boundary:
         features = {*features, Feature.PERMISSIONS_BOUNDARY}
-    desired = actions(mode, features)
-    reads = [action for action in desired if _is_read(action)]
-    writes = [action for action in desired if action not in reads]
+    needed = actions(mode, features)
+    reads = [action for action in needed if _is_read(action)]
+    writes = [action for action in needed if action not in reads]
     statements = [_statement("Reads", reads)]
     if mode is not Mode.CHECK:
         statements += _writing(mode, writes, names, partition, boundary)

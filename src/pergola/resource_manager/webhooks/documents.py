@@ -85,13 +85,13 @@ class DocumentLookups:
 
     async def most_replicas(self, workload: GroupVersionKind, key: Key) -> int | None:
         """Return the maximum from the manifests' autoscalers, else from the cluster's."""
-        desired = (workload.api_version, workload.kind, key.name)
+        identity = (workload.api_version, workload.kind, key.name)
         for read, gvk in ((scaled_by_hpa, HPA), (scaled_by_hvpa, HVPA)):
             for document in self._documents:
                 is_near = self._key(document).namespace == key.namespace
                 if is_near and GroupVersionKind.of(document).group_kind == gvk.group_kind:
                     scaled = read(document)
-                    if scaled is not None and scaled[:3] == desired:
+                    if scaled is not None and scaled[:3] == identity:
                         return scaled.most
         return await self._beyond.most_replicas(workload, key) if self._beyond else None
 

@@ -206,8 +206,8 @@ def _assumption(entry: Registration, question: Question) -> str:
     unknown = question.kind.namespaced and question.namespace_labels is None
     if not unknown or not entry.namespace_selector:
         return ""
-    desired = format_selector(entry.namespace_selector)
-    return f"the labels of namespace {question.namespace} match: {desired}"
+    selector = format_selector(entry.namespace_selector)
+    return f"the labels of namespace {question.namespace} match: {selector}"
 
 
 def _edited(value: JsonValue, steps: list[str], edit: Edit) -> JsonValue:

@@ -80,13 +80,13 @@ def named(names: Iterable[str]) -> list[Offer]:
         SandboxError: a name is not in the catalogue.
     """
     offers = {offer.name: offer for offer in CATALOGUE}
-    desired = list(names)
-    for name in desired:
+    requested = list(names)
+    for name in requested:
         if name not in offers:
             raise SandboxError(
                 f'there is no image "{name}"; `pergola sandbox images` lists all images'
             )
-    return [offers[name] for name in desired]
+    return [offers[name] for name in requested]
 
 
 def resolve(reference: str) -> Offer | None:

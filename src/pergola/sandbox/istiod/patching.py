@@ -84,8 +84,8 @@ def _routes(config: JsonObject, found: Sequence[Patch]) -> JsonObject:
 def _host(host: JsonObject, match: JsonObject, patch: Patch) -> JsonObject:
     if match.get("name") not in (None, host["name"]):
         return host
-    desired = map_at(match, "route").get("name")
-    places = [n for n, each in enumerate(host["routes"]) if desired in (None, each.get("name"))]
+    route = map_at(match, "route").get("name")
+    places = [n for n, each in enumerate(host["routes"]) if route in (None, each.get("name"))]
     routes = list(host["routes"])
     if patch.operation == MERGE:
         for place in places:

@@ -88,13 +88,13 @@ class Routes:
         return None
 
     def _selected(self, service: JsonObject) -> Iterator[JsonObject]:
-        desired = map_at(service, "spec", "selector").items()
+        labels = map_at(service, "spec", "selector").items()
         for key, pod in self._pods.items():
             is_here = key.namespace == service["metadata"]["namespace"]
             if (
-                desired
+                labels
                 and is_here
-                and desired <= labels_of(pod).items()
+                and labels <= labels_of(pod).items()
                 and workload_of(pod) in self._places
             ):
                 yield pod

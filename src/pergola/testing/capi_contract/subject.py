@@ -67,8 +67,8 @@ def read_manifests(managed: Path, external: Path, kind: str = "") -> tuple[Manif
     Raises:
         SubjectError: a manifest cannot be read, or is not valid.
     """
-    desired = _parsed(kind) if kind else None
-    ours, theirs = _read(managed, desired), _read(external, desired)
+    parsed = _parsed(kind) if kind else None
+    ours, theirs = _read(managed, parsed), _read(external, parsed)
     if ours.gvk.group_kind != theirs.gvk.group_kind:
         raise SubjectError(
             f"{managed} has a {ours.gvk.group_kind}, but {external} has a {theirs.gvk.group_kind}: "

@@ -41,13 +41,13 @@ async def kinds_of(client: Client, resources: Iterable[str]) -> dict[str, GroupV
         NotServed: One is Gardener's, which must serve all of its own.
         KubeError: The API server refused, or did not answer.
     """
-    desired = sorted(resources)
+    names = sorted(resources)
     groups = {"": ["v1"]}
-    if any("." in resource for resource in desired):
+    if any("." in resource for resource in names):
         answer = orjson.loads(await client.get_raw("/apis"))
         groups |= {str(each["name"]): _versions(each) for each in maps_at(answer, "groups")}
     found: dict[str, GroupVersionKind] = {}
-    for resource in desired:
+    for resource in names:
         plural, _, group = resource.partition(".")
         kind = await _kind(client, plural, group, groups.get(group, []))
         if kind is not None:

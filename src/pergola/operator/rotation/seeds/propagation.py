@@ -52,8 +52,8 @@ async def wait(run: Run, garden: Key) -> None:
     seeds = {name_of(seed) for seed in await SEEDS.list(virtual)} - skipped
     selector = format_selector({"matchLabels": _ROLE})
     secrets = await virtual.list(SECRET, labels=selector, metadata_only=True)
-    desired = datetime.fromisoformat(began(run.current(), OBSERVABILITY))
-    missing = outdated(seeds, secrets, desired)
+    start = datetime.fromisoformat(began(run.current(), OBSERVABILITY))
+    missing = outdated(seeds, secrets, start)
     subject = "Operation rotate-observability-credentials"
     if missing:
         done = f"{len(seeds) - len(missing)} of {len(seeds)} Seeds have the new password"

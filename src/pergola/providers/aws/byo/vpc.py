@@ -21,9 +21,9 @@ def steps(desired: Desired) -> list[Step]:
 def faults(work: Work) -> list[str]:
     """Return why the cluster cannot use the existing VPC; nothing if it can."""
     vpc = work.snapshot.vpc
-    desired = work.desired.config.networks.vpc.id
-    if vpc is None or vpc["VpcId"] != desired:
-        return [f"VPC {desired} has not been found in {work.desired.region}"]
+    vpc_id = work.desired.config.networks.vpc.id
+    if vpc is None or vpc["VpcId"] != vpc_id:
+        return [f"VPC {vpc_id} has not been found in {work.desired.region}"]
     return [*_dns_faults(work, vpc), *_dhcp_faults(work, vpc), *_ipv6_faults(work, vpc)]
 
 

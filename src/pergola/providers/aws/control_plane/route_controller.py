@@ -32,8 +32,8 @@ def route_controller_replicas(
         families: the Shoot's IP families; IPv4 if there are none.
         awake: the number if it is needed; 0 while the Shoot is hibernated.
     """
-    desired = config is not None and config.uses_route_controller
-    return awake if desired and IPV4 in known_families(families) else 0
+    is_used = config is not None and config.uses_route_controller
+    return awake if is_used and IPV4 in known_families(families) else 0
 
 
 def route_controller(shoot: Shoot) -> Replicas:

@@ -68,8 +68,8 @@ async def ensure_routes(work: Work, table: JsonObject, routes: Iterable[Route]) 
 
 
 def _same_destination(present: list[JsonObject], route: Route) -> JsonObject | None:
-    desired = route.destination.items()
-    return next((each for each in present if desired <= each.items()), None)
+    destination = route.destination.items()
+    return next((each for each in present if destination <= each.items()), None)
 
 
 def _leads(found: JsonObject | None, route: Route) -> bool:

@@ -72,15 +72,15 @@ def _values(spec: JsonObject, profile: Profile) -> Iterator[Cause]:
 def _value_problem(value: object, record: object, profile: Profile) -> str | None:
     if record == "CNAME":
         return None if isinstance(value, str) and is_domain(value) else _NO_DOMAIN
-    desired = _VERSIONS.get(record) if isinstance(record, str) else None
-    if desired is None:
+    expected = _VERSIONS.get(record) if isinstance(record, str) else None
+    if expected is None:
         return None
     try:
         version = parse_address(str(value)).version
     except ValueError:
         return "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
-    if profile == "strict" and version != desired:
-        return f"must be a valid IPv{desired} address"
+    if profile == "strict" and version != expected:
+        return f"must be a valid IPv{expected} address"
     return None
 
 

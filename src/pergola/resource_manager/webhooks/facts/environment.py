@@ -112,13 +112,13 @@ class ClusterEnvironment:
     async def _listed(
         self, gvk: GroupVersionKind, target: tuple[str, str, str, str]
     ) -> list[Scaled]:
-        namespace, *desired = target
+        namespace, *names = target
         try:
             objects = await self._client.list(gvk, namespace)
         except UnknownKind:
             return []
         read = scaled_by_hpa if gvk == HPA else scaled_by_hvpa
-        return [s for s in map(read, objects) if s is not None and [*s[:3]] == desired]
+        return [s for s in map(read, objects) if s is not None and [*s[:3]] == names]
 
 
 def scaled_by_hpa(obj: JsonObject) -> Scaled | None:

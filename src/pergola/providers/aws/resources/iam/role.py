@@ -64,9 +64,9 @@ async def _ensure(work: Work) -> None:
 
 def _lacks_boundary(work: Work, role: JsonObject) -> bool:
     """Return whether the role lacks the boundary; one of others stays if none is configured."""
-    desired = work.desired.permissions_boundary
+    boundary = work.desired.permissions_boundary
     current = map_at(role, "PermissionsBoundary").get("PermissionsBoundaryArn")
-    return bool(desired) and current != desired
+    return bool(boundary) and current != boundary
 
 
 async def _create(work: Work) -> JsonObject:

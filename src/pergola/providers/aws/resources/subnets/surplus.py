@@ -39,8 +39,8 @@ def steps(desired: Desired) -> list[Step]:
 
 def _zones(work: Work) -> list[str]:
     """Return the zones that the state has but the config does not."""
-    desired = {zone.name for zone in work.desired.config.networks.zones}
-    return [zone for zone in keys.zones_of(work.state) if zone not in desired]
+    configured = {zone.name for zone in work.desired.config.networks.zones}
+    return [zone for zone in keys.zones_of(work.state) if zone not in configured]
 
 
 def _zones_without_nat(work: Work) -> list[str]:
