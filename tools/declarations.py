@@ -69,7 +69,9 @@ def tree(module: str) -> ast.Module:
 def path_of(module: str) -> Path:
     """Return the file of a module; it need not exist."""
     path = SOURCE.joinpath(*module.split("."))
-    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    file = path.with_suffix(".py")
+    # Git leaves the bytecode of a package that became a module, and so its folder.
+    return file if file.exists() else path / "__init__.py"
 
 
 def declaration(definition: Definition, name: str) -> Iterator[str]:

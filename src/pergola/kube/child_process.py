@@ -1,8 +1,8 @@
 """Signals to child processes, and the end of those whose output is a pipe.
 
-`asyncio.subprocess.Process` of Python before 3.14 looks whether the process has ended before it
-sends a signal, and when it is closed. If that look is the one that learns of the end, asyncio has
-lost the return code, and says 255. So this sends signals without looking.
+asyncio polls a process when its transport is closed and, in Python 3.11 and 3.12, before it sends a
+signal. If such a poll is the one that reaps the process, asyncio has lost its return code, and
+reports 255. So this sends signals without polling.
 """
 
 import os

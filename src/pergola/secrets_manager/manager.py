@@ -92,6 +92,7 @@ class SecretsManager:
         for name, started in rotation_times.items():
             self._initiated[name] = str(int(started.timestamp()))
         self._generated: dict[str, Generated] = {}
+        self._requests: dict[str, tuple[SecretConfig, Options]] = {}
         self._replaced: set[str] = set()
         self._recovered: set[str] = set()
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
@@ -122,6 +123,8 @@ class SecretsManager:
     async def generate(self, config: SecretConfig, options: Options | None = None) -> ManagedSecret:
         """Return the current Secret of a config; create, adopt or repair it as needed.
 
+        A second call with an equal config and equal options returns what the first one did.
+
         Raises:
             SecretLost: It is missing, irreplaceable, and not given up.
             SecretsManagerError: The signing authority was not generated in this run, the options do
@@ -129,12 +132,15 @@ class SecretsManager:
         """
         options = options or Options()
         async with self._locks[config.name]:
+            if self._requests.get(config.name) == (config, options):
+                return self._generated[config.name].current
             signer = self._signer(config, options)
             labels = self._labels(config, options, signer)
             secret = await self._ensure(config, options, signer, labels)
             old = self._old(secret, options)
             bundle = await self._bundle(config, secret, old) if config.bundle_key else None
             self._generated[config.name] = Generated(secret, old, bundle)
+            self._requests[config.name] = (config, options)
             return secret
 
     @property

@@ -71,7 +71,8 @@ class Reader:
 
     async def is_missing(self, gvk: GroupVersionKind, key: Key) -> bool:
         """Return whether an object is certain not to exist, without reading its content."""
-        found = await self.find(gvk, key, metadata_only=True)
+        is_read = (gvk, key, False) in self._found
+        found = await self.find(gvk, key, metadata_only=not is_read)
         return found is None and _sentence(gvk, key.namespace) not in self._unread
 
     async def listed(

@@ -5,7 +5,9 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from tools import surface
+import pytest
+
+from tools import declarations, surface
 
 ROOT: Final = Path(__file__).parents[3]
 
@@ -47,6 +49,17 @@ def test_mentioning_a_room_covers_its_names() -> None:
     assert surface.unmentioned(["pergola.flow.run", "pergola.kube.load"], changelog) == [
         "pergola.kube.load"
     ]
+
+
+def test_a_folder_without_source_does_not_hide_the_module_of_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(declarations, "SOURCE", tmp_path)
+    (tmp_path / "room" / "__pycache__").mkdir(parents=True)
+    module = tmp_path / "room.py"
+    module.touch()
+
+    assert declarations.path_of("room") == module
 
 
 def test_a_record_is_read_as_it_was_written() -> None:

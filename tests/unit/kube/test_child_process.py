@@ -6,6 +6,7 @@ import signal
 from asyncio.subprocess import PIPE, Process
 
 import pytest
+import uvloop
 
 from pergola.kube.child_process import end
 
@@ -68,3 +69,16 @@ async def test_the_return_code_of_a_killed_process_is_not_lost() -> None:
         codes.add(process.returncode)
 
     assert codes == {-9}
+
+
+def test_processes_end_alike_in_the_event_loop_of_the_product() -> None:
+    async def ended() -> int | None:
+        process = await started("sleep 100 & echo $!; exec sleep 100")
+        assert process.stdout is not None
+        other = int(await process.stdout.readline())
+        async with asyncio.timeout(SOON):
+            await end(process)
+        os.kill(other, signal.SIGKILL)
+        return process.returncode
+
+    assert {uvloop.run(ended()) for _ in range(10)} == {-9}

@@ -6,6 +6,7 @@ from pergola.api.objects import JsonObject
 from pergola.garden.landscape import Landscape
 from pergola.garden.landscape.credentials import Credential
 from pergola.garden.landscape.lost_secrets import given_up_in, published
+from pergola.garden.landscape.phases import COMPLETING, phase_of
 from pergola.pki import ALGORITHM, key_set
 from pergola.secrets_manager import Options, Rotate, RsaKey
 
@@ -15,11 +16,10 @@ KEY: Final = "gardener-apiserver-workload-identity-signing-key"
 
 def signing_key(landscape: Landscape) -> Credential:
     """Return the key; during a rotation, the old key remains valid for verification."""
-    rotation = landscape.rotation.workload_identity_key
-    phase = rotation.phase if rotation else ""
+    phase = phase_of(landscape.rotation.workload_identity_key)
     options = Options(
         rotate=Rotate.KEEP_OLD,
-        ignore_old=phase == "Completing",
+        ignore_old=phase == COMPLETING,
         irreplaceable=published(
             "sign tokens that cloud providers accept", phase, given_up_in(landscape)
         ),

@@ -86,7 +86,8 @@ class LostSecrets:
         self._client = client
         self._garden = garden
         self._events = events
-        self._reported: set[str] = set()
+        self._recovered: set[str] = set()
+        self._permitted = given_up(garden)
 
     async def settle(self, secrets: SecretsManager) -> None:
         """Report what happened, each thing once; remove the annotation once its Secret exists.
@@ -94,29 +95,28 @@ class LostSecrets:
         Raises:
             KubeError: The API server refused, or did not answer.
         """
-        for name in sorted(secrets.recovered - self._reported):
+        for name in sorted(secrets.recovered - self._recovered):
+            self._recovered.add(name)
             log.warning("lost secret recovered", secret=name)
             note = f"Secret {Key(NAMESPACE, name)} was lost; its data is recovered from a copy"
-            self._warn(name, RECOVERED, note)
-        permitted = given_up(self._garden)
-        if not permitted or permitted in self._reported:
-            return
-        if permitted in {each.current.object_name for each in secrets.generated.values()}:
-            self._report_permitted(permitted, is_new=permitted in secrets.replaced)
-            await self._remove_permission(permitted)
+            self._warn(RECOVERED, note)
+        name = self._permitted
+        if name and any(name == each.current.object_name for each in secrets.generated.values()):
+            self._permitted = ""
+            self._report_permitted(name, is_new=name in secrets.replaced)
+            await self._remove_permission(name)
 
     def _report_permitted(self, name: str, *, is_new: bool) -> None:
         secret = Key(NAMESPACE, name)
         if is_new:
             log.warning("lost secret replaced", secret=str(secret))
             note = f"Secret {secret} was lost, and has new data: the old data cannot be restored"
-            self._warn(name, REPLACED, note)
+            self._warn(REPLACED, note)
         else:
             note = f"Secret {secret} exists, so the annotation {REPLACE_LOST_SECRET} is removed"
-            self._warn(name, KEPT, note)
+            self._warn(KEPT, note)
 
-    def _warn(self, name: str, reason: str, note: str) -> None:
-        self._reported.add(name)
+    def _warn(self, reason: str, note: str) -> None:
         self._events.warning(Regarding.of(self._garden), reason, note)
 
     async def _remove_permission(self, name: str) -> None:

@@ -12,6 +12,7 @@ import orjson
 from pergola.api.objects import JsonObject, JsonValue, annotations_of, labels_of, map_at, maps_at
 from pergola.kube.yaml import YamlError, parse
 from pergola.operator.compare.placed import without_hash
+from pergola.secrets_manager.managed import MANAGED_BY, MANAGER
 
 GENERATED: Final = "(generated)"
 """Replaces a value that differs in every landscape."""
@@ -180,7 +181,7 @@ class _Normalising:
 def _labels(obj: JsonObject) -> JsonObject:
     labels = labels_of(obj)
     ignored: tuple[str, ...] = _LABELS_OF_CONTROLLERS
-    if labels.get("managed-by") == "secrets-manager":
+    if labels.get(MANAGED_BY) == MANAGER:
         ignored += _LABELS_OF_CREDENTIALS
     return {
         name: GENERATED if name in _LABELS_OF_VERSIONS else without_hash(text)

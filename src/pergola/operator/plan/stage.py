@@ -136,7 +136,7 @@ async def _perform(run: Run, task: Task, component: Component | None) -> str:
         if any(map(is_unexpected, failed)):
             raise
         if component is not None and _cannot_learn(run, component, failed):
-            # Whatever it would learn, it uses these credentials.
+            # It uses these credentials, no matter what it would learn.
             await run.generate(component.credentials(run.current()))
             if await _is_new(run, component):
                 await run.deployer.apply(component.objects(run.current()))
@@ -146,7 +146,7 @@ async def _perform(run: Run, task: Task, component: Component | None) -> str:
 
 
 def _cannot_learn(run: Run, component: Component, failed: Sequence[Exception]) -> bool:
-    """Return whether a component could not be rendered for want of another cluster, or of time."""
+    """Return whether a component stopped before it rendered: it would wait, or not be connected."""
     if component.absent(run.current()) is not None or component.name in run.learnt:
         return False
     return all(isinstance(error, NotConnected) for error in failed)

@@ -5,7 +5,7 @@ ready. A component that the Garden does not have is removed by the same tasks.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pergola.flow import Graph
 from pergola.garden.components.component import Component, Rendered
@@ -27,23 +27,20 @@ class _Tasks:
 
     component: Component
     run: Run
-    applied: Rendered | None = None
+    applied: Rendered = field(default_factory=Rendered)
 
     async def deploy(self) -> None:
         component = self.component
         if component.absent(self.run.current()) is not None:
             await self.run.deployer.remove(component.leftovers)
         else:
-            rendered = await self.run.deploy(component)
-            self.applied = rendered.outline() if component.waits else None
+            self.applied = (await self.run.deploy(component)).outline()
         if component.waits and not component.wait:
             await self.wait()
 
     async def wait(self) -> None:
-        component, applied = self.component, self.applied
-        self.applied = None
+        component = self.component
         if component.absent(self.run.current()) is not None:
             await self.run.deployer.wait_removed(component.leftovers, component.limit)
         else:
-            rendered = applied or component.objects(self.run.current())
-            await self.run.deployer.wait(rendered, component.limit)
+            await self.run.deployer.wait(self.applied, component.limit)

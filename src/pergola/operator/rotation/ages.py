@@ -8,9 +8,11 @@ from pergola.garden.components.authorities import ON_DEMAND
 from pergola.garden.components.service_account_key import NAME as ACCOUNT_KEY
 from pergola.garden.components.workload_identity import KEY as WORKLOAD_KEY
 from pergola.kube.selectors import format_selector
-from pergola.secrets_manager.managed import ISSUED_AT, NAME, moment
+from pergola.operator.run.build import IDENTITY as OPERATOR
+from pergola.secrets_manager.managed import IDENTITY as MANAGER_IDENTITY
+from pergola.secrets_manager.managed import ISSUED_AT, MANAGED_BY, MANAGER, NAME, moment
 
-_LABELS: Final = {"managed-by": "secrets-manager", "manager-identity": "gardener-operator"}
+_LABELS: Final = {MANAGED_BY: MANAGER, MANAGER_IDENTITY: OPERATOR}
 MANAGED: Final = format_selector({"matchLabels": _LABELS})
 """Selects the Secrets with credentials."""
 CREDENTIALS: Final = (

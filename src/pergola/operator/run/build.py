@@ -1,7 +1,7 @@
 """Building a landscape from the runtime cluster, and generating credentials (design §8)."""
 
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from pergola.api.objects import JsonObject
@@ -10,6 +10,7 @@ from pergola.garden.landscape import NAMESPACE, Landscape
 from pergola.garden.landscape.credentials import Credential
 from pergola.garden.landscape.errors import ReferencesMissing, ReferencesUnusable
 from pergola.garden.landscape.lost_secrets import given_up_in
+from pergola.garden.landscape.phases import phase_of
 from pergola.kube.client import Client
 from pergola.operator.run.observed import Template, observe
 from pergola.operator.run.reference_contents import content_problems
@@ -18,7 +19,7 @@ from pergola.operator.run.rotation_times import rotation_times
 from pergola.runtime.clock import Clock
 from pergola.runtime.failures import Failures, only_error
 from pergola.runtime.task_group import TaskGroup
-from pergola.secrets_manager import SecretConfig, SecretsManager
+from pergola.secrets_manager import SecretsManager
 from pergola.secrets_manager.manager import Generate, new_data
 
 IDENTITY: Final = "gardener-operator"
@@ -41,18 +42,14 @@ class Built:
 
     Attributes:
         settle: Called after each generation.
-        generated: The configs of the credentials that this run has generated, by name.
     """
 
     landscape: Landscape
     secrets: SecretsManager
     settle: Settle = settle_nothing
-    generated: dict[str, SecretConfig] = field(default_factory=dict)
 
     async def generate(self, credentials: Iterable[Credential]) -> None:
         """Generate credentials that do not depend on each other; keys take most of the time.
-
-        Several components may need the same one, which is checked only once.
 
         Raises:
             SecretsManagerError: A credential cannot be generated or adopted.
@@ -62,21 +59,15 @@ class Built:
         try:
             async with TaskGroup() as group:
                 for credential in credentials:
-                    if self.generated.get(credential.config.name) != credential.config:
-                        group.create_task(self._generate(credential))
+                    group.create_task(self.secrets.generate(credential.config, credential.options))
         except Failures as failed:
             raise only_error(failed) from None
         finally:
             await self.settle(self.secrets)
 
-    async def _generate(self, credential: Credential) -> None:
-        await self.secrets.generate(credential.config, credential.options)
-        self.generated[credential.config.name] = credential.config
-
     async def generate_authorities(self) -> None:
         """Generate the authorities, which sign credentials; raises as `generate` does."""
-        rotation = self.landscape.rotation.certificate_authorities
-        phase = rotation.phase if rotation else ""
+        phase = phase_of(self.landscape.rotation.certificate_authorities)
         await self.generate(authorities(phase=phase, given_up=given_up_in(self.landscape)))
 
 

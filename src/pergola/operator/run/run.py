@@ -22,7 +22,7 @@ TakeSnapshot: TypeAlias = Callable[[Landscape, Reach], Awaitable[None]]
 
 @dataclass(slots=True, kw_only=True)
 class Run:
-    """What the tasks of one reconciliation share; the clusters that components learn from.
+    """The landscape and the clusters that the tasks of one reconciliation share.
 
     Attributes:
         client: Of the runtime cluster.
@@ -41,13 +41,10 @@ class Run:
     note: Note = unnoted
     snapshot: TakeSnapshot = take
     learnt: dict[str, Landscape] = field(default_factory=dict)
-    _current: Landscape | None = field(init=False, default=None)
 
     def current(self) -> Landscape:
         """Return the landscape, with all credentials that were generated so far."""
-        if self._current is None:
-            self._current = self._with_credentials(self.built.landscape)
-        return self._current
+        return self._with_credentials(self.built.landscape)
 
     async def virtual_client(self) -> Client:
         """Return a client of the virtual cluster.
@@ -80,10 +77,7 @@ class Run:
             KubeError: The API server refused, or did not answer.
             Failures: Several failed with such errors.
         """
-        try:
-            await self.built.generate_authorities()
-        finally:
-            self._current = None
+        await self.built.generate_authorities()
         for component in components:
             landscape = self.current()
             if component.absent(landscape) is None and any(_irreplaceable(component, landscape)):
@@ -98,10 +92,7 @@ class Run:
             KubeError: The API server refused, or did not answer.
             Failures: Several failed with such errors.
         """
-        try:
-            await self.built.generate(credentials)
-        finally:
-            self._current = None
+        await self.built.generate(credentials)
 
     async def deploy(self, component: Component) -> Rendered:
         """Deploy a component, stage by stage; return the objects of the last one.

@@ -29,6 +29,7 @@ from pergola.operator.run.references import references_of
 from pergola.operator.transfer.export import Export, TransferError
 from pergola.runtime.task_group import gathered, together
 from pergola.secrets_manager import durable, observe_managed
+from pergola.secrets_manager.managed import MANAGED_BY
 
 _KINDS: Final = {kind.kind: kind for kind in (SECRET, CONFIG_MAP)}
 _PARTS: Final = ("type", "immutable", "data", "binaryData")
@@ -101,7 +102,7 @@ async def _provided(client: Client, garden: JsonObject) -> tuple[JsonObject, ...
     }
     for selector in (WILDCARD, SEED_PASSWORD):
         for obj in await client.list(SECRET, NAMESPACE, labels=selector):
-            if "managed-by" not in labels_of(obj):
+            if MANAGED_BY not in labels_of(obj):
                 found[SECRET.kind, Key.of(obj)] = _bare(SECRET.kind, obj)
     return tuple(found[identity] for identity in sorted(found))
 

@@ -27,7 +27,7 @@ from pergola.garden.landscape.encryption_at_rest import (
     resource_keys,
 )
 from pergola.garden.landscape.lost_secrets import REMEDY, REPLACE_LOST_SECRET, given_up_in
-from pergola.garden.landscape.phases import COMPLETING, PREPARING
+from pergola.garden.landscape.phases import COMPLETING, PREPARING, phase_of
 from pergola.kube.yaml import dump
 from pergola.manifests import manifest
 from pergola.secrets_manager import (
@@ -56,7 +56,7 @@ def encryption_key(landscape: Landscape, server: ApiServer) -> Credential:
         Options(
             persist=True,
             rotate=Rotate.KEEP_OLD,
-            ignore_old=_phase(landscape) == COMPLETING,
+            ignore_old=encryption_phase(landscape) == COMPLETING,
             irreplaceable=irreplaceable(landscape, server),
         ),
     )
@@ -73,7 +73,7 @@ def irreplaceable(landscape: Landscape, server: ApiServer) -> Irreplaceable:
         copies=f"role={_configuration_name(server)}",
         recover=recovery(landscape.encryption_configuration),
         volumes=_DATA,
-        is_rotating=_phase(landscape) == PREPARING and not landscape.is_new_key_known,
+        is_rotating=encryption_phase(landscape) == PREPARING and not landscape.is_new_key_known,
         remedy=REMEDY,
         annotation=REPLACE_LOST_SECRET,
         given_up=given_up_in(landscape),
@@ -87,9 +87,9 @@ def _records(landscape: Landscape, server: ApiServer) -> Iterator[str]:
         yield "status.credentials.encryptionAtRest of the Garden"
     elif status is not None and status.encrypted_resources:
         yield "status.encryptedResources of the Garden"
-    if _phase(landscape) not in ("", PREPARING):
+    if encryption_phase(landscape) not in ("", PREPARING):
         yield "status.credentials.rotation.etcdEncryptionKey of the Garden"
-    if _phase(landscape) == PREPARING and landscape.is_new_key_known:
+    if encryption_phase(landscape) == PREPARING and landscape.is_new_key_known:
         yield f"the annotation {POPULATED} of Deployment {NAMESPACE}/{server.deployment}"
 
 
@@ -160,7 +160,7 @@ def _keys(landscape: Landscape, server: ApiServer) -> list[ManagedSecret]:
     current, old = landscape.credentials.current(name), landscape.credentials.old(name)
     if old is None:
         return [current]
-    if _phase(landscape) == PREPARING and not landscape.is_new_key_known:
+    if encryption_phase(landscape) == PREPARING and not landscape.is_new_key_known:
         return [old, current]
     return [current, old]
 
@@ -183,6 +183,6 @@ def _key(secret: ManagedSecret) -> JsonObject:
     return {"name": secret.data["key"].decode(), "secret": value.decode()}
 
 
-def _phase(landscape: Landscape) -> str:
-    rotation = landscape.rotation.etcd_encryption_key
-    return rotation.phase if rotation else ""
+def encryption_phase(landscape: Landscape) -> str:
+    """Return the phase of the rotation of the keys; empty if there was none."""
+    return phase_of(landscape.rotation.etcd_encryption_key)

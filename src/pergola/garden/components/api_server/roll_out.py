@@ -11,7 +11,7 @@ from typing import Final
 
 from pergola.api.kinds import DEPLOYMENT
 from pergola.api.objects import JsonObject, Key, annotations_of, map_at, maps_at
-from pergola.garden.components.api_server.encryption import key_name
+from pergola.garden.components.api_server.encryption import encryption_phase, key_name
 from pergola.garden.components.api_server.part import ApiServer
 from pergola.garden.components.component import Clusters, Rendered, Stage
 from pergola.garden.landscape import NAMESPACE, Landscape
@@ -51,8 +51,7 @@ def second_stage(
 
     async def learn(landscape: Landscape, clusters: Clusters) -> Landscape | None:
         server = server_of(landscape)
-        rotation = landscape.rotation.etcd_encryption_key
-        phase = rotation.phase if rotation else ""
+        phase = encryption_phase(landscape)
         if phase not in (PREPARING, PREPARED):
             await _remove_mark(clusters.client, server)
             return None

@@ -9,6 +9,7 @@ from pergola.garden.landscape import NAMESPACE, Landscape
 from pergola.garden.landscape.errors import OperatorError
 from pergola.kube.client import Client
 from pergola.kube.selectors import format_selector
+from pergola.secrets_manager.managed import MANAGED_BY
 
 NAME: Final = "global-observability-ingress"
 """The credential, if the operator generates it."""
@@ -22,7 +23,6 @@ COPIES: Final = format_selector({"matchLabels": REPLICA})
 """Selects the copies."""
 
 _GENERATED_SINCE: Final = Version(1, 150)
-_MANAGED_BY: Final = "managed-by"
 
 
 def is_generated_here(landscape: Landscape) -> bool:
@@ -38,7 +38,7 @@ async def provided(client: Client) -> JsonObject | None:
         KubeError: The API server refused, or did not answer.
     """
     found = await client.list(SECRET, NAMESPACE, labels=SEED_PASSWORD)
-    users = [each for each in found if _MANAGED_BY not in labels_of(each)]
+    users = [each for each in found if MANAGED_BY not in labels_of(each)]
     if len(users) > 1:
         names = ", ".join(sorted(str(Key.of(each)) for each in users))
         [label] = ("=".join(each) for each in ROLE.items())
