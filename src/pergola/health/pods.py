@@ -80,7 +80,7 @@ def pods_of(
     for pod in pods:
         if namespace_of(pod) != namespace or not matches(selector, labels_of(pod)):
             continue
-        if is_relevant(pod) and not _is_foreign(deployment, pod) and not _is_stale(pod, now):
+        if is_relevant(pod) and not is_foreign(deployment, pod) and not _is_stale(pod, now):
             yield pod
 
 
@@ -95,20 +95,7 @@ def is_relevant(pod: JsonObject) -> bool:
     return not any(_says_gone(condition) for condition in maps_at(status, "conditions"))
 
 
-def _count_problem(
-    deployment: JsonObject, pods: Iterable[JsonObject], now: datetime | None
-) -> str | None:
-    if is_empty(map_at(deployment, "spec", "selector")):
-        return None  # only a Deployment that the API server would reject
-    try:
-        found = sum(1 for _ in pods_of(deployment, pods, now=now))
-    except SelectorError as error:
-        return f"spec.selector: {error}"
-    desired = replicas(deployment)
-    return None if found == desired else f"there are {found} pods, expected {desired}"
-
-
-def _is_foreign(deployment: JsonObject, pod: JsonObject) -> bool:
+def is_foreign(deployment: JsonObject, pod: JsonObject) -> bool:
     """Return whether the pod certainly does not belong to a ReplicaSet of the Deployment.
 
     ReplicaSets are not read: if a Deployment created one, its name consists of the Deployment's
@@ -122,6 +109,19 @@ def _is_foreign(deployment: JsonObject, pod: JsonObject) -> bool:
         return True
     name, suffix = str(owner.get("name")), f"-{labels_of(pod).get(_TEMPLATE_HASH)}"
     return name.endswith(suffix) and name != name_of(deployment) + suffix
+
+
+def _count_problem(
+    deployment: JsonObject, pods: Iterable[JsonObject], now: datetime | None
+) -> str | None:
+    if is_empty(map_at(deployment, "spec", "selector")):
+        return None  # only a Deployment that the API server would reject
+    try:
+        found = sum(1 for _ in pods_of(deployment, pods, now=now))
+    except SelectorError as error:
+        return f"spec.selector: {error}"
+    desired = replicas(deployment)
+    return None if found == desired else f"there are {found} pods, expected {desired}"
 
 
 def _is_stale(pod: JsonObject, now: datetime | None) -> bool:

@@ -1,0 +1,21 @@
+// Command oracle answers questions about Gardener by calling Gardener's own exported functions.
+//
+// It reads a question per line, {"ask": NAME, "input": VALUE}, and writes an answer per line; see
+// protocol.go. It keeps nothing from one question to the next.
+package main
+
+import (
+	"fmt"
+	"os"
+)
+
+func main() {
+	asks := map[string]ask{
+		"health":  health,
+		"webhook": webhookCall,
+	}
+	if err := serve(asks, "github.com/gardener/gardener"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	resourcemanagerclient "github.com/gardener/gardener/pkg/resourcemanager/client"
+)
+
+var decoder = serializer.NewCodecFactory(resourcemanagerclient.CombinedScheme).UniversalDeserializer()
+
+// object decodes an object into the type of its kind.
+func object(raw json.RawMessage) (client.Object, error) {
+	decoded, _, err := decoder.Decode(raw, nil, nil)
+	if err != nil {
+		return nil, unanswered{fmt.Errorf("cannot read the object: %w", err)}
+	}
+	typed, ok := decoded.(client.Object)
+	if !ok {
+		return nil, unanswered{fmt.Errorf("%T is not an object", decoded)}
+	}
+	return typed, nil
+}
+
+// cluster returns a client for a cluster that contains the objects.
+func clusterOf(raw []json.RawMessage) (client.WithWatch, error) {
+	builder := fake.NewClientBuilder().WithScheme(resourcemanagerclient.CombinedScheme)
+	for _, each := range raw {
+		obj, err := object(each)
+		if err != nil {
+			return nil, err
+		}
+		builder.WithObjects(obj).WithStatusSubresource(obj)
+	}
+	return builder.Build(), nil
+}

@@ -1,0 +1,188 @@
+"""The oracles: programs that answer questions with the originals' code.
+
+One line of JSON asks, and one answers:
+
+    {"ask": "health", "input": {"object": {...}, "pods": []}}
+    {"output": {"checked": true, "healthy": false, "progressing": false}}
+
+Instead of `output`, an answer has `error` (the original returned an error), `panic` (it crashed), or
+`unanswered` (the oracle cannot put the question to it; the text says why).
+"""
+
+import os
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Final, NamedTuple, Self
+
+import orjson
+from msgspec import Struct
+
+from pergola.api.objects import JsonObject, JsonValue
+from pergola.sandbox import build
+from pergola.sandbox.binaries import place
+from pergola.sandbox.module import Module
+
+_SOURCES: Final = Path(__file__).parent / "oracle"
+_CHUNK: Final = 1 << 20  # bytes
+OUTCOMES: Final = ("output", "error", "panic", "unanswered")
+"""What an answer may be."""
+
+
+class OracleModule(Struct, frozen=True):
+    """An oracle's Go module.
+
+    Attributes:
+        original: the module whose code answers.
+    """
+
+    name: str
+    original: str
+
+    @property
+    def module(self) -> Module:
+        """The module to build."""
+        return Module(_SOURCES / self.name, {self.program: "."}, versioned=self.original)
+
+    @property
+    def program(self) -> str:
+        """The name of the program."""
+        return f"oracle-{self.name}"
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """The versions that its go.mod requires, by module."""
+        return {self.original: self.module.version}
+
+
+GARDENER: Final = OracleModule("gardener", "github.com/gardener/gardener")
+"""The oracle for Gardener."""
+
+
+class OracleError(Exception):
+    """An oracle cannot be built, or does not answer; the text contains the question."""
+
+
+class Answer(NamedTuple):
+    """An answer.
+
+    Attributes:
+        outcome: one of `OUTCOMES`.
+        value: for the outcome "output" the original's result, otherwise a text.
+    """
+
+    outcome: str
+    value: JsonValue
+
+    @property
+    def output(self) -> JsonObject:
+        """The original's result; empty if it is no object."""
+        found = self.value if self.outcome == "output" else None
+        return found if isinstance(found, dict) else {}
+
+
+class Oracle:
+    """A running oracle.
+
+    Args:
+        timeout: seconds for one answer.
+    """
+
+    def __init__(self, command: list[str], timeout: float = 60.0) -> None:
+        self._command = command
+        self._timeout = timeout
+        self._rest = b""
+
+    @classmethod
+    def built(cls, of: OracleModule, environ: Mapping[str, str] = os.environ) -> Self:
+        """Build an oracle unless that was done before, which takes a minute.
+
+        Raises:
+            SandboxError: it cannot be built.
+        """
+        target = place(of.module, environ)
+        programs = build.build(of.module, (of.program,), target, _report, environ)
+        return cls([str(programs[of.program])])
+
+    def ask(self, ask: str, question: JsonValue) -> Answer:
+        """Ask one question.
+
+        Raises:
+            OracleError: the oracle ended, was silent for too long, or answered with something else
+                than one of the four fields. It is started again for the next question.
+        """
+        line = orjson.dumps({"ask": ask, "input": question}) + b"\n"
+        try:
+            return _answer(self._exchange(line))
+        except OracleError as error:
+            self.close()
+            raise OracleError(f"{error}; the question was:\n{line.decode().strip()}") from None
+
+    def close(self) -> None:
+        """End the process; it starts again with the next question."""
+        process = self.__dict__.pop("_process", None)
+        self._rest = b""
+        if process is not None:
+            process.kill()
+            process.communicate()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @cached_property
+    def _process(self) -> subprocess.Popen[bytes]:
+        try:
+            return subprocess.Popen(
+                self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+            )
+        except OSError as error:
+            raise OracleError(f"the oracle cannot be started: {error}") from None
+
+    def _exchange(self, line: bytes) -> bytes:
+        stdin, stdout = self._process.stdin, self._process.stdout
+        if stdin is None or stdout is None:
+            raise AssertionError("both are pipes")
+        try:
+            while line:
+                line = line[stdin.write(line) or 0 :]
+        except BrokenPipeError:
+            raise self._ended() from None
+        until = time.monotonic() + self._timeout
+        while b"\n" not in self._rest:
+            ready, _, _ = select.select([stdout], [], [], max(0.0, until - time.monotonic()))
+            if not ready:
+                raise OracleError(f"the oracle did not answer within {self._timeout:g} s")
+            chunk = os.read(stdout.fileno(), _CHUNK)
+            if not chunk:
+                raise self._ended()
+            self._rest += chunk
+        answer, self._rest = self._rest.split(b"\n", 1)
+        return answer
+
+    def _ended(self) -> OracleError:
+        return OracleError(f"the oracle ended with return code {self._process.wait()}")
+
+
+def _answer(line: bytes) -> Answer:
+    try:
+        value = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        raise OracleError(f"the oracle answered with no JSON: {_short(line)}") from None
+    if not isinstance(value, dict) or len(value) != 1 or not value.keys() <= set(OUTCOMES):
+        raise OracleError(f"the oracle's answer is none of {', '.join(OUTCOMES)}: {_short(line)}")
+    return Answer(*value.popitem())
+
+
+def _short(line: bytes) -> str:
+    return line[:200].decode(errors="replace")
+
+
+def _report(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

@@ -1,0 +1,128 @@
+"""The search for differences with random cases."""
+
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+import hypothesis
+from hypothesis import HealthCheck, Phase, given, settings
+from msgspec import Struct
+
+from conformance.comparison import Decided, Decisions, Difference
+from conformance.oracles import Answer, Oracle
+from conformance.subjects.subject import Subject
+from pergola.api.objects import JsonObject
+from pergola.kube.yaml import dump
+
+ENOUGH: Final = 1000
+"""With fewer cases, a subject counts as not judged."""
+_PER_ROUND: Final = 5000
+_SETTINGS: Final = settings(
+    max_examples=_PER_ROUND,
+    database=None,
+    deadline=None,
+    phases=(Phase.generate, Phase.shrink),
+    suppress_health_check=list(HealthCheck),
+    print_blob=False,
+)
+
+
+class Found(Struct, frozen=True):
+    """The smallest question with an undecided difference, and the answer."""
+
+    question: JsonObject
+    answer: Answer
+    differences: Sequence[Difference]
+
+    def manifest(self, subject: Subject) -> str:
+        """Return the question as YAML, with both answers as comments."""
+        lines = [f"# {subject.name}", *(f"# {each}" for each in self.differences)]
+        return "\n".join(lines) + f"\n{dump(self.question)}"
+
+
+class Search:
+    """Asks random questions about a subject.
+
+    Attributes:
+        cases: how many the original answered.
+        found: undecided differences, one for each path.
+    """
+
+    def __init__(self, subject: Subject, oracle: Oracle, decisions: Decisions) -> None:
+        self.cases = 0
+        self.found: list[Found] = []
+        self._subject = subject
+        self._oracle = oracle
+        self._decisions = decisions
+        self._known = Decisions([])
+
+    def run(self, seconds: float, seed: int) -> None:
+        """Search for some time; a difference that was found once is not searched for again.
+
+        Raises:
+            OracleError: the oracle does not answer.
+        """
+        until = time.monotonic() + seconds
+        for round_ in range(1_000_000):
+            try:
+                self._round(seed + round_, until)
+            except _Differs as error:
+                self._keep(error.found)
+            except _Over:
+                return
+
+    def _round(self, seed: int, until: float) -> None:
+        @hypothesis.seed(seed)
+        @_SETTINGS
+        @given(self._subject.questions())
+        def ask(question: JsonObject) -> None:
+            if time.monotonic() > until:
+                raise _Over
+            found = self._examine(question)
+            if found is not None:
+                raise _Differs(found)
+
+        ask()
+
+    def _examine(self, question: JsonObject) -> Found | None:
+        answer = self._oracle.ask(self._subject.name, question)
+        if answer.outcome == "unanswered":
+            return None
+        self.cases += 1
+        name = self._subject.name
+        differing = self._decisions.undecided(name, self._subject.compare(question, answer))
+        new = self._known.undecided(name, differing)
+        return Found(question, answer, new) if new else None
+
+    def _keep(self, found: Found) -> None:
+        self.found.append(found)
+        known = [*self._known.decided, *(_line(self._subject, d) for d in found.differences)]
+        self._known = Decisions(known)
+
+
+def write(subject: Subject, found: Sequence[Found], folder: Path) -> Iterator[Path]:
+    """Write each finding as a manifest, and yield its path."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, each in enumerate(found, 1):
+        path = folder / f"{subject.name}-{number}.yaml"
+        path.write_text(each.manifest(subject))
+        yield path
+
+
+class _Differs(Exception):
+    def __init__(self, found: Found) -> None:
+        super().__init__()
+        self.found = found
+
+
+class _Over(BaseException):
+    """Time is up. No Exception: hypothesis would look for a smaller case."""
+
+
+def _line(subject: Subject, difference: Difference) -> Decided:
+    path = difference.path
+    while "[" in path and (start := path.find("[")) >= 0 and "]" in path[start:]:
+        end = path.index("]", start)
+        path = f"{path[:start]}\0{path[end + 1 :]}"
+    return Decided(subject.name, path.replace("\0", "[*]"), "found before", 0)

@@ -1,0 +1,42 @@
+"""What a subject has to say."""
+
+from collections.abc import Iterable, Iterator
+from typing import Protocol
+
+from hypothesis.strategies import SearchStrategy
+
+from conformance.comparison import Difference
+from conformance.oracles import Answer, OracleModule
+from pergola.api.objects import JsonObject
+
+
+class Subject(Protocol):
+    """Questions of one kind, with both answers.
+
+    Attributes:
+        name: the oracle's word for it.
+        title: for the documentation, such as "Health of objects".
+        of: the oracle that answers.
+        code: the packages of Pergola whose branches are counted.
+    """
+
+    @property
+    def name(self) -> str: ...  # noqa: D102 # described above
+    @property
+    def title(self) -> str: ...  # noqa: D102
+    @property
+    def of(self) -> OracleModule: ...  # noqa: D102
+    @property
+    def code(self) -> tuple[str, ...]: ...  # noqa: D102
+
+    def table(self) -> Iterator[JsonObject]:
+        """Yield the questions that are always asked, and recorded."""
+        ...
+
+    def questions(self) -> SearchStrategy[JsonObject]:
+        """Return a strategy for random questions."""
+        ...
+
+    def compare(self, question: JsonObject, answer: Answer) -> Iterable[Difference]:
+        """Answer a question that the original answered, and yield the differences."""
+        ...
