@@ -21,6 +21,7 @@ from conformance.recording import record
 from conformance.search import ENOUGH, Found, Search, write
 from conformance.subjects import SUBJECTS
 from conformance.subjects.subject import Subject
+from pergola.runtime.logging import configure
 from pergola.sandbox import SandboxError
 
 _FOLDER: Final = Path(".conformance")
@@ -45,6 +46,7 @@ class Result(NamedTuple):
 
 def main() -> int:
     """Search, or record."""
+    configure(level="error")
     arguments = _parser().parse_args()
     names = arguments.subject or [subject.name for subject in SUBJECTS]
     subjects = [subject for subject in SUBJECTS if subject.name in names]

@@ -29,7 +29,7 @@ def record(subject: Subject, oracle: Oracle) -> Iterator[Fact]:
         OracleError: the oracle does not answer.
     """
     for question in [*subject.table(), *_random(subject)]:
-        answer = oracle.ask(subject.name, question)
+        answer = oracle.ask(subject.ask, question)
         if answer.outcome != "unanswered":
             yield Fact(question, answer)
 

@@ -1,6 +1,7 @@
 """The search for differences with random cases."""
 
 import time
+import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
@@ -86,14 +87,20 @@ class Search:
         ask()
 
     def _examine(self, question: JsonObject) -> Found | None:
-        answer = self._oracle.ask(self._subject.name, question)
+        answer = self._oracle.ask(self._subject.ask, question)
         if answer.outcome == "unanswered":
             return None
         self.cases += 1
         name = self._subject.name
-        differing = self._decisions.undecided(name, self._subject.compare(question, answer))
+        differing = self._decisions.undecided(name, self._compared(question, answer))
         new = self._known.undecided(name, differing)
         return Found(question, answer, new) if new else None
+
+    def _compared(self, question: JsonObject, answer: Answer) -> list[Difference]:
+        try:
+            return [*self._subject.compare(question, answer)]
+        except Exception as error:
+            return [Difference(f"crash: {_place(error)}", "an answer", repr(error))]
 
     def _keep(self, found: Found) -> None:
         self.found.append(found)
@@ -108,6 +115,11 @@ def write(subject: Subject, found: Sequence[Found], folder: Path) -> Iterator[Pa
         path = folder / f"{subject.name}-{number}.yaml"
         path.write_text(each.manifest(subject))
         yield path
+
+
+def _place(error: Exception) -> str:
+    *_, (frame, line) = traceback.walk_tb(error.__traceback__)
+    return f"{frame.f_code.co_filename}:{line}"
 
 
 class _Differs(Exception):

@@ -20,7 +20,8 @@ STATUSES: Final = st.sampled_from(["True", "False", "Unknown"])
 
 
 def some(
-    fields: Mapping[str, SearchStrategy[Any]], required: Mapping[str, SearchStrategy[Any]] | None = None
+    fields: Mapping[str, SearchStrategy[Any]],
+    required: Mapping[str, SearchStrategy[Any]] | None = None,
 ) -> SearchStrategy[JsonObject]:
     """Return objects with any of some fields."""
     return st.fixed_dictionaries(dict(required or {}), optional=dict(fields))

@@ -3,7 +3,17 @@
 from typing import Final
 
 from conformance.subjects.health import Health
+from conformance.subjects.pods import PODS_SUBJECT
+from conformance.subjects.protected import PROTECTED_SUBJECT
 from conformance.subjects.subject import Subject
+from conformance.subjects.vpas import VPAS_SUBJECT
+from conformance.subjects.workloads import WORKLOADS_SUBJECT
 
-SUBJECTS: Final[tuple[Subject, ...]] = (Health(),)
+SUBJECTS: Final[tuple[Subject, ...]] = (
+    Health(),
+    PODS_SUBJECT,
+    WORKLOADS_SUBJECT,
+    VPAS_SUBJECT,
+    PROTECTED_SUBJECT,
+)
 """All subjects."""

@@ -36,6 +36,7 @@ class Health:
     """Two verdicts about one live object: is it healthy, and is it being rolled out?"""
 
     name = "health"
+    ask = "health"
     title = "Health and rollout of objects"
     of: OracleModule = GARDENER
     code = (

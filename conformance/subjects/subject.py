@@ -14,7 +14,8 @@ class Subject(Protocol):
     """Questions of one kind, with both answers.
 
     Attributes:
-        name: the oracle's word for it.
+        name: unique among all subjects.
+        ask: the oracle's word for the question.
         title: for the documentation, such as "Health of objects".
         of: the oracle that answers.
         code: the packages of Pergola whose branches are counted.
@@ -22,6 +23,8 @@ class Subject(Protocol):
 
     @property
     def name(self) -> str: ...  # noqa: D102 # described above
+    @property
+    def ask(self) -> str: ...  # noqa: D102
     @property
     def title(self) -> str: ...  # noqa: D102
     @property

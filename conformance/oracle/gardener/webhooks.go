@@ -67,11 +67,40 @@ func webhookCall(input json.RawMessage) (any, error) {
 	if !ok {
 		return nil, unanswered{fmt.Errorf("no webhook is at %s", in.Path)}
 	}
-	request := httptest.NewRequest(http.MethodPost, in.Path, bytes.NewReader(in.Review))
+	review, given, err := canonical(in.Review)
+	if err != nil {
+		return nil, err
+	}
+	request := httptest.NewRequest(http.MethodPost, in.Path, bytes.NewReader(review))
 	request.Header.Set("Content-Type", "application/json")
 	response := httptest.NewRecorder()
 	handler.ServeHTTP(response, request)
-	return json.RawMessage(response.Body.Bytes()), nil
+	return map[string]any{"given": given, "answer": json.RawMessage(response.Body.Bytes())}, nil
+}
+
+// canonical returns a review with the object as Go's types write it, and this object: a handler's
+// patch then contains nothing but its own changes.
+func canonical(raw json.RawMessage) (json.RawMessage, any, error) {
+	review := map[string]any{}
+	if err := json.Unmarshal(raw, &review); err != nil {
+		return nil, nil, unanswered{fmt.Errorf("cannot read the review: %w", err)}
+	}
+	request, ok := review["request"].(map[string]any)
+	if !ok || request["object"] == nil {
+		return raw, nil, nil
+	}
+	given, err := json.Marshal(request["object"])
+	if err != nil {
+		return nil, nil, err
+	}
+	typed, err := object(given)
+	if err != nil {
+		return nil, nil, err
+	}
+	request["object"] = typed
+	review["request"] = request
+	raw, err = json.Marshal(review)
+	return raw, typed, err
 }
 
 // process is a manager without a life of its own: it collects the webhooks.

@@ -163,8 +163,8 @@ class HighAvailability:
         self, obj: JsonObject, kind: GroupKind, namespace: NamespaceSettings
     ) -> Verdict:
         path = _RANGES[kind]
-        desired = _desired(obj, namespace)
         least, most = (_number(obj, (*path, name)) for name in ("minReplicas", "maxReplicas"))
+        desired = _desired(obj, namespace, least)
         new_least, new_most = range_of(least, most, desired)
         draft = Draft(obj)
         if new_least != least:
@@ -184,7 +184,7 @@ class HighAvailability:
         except KubeError as error:
             return errored(HTTPStatus.INTERNAL_SERVER_ERROR, f"failed to list all HPAs: {error}")
         present = _number(obj, ("spec", "replicas"))
-        desired = _desired(obj, namespace)
+        desired = _desired(obj, namespace, present)
         replicas = replicas_of(present, desired, is_scaled=most is not None)
         map_in(obj, "spec", "template", "spec")
         draft = Draft(obj)
@@ -249,7 +249,10 @@ def _unasked(request: Request) -> Verdict | None:
     return None
 
 
-def _desired(obj: JsonObject, namespace: NamespaceSettings) -> int | None:
+def _desired(obj: JsonObject, namespace: NamespaceSettings, present: int) -> int | None:
+    """Return the desired number of replicas; None, whatever the annotation says, if there are 0."""
+    if present == 0:
+        return None
     kind = text_in(obj, "metadata", "labels", TYPE)
     override = text_in(obj, "metadata", "annotations", REPLICAS)
     return desired_replicas(kind, namespace.tolerance, override)

@@ -1,0 +1,48 @@
+"""A client that reads from documents, for code that reads a cluster."""
+
+from collections.abc import Iterable
+from typing import cast
+
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, labels_of
+from pergola.kube.client import Client
+from pergola.kube.errors import NotFound
+from pergola.kube.selectors import matches, parse_selector
+
+
+def client_of(documents: Iterable[JsonObject]) -> Client:
+    """Return a client for a cluster that has these objects, and can be read only."""
+    return cast("Client", _Documents([*documents]))
+
+
+class _Documents:
+    def __init__(self, documents: list[JsonObject]) -> None:
+        self._documents = documents
+
+    async def find(self, gvk: GroupVersionKind, key: Key, **_: object) -> JsonObject | None:
+        return next((d for d in self._of(gvk) if Key.of(d) == key), None)
+
+    async def get(self, gvk: GroupVersionKind, key: Key, **_: object) -> JsonObject:
+        found = await self.find(gvk, key)
+        if found is None:
+            text = f'{gvk.kind} "{key}" not found'
+            raise NotFound(404, {"reason": "NotFound", "message": text})
+        return found
+
+    async def list(
+        self,
+        gvk: GroupVersionKind,
+        namespace: str | None = None,
+        *,
+        labels: str | None = None,
+        **_: object,
+    ) -> list[JsonObject]:
+        selector = parse_selector(labels or "")
+        return [
+            document
+            for document in self._of(gvk)
+            if namespace in (None, Key.of(document).namespace)
+            and matches(selector, labels_of(document))
+        ]
+
+    def _of(self, gvk: GroupVersionKind) -> Iterable[JsonObject]:
+        return (d for d in self._documents if GroupVersionKind.of(d).group_kind == gvk.group_kind)
