@@ -1,10 +1,10 @@
 """A client that reads from documents, for code that reads a cluster."""
 
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
 from typing import cast
 
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, labels_of
-from pergola.kube.client import Client
+from pergola.kube.client import Client, ObjectList
 from pergola.kube.errors import NotFound
 from pergola.kube.selectors import matches, parse_selector
 
@@ -43,6 +43,9 @@ class _Documents:
             if namespace in (None, Key.of(document).namespace)
             and matches(selector, labels_of(document))
         ]
+
+    async def pages(self, gvk: GroupVersionKind) -> AsyncIterator[ObjectList]:
+        yield ObjectList([*self._of(gvk)], "1")
 
     def _of(self, gvk: GroupVersionKind) -> Iterable[JsonObject]:
         return (d for d in self._documents if GroupVersionKind.of(d).group_kind == gvk.group_kind)

@@ -71,13 +71,12 @@ def head(subject: Subject, folder: Path = FACTS) -> Head:
 
 def write(subject: Subject, facts: Iterable[Fact], today: date, folder: Path = FACTS) -> int:
     """Write the facts of a subject, and return their number."""
-    count = 0
-    with lzma.open(_path(subject, folder), "wb") as file:
-        file.write(msgspec.json.encode(Head(subject.of.versions, today)) + b"\n")
-        for count, fact in enumerate(facts, 1):
-            row = {"question": fact.question, "answer": {fact.answer.outcome: fact.answer.value}}
-            file.write(orjson.dumps(row, option=orjson.OPT_SORT_KEYS) + b"\n")
-    return count
+    lines = [msgspec.json.encode(Head(subject.of.versions, today))]
+    for fact in facts:
+        row = {"question": fact.question, "answer": {fact.answer.outcome: fact.answer.value}}
+        lines.append(orjson.dumps(row, option=orjson.OPT_SORT_KEYS))
+    _path(subject, folder).write_bytes(lzma.compress(b"".join(line + b"\n" for line in lines)))
+    return len(lines) - 1
 
 
 def _path(subject: Subject, folder: Path) -> Path:

@@ -5,8 +5,8 @@ One line of JSON asks, and one answers:
     {"ask": "health", "input": {"object": {...}, "pods": []}}
     {"output": {"checked": true, "healthy": false, "progressing": false}}
 
-Instead of `output`, an answer has `error` (the original returned an error), `panic` (it crashed), or
-`unanswered` (the oracle cannot put the question to it; the text says why).
+Instead of `output`, an answer has `error` (the original returned an error), `panic` (it crashed),
+or `unanswered` (the oracle cannot put the question to it; the text says why).
 """
 
 import os
@@ -108,7 +108,7 @@ class Oracle:
         programs = build.build(of.module, (of.program,), target, _report, environ)
         return cls([str(programs[of.program])])
 
-    def ask(self, ask: str, question: JsonValue) -> Answer:
+    def ask(self, ask: str, question: JsonObject) -> Answer:
         """Ask one question.
 
         Raises:

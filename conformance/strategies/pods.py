@@ -172,7 +172,7 @@ def _containers(most: int, least: int = 0) -> SearchStrategy[list[JsonObject]]:
 
 
 _GENERIC: Final = st.sampled_from(["generic-token-kubeconfig-1a", "generic-token", "other"])
-_SOURCES: Final = st.one_of(
+_SOURCES: Final[SearchStrategy[JsonObject]] = st.one_of(
     st.fixed_dictionaries({"secret": st.fixed_dictionaries({"secretName": _GENERIC})}),
     st.fixed_dictionaries(
         {

@@ -2,7 +2,10 @@
 
 from typing import Final
 
+from conformance.subjects.csr import SigningRequests
+from conformance.subjects.extension_objects import EXTENSIONS_SUBJECT
 from conformance.subjects.health import Health
+from conformance.subjects.node_agents import NodeAgents
 from conformance.subjects.pods import PODS_SUBJECT
 from conformance.subjects.protected import PROTECTED_SUBJECT
 from conformance.subjects.subject import Subject
@@ -15,5 +18,8 @@ SUBJECTS: Final[tuple[Subject, ...]] = (
     WORKLOADS_SUBJECT,
     VPAS_SUBJECT,
     PROTECTED_SUBJECT,
+    EXTENSIONS_SUBJECT,
+    NodeAgents(),
+    SigningRequests(),
 )
 """All subjects."""

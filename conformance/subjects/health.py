@@ -71,7 +71,7 @@ class Health:
         rollout = progressing(obj)
         if rollout is None and needs_pod_count(GroupVersionKind.of(obj)):
             rollout = pods_problem(obj, question.get("pods", ()), now=_NOW)
-        ours = {
+        ours: JsonObject = {
             "checked": is_checked,
             "healthy": check(obj) is None,
             "progressing": rollout is not None,

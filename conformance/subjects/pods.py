@@ -1,5 +1,6 @@
 """The webhooks that change pods."""
 
+from collections.abc import Iterator
 from itertools import chain
 from typing import Any, Final
 
@@ -58,14 +59,13 @@ def _object(kind: str, name: str, **fields: Any) -> JsonObject:
     return {"apiVersion": "v1", "kind": kind, "metadata": metadata, **fields}
 
 
-_ACCOUNTS: Final = st.tuples(
-    *(
-        some({"automountServiceAccountToken": st.booleans()}).map(
-            lambda fields, name=name: _object("ServiceAccount", name, **fields)
-        )
-        for name in ("default", "a")
-    )
-).map(list)
+_AUTOMOUNT: Final = some({"automountServiceAccountToken": st.booleans()})
+_ACCOUNTS: Final = st.tuples(_AUTOMOUNT, _AUTOMOUNT).map(
+    lambda parts: [
+        _object("ServiceAccount", "default", **parts[0]),
+        _object("ServiceAccount", "a", **parts[1]),
+    ]
+)
 _NODES: Final = st.lists(st.tuples(_LABELS, TAINTS), max_size=3).map(
     lambda nodes: [
         _object("Node", f"node-{number}", labels=labels, spec={"taints": taints})
@@ -108,6 +108,12 @@ def _sorted_tolerations(pod: JsonObject) -> JsonObject:
 _TARGET: Final = st.tuples(_ACCOUNTS, _NODES, _ROUTES).map(lambda parts: [*chain(*parts)])
 _REQUESTS: Final = request(("", "v1", "Pod"), "pods", PODS)
 
+
+def _questions() -> Iterator[SearchStrategy[JsonObject]]:
+    for path, key, settings in _WEBHOOKS:
+        yield st.builds(asked, st.just((path, key)), settings, _TARGET, _REQUESTS)
+
+
 PODS_SUBJECT: Final = WebhookSubject(
     "pods",
     "Webhooks that change pods",
@@ -124,10 +130,7 @@ PODS_SUBJECT: Final = WebhookSubject(
             "facts.taints",
         )
     ),
-    st.one_of(
-        st.builds(asked, st.just((path, key)), settings, _TARGET, _REQUESTS)
-        for path, key, settings in _WEBHOOKS
-    ),
+    st.one_of([*_questions()]),
     normalise=_sorted_tolerations,
 )
 """The subject."""

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
-import jsonpatch  # type: ignore[import-untyped]
+import jsonpatch
 import orjson
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
@@ -72,22 +72,22 @@ class WebhookSubject:
 
     def compare(self, question: JsonObject, answer: Answer) -> Iterable[Difference]:
         """Post the same review to Pergola's endpoint."""
-        review, given = question["review"], answer.output.get("given")
-        if given is not None:
-            review = {**review, "request": {**review["request"], "object": given}}
+        review, given = question["review"], answer.output["given"]
+        review = {**review, "request": {**review["request"], **given}}
         ours = asyncio.run(_posted(question, orjson.dumps(review)))
-        theirs = answer.output.get("answer", {})
+        theirs = answer.output["answer"]
         if _refusals(theirs) or _refusals(ours):
             return refusals(_refusals(theirs), _refusals(ours))
-        return differences(self._patched(given, theirs), self._patched(given, ours))
+        obj = given.get("object")
+        return differences(self._patched(obj, theirs), self._patched(obj, ours))
 
-    def _patched(self, given: JsonObject | None, review: JsonObject) -> JsonValue:
+    def _patched(self, obj: JsonObject | None, review: JsonObject) -> JsonValue:
         patch = review["response"].get("patch")
-        if given is None:
+        if obj is None:
             return None
         if patch is not None:
-            given = jsonpatch.apply_patch(given, orjson.loads(base64.b64decode(patch)))
-        return self._normalise(given)
+            obj = jsonpatch.apply_patch(obj, orjson.loads(base64.b64decode(patch)))
+        return self._normalise(obj)
 
 
 def _refusals(review: JsonObject) -> list[tuple[str, str]]:
@@ -141,12 +141,7 @@ def asked(
     path, key = webhook
     return {
         "path": path,
-        "configuration": {
-            "apiVersion": "resourcemanager.config.gardener.cloud/v1alpha1",
-            "kind": "ResourceManagerConfiguration",
-            "leaderElection": {"leaderElect": False},
-            "webhooks": {key: {"enabled": True, **settings}},
-        },
+        "configuration": configuration(key, settings),
         "source": [*source],
         "target": [*target],
         "review": {
@@ -154,6 +149,16 @@ def asked(
             "kind": "AdmissionReview",
             "request": request,
         },
+    }
+
+
+def configuration(key: str, settings: JsonObject) -> JsonObject:
+    """Return a configuration file that enables one webhook."""
+    return {
+        "apiVersion": "resourcemanager.config.gardener.cloud/v1alpha1",
+        "kind": "ResourceManagerConfiguration",
+        "leaderElection": {"leaderElect": False},
+        "webhooks": {key: {"enabled": True, **settings}},
     }
 
 

@@ -7,10 +7,15 @@ package main
 import (
 	"fmt"
 	"os"
+
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 func main() {
+	log.SetLogger(logr.Discard())
 	asks := map[string]ask{
+		"csr":     signingRequest,
 		"health":  health,
 		"webhook": webhookCall,
 	}

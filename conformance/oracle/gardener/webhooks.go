@@ -78,29 +78,34 @@ func webhookCall(input json.RawMessage) (any, error) {
 	return map[string]any{"given": given, "answer": json.RawMessage(response.Body.Bytes())}, nil
 }
 
-// canonical returns a review with the object as Go's types write it, and this object: a handler's
-// patch then contains nothing but its own changes.
-func canonical(raw json.RawMessage) (json.RawMessage, any, error) {
+// canonical returns a review with its objects as Go's types write them, and these objects: a
+// handler's patch then contains nothing but its own changes.
+func canonical(raw json.RawMessage) (json.RawMessage, map[string]any, error) {
 	review := map[string]any{}
 	if err := json.Unmarshal(raw, &review); err != nil {
 		return nil, nil, unanswered{fmt.Errorf("cannot read the review: %w", err)}
 	}
 	request, ok := review["request"].(map[string]any)
-	if !ok || request["object"] == nil {
+	if !ok {
 		return raw, nil, nil
 	}
-	given, err := json.Marshal(request["object"])
-	if err != nil {
-		return nil, nil, err
+	given := map[string]any{}
+	for _, name := range []string{"object", "oldObject"} {
+		if request[name] == nil {
+			continue
+		}
+		text, err := json.Marshal(request[name])
+		if err != nil {
+			return nil, nil, err
+		}
+		typed, err := object(text)
+		if err != nil {
+			return nil, nil, err
+		}
+		request[name], given[name] = typed, typed
 	}
-	typed, err := object(given)
-	if err != nil {
-		return nil, nil, err
-	}
-	request["object"] = typed
-	review["request"] = request
-	raw, err = json.Marshal(review)
-	return raw, typed, err
+	raw, err := json.Marshal(review)
+	return raw, given, err
 }
 
 // process is a manager without a life of its own: it collects the webhooks.

@@ -1,0 +1,102 @@
+"""docs/reference/conformance.md: what was compared with the originals, and what differs."""
+
+from collections.abc import Iterable, Iterator
+
+from conformance import facts
+from conformance.comparison import MOST, Decided, Decisions
+from conformance.results import saved
+from conformance.subjects import SUBJECTS
+from conformance.subjects.subject import Subject
+
+_REPEAT = """\
+## Repeat it
+
+Everything is built from the Go modules of the originals; Go itself is downloaded if it is missing.
+No root, no cluster.
+
+```bash
+make conformance                                          # every subject, for a minute each
+make conformance ARGS="workloads --seconds 600 --seed 7"  # one subject, ten minutes, these cases
+make test ARGS=tests/unit/conformance                     # the recorded facts only, without Go
+```
+
+A difference that is not in the table above is printed as YAML: the smallest question that shows it,
+with both answers. It is kept in the folder `.conformance`.
+"""
+_HEAD = """\
+# Conformance
+
+Pergola replaces parts of Gardener, so Gardener's own code judges it. Programs in Go call the
+exported functions of the original with the same objects, settings and clusters that Pergola gets,
+and each answer is compared: the object after a webhook's patch, a refusal, a verdict about health.
+
+- **Recorded**: questions whose answers are part of the repository; every run of `make test`
+  compares Pergola with them.
+- **Random**: questions of the last long run, with odd values of every field. A subject counts as
+  judged from 1,000 cases on.
+- **Branches**: how much of Pergola's code for the subject the random questions reach.
+"""
+
+
+def page() -> str:
+    """Return the page."""
+    parts = [_HEAD, _table(_subjects()), _differences(), _REPEAT]
+    return "\n".join(parts)
+
+
+def _subjects() -> Iterator[Iterable[str]]:
+    yield "Subject", "Original", "Recorded", "Random", "Undecided", "Branches"
+    results = saved()
+    for subject in SUBJECTS:
+        result = results.get(subject.name)
+        random = (
+            ("none yet", "", "")
+            if result is None
+            else (
+                f"{result.cases:,} on {result.date}",
+                str(result.undecided),
+                f"{100 * result.reached // max(1, result.branches)} %",
+            )
+        )
+        yield subject.title, _original(subject), f"{_recorded(subject):,}", *random
+
+
+def _original(subject: Subject) -> str:
+    versions = facts.head(subject).versions
+    return ", ".join(f"{name.rpartition('/')[2]} {version}" for name, version in versions.items())
+
+
+def _recorded(subject: Subject) -> int:
+    return sum(1 for _ in facts.read(subject))
+
+
+def _differences() -> str:
+    decisions = Decisions.read()
+    for subject in SUBJECTS:
+        for fact in facts.read(subject):
+            decisions.undecided(subject.name, subject.compare(fact.question, fact.answer))
+    titles = {subject.name: subject.title for subject in SUBJECTS}
+    rows = [_row(titles[each.subject], each, decisions.met[each]) for each in decisions.decided]
+    head = ("Subject", "Where", "Why", "Recorded cases", "Decision")
+    count = f"{len(rows)} places, of {MOST} that are permitted"
+    text = (
+        f"## Decided differences\n\nPergola differs on purpose in {count}. A line that no recorded "
+        "case needs fails the tests.\n"
+    )
+    return f"{text}\n{_table([head, *rows])}"
+
+
+def _row(title: str, decided: Decided, met: int) -> tuple[str, ...]:
+    record = f"[{decided.record}](../decisions/{_file(decided.record)})"
+    return title, f"`{decided.path}`", decided.reason, str(met), record
+
+
+def _file(record: int) -> str:
+    folder = facts.FACTS.parents[1] / "docs" / "decisions"
+    return next(folder.glob(f"{record:04}-*.md")).name
+
+
+def _table(rows: Iterable[Iterable[str]]) -> str:
+    head, *rest = [list(row) for row in rows]
+    lines = [head, ["---"] * len(head), *rest]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)

@@ -1,0 +1,41 @@
+"""Figures of the last saved search, which the documentation shows."""
+
+from datetime import date
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+RESULTS: Final = Path(__file__).parent / "results.json"
+
+
+class Result(Struct, frozen=True):
+    """What a search found about a subject.
+
+    Attributes:
+        versions: of the original, by Go module.
+        undecided: the number of undecided differences.
+        reached: branches of Pergola's code that ran.
+        branches: all of them.
+    """
+
+    versions: dict[str, str]
+    date: date
+    seed: int
+    cases: int
+    undecided: int
+    reached: int
+    branches: int
+
+
+def saved(path: Path = RESULTS) -> dict[str, Result]:
+    """Return the results by subject."""
+    return msgspec.json.decode(path.read_bytes(), type=dict[str, Result]) if path.exists() else {}
+
+
+def save(subject: str, result: Result, path: Path = RESULTS) -> None:
+    """Replace the result of a subject."""
+    results = saved(path) | {subject: result}
+    ordered = {name: results[name] for name in sorted(results)}
+    path.write_bytes(msgspec.json.format(msgspec.json.encode(ordered)) + b"\n")

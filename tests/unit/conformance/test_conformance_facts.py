@@ -1,0 +1,36 @@
+"""Pergola answers as the originals did, except where it was decided otherwise."""
+
+import pytest
+
+from conformance import facts
+from conformance.comparison import MOST, Decisions
+from conformance.subjects import SUBJECTS
+from conformance.subjects.subject import Subject
+
+ENOUGH = 200
+
+
+@pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.name)
+def test_the_answers_are_those_of_the_original(subject: Subject) -> None:
+    decisions = Decisions.read()
+    recorded = [*facts.read(subject)]
+    undecided = [
+        (fact.question, differing)
+        for fact in recorded
+        if (
+            differing := decisions.undecided(
+                subject.name, subject.compare(fact.question, fact.answer)
+            )
+        )
+    ]
+
+    assert undecided == []
+    assert len(recorded) >= ENOUGH
+    assert decisions.never_met([subject.name]) == [], "no recorded case needs these lines"
+
+
+def test_every_decided_difference_is_about_a_subject() -> None:
+    names = {subject.name for subject in SUBJECTS}
+
+    assert [each for each in Decisions.read().decided if each.subject not in names] == []
+    assert len(Decisions.read().decided) <= MOST

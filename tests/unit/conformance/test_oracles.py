@@ -1,0 +1,99 @@
+"""An oracle that does not answer is reported with the question; the next one is answered."""
+
+import lzma
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import date
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from conformance import facts
+from conformance.oracles import GARDENER, Answer, Oracle, OracleError
+from conformance.subjects import SUBJECTS
+from pergola.api.objects import JsonObject
+
+QUESTION: JsonObject = {"object": {"kind": "Pod"}}
+PROGRAM = """
+import sys, time
+for number, line in enumerate(sys.stdin):
+    {act}
+    print('{{"output": {{"said": 1}}}}', flush=True)
+"""
+
+
+@contextmanager
+def oracle(act: str, timeout: float = 30.0) -> Iterator[Oracle]:
+    with Oracle([sys.executable, "-c", PROGRAM.format(act=act)], timeout) as started:
+        yield started
+
+
+def test_an_answer_is_read() -> None:
+    with oracle("pass") as asked:
+        assert asked.ask("health", QUESTION) == Answer("output", {"said": 1})
+        assert asked.ask("health", QUESTION).output == {"said": 1}
+
+
+@pytest.mark.parametrize(
+    ("act", "text"),
+    [
+        ("sys.exit(3)", "ended with return code 3"),
+        ("print('panic: runtime error')", "answered with no JSON: panic: runtime error"),
+        ("print('[]')", "is none of output, error, panic, unanswered: []"),
+        ("print('{}')", "is none of"),
+        ('print(\'{"output": 1, "error": 2}\')', "is none of"),
+    ],
+)
+def test_a_bad_answer_is_reported_with_the_question(act: str, text: str) -> None:
+    with oracle(act) as asked, pytest.raises(OracleError) as error:
+        asked.ask("health", QUESTION)
+
+    assert text in str(error.value)
+    assert '{"ask":"health","input":{"object":{"kind":"Pod"}}}' in str(error.value)
+
+
+def test_a_silent_oracle_is_reported_and_ended() -> None:
+    with oracle("time.sleep(600)", timeout=0.5) as asked:
+        with pytest.raises(OracleError, match=r"did not answer within 0\.5 s; the question was:"):
+            asked.ask("health", QUESTION)
+        with pytest.raises(OracleError, match="did not answer"):
+            asked.ask("health", QUESTION)
+
+
+def test_an_oracle_is_started_again_after_it_ended() -> None:
+    with oracle("number and sys.exit(1)") as asked:
+        assert asked.ask("health", QUESTION).output == {"said": 1}
+        with pytest.raises(OracleError):
+            asked.ask("health", QUESTION)
+        assert asked.ask("health", QUESTION).output == {"said": 1}
+
+
+def test_a_missing_oracle_is_reported() -> None:
+    with (
+        Oracle(["/missing"]) as asked,
+        pytest.raises(OracleError, match=r"cannot be started.*question was"),
+    ):
+        asked.ask("health", QUESTION)
+
+
+def test_facts_of_another_version_are_refused(tmp_path: Path) -> None:
+    subject = SUBJECTS[0]
+    path = tmp_path / f"{subject.name}.jsonl.xz"
+    head = facts.Head({GARDENER.original: "v1.2.3"}, date(2026, 1, 1))
+    path.write_bytes(lzma.compress(msgspec.json.encode(head)))
+
+    with pytest.raises(facts.WrongVersion, match=r"are of .*gardener v1\.2\.3, the oracle is of"):
+        next(facts.read(subject, tmp_path))
+
+
+def test_facts_are_read_as_they_were_written(tmp_path: Path) -> None:
+    subject = SUBJECTS[0]
+    written = [
+        facts.Fact({"a": [1, None]}, Answer("output", {"b": True})),
+        facts.Fact({}, Answer("panic", "x")),
+    ]
+
+    assert facts.write(subject, written, date(2026, 1, 1), tmp_path) == len(written)
+    assert [*facts.read(subject, tmp_path)] == written
