@@ -13,7 +13,7 @@ ZONE: Final = "topology.kubernetes.io/zone"
 HOST: Final = "kubernetes.io/hostname"
 TEMPLATE_HASH: Final = "pod-template-hash"
 
-_KEYS: Final = st.sampled_from(["app", TEMPLATE_HASH, "role"])
+_KEYS: Final = st.sampled_from(["app", "app", "role", "role", TEMPLATE_HASH])
 _EXPRESSIONS: Final = st.one_of(
     st.fixed_dictionaries(
         {
@@ -171,7 +171,7 @@ def _containers(most: int, least: int = 0) -> SearchStrategy[list[JsonObject]]:
     return st.lists(container, min_size=least, max_size=most).map(named)
 
 
-_GENERIC: Final = st.sampled_from(["generic-token-kubeconfig-1a", "generic-token", "other"])
+_GENERIC: Final = st.sampled_from(["generic-token-kubeconfig-1a"] * 3 + ["generic-token", "other"])
 _SOURCES: Final[SearchStrategy[JsonObject]] = st.one_of(
     st.fixed_dictionaries({"secret": st.fixed_dictionaries({"secretName": _GENERIC})}),
     st.fixed_dictionaries(
@@ -196,7 +196,7 @@ _SOURCES: Final[SearchStrategy[JsonObject]] = st.one_of(
 )
 _VOLUMES: Final = st.lists(
     st.tuples(
-        st.sampled_from(["kube-api-access-x1", "kube-api-access-gardener", "data", "kubeconfig"]),
+        st.sampled_from(["kube-api-access-x1", "data", "kubeconfig", "kubeconfig", "other"]),
         _SOURCES,
     ),
     max_size=2,
@@ -206,14 +206,11 @@ _BOOLEANS: Final = st.booleans()
 _EXPIRATION: Final = "projected-token-mount.resources.gardener.cloud/expiration-seconds"
 _ANNOTATIONS: Final = st.dictionaries(
     st.sampled_from(["a", _EXPIRATION]),
-    st.sampled_from(["600", "43200", "0", "", "x", "-5", " 7", "9" * 30, "1e3"]),
+    st.sampled_from(["600", "43200", "0"] * 3 + ["", "x", "-5", " 7", "9" * 30, "1e3"]),
     max_size=2,
 )
 METADATA: Final = some(
     {
-        "labels": st.dictionaries(
-            st.sampled_from(["app", TEMPLATE_HASH]), st.sampled_from(["a", "b"]), max_size=2
-        ),
         "annotations": _ANNOTATIONS,
         "generateName": st.just("web-"),
         "ownerReferences": st.sampled_from(
@@ -234,14 +231,17 @@ METADATA: Final = some(
             ]
         ),
     },
-    {"namespace": st.just(NAMESPACE), "name": NAMES},
+    {
+        "namespace": st.just(NAMESPACE),
+        "name": NAMES,
+        "labels": st.sampled_from([{}, {"app": "a"}, {"app": "a", TEMPLATE_HASH: "b"}]),
+    },
 )
 _FIELDS: Final[dict[str, SearchStrategy[Any]]] = {
     "initContainers": _containers(1),
     "volumes": _VOLUMES,
     "tolerations": TOLERATIONS,
     "affinity": AFFINITY,
-    "topologySpreadConstraints": SPREAD,
     "nodeSelector": LABELS,
     "schedulerName": st.sampled_from(["", "default-scheduler", "other"]),
     "serviceAccountName": st.sampled_from(["", "default", "a"]),
@@ -259,7 +259,7 @@ _FIELDS: Final[dict[str, SearchStrategy[Any]]] = {
         unique_by=lambda alias: str(alias["ip"]),
     ),
 }
-SPECS: Final = some(_FIELDS, {"containers": _containers(2, 1)})
+SPECS: Final = some(_FIELDS, {"containers": _containers(2, 1), "topologySpreadConstraints": SPREAD})
 """Specs of pods."""
 PODS: Final = st.fixed_dictionaries({"metadata": METADATA, "spec": SPECS})
 """Pods without apiVersion and kind."""

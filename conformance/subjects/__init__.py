@@ -5,6 +5,7 @@ from typing import Final
 from conformance.subjects.csr import SigningRequests
 from conformance.subjects.extension_objects import EXTENSIONS_SUBJECT
 from conformance.subjects.health import Health
+from conformance.subjects.network_policies import NetworkPolicies
 from conformance.subjects.node_agents import NodeAgents
 from conformance.subjects.pods import PODS_SUBJECT
 from conformance.subjects.protected import PROTECTED_SUBJECT
@@ -21,5 +22,6 @@ SUBJECTS: Final[tuple[Subject, ...]] = (
     EXTENSIONS_SUBJECT,
     NodeAgents(),
     SigningRequests(),
+    NetworkPolicies(),
 )
 """All subjects."""

@@ -32,8 +32,9 @@ from pergola.resource_manager.webhooks.node_agent_authorizer.protocol import (
 )
 
 _MACHINES: Final = "shoot--a--b"
-_NAMES: Final = st.sampled_from(["m1", "m2", "n1", "n2"])
-_SECRET_NAMES: Final = ("osc-1", "osc-2", "extra-1", "extra-2")
+_NAMES: Final = st.sampled_from(["m1", "n1", "n2"])
+_NODE_NAMES: Final = st.sampled_from(["n1", "n2"])
+_SECRET_NAMES: Final = ("osc-1", "osc-2", "extra-1")
 _SECRETS: Final = st.sampled_from(_SECRET_NAMES)
 _FILES: Final = st.lists(
     some(
@@ -74,7 +75,9 @@ def _configuration_secret(parts: tuple[str, JsonObject, list[JsonObject], bool])
     return _object("Secret", name, namespace=SYSTEM, labels=labels, data=encoded)
 
 
-_MACHINE: Final = st.tuples(some({"node": _NAMES}), some({SECRET_NAME_LABEL: _SECRETS})).map(
+_MACHINE: Final = st.tuples(
+    some({"node": _NODE_NAMES}), st.fixed_dictionaries({SECRET_NAME_LABEL: _SECRETS})
+).map(
     lambda parts: {
         "labels": parts[0],
         "spec": {"nodeTemplate": {"metadata": {"labels": parts[1]}}},
@@ -83,13 +86,15 @@ _MACHINE: Final = st.tuples(some({"node": _NAMES}), some({SECRET_NAME_LABEL: _SE
 _NODE_LABELS: Final = some(
     {SECRET_NAME_LABEL: _SECRETS, HOST_NAME_LABEL: st.sampled_from(["h1", "h2"])}
 )
-_SOURCE: Final = st.dictionaries(_NAMES, _MACHINE, max_size=2).map(
+_SOURCE: Final = st.dictionaries(
+    st.sampled_from(["m1", "m2"]), _MACHINE, min_size=1, max_size=2
+).map(
     lambda found: [
         _object("Machine", name, namespace=_MACHINES, **fields) for name, fields in found.items()
     ]
 )
 _TARGET: Final = st.tuples(
-    st.dictionaries(_NAMES, _NODE_LABELS, max_size=2).map(
+    st.dictionaries(_NODE_NAMES, _NODE_LABELS, max_size=2).map(
         lambda found: [_object("Node", name, labels=labels) for name, labels in found.items()]
     ),
     st.lists(
@@ -97,12 +102,12 @@ _TARGET: Final = st.tuples(
             _SECRETS,
             some({POOL_LABEL: st.just("p")}),
             _FILES,
-            st.sampled_from([False, False, False, True]),
+            st.sampled_from([*[False] * 9, True]),
         ),
         max_size=3,
         unique_by=lambda parts: parts[0],
     ).map(lambda found: [_configuration_secret(parts) for parts in found]),
-    _NAMES.map(
+    _NODE_NAMES.map(
         lambda node: [
             _object("Pod", "pod", namespace="n", spec={"containers": [], "nodeName": node})
         ]
@@ -121,18 +126,27 @@ _TARGET: Final = st.tuples(
         ]
     ),
 ).map(lambda parts: [obj for group in parts for obj in group])
-_RESOURCES: Final = st.sampled_from(
-    [
-        ("certificates.k8s.io", "certificatesigningrequests"),
-        ("", "events"),
-        ("events.k8s.io", "events"),
-        ("coordination.k8s.io", "leases"),
-        ("", "nodes"),
-        ("", "pods"),
-        ("", "secrets"),
-        ("", "configmaps"),
-        ("coordination.k8s.io", "secrets"),
-    ]
+_VERBS: Final = ("get", "list", "watch", "create", "update", "patch", "delete")
+_RESOURCES: Final = (
+    ("certificates.k8s.io", "certificatesigningrequests", ("",), ("csr",)),
+    ("", "events", ("n", ""), ("",)),
+    ("events.k8s.io", "events", ("n",), ("",)),
+    (
+        "coordination.k8s.io",
+        "leases",
+        (SYSTEM, SYSTEM, "n"),
+        ("gardener-node-agent-n1", "gardener-node-agent-n2", "osc-1", ""),
+    ),
+    ("", "nodes", ("",), ("n1", "n2", "")),
+    ("", "pods", ("n",), ("pod", "pod", "", "other")),
+    (
+        "",
+        "secrets",
+        (SYSTEM, SYSTEM, SYSTEM, "n", ""),
+        (*_SECRET_NAMES, "gardener-valitail", "shoot-access-cluster-admin", "other", ""),
+    ),
+    ("", "configmaps", (SYSTEM,), ("a",)),
+    ("coordination.k8s.io", "secrets", (SYSTEM,), ("osc-1",)),
 )
 _SELECTOR: Final = st.fixed_dictionaries(
     {
@@ -141,38 +155,42 @@ _SELECTOR: Final = st.fixed_dictionaries(
                 {
                     "key": st.sampled_from(["spec.nodeName", "metadata.name"]),
                     "operator": st.sampled_from(["In", "NotIn"]),
-                    "values": st.lists(_NAMES, min_size=1, max_size=2),
+                    "values": st.lists(_NODE_NAMES, min_size=1, max_size=2),
                 }
             ),
             max_size=2,
         )
     }
 )
-_ATTRIBUTES: Final = st.builds(
-    lambda resource, rest: {"group": resource[0], "resource": resource[1], "version": "v1", **rest},
-    _RESOURCES,
-    some(
+
+
+def _attributes(
+    resource: tuple[str, str, tuple[str, ...], tuple[str, ...]],
+) -> SearchStrategy[JsonObject]:
+    group, plural, namespaces, names = resource
+    return some(
         {
-            "namespace": st.sampled_from([SYSTEM, SYSTEM, "n", ""]),
-            "name": st.sampled_from(
-                [
-                    *("", "pod", "csr", "n1", "n2", "gardener-node-agent-n1", "other"),
-                    *_SECRET_NAMES,
-                    *("gardener-valitail", "shoot-access-cluster-admin"),
-                ]
-            ),
             "subresource": st.sampled_from([*[""] * 9, "status", "eviction", "log"]),
             "fieldSelector": _SELECTOR,
         },
-        {"verb": st.sampled_from(["get", "get", "list", "watch", "create", "update", "delete"])},
-    ),
-)
+        {
+            "group": st.just(group),
+            "resource": st.just(plural),
+            "version": st.just("v1"),
+            "verb": st.sampled_from(_VERBS),
+            "namespace": st.sampled_from(namespaces),
+            "name": st.sampled_from(names),
+        },
+    )
+
+
+_ATTRIBUTES: Final = st.sampled_from(_RESOURCES).flatmap(_attributes)
 _SPEC: Final = st.fixed_dictionaries(
     {
         "groups": st.sampled_from([*[[GROUP]] * 9, [GROUP, "a"], ["a"], []]),
         "user": st.sampled_from(
             [
-                *(f"{USER_PREFIX}{name}" for name in ("m1", "m2", "n1", "n2") * 3),
+                *(f"{USER_PREFIX}{name}" for name in ("m1", "n1", "m1", "n1", "n2", "m2") * 2),
                 *(USER_PREFIX, "admin", f"{USER_PREFIX.upper()}m1"),
             ]
         ),

@@ -59,7 +59,9 @@ def _object(kind: str, name: str, **fields: Any) -> JsonObject:
     return {"apiVersion": "v1", "kind": kind, "metadata": metadata, **fields}
 
 
-_AUTOMOUNT: Final = some({"automountServiceAccountToken": st.booleans()})
+_AUTOMOUNT: Final = st.sampled_from(
+    [{}, *[{"automountServiceAccountToken": value} for value in (True, False, False, False)]]
+)
 _ACCOUNTS: Final = st.tuples(_AUTOMOUNT, _AUTOMOUNT).map(
     lambda parts: [
         _object("ServiceAccount", "default", **parts[0]),
@@ -72,27 +74,24 @@ _NODES: Final = st.lists(st.tuples(_LABELS, TAINTS), max_size=3).map(
         for number, (labels, taints) in enumerate(nodes)
     ]
 )
-_ROUTES: Final = st.one_of(
-    st.just([]),
-    st.tuples(
-        some(
-            {
-                "hosts": st.sampled_from(["api.example", "api.example,api2.example", ""]),
-                "istio-namespace": st.sampled_from([_GATEWAY_NAMESPACE, "missing"]),
-            }
-        ),
-        st.lists(st.sampled_from(["10.0.0.1", "10.0.0.9"]), max_size=2, unique=True),
-    ).map(
-        lambda parts: [
-            _object("ConfigMap", pod_kube_apiserver_load_balancing.CONFIG_MAP, data=parts[0]),
-            _object(
-                "Service",
-                pod_kube_apiserver_load_balancing.GATEWAY,
-                namespace=_GATEWAY_NAMESPACE,
-                spec={"clusterIPs": parts[1]},
-            ),
-        ]
+_ROUTES: Final = st.tuples(
+    some(
+        {
+            "hosts": st.sampled_from(["api.example", "api.example,api2.example", "a", ""]),
+            "istio-namespace": st.sampled_from([*[_GATEWAY_NAMESPACE] * 4, "missing"]),
+        }
     ),
+    st.lists(st.sampled_from(["10.0.0.1", "10.0.0.9"]), max_size=2, unique=True),
+).map(
+    lambda parts: [
+        _object("ConfigMap", pod_kube_apiserver_load_balancing.CONFIG_MAP, data=parts[0]),
+        _object(
+            "Service",
+            pod_kube_apiserver_load_balancing.GATEWAY,
+            namespace=_GATEWAY_NAMESPACE,
+            spec={"clusterIPs": parts[1]},
+        ),
+    ]
 )
 
 

@@ -15,9 +15,10 @@ import (
 func main() {
 	log.SetLogger(logr.Discard())
 	asks := map[string]ask{
-		"csr":     signingRequest,
-		"health":  health,
-		"webhook": webhookCall,
+		"csr":              signingRequest,
+		"health":           health,
+		"network-policies": networkPolicies,
+		"webhook":          webhookCall,
 	}
 	if err := serve(asks, "github.com/gardener/gardener"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
