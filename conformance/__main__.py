@@ -42,7 +42,7 @@ def main() -> int:
     try:
         with ExitStack() as stack:
             modules = {subject.of for subject in chosen}
-            oracles = {of: stack.enter_context(Oracle.built(of)) for of in modules}
+            oracles = {of: stack.enter_context(Oracle.built(of.module)) for of in modules}
             if arguments.record:
                 return _record(chosen, oracles)
             return _search(chosen, oracles, arguments)

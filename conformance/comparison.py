@@ -120,6 +120,11 @@ def differences(theirs: JsonValue, ours: JsonValue, path: str = "") -> Iterator[
         yield Difference(path, _json(theirs), _json(ours))
 
 
+def without_indexes(path: str) -> str:
+    """Return a path with `[*]` for each index, as in a line of the list."""
+    return re.sub(r"\[\d+\]", "[*]", path)
+
+
 def refusals(
     theirs: Sequence[tuple[str, str]], ours: Sequence[tuple[str, str]]
 ) -> Iterator[Difference]:

@@ -27,7 +27,8 @@ from pergola.sandbox import build
 from pergola.sandbox.binaries import place
 from pergola.sandbox.module import Module
 
-_SOURCES: Final = Path(__file__).parent / "oracle"
+SOURCES: Final = Path(__file__).parent / "oracle"
+"""The folder of all oracles."""
 _CHUNK: Final = 1 << 20  # bytes
 OUTCOMES: Final = ("output", "error", "panic", "unanswered")
 """What an answer may be."""
@@ -38,29 +39,34 @@ class OracleModule(Struct, frozen=True):
 
     Attributes:
         original: the module whose code answers.
+        parts: modules of the original that have the same version.
     """
 
     name: str
     original: str
+    parts: tuple[str, ...] = ()
 
     @property
     def module(self) -> Module:
         """The module to build."""
-        return Module(_SOURCES / self.name, {self.program: "."}, versioned=self.original)
-
-    @property
-    def program(self) -> str:
-        """The name of the program."""
-        return f"oracle-{self.name}"
+        return self.at(SOURCES / self.name)
 
     @property
     def versions(self) -> dict[str, str]:
-        """The versions that its go.mod requires, by module."""
+        """The version of the original that go.mod requires, by module."""
         return {self.original: self.module.version}
 
+    def at(self, folder: Path) -> Module:
+        """Return the module to build from a folder."""
+        return Module(folder, {f"oracle-{self.name}": "."}, versioned=self.original)
 
-GARDENER: Final = OracleModule("gardener", "github.com/gardener/gardener")
+
+GARDENER: Final = OracleModule(
+    "gardener", "github.com/gardener/gardener", ("github.com/gardener/gardener/pkg/apis",)
+)
 """The oracle for Gardener."""
+ORACLES: Final = {of.name: of for of in (GARDENER,)}
+"""All oracles by name."""
 
 
 class OracleError(Exception):
@@ -98,15 +104,16 @@ class Oracle:
         self._rest = b""
 
     @classmethod
-    def built(cls, of: OracleModule, environ: Mapping[str, str] = os.environ) -> Self:
+    def built(cls, module: Module, environ: Mapping[str, str] = os.environ) -> Self:
         """Build an oracle unless that was done before, which takes a minute.
 
         Raises:
             SandboxError: it cannot be built.
         """
-        target = place(of.module, environ)
-        programs = build.build(of.module, (of.program,), target, _report, environ)
-        return cls([str(programs[of.program])])
+        (part,) = module.parts
+        target = place(module, environ)
+        programs = build.build(module, (part,), target, _report, environ)
+        return cls([str(programs[part])])
 
     def ask(self, ask: str, question: JsonObject) -> Answer:
         """Ask one question.

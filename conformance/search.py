@@ -10,7 +10,7 @@ import hypothesis
 from hypothesis import HealthCheck, Phase, given, settings
 from msgspec import Struct
 
-from conformance.comparison import Decided, Decisions, Difference
+from conformance.comparison import Decided, Decisions, Difference, without_indexes
 from conformance.oracles import Answer, Oracle
 from conformance.subjects.subject import Subject
 from pergola.api.objects import JsonObject
@@ -57,28 +57,34 @@ class Search:
         self._oracle = oracle
         self._decisions = decisions
         self._known = Decisions([])
+        self._until = 0.0
+        self._most: int | None = None
 
-    def run(self, seconds: float, seed: int) -> None:
+    def run(self, seconds: float, seed: int, most: int | None = None) -> None:
         """Search for some time; a difference that was found once is not searched for again.
+
+        Args:
+            most: the number of cases after which to stop earlier.
 
         Raises:
             OracleError: the oracle does not answer.
         """
-        until = time.monotonic() + seconds
+        self._until = time.monotonic() + seconds
+        self._most = most
         for round_ in range(1_000_000):
             try:
-                self._round(seed + round_, until)
+                self._round(seed + round_)
             except _Differs as error:
                 self._keep(error.found)
             except _Over:
                 return
 
-    def _round(self, seed: int, until: float) -> None:
+    def _round(self, seed: int) -> None:
         @hypothesis.seed(seed)
         @_SETTINGS
         @given(self._subject.questions())
         def ask(question: JsonObject) -> None:
-            if time.monotonic() > until:
+            if time.monotonic() > self._until or self.cases == self._most:
                 raise _Over
             found = self._examine(question)
             if found is not None:
@@ -133,8 +139,4 @@ class _Over(BaseException):
 
 
 def _line(subject: Subject, difference: Difference) -> Decided:
-    path = difference.path
-    while "[" in path and (start := path.find("[")) >= 0 and "]" in path[start:]:
-        end = path.index("]", start)
-        path = f"{path[:start]}\0{path[end + 1 :]}"
-    return Decided(subject.name, path.replace("\0", "[*]"), "found before", 0)
+    return Decided(subject.name, without_indexes(difference.path), "found before", 0)

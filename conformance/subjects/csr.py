@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from functools import lru_cache
 from ipaddress import ip_address  # noqa: TID251 # the library's type for a request
-from typing import Any, Final
+from typing import Final
 
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -19,7 +19,7 @@ from conformance.comparison import Difference, differences
 from conformance.documents import client_of
 from conformance.oracles import GARDENER, Answer, OracleModule
 from conformance.strategies.kubernetes import some
-from pergola.api.objects import JsonObject
+from pergola.api.objects import JsonObject, JsonValue
 from pergola.resource_manager.controllers.csr_approver.approve import Approver
 from pergola.resource_manager.controllers.csr_approver.observe import Live, Seen
 from pergola.resource_manager.controllers.csr_approver.requests import Requests
@@ -201,11 +201,14 @@ class SigningRequests:
             optional={"machineNamespace": st.just(_MACHINES)},
         )
 
+    def meaning(self, answer: Answer) -> JsonValue:
+        """Return the decision; an error of the original leaves the request undecided."""
+        return {"decision": answer.output.get("decision", "")}
+
     def compare(self, question: JsonObject, answer: Answer) -> Iterable[Difference]:
-        """Compare the decisions; an error of the original leaves the request undecided."""
-        theirs = {"decision": answer.output.get("decision", "")}
+        """Compare the decisions; the texts tell what they are about."""
         decision, why = asyncio.run(_judged(question))
-        for each in differences(theirs, {"decision": decision}):
+        for each in differences(self.meaning(answer), {"decision": decision}):
             text = answer.output.get("why", str(answer.value))
             yield Difference(each.path, f"{each.theirs} {text}", f"{each.ours} {why}")
 

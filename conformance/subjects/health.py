@@ -20,13 +20,26 @@ from conformance.strategies.kubernetes import (
     some,
 )
 from pergola.api.marks import SKIP_HEALTH_CHECK
-from pergola.api.objects import GroupVersionKind, JsonObject
+from pergola.api.objects import GroupVersionKind, JsonObject, JsonValue
 from pergola.health.pods import is_foreign, needs_pod_count, pods_problem
 from pergola.health.rules import check, has_rule, is_skipped, progressing
 
 _NOW: Final = datetime(2026, 1, 1, tzinfo=UTC)
 _APPS: Final = "apps/v1"
 _SELECTOR: Final = {"matchLabels": {"app": "a"}}
+_CONTROLLER: Final = {"apiVersion": _APPS, "uid": "1", "controller": True}
+_ROLLED_OUT: Final = {
+    "apiVersion": _APPS,
+    "kind": "Deployment",
+    "metadata": {"name": "a", "namespace": "n"},
+    "spec": {"replicas": 1, "selector": _SELECTOR},
+    "status": {
+        "conditions": [
+            {"type": "Available", "status": "True"},
+            {"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable"},
+        ]
+    },
+}
 _PERCENTS: Final = st.sampled_from(["0%", "1%", "34%", "50%", "100%"])
 _TEMPLATE: Final = st.just({"metadata": {"labels": {"app": "a"}}, "spec": {"containers": []}})
 _POD_REASONS: Final = ("", "Evicted", "NodeLost", "OutOfcpu", "NodeAffinity", "Preempting", "Other")
@@ -58,27 +71,45 @@ class Health:
             yield {"object": obj}
             skipped = {"name": "a", "annotations": {SKIP_HEALTH_CHECK: "true"}}
             yield {"object": {**obj, "metadata": skipped}}
+        own = _pod(0, "ReplicaSet")
+        for others in ([], [_pod(1, "ReplicaSet")], [_pod(1, "StatefulSet")]):
+            yield {"object": _ROLLED_OUT, "pods": [own, *others]}
 
     def questions(self) -> SearchStrategy[JsonObject]:
         """Return objects of all kinds with a rule; Deployments have pods beside them."""
         return st.sampled_from(sorted(_KINDS)).flatmap(_question)
 
+    def meaning(self, answer: Answer) -> JsonValue:
+        """Return the verdicts."""
+        return {key: answer.output.get(key) for key in ("checked", "healthy", "progressing")}
+
     def compare(self, question: JsonObject, answer: Answer) -> Iterable[Difference]:
         """Compare the verdicts; the texts are each side's own."""
-        theirs = answer.output
-        obj = question["object"]
-        is_checked = has_rule(GroupVersionKind.of(obj)) and not is_skipped(obj)
+        obj, pods = question["object"], question.get("pods", ())
         rollout = progressing(obj)
         if rollout is None and needs_pod_count(GroupVersionKind.of(obj)):
-            rollout = pods_problem(obj, question.get("pods", ()), now=_NOW)
+            rollout = pods_problem(obj, pods, now=_NOW)
         ours: JsonObject = {
-            "checked": is_checked,
+            "checked": has_rule(GroupVersionKind.of(obj)) and not is_skipped(obj),
             "healthy": check(obj) is None,
             "progressing": rollout is not None,
         }
-        foreign = any(is_foreign(obj, pod) for pod in question.get("pods", ()))
-        for each in differences({key: theirs.get(key) for key in ours}, ours):
+        foreign = any(is_foreign(obj, pod) for pod in pods)
+        for each in differences(self.meaning(answer), ours):
             yield msgspec.structs.replace(each, path=each.path + foreign * " with foreign pods")
+
+
+def _pod(number: int, owner: str) -> JsonObject:
+    """Return a pod that the selector of `_ROLLED_OUT` matches."""
+    owners = [{**_CONTROLLER, "kind": owner, "name": f"a-{number}"}]
+    labels = {"app": "a", "pod-template-hash": str(number)}
+    metadata = {"name": f"pod-{number}", "namespace": "n", "labels": labels}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {**metadata, "ownerReferences": owners},
+        "status": {"phase": "Running"},
+    }
 
 
 def _question(kind: tuple[str, str]) -> SearchStrategy[JsonObject]:

@@ -10,7 +10,7 @@ from hypothesis.strategies import SearchStrategy
 from conformance.comparison import Difference, differences
 from conformance.oracles import GARDENER, Answer, OracleModule
 from conformance.strategies.kubernetes import some
-from pergola.api.objects import JsonObject, Key
+from pergola.api.objects import JsonObject, JsonValue, Key
 from pergola.controllers.network_policy.desired import desired
 from pergola.controllers.network_policy.intents import (
     Backend,
@@ -216,9 +216,13 @@ class NetworkPolicies:
             some({"ingressControllerSelector": st.just(_CONTROLLER)}),
         )
 
+    def meaning(self, answer: Answer) -> JsonValue:
+        """Return the policies."""
+        return answer.output
+
     def compare(self, question: JsonObject, answer: Answer) -> Iterable[Difference]:
         """Compare labels and specs of all policies."""
-        return differences(answer.output, _policies(question))
+        return differences(self.meaning(answer), _policies(question))
 
 
 def _policies(question: JsonObject) -> JsonObject:

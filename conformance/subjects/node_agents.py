@@ -14,7 +14,7 @@ from conformance.documents import client_of
 from conformance.oracles import GARDENER, Answer, OracleModule
 from conformance.strategies.kubernetes import some
 from conformance.subjects.webhooks import JSON, configuration
-from pergola.api.objects import JsonObject
+from pergola.api.objects import JsonObject, JsonValue
 from pergola.resource_manager.webhooks.node_agent_authorizer.decide import (
     GROUP,
     HOST_NAME_LABEL,
@@ -228,17 +228,29 @@ class NodeAgents:
         """Return reviews of requests, with Machines, Nodes, Secrets, pods and CSRs."""
         return st.builds(_question, _SETTINGS, _SOURCE, _TARGET, _REVIEWS)
 
+    def meaning(self, answer: Answer) -> JsonValue:
+        """Return the decision, and whether it is an error."""
+        return _decision(answer.output["answer"]["status"])
+
     def compare(self, question: JsonObject, answer: Answer) -> Iterable[Difference]:
-        """Compare the decisions; after an error, only whether the request is allowed."""
-        theirs = answer.output["answer"]["status"]
-        ours = asyncio.run(_status(question))
-        failed = "evaluationError" in theirs or "evaluationError" in ours
+        """Compare the decisions; an error on one side may be a denial on the other."""
+        theirs = _decision(answer.output["answer"]["status"])
+        ours = _decision(asyncio.run(_status(question)))
+        failed = theirs["failed"] or ours["failed"]
         names = ["allowed"] if failed else ["allowed", "denied"]
         return differences(_chosen(theirs, names), _chosen(ours, names))
 
 
-def _chosen(status: JsonObject, names: Iterable[str]) -> JsonObject:
-    return {name: status.get(name, False) for name in names}
+def _decision(status: JsonObject) -> JsonObject:
+    return {
+        "allowed": status.get("allowed", False),
+        "denied": status.get("denied", False),
+        "failed": "evaluationError" in status,
+    }
+
+
+def _chosen(decision: JsonObject, names: Iterable[str]) -> JsonObject:
+    return {name: decision[name] for name in names}
 
 
 def _question(

@@ -7,7 +7,7 @@ from hypothesis.strategies import SearchStrategy
 
 from conformance.comparison import Difference
 from conformance.oracles import Answer, OracleModule
-from pergola.api.objects import JsonObject
+from pergola.api.objects import JsonObject, JsonValue
 
 
 class Subject(Protocol):
@@ -38,6 +38,10 @@ class Subject(Protocol):
 
     def questions(self) -> SearchStrategy[JsonObject]:
         """Return a strategy for random questions."""
+        ...
+
+    def meaning(self, answer: Answer) -> JsonValue:
+        """Return what is compared of an answer: without texts, and without what is in any order."""
         ...
 
     def compare(self, question: JsonObject, answer: Answer) -> Iterable[Difference]:

@@ -70,6 +70,13 @@ class WebhookSubject:
         """Return reviews."""
         return self._questions
 
+    def meaning(self, answer: Answer) -> JsonValue:
+        """Return the patched object, or the refused fields."""
+        review = answer.output["answer"]
+        if refused := _refusals(review):
+            return {"refused": {path: True for path, _ in refused}}
+        return {"object": self._patched(answer.output["given"].get("object"), review)}
+
     def compare(self, question: JsonObject, answer: Answer) -> Iterable[Difference]:
         """Post the same review to Pergola's endpoint."""
         review, given = question["review"], answer.output["given"]
