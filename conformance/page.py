@@ -14,11 +14,10 @@ _REPEAT = """\
 Everything is built from the Go modules of the originals; Go itself is downloaded if it is missing.
 No root, no cluster.
 
-```bash
-make conformance                                          # every subject, for a minute each
-make conformance ARGS="workloads --seconds 600 --seed 7"  # one subject, ten minutes, these cases
-make test ARGS=tests/unit/conformance                     # the recorded facts only, without Go
-```
+- `make conformance` asks about every subject, for a minute each.
+- `make conformance ARGS="workloads --seconds 600 --seed 7"` asks about one subject for ten minutes;
+  the seed repeats the questions.
+- `make test ARGS=tests/unit/conformance` compares with the recorded facts only, without Go.
 
 A difference that is not in the table above is printed as YAML: the smallest question that shows it,
 with both answers. It is kept in the folder `.conformance`.

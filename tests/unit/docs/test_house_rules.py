@@ -11,7 +11,7 @@ from vulture import Vulture
 
 ROOT = Path(__file__).parents[3]
 PACKAGE = ROOT / "src/pergola"
-OUTSIDE = ("bench", "tests", "tools")
+OUTSIDE = ("bench", "conformance", "tests", "tools")
 """What exists in the repository only, not in the wheel."""
 TASK_GROUP = Path("runtime/task_group.py")
 
