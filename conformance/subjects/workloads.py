@@ -48,18 +48,23 @@ def _template(pod: JsonObject) -> JsonObject:
     return {"metadata": {**pod["metadata"], "labels": labels}, "spec": pod["spec"]}
 
 
-_AUTOSCALER_SPEC: Final = some(
-    {"minReplicas": st.integers(0, 5)},
+_TARGET_REF: Final = st.fixed_dictionaries(
     {
-        "maxReplicas": st.integers(1, 8),
-        "scaleTargetRef": st.fixed_dictionaries(
-            {
-                "apiVersion": st.sampled_from(["apps/v1", "apps/v1beta1"]),
-                "kind": st.sampled_from(["Deployment", "StatefulSet"]),
-                "name": st.sampled_from(["a", "b"]),
-            }
-        ),
+        "apiVersion": st.sampled_from(["apps/v1", "apps/v1beta1"]),
+        "kind": st.sampled_from(["Deployment", "StatefulSet"]),
+        "name": st.sampled_from(["a", "b"]),
+    }
+)
+# An API server refuses a maximum below the minimum.
+_AUTOSCALER_SPEC: Final = st.builds(
+    lambda least, more, target: {
+        **({} if least is None else {"minReplicas": least}),
+        "maxReplicas": max(1, (least or 0) + more),
+        "scaleTargetRef": target,
     },
+    st.none() | st.integers(0, 5),
+    st.integers(0, 3),
+    _TARGET_REF,
 )
 _WRITES: Final = ("CREATE", "UPDATE")
 _REQUESTS: Final = st.one_of(

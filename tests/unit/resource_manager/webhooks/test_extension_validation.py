@@ -575,6 +575,13 @@ def test_exposures_are_validated() -> None:
     ]
 
 
+@pytest.mark.parametrize("name", ["A", "a_b", "-a", "x" * 254])
+def test_a_credentials_reference_needs_a_possible_name(name: str) -> None:
+    reference = {"apiVersion": "v1", "kind": "Secret", "namespace": "shoot", "name": name}
+    spec = {**SPECS["SelfHostedShootExposure"], "credentialsRef": reference}
+    assert fields(found("SelfHostedShootExposure", spec)) == ["spec.credentialsRef.name"]
+
+
 def test_etcds_are_validated() -> None:
     store = {"prefix": "shoot", "provider": "tape"}
     assert fields(found("Etcd", {"backup": {"store": store}})) == [

@@ -446,9 +446,9 @@ def test_an_annotation_that_is_not_a_number_refuses_the_request(value: str) -> N
     verdict = ask(workload(2, "server", annotations={"replicas": value}))
     assert (verdict.allowed, verdict.code) == (False, 403)
     assert value in verdict.message
-    assert ask(
-        workload(2, annotations={"replicas": value})
-    ).allowed  # without a type it is not read
+    # It is read only if it has an effect.
+    assert ask(workload(2, annotations={"replicas": value})).allowed
+    assert ask(workload(0, "server", annotations={"replicas": value})).allowed
 
 
 def test_failed_lookups_are_errors() -> None:

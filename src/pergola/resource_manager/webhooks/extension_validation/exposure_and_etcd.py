@@ -91,6 +91,9 @@ def _credentials(reference: JsonObject, namespace: str) -> Iterator[Cause]:
     for name in ("apiVersion", "kind", "namespace", "name"):
         if not reference.get(name):
             yield required(f"{at}.{name}")
+    called = reference.get("name")
+    if isinstance(called, str) and called and not is_dns_subdomain(called):
+        yield invalid(f"{at}.name", called, "must be a DNS subdomain")
     if reference.get("apiVersion") not in (None, "", "v1"):
         yield unsupported(f"{at}.apiVersion", reference["apiVersion"], ("v1",))
     if reference.get("kind") not in (None, "", "Secret"):
