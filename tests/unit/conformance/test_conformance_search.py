@@ -12,6 +12,8 @@ from hypothesis.strategies import SearchStrategy
 
 from conformance.comparison import ABSENT, Decided, Decisions, Difference, differences, refusals
 from conformance.oracles import GARDENER, Answer, Oracle
+from conformance.reached import Reached
+from conformance.recording import RANDOM, record
 from conformance.search import Search, write
 from conformance.strategies.changes import changed
 from pergola.api.objects import JsonObject, JsonValue
@@ -159,3 +161,24 @@ def test_changes_keep_types_and_what_must_stay(data: st.DataObject) -> None:
     for key, value in base["spec"].items():
         assert type(found["spec"].get(key, value)) is type(value)
     assert base["spec"] == {"a": "x", "b": 1, "c": [{"d": True}], "e": {"f": 2}}
+
+
+def test_the_same_questions_are_recorded_each_time() -> None:
+    with Oracle(ECHO) as oracle:
+        first, second = ([*record(Echo(lambda q: q), oracle)] for _ in range(2))
+
+    assert first == second
+    assert len(first) == RANDOM
+    assert all(fact.question == fact.answer.output for fact in first)
+
+
+def test_branches_are_counted_in_the_named_packages_only() -> None:
+    with Reached(("conformance.comparison",)) as reached:
+        assert [*differences(1, 1)] == []
+    once = reached.branches()
+    with Reached(("conformance.comparison",)) as reached:
+        assert [*differences(1, 1)] == []
+        assert [*differences([1], [2])] != []
+    twice = reached.branches()
+
+    assert 0 < once.reached < twice.reached < twice.all == once.all
