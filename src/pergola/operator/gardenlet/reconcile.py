@@ -32,6 +32,7 @@ from pergola.operator.gardenlet.deploy import (
     delete_secret,
     render_chart,
 )
+from pergola.operator.gardenlet.errors import GardenletMoved
 from pergola.operator.gardenlet.names import GARDENLET, REGISTERED, chart_of, kubeconfig_secret
 from pergola.operator.gardenlet.target import (
     Target,
@@ -127,6 +128,8 @@ class GardenletReconciler:
         except _EXPECTED as error:
             await self._set(gardenlet, FALSE, _FAILED, str(error))
             self._events.warning(Regarding.of(gardenlet), _FAILED, str(error))
+            if isinstance(error, GardenletMoved):
+                return DONE  # until a user changes it
             raise ReconcileError(str(error)) from error
 
     async def _hand_over(self, gardenlet: JsonObject) -> Outcome:

@@ -26,7 +26,7 @@ from pergola.kube.errors import KubeError
 from pergola.kube.kubeconfig import parse_cluster
 from pergola.kube.yaml import YamlError, parse
 from pergola.manifests import KUBE_SYSTEM
-from pergola.operator.gardenlet.errors import GardenletFailed
+from pergola.operator.gardenlet.errors import GardenletFailed, GardenletMoved
 from pergola.operator.gardenlet.names import (
     CONFIG_FILE,
     CONFIG_VOLUME,
@@ -94,11 +94,11 @@ def check_unchanged(gardenlet: JsonObject, target: Target) -> None:
     """Check that a Gardenlet still targets the cluster that it was deployed into before.
 
     Raises:
-        GardenletFailed: It targets another one.
+        GardenletMoved: It targets another one.
     """
     before = annotations_of(gardenlet).get(TARGET, target.identity)
     if before != target.identity:
-        raise GardenletFailed(
+        raise GardenletMoved(
             f"Gardenlet {Key.of(gardenlet)} was deployed into the cluster {before}, but now leads "
             f"to {target.where} ({target.identity}): let spec.kubeconfigSecretRef name a Secret "
             f"with a kubeconfig of the former or, to move the Seed, remove the annotation {TARGET}"

@@ -8,6 +8,7 @@ from pergola.api.kinds import SECRET, SEED
 from pergola.api.objects import (
     JsonObject,
     Key,
+    annotations_of,
     deletion_timestamp_of,
     generation_of,
     labels_of,
@@ -18,7 +19,7 @@ from pergola.health.conditions import Reported, reported
 from pergola.kube.client import Client
 from pergola.operator.chart_source import CA_BUNDLE, PULL_SECRET, secret_named
 from pergola.operator.gardenlet.decide import operation_of
-from pergola.operator.gardenlet.names import GARDENLET, chart_of, kubeconfig_secret
+from pergola.operator.gardenlet.names import GARDENLET, TARGET, chart_of, kubeconfig_secret
 from pergola.runtime.caching.cache import Cache, Change
 from pergola.runtime.controlling.watches import Watch, all_of, changed, later
 
@@ -29,6 +30,7 @@ class Facts(NamedTuple):
     Attributes:
         is_updated: Whether the operator keeps its chart up to date.
         named: The Secrets that it names, which are in its namespace.
+        target: The identity of the cluster that it was deployed into; a user may remove it.
     """
 
     generation: int
@@ -36,6 +38,7 @@ class Facts(NamedTuple):
     is_deleted: bool
     is_updated: bool
     named: frozenset[str]
+    target: str
 
     @classmethod
     def of(cls, gardenlet: JsonObject) -> "Facts":
@@ -48,6 +51,7 @@ class Facts(NamedTuple):
             is_deleted=deletion_timestamp_of(gardenlet) is not None,
             is_updated=labels_of(gardenlet).get(marks.AUTO_UPDATE_GARDENLET) == "true",
             named=frozenset({kubeconfig_secret(gardenlet), *named} - {""}),
+            target=annotations_of(gardenlet).get(TARGET, ""),
         )
 
 
@@ -75,7 +79,11 @@ def gardenlets_of(virtual: Client) -> Gardenlets:
 def facts_changed(change: Change[Seen]) -> bool:
     """Accept events that change the facts about a Gardenlet that exists."""
     old, new = change.old, change.new
-    return new is not None and (old is None or old.facts != new.facts)
+    if old is None or new is None:
+        return new is not None
+    # The operator itself records the first target.
+    facts = new.facts if old.facts.target else new.facts._replace(target="")
+    return old.facts != facts
 
 
 def of_deployment(virtual: Client, gardenlets: Gardenlets) -> Iterator[Watch[Any, Key]]:

@@ -23,6 +23,7 @@ from pergola.kube.yaml import parse
 from pergola.manifests import manifest
 from pergola.operator.gardenlet.bootstrap import token_id
 from pergola.operator.gardenlet.names import GARDENLET, TARGET
+from pergola.operator.gardenlet.unit import NAME
 from pergola.sandbox import binaries
 from pergola.sandbox.on_demand import GARDENLET_CHART
 from pergola.testing.waiting import noticed, until, until_gone
@@ -257,10 +258,10 @@ async def test_a_removed_reference_never_leads_to_another_cluster(
     )
     assert "now leads to the runtime cluster" in refused["status"]["conditions"][0]["message"]
     assert writers.runtime.writes == []
+    assert failures(writers) == 0, "nothing is gained by trying again"
 
     # A user can confirm the change of clusters.
     await garden.virtual.patch(GARDENLET, key, {"metadata": {"annotations": {TARGET: None}}})
-    await annotate(garden.virtual, key, "force-redeploy")
     await registered(garden.virtual, "one", "Progressing", holds=WAITING)
     assert await garden.runtime.find(DEPLOYMENT, DEPLOYED) is not None
 
@@ -366,6 +367,13 @@ async def test_every_fault_is_named_until_it_is_fixed(
     await registered(virtual, "one", "Progressing", holds=WAITING)
     assert await virtual.find(DEPLOYMENT, DEPLOYED) is not None
     assert writers.runtime.writes == []
+
+
+def failures(writers: Writers) -> float | None:
+    labels = {"controller": NAME}
+    return writers.metrics.registry.get_sample_value(
+        "controller_runtime_reconcile_errors_total", labels
+    )
 
 
 async def set_chart(client: Client, key: Key, reference: str) -> None:
