@@ -165,6 +165,13 @@ def test_a_projected_token_must_be_valid_for_ten_minutes() -> None:
     load("webhooks.projectedTokenMount", {"enabled": False, "expirationSeconds": 599})
 
 
+def test_a_negative_qps_means_no_limit() -> None:
+    load("sourceClientConnection", {"qps": -1})
+    assert problems(at("sourceClientConnection", {"burst": -1})) == [
+        "sourceClientConnection.burst: must be at least 0"
+    ]
+
+
 # Defaults
 
 

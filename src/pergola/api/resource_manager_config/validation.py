@@ -5,7 +5,6 @@ from datetime import timedelta
 
 from pergola.api.component_config import (
     at_least,
-    check_connection,
     check_leader_election,
     check_sharding,
     positive,
@@ -57,7 +56,6 @@ def check(config: ResourceManagerConfiguration) -> Iterator[Finding]:
 
 
 def _connection(connection: ClientConnection, path: str) -> Iterator[Finding]:
-    yield from check_connection(connection, path)
     at = child(path, "cacheResyncPeriod")
     yield from at_least(connection.cache_resync_period, _SHORTEST_RESYNC, at)
 
