@@ -117,7 +117,7 @@ class ClientConnection(Value):
     """The path of a kubeconfig; empty for the credentials inside the cluster."""
     qps: Annotated[float | None, ZERO_IS_UNSET] = None
     """The maximum number of requests per second; unlimited if absent or negative."""
-    burst: Annotated[Annotated[int, Meta(ge=0)] | None, ZERO_IS_UNSET] = None
+    burst: Annotated[Annotated[int, Meta(ge=0, le=2**31 - 1)] | None, ZERO_IS_UNSET] = None
     """The maximum number of requests at once."""
     content_type: str = ""
     """The format of request bodies; always JSON."""

@@ -172,6 +172,13 @@ def test_a_negative_qps_means_no_limit() -> None:
     ]
 
 
+def test_burst_is_a_number_of_32_bits_as_in_the_original() -> None:
+    load("sourceClientConnection", {"burst": 2**31 - 1})
+    assert problems(at("sourceClientConnection", {"burst": 2**31})) == [
+        "sourceClientConnection.burst: must be at most 2147483647"
+    ]
+
+
 # Defaults
 
 
