@@ -336,7 +336,6 @@ def test_all_namespaces_are_selected_by_default(connection: JsonObject) -> None:
         ("controllers.secret.mode", "Off"),
         ("webhooks.highAvailabilityConfig.defaultNotReadyTolerationSeconds", -1),
         ("webhooks.highAvailabilityConfig.defaultUnreachableTolerationSeconds", -1),
-        ("webhooks.nodeAgentAuthorizer.machineNamespace", ""),
     ],
 )
 def test_a_value_out_of_range_is_reported_with_its_path(path: str, value: JsonValue) -> None:
@@ -363,6 +362,7 @@ def test_a_value_out_of_range_is_reported_with_its_path(path: str, value: JsonVa
         ("controllers.nodeAgentReconciliationDelay", "minDelay", "-1s"),
         ("controllers.istioClusterConfiguration", "concurrentSyncs", 0),
         ("webhooks.kubernetesServiceHost", "host", ""),
+        ("webhooks.nodeAgentAuthorizer", "machineNamespace", ""),
         ("webhooks.podSchedulerName", "schedulerName", ""),
         ("webhooks.projectedTokenMount", "expirationSeconds", 0),
     ],
