@@ -176,15 +176,25 @@ _TEXTS: Final = (
 
 def configurations(base: JsonObject) -> SearchStrategy[JsonObject]:
     """Return files with a few odd values; some have a few sections only."""
-    texts = changed(base, most=4, texts=_TEXTS, keep=[("featureGates",)])
+    connections = [name for name in base if name.endswith("ClientConnection")]
+    # The original has less precise numbers.
+    kept = [("featureGates",), *((name, "qps") for name in connections)]
+    texts = changed(base, most=4, texts=_TEXTS, keep=kept)
+    rates = st.none() | st.tuples(
+        st.sampled_from(connections), st.sampled_from([-1, 0, 0.5, 10, 1000])
+    )
     names = [name for name in base if name not in ("apiVersion", "kind")]
     removed = st.lists(st.sampled_from(names), max_size=3)
     gates: SearchStrategy[Any] = st.none()
     if "featureGates" in base:
         gates |= st.dictionaries(st.sampled_from(GATES), st.booleans(), max_size=2)
-    return st.builds(_with, texts, removed, gates)
+    return st.builds(_with, texts, removed, gates, rates)
 
 
-def _with(obj: JsonObject, removed: list[str], gates: Any) -> JsonObject:
+def _with(
+    obj: JsonObject, removed: list[str], gates: Any, rate: tuple[str, float] | None
+) -> JsonObject:
     found = {name: value for name, value in obj.items() if name not in removed}
+    if rate is not None:
+        found[rate[0]] = {**found.get(rate[0], {}), "qps": rate[1]}
     return found if gates is None else {**found, "featureGates": gates}
