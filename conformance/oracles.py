@@ -25,7 +25,7 @@ from msgspec import Struct
 from pergola.api.objects import JsonObject, JsonValue
 from pergola.sandbox import build
 from pergola.sandbox.binaries import place
-from pergola.sandbox.module import Module
+from pergola.sandbox.module import Folder, Module
 
 SOURCES: Final = Path(__file__).parent / "oracle"
 """The folder of all oracles."""
@@ -40,11 +40,13 @@ class OracleModule(Struct, frozen=True):
     Attributes:
         original: the module whose code answers.
         parts: modules of the original that have the same version.
+        folders: folders of the original's files that the oracle reads, by name.
     """
 
     name: str
     original: str
     parts: tuple[str, ...] = ()
+    folders: tuple[tuple[str, Folder], ...] = ()
 
     @property
     def module(self) -> Module:
@@ -58,11 +60,20 @@ class OracleModule(Struct, frozen=True):
 
     def at(self, folder: Path) -> Module:
         """Return the module to build from a folder."""
-        return Module(folder, {f"oracle-{self.name}": "."}, versioned=self.original)
+        program = {f"oracle-{self.name}": "."}
+        return Module(folder, program, versioned=self.original, folders=dict(self.folders))
 
 
 GARDENER: Final = OracleModule(
-    "gardener", "github.com/gardener/gardener", ("github.com/gardener/gardener/pkg/apis",)
+    "gardener",
+    "github.com/gardener/gardener",
+    ("github.com/gardener/gardener/pkg/apis",),
+    (
+        (
+            "gardener-crds",
+            Folder("github.com/gardener/gardener", "charts/gardener/operator/files"),
+        ),
+    ),
 )
 """The oracle for Gardener."""
 ORACLES: Final = {of.name: of for of in (GARDENER,)}
@@ -110,10 +121,10 @@ class Oracle:
         Raises:
             SandboxError: it cannot be built.
         """
-        (part,) = module.parts
+        (program,) = module.packages
         target = place(module, environ)
-        programs = build.build(module, (part,), target, _report, environ)
-        return cls([str(programs[part])])
+        parts = build.build(module, module.parts, target, _report, environ)
+        return cls([str(parts[program])])
 
     def ask(self, ask: str, question: JsonObject) -> Answer:
         """Ask one question.

@@ -2,11 +2,16 @@
 
 from typing import Final
 
+from conformance.subjects.configurations import (
+    OPERATOR_CONFIG_SUBJECT,
+    RESOURCE_MANAGER_CONFIG_SUBJECT,
+)
 from conformance.subjects.csr import SigningRequests
 from conformance.subjects.extension_objects import EXTENSIONS_SUBJECT
 from conformance.subjects.health import Health
 from conformance.subjects.network_policies import NetworkPolicies
 from conformance.subjects.node_agents import NodeAgents
+from conformance.subjects.operator_admission import EXTENSION_SUBJECT, GARDEN_SUBJECT
 from conformance.subjects.pods import PODS_SUBJECT
 from conformance.subjects.protected import PROTECTED_SUBJECT
 from conformance.subjects.subject import Subject
@@ -23,5 +28,9 @@ SUBJECTS: Final[tuple[Subject, ...]] = (
     NodeAgents(),
     SigningRequests(),
     NetworkPolicies(),
+    GARDEN_SUBJECT,
+    EXTENSION_SUBJECT,
+    RESOURCE_MANAGER_CONFIG_SUBJECT,
+    OPERATOR_CONFIG_SUBJECT,
 )
 """All subjects."""

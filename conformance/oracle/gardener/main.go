@@ -15,10 +15,13 @@ import (
 func main() {
 	log.SetLogger(logr.Discard())
 	asks := map[string]ask{
-		"csr":              signingRequest,
-		"health":           health,
-		"network-policies": networkPolicies,
-		"webhook":          webhookCall,
+		"admission":               admitted,
+		"csr":                     signingRequest,
+		"health":                  health,
+		"network-policies":        networkPolicies,
+		"operator-config":         operatorConfiguration,
+		"resource-manager-config": resourceManagerConfiguration,
+		"webhook":                 webhookCall,
 	}
 	if err := serve(asks, "github.com/gardener/gardener"); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -116,19 +116,13 @@ class ClientConnection(Value):
     kubeconfig: str = ""
     """The path of a kubeconfig; empty for the credentials inside the cluster."""
     qps: Annotated[float | None, ZERO_IS_UNSET] = None
-    """The maximum number of requests per second; unlimited if absent."""
-    burst: Annotated[Annotated[int, Meta(ge=0)] | None, ZERO_IS_UNSET] = None
+    """The maximum number of requests per second; unlimited if absent or negative."""
+    burst: Annotated[Annotated[int, Meta(ge=0, le=2**31 - 1)] | None, ZERO_IS_UNSET] = None
     """The maximum number of requests at once."""
     content_type: str = ""
     """The format of request bodies; always JSON."""
     accept_content_types: str = ""
     """The formats of responses; always JSON."""
-
-
-def check_connection(connection: ClientConnection, path: str) -> Iterator[Finding]:
-    """Yield findings about a connection beyond its schema."""
-    if connection.qps is not None and connection.qps < 0:
-        yield Finding(child(path, "qps"), "must not be negative")
 
 
 class LeaderElection(Value):

@@ -165,6 +165,20 @@ def test_a_projected_token_must_be_valid_for_ten_minutes() -> None:
     load("webhooks.projectedTokenMount", {"enabled": False, "expirationSeconds": 599})
 
 
+def test_a_negative_qps_means_no_limit() -> None:
+    load("sourceClientConnection", {"qps": -1})
+    assert problems(at("sourceClientConnection", {"burst": -1})) == [
+        "sourceClientConnection.burst: must be at least 0"
+    ]
+
+
+def test_burst_is_a_number_of_32_bits_as_in_the_original() -> None:
+    load("sourceClientConnection", {"burst": 2**31 - 1})
+    assert problems(at("sourceClientConnection", {"burst": 2**31})) == [
+        "sourceClientConnection.burst: must be at most 2147483647"
+    ]
+
+
 # Defaults
 
 
@@ -322,7 +336,6 @@ def test_all_namespaces_are_selected_by_default(connection: JsonObject) -> None:
         ("controllers.secret.mode", "Off"),
         ("webhooks.highAvailabilityConfig.defaultNotReadyTolerationSeconds", -1),
         ("webhooks.highAvailabilityConfig.defaultUnreachableTolerationSeconds", -1),
-        ("webhooks.nodeAgentAuthorizer.machineNamespace", ""),
     ],
 )
 def test_a_value_out_of_range_is_reported_with_its_path(path: str, value: JsonValue) -> None:
@@ -349,6 +362,7 @@ def test_a_value_out_of_range_is_reported_with_its_path(path: str, value: JsonVa
         ("controllers.nodeAgentReconciliationDelay", "minDelay", "-1s"),
         ("controllers.istioClusterConfiguration", "concurrentSyncs", 0),
         ("webhooks.kubernetesServiceHost", "host", ""),
+        ("webhooks.nodeAgentAuthorizer", "machineNamespace", ""),
         ("webhooks.podSchedulerName", "schedulerName", ""),
         ("webhooks.projectedTokenMount", "expirationSeconds", 0),
     ],

@@ -29,7 +29,7 @@ class ClientConnection(component_config.ClientConnection):
 
     qps: Annotated[float | None, ZERO_IS_UNSET] = 100.0
     """The maximum number of requests per second; 100 if 0."""
-    burst: Annotated[Annotated[int, Meta(ge=0)] | None, ZERO_IS_UNSET] = 130
+    burst: Annotated[Annotated[int, Meta(ge=0, le=2**31 - 1)] | None, ZERO_IS_UNSET] = 130
     """The maximum number of requests at once; 130 if 0."""
 
 

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Final
 
-from pergola.api.component_config import at_least, check_connection, check_leader_election
+from pergola.api.component_config import at_least, check_leader_election
 from pergola.api.core_v1_validation import selector_findings
 from pergola.api.operator_config.controllers import ConditionThreshold, Controllers, Syncs
 from pergola.api.operator_config.etcd import EtcdConfig
 from pergola.api.operator_config.feature_gates import FEATURE_GATES
-from pergola.api.operator_config.v1alpha1 import OperatorConfiguration
+from pergola.api.operator_config.v1alpha1 import ClientConnection, OperatorConfiguration
 from pergola.api.schema.validate import Finding, child, item, quoted
 
 _SHORTEST_SYNC: Final = timedelta(seconds=15)
@@ -17,11 +17,16 @@ _SHORTEST_SYNC: Final = timedelta(seconds=15)
 
 def check(config: OperatorConfiguration) -> Iterator[Finding]:
     """Yield the findings about a configuration that follows its schema and has its defaults."""
-    yield from check_connection(config.runtime_client_connection, "runtimeClientConnection")
-    yield from check_connection(config.virtual_client_connection, "virtualClientConnection")
+    yield from _connection(config.runtime_client_connection, "runtimeClientConnection")
+    yield from _connection(config.virtual_client_connection, "virtualClientConnection")
     yield from check_leader_election(config.leader_election, "leaderElection")
     yield from _feature_gates(config.feature_gates, "featureGates")
     yield from _controllers(config.controllers, "controllers")
+
+
+def _connection(connection: ClientConnection, path: str) -> Iterator[Finding]:
+    if connection.qps is not None and connection.qps < 0:
+        yield Finding(child(path, "qps"), "must not be negative")
 
 
 def _feature_gates(configured: dict[str, bool], path: str) -> Iterator[Finding]:

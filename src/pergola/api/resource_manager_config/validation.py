@@ -5,7 +5,6 @@ from datetime import timedelta
 
 from pergola.api.component_config import (
     at_least,
-    check_connection,
     check_leader_election,
     check_sharding,
     positive,
@@ -57,7 +56,6 @@ def check(config: ResourceManagerConfiguration) -> Iterator[Finding]:
 
 
 def _connection(connection: ClientConnection, path: str) -> Iterator[Finding]:
-    yield from check_connection(connection, path)
     at = child(path, "cacheResyncPeriod")
     yield from at_least(connection.cache_resync_period, _SHORTEST_RESYNC, at)
 
@@ -173,7 +171,8 @@ def _webhooks(webhooks: Webhooks, path: str) -> Iterator[Finding]:
     token = webhooks.projected_token_mount
     if token.enabled and (token.expiration_seconds or 0) < 600:
         yield Finding(child(path, "projectedTokenMount.expirationSeconds"), "must be at least 600")
-    if webhooks.node_agent_authorizer.machine_namespace == "":
+    authorizer = webhooks.node_agent_authorizer
+    if authorizer.enabled and authorizer.machine_namespace == "":
         at = child(path, "nodeAgentAuthorizer.machineNamespace")
         yield Finding(at, "must be absent or not empty")
     age = webhooks.crd_deletion_protection.confirmation_maximum_age
