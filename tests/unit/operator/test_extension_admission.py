@@ -104,6 +104,16 @@ RULES: list[tuple[str, dict[str, Any], list[tuple[str, str]]]] = [
         [("Invalid", f"{OCI}.digest")],
     ),
     (
+        "an empty digest is one that was set",
+        {OCI: {"repository": "a", "tag": "b", "digest": ""}},
+        [("Invalid", f"{OCI}.digest")],
+    ),
+    (
+        "an empty ref is one that was set",
+        {OCI: {"ref": "", "repository": "a", "tag": "b"}},
+        [("Forbidden", f"{OCI}.repository"), ("Forbidden", f"{OCI}.tag")],
+    ),
+    (
         "an expression in values names a key of a declared object",
         {
             f"{DEPLOYMENT}.extension.values": {

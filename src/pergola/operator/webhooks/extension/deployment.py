@@ -68,7 +68,8 @@ def _chart(spec: DeploymentSpec, path: str) -> Iterator[Cause]:
 
 def _repository(oci: OciRepository, path: str) -> Iterator[Cause]:
     parts = {"repository": oci.repository, "tag": oci.tag, "digest": oci.digest}
-    if oci.ref:
+    # An empty ref or digest is one that was set, as in the original.
+    if oci.ref is not None and (oci.ref or oci.repository):
         for field, value in parts.items():
             if value:
                 yield forbidden(f"{path}.{field}", "must not be set if ref is set")
@@ -77,7 +78,7 @@ def _repository(oci: OciRepository, path: str) -> Iterator[Cause]:
         yield required(f"{path}.repository", "must provide either repository or ref")
     if not oci.tag and not oci.digest:
         yield required(f"{path}.tag", "must provide either tag or digest")
-    if oci.digest and not oci.digest.startswith("sha256:"):
+    if oci.digest is not None and not oci.digest.startswith("sha256:"):
         yield invalid(f"{path}.digest", oci.digest, "must start with 'sha256:'")
 
 
