@@ -61,6 +61,8 @@ class OracleModule(Struct, frozen=True):
 
 GARDENER: Final = OracleModule("gardener", "github.com/gardener/gardener")
 """The oracle for Gardener."""
+AWS: Final = OracleModule("aws", "github.com/gardener/gardener-extension-provider-aws")
+"""The oracle for Gardener's extension for AWS."""
 
 
 class OracleError(Exception):
