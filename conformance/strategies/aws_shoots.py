@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from conformance.strategies import aws_infrastructure, aws_pools
-from conformance.strategies.aws import RANGES, ZONES, config
+from conformance.strategies.aws import CANONICAL, ZONES, config
 from conformance.strategies.changes import ANYTHING, BOOLEANS, below, or_absent
 from pergola.api.objects import JsonObject
 
@@ -121,9 +121,9 @@ PROFILE_FIELDS: Final[dict[str, SearchStrategy[Any]]] = {
 }
 _NETWORKING: Final[dict[str, SearchStrategy[Any]]] = {
     "type": st.sampled_from(["calico", "cilium", "other"]),
-    "nodes": RANGES | or_absent(),
-    "pods": RANGES | or_absent(),
-    "services": RANGES | or_absent(),
+    "nodes": or_absent("10.250.0.0/16", "10.250.0.0/17", "10.0.0.0/8", "10.251.0.0/16"),
+    "pods": CANONICAL | or_absent(),
+    "services": CANONICAL | or_absent(),
     "ipFamilies": or_absent(["IPv4"], ["IPv6"], ["IPv4", "IPv6"], ["IPv6", "IPv4"]),
     "providerConfig": ANYTHING | or_absent({}, {"overlay": {}}),
     "providerConfig.overlay": ANYTHING | or_absent(),
@@ -139,14 +139,19 @@ _DNS: Final = st.lists(
     ),
     max_size=2,
 )
+# Without the fields whose differences are decided for the InfrastructureConfig.
+_INFRASTRUCTURE: Final = {
+    path: values
+    for path, values in aws_infrastructure.TYPED.items()
+    if not any(part in path for part in ("elastic", "vpc.cidr", "dualStack"))
+}
 FIELDS: Final[dict[str, SearchStrategy[Any]]] = {
     **below("spec.networking", _NETWORKING),
-    **below("spec.provider.infrastructureConfig", aws_infrastructure.TYPED),
+    **below("spec.provider.infrastructureConfig", _INFRASTRUCTURE),
     **below("spec.provider.workers.0", aws_pools.TYPED),
     "spec.networking": or_absent(),
     "spec.kubernetes.version": st.sampled_from(["1.33.5", "1.35.1"]),
     "spec.region": st.sampled_from(["eu-central-1", ""]),
-    "spec.seedName": or_absent("other"),
     "spec.dns.providers": _DNS,
     "spec.provider.infrastructureConfig": ANYTHING | or_absent(*aws_infrastructure.BASES),
     "spec.provider.controlPlaneConfig": ANYTHING | or_absent(),

@@ -8,7 +8,7 @@ from hypothesis.strategies import SearchStrategy
 
 from conformance.comparison import Difference
 from conformance.oracles import AWS, Answer, OracleModule
-from conformance.strategies.aws import RANGES, ZONES
+from conformance.strategies.aws import CANONICAL, ZONES
 from conformance.strategies.aws_infrastructure import BASES, FIELDS, TYPED
 from conformance.strategies.changes import changed, changes
 from conformance.subjects.aws_verdicts import compared
@@ -66,10 +66,9 @@ def _question(base: JsonObject) -> SearchStrategy[JsonObject]:
     shoot = st.fixed_dictionaries(
         {
             "ipFamilies": families,
-            "nodes": st.sampled_from([_V4["nodes"]] * 6 + ["10.0.0.0/8", "2001:db8::/56", None])
-            | RANGES,
-            "pods": st.sampled_from([_V4["pods"]] * 6 + ["2001:db8:1::/48", None]) | RANGES,
-            "services": st.sampled_from([_V4["services"]] * 6 + ["2001:db8:2::/48", None]) | RANGES,
+            "nodes": st.sampled_from([_V4["nodes"]] * 6 + [None]) | CANONICAL,
+            "pods": st.sampled_from([_V4["pods"]] * 6 + [None]) | CANONICAL,
+            "services": st.sampled_from([_V4["services"]] * 6 + [None]) | CANONICAL,
             "zones": st.sampled_from([list(ZONES)] * 6 + [list(ZONES[:1]), None]),
         }
     )

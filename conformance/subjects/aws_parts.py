@@ -4,6 +4,7 @@ import base64
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
+import msgspec
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
@@ -79,7 +80,11 @@ class AwsCredentials:
     def compare(self, question: JsonObject, answer: Answer) -> Iterable[Difference]:
         """Compare the identities; an error is one without fields."""
         data = {name: base64.b64decode(value) for name, value in question["data"].items()}
-        return differences(answer.output, _identity(data))
+        odd = any(value.strip() != value for value in data.values())
+        empty = any(data.get(name) == b"" for name in _NEEDED)
+        note = " with spaces" * odd + " with an empty text" * empty
+        for each in differences(answer.output, _identity(data)):
+            yield msgspec.structs.replace(each, path=each.path + note)
 
 
 class AwsImage:
@@ -93,19 +98,12 @@ class AwsImage:
     def table(self) -> Iterator[JsonObject]:
         """Yield an image for each architecture."""
         yield _IMAGE
-        yield {**_IMAGE, "machineType": {**_MACHINE, "architecture": "arm64"}}
+        arm = {**_MACHINE, "architecture": "arm64"}
+        yield {**_IMAGE, "machineType": arm, "architecture": "arm64"}
 
     def questions(self) -> SearchStrategy[JsonObject]:
         """Return CloudProfiles with images by architecture, by capabilities, and both."""
-        return st.fixed_dictionaries(
-            {
-                "config": st.lists(_version(), max_size=3).map(_config_of),
-                "name": st.sampled_from(["gardenlinux"] * 6 + ["other"]),
-                "version": st.sampled_from(["1.0.0"] * 6 + ["2.0.0"]),
-                "region": st.sampled_from(["eu-west-1"] * 6 + ["eu-central-1"]),
-            },
-            optional={"machineType": _machine(), "machineCapabilities": _DEFINITIONS},
-        ).map(lambda found: {**_IMAGE, **found})
+        return st.one_of([_images(definitions) for definitions in _DEFINITIONS])
 
     def compare(self, question: JsonObject, answer: Answer) -> Iterable[Difference]:
         """Compare the AMIs."""
@@ -114,7 +112,10 @@ class AwsImage:
         known = known_capabilities(question)
         machine = machine_capabilities(question["machineType"], known)
         names = (question["name"], question["version"], question["region"])
-        return differences(answer.output, {"ami": ours.ami(*names, machine, known)})
+        path = "ami"
+        if "could not determine a unique" in str(answer.output.get("why")):
+            path = "ami of several"
+        return differences(answer.output.get("ami"), ours.ami(*names, machine, known), path)
 
 
 def _encoded(data: JsonObject) -> JsonObject:
@@ -137,36 +138,46 @@ def _config_of(versions: list[JsonObject]) -> JsonObject:
     return config("CloudProfileConfig", {"machineImages": images})
 
 
-def _regions(*, architectures: bool) -> SearchStrategy[list[JsonObject]]:
-    optional = {"architecture": st.sampled_from(["amd64", "arm64"])} if architectures else {}
-    one = st.fixed_dictionaries(
+def _images(definitions: list[JsonObject]) -> SearchStrategy[JsonObject]:
+    """Return questions with images that a CloudProfile with these definitions may have."""
+    capabilities = _capabilities(definitions)
+    flavor = st.fixed_dictionaries({"regions": _REGIONS}, optional={"capabilities": capabilities})
+    flavors = st.lists(flavor, min_size=1, max_size=3)
+    architectures = next(
+        (each["values"] for each in definitions if each["name"] == "architecture"),
+        ["amd64", "arm64"],
+    )
+    version = _OLD_VERSION
+    if definitions:
+        version |= st.fixed_dictionaries({"version": _VERSIONS, "capabilityFlavors": flavors})
+    return st.fixed_dictionaries(
         {
-            "name": st.sampled_from(["eu-west-1", "eu-west-1", "eu-central-1"]),
-            "ami": st.sampled_from(["ami-1", "ami-2", "ami-3", "ami-4"]),
+            "config": st.lists(version, max_size=3).map(_config_of),
+            "name": st.sampled_from(["gardenlinux"] * 6 + ["other"]),
+            "version": _VERSIONS,
+            "region": st.sampled_from(["eu-west-1"] * 6 + ["eu-central-1"]),
+            "machineCapabilities": st.just(definitions),
+            "machineType": st.fixed_dictionaries(
+                {name: st.just(value) for name, value in _MACHINE.items()},
+                optional={"capabilities": capabilities} if definitions else {},
+            ),
+            "architecture": st.sampled_from(architectures),
         },
-        optional=optional,
-    )
-    return st.lists(one, max_size=3)
+    ).map(_image)
 
 
-def _version() -> SearchStrategy[JsonObject]:
-    flavor = st.fixed_dictionaries(
-        {"regions": _regions(architectures=False)}, optional={"capabilities": _CAPABILITIES}
-    )
-    return st.fixed_dictionaries(
-        {"version": st.sampled_from(["1.0.0", "1.0.0", "2.0.0"])},
-        optional={
-            "regions": _regions(architectures=True),
-            "capabilityFlavors": st.lists(flavor, max_size=3),
-        },
-    )
+def _image(found: JsonObject) -> JsonObject:
+    """Return a question; the API server defaults the architecture of a pool to its machine's."""
+    machine = {**found["machineType"], "architecture": found["architecture"]}
+    return {**_IMAGE, **found, "machineType": machine}
 
 
-def _machine() -> SearchStrategy[JsonObject]:
-    return st.fixed_dictionaries(
-        {name: st.just(value) for name, value in _MACHINE.items()},
-        optional={"capabilities": _CAPABILITIES},
-    )
+def _capabilities(definitions: list[JsonObject]) -> SearchStrategy[JsonObject]:
+    values = {
+        str(each["name"]): st.lists(st.sampled_from(each["values"]), min_size=1, unique=True)
+        for each in definitions
+    }
+    return st.fixed_dictionaries({}, optional=values)
 
 
 _BUCKET: Final = config(
@@ -207,6 +218,7 @@ _IDENTITY_CONFIG: Final = (
     '{"apiVersion": "aws.provider.extensions.gardener.cloud/v1alpha1", '
     '"kind": "WorkloadIdentityConfig", "roleARN": "arn:aws:iam::123456789012:role/b"}'
 )
+_NEEDED: Final = ("accessKeyID", "secretAccessKey", "roleARN", "token")
 _TEXTS: Final[dict[str, list[str]]] = {
     "accessKeyID": ["AKIAIOSFODNN7EXAMPLE", "a", "", "a\n", " "],
     "secretAccessKey": ["a" * 40, "b", "", "b\n"],
@@ -216,28 +228,44 @@ _TEXTS: Final[dict[str, list[str]]] = {
     "config": [_IDENTITY_CONFIG, "", "{}", "text"],
     "other": ["a"],
 }
-_CAPABILITIES: Final = st.dictionaries(
-    st.sampled_from(["architecture", "network"]),
-    st.lists(st.sampled_from(["amd64", "arm64", "fast", "slow"]), min_size=1, max_size=2),
-    max_size=2,
-)
-_DEFINITIONS: Final = st.sampled_from(
+_DEFINITIONS: Final[list[list[JsonObject]]] = [
+    [],
+    [{"name": "architecture", "values": ["amd64", "arm64"]}],
+    [{"name": "architecture", "values": ["arm64"]}],
     [
-        [],
-        [{"name": "architecture", "values": ["amd64", "arm64"]}],
-        [{"name": "architecture", "values": ["arm64"]}],
-        [
-            {"name": "architecture", "values": ["amd64", "arm64"]},
-            {"name": "network", "values": ["fast", "slow"]},
-        ],
-        [
-            {"name": "network", "values": ["slow", "fast"]},
-            {"name": "architecture", "values": ["arm64", "amd64"]},
-        ],
-    ]
+        {"name": "architecture", "values": ["amd64", "arm64"]},
+        {"name": "network", "values": ["fast", "slow"]},
+    ],
+    [
+        {"name": "network", "values": ["slow", "fast"]},
+        {"name": "architecture", "values": ["arm64", "amd64"]},
+    ],
+]
+_AMIS: Final = st.sampled_from([f"ami-{number}" for number in range(9)])
+_REGION_NAMES: Final = st.sampled_from(["eu-west-1", "eu-west-1", "eu-central-1"])
+_REGIONS: Final = st.lists(
+    st.fixed_dictionaries({"name": _REGION_NAMES, "ami": _AMIS}),
+    min_size=1,
+    max_size=2,
+    unique_by=lambda region: str(region["name"]),
 )
-_MACHINE: Final = {"name": "m5.large", "cpu": "2", "gpu": "0", "memory": "8Gi"}
-_IMAGE: Final = {
+_VERSIONS: Final = st.sampled_from(["1.0.0"] * 6 + ["2.0.0"])
+_OLD_VERSION: Final = st.fixed_dictionaries(
+    {
+        "version": _VERSIONS,
+        "regions": st.lists(
+            st.fixed_dictionaries(
+                {"name": _REGION_NAMES, "ami": _AMIS},
+                optional={"architecture": st.sampled_from(["amd64", "arm64"])},
+            ),
+            min_size=1,
+            max_size=3,
+            unique_by=lambda region: (str(region["name"]), region.get("architecture", "amd64")),
+        ),
+    }
+)
+_MACHINE: Final[JsonObject] = {"name": "m5.large", "cpu": "2", "gpu": "0", "memory": "8Gi"}
+_IMAGE: Final[JsonObject] = {
     "config": _config_of(
         [
             {

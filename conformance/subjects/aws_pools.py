@@ -112,7 +112,7 @@ def _pools(base: JsonObject) -> SearchStrategy[JsonObject]:
     )
 
 
-_VERSIONS: Final = ("1.31.1", "1.32.9", "1.33.5", "1.34.2", "1.35.1", "1.36.0")
+_VERSIONS: Final = ("1.32.9", "1.33.5", "1.34.2", "1.35.1", "1.36.0")
 _CONTROL_PLANE: Final = config(
     "ControlPlaneConfig",
     {

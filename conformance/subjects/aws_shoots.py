@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
 import orjson
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
@@ -12,16 +13,35 @@ from hypothesis.strategies import SearchStrategy
 from conformance.comparison import Difference, differences
 from conformance.oracles import AWS, Answer, OracleModule
 from conformance.strategies.aws_shoots import BASES, FIELDS, LIFE, PROFILE, PROFILE_FIELDS
-from conformance.strategies.changes import changed, changes, one_of_changed
+from conformance.strategies.changes import (
+    ABSENT,
+    Change,
+    changed,
+    changes,
+    one_of_changed,
+)
 from conformance.subjects.aws_verdicts import compared
 from pergola.admission.draft import Draft
 from pergola.admission.review import GroupVersionResource, Request, Verdict
 from pergola.api.kinds import SHOOT
 from pergola.api.objects import JsonObject, deletion_timestamp_of, map_at
-from pergola.providers.aws.shoot_defaults import mutate_shoot
+from pergola.extensions.webhooks.shoots import network_of
+from pergola.kube.patches import same
+from pergola.providers.aws.shoot_defaults import OVERLAY, ROUTED_NETWORKS, mutate_shoot
 from pergola.providers.aws.shoot_webhooks import aws_shoot_validator
 
 _RECORDED: Final = Path(__file__).parents[2] / "tests/unit/providers/aws/data"
+_PROVIDER: Final = ("spec", "provider")
+_DEFAULTED: Final = (
+    ("spec", "networking", "providerConfig"),
+    ("spec", "systemComponents", "nodeLocalDNS"),
+    (*_PROVIDER, "infrastructureConfig", "enableMTUCustomizer"),
+)
+_OFF_IF_ABSENT: Final = (
+    (*_PROVIDER, "controlPlaneConfig", "cloudControllerManager", "useCustomRouteController"),
+    (*_PROVIDER, "controlPlaneConfig", "loadBalancerController", "enabled"),
+)
+_TYPE: Final = tuple((*_PROVIDER, "controlPlaneConfig", name) for name in ("apiVersion", "kind"))
 _SHOOTS: Final = GroupVersionResource("core.gardener.cloud", "v1beta1", "shoots")
 
 
@@ -53,8 +73,10 @@ class AwsShoot:
         """Compare the verdicts."""
         verdict = _verdict_of(question)
         before = map_at(question.get("old") or {}, "spec")
-        is_as_before = bool(verdict.warnings) or before == question["object"]["spec"]
-        return compared(answer, verdict.causes, note=" as before" if is_as_before else "")
+        is_as_before = bool(verdict.warnings) or same(before, question["object"]["spec"])
+        deleted = deletion_timestamp_of(question["object"]) is not None
+        note = " as before" * is_as_before + " while it is deleted" * deleted
+        return compared(answer, verdict.causes, note=note)
 
 
 class AwsShootDefaults:
@@ -79,15 +101,46 @@ class AwsShootDefaults:
         if answer.outcome != "output":
             return
         theirs = answer.output
-        draft = Draft(theirs["before"])
+        after, draft = theirs["after"], Draft(theirs["before"])
         if deletion_timestamp_of(draft.object) is None:
             mutate_shoot(draft, theirs["old"])
-        yield from differences(theirs["after"], draft.object)
+        note = _note(draft.object)
+        found = [
+            *differences(_effective(after), _effective(draft.object), "effective"),
+            *differences(_rest(theirs["before"]), _rest(draft.object), "rest"),
+        ]
+        for each in found:
+            if (each.theirs, each.ours) != ("null", "{}"):
+                yield msgspec.structs.replace(each, path=each.path + note)
+
+
+def _note(shoot: JsonObject) -> str:
+    if network_of(shoot) not in ROUTED_NETWORKS:
+        return " of another plugin"
+    overlay = Draft(shoot).get(*OVERLAY)
+    enabled = overlay.get("enabled") if isinstance(overlay, dict) else None
+    return "" if overlay is None or isinstance(enabled, bool) else " with an odd overlay"
 
 
 def _recorded(name: str) -> list[JsonObject]:
     lines = gzip.decompress((_RECORDED / f"{name}.jsonl.gz").read_bytes()).splitlines()
     return [orjson.loads(line) for line in lines]
+
+
+def _effective(shoot: JsonObject) -> JsonObject:
+    """Return what the defaults are about; absent is equal to its meaning."""
+    found = Draft(shoot)
+    effective = {".".join(path[-2:]): found.get(*path) for path in _DEFAULTED}
+    effective["networking.providerConfig"] = effective["networking.providerConfig"] or {}
+    for path in _OFF_IF_ABSENT:
+        effective[".".join(path[-2:])] = found.get(*path) or False
+    return effective
+
+
+def _rest(shoot: JsonObject) -> JsonObject:
+    """Return a Shoot without the fields that have defaults, and the type of a new config."""
+    removed = [Change(".".join(path), ABSENT) for path in (*_DEFAULTED, *_OFF_IF_ABSENT, *_TYPE)]
+    return changed(shoot, removed)
 
 
 def _shoots(fields: dict[str, SearchStrategy[Any]]) -> SearchStrategy[JsonObject]:
@@ -104,7 +157,12 @@ def _shoots(fields: dict[str, SearchStrategy[Any]]) -> SearchStrategy[JsonObject
 
 
 def _verdict_of(question: JsonObject) -> Verdict:
-    profiles = [each for each in question.get("others", ()) if "CloudProfile" in each["kind"]]
+    name = map_at(question["object"], "spec", "cloudProfile").get("name")
+    profiles = [
+        each
+        for each in question.get("others", ())
+        if "CloudProfile" in each["kind"] and each["metadata"]["name"] == name
+    ]
     request = Request(
         uid="1",
         operation="UPDATE" if question.get("old") else "CREATE",

@@ -21,7 +21,7 @@ def compared(
         note: what the path of a difference ends with.
     """
     theirs = [
-        (str(each["field"]), f"{each['type']}: {each['detail']}")
+        (str(each["field"]).replace("<nil>", ""), f"{each['type']}: {each['detail']}")
         for each in answer.output.get("refused", ())
     ]
     if answer.outcome != "output":

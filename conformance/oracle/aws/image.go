@@ -31,7 +31,7 @@ func image(input json.RawMessage) (any, error) {
 	machine := helper.NormalizeMachineTypeCapabilities(in.Machine.Capabilities, in.Architecture, definitions)
 	found, err := helper.FindImageInCloudProfile(config, in.Name, in.Version, in.Region, machine, definitions)
 	if err != nil {
-		return map[string]any{"ami": nil}, nil
+		return map[string]any{"ami": nil, "why": err.Error()}, nil
 	}
 	return map[string]any{"ami": found.Regions[0].AMI}, nil
 }
