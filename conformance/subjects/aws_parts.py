@@ -166,6 +166,10 @@ def _images(definitions: list[JsonObject]) -> SearchStrategy[JsonObject]:
     ).map(_image)
 
 
+def _place_of(image: JsonObject) -> tuple[str, str]:
+    return str(image["name"]), str(image.get("architecture", "amd64"))
+
+
 def _image(found: JsonObject) -> JsonObject:
     """Return a question; the API server defaults the architecture of a pool to its machine's."""
     machine = {**found["machineType"], "architecture": found["architecture"]}
@@ -260,7 +264,7 @@ _OLD_VERSION: Final = st.fixed_dictionaries(
             ),
             min_size=1,
             max_size=3,
-            unique_by=lambda region: (str(region["name"]), region.get("architecture", "amd64")),
+            unique_by=_place_of,
         ),
     }
 )

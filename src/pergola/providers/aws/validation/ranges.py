@@ -96,7 +96,7 @@ def _outside_of_nodes(subnets: list[_Range], facts: ShootFacts) -> Iterator[Caus
         for subnet in subnets:
             if not subnet.path.endswith(".workers") or subnet.is_inside(nodes):
                 continue
-            # `networking.nodes` may be the IPv6 range of nodes that have addresses of both families.
+            # `networking.nodes` may be the IPv6 range of nodes that have both families.
             is_other = subnet.network.version == 4 and nodes.network.version == 6
             if not (is_other and facts.has_ipv6):
                 yield _not_inside(subnet, nodes)
