@@ -76,7 +76,9 @@ GARDENER: Final = OracleModule(
     ),
 )
 """The oracle for Gardener."""
-ORACLES: Final = {of.name: of for of in (GARDENER,)}
+AWS: Final = OracleModule("aws", "github.com/gardener/gardener-extension-provider-aws")
+"""The oracle for Gardener's extension for AWS."""
+ORACLES: Final = {of.name: of for of in (GARDENER, AWS)}
 """All oracles by name."""
 
 

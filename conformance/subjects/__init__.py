@@ -2,6 +2,10 @@
 
 from typing import Final
 
+from conformance.subjects.aws_infrastructure import AwsInfrastructure
+from conformance.subjects.aws_parts import AwsBackupBucket, AwsCredentials, AwsImage
+from conformance.subjects.aws_pools import AwsControlPlane, AwsWorker
+from conformance.subjects.aws_shoots import AwsShoot, AwsShootDefaults
 from conformance.subjects.configurations import (
     OPERATOR_CONFIG_SUBJECT,
     RESOURCE_MANAGER_CONFIG_SUBJECT,
@@ -20,6 +24,14 @@ from conformance.subjects.workloads import WORKLOADS_SUBJECT
 
 SUBJECTS: Final[tuple[Subject, ...]] = (
     Health(),
+    AwsInfrastructure(),
+    AwsControlPlane(),
+    AwsWorker(),
+    AwsImage(),
+    AwsBackupBucket(),
+    AwsCredentials(),
+    AwsShoot(),
+    AwsShootDefaults(),
     PODS_SUBJECT,
     WORKLOADS_SUBJECT,
     VPAS_SUBJECT,

@@ -97,6 +97,8 @@ def test_data_that_is_not_valid_base64_is_refused() -> None:
     ("data", "role"),
     [
         ({"accessKeyID": b"a", "secretAccessKey": b"b"}, None),
+        ({"accessKeyID": b"a", "secretAccessKey": b"b", "roleARN": b"r", "token": b"t"}, None),
+        ({"accessKeyID": b"", "roleARN": b"r", "token": b"t"}, "r"),
         ({"roleARN": b"arn:aws:iam::1:role/r\n", "token": b"t"}, "arn:aws:iam::1:role/r"),
         ({"config": b"roleARN: arn:aws:iam::1:role/c\n", "token": b"t"}, "arn:aws:iam::1:role/c"),
     ],

@@ -286,8 +286,9 @@ def test_an_omitted_overlay_setting_keeps_its_old_value() -> None:
         ({"lastOperation": {"type": "Migrate", "state": "Succeeded"}}, ("a", "a")),
         ({"lastOperation": {"type": "Restore", "state": "Processing"}}, ("a", "a")),
         ({}, ("a", "b")),
+        ({"lastOperation": {"type": "Create"}, "seedName": "b"}, ("a", "a")),
     ],
-    ids=["migrating", "restoring", "rescheduled"],
+    ids=["migrating", "restoring", "rescheduled", "rescheduled before"],
 )
 def test_migrating_shoots_are_unchanged(status: JsonObject, seeds: tuple[str, str]) -> None:
     config = {"overlay": {"enabled": True}}

@@ -12,6 +12,8 @@ from pergola.cloud.aws.credentials import Credentials
 from pergola.cloud.errors import CredentialsInvalid
 from pergola.kube.yaml import YamlError, parse
 
+KEY_ID: Final = "accessKeyID"
+"""Part of the keys of an identity, which come before its role."""
 ROLE: Final = "roleARN"
 TOKEN: Final = "token"  # noqa: S105 - the key of a Secret
 CONFIG: Final = "config"
@@ -37,7 +39,7 @@ def role_of(data: Mapping[str, bytes], title: str) -> str | None:
     Raises:
         CredentialsInvalid: the role or the token is missing.
     """
-    if TOKEN not in data and ROLE not in data and CONFIG not in data:
+    if _text(data.get(KEY_ID)) or not {TOKEN, ROLE, CONFIG} & data.keys():
         return None
     if not data.get(TOKEN):
         raise CredentialsInvalid(

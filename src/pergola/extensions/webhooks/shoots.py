@@ -48,10 +48,14 @@ def is_left_alone(new: JsonObject, old: JsonObject | None) -> bool:
 
 
 def is_moving(shoot: JsonObject) -> bool:
-    """Return whether its control plane is migrating to another seed."""
-    operation = map_at(shoot, "status", "lastOperation")
+    """Return whether its control plane is migrating to another seed, or about to."""
+    status = map_at(shoot, "status")
+    operation = map_at(status, "lastOperation")
     kind, state = operation.get("type"), operation.get("state")
-    return kind == "Migrate" or (kind == "Restore" and state != "Succeeded")
+    if kind == "Migrate" or (kind == "Restore" and state != "Succeeded"):
+        return True
+    seeds = {map_at(shoot, "spec").get("seedName"), status.get("seedName")}
+    return bool(operation) and all(seeds) and len(seeds) > 1
 
 
 def is_rescheduled(new: JsonObject, old: JsonObject) -> bool:

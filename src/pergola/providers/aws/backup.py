@@ -69,9 +69,10 @@ def retention_of(obj: JsonObject) -> Retention | None:
         Malformed: its `providerConfig` is not a `BackupBucketConfig`.
         ExtensionError: the retention period is not in whole days.
     """
-    config = read_strict(
-        BackupBucketConfig, map_at(obj, "spec").get("providerConfig"), BACKUP_BUCKET_CONFIG
-    )
+    value = map_at(obj, "spec").get("providerConfig")
+    if value is None:
+        return None
+    config = read_strict(BackupBucketConfig, value, BACKUP_BUCKET_CONFIG, needs_type=True)
     if config.immutability is None:
         return None
     period = config.immutability.retention_period

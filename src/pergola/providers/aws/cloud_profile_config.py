@@ -80,9 +80,12 @@ class CloudProfileConfig(Value):
     ) -> str | None:
         """Return the AMI of an image in a region for a machine; None if there is none.
 
+        Of several that fit, it is the one with the first value of the first capability.
+
         Args:
             machine: the capabilities of the machine.
-            known: all values of all capabilities; a machine or image without one has all of them.
+            known: all values of all capabilities, in the order of preference; a machine or image
+                without one has all of them.
         """
         offered = (
             version_
@@ -90,11 +93,17 @@ class CloudProfileConfig(Value):
             for version_ in image.versions
             if (image.name, version_.version) == (name, version)
         )
-        for each in offered:
-            for capabilities, found in each.images():
-                if found.name == region and _fit(capabilities, machine, known):
-                    return found.ami
-        return None
+        fitting = [
+            (capabilities, found.ami)
+            for each in offered
+            for capabilities, found in each.images()
+            if found.name == region and _fit(capabilities, machine, known)
+        ]
+        for capability, values in known.items():
+            for value in values:
+                preferred = [each for each in fitting if value in each[0].get(capability, values)]
+                fitting = preferred or fitting
+        return fitting[0][1] if fitting else None
 
 
 def effective_spec(cloud_profile: JsonObject) -> JsonObject:
@@ -103,12 +112,12 @@ def effective_spec(cloud_profile: JsonObject) -> JsonObject:
 
 
 def known_capabilities(spec: JsonObject) -> Capabilities:
-    """Return all values of the capabilities that a CloudProfile defines."""
+    """Return all values of the capabilities that a CloudProfile defines, in its order."""
     defined = {
         str(each.get("name")): [str(value) for value in each.get("values") or ()]
         for each in maps_at(spec, "machineCapabilities")
     }
-    return {ARCHITECTURE: [AMD64], **defined}
+    return defined if ARCHITECTURE in defined else {**defined, ARCHITECTURE: [AMD64]}
 
 
 def machine_capabilities(machine: JsonObject, known: Capabilities) -> Capabilities:

@@ -47,7 +47,7 @@ def check_shoot(
         yield required(INFRASTRUCTURE, "nodes on AWS need a network: set it")
     else:
         yield from check_written(value, facts, before, path=INFRASTRUCTURE)
-    yield from _nodes(shoot, facts)
+    yield from _nodes(facts)
     yield from _control_plane(shoot)
     yield from check_pools(shoot, old, _zones_in(value), cloud_profile)
     yield from _dns(shoot)
@@ -75,9 +75,8 @@ def _control_plane(shoot: JsonObject) -> Iterator[Cause]:
         yield from check_text(path, name, _INGRESS_CLASS, longest=_LONGEST_NAME)
 
 
-def _nodes(shoot: JsonObject, facts: ShootFacts) -> Iterator[Cause]:
-    networking = map_at(shoot, "spec", "networking")
-    if networking and not facts.nodes and not facts.has_only_ipv6:
+def _nodes(facts: ShootFacts) -> Iterator[Cause]:
+    if not facts.nodes and not facts.has_only_ipv6:
         yield required("spec.networking.nodes", "nodes on AWS need a range of addresses: set it")
 
 

@@ -38,6 +38,19 @@ def test_no_field_of_the_retention_has_a_default(missing: str) -> None:
         retention_of(bucket(**rest))
 
 
+@pytest.mark.parametrize("field", ["apiVersion", "kind"])
+def test_a_config_says_its_type(field: str) -> None:
+    obj = bucket(**COMPLETE)
+    del obj["spec"]["providerConfig"][field]
+
+    with pytest.raises(Malformed, match=rf"spec.providerConfig.{field}"):
+        retention_of(obj)
+
+
+def test_a_bucket_without_a_config_has_no_retention() -> None:
+    assert retention_of({"spec": {}}) is None
+
+
 class Calls:
     """A bucket that records its changes."""
 

@@ -115,9 +115,10 @@ def in_capabilities(bastion: JsonObject | None = None) -> JsonObject:
 
 @pytest.mark.parametrize(
     ("machine", "ami"),
-    [("small", "ami-amd"), ("metal", "ami-metal"), ("arm", "ami-arm"), ("", "ami-amd")],
+    [("small", "ami-amd"), ("metal", "ami-amd"), ("arm", "ami-arm"), ("", "ami-amd")],
 )
-def test_the_image_is_the_first_flavor_that_fits_the_machine(machine: str, ami: str) -> None:
+def test_the_image_is_the_preferred_flavor_that_fits_the_machine(machine: str, ami: str) -> None:
+    """A flavor without a hypervisor runs on the preferred one, too, so it is preferred."""
     bastion = {"machineType": {"name": machine}} if machine else {}
 
     found = machine_of(in_capabilities(bastion), REGION)
@@ -217,3 +218,27 @@ def test_an_invalid_bastion_is_refused(change: JsonObject, text: str) -> None:
 
     with pytest.raises(ExtensionError, match=text):
         usable(site_of(bastion, infrastructure(vpc), []), bastion)
+
+
+def test_the_first_capability_of_a_profile_decides_between_flavors() -> None:
+    flavors = [
+        {"capabilities": {"net": ["slow"], "architecture": ["amd64"]}, "regions": region("one")},
+        {"capabilities": {"net": ["fast"], "architecture": ["arm64"]}, "regions": region("two")},
+    ]
+    config = {"name": "one", "versions": [{"version": "1.0.0", "capabilityFlavors": flavors}]}
+    found = profile(
+        {},
+        machineCapabilities=[
+            {"name": "net", "values": ["fast", "slow"]},
+            {"name": "architecture", "values": ["amd64", "arm64"]},
+        ],
+        machineTypes=[{"name": "any", "cpu": "1", "memory": "1Gi", "capabilities": {}}],
+        machineImages=[{"name": "one", "versions": [{"version": "1.0.0"}]}],
+        providerConfig={"machineImages": [config]},
+    )
+
+    assert machine_of(found, REGION) == Machine("any", "ami-two")
+
+
+def region(image: str) -> list[JsonObject]:
+    return [{"name": REGION, "ami": f"ami-{image}"}]

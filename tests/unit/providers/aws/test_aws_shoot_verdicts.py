@@ -216,3 +216,12 @@ def test_the_primary_dns_provider_needs_credentials() -> None:
 
     (cause,) = verdict.causes
     assert cause.field == "spec.dns.providers[1].credentialsRef"
+
+
+def test_a_shoot_without_networking_needs_a_range_for_its_nodes() -> None:
+    def change(spec: JsonObject, _: JsonObject) -> None:
+        del spec["networking"]
+
+    verdict = verdict_of(with_networks(base(), change))
+
+    assert "spec.networking.nodes" in {cause.field for cause in verdict.causes}

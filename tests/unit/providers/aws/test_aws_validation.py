@@ -430,6 +430,12 @@ def test_v15_workers_of_a_dual_stack_shoot_are_not_compared_with_ipv6_nodes() ->
     assert found(managed(), facts) == set()
 
 
+def test_v15_ipv6_workers_of_a_dual_stack_shoot_are_outside_of_ipv4_nodes() -> None:
+    value = managed(managed_zone(workers="2001:db8::/64"))
+
+    assert (INVALID, "networks.zones[0].workers") in found(value, DUAL)
+
+
 def test_v16_without_ipv4_the_range_of_workers_is_ignored() -> None:
     assert found(managed(managed_zone(workers="anything")), IPV6) == set()
 

@@ -96,8 +96,9 @@ def _outside_of_nodes(subnets: list[_Range], facts: ShootFacts) -> Iterator[Caus
         for subnet in subnets:
             if not subnet.path.endswith(".workers") or subnet.is_inside(nodes):
                 continue
-            # `networking.nodes` is the range of one family only, the workers' may be the other's.
-            if subnet.network.version == nodes.network.version or not facts.has_ipv6:
+            # `networking.nodes` may be the IPv6 range of nodes that have both families.
+            is_other = subnet.network.version == 4 and nodes.network.version == 6
+            if not (is_other and facts.has_ipv6):
                 yield _not_inside(subnet, nodes)
 
 

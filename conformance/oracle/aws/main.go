@@ -1,0 +1,28 @@
+// Command oracle answers questions about Gardener on AWS by calling the exported functions of its
+// extension.
+//
+// It reads a question per line, {"ask": NAME, "input": VALUE}, and writes an answer per line; see
+// protocol.go. It keeps nothing from one question to the next.
+package main
+
+import (
+	"fmt"
+	"os"
+)
+
+func main() {
+	asks := map[string]ask{
+		"aws-backup-bucket":  backupBucket,
+		"aws-control-plane":  controlPlane,
+		"aws-credentials":    credentials,
+		"aws-image":          image,
+		"aws-infrastructure": infrastructure,
+		"aws-shoot":          shoot,
+		"aws-shoot-defaults": shootDefaults,
+		"aws-worker":         worker,
+	}
+	if err := serve(asks, "github.com/gardener/gardener-extension-provider-aws"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
