@@ -173,7 +173,8 @@ TYPED: Final[dict[str, SearchStrategy[Any]]] = {
     "volume": or_absent(),
     "volume.size": st.sampled_from(["50Gi", "", "x"]),
     "volume.type": _TYPES,
-    "dataVolumes": st.lists(_DATA_VOLUME, max_size=3) | st.lists(_DATA_VOLUME, min_size=10),
+    "dataVolumes": st.lists(_DATA_VOLUME, min_size=1, max_size=3)
+    | st.lists(_DATA_VOLUME, min_size=10),
     "dataVolumes.0.type": _TYPES,
     "dataVolumes.1.name": _NAMES,
     "zones": st.lists(ZONE_NAMES, max_size=3) | or_absent(),

@@ -137,6 +137,7 @@ _DNS: Final = st.lists(
             "primary": st.booleans(),
         },
     ),
+    min_size=1,
     max_size=2,
 )
 # Without the fields whose differences are decided for the InfrastructureConfig.

@@ -39,6 +39,10 @@ class AwsInfrastructure(OfAws):
             question = {"config": base, **_DUAL} if base is BASES[-1] else {"config": base, **_V4}
             yield question
             yield {**question, "old": base}
+        (zone,) = BASES[-1]["networks"]["zones"]
+        without = {name: value for name, value in zone.items() if name != "workers"}
+        networks = {**BASES[-1]["networks"], "zones": [without]}
+        yield {"config": {**BASES[-1], "networks": networks}, **_V4, "ipFamilies": ["IPv6"]}
 
     def questions(self) -> SearchStrategy[JsonObject]:
         """Return configs with a few odd fields, of Shoots with and without IPv6."""
