@@ -9,4 +9,5 @@
 - `facts/`: recorded answers, which `make test` compares with Pergola's without Go.
 - `differences.toml`: the decided differences, the only ones that are accepted.
 - `search` looks for others with random cases; `page` writes docs/reference/conformance.md.
+- `update` asks another version of an original the recorded questions.
 """
