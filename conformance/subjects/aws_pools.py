@@ -40,6 +40,8 @@ class AwsWorker(OfAws):
         for pool in POOLS:
             yield {"pool": pool, "zones": list(ZONES)}
             yield {"pool": pool, "old": pool, "zones": list(ZONES)}
+        amount = config("WorkerConfig", {"nodeTemplate": {"capacity": {"cpu": "Gi"}}})
+        yield {"pool": {**POOLS[0], "providerConfig": amount}, "zones": list(ZONES)}
 
     def questions(self) -> SearchStrategy[JsonObject]:
         """Return pools with a few odd fields; the others are as in the old pool."""
