@@ -84,9 +84,10 @@ def test_a_change_is_checked_against_the_stored_garden() -> None:
 
 
 def test_a_malformed_stored_garden_can_be_repaired_offline() -> None:
-    unreadable = with_values(MINIMAL, {f"{VIRTUAL}.kubernetes": 1})
+    reconciled = with_values(MINIMAL, {"metadata.finalizers": ["gardener.cloud/operator"]})
+    unreadable = with_values(reconciled, {f"{VIRTUAL}.kubernetes": 1})
 
-    (found,) = checked(MINIMAL, stored=Stored([unreadable]))
+    (found,) = checked(reconciled, stored=Stored([unreadable]))
 
     assert found.causes == ()
 

@@ -93,10 +93,12 @@ class _Admission:
         garden, old = garden_from(obj), _readable(stored)
         facts, unknown = self._facts(garden)
         policies, missing = self._policies_of(obj)
+        causes = [*self._creation(obj)] if stored is None else []
         if old is None:
-            causes = [*self._creation(obj), *check_garden(garden, facts), *policies]
+            causes += check_garden(garden, facts)
         else:
-            causes = [*check_garden_update(garden, old, facts), *policies]
+            causes += check_garden_update(garden, old, facts)
+        causes += policies
         found = warnings_about(garden, old, self._now)
         return Checked(obj, tuple(causes), (*warnings, *found, *unknown, *missing))
 
