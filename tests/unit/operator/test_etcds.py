@@ -1,5 +1,6 @@
 """The etcds of the virtual cluster (spec 20 §15.1)."""
 
+import zlib
 from typing import Any
 
 import pytest
@@ -166,6 +167,24 @@ def test_defragmentation_is_inside_the_window_and_snapshots_end_before_it(
 def test_with_an_always_open_window_the_time_of_creation_is_used(begin: str, end: str) -> None:
     garden = garden_from(apply_merge_patch(GARDEN, window(begin, end)))
     assert schedules.defragmentation(garden) == schedules.full_snapshot(garden) == (12, 34)
+
+
+def test_a_window_of_almost_a_whole_day_is_no_exception() -> None:
+    garden = garden_from(apply_merge_patch(GARDEN, window("220000+0000", "215900+0000")))
+    assert schedules.full_snapshot(garden) != (12, 34)
+
+
+def test_a_window_of_seconds_begins_in_its_minute() -> None:
+    garden = garden_from(apply_merge_patch(GARDEN, window("220001+0000", "220030+0000")))
+    assert schedules.defragmentation(garden) == (22, 0)
+
+
+def test_seconds_count_for_the_length_of_a_window() -> None:
+    # The original divides the checksum by 4 minutes, not 5.
+    garden = garden_from(
+        apply_merge_patch(GARDEN, window("220059+0000", "220500+0000") | {"metadata": {"uid": "1"}})
+    )
+    assert schedules.defragmentation(garden) == (22, zlib.crc32(b"1") % 4)
 
 
 def test_every_role_has_its_own_objects() -> None:

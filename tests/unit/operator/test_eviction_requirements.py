@@ -51,6 +51,9 @@ def test_a_window_may_contain_midnight() -> None:
         (in_window(""), "write it as BEGIN,END"),
         (in_window("220000+0100"), "write it as BEGIN,END"),
         (in_window("25,26"), "write it as BEGIN,END"),
+        (in_window("22000+0100,230000+0100"), "write it as BEGIN,END"),
+        (in_window("220000Z,230000Z"), "write it as BEGIN,END"),
+        (in_window("220000+01:00,230000+01:00"), "write it as BEGIN,END"),
     ],
 )
 def test_a_missing_or_malformed_annotation_is_reported(autoscaler: Seen, text: str) -> None:

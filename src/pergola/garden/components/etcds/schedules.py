@@ -9,12 +9,14 @@ from typing import Final, NamedTuple
 
 from pergola.api.operator_v1alpha1 import Garden
 from pergola.api.operator_v1alpha1.virtual_cluster import MaintenanceTimeWindow
-from pergola.api.time_of_day import time_of_day
+from pergola.api.time_of_day import DAY, time_of_day
 
 _DAY: Final = 24 * 60
 _BEFORE: Final = 75
 """Minutes before the window at which snapshots may start, so that they finish in time."""
 _HOUR: Final = 60
+_MINUTE: Final = timedelta(minutes=1)
+_WHOLE_DAY: Final = (timedelta(), DAY - timedelta(seconds=1))
 
 
 class MinuteOfDay(NamedTuple):
@@ -46,15 +48,12 @@ def full_snapshot(garden: Garden) -> MinuteOfDay:
 
 def _window(window: MaintenanceTimeWindow) -> tuple[int, int]:
     """Return the start in minutes after midnight UTC, and the length in minutes."""
-    begin, end = _minutes(window.begin), _minutes(window.end)
+    begin, end = time_of_day(window.begin), time_of_day(window.end)
+    length = (end - begin) % DAY
     # A window of a whole day, such as 000000+0000 to 235959+0000 or to the same time, is always
     # open.
-    length = (end - begin) % _DAY
-    return begin, _DAY if length in (0, _DAY - 1) else length
-
-
-def _minutes(text: str) -> int:
-    return time_of_day(text) // timedelta(minutes=1)
+    minutes = _DAY if length in _WHOLE_DAY else length // _MINUTE
+    return begin // _MINUTE, max(1, minutes)
 
 
 def _spread(garden: Garden, minutes: int) -> int:
