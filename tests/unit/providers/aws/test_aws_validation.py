@@ -436,6 +436,13 @@ def test_v15_ipv6_workers_of_a_dual_stack_shoot_are_outside_of_ipv4_nodes() -> N
     assert (INVALID, "networks.zones[0].workers") in found(value, DUAL)
 
 
+@pytest.mark.parametrize(("length", "expected"), [(255, set()), (256, {INVALID})])
+def test_the_name_of_a_zone_has_at_most_255_characters(length: int, expected: set[str]) -> None:
+    facts = ShootFacts(nodes="10.250.0.0/16")
+
+    assert {reason for reason, _ in found(managed(managed_zone("z" * length)), facts)} == expected
+
+
 def test_v16_without_ipv4_the_range_of_workers_is_ignored() -> None:
     assert found(managed(managed_zone(workers="anything")), IPV6) == set()
 

@@ -12,6 +12,7 @@ from pergola.providers.aws.validation.identifiers import ELASTIC_IP, SUBNET, che
 PATH: Final = "networks.zones"
 NEEDS_VPC: Final = "can only be used with networks.vpc.id"
 _NAME: Final = re.compile("[a-z0-9-]+")
+_LONGEST_NAME: Final = 255
 
 
 def check_zones(
@@ -40,6 +41,8 @@ def _names(zones: list[Zone], facts: ShootFacts, old: list[Zone]) -> Iterator[Ca
         is_as_before = index < len(old) and old[index].name == zone.name
         if not _NAME.fullmatch(zone.name):
             yield invalid(path, zone.name, f"does not match ^{_NAME.pattern}$")
+        elif len(zone.name) > _LONGEST_NAME:
+            yield invalid(path, zone.name, f"must have at most {_LONGEST_NAME} characters")
         if not is_as_before:
             if facts.zones is not None and zone.name not in facts.zones:
                 yield unsupported(path, zone.name, facts.zones)
