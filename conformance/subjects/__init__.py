@@ -13,6 +13,7 @@ from conformance.subjects.configurations import (
 from conformance.subjects.csr import SigningRequests
 from conformance.subjects.extension_objects import EXTENSIONS_SUBJECT
 from conformance.subjects.health import Health
+from conformance.subjects.maintenance import Evictions, Schedules
 from conformance.subjects.network_policies import NetworkPolicies
 from conformance.subjects.node_agents import NodeAgents
 from conformance.subjects.operator_admission import EXTENSION_SUBJECT, GARDEN_SUBJECT
@@ -44,5 +45,7 @@ SUBJECTS: Final[tuple[Subject, ...]] = (
     EXTENSION_SUBJECT,
     RESOURCE_MANAGER_CONFIG_SUBJECT,
     OPERATOR_CONFIG_SUBJECT,
+    Schedules(),
+    Evictions(),
 )
 """All subjects."""

@@ -17,10 +17,12 @@ func main() {
 	asks := map[string]ask{
 		"admission":               admitted,
 		"csr":                     signingRequest,
+		"evictions":               evictions,
 		"health":                  health,
 		"network-policies":        networkPolicies,
 		"operator-config":         operatorConfiguration,
 		"resource-manager-config": resourceManagerConfiguration,
+		"schedules":               schedules,
 		"webhook":                 webhookCall,
 	}
 	if err := serve(asks, "github.com/gardener/gardener"); err != nil {
