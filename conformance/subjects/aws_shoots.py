@@ -3,7 +3,7 @@
 import gzip
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 import orjson
@@ -16,6 +16,7 @@ from conformance.strategies.aws_shoots import BASES, FIELDS, LIFE, PROFILE, PROF
 from conformance.strategies.fields import (
     ABSENT,
     Change,
+    Fields,
     changed,
     changes,
     one_of_changed,
@@ -24,7 +25,7 @@ from conformance.subjects.aws_verdicts import OfAws, compared
 from pergola.admission.draft import Draft
 from pergola.admission.review import GroupVersionResource, Request, Verdict
 from pergola.api.kinds import SHOOT
-from pergola.api.objects import JsonObject, deletion_timestamp_of, map_at
+from pergola.api.objects import JsonObject, JsonValue, deletion_timestamp_of, map_at
 from pergola.extensions.webhooks.shoots import network_of
 from pergola.kube.patches import same
 from pergola.providers.aws.shoot_defaults import OVERLAY, ROUTED_NETWORKS, mutate_shoot
@@ -41,6 +42,12 @@ _OFF_IF_ABSENT: Final = (
     (*_PROVIDER, "controlPlaneConfig", "cloudControllerManager", "useCustomRouteController"),
     (*_PROVIDER, "controlPlaneConfig", "loadBalancerController", "enabled"),
 )
+_DECIDED: Final[tuple[tuple[str, JsonValue], ...]] = (
+    ("spec.networking.pods", "10.250.192.0/20"),
+    ("spec.networking.providerConfig.overlay", "text"),
+    ("spec.networking", {"type": "other", "nodes": "10.250.0.0/16"}),
+)
+"""Fields of a Shoot with IPv6 whose differences are decided."""
 _TYPE: Final = tuple((*_PROVIDER, "controlPlaneConfig", name) for name in ("apiVersion", "kind"))
 _SHOOTS: Final = GroupVersionResource("core.gardener.cloud", "v1beta1", "shoots")
 
@@ -61,11 +68,13 @@ class AwsShoot(OfAws):
         for case in _recorded("shoot_admission"):
             given = case["input"]
             yield {key: given[key] for key in ("object", "old", "others") if key in given}
+        for path, value in _DECIDED:
+            yield {"object": changed(BASES[-1], [Change(path, value)]), "others": [PROFILE]}
 
     def questions(self) -> SearchStrategy[JsonObject]:
         """Return Shoots with a few odd fields, and their CloudProfile."""
         profile = st.just(PROFILE) | one_of_changed([PROFILE], PROFILE_FIELDS, most=1)
-        drawn = st.tuples(_shoots({**FIELDS, "metadata.name": st.just("blue")}), profile)
+        drawn = st.tuples(_shoots(FIELDS), profile)
         return drawn.map(lambda parts: {**parts[0], "others": [parts[1]]})
 
     def compare(self, question: JsonObject, answer: Answer) -> Iterable[Difference]:
@@ -89,10 +98,12 @@ class AwsShootDefaults(OfAws):
         """Yield the Shoots of the unit tests."""
         for case in _recorded("shoot_defaults"):
             yield {key: case["input"][key] for key in ("object", "old") if key in case["input"]}
+        for path, value in _DECIDED:
+            yield {"object": changed(BASES[-1], [Change(path, value)])}
 
     def questions(self) -> SearchStrategy[JsonObject]:
         """Return Shoots with a few odd fields."""
-        return _shoots(FIELDS | LIFE)
+        return _shoots(FIELDS, LIFE)
 
     def compare(self, question: JsonObject, answer: Answer) -> Iterable[Difference]:
         """Compare the Shoots after the mutation."""
@@ -141,17 +152,22 @@ def _rest(shoot: JsonObject) -> JsonObject:
     return changed(shoot, removed)
 
 
-def _shoots(fields: dict[str, SearchStrategy[Any]]) -> SearchStrategy[JsonObject]:
-    def one(base: JsonObject) -> SearchStrategy[JsonObject]:
-        old = st.none() | changes(fields, most=1).map(lambda made: changed(base, made))
-        return st.tuples(old, changes(fields)).map(
-            lambda parts: {
-                "object": changed(parts[0] or base, parts[1]),
-                **({"old": parts[0]} if parts[0] is not None else {}),
+def _shoots(fields: Fields, life: Fields | None = None) -> SearchStrategy[JsonObject]:
+    """Return Shoots, and the stored ones before a change, which may have a status."""
+    of_stored = {**fields, **(life or {})}
+
+    def created(base: JsonObject) -> SearchStrategy[JsonObject]:
+        return changes(fields).map(lambda made: {"object": changed(base, made)})
+
+    def updated(base: JsonObject) -> SearchStrategy[JsonObject]:
+        return st.tuples(changes(of_stored, most=1), changes(of_stored)).map(
+            lambda made: {
+                "object": changed(changed(base, made[0]), made[1]),
+                "old": changed(base, made[0]),
             }
         )
 
-    return st.one_of(list(map(one, BASES)))
+    return st.one_of([*map(created, BASES), *map(updated, BASES)])
 
 
 def _verdict_of(question: JsonObject) -> Verdict:
