@@ -371,6 +371,7 @@ UNUSUAL: Final = (
     altered(GARDEN, (("spec", "runtimeCluster", "ingress", "domains"), None)),
     altered(GARDEN, ((*VIRTUAL, "etcd", "main", "storage", "className"), None)),
     altered(GARDEN, ((*VIRTUAL, "etcd", "main"), None)),
+    altered(GARDEN, ((*VIRTUAL, "etcd", "main", "backup", "region"), None)),
     altered(GARDEN, ((*_API_SERVER, "auditConfig"), None)),
     altered(GARDEN, ((*_API_SERVER, "encryptionConfig", "resources"), ["unknown"])),
     altered(GARDEN, ((*_API_SERVER, "sni", "secretName"), "A")),
