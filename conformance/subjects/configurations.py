@@ -48,6 +48,10 @@ class Configurations:
         yield kind
         for name in self._base:
             yield {**kind, name: self._base[name]}
+        # The renewal of a Lease must fit between two attempts.
+        election = {**self._base["leaderElection"], "renewDeadline": "1s"}
+        del election["retryPeriod"]
+        yield {**self._base, "leaderElection": election}
         for name, controller in self._base["controllers"].items():
             yield {**kind, "controllers": {name: {}}}
             if "enabled" in controller:
