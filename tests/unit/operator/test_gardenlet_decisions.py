@@ -8,6 +8,7 @@ import pytest
 
 from pergola.api.objects import JsonObject, Key, labels_of, map_at
 from pergola.charts import Chart
+from pergola.health.conditions import NOTHING
 from pergola.operator.gardenlet.bootstrap import (
     BootstrapToken,
     token_id,
@@ -21,6 +22,7 @@ from pergola.operator.gardenlet.deploy import check_object
 from pergola.operator.gardenlet.errors import GardenletFailed
 from pergola.operator.gardenlet.names import TARGET
 from pergola.operator.gardenlet.target import Target, check_unchanged, config_of, seed_in
+from pergola.operator.gardenlet.triggers import Facts, Seen, facts_changed
 from pergola.operator.gardenlet.values import (
     COMPONENTS,
     Inherited,
@@ -30,6 +32,7 @@ from pergola.operator.gardenlet.values import (
     render_values,
 )
 from pergola.operator.template import images
+from pergola.runtime.caching.cache import Change
 from tests.support.gardenlets import gardenlet, seed
 
 NOW: Final = datetime(2026, 1, 2, 12, tzinfo=UTC)
@@ -105,6 +108,27 @@ def test_a_changed_target_is_refused_with_both_names() -> None:
         "former or, to move the Seed, remove the annotation "
         "operator.gardener.cloud/gardenlet-target"
     )
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "triggers"),
+    [
+        ("", "uid-1", False),
+        ("uid-1", "", True),
+        ("uid-1", "uid-2", True),
+        ("uid-1", "uid-1", False),
+    ],
+)
+def test_a_target_triggers_unless_the_operator_records_the_first_one(
+    before: str, after: str, triggers: bool
+) -> None:
+    def seen(target: str) -> Seen:
+        obj = gardenlet("one", "chart")
+        obj["metadata"]["annotations"] = {TARGET: target} if target else {}
+        return Seen(Facts.of(obj), NOTHING)
+
+    change = Change(Key("garden", "one"), seen(before), seen(after))
+    assert facts_changed(change) is triggers
 
 
 def test_the_seed_of_a_gardenlet_is_in_the_configuration_that_its_deployment_mounts() -> None:

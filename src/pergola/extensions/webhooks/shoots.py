@@ -54,8 +54,8 @@ def is_moving(shoot: JsonObject) -> bool:
     kind, state = operation.get("type"), operation.get("state")
     if kind == "Migrate" or (kind == "Restore" and state != "Succeeded"):
         return True
-    seeds = {map_at(shoot, "spec").get("seedName"), status.get("seedName")}
-    return bool(operation) and all(seeds) and len(seeds) > 1
+    assigned, current = map_at(shoot, "spec").get("seedName"), status.get("seedName")
+    return bool(operation and assigned and current) and assigned != current
 
 
 def is_rescheduled(new: JsonObject, old: JsonObject) -> bool:
