@@ -1,4 +1,4 @@
-"""`python -m conformance.update ORACLE VERSION [--write]`: what another version changes.
+"""`python -m conformance.update ORACLE VERSION [--write]`: show the changes of another version.
 
 Raises the module in a copy of the oracle, asks all recorded questions again, and prints which
 answers the original changed. With `--write`, the oracle in this folder is raised.
@@ -6,6 +6,7 @@ answers the original changed. With `--write`, the oracle in this folder is raise
 
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -23,11 +24,13 @@ from conformance.subjects.subject import Subject
 from pergola.api.objects import JsonObject
 from pergola.kube.yaml import dump
 from pergola.sandbox import SandboxError
+from pergola.sandbox.binaries import cache
 from pergola.sandbox.build import environment, explain
 from pergola.sandbox.module import Module
 from pergola.sandbox.toolchain import find_go
 
 _LINES: Final = ("go.mod", "go.sum")
+_REQUIRED: Final = re.compile(r"^require (\([^)]*\)|\S+ \S+.*)$", re.MULTILINE)
 
 
 class CannotRaise(Exception):
@@ -61,14 +64,17 @@ def main() -> int:
 
 
 def raised(of: OracleModule, folder: Path, version: str) -> Module:
-    """Raise the original in a copy of an oracle, with everything that it requires.
+    """Give the original another version in a copy of an oracle, with everything it requires.
 
     Raises:
-        CannotRaise: there is no such version, or the oracle's code does not compile with it.
+        CannotRaise: the version does not exist, or the oracle's code does not compile with it.
+        SandboxError: Go cannot be found or downloaded.
     """
-    cache = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "pergola"
-    go = find_go(of.module.go_version, cache, print, os.environ)
-    environ = {**environment(of.module, cache, os.environ), "GOFLAGS": "-mod=mod"}
+    go = find_go(of.module.go_version, cache(), print, os.environ)
+    environ = {**environment(of.module, cache(), os.environ), "GOFLAGS": "-mod=mod"}
+    # Without earlier requirements, the libraries have the versions that the original requires.
+    pins = folder / "go.mod"
+    pins.write_text(_REQUIRED.sub("", pins.read_text()))
     edits = [f"-require={of.original}@{version}"]
     edits += [f"-replace={part}={part}@{version}" for part in of.parts]
     for command in (["mod", "edit", *edits], ["mod", "tidy"], ["vet", "."]):
@@ -82,7 +88,7 @@ def raised(of: OracleModule, folder: Path, version: str) -> Module:
 
 
 def compared(subject: Subject, oracle: Oracle) -> str:
-    """Return what changed in the answers to a subject's recorded questions."""
+    """Return a report of the changed answers to a subject's recorded questions."""
     changed: Counter[str] = Counter()
     examples: dict[str, JsonObject] = {}
     count = 0

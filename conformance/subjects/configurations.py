@@ -68,7 +68,7 @@ class Configurations:
         return {"configuration": _settings(answer.output["configuration"], self._base)}
 
     def compare(self, question: JsonObject, answer: Answer) -> Iterable[Difference]:
-        """Load the same file, and compare what it means."""
+        """Load the same file, and compare its effect."""
         theirs = _theirs(answer)
         try:
             loaded, _ = self._load(question)
@@ -76,7 +76,7 @@ class Configurations:
             return refusals(theirs, [(each.path, each.problem) for each in error.findings])
         if theirs:
             return refusals(theirs, [])
-        original = answer.output["configuration"]
+        original = dict(answer.output["configuration"])
         if "targetClientConnection" not in question:
             original.pop("targetClientConnection", None)  # that of the source, on both sides
         ours = self._renamed(loaded.to_complete_json())

@@ -1,5 +1,8 @@
 """Pergola answers as the originals did, except where it was decided otherwise."""
 
+from itertools import islice
+
+import orjson
 import pytest
 
 from conformance import facts
@@ -27,6 +30,14 @@ def test_the_answers_are_those_of_the_original(subject: Subject) -> None:
     assert undecided == []
     assert len(recorded) >= ENOUGH
     assert decisions.never_met([subject.name]) == [], "no recorded case needs these lines"
+
+
+@pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.name)
+def test_a_comparison_leaves_question_and_answer_as_they_are(subject: Subject) -> None:
+    for fact in islice(facts.read(subject), 50):
+        before = orjson.dumps((fact.question, fact.answer.value))
+        list(subject.compare(fact.question, fact.answer))
+        assert orjson.dumps((fact.question, fact.answer.value)) == before
 
 
 def test_every_decided_difference_is_about_a_subject() -> None:
