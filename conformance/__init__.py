@@ -5,7 +5,7 @@
     make conformance ARGS="--record"         write the recorded facts again
 
 - `oracle/`: programs in Go that call the originals' exported functions.
-- `oracles` starts them and asks; `subjects/` says what is asked and how Pergola answers.
+- `oracles` starts them and asks; `subjects/` has the questions and Pergola's answers.
 - `facts/`: recorded answers, which `make test` compares with Pergola's without Go.
 - `differences.toml`: the decided differences, the only ones that are accepted.
 - `search` looks for others with random cases; `page` writes docs/reference/conformance.md.

@@ -31,13 +31,13 @@ _Oracles = dict[OracleModule, Oracle]
 
 def main() -> int:
     """Search, or record."""
-    configure(level="error", stream=io.StringIO())  # refusals are what is searched for
+    configure(level="error", stream=io.StringIO())  # refusals are expected
     parser = _parser()
     arguments = parser.parse_args()
     known = {subject.name: subject for subject in SUBJECTS}
     for name in arguments.subject:
         if name not in known:
-            parser.error(f"there is no subject {name}; there are {', '.join(known)}")
+            parser.error(f"unknown subject {name}: choose from {', '.join(known)}")
     chosen = [known[name] for name in arguments.subject or known]
     try:
         with ExitStack() as stack:

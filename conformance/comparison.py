@@ -79,7 +79,7 @@ class Decisions:
         Raises:
             msgspec.ValidationError: A line lacks a field, or has one too many.
         """
-        rows = tomllib.loads(path.read_text())["difference"]
+        rows = tomllib.loads(path.read_text()).get("difference", [])
         return cls([msgspec.convert(row, Decided) for row in rows])
 
     def undecided(self, subject: str, differences: Iterable[Difference]) -> list[Difference]:
@@ -128,7 +128,7 @@ def without_indexes(path: str) -> str:
 def refusals(
     theirs: Sequence[tuple[str, str]], ours: Sequence[tuple[str, str]]
 ) -> Iterator[Difference]:
-    """Yield what only one side refuses; two refusals are equal, whatever their texts.
+    """Yield the refusals of one side if the other accepts; two refusals are equal.
 
     Args:
         theirs: the original's errors, each with its field's path (may be empty) and text.

@@ -15,13 +15,19 @@ def client_of(documents: Iterable[JsonObject]) -> Client:
 
 
 class _Documents:
+    """The reads of a client; whole objects, even for those who ask for metadata only."""
+
     def __init__(self, documents: list[JsonObject]) -> None:
         self._documents = documents
 
-    async def find(self, gvk: GroupVersionKind, key: Key, **_: object) -> JsonObject | None:
+    async def find(
+        self, gvk: GroupVersionKind, key: Key, *, metadata_only: bool = False
+    ) -> JsonObject | None:
         return next((d for d in self._of(gvk) if Key.of(d) == key), None)
 
-    async def get(self, gvk: GroupVersionKind, key: Key, **_: object) -> JsonObject:
+    async def get(
+        self, gvk: GroupVersionKind, key: Key, *, metadata_only: bool = False
+    ) -> JsonObject:
         found = await self.find(gvk, key)
         if found is None:
             text = f'{gvk.kind} "{key}" not found'
@@ -34,7 +40,7 @@ class _Documents:
         namespace: str | None = None,
         *,
         labels: str | None = None,
-        **_: object,
+        metadata_only: bool = False,
     ) -> list[JsonObject]:
         selector = parse_selector(labels or "")
         return [

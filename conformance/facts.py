@@ -63,12 +63,6 @@ def read(subject: Subject, folder: Path = FACTS) -> Iterator[Fact]:
             yield Fact(value["question"], Answer(*value["answer"].popitem()))
 
 
-def head(subject: Subject, folder: Path = FACTS) -> Head:
-    """Return the first line of a subject's facts."""
-    with lzma.open(_path(subject, folder)) as lines:
-        return msgspec.json.decode(next(lines), type=Head)
-
-
 def write(subject: Subject, facts: Iterable[Fact], today: date, folder: Path = FACTS) -> int:
     """Write the facts of a subject, and return their number."""
     lines = [msgspec.json.encode(Head(subject.of.versions, today))]

@@ -31,7 +31,7 @@ SOURCES: Final = Path(__file__).parent / "oracle"
 """The folder of all oracles."""
 _CHUNK: Final = 1 << 20  # bytes
 OUTCOMES: Final = ("output", "error", "panic", "unanswered")
-"""What an answer may be."""
+"""The possible outcomes of a question."""
 
 
 class OracleModule(Struct, frozen=True):
@@ -99,7 +99,7 @@ class Answer(NamedTuple):
 
     @property
     def output(self) -> JsonObject:
-        """The original's result; empty if it is no object."""
+        """The original's result; empty if it is not an object."""
         found = self.value if self.outcome == "output" else None
         return found if isinstance(found, dict) else {}
 
@@ -114,7 +114,6 @@ class Oracle:
     def __init__(self, command: list[str], timeout: float = 60.0) -> None:
         self._command = command
         self._timeout = timeout
-        self._rest = b""
 
     @classmethod
     def built(cls, module: Module, environ: Mapping[str, str] = os.environ) -> Self:
@@ -145,7 +144,6 @@ class Oracle:
     def close(self) -> None:
         """End the process; it starts again with the next question."""
         process = self.__dict__.pop("_process", None)
-        self._rest = b""
         if process is not None:
             process.kill()
             process.communicate()
@@ -159,44 +157,68 @@ class Oracle:
     @cached_property
     def _process(self) -> subprocess.Popen[bytes]:
         try:
-            return subprocess.Popen(
+            process = subprocess.Popen(
                 self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
             )
         except OSError as error:
             raise OracleError(f"the oracle cannot be started: {error}") from None
+        if process.stdin is None:
+            raise AssertionError("it is a pipe")
+        # A write must not block: a question may be longer than the pipe's buffer.
+        os.set_blocking(process.stdin.fileno(), False)
+        return process
 
     def _exchange(self, line: bytes) -> bytes:
+        stdin, stdout = self._pipes
+        if select.select([stdout], [], [], 0)[0]:
+            said = _short(self._read(stdout))
+            raise OracleError(f"the oracle answered before it was asked: {said}")
+        until = time.monotonic() + self._timeout
+        answer = b""
+        while b"\n" not in answer:
+            left = max(0.0, until - time.monotonic())
+            readable, writable, _ = select.select([stdout], [stdin] if line else [], [], left)
+            if not readable and not writable:
+                raise OracleError(f"the oracle did not answer within {self._timeout:g} s")
+            if readable:
+                answer += self._read(stdout)
+            if writable:
+                line = line[self._write(stdin, line) :]
+        return answer
+
+    def _read(self, stdout: int) -> bytes:
+        chunk = os.read(stdout, _CHUNK)
+        if not chunk:
+            raise self._ended()
+        return chunk
+
+    def _write(self, stdin: int, line: bytes) -> int:
+        try:
+            return os.write(stdin, line)
+        except BrokenPipeError:
+            raise self._ended() from None
+
+    @property
+    def _pipes(self) -> tuple[int, int]:
         stdin, stdout = self._process.stdin, self._process.stdout
         if stdin is None or stdout is None:
             raise AssertionError("both are pipes")
-        try:
-            while line:
-                line = line[stdin.write(line) or 0 :]
-        except BrokenPipeError:
-            raise self._ended() from None
-        until = time.monotonic() + self._timeout
-        while b"\n" not in self._rest:
-            ready, _, _ = select.select([stdout], [], [], max(0.0, until - time.monotonic()))
-            if not ready:
-                raise OracleError(f"the oracle did not answer within {self._timeout:g} s")
-            chunk = os.read(stdout.fileno(), _CHUNK)
-            if not chunk:
-                raise self._ended()
-            self._rest += chunk
-        answer, self._rest = self._rest.split(b"\n", 1)
-        return answer
+        return stdin.fileno(), stdout.fileno()
 
     def _ended(self) -> OracleError:
         return OracleError(f"the oracle ended with return code {self._process.wait()}")
 
 
-def _answer(line: bytes) -> Answer:
+def _answer(text: bytes) -> Answer:
+    line, rest = text.split(b"\n", 1)
     try:
         value = orjson.loads(line)
     except orjson.JSONDecodeError:
-        raise OracleError(f"the oracle answered with no JSON: {_short(line)}") from None
+        raise OracleError(f"the oracle's answer is not JSON: {_short(line)}") from None
     if not isinstance(value, dict) or len(value) != 1 or not value.keys() <= set(OUTCOMES):
         raise OracleError(f"the oracle's answer is none of {', '.join(OUTCOMES)}: {_short(line)}")
+    if rest:
+        raise OracleError(f"the oracle's answer has several lines: {_short(text)}")
     return Answer(*value.popitem())
 
 

@@ -1,10 +1,10 @@
-"""docs/reference/conformance.md: what was compared with the originals, and what differs."""
+"""docs/reference/conformance.md: the comparisons with the originals, and the differences."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from conformance import facts
 from conformance.comparison import MOST, Decided, Decisions
-from conformance.results import saved
+from conformance.results import Result, saved
 from conformance.subjects import SUBJECTS
 from conformance.subjects.subject import Subject
 
@@ -39,41 +39,41 @@ and each answer is compared: the object after a webhook's patch, a refusal, a ve
 
 def page() -> str:
     """Return the page."""
-    parts = [_HEAD, _table(_subjects()), _differences(), _REPEAT]
+    decisions = Decisions.read()
+    counts = {subject.name: _compared(subject, decisions) for subject in SUBJECTS}
+    parts = [_HEAD, _table(_subjects(counts)), _differences(decisions), _REPEAT]
     return "\n".join(parts)
 
 
-def _subjects() -> Iterator[Iterable[str]]:
+def _compared(subject: Subject, decisions: Decisions) -> int:
+    """Compare all facts of a subject, and return their number."""
+    recorded = [*facts.read(subject)]
+    for fact in recorded:
+        decisions.undecided(subject.name, subject.compare(fact.question, fact.answer))
+    return len(recorded)
+
+
+def _subjects(counts: Mapping[str, int]) -> Iterator[Iterable[str]]:
     yield "Subject", "Original", "Recorded", "Random", "Undecided", "Branches"
     results = saved()
     for subject in SUBJECTS:
-        result = results.get(subject.name)
-        random = (
-            ("none yet", "", "")
-            if result is None
-            else (
-                f"{result.cases:,} on {result.date}",
-                str(result.undecided),
-                f"{100 * result.reached // max(1, result.branches)} %",
-            )
-        )
-        yield subject.title, _original(subject), f"{_recorded(subject):,}", *random
+        figures = _figures(results.get(subject.name))
+        yield subject.title, _original(subject), f"{counts[subject.name]:,}", *figures
+
+
+def _figures(result: Result | None) -> tuple[str, str, str]:
+    if result is None:
+        return "none yet", "", ""
+    reached = f"{100 * result.reached // max(1, result.branches)} %"
+    return f"{result.cases:,} on {result.date}", str(result.undecided), reached
 
 
 def _original(subject: Subject) -> str:
-    versions = facts.head(subject).versions
+    versions = subject.of.versions
     return ", ".join(f"{name.rpartition('/')[2]} {version}" for name, version in versions.items())
 
 
-def _recorded(subject: Subject) -> int:
-    return sum(1 for _ in facts.read(subject))
-
-
-def _differences() -> str:
-    decisions = Decisions.read()
-    for subject in SUBJECTS:
-        for fact in facts.read(subject):
-            decisions.undecided(subject.name, subject.compare(fact.question, fact.answer))
+def _differences(decisions: Decisions) -> str:
     titles = {subject.name: subject.title for subject in SUBJECTS}
     rows = [_row(titles[each.subject], each, decisions.met[each]) for each in decisions.decided]
     head = ("Subject", "Where", "Why", "Recorded cases", "Decision")

@@ -4,24 +4,19 @@ from collections.abc import Iterator
 from typing import Final
 
 import hypothesis
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import Phase, given, settings
 
 from conformance.comparison import Decisions
 from conformance.facts import Fact
 from conformance.oracles import Oracle
+from conformance.search import UNLIMITED
 from conformance.subjects.subject import Subject
 from pergola.api.objects import JsonObject
 
 RANDOM: Final = 300
 """How many random questions of each subject are recorded."""
 _ROUNDS: Final = 10
-_SETTINGS: Final = settings(
-    max_examples=RANDOM,
-    database=None,
-    deadline=None,
-    phases=(Phase.generate,),
-    suppress_health_check=list(HealthCheck),
-)
+_SETTINGS: Final = settings(UNLIMITED, max_examples=RANDOM, phases=(Phase.generate,))
 
 
 def record(subject: Subject, oracle: Oracle) -> Iterator[Fact]:

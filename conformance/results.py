@@ -11,7 +11,7 @@ RESULTS: Final = Path(__file__).parent / "results.json"
 
 
 class Result(Struct, frozen=True):
-    """What a search found about a subject.
+    """The result of a search about a subject.
 
     Attributes:
         versions: of the original, by Go module.

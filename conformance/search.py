@@ -3,6 +3,7 @@
 import time
 import traceback
 from collections.abc import Iterator, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Final
 
@@ -18,14 +19,13 @@ from pergola.kube.yaml import dump
 
 ENOUGH: Final = 1000
 """With fewer cases, a subject counts as not judged."""
+UNLIMITED: Final = settings(
+    database=None, deadline=None, suppress_health_check=list(HealthCheck), print_blob=False
+)
+"""Settings for drawing questions that are slow to answer, and have no memory of earlier runs."""
 _PER_ROUND: Final = 5000
 _SETTINGS: Final = settings(
-    max_examples=_PER_ROUND,
-    database=None,
-    deadline=None,
-    phases=(Phase.generate, Phase.shrink),
-    suppress_health_check=list(HealthCheck),
-    print_blob=False,
+    UNLIMITED, max_examples=_PER_ROUND, phases=(Phase.generate, Phase.shrink)
 )
 
 
@@ -71,7 +71,7 @@ class Search:
         """
         self._until = time.monotonic() + seconds
         self._most = most
-        for round_ in range(1_000_000):
+        for round_ in count():
             try:
                 self._round(seed + round_)
             except _Differs as error:
@@ -135,7 +135,7 @@ class _Differs(Exception):
 
 
 class _Over(BaseException):
-    """Time is up. No Exception: hypothesis would look for a smaller case."""
+    """Time is up. Not an Exception, for which hypothesis would look for a smaller case."""
 
 
 def _line(subject: Subject, difference: Difference) -> Decided:

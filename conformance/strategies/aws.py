@@ -97,7 +97,7 @@ TYPES: Final[dict[str, SearchStrategy[Any]]] = {
     "metadata": st.just({"name": "a"}),
     "status": st.just({}),
 }
-"""What any config may have wrong.
+"""Odd values of the fields that every config has.
 
 The version `__internal` is left out: the original's decoder takes it, but no API has it.
 """

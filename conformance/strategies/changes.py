@@ -1,4 +1,4 @@
-"""Valid objects with a few odd values: what people write by mistake."""
+"""Valid objects with a few odd values, such as people write by mistake."""
 
 import copy
 from collections.abc import Iterator, Sequence
@@ -28,12 +28,12 @@ def changed(
 ) -> SearchStrategy[JsonObject]:
     """Return the object with up to `most` of its values removed or replaced.
 
-    Values keep their JSON type, as anything else is refused before a validation sees it. What is
-    at the top, such as `metadata` and `spec`, stays.
+    Values keep their JSON type, as anything else is refused before a validation sees it. Fields
+    at the top, such as `metadata` and `spec`, stay.
 
     Args:
         texts: texts that may be of interest in this object, in addition to the usual ones.
-        keep: what is never changed, with everything below.
+        keep: paths that never change, with everything below.
     """
     paths = [
         path
@@ -51,7 +51,7 @@ def _with(
 
     def apply(found: tuple[Any, ...]) -> JsonObject:
         obj = copy.deepcopy(base)
-        # From the end: removals must not move what comes later.
+        # From the end, because a removal moves later elements.
         for place, value in sorted(zip(places, found, strict=True), key=_order, reverse=True):
             _replace(obj, place, value)
         return obj

@@ -1,4 +1,4 @@
-"""What people change about Gardens."""
+"""Changes that people make to Gardens."""
 
 from typing import Any, Final
 

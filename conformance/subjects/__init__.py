@@ -1,4 +1,4 @@
-"""The subjects: what is compared, one module each."""
+"""The subjects of the comparison, one module each."""
 
 from typing import Final
 

@@ -10,7 +10,7 @@ from conformance.comparison import Difference
 from conformance.oracles import Answer
 from conformance.strategies.aws import CANONICAL, ZONES
 from conformance.strategies.aws_infrastructure import BASES, FIELDS, TYPED
-from conformance.strategies.fields import changed, changes
+from conformance.strategies.fields import ABSENT, Change, changed, changes
 from conformance.subjects.aws_verdicts import OfAws, compared
 from pergola.api.objects import JsonObject
 from pergola.providers.aws.validation import ShootFacts, check_written
@@ -39,10 +39,8 @@ class AwsInfrastructure(OfAws):
             question = {"config": base, **_DUAL} if base is BASES[-1] else {"config": base, **_V4}
             yield question
             yield {**question, "old": base}
-        (zone,) = BASES[-1]["networks"]["zones"]
-        without = {name: value for name, value in zone.items() if name != "workers"}
-        networks = {**BASES[-1]["networks"], "zones": [without]}
-        yield {"config": {**BASES[-1], "networks": networks}, **_V4, "ipFamilies": ["IPv6"]}
+        without = changed(BASES[-1], [Change("networks.zones.0.workers", ABSENT)])
+        yield {"config": without, **_V4, "ipFamilies": ["IPv6"]}
 
     def questions(self) -> SearchStrategy[JsonObject]:
         """Return configs with a few odd fields, of Shoots with and without IPv6."""

@@ -1,4 +1,4 @@
-"""What AWS's extension reads besides Shoots: images, credentials, configs of backups."""
+"""Inputs of the extension for AWS other than Shoots: images, credentials, configs of backups."""
 
 import base64
 from collections.abc import Iterable, Iterator

@@ -137,7 +137,7 @@ def _recorded(name: str) -> list[JsonObject]:
 
 
 def _effective(shoot: JsonObject) -> JsonObject:
-    """Return what the defaults are about; absent is equal to its meaning."""
+    """Return the fields that have defaults; an absent one has its effective value."""
     found = Draft(shoot)
     effective = {".".join(path[-2:]): found.get(*path) for path in _DEFAULTED}
     effective["networking.providerConfig"] = effective["networking.providerConfig"] or {}

@@ -1,4 +1,4 @@
-"""What subjects about AWS have in common."""
+"""The base of subjects about the extension for AWS."""
 
 from collections.abc import Iterable, Iterator
 
@@ -39,7 +39,7 @@ def compared(
 
     Args:
         under: the path of the config in our findings, which the original's do not have.
-        note: what the path of a difference ends with.
+        note: a suffix for the path of a difference.
     """
     theirs = [
         (str(each["field"]).replace("<nil>", ""), f"{each['type']}: {each['detail']}")

@@ -206,7 +206,7 @@ class SigningRequests:
         return {"decision": answer.output.get("decision", "")}
 
     def compare(self, question: JsonObject, answer: Answer) -> Iterable[Difference]:
-        """Compare the decisions; the texts tell what they are about."""
+        """Compare the decisions; the texts give the reasons."""
         decision, why = asyncio.run(_judged(question))
         for each in differences(self.meaning(answer), {"decision": decision}):
             text = answer.output.get("why", str(answer.value))

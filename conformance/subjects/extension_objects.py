@@ -195,7 +195,7 @@ def _with_metadata(obj: JsonObject, fields: JsonObject) -> JsonObject:
 
 class _ExtensionObjects(WebhookSubject):
     def compare(self, question: JsonObject, answer: Answer) -> Iterable[Difference]:
-        """Mark what is about an update that leaves the content alone."""
+        """Mark differences about an update that leaves the content alone."""
         request = {**question["review"]["request"], **answer.output["given"]}
         new, old = request["object"], request.get("oldObject")
         is_same = old is not None and all(

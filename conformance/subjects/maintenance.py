@@ -1,4 +1,4 @@
-"""What happens in the maintenance window: schedules of backups, and evictions that resize pods."""
+"""Work in the maintenance window: schedules of backups, and evictions that resize pods."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
@@ -148,11 +148,11 @@ class Evictions:
         )
 
     def meaning(self, answer: Answer) -> JsonValue:
-        """Return what becomes of the requirements."""
+        """Return the effect on the requirements."""
         return {"downscaling": answer.output.get("downscaling", "")}
 
     def compare(self, question: JsonObject, answer: Answer) -> Iterable[Difference]:
-        """Compare what becomes of the requirements."""
+        """Compare the effect on the requirements."""
         theirs = str(answer.output.get("downscaling", answer.value))
         ours = _downscaling(question)
         if theirs != ours:

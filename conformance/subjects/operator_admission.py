@@ -190,7 +190,7 @@ def _theirs(answer: Answer) -> list[tuple[str, str]]:
 
 
 def _asked(new: JsonObject, old: JsonObject | None) -> JsonObject:
-    """Return a question; the status is what is stored, as in an API server."""
+    """Return a question; the status is the stored one, as in an API server."""
     new = {name: value for name, value in new.items() if name != "status"}
     if old is None:
         return {"object": new, "extensions": [*_BESIDE]}

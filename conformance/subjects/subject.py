@@ -1,4 +1,4 @@
-"""What a subject has to say."""
+"""The interface of a subject."""
 
 from collections.abc import Iterable, Iterator
 from typing import Protocol
@@ -41,7 +41,7 @@ class Subject(Protocol):
         ...
 
     def meaning(self, answer: Answer) -> JsonValue:
-        """Return what is compared of an answer: without texts, and without what is in any order."""
+        """Return the part of an answer that is compared: no texts, and no random order."""
         ...
 
     def compare(self, question: JsonObject, answer: Answer) -> Iterable[Difference]:

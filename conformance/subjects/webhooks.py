@@ -1,7 +1,7 @@
 """The base of subjects about the resource manager's webhooks.
 
 Both sides get the same configuration file, the same objects in their clusters, and the same
-AdmissionReview; what is compared is the object after the patch, or the refusal.
+AdmissionReview. The patched objects, or the refusals, are compared.
 """
 
 import asyncio

@@ -8,7 +8,7 @@ import (
 	"github.com/gardener/gardener-extension-provider-aws/pkg/aws"
 )
 
-// credentials returns what the extension reads from a Secret with an identity.
+// credentials returns the identity and region that the extension reads from a Secret.
 func credentials(input json.RawMessage) (any, error) {
 	var in struct {
 		Data map[string][]byte `json:"data"`

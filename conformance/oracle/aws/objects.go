@@ -17,7 +17,7 @@ import (
 	awsinstall "github.com/gardener/gardener-extension-provider-aws/pkg/apis/aws/install"
 )
 
-// The scheme of the admission process, and decoders as its webhooks have them.
+// The scheme of the admission process, and the decoders that its webhooks use.
 var (
 	scheme = func() *runtime.Scheme {
 		scheme := runtime.NewScheme()
@@ -32,7 +32,6 @@ var (
 	}()
 	strict  = serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDecoder()
 	lenient = serializer.NewCodecFactory(scheme).UniversalDecoder()
-	typed   = serializer.NewCodecFactory(scheme).UniversalDeserializer()
 )
 
 // verdict is the answer of a validation.

@@ -9,7 +9,6 @@ import (
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/gardener/gardener-extension-provider-aws/pkg/admission/mutator"
@@ -89,27 +88,10 @@ func internalShoot(raw json.RawMessage) (*core.Shoot, error) {
 // versionedShoot reads a Shoot without defaults, some of which are random.
 func versionedShoot(raw json.RawMessage) (*gardencorev1beta1.Shoot, error) {
 	found := &gardencorev1beta1.Shoot{}
-	if err := runtime.DecodeInto(typed, raw, found); err != nil {
+	if err := runtime.DecodeInto(decoder, raw, found); err != nil {
 		return nil, unanswered{fmt.Errorf("cannot read the Shoot: %w", err)}
 	}
 	return found, nil
-}
-
-// clusterOf returns a client for a cluster that contains the objects.
-func clusterOf(raw []json.RawMessage) (client.Client, error) {
-	builder := fake.NewClientBuilder().WithScheme(scheme)
-	for _, each := range raw {
-		decoded, _, err := typed.Decode(each, nil, nil)
-		if err != nil {
-			return nil, unanswered{fmt.Errorf("cannot read an object: %w", err)}
-		}
-		obj, ok := decoded.(client.Object)
-		if !ok {
-			return nil, unanswered{fmt.Errorf("%T is not an object", decoded)}
-		}
-		builder.WithObjects(obj)
-	}
-	return builder.Build(), nil
 }
 
 // process is a manager whose cache, client and API server always agree.

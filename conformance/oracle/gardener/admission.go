@@ -108,7 +108,7 @@ func (k operatorKind) store(obj *unstructured.Unstructured, extensions []operato
 		return found.err
 	}
 	problems, err := k.judge(obj, obj.DeepCopy())
-	// An update may keep what the schema forbids.
+	// An update may keep values that the schema forbids.
 	problems = append(problems, refusals(k.definition.problems(obj, nil))...)
 	if err == nil && len(problems) > 0 {
 		err = unanswered{fmt.Errorf("the old object cannot be stored: %s: %s", problems[0].Field, problems[0].Detail)}

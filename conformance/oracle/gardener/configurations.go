@@ -21,18 +21,24 @@ type loaded struct {
 	Configuration any       `json:"configuration,omitempty"`
 }
 
-var operatorConfigurations = func() runtime.Decoder {
+var (
+	resourceManagerConfigurations = decoderOf(resourcemanagerconfigv1alpha1.AddToScheme)
+	operatorConfigurations        = decoderOf(operatorconfigv1alpha1.AddToScheme)
+)
+
+// decoderOf returns a decoder of configuration files, as the originals' commands have it.
+func decoderOf(add func(*runtime.Scheme) error) runtime.Decoder {
 	scheme := runtime.NewScheme()
-	if err := operatorconfigv1alpha1.AddToScheme(scheme); err != nil {
+	if err := add(scheme); err != nil {
 		panic(err)
 	}
 	return serializer.NewCodecFactory(scheme).UniversalDecoder()
-}()
+}
 
 // resourceManagerConfiguration loads a file as the resource manager's command does.
 func resourceManagerConfiguration(input json.RawMessage) (any, error) {
 	config := &resourcemanagerconfigv1alpha1.ResourceManagerConfiguration{}
-	if err := runtime.DecodeInto(configurations, input, config); err != nil {
+	if err := runtime.DecodeInto(resourceManagerConfigurations, input, config); err != nil {
 		return unreadable(err), nil
 	}
 	return loaded{refusals(resourcemanagervalidation.ValidateResourceManagerConfiguration(config)), config}, nil

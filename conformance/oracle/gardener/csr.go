@@ -41,7 +41,7 @@ func signingRequest(input json.RawMessage) (any, error) {
 	}
 	csr, ok := obj.(*certificatesv1.CertificateSigningRequest)
 	if !ok {
-		return nil, unanswered{fmt.Errorf("%T is no CertificateSigningRequest", obj)}
+		return nil, unanswered{fmt.Errorf("%T is not a CertificateSigningRequest", obj)}
 	}
 	requests := kubernetesfake.NewClientset(csr).CertificatesV1().CertificateSigningRequests()
 	reconciler := &csrapprover.Reconciler{

@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"sync"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -23,7 +22,7 @@ import (
 // definitions is the folder of the original's CRDs, next to the program.
 const definitions = "gardener-crds"
 
-// definition is what an API server derives from a CRD.
+// definition holds the rules that an API server derives from a CRD.
 type definition struct {
 	structural *structuralschema.Structural
 	strategy   interface {
@@ -32,12 +31,13 @@ type definition struct {
 	}
 }
 
-var known sync.Map
+// known are the definitions that were read, by file.
+var known = map[string]definition{}
 
 // definitionOf reads a CRD of cluster-scoped objects with one version.
 func definitionOf(file string) (definition, error) {
-	if found, ok := known.Load(file); ok {
-		return found.(definition), nil
+	if found, ok := known[file]; ok {
+		return found, nil
 	}
 	program, err := os.Executable()
 	if err != nil {
@@ -72,11 +72,11 @@ func definitionOf(file string) (definition, error) {
 		strategy: customresource.NewStrategy(
 			nil, false, kind, validator, nil, structural, &apiextensions.CustomResourceSubresourceStatus{}, nil, nil),
 	}
-	known.Store(file, found)
+	known[file] = found
 	return found, nil
 }
 
-// setDefaults does to an object what an API server does when it reads one.
+// setDefaults prunes an object and sets its defaults, as an API server does when it reads one.
 func (d definition) setDefaults(obj *unstructured.Unstructured) {
 	pruning.Prune(obj.Object, d.structural, true)
 	defaulting.PruneNonNullableNullsWithoutDefaults(obj.Object, d.structural)
@@ -88,7 +88,7 @@ func (d definition) problems(obj, old *unstructured.Unstructured) field.ErrorLis
 	if old == nil {
 		return d.strategy.Validate(context.Background(), obj)
 	}
-	// As the registry does, which knows that the update is based on what is stored.
+	// The registry does the same, because it bases the update on the stored object.
 	obj.SetResourceVersion("1")
 	old.SetResourceVersion("1")
 	return d.strategy.ValidateUpdate(context.Background(), obj, old)

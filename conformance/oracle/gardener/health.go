@@ -14,7 +14,7 @@ import (
 	kubernetes "github.com/gardener/gardener/pkg/utils/kubernetes/health"
 )
 
-// verdict says what the controllers "health" and "progressing" find about one object.
+// verdict is the result of the controllers "health" and "progressing" for one object.
 type verdict struct {
 	Checked     bool   `json:"checked"`
 	Healthy     bool   `json:"healthy"`
@@ -50,7 +50,7 @@ func health(input json.RawMessage) (any, error) {
 	return verdict{Checked: checked, Healthy: problem == nil, Progressing: progressing, Why: why}, nil
 }
 
-// progress calls what the controller's method of the same purpose calls; that one is not exported.
+// progress calls the same functions as the controller's own method, which is not exported.
 func progress(pods client.Reader, obj client.Object) (bool, string, error) {
 	if obj.GetAnnotations()[resourcesv1alpha1.SkipHealthCheck] == "true" {
 		return false, "", nil

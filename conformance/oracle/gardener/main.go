@@ -1,7 +1,7 @@
 // Command oracle answers questions about Gardener by calling Gardener's own exported functions.
 //
 // It reads a question per line, {"ask": NAME, "input": VALUE}, and writes an answer per line; see
-// protocol.go. It keeps nothing from one question to the next.
+// protocol.go. An answer depends on its question alone.
 package main
 
 import (

@@ -57,7 +57,7 @@ func evictions(input json.RawMessage) (any, error) {
 	}
 	given, ok := obj.(*vpaautoscalingv1.VerticalPodAutoscaler)
 	if !ok || given.Spec.UpdatePolicy == nil {
-		return nil, unanswered{fmt.Errorf("%T is no VerticalPodAutoscaler with an updatePolicy", obj)}
+		return nil, unanswered{fmt.Errorf("%T is not a VerticalPodAutoscaler with an updatePolicy", obj)}
 	}
 	objects, err := clusterOf([]json.RawMessage{in.Autoscaler})
 	if err != nil {

@@ -45,7 +45,7 @@ func serve(asks map[string]ask, modules ...string) error {
 		}
 		text, err := json.Marshal(reply(asks, line))
 		if err != nil {
-			text, _ = json.Marshal(answer{Refuse: "the answer is no JSON: " + err.Error()})
+			text, _ = json.Marshal(answer{Refuse: "the answer cannot be encoded: " + err.Error()})
 		}
 		if _, err := out.Write(append(text, '\n')); err != nil {
 			return err

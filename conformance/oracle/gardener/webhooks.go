@@ -11,7 +11,6 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,13 +24,8 @@ import (
 	resourcemanagerwebhook "github.com/gardener/gardener/pkg/resourcemanager/webhook"
 )
 
-var configurations = func() runtime.Decoder {
-	scheme := runtime.NewScheme()
-	if err := resourcemanagerconfigv1alpha1.AddToScheme(scheme); err != nil {
-		panic(err)
-	}
-	return serializer.NewCodecFactory(scheme).UniversalDecoder()
-}()
+// scheme has the kinds of source and target clusters.
+var scheme = resourcemanagerclient.CombinedScheme
 
 // webhookCall posts a review to the resource manager's webhook server, as an API server would. The
 // original's own code reads the configuration and registers the handlers.
@@ -47,7 +41,7 @@ func webhookCall(input json.RawMessage) (any, error) {
 		return nil, err
 	}
 	config := &resourcemanagerconfigv1alpha1.ResourceManagerConfiguration{}
-	if err := runtime.DecodeInto(configurations, in.Configuration, config); err != nil {
+	if err := runtime.DecodeInto(resourceManagerConfigurations, in.Configuration, config); err != nil {
 		return nil, unanswered{fmt.Errorf("cannot read the configuration: %w", err)}
 	}
 	source, err := clusterOf(in.Source)
@@ -114,7 +108,7 @@ type process struct {
 	server routes
 }
 
-func (p process) GetScheme() *runtime.Scheme       { return resourcemanagerclient.CombinedScheme }
+func (p process) GetScheme() *runtime.Scheme       { return scheme }
 func (p process) GetLogger() logr.Logger           { return logr.Discard() }
 func (p process) GetWebhookServer() webhook.Server { return p.server }
 func (p process) GetConfig() *rest.Config          { return &rest.Config{} }

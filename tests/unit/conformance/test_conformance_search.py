@@ -1,4 +1,4 @@
-"""The search finds what differs, in its smallest form, and each difference once."""
+"""The search finds each difference once, in its smallest form."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator

@@ -1,6 +1,8 @@
 """An oracle that does not answer is reported with the question; the next one is answered."""
 
 import lzma
+import os
+import select
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +19,7 @@ from pergola.api.objects import JsonObject
 
 QUESTION: JsonObject = {"object": {"kind": "Pod"}}
 PROGRAM = """
-import sys, time
+import os, sys, time
 for number, line in enumerate(sys.stdin):
     {act}
     print('{{"output": {{"said": 1}}}}', flush=True)
@@ -40,7 +42,7 @@ def test_an_answer_is_read() -> None:
     ("act", "text"),
     [
         ("sys.exit(3)", "ended with return code 3"),
-        ("print('panic: runtime error')", "answered with no JSON: panic: runtime error"),
+        ("print('panic: runtime error')", "the oracle's answer is not JSON: panic: runtime error"),
         ("print('[]')", "is none of output, error, panic, unanswered: []"),
         ("print('{}')", "is none of"),
         ('print(\'{"output": 1, "error": 2}\')', "is none of"),
@@ -59,6 +61,32 @@ def test_a_silent_oracle_is_reported_and_ended() -> None:
         with pytest.raises(OracleError, match=r"did not answer within 0\.5 s; the question was:"):
             asked.ask("health", QUESTION)
         with pytest.raises(OracleError, match="did not answer"):
+            asked.ask("health", QUESTION)
+
+
+def test_an_oracle_that_reads_nothing_is_reported_however_long_the_question_is() -> None:
+    command = [sys.executable, "-c", "import time; time.sleep(600)"]
+    with Oracle(command, 0.5) as asked, pytest.raises(OracleError, match="did not answer"):
+        asked.ask("health", {"text": "x" * 2**20})
+
+
+def test_an_answer_of_two_lines_is_reported() -> None:
+    with oracle("number and os.write(1, b'{\"output\": 2}' + bytes([10]) * 2)") as asked:
+        assert asked.ask("health", QUESTION).output == {"said": 1}
+        with pytest.raises(OracleError, match="has several lines"):
+            asked.ask("health", QUESTION)
+        assert asked.ask("health", QUESTION).output == {"said": 1}
+
+
+def test_a_late_line_is_reported_and_not_taken_for_the_next_answer(tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    os.mkfifo(go)
+    program = f"{PROGRAM.format(act='pass')}    print(open({str(go)!r}).read(), flush=True)\n"
+    with Oracle([sys.executable, "-c", program]) as asked:
+        assert asked.ask("health", QUESTION).output == {"said": 1}
+        go.write_text('{"output": {"said": 2}}')
+        select.select([asked._pipes[1]], [], [], 30.0)
+        with pytest.raises(OracleError, match="answered before it was asked"):
             asked.ask("health", QUESTION)
 
 

@@ -7,11 +7,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-
-	resourcemanagerclient "github.com/gardener/gardener/pkg/resourcemanager/client"
 )
 
-var decoder = serializer.NewCodecFactory(resourcemanagerclient.CombinedScheme).UniversalDeserializer()
+// decoder reads objects of the kinds in the oracle's scheme, without setting defaults.
+var decoder = serializer.NewCodecFactory(scheme).UniversalDeserializer()
 
 // object decodes an object into the type of its kind.
 func object(raw json.RawMessage) (client.Object, error) {
@@ -26,9 +25,9 @@ func object(raw json.RawMessage) (client.Object, error) {
 	return typed, nil
 }
 
-// cluster returns a client for a cluster that contains the objects.
+// clusterOf returns a client for a cluster that contains the objects.
 func clusterOf(raw []json.RawMessage) (client.WithWatch, error) {
-	builder := fake.NewClientBuilder().WithScheme(resourcemanagerclient.CombinedScheme)
+	builder := fake.NewClientBuilder().WithScheme(scheme)
 	for _, each := range raw {
 		obj, err := object(each)
 		if err != nil {
