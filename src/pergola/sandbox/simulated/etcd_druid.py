@@ -7,7 +7,7 @@ data, the operation annotation and the status. Nothing is backed up.
 from contextlib import suppress
 from typing import Final
 
-from pergola.api.kinds import STATEFUL_SET
+from pergola.api.kinds import SERVICE, STATEFUL_SET
 from pergola.api.objects import (
     GroupVersionKind,
     JsonObject,
@@ -147,12 +147,14 @@ def druid_unit(client: Client, namespace: str) -> Unit:
     definitions, caches = late_caches(client, [ETCD], namespace)
     etcds = caches[ETCD]
     stateful_sets = Cache(client, STATEFUL_SET, whole, namespace=namespace)
+    services = Cache(client, SERVICE, whole, namespace=namespace)
     return Controller(
         "etcd-druid",
         Druid(client, etcds, stateful_sets).reconcile,
-        watches=[Watch(etcds), Watch(stateful_sets, to=_owner)],
+        # The Service may be the last of the objects that a deletion waits for.
+        watches=[Watch(etcds), Watch(stateful_sets, to=_owner), Watch(services, to=_owner)],
         metrics=Metrics(),
-        caches=[definitions, stateful_sets, etcds],
+        caches=[definitions, services, stateful_sets, etcds],
     )
 
 
