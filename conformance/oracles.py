@@ -127,8 +127,11 @@ class Oracle:
         parts = build.build(module, module.parts, target, _report, environ)
         return cls([str(parts[program])])
 
-    def ask(self, ask: str, question: JsonObject) -> Answer:
+    def ask(self, ask: str, question: JsonObject, timeout: float | None = None) -> Answer:
         """Ask one question.
+
+        Args:
+            timeout: seconds for this answer.
 
         Raises:
             OracleError: the oracle ended, was silent for too long, or answered with something else
@@ -136,7 +139,7 @@ class Oracle:
         """
         line = orjson.dumps({"ask": ask, "input": question}) + b"\n"
         try:
-            return _answer(self._exchange(line))
+            return _answer(self._exchange(line, timeout or self._timeout))
         except OracleError as error:
             self.close()
             raise OracleError(f"{error}; the question was:\n{line.decode().strip()}") from None
@@ -168,18 +171,18 @@ class Oracle:
         os.set_blocking(process.stdin.fileno(), False)
         return process
 
-    def _exchange(self, line: bytes) -> bytes:
+    def _exchange(self, line: bytes, timeout: float) -> bytes:
         stdin, stdout = self._pipes
         if select.select([stdout], [], [], 0)[0]:
             said = _short(self._read(stdout))
             raise OracleError(f"the oracle answered before it was asked: {said}")
-        until = time.monotonic() + self._timeout
+        until = time.monotonic() + timeout
         answer = b""
         while b"\n" not in answer:
             left = max(0.0, until - time.monotonic())
             readable, writable, _ = select.select([stdout], [stdin] if line else [], [], left)
             if not readable and not writable:
-                raise OracleError(f"the oracle did not answer within {self._timeout:g} s")
+                raise OracleError(f"the oracle did not answer within {timeout:g} s")
             if readable:
                 answer += self._read(stdout)
             if writable:

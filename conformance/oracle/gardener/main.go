@@ -21,6 +21,8 @@ func main() {
 		"health":                  health,
 		"network-policies":        networkPolicies,
 		"operator-config":         operatorConfiguration,
+		"place/deploy":            placeDeploy,
+		"place/wait":              placeWait,
 		"resource-manager-config": resourceManagerConfiguration,
 		"schedules":               schedules,
 		"webhook":                 webhookCall,

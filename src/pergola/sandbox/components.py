@@ -43,6 +43,9 @@ WITH_NODE: Final[Components] = (
 # The node components that are Pergola modules.
 OWN_COMPONENTS: Final[Components] = (IMAGE_PROVIDER, LOAD_BALANCER)
 
+BIN_PACKING: Final = "bin-packing-scheduler"
+"""The scheduler of a Shoot's pods, if its profile says so; here it schedules like any other."""
+
 # Two disjoint ranges, each with tens of thousands of addresses.
 SERVICES: Final = "10.0.0.0/16"
 PODS: Final = "10.64.0.0/16"
@@ -56,6 +59,9 @@ _LOOPBACK_ONLY: Final = (
     "--endpoint-reconciler-type=none",
     "--authorization-mode=RBAC",
 )
+# An API server does not accept both of these flags.
+_AUTHORIZERS: Final = "--authorization-config="
+_MODES: Final = "--authorization-mode="
 # Simulated nodes send no heartbeats.
 _NO_HEARTBEATS: Final = (f"--node-monitor-grace-period={_NEVER}",)
 
@@ -125,6 +131,8 @@ def commands(
         SCHEDULER: _scheduler(layout),
         **around,
     }
+    if any(flag.startswith(_AUTHORIZERS) for flag in apiserver_flags):
+        flags[APISERVER] = tuple(f for f in flags[APISERVER] if not f.startswith(_MODES))
     return [Command(c, (str(binaries[c]), *flags[c])) for c in flags if c in components]
 
 
@@ -203,6 +211,9 @@ def scheduler_configuration(layout: Layout) -> str:
         "  burst: 1000\n"
         "leaderElection:\n"
         "  leaderElect: false\n"
+        "profiles:\n"
+        "- schedulerName: default-scheduler\n"
+        f"- schedulerName: {BIN_PACKING}\n"
     )
 
 

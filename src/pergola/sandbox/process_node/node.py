@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from pergola.api.objects import Key
@@ -48,13 +49,15 @@ class ProcessNode:
     proxy: str
 
 
-def api_server_flags(directory: Path) -> tuple[str, ...]:
+def api_server_flags(directory: Path, *, by_url: bool = False) -> tuple[str, ...]:
     """Return the flags of a sandbox whose API server calls webhooks of a node's processes.
 
     Args:
         directory: of the node.
+        by_url: call those that are registered by URL, too, and webhooks that authorize requests.
     """
-    file = write_egress(directory / "webhooks.yaml", directory / _SOCKET, "cluster")
+    connections = ("cluster", "controlplane") if by_url else ("cluster",)
+    file = write_egress(directory / "webhooks.yaml", directory / _SOCKET, *connections)
     return (f"--egress-selector-config-file={file}",)
 
 
@@ -66,6 +69,7 @@ async def process_node(
     namespace: str,
     *,
     more: Components = (),
+    own: Programs = MappingProxyType({}),
     volumes: Path | None = None,
 ) -> AsyncGenerator[ProcessNode]:
     """Serve a node for one namespace until the block ends, and stop all of its processes.
@@ -75,10 +79,11 @@ async def process_node(
         kubeconfig: of the administrator; processes reach the API server at its address.
         directory: of the files of its processes.
         more: programs to run in addition to those of every node.
+        own: the same for programs that need not be built.
         volumes: the folder for the data of claims, which outlives the node; by default it is in
             the other directory.
     """
-    found = await asyncio.to_thread(_find_programs, more)
+    found = {**await asyncio.to_thread(_find_programs, more), **own}
     await apply_selection(client, namespace, repositories(found))
     observed = Observed(client, namespace)
     places: dict[Key, Place] = {}

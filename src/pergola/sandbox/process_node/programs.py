@@ -17,6 +17,7 @@ from pergola.sandbox.on_demand import (
     GARDENER_ADMISSION_CONTROLLER,
     GARDENER_APISERVER,
     GARDENER_CONTROLLER_MANAGER,
+    GARDENER_RESOURCE_MANAGER,
     GARDENLET,
 )
 from pergola.sandbox.process_node.place import Place
@@ -85,6 +86,14 @@ SEED: Final = (
 
 # Webhooks of an aggregated API server, and an address from a Secret that no pod mounts.
 _PROXIED: Final = (GARDENER_APISERVER, GARDENLET)
+
+
+OWN_RESOURCE_MANAGER: Final[Programs] = {
+    GARDENER_RESOURCE_MANAGER: Program(
+        (sys.executable, "-c", _MAIN, "resource-manager"), lambda args, *_: args
+    )
+}
+"""Pergola in the place of the original resource manager."""
 
 
 def programs(binaries: Mapping[str, Path]) -> Programs:

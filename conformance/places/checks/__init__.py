@@ -1,0 +1,1 @@
+"""What a resource manager does in a place, each as a `Check`."""
