@@ -1,11 +1,13 @@
 """The source and target cluster of a place, and the node that runs the resource manager."""
 
+import asyncio
 import os
 import secrets
 import tempfile
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
@@ -16,13 +18,18 @@ from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import dump
 from pergola.manifests import manifest
+from pergola.pki import Authority, KeyAlgorithm
 from pergola.sandbox import Sandbox, start
-from pergola.sandbox.directory import directory_of, remove, root, write
+from pergola.sandbox.directory import remove, root, write
 from pergola.sandbox.process_node import OWN_RESOURCE_MANAGER, api_server_flags, process_node
 from pergola.testing.waiting import running
 
+SERVER: Final = "kube-apiserver"
+"""The host of a target's API server, for the resource manager."""
 _PREFIX: Final = "places-"
-_AUTHORITY: Final = "ca.crt"
+_LIFETIME: Final = timedelta(days=1)
+# Tokens are requested for Gardener's audience, which its API servers accept.
+_AUDIENCES: Final = ("https://kubernetes.default.svc.cluster.local", "gardener")
 
 
 @dataclass(frozen=True)
@@ -31,12 +38,14 @@ class Clusters:
 
     Attributes:
         directory: of the files of the node.
+        authority: signs for the target's clients, and for its servers where the original does so.
         sandboxes: one or two: the source, and the target.
         logs: the audit log of each.
     """
 
     place: Place
     directory: Path
+    authority: Authority
     sandboxes: tuple[Sandbox, ...]
     logs: tuple[AuditLog, ...]
 
@@ -60,14 +69,19 @@ class Clusters:
     @asynccontextmanager
     async def node(self, client: Client) -> AsyncGenerator[None]:
         """Run the pods of the resource manager until the block ends, and stop them."""
-        namespace = manifest("v1", "Namespace", self.place.namespace)
-        await client.apply(namespace, manager=_PREFIX, force=True)
+        namespace = self.place.namespace
+        await client.apply(manifest("v1", "Namespace", namespace), manager=_PREFIX, force=True)
+        if self.place.has_target:
+            # As the Service of the API server's pods, which are elsewhere.
+            spec = {"type": "ExternalName", "externalName": "127.0.0.1"}
+            service = manifest("v1", "Service", SERVER, namespace=namespace, spec=spec)
+            await client.apply(service, manager=_PREFIX, force=True)
         async with (
             process_node(
                 client,
                 self.source.kubeconfig,
                 self.directory,
-                self.place.namespace,
+                namespace,
                 own=OWN_RESOURCE_MANAGER,
             ) as node,
             running(node.unit),
@@ -93,25 +107,43 @@ async def clusters(place: Place) -> AsyncGenerator[Clusters]:
     directory = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=root()))
     async with AsyncExitStack() as stack:
         stack.callback(remove, directory)
+        authority = await asyncio.to_thread(_authority)
         names = [f"place-{os.getpid()}-{secrets.token_hex(3)}"]
         names += [f"{names[0]}-target"] if place.has_target else []
         logs = [AuditLog(directory, name, place.users) for name in names]
         sandboxes = []
         for name, log in zip(names, logs, strict=True):
             is_target = name == names[-1]
-            flags = _flags(place, directory, name, is_target=is_target)
+            flags = api_server_flags(directory, by_url=is_target)
+            if is_target:
+                flags += _target_flags(place, directory, authority)
             sandbox = await start(name, apiserver_flags=(*flags, *log.flags()))
             stack.push_async_callback(sandbox.stop)
             sandboxes.append(sandbox)
-        yield Clusters(place, directory, tuple(sandboxes), tuple(logs))
+        yield Clusters(place, directory, authority, tuple(sandboxes), tuple(logs))
 
 
-def _flags(place: Place, directory: Path, name: str, *, is_target: bool) -> tuple[str, ...]:
-    flags = api_server_flags(directory, by_url=is_target)
-    if not is_target or not place.authorizes:
+def _authority() -> Authority:
+    """Create an authority with an RSA key: the original reads no others."""
+    now = datetime.now(UTC)
+    return Authority.create("places", now, _LIFETIME, algorithm=KeyAlgorithm.RSA_3072)
+
+
+def _target_flags(place: Place, directory: Path, authority: Authority) -> tuple[str, ...]:
+    now = datetime.now(UTC)
+    serving = authority.issue_server(SERVER, (SERVER,), now, _LIFETIME)
+    trusted = write(directory / "authority.crt", authority.pair.public)
+    certificate = write(directory / "server.crt", serving.public)
+    key = write(directory / "server.key", serving.private)
+    # The administrator and the control plane authenticate by tokens.
+    flags = (
+        f"--client-ca-file={trusted}",
+        f"--tls-sni-cert-key={certificate},{key}:{SERVER}",
+        f"--api-audiences={','.join(_AUDIENCES)}",
+    )
+    if not place.authorizes:
         return flags
-    authority = directory_of(name) / _AUTHORITY
-    kubeconfig = write(directory / "authorizer.yaml", dump(_authorizer(place, authority)))
+    kubeconfig = write(directory / "authorizer.yaml", dump(_authorizer(place, trusted)))
     file = write(directory / "authorizers.yaml", dump(_authorizers(kubeconfig)))
     return *flags, f"--authorization-config={file}"
 

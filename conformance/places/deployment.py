@@ -5,7 +5,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from conformance.oracles import Answer, Oracle, OracleError
-from conformance.places.clusters import Clusters
+from conformance.places.clusters import SERVER, Clusters
 from pergola.api.kinds import POD
 from pergola.api.objects import JsonObject, maps_at
 from pergola.health.pod_trouble import pod_trouble
@@ -18,9 +18,10 @@ from pergola.sandbox.process_node.selection import LABEL
 
 LIMIT: Final = 100.0
 """Seconds for each of the two steps."""
+TAIL: Final = 12
+"""How many lines of a container's log are printed."""
 _GRACE: Final = 15.0  # seconds, for the oracle to end by itself
 _RESTARTS: Final = 4  # after which a container does not come up any more
-_TAIL: Final = 12  # lines
 _PAUSE: Final = 1.0  # seconds
 _STEPS: Final = {
     "place/deploy": "Gardener's code to deploy the resource manager",
@@ -85,22 +86,22 @@ async def _crashed(client: Client, namespace: str) -> str:
 
 
 def _sentence(text: str, clusters: Clusters) -> str:
-    return f"{text}; the log of its container ends with:\n{clusters.tail(_TAIL)}"
+    return f"{text}; the log of its container ends with:\n{clusters.tail(TAIL)}"
 
 
 def _question(clusters: Clusters, limit: float) -> JsonObject:
     offer = named([GARDENER_RESOURCE_MANAGER])[0]
-    target = clusters.target
-    server = urlsplit(load(target.kubeconfig).server).netloc
+    pair = clusters.authority.pair
+    port = urlsplit(load(clusters.target.kubeconfig).server).port
     return {
         "place": clusters.place.name,
         "kubeconfig": clusters.source.kubeconfig.read_text(),
         "version": kubernetes_version(),
         "image": f"{offer.repository}:{offer.version}",
-        "server": server if clusters.place.has_target else "",
+        "server": f"{SERVER}:{port}" if clusters.place.has_target else "",
         "authority": {
-            "certificate": (target.directory / "ca.crt").read_text(),
-            "key": (target.directory / "ca.key").read_text(),
+            "certificate": pair.public.decode(),
+            "key": pair.private.decode(),
         },
         "seconds": limit,
     }

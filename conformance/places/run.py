@@ -7,14 +7,16 @@ from typing import Final
 
 from conformance.oracles import Oracle, OracleError
 from conformance.places.audit import refused
-from conformance.places.checks.setting import furnish
+from conformance.places.checks.setting import furnish, label_nodes
 from conformance.places.clusters import Clusters, clusters
-from conformance.places.deployment import LIMIT, PlaceError, deploy
-from conformance.places.place import SORTS, Place, Site
+from conformance.places.deployment import LIMIT, TAIL, PlaceError, deploy
+from conformance.places.place import SORTS, Check, Place, Site
 from pergola.kube.errors import KubeError
+from pergola.runtime.task_group import gathered
 from pergola.sandbox import SandboxError
 
 _SHOWN: Final = 5  # refused requests
+_LONGEST: Final = 600  # characters of a problem
 
 
 @dataclass
@@ -76,15 +78,20 @@ async def run(place: Place, oracle: Oracle, limit: float = LIMIT) -> Outcome:
 async def _deployed(found: Clusters, oracle: Oracle, limit: float, outcome: Outcome) -> None:
     async with found.connected() as (source, target), found.node(source.client):
         site = Site(found.place, source, target)
+        for side in (source, target):
+            await label_nodes(side.client)
         await deploy(oracle, found, source.client, limit)
         await furnish(site)
-        for check in found.place.checks:
-            try:
-                await check.run(site)
-            except (AssertionError, KubeError, TimeoutError) as error:
-                text = str(error) or type(error).__name__
-                outcome.problems.append(f"{check.sort}, {check.title}: {text}")
-            else:
-                outcome.held[check.sort] += 1
+        await gathered(_checked(check, site, outcome) for check in found.place.checks)
         if outcome.problems:
-            outcome.problems.append(f"the log of the container ends with:\n{found.tail(12)}")
+            outcome.problems.append(f"the log of its container ends with:\n{found.tail(TAIL)}")
+
+
+async def _checked(check: Check, site: Site, outcome: Outcome) -> None:
+    try:
+        await check.run(site)
+    except (AssertionError, KubeError, TimeoutError) as error:
+        text = (str(error) or type(error).__name__)[:_LONGEST]
+        outcome.problems.append(f"{check.sort}, {check.title}: {text}")
+    else:
+        outcome.held[check.sort] += 1

@@ -54,6 +54,11 @@ class Place:
             self.ports[port] = _local_port(self.address, port, self.ports.values(), self.source)
         return self.port(port)
 
+    @property
+    def access(self) -> Path:
+        """The kubeconfig with the pod's token, for the cluster in which it runs."""
+        return self.directory.parent / "in-cluster.kubeconfig"
+
     def file(self, path: str) -> Path:
         """Return where a file of the container is on this machine."""
         return self.directory / path.lstrip("/")

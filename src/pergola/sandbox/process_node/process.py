@@ -17,7 +17,6 @@ from pergola.sandbox.process_node.place import Place
 from pergola.sandbox.process_node.probe import is_ready
 from pergola.sandbox.process_node.programs import NodeEnvironment, Program, adapt_file
 
-_IN_CLUSTER: Final = "in-cluster.kubeconfig"
 _TAIL_BYTES: Final = 2048
 _TAIL_LINES: Final = 5
 # The node's processes must not see the kubeconfigs of its owner.
@@ -102,7 +101,7 @@ class Process:
         if token:
             # Not every program accepts a token's file, and the token lasts longer than the process.
             own = kubeconfig("in-cluster", cluster.server, cluster.ca or b"", Token(token))
-            _write(self.place.directory.parent / _IN_CLUSTER, dump(own).encode())
+            _write(self.place.access, dump(own).encode())
 
     def make_folders(self, claims: Path) -> None:
         """Make the folders of the container's mounts, those of claims where they stay."""
@@ -152,7 +151,7 @@ def _environment(pod: JsonObject, container: JsonObject, place: Place) -> dict[s
     own = {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED}
     own |= {name: place.localised(value) for name, value in _variables(pod, container)}
     if volumes.mounts_token(pod):
-        own["KUBECONFIG"] = str(place.directory.parent / _IN_CLUSTER)
+        own["KUBECONFIG"] = str(place.access)
     return own
 
 

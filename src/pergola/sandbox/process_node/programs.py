@@ -129,7 +129,7 @@ def adapt_file(content: bytes, place: Place, shared: NodeEnvironment) -> bytes:
     """Return a file of a container as its process needs it.
 
     Paths are local, kubeconfigs lead through the tunnel, and servers listen on the process's own
-    address.
+    address. A target without a kubeconfig is the cluster in which the pod runs.
     """
     try:
         text = content.decode()
@@ -154,6 +154,9 @@ def _adapted_settings(text: str, place: Place, shared: NodeEnvironment) -> str:
             if isinstance(port := server.get("port"), int):
                 server["bindAddress"] = place.address
                 server["port"] = place.claim(port)
+        target = map_at(settings, "targetClientConnection")
+        if target and not target.get("kubeconfig"):
+            target["kubeconfig"] = str(place.access)
     else:
         return text
     return dump(settings)

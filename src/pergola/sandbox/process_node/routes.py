@@ -78,6 +78,9 @@ class Routes:
         return None
 
     def _behind(self, service: JsonObject, port: int) -> Endpoint | None:
+        elsewhere = map_at(service, "spec").get("externalName")
+        if elsewhere:
+            return self.resolve(elsewhere, port)
         target = next((p for p in maps_at(service, "spec", "ports") if p["port"] == port), None)
         if target is None:
             return None
