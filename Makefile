@@ -15,7 +15,7 @@ READY := .venv/.ready
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up test soak lint bench conformance docs release clean
+.PHONY: help setup up test soak lint bench conformance places docs release clean
 
 help: ## Show these commands
 	@sed -n 's/^\([a-z]*\):.*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do \
@@ -53,6 +53,9 @@ bench: $(READY) ## Measure, against a real API server
 
 conformance: $(READY) ## Compare with the originals' own code; ARGS="SUBJECT --seconds N --seed N"
 	@$(BIN)/python -m conformance $(ARGS)
+
+places: $(READY) ## Let the originals' own code deploy the resource manager; ARGS="PLACE..."
+	@$(BIN)/python -m conformance.places $(ARGS)
 
 docs: $(READY) ## Build the documentation site into site/; a link that leads nowhere fails
 	@$(BIN)/uv run --frozen --isolated --only-group docs python -m tools.site site

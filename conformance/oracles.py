@@ -127,6 +127,10 @@ class Oracle:
         parts = build.build(module, module.parts, target, _report, environ)
         return cls([str(parts[program])])
 
+    def another(self) -> Self:
+        """Return another process of the same program, for questions at the same time."""
+        return type(self)(self._command, self._timeout)
+
     def ask(self, ask: str, question: JsonObject, timeout: float | None = None) -> Answer:
         """Ask one question.
 

@@ -4,6 +4,10 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from conformance import facts
 from conformance.comparison import MOST, Decided, Decisions
+from conformance.oracles import GARDENER
+from conformance.places import results as outcomes
+from conformance.places.catalogue import PLACES
+from conformance.places.place import SORTS, Place
 from conformance.results import Result, saved
 from conformance.subjects import SUBJECTS
 from conformance.subjects.subject import Subject
@@ -17,10 +21,20 @@ No root, no cluster.
 - `make conformance` asks about every subject, for a minute each.
 - `make conformance ARGS="workloads --seconds 600 --seed 7"` asks about one subject for ten minutes;
   the seed repeats the questions.
+- `make places ARGS="seed shoot"` runs two of the places; without arguments it runs all.
 - `make test ARGS=tests/unit/conformance` compares with the recorded facts only, without Go.
 
 A difference that is not in the table above is printed as YAML: the smallest question that shows it,
 with both answers. It is kept in the folder `.conformance`.
+"""
+_PLACES = """\
+## The places
+
+Gardener's own code deploys a resource manager in nine places. There, its constructors deploy
+Pergola in real API servers, and its waits decide when Pergola is ready. The container runs with the
+arguments, files and permissions that they render. Checks then show what is applied, mutated,
+approved and refused; those of a kind that the original does not configure in a place are absent.
+An audit log counts the requests of the resource manager, and those that are forbidden.
 """
 _HEAD = """\
 # Conformance
@@ -41,7 +55,8 @@ def page() -> str:
     """Return the page."""
     decisions = Decisions.read()
     counts = {subject.name: _compared(subject, decisions) for subject in SUBJECTS}
-    parts = [_HEAD, _table(_subjects(counts)), _differences(decisions), _REPEAT]
+    comparisons = _table(_subjects(counts)), _differences(decisions)
+    parts = [_HEAD, *comparisons, _PLACES, _table(_places()), _REPEAT]
     return "\n".join(parts)
 
 
@@ -59,6 +74,26 @@ def _subjects(counts: Mapping[str, int]) -> Iterator[Iterable[str]]:
     for subject in SUBJECTS:
         figures = _figures(results.get(subject.name))
         yield subject.title, _original(subject), f"{counts[subject.name]:,}", *figures
+
+
+def _places() -> Iterator[Iterable[str]]:
+    yield "Place", "Original", "Date", *(sort.capitalize() for sort in SORTS), "Requests", "Forbidden"
+    results = outcomes.saved()
+    for place in PLACES:
+        title = f"{place.name}: {place.title}"
+        if place.name in results:
+            yield title, *_outcome(place, results[place.name])
+
+
+def _outcome(place: Place, result: outcomes.Result) -> Iterator[str]:
+    version = result.versions[GARDENER.original]
+    yield f"{GARDENER.name} {version}"
+    yield str(result.date)
+    for sort in SORTS:
+        checks = sum(check.sort == sort for check in place.checks)
+        yield f"{result.held.get(sort, 0)} of {checks}" if checks else ""
+    yield str(result.requests)
+    yield str(result.refused)
 
 
 def _figures(result: Result | None) -> tuple[str, str, str]:

@@ -22,6 +22,7 @@ from pergola.pki import Authority, KeyAlgorithm
 from pergola.sandbox import Sandbox, start
 from pergola.sandbox.directory import remove, root, write
 from pergola.sandbox.process_node import OWN_RESOURCE_MANAGER, api_server_flags, process_node
+from pergola.sandbox.process_node.programs import Programs
 from pergola.testing.waiting import running
 
 SERVER: Final = "kube-apiserver"
@@ -38,6 +39,7 @@ class Clusters:
 
     Attributes:
         directory: of the files of the node.
+        own: the program that runs as resource manager.
         authority: signs for the target's clients, and for its servers where the original does so.
         sandboxes: one or two: the source, and the target.
         logs: the audit log of each.
@@ -45,6 +47,7 @@ class Clusters:
 
     place: Place
     directory: Path
+    own: Programs
     authority: Authority
     sandboxes: tuple[Sandbox, ...]
     logs: tuple[AuditLog, ...]
@@ -82,7 +85,7 @@ class Clusters:
                 self.source.kubeconfig,
                 self.directory,
                 namespace,
-                own=OWN_RESOURCE_MANAGER,
+                own=self.own,
             ) as node,
             running(node.unit),
         ):
@@ -98,8 +101,13 @@ class Clusters:
 
 
 @asynccontextmanager
-async def clusters(place: Place) -> AsyncGenerator[Clusters]:
+async def clusters(
+    place: Place, own: Programs = OWN_RESOURCE_MANAGER
+) -> AsyncGenerator[Clusters]:
     """Start the clusters of a place, and stop them when the block ends.
+
+    Args:
+        own: the program that runs as resource manager.
 
     Raises:
         SandboxError: one cannot be started.
@@ -120,7 +128,7 @@ async def clusters(place: Place) -> AsyncGenerator[Clusters]:
             sandbox = await start(name, apiserver_flags=(*flags, *log.flags()))
             stack.push_async_callback(sandbox.stop)
             sandboxes.append(sandbox)
-        yield Clusters(place, directory, authority, tuple(sandboxes), tuple(logs))
+        yield Clusters(place, directory, own, authority, tuple(sandboxes), tuple(logs))
 
 
 def _authority() -> Authority:

@@ -14,6 +14,8 @@ from conformance.places.place import SORTS, Check, Place, Site
 from pergola.kube.errors import KubeError
 from pergola.runtime.task_group import gathered
 from pergola.sandbox import SandboxError
+from pergola.sandbox.process_node import OWN_RESOURCE_MANAGER
+from pergola.sandbox.process_node.programs import Programs
 
 _SHOWN: Final = 5  # refused requests
 _LONGEST: Final = 600  # characters of a problem
@@ -55,15 +57,18 @@ class Outcome:
         return "\n".join([line, *(f"  {text}" for text in (*self.problems, *forbidden))])
 
 
-async def run(place: Place, oracle: Oracle, limit: float = LIMIT) -> Outcome:
+async def run(
+    place: Place, oracle: Oracle, limit: float = LIMIT, own: Programs = OWN_RESOURCE_MANAGER
+) -> Outcome:
     """Run a place.
 
     Args:
         limit: seconds for each step of the deployment.
+        own: the program that runs as resource manager.
     """
     outcome, began = Outcome(place), time.monotonic()
     try:
-        async with clusters(place) as found:
+        async with clusters(place, own) as found:
             try:
                 await _deployed(found, oracle, limit, outcome)
             finally:
