@@ -77,7 +77,14 @@ def _subjects(counts: Mapping[str, int]) -> Iterator[Iterable[str]]:
 
 
 def _places() -> Iterator[Iterable[str]]:
-    yield "Place", "Original", "Date", *(sort.capitalize() for sort in SORTS), "Requests", "Forbidden"
+    yield (
+        "Place",
+        "Original",
+        "Date",
+        *(sort.capitalize() for sort in SORTS),
+        "Requests",
+        "Forbidden",
+    )
     results = outcomes.saved()
     for place in PLACES:
         title = f"{place.name}: {place.title}"

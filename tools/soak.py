@@ -172,6 +172,11 @@ PARTS: Final[Mapping[str, Part]] = MappingProxyType(
             programs=(GARDENLET, GARDENLET_CHART),
             jobs=2,
         ),
+        "places": Part(
+            "the resource manager in all places, deployed by Gardener's own code",
+            ("integration/conformance",),
+            jobs=2,
+        ),
         "pages": Part("every page of the dashboard in Chromium", ("integration/dashboard",)),
     }
 )

@@ -101,9 +101,7 @@ class Clusters:
 
 
 @asynccontextmanager
-async def clusters(
-    place: Place, own: Programs = OWN_RESOURCE_MANAGER
-) -> AsyncGenerator[Clusters]:
+async def clusters(place: Place, own: Programs = OWN_RESOURCE_MANAGER) -> AsyncGenerator[Clusters]:
     """Start the clusters of a place, and stop them when the block ends.
 
     Args:

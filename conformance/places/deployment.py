@@ -1,4 +1,4 @@
-"""What the original's code is asked: to deploy a resource manager in a place, and to wait for it."""
+"""Questions to the original's code: to deploy a resource manager in a place, and to wait for it."""
 
 import asyncio
 from typing import Final

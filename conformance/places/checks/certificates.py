@@ -31,7 +31,9 @@ class Requester(NamedTuple):
     user: str
     group: str
 
-    async def send(self, site: Site, method: str, path: str, body: JsonObject | None = None) -> None:
+    async def send(
+        self, site: Site, method: str, path: str, body: JsonObject | None = None
+    ) -> None:
         """Send a request to the target, without discovery, which node agents may not use.
 
         Raises:

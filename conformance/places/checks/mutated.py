@@ -44,7 +44,9 @@ def _pod_in(namespace: str) -> JsonObject:
 
 
 def _has_token(pod: JsonObject) -> bool:
-    return any(each["name"] == "kube-api-access-gardener" for each in maps_at(pod, "spec", "volumes"))
+    return any(
+        each["name"] == "kube-api-access-gardener" for each in maps_at(pod, "spec", "volumes")
+    )
 
 
 def _has_seccomp_profile(pod: JsonObject) -> bool:
@@ -142,7 +144,9 @@ def _created(
 
 
 TOKEN: Final = Check("mutated", "pods get a token", _created(_pod, _has_token))
-SECCOMP: Final = Check("mutated", "pods get a seccomp profile", _created(_pod, _has_seccomp_profile))
+SECCOMP: Final = Check(
+    "mutated", "pods get a seccomp profile", _created(_pod, _has_seccomp_profile)
+)
 GATEWAY: Final = Check("mutated", "pods reach their API server", _created(_pod, _has_gateway))
 OWN_GATEWAY: Final = Check(
     "mutated",

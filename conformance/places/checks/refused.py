@@ -97,7 +97,9 @@ async def _agent(site: Site) -> None:
     said = await _refusal(own.send(site, "GET", f"{nodes}/node-a"))
     assert "is not this agent's node" in said, f"another Node: {said or 'was read'}"
     said = await _refusal(own.send(site, "GET", "/api/v1/namespaces/kube-system/secrets"))
-    assert "node agents may only read secrets by name" in said, f"all Secrets: {said or 'were read'}"
+    assert "node agents may only read secrets by name" in said, (
+        f"all Secrets: {said or 'were read'}"
+    )
 
 
 async def _refusal(request: Awaitable[object]) -> str:

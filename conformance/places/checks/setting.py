@@ -73,9 +73,7 @@ def _furniture(namespace: str) -> tuple[JsonObject, ...]:
 def _may_request_certificates() -> JsonObject:
     subject = {"apiGroup": _RBAC, "kind": "Group", "name": "system:nodes"}
     role = {"apiGroup": _RBAC, "kind": "ClusterRole", "name": "system:node-bootstrapper"}
-    return manifest(
-        f"{_RBAC}/v1", "ClusterRoleBinding", _MANAGER, subjects=[subject], roleRef=role
-    )
+    return manifest(f"{_RBAC}/v1", "ClusterRoleBinding", _MANAGER, subjects=[subject], roleRef=role)
 
 
 def as_user(side: Side, user: str, group: str) -> ClusterConfig:

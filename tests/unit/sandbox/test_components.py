@@ -1,6 +1,17 @@
 from pathlib import Path
 
-from pergola.sandbox.components import ALL, API_ONLY, APISERVER, ETCD, Layout, commands
+from pergola.api.objects import maps_at
+from pergola.kube.yaml import parse
+from pergola.sandbox.components import (
+    ALL,
+    API_ONLY,
+    APISERVER,
+    BIN_PACKING,
+    ETCD,
+    Layout,
+    commands,
+    scheduler_configuration,
+)
 
 LAYOUT = Layout(Path("/run/sandbox-x"), 4321)
 BINARIES = {name: Path("/bin") / name for name in ALL}
@@ -31,3 +42,22 @@ def test_extra_api_server_flags_come_last_and_override_others() -> None:
 
     assert apiserver.line[0] == "/bin/kube-apiserver"
     assert apiserver.line[-1] == "--v=6"
+
+
+def test_a_file_of_authorizers_replaces_the_authorization_mode() -> None:
+    file = "--authorization-config=/authorizers.yaml"
+    _, usual = commands(API_ONLY, LAYOUT, BINARIES)
+    _, own = commands(API_ONLY, LAYOUT, BINARIES, (file,))
+
+    assert "--authorization-mode=RBAC" in usual.line
+    assert [flag for flag in own.line if flag.startswith("--authorization")] == [file]
+
+
+def test_one_scheduler_takes_the_pods_of_both_profiles() -> None:
+    found = parse(scheduler_configuration(LAYOUT).encode())
+
+    assert isinstance(found, dict)
+    assert [each["schedulerName"] for each in maps_at(found, "profiles")] == [
+        "default-scheduler",
+        BIN_PACKING,
+    ]

@@ -19,7 +19,6 @@ routes      the addresses behind Services
 """
 
 from pergola.sandbox.process_node.node import ProcessNode, api_server_flags, process_node
-
 from pergola.sandbox.process_node.programs import OWN_RESOURCE_MANAGER
 
 __all__ = ["OWN_RESOURCE_MANAGER", "ProcessNode", "api_server_flags", "process_node"]

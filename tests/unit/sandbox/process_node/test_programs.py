@@ -8,6 +8,7 @@ from pergola.kube.yaml import parse
 from pergola.sandbox.process_node.place import Place
 from pergola.sandbox.process_node.programs import (
     OPTIONAL,
+    OWN_RESOURCE_MANAGER,
     REQUIRED,
     SEED,
     NodeEnvironment,
@@ -89,6 +90,19 @@ def test_the_servers_of_a_component_listen_on_its_address() -> None:
 
 
 @pytest.mark.parametrize(
+    ("target", "kubeconfig"),
+    [("{kubeconfig: ''}", "/in-cluster.kubeconfig"), ("{kubeconfig: /srv/ca/x}", "/here/srv/ca/x")],
+)
+def test_a_target_without_a_kubeconfig_is_the_cluster_of_the_pod(
+    target: str, kubeconfig: str
+) -> None:
+    content = f"kind: X\nserver: {{}}\ntargetClientConnection: {target}\n".encode()
+    adapted = parse(adapt_file(content, PLACE, SHARED))
+    assert isinstance(adapted, dict)
+    assert adapted["targetClientConnection"] == {"kubeconfig": kubeconfig}
+
+
+@pytest.mark.parametrize(
     ("program", "arg", "adapted"),
     [
         ("kube-apiserver", "--secure-port=443", "--secure-port=20001"),
@@ -117,6 +131,14 @@ def test_a_port_of_zero_stays_zero() -> None:
 def test_other_files_keep_their_bytes() -> None:
     for content in (b"\xff\xfe", b"-----BEGIN CERTIFICATE-----\n", b"kind: Policy  # comment\n"):
         assert adapt_file(content, PLACE, SHARED) == content
+
+
+def test_pergola_runs_as_the_original_resource_manager() -> None:
+    ((name, program),) = OWN_RESOURCE_MANAGER.items()
+    (repository, *_) = repositories([name])
+    assert program_of({"image": f"{repository}:v1"}, OWN_RESOURCE_MANAGER) is program
+    assert program.line[-1] == "resource-manager"
+    assert program.adapt(("--config=x",), PLACE, SHARED) == ("--config=x",)
 
 
 def test_the_image_selects_the_program_of_a_container() -> None:

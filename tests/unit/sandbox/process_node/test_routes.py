@@ -54,7 +54,14 @@ def routes() -> Routes:
         namespace="garden",
         spec={"hosts": [PUBLIC], "tls": [route]},
     )
-    for obj in (api, idle):
+    elsewhere = manifest(
+        "v1",
+        "Service",
+        "elsewhere",
+        namespace="garden",
+        spec={"type": "ExternalName", "externalName": "127.0.0.1"},
+    )
+    for obj in (api, idle, elsewhere):
         observed.services.observe(obj)
     observed.routes.observe(public)
     observed.pods.observe(pod("api", LABELS, "10.65.0.1"))
@@ -86,3 +93,7 @@ def test_services_pods_and_public_names_are_routed_to_the_process(
 )
 def test_other_hosts_have_no_route(routes: Routes, host: str, port: int) -> None:
     assert routes.resolve(host, port) is None
+
+
+def test_the_external_name_of_a_service_keeps_the_port(routes: Routes) -> None:
+    assert routes.resolve("elsewhere", 6443) == Endpoint("127.0.0.1", 6443)
