@@ -149,7 +149,10 @@ class Oracle:
             raise OracleError(f"{error}; the question was:\n{line.decode().strip()}") from None
 
     def close(self) -> None:
-        """End the process; it starts again with the next question."""
+        """End the process; it starts again with the next question.
+
+        Another thread may call this, which ends the current question.
+        """
         process = self.__dict__.pop("_process", None)
         if process is not None:
             process.kill()
@@ -213,7 +216,10 @@ class Oracle:
         return stdin.fileno(), stdout.fileno()
 
     def _ended(self) -> OracleError:
-        return OracleError(f"the oracle ended with return code {self._process.wait()}")
+        process = self.__dict__.get("_process")
+        if process is None:
+            return OracleError("the oracle was stopped")
+        return OracleError(f"the oracle ended with return code {process.wait()}")
 
 
 def _answer(text: bytes) -> Answer:

@@ -20,7 +20,8 @@ LIMIT: Final = 100.0
 """Seconds for each of the two steps."""
 TAIL: Final = 12
 """How many lines of a container's log are printed."""
-_GRACE: Final = 15.0  # seconds, for the oracle to end by itself
+_GRACE: Final = 90.0  # seconds, for definitions and authorities
+_LONGEST: Final = 600  # characters of an error
 _RESTARTS: Final = 4  # after which a container does not come up any more
 _PAUSE: Final = 1.0  # seconds
 _STEPS: Final = {
@@ -48,7 +49,7 @@ async def deploy(oracle: Oracle, clusters: Clusters, client: Client, limit: floa
     for ask, what in _STEPS.items():
         answer = await _asked(oracle, ask, question, clusters, client)
         if answer.outcome != "output":
-            said = str(answer.value).splitlines()[0]
+            said = " ".join(str(answer.value).split())[:_LONGEST]
             raise PlaceError(_sentence(f"gave up waiting for {what}: {said}", clusters))
 
 

@@ -1,7 +1,7 @@
 // Command oracle answers questions about Gardener by calling Gardener's own exported functions.
 //
 // It reads a question per line, {"ask": NAME, "input": VALUE}, and writes an answer per line; see
-// protocol.go. An answer depends on its question alone.
+// protocol.go. An answer depends on its question alone, and for a place on the cluster that the question names.
 package main
 
 import (

@@ -66,18 +66,15 @@ type placed struct {
 
 // placeDeploy deploys a resource manager as the original does; it awaits what the original's deployment awaits.
 func placeDeploy(input json.RawMessage) (any, error) {
-	q, ctx, cancel, err := placementOf(input)
+	q, s, err := placedOf(input)
 	if err != nil {
 		return nil, err
 	}
-	defer cancel()
-	s, err := placedOf(ctx, q)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.prepare(ctx, q.Authority); err != nil {
+	if err := s.prepare(context.Background(), q.Authority); err != nil {
 		return nil, unanswered{fmt.Errorf("cannot prepare the cluster: %w", err)}
 	}
+	ctx, cancel := q.limited()
+	defer cancel()
 	deploy := s.manager.Deploy
 	if !s.isRuntime {
 		deploy = s.deployForTarget
@@ -105,53 +102,47 @@ func again(ctx context.Context, step func(context.Context) error) error {
 
 // placeWait waits for a deployed resource manager as the original does.
 func placeWait(input json.RawMessage) (any, error) {
-	q, ctx, cancel, err := placementOf(input)
+	q, s, err := placedOf(input)
 	if err != nil {
 		return nil, err
 	}
+	ctx, cancel := q.limited()
 	defer cancel()
-	s, err := placedOf(ctx, q)
-	if err != nil {
-		return nil, err
-	}
 	return true, s.manager.Wait(ctx)
 }
 
-func placementOf(input json.RawMessage) (placement, context.Context, context.CancelFunc, error) {
-	var q placement
-	if err := decode(input, &q); err != nil {
-		return q, nil, nil, err
-	}
-	limit := time.Duration(q.Seconds * float64(time.Second))
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
-	return q, ctx, cancel, nil
+func (q placement) limited() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), time.Duration(q.Seconds*float64(time.Second)))
 }
 
-func placedOf(ctx context.Context, q placement) (placed, error) {
+func placedOf(input json.RawMessage) (q placement, s placed, err error) {
+	if err := decode(input, &q); err != nil {
+		return q, s, err
+	}
 	found, ok := places[q.Place]
 	if !ok {
-		return placed{}, unanswered{fmt.Errorf("unknown place %s", q.Place)}
+		return q, s, unanswered{fmt.Errorf("unknown place %s", q.Place)}
 	}
 	if (q.Server != "") != found.hasTarget {
-		return placed{}, unanswered{fmt.Errorf("place %s has another number of clusters", q.Place)}
+		return q, s, unanswered{fmt.Errorf("place %s has another number of clusters", q.Place)}
 	}
 	config, err := clientcmd.RESTConfigFromKubeConfig([]byte(q.Kubeconfig))
 	if err != nil {
-		return placed{}, unanswered{err}
+		return q, s, unanswered{err}
 	}
 	config.QPS = -1
 	c, err := client.New(config, client.Options{Scheme: kubernetes.SeedScheme})
 	if err != nil {
-		return placed{}, unanswered{err}
+		return q, s, unanswered{err}
 	}
 	version, err := semver.NewVersion(q.Version)
 	if err != nil {
-		return placed{}, unanswered{err}
+		return q, s, unanswered{err}
 	}
-	secrets, err := secretsmanager.New(ctx, logr.Discard(), clock.RealClock{}, c, found.identity,
+	secrets, err := secretsmanager.New(context.Background(), logr.Discard(), clock.RealClock{}, c, found.identity,
 		secretsmanager.WithNamespaces(found.namespace))
 	if err != nil {
-		return placed{}, err
+		return q, s, err
 	}
 	values := found.values()
 	values.Image, values.RuntimeKubernetesVersion = q.Image, version
@@ -161,12 +152,12 @@ func placedOf(ctx context.Context, q placement) (placed, error) {
 	}
 	manager, err := constructor(c, found.namespace, secrets, values)
 	if err != nil {
-		return placed{}, err
+		return q, s, err
 	}
 	if found.bootstraps {
 		manager.SetBootstrapControlPlaneNode(true)
 	}
-	return placed{found, q.Server, c, secrets, manager}, nil
+	return q, placed{found, q.Server, c, secrets, manager}, nil
 }
 
 // prepare creates what other code of the original creates before a resource manager.

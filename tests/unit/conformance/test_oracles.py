@@ -5,6 +5,7 @@ import os
 import select
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
@@ -88,6 +89,24 @@ def test_a_late_line_is_reported_and_not_taken_for_the_next_answer(tmp_path: Pat
         select.select([asked._pipes[1]], [], [], 30.0)
         with pytest.raises(OracleError, match="answered before it was asked"):
             asked.ask("health", QUESTION)
+
+
+def test_a_question_ends_when_the_oracle_is_closed() -> None:
+    with oracle("time.sleep(600)") as asked, ThreadPoolExecutor(max_workers=1) as thread:
+        answer = thread.submit(asked.ask, "health", QUESTION)
+        while "_process" not in asked.__dict__:
+            pass
+        asked.close()
+        with pytest.raises(OracleError, match="the oracle was stopped"):
+            answer.result()
+
+
+def test_a_question_may_have_a_limit_of_its_own() -> None:
+    with (
+        oracle("time.sleep(600)") as asked,
+        pytest.raises(OracleError, match=r"did not answer within 0\.5 s"),
+    ):
+        asked.ask("health", QUESTION, 0.5)
 
 
 def test_an_oracle_is_started_again_after_it_ended() -> None:
