@@ -164,7 +164,6 @@ def test_limits_become_flags_only_if_set() -> None:
     assert list(limits(of.virtual.gardener.api_server)) == [
         "--max-requests-inflight=1",
         "--v=0",
-        "--default-watch-cache-size=5",
         "--watch-cache-sizes=secrets#6,deployments.apps#0",
     ]
 

@@ -197,6 +197,30 @@ def test_spaces_in_expressions_matter_only_in_quotes() -> None:
     assert one != normal({"expr": 'absent(up{job="a",b!="c"} == 2)'})
 
 
+def test_comments_and_lines_of_expressions_are_not_compared() -> None:
+    one = normal({"expr": 'a{b="#1"} # all of them\n  * on (c)\n  group_left () d'})
+
+    assert one == normal({"expr": 'a{b="#1"} * on(c) group_left d'})
+    assert one != normal({"expr": 'a{b="#2"} * on(c) group_left d'})
+
+
+def test_switches_that_are_off_and_zeros_of_a_configuration_mean_nothing() -> None:
+    def file(text: str) -> JsonObject:
+        data: JsonObject = {"config.yaml": f"kind: SchedulerConfiguration\n{text}"}
+        return normal({"kind": "ConfigMap", "data": data})
+
+    written = 'a: {enabled: false, workers: 5}\nb: ""\nc: 0s\nd: [{e: {}}]\nleaderElect: false\n'
+    assert file(written) == file("d: [{}]\nleaderElect: false\n")
+    assert file(written) != file("d: [{}]\n")
+
+
+def test_annotations_of_a_dashboard_are_marks_in_diagrams() -> None:
+    dashboard = '{"annotations": {"list": [{"name": "a"}]}, "panels": []}'
+    found = normal({"kind": "ConfigMap", "data": {"a.json": dashboard}})
+
+    assert found["data"]["a.json"]["annotations"] == {"list": [{"name": "a"}]}
+
+
 def test_the_version_of_an_image_is_not_compared_in_labels_either() -> None:
     one, other = (
         normal({"metadata": {"labels": {"app.kubernetes.io/version": version}}})

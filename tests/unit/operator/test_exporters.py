@@ -102,7 +102,7 @@ def test_all_metrics_of_custom_resources_are_kept() -> None:
 
 
 def test_kube_state_metrics_reports_the_states_that_alerts_use() -> None:
-    garden = custom_resource_metrics()["spec"]["resources"][0]
+    garden = custom_resource_metrics()["spec"]["resources"][1]
     condition, operation = garden["metrics"]
     assert map_at(condition, "each", "stateSet")["labelName"] == "status"
     assert map_at(operation, "each", "stateSet")["labelName"] == "state"

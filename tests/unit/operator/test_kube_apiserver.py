@@ -115,6 +115,7 @@ def test_the_issuer_of_tokens_comes_before_accepted_ones() -> None:
     assert [flag for flag in found if flag.startswith("--service-account-issuer")] == [
         "--service-account-issuer=https://issuer.example.org",
         "--service-account-issuer=https://old.example.org",
+        f"--service-account-issuer=https://{API}",
     ]
     assert "--service-account-max-token-expiration=720h0m0s" in found
     assert "--service-account-extend-token-expiration=false" in found

@@ -124,9 +124,12 @@ def test_vali_is_not_deployed_if_pods_have_ipv6_addresses() -> None:
     assert "2001:db8:1::/48" in reason
 
 
-def test_vali_can_be_removed_by_its_feature_gate() -> None:
-    reason = VALI.absent(landscape(feature_gates={"RemoveVali": True}))
-    assert reason == "the feature gate RemoveVali is on"
+def test_vali_is_removed_only_if_another_store_keeps_the_logs() -> None:
+    gates = {"RemoveVali": True, "VictoriaLogsBackend": True}
+    for gate in gates:
+        assert VALI.absent(landscape(feature_gates={gate: True})) is None
+    reason = VALI.absent(landscape(feature_gates=gates))
+    assert reason == "the feature gates RemoveVali and VictoriaLogsBackend are on"
 
 
 def test_the_volume_of_vali_has_the_minimum_size_of_the_garden() -> None:

@@ -4,7 +4,7 @@ from pergola.api.objects import JsonObject, map_at, name_of
 from pergola.garden.components import (
     gardener_operator,
     internal_load_balancing,
-    pvc_autoscaler,
+    volume_autoscaling,
 )
 from pergola.garden.components import nginx_ingress as nginx
 from tests.support.garden import landscape
@@ -29,11 +29,10 @@ def test_the_garden_prometheus_scrapes_the_operator() -> None:
     assert map_at(monitor, "metadata", "labels") == {"prometheus": "garden"}
 
 
-def test_the_config_map_has_all_names_of_the_api_server() -> None:
+def test_pods_reach_the_first_name_of_the_api_server_through_the_gateway() -> None:
     [config_map] = internal_load_balancing.render(landscape()).direct
     assert config_map["data"] == {
-        "hosts": "api.virtual-garden.local.gardener.cloud,"
-        "gardener.virtual-garden.local.gardener.cloud",
+        "hosts": "api.virtual-garden.local.gardener.cloud",
         "istio-namespace": "virtual-garden-istio-ingress",
     }
 
@@ -47,9 +46,9 @@ def test_pods_connect_to_the_gateway_only_if_it_decrypts() -> None:
 def test_volumes_grow_only_if_the_garden_enables_it() -> None:
     enabled = runtime(settings={"persistentVolumeClaimAutoscaler": {"enabled": True}})
     disabled = runtime(settings={"persistentVolumeClaimAutoscaler": {"enabled": False}})
-    assert pvc_autoscaler.absent(landscape(enabled)) is None
-    assert pvc_autoscaler.absent(landscape(disabled))
-    assert pvc_autoscaler.absent(landscape())
+    assert volume_autoscaling.absent(landscape(enabled)) is None
+    assert volume_autoscaling.absent(landscape(disabled))
+    assert volume_autoscaling.absent(landscape())
 
 
 def test_nginx_is_deployed_only_if_its_gate_is_off() -> None:

@@ -4,7 +4,7 @@ from typing import Final
 
 import orjson
 
-from pergola.api.objects import JsonObject
+from pergola.api.objects import JsonObject, JsonValue
 from pergola.garden.landscape import Landscape
 from pergola.kube.quantities import parse_quantity
 
@@ -34,6 +34,8 @@ TO_DNS: Final = {"networking.gardener.cloud/to-dns": _ALLOWED}
 TO_RUNTIME_API_SERVER: Final = {"networking.gardener.cloud/to-runtime-apiserver": _ALLOWED}
 TO_PUBLIC_NETWORKS: Final = {"networking.gardener.cloud/to-public-networks": _ALLOWED}
 TO_PRIVATE_NETWORKS: Final = {"networking.gardener.cloud/to-private-networks": _ALLOWED}
+TLS_TERMINATION: Final = "IstioTLSTermination"
+"""A feature gate of the operator."""
 
 
 def to_service(name: str, port: int) -> dict[str, str]:
@@ -65,6 +67,21 @@ def nearest_first(landscape: Landscape) -> JsonObject:
     routing = landscape.runtime.settings.topology_aware_routing
     is_on = routing is not None and routing.enabled
     return {"trafficDistribution": landscape.traffic_distribution} if is_on else {}
+
+
+def terminates_tls(landscape: Landscape) -> bool:
+    """Return whether the ingress gateway terminates TLS for the API server."""
+    return landscape.feature_gates.get(TLS_TERMINATION, False)
+
+
+def raised(desired: JsonObject, least: JsonObject) -> JsonObject:
+    """Return quantities by resource, the higher one where both have one."""
+    lower = (name for name in desired.keys() & least.keys() if _is_less(least[name], desired[name]))
+    return {**desired, **least, **{name: desired[name] for name in lower}}
+
+
+def _is_less(one: JsonValue, other: JsonValue) -> bool:
+    return parse_quantity(str(one)) < parse_quantity(str(other))
 
 
 def volume_size(landscape: Landscape, size: str) -> str:

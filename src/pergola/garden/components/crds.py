@@ -6,7 +6,7 @@ from typing import Final
 
 from pergola.api.kinds import CRD
 from pergola.api.objects import Key
-from pergola.garden.components import pvc_autoscaler
+from pergola.garden.components import volume_autoscaling
 from pergola.garden.components.component import Component, Identity, Removable, Rendered, always
 from pergola.garden.components.definitions import GROUPS, Group, load
 from pergola.garden.components.vertical_pod_autoscaler import objects as autoscaler
@@ -15,7 +15,7 @@ from pergola.garden.landscape import Landscape
 _SUBJECTS: Final = {"vpa": "VPA", "istio": "Istio", "opentelemetry": "OpenTelemetry"}
 _ABSENT: Final[Mapping[str, Callable[[Landscape], str | None]]] = {
     "vpa": autoscaler.absent,
-    "pvc-autoscaler": pvc_autoscaler.absent,
+    "pvc-autoscaler": volume_autoscaling.absent,
 }
 
 

@@ -155,7 +155,12 @@ def _resource_size(landscape: Landscape) -> Iterator[JsonObject]:
         }
         for limit in config.limits
     ]
-    yield _webhook("validate-resource-size", "/webhooks/validate-resource-size", *rules)
+    yield _webhook(
+        "validate-resource-size",
+        "/webhooks/validate-resource-size",
+        *rules,
+        namespaceSelector=_USERS_OF_PROJECTS,
+    )
 
 
 def _restrictions() -> Iterator[JsonObject]:

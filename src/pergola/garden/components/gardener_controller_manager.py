@@ -95,7 +95,7 @@ def _controllers() -> JsonObject:
         "credentialsBinding": _WORKERS,
         "secretBinding": _WORKERS,
         "event": {**_EVENT_WORKERS, "ttlNonShootEvents": "2h"},
-        "seed": {**_WORKERS, "shootMonitorPeriod": "300s"},
+        "seed": {**_WORKERS, "shootMonitorPeriod": "5m"},
         "seedBackupBucketsCheck": _thresholds("BackupBucketsReady"),
         "seedExtensionsCheck": _thresholds("ExtensionsReady"),
         "shootMaintenance": _WORKERS,

@@ -52,6 +52,7 @@ _METRICS: Final = (
     "garden_seed_capacity",
     "garden_seed_condition",
     "garden_seed_info",
+    "garden_seed_operation_states",
     "garden_seed_usage",
     "garden_shoot_condition",
     "garden_shoot_hibernated",

@@ -10,8 +10,8 @@ from pergola.api.kinds import CONFIG_MAP
 from pergola.api.objects import Key
 from pergola.garden.components import task_names
 from pergola.garden.components.component import Component, Identity, Removable, Rendered
+from pergola.garden.components.conventions import TLS_TERMINATION, terminates_tls
 from pergola.garden.components.istio import INGRESS_NAMESPACE
-from pergola.garden.components.kube_apiserver_exposure.services import GATE, terminates_tls
 from pergola.garden.landscape import NAMESPACE, Landscape
 from pergola.manifests import manifest
 
@@ -20,12 +20,12 @@ NAME: Final = "istio-internal-load-balancing"
 
 def absent(landscape: Landscape) -> str | None:
     """Return why pods connect to the API server directly, or None if they use the gateway."""
-    return None if terminates_tls(landscape) else f"feature gate {GATE} is off"
+    return None if terminates_tls(landscape) else f"feature gate {TLS_TERMINATION} is off"
 
 
 def render(landscape: Landscape) -> Rendered:
-    """Return the ConfigMap with the API server's names and the gateway's namespace."""
-    data = {"hosts": ",".join(landscape.api_hosts), "istio-namespace": INGRESS_NAMESPACE}
+    """Return the ConfigMap with the API server's first name and the gateway's namespace."""
+    data = {"hosts": landscape.api_hosts[0], "istio-namespace": INGRESS_NAMESPACE}
     return Rendered(direct=(manifest("v1", "ConfigMap", NAME, namespace=NAMESPACE, data=data),))
 
 

@@ -88,7 +88,7 @@ _ROWS: Final[Mapping[str, _Row]] = {
         absent=passes_tls_on,
     ),
     "virtual-garden-istio-basic-auth-server": _runtime("virtual-garden-istio-basic-auth-server"),
-    "pvc-autoscaler": _runtime("pvc-autoscaler"),
+    "pvc-autoscaler-garden": _runtime("pvc-autoscaler-garden"),
     "fluent-operator": _runtime("fluent-operator"),
     "opentelemetry-operator": _runtime("opentelemetry-operator"),
     "virtual-garden-kube-controller-manager": _virtual("shoot-core-kube-controller-manager"),

@@ -143,7 +143,7 @@ def backend(landscape: Landscape) -> Iterator[JsonObject]:
         BACKEND,
         NAMESPACE,
         _BACKEND_LABELS,
-        service_port("http", _HTTP, _BACKEND_PORT),
+        {"port": _HTTP, "protocol": "TCP", "targetPort": _BACKEND_PORT},
         labels=_BACKEND_LABELS,
     )
     metadata = {"labels": {**_BACKEND_LABELS, **_RELEASE}}

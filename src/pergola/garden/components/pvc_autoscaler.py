@@ -3,10 +3,10 @@
 from typing import Final
 
 from pergola.api.objects import JsonObject
-from pergola.garden.components import monitoring
+from pergola.garden.components import monitoring, volume_autoscaling
 from pergola.garden.components.component import Component, Managed, Rendered
 from pergola.garden.components.conventions import (
-    SEED_SCRAPES,
+    GARDEN_SCRAPES,
     TO_DNS,
     TO_RUNTIME_API_SERVER,
     open_ports,
@@ -38,11 +38,12 @@ from pergola.manifests import (
 )
 from pergola.manifests.labels import HIGH_AVAILABILITY
 
-NAME: Final = "pvc-autoscaler"
+NAME: Final = "pvc-autoscaler-garden"
+"""Of all its objects; a Seed in the same cluster has its own autoscaler."""
 
-_ROLE: Final = "gardener.cloud:autoscaling:pvc-autoscaler"
+_PROGRAM: Final = "pvc-autoscaler"
+_ROLE: Final = f"gardener.cloud:autoscaling:{NAME}"
 _LABELS: Final = {"app": NAME}
-_GROUP: Final = "autoscaling.gardener.cloud"
 _KIND: Final = "persistentvolumeclaimautoscalers"
 _WRITE: Final = (*READ, "create", "update", "patch", "delete")
 _METRICS_PORT: Final = 8080
@@ -51,14 +52,6 @@ _USER: Final = 65532
 _PROMETHEUS: Final = "prometheus-garden"
 """The Prometheus with metrics of the garden's volumes."""
 _PROMETHEUS_PORT: Final = 9090
-
-
-def absent(landscape: Landscape) -> str | None:
-    """Return why the Garden has no volume autoscaler, or None if it has one."""
-    settings = landscape.runtime.settings.persistent_volume_claim_autoscaler
-    if settings is not None and settings.enabled:
-        return None
-    return "spec.runtimeCluster.settings.persistentVolumeClaimAutoscaler.enabled is not true"
 
 
 def render(landscape: Landscape) -> Rendered:
@@ -72,7 +65,7 @@ def render(landscape: Landscape) -> Rendered:
         _service(),
         _deployment(landscape),
         disruption_budget(NAME, NAMESPACE, _LABELS),
-        vertical_pod_autoscaler(NAME, NAMESPACE, target, NAME, least, labels=_LABELS),
+        vertical_pod_autoscaler(NAME, NAMESPACE, target, _PROGRAM, least, labels=_LABELS),
         _service_monitor(),
     )
     return Rendered(managed=(Managed(name=NAME, objects=objects),))
@@ -85,9 +78,9 @@ def _rules() -> list[JsonObject]:
         rule("", ["persistentvolumeclaims"], [*READ, "update", "patch"]),
         rule("", ["persistentvolumeclaims/status"], ["get"]),
         rule("", ["pods"], READ),
-        rule(_GROUP, [_KIND], _WRITE),
-        rule(_GROUP, [f"{_KIND}/finalizers"], ["update"]),
-        rule(_GROUP, [f"{_KIND}/status"], ["get", "update", "patch"]),
+        rule(volume_autoscaling.GROUP, [_KIND], _WRITE),
+        rule(volume_autoscaling.GROUP, [f"{_KIND}/finalizers"], ["update"]),
+        rule(volume_autoscaling.GROUP, [f"{_KIND}/status"], ["get", "update", "patch"]),
         rule("storage.k8s.io", ["storageclasses"], READ),
     ]
 
@@ -104,9 +97,9 @@ def _service() -> JsonObject:
         NAME,
         NAMESPACE,
         _LABELS,
-        service_port("metrics", _METRICS_PORT),
+        service_port("metrics", _METRICS_PORT, "metrics"),
         labels=_LABELS,
-        annotations=open_ports(SEED_SCRAPES, _METRICS_PORT),
+        annotations=open_ports(GARDEN_SCRAPES, _METRICS_PORT),
     )
 
 
@@ -142,13 +135,15 @@ def _deployment(landscape: Landscape) -> JsonObject:
 
 def _container(landscape: Landscape) -> JsonObject:
     return {
-        "name": NAME,
-        "image": landscape.image(NAME),
+        "name": _PROGRAM,
+        "image": landscape.image(_PROGRAM),
         "imagePullPolicy": "IfNotPresent",
         "args": [
             f"--health-probe-bind-address=:{_HEALTH_PORT}",
             f"--metrics-bind-address=:{_METRICS_PORT}",
             "--leader-elect",
+            f"--leader-election-id={NAME}",
+            f"--autoscaler-name={volume_autoscaling.AUTOSCALER}",
             "--interval=60s",
             f"--prometheus-address=http://{_PROMETHEUS}.{NAMESPACE}.svc.cluster.local:80",
         ],
@@ -171,14 +166,14 @@ def _service_monitor() -> JsonObject:
         monitoring.POD_LABELS,
     ]
     endpoint = monitoring.endpoint("metrics", targets=targets)
-    return monitoring.service_monitor(monitoring.SEED, NAME, _LABELS, endpoint)
+    return monitoring.service_monitor(monitoring.GARDEN, NAME, _LABELS, endpoint)
 
 
 PVC_AUTOSCALER: Final = Component(
     name=NAME,
     deploy="Deploying pvc-autoscaler",
     after=(PROMETHEUS_GARDEN.ready,),
-    absent=absent,
+    absent=volume_autoscaling.absent,
     render=render,
     limit=120.0,
 )

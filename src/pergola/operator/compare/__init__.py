@@ -8,6 +8,8 @@ Not for: reading clusters or files, or printing, which commands do.
 
 from pergola.operator.compare.comparison import Comparison, Differing, compare
 from pergola.operator.compare.expected import (
+    ABSENT,
+    PRESENT,
     Expected,
     expected,
     reason,
@@ -20,6 +22,8 @@ from pergola.operator.compare.recorded import Recorded, RecordError, from_object
 from pergola.operator.compare.rendered import landscape_of, rendered
 
 __all__ = [
+    "ABSENT",
+    "PRESENT",
     "Comparison",
     "Differing",
     "Expected",

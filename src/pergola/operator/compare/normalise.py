@@ -31,6 +31,7 @@ _ANNOTATIONS_OF_CONTROLLERS: Final = (
     "controller-gen.kubebuilder.io/version",
     "credentials.gardener.cloud/",  # marks of a rotation
     "deployment.kubernetes.io/",
+    "gardener.cloud/description",
     "gardener.cloud/operation",
     "gardener.cloud/timestamp",
     "kubectl.kubernetes.io/",
@@ -61,8 +62,13 @@ _NO_SECONDS: Final = re.compile(r"\b(\d+h)0m0s\b|\b(\d+h\d+m|\d+m)0s\b")
 _ZEROS: Final = re.compile(r"(--[\w-]+=-?\d+)(?:\.0*|(\.\d*[1-9])0*)$")
 # The mode that Istio assumes if none is set: the first of its enumeration.
 _MODES: Final = {"DestinationRule": "DISABLE", "Gateway": "PASSTHROUGH"}
-_SPACES: Final = re.compile(r"\s*([=!~<>(){},])\s*")
+_SPACES: Final = re.compile(r"\s*([=!~<>(){}\[\],+*/-])\s*")
 _QUOTED: Final = re.compile(r"(\"[^\"]*\"|'[^']*')")
+_COMMENT: Final = re.compile(r"#[^\n\"']*$", re.MULTILINE)
+_NO_LABELS: Final = re.compile(r"\b(group_left|group_right)\(\)")
+# The ends of the kinds of files in which zeros and absent fields mean the same.
+_SETTINGS: Final = ("Configuration", "Policy")
+_ZERO: Final[tuple[JsonValue, ...]] = (None, "", "0s", 0, {}, [])
 _IMAGE: Final = re.compile(r"((?:--[\w-]+=)?[\w-]+\.[\w.-]+(?:/[\w.-]+)+):\w[\w.+$%:-]*(@\S+)?")
 
 
@@ -112,16 +118,17 @@ class _Normalising:
 
     def annotations(self, obj: JsonObject) -> JsonObject:
         return {
-            name: GENERATED
-            if name.startswith("checksum/")
-            else self._structured(value, orjson.loads)
+            name: self._annotation(name, value)
             for name, value in annotations_of(obj).items()
             if not name.startswith(_ANNOTATIONS_OF_CONTROLLERS)
         }
 
-    def _annotation(self, name: str, text: str) -> JsonValue:
-        is_checksum = name.startswith("checksum/")
-        return GENERATED if is_checksum else self._structured(text, orjson.loads)
+    def _annotation(self, name: str, value: JsonValue) -> JsonValue:
+        if name.startswith("checksum/"):
+            return GENERATED
+        if isinstance(value, str):
+            return self._structured(value, orjson.loads)
+        return self._value(value)  # in a dashboard, annotations are marks in a diagram
 
     def content(self, data: JsonObject, *, is_secret: bool) -> JsonObject:
         """Return the content of a Secret or ConfigMap by key."""
@@ -172,10 +179,33 @@ class _Normalising:
             found = read(text)
         except (ValueError, YamlError):
             found = None
+        if isinstance(found, dict) and str(found.get("kind")).endswith(_SETTINGS):
+            found = _without_zeros(found)
         return self._value(found) if isinstance(found, dict | list) else self._text(text)
 
     def _is_left_out(self, text: str) -> bool:
         return not self._has_texts and (len(text) > LONGEST or "\n" in text or text == TEXT)
+
+
+def _without_zeros(value: JsonObject) -> JsonObject:
+    """Return a configuration without the zeros of Go and without what is switched off.
+
+    Gardener's programs write fields that nobody set, and read them as if they were absent.
+    """
+    kept = {name: _less(each) for name, each in value.items()}
+    return {name: each for name, each in kept.items() if not _means_nothing(each)}
+
+
+def _less(value: JsonValue) -> JsonValue:
+    if isinstance(value, list):
+        return [_less(item) for item in value]
+    return _without_zeros(value) if isinstance(value, dict) else value
+
+
+def _means_nothing(value: JsonValue) -> bool:
+    if isinstance(value, dict) and value.get("enabled") is False:
+        return True
+    return not isinstance(value, bool) and value in _ZERO
 
 
 def _labels(obj: JsonObject) -> JsonObject:
@@ -221,11 +251,15 @@ def _with_mode(name: str, value: JsonValue, mode: str) -> JsonValue:
 
 
 def _expression(text: str) -> str:
-    """Return a PromQL expression without the spaces around its symbols."""
-    parts = _QUOTED.split(text)
+    """Return a PromQL expression without comments, and without spaces that mean nothing."""
+    parts = _QUOTED.split(_COMMENT.sub("", text))
     return "".join(
-        part if position % 2 else _SPACES.sub(r"\1", part) for position, part in enumerate(parts)
-    )
+        part if position % 2 else _without_spaces(part) for position, part in enumerate(parts)
+    ).strip()
+
+
+def _without_spaces(text: str) -> str:
+    return _NO_LABELS.sub(r"\1 ", _SPACES.sub(r"\1", re.sub(r"\s+", " ", text)))
 
 
 def _items(field: JsonValue) -> list[tuple[str, JsonValue]]:

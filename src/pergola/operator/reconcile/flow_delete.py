@@ -95,7 +95,7 @@ _AFTER: Final[Mapping[str, tuple[str, ...]]] = {
     "virtual-garden-etcds": ("virtual-garden-kube-apiserver",),
     "istio-internal-load-balancing": ("virtual-garden-kube-apiserver", _MANAGER),
     **dict.fromkeys(
-        ("etcd-druid", "istio", "vpa", "nginx-ingress", "pvc-autoscaler"), _CONTROL_PLANE
+        ("etcd-druid", "istio", "vpa", "nginx-ingress", "pvc-autoscaler-garden"), _CONTROL_PLANE
     ),
     **dict.fromkeys(("fluent-operator-custom-resources-garden", "fluent-bit"), _CONTROL_PLANE),
     "fluent-operator": ("fluent-operator-custom-resources-garden", "fluent-bit"),

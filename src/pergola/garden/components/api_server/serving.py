@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from pergola.api.operator_v1alpha1.api_server import WatchCacheSizes
 from pergola.garden.components import authorities
 from pergola.garden.components.api_server.part import (
     ApiServer,
@@ -63,7 +62,10 @@ def _fixed() -> tuple[str, ...]:
 
 
 def limits(settings: Settings) -> Iterator[str]:
-    """Yield the flags about requests in flight, logs and watch caches."""
+    """Yield the flags about requests in flight, logs and watch caches.
+
+    API servers ignore the default size of watch caches, and their flag for it is deprecated.
+    """
     requests, logging = settings.requests, settings.logging
     flags = {
         "--max-requests-inflight": requests and requests.max_non_mutating_inflight,
@@ -74,18 +76,12 @@ def limits(settings: Settings) -> Iterator[str]:
     for flag, value in flags.items():
         if value is not None:
             yield f"{flag}={value}"
-    if settings.watch_cache_sizes:
-        yield from _watch_caches(settings.watch_cache_sizes)
-
-
-def _watch_caches(sizes: WatchCacheSizes) -> Iterator[str]:
-    if sizes.default is not None:
-        yield f"--default-watch-cache-size={sizes.default}"
+    sizes = settings.watch_cache_sizes
     resources = [
         f"{each.resource}.{each.api_group}#{each.size}"
         if each.api_group
         else f"{each.resource}#{each.size}"
-        for each in sizes.resources
+        for each in (sizes.resources if sizes else ())
     ]
     if resources:
         yield f"--watch-cache-sizes={','.join(resources)}"

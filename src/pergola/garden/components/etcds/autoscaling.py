@@ -4,11 +4,10 @@ from typing import Final
 
 from pergola.api.objects import JsonObject
 from pergola.garden.components.etcds import access
-from pergola.garden.components.etcds.etcd import API_VERSION
+from pergola.garden.components.etcds.etcd import API_VERSION, least
 from pergola.garden.landscape import NAMESPACE, Landscape
 from pergola.manifests import manifest
 
-_LEAST_MEMORY: Final = {access.MAIN: "300M", access.EVENTS: "60M"}
 _REQUIREMENTS: Final = "autoscaling.gardener.cloud/eviction-requirements"
 _DOWNSCALE: Final = "eviction-requirements.autoscaling.gardener.cloud/downscale-restriction"
 _WINDOW: Final = "shoot.gardener.cloud/maintenance-window"
@@ -19,7 +18,7 @@ def autoscaler(landscape: Landscape, role: str) -> JsonObject:
     policy = {
         "containerName": "etcd",
         "controlledValues": "RequestsOnly",
-        "minAllowed": _least(landscape, role),
+        "minAllowed": least(landscape, role),
         "mode": "Auto",
     }
     return manifest(
@@ -41,13 +40,6 @@ def autoscaler(landscape: Landscape, role: str) -> JsonObject:
             },
         },
     )
-
-
-def _least(landscape: Landscape, role: str) -> JsonObject:
-    etcds = landscape.virtual.etcd
-    chosen = etcds.main.autoscaling if role == access.MAIN else etcds.events.autoscaling
-    least: JsonObject = {"memory": _LEAST_MEMORY[role]}
-    return least if chosen is None else least | dict(chosen.min_allowed)
 
 
 def _evictions(landscape: Landscape, role: str) -> dict[str, str]:

@@ -10,7 +10,9 @@ from pergola.garden.components.conventions import (
     TO_PRIVATE_NETWORKS,
     TO_PUBLIC_NETWORKS,
     TO_RUNTIME_API_SERVER,
+    nearest_first,
     open_ports,
+    raised,
     to_service,
     volume_size,
 )
@@ -50,6 +52,7 @@ _TRAITS: Final = {
         "basic", "30m", "150M", "10m", "40Mi", "10Gi", "virtual-garden-etcd-events", "*/3"
     ),
 }
+_LEAST_MEMORY: Final = {access.MAIN: "300M", access.EVENTS: "60M"}
 
 
 def etcd(landscape: Landscape, role: str) -> JsonObject:
@@ -79,6 +82,13 @@ def etcd(landscape: Landscape, role: str) -> JsonObject:
     )
 
 
+def least(landscape: Landscape, role: str) -> JsonObject:
+    """Return the least that the autoscaler may request."""
+    etcds = landscape.virtual.etcd
+    chosen = etcds.main.autoscaling if role == access.MAIN else etcds.events.autoscaling
+    return {"memory": _LEAST_MEMORY[role], **(chosen.min_allowed if chosen else {})}
+
+
 def _pod_annotations(landscape: Landscape, role: str) -> JsonObject:
     """Return the annotation that keeps cluster-autoscaler from evicting a lone main etcd."""
     if role == access.EVENTS or landscape.is_highly_available:
@@ -96,15 +106,16 @@ def _open_networks(landscape: Landscape, role: str) -> Mapping[str, str]:
 
 def _etcd(landscape: Landscape, role: str) -> JsonObject:
     traits = _TRAITS[role]
+    desired = {"cpu": traits.cpu, "memory": traits.memory}
     scraped = open_ports(GARDEN_SCRAPES, access.CLIENT_PORT, BACKUP_PORT)
     settings: JsonObject = {
         "metrics": traits.metrics,
         "quota": "8Gi",
-        "resources": requests(cpu=traits.cpu, memory=traits.memory),
+        "resources": {"requests": raised(desired, least(landscape, role))},
         "clientPort": access.CLIENT_PORT,
         "serverPort": _PEER_PORT,
         "wrapperPort": _WRAPPER_PORT,
-        "clientService": {"annotations": scraped},
+        "clientService": {"annotations": scraped, **nearest_first(landscape)},
         "clientUrlTls": access.client_tls(landscape, role),
         "defragmentationSchedule": schedules.defragmentation(landscape.garden).cron(
             traits.defragmented

@@ -165,7 +165,7 @@ def _named_files(landscape: Landscape) -> Iterator[Part]:
         yield _named_secret("github", settings.git_hub.secret_ref.name)
     if settings.assets_config_map_ref is not None:
         assets = settings.assets_config_map_ref.name
-        yield mounted_config_map(f"{NAME}-assets", f"{_PUBLIC}/static/assets", assets)
+        yield mounted_config_map(f"{NAME}-assets", f"{_PUBLIC}/static/custom-assets", assets)
 
 
 def _named_secret(name: str, secret: str) -> Part:

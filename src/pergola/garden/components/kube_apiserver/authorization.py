@@ -46,7 +46,14 @@ _AUTHORIZERS: Final = (
         "'gardener.cloud:system:seeds' in request.groups || "
         "request.groups.exists(e, e.startsWith('system:serviceaccounts:seed-'))",
     ),
-    _Authorizer("shoot", "'gardener.cloud:system:shoots' in request.groups"),
+    # Extensions of self-hosted Shoots have ServiceAccounts in the namespaces of projects.
+    _Authorizer(
+        "shoot",
+        "'gardener.cloud:system:shoots' in request.groups || "
+        "(request.groups.exists(e, e == 'system:serviceaccounts:garden' || "
+        "e.startsWith('system:serviceaccounts:garden-')) && "
+        "request.user.contains(':extension-shoot--'))",
+    ),
 )
 
 

@@ -12,13 +12,13 @@ from pergola.garden.components.api_server.part import ApiServer
 from pergola.garden.components.api_server.roll_out import learn_encryption, second_stage
 from pergola.garden.components.api_server.serving import serving
 from pergola.garden.components.component import Clusters, Component, Rendered
+from pergola.garden.components.conventions import terminates_tls
 from pergola.garden.components.etcds.etcds import ETCDS
 from pergola.garden.components.kube_apiserver import identities
 from pergola.garden.components.kube_apiserver.authentication import authentication
 from pergola.garden.components.kube_apiserver.authorization import authorization
 from pergola.garden.components.kube_apiserver.flags import flags
 from pergola.garden.components.kube_apiserver.workload import CONTAINER, workload
-from pergola.garden.components.kube_apiserver_exposure.services import terminates_tls
 from pergola.garden.components.removal import removable
 from pergola.garden.components.virtual_access import API_SERVER
 from pergola.garden.landscape import Landscape

@@ -1,6 +1,6 @@
 """The flags of the kube-apiserver for APIs, storage, tokens, limits and SNI (spec 20 §15.2)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -14,7 +14,8 @@ from pergola.garden.landscape import Landscape
 
 PORT: Final = 443
 
-_AUDIENCES: Final = ("kubernetes", "gardener")
+_GARDENER: Final = "gardener"
+_AUDIENCES: Final = ("kubernetes", _GARDENER)
 _SNI_PATH: Final = "/srv/kubernetes/tls-sni/0"
 _GROUP_READABLE: Final = 0o640
 
@@ -30,7 +31,7 @@ def _served(landscape: Landscape) -> Iterator[str]:
     apis = ",".join(
         f"{api}={str(on).lower()}" for api, on in sorted(runtime_config(landscape).items())
     )
-    yield f"--api-audiences={','.join(settings.api_audiences or _AUDIENCES)}"
+    yield f"--api-audiences={','.join(_audiences(settings.api_audiences))}"
     yield "--enable-aggregator-routing=true"
     yield "--enable-bootstrap-token-auth=true"
     yield "--bind-address=::"
@@ -42,11 +43,18 @@ def _served(landscape: Landscape) -> Iterator[str]:
         yield f"--tls-min-version={settings.tls_min_version}"
 
 
+def _audiences(chosen: Sequence[str]) -> Sequence[str]:
+    """Return the audiences of tokens; Gardener's own components need theirs."""
+    if not chosen:
+        return _AUDIENCES
+    return chosen if _GARDENER in chosen else (*chosen, _GARDENER)
+
+
 def external_host(landscape: Landscape) -> str:
     """Return the host that the API server advertises: that of its issuer, if it is its own."""
     config = landscape.api_server.service_account_config
-    issuer = urlsplit(config.issuer or "").hostname if config is not None else None
-    return issuer if issuer in landscape.api_hosts else landscape.api_hosts[0]
+    issuer = urlsplit(config.issuer or "" if config is not None else "")
+    return issuer.netloc if issuer.hostname in landscape.api_hosts else landscape.api_hosts[0]
 
 
 def _stored(landscape: Landscape) -> Iterator[str]:
@@ -65,14 +73,17 @@ def _stored(landscape: Landscape) -> Iterator[str]:
 
 
 def _tokens(landscape: Landscape) -> Iterator[str]:
-    """Yield the flags for ServiceAccount tokens; the first issuer signs them."""
+    """Yield the flags for ServiceAccount tokens; the first issuer signs them.
+
+    Tokens of the API server's own address stay valid when another issuer is chosen.
+    """
     config = landscape.api_server.service_account_config
-    default = f"https://{landscape.api_hosts[0]}"
-    yield f"--service-account-issuer={config.issuer if config and config.issuer else default}"
+    default = f"https://{external_host(landscape)}"
+    chosen = (config.issuer or default, *config.accepted_issuers, default) if config else (default,)
+    for issuer in dict.fromkeys(chosen):
+        yield f"--service-account-issuer={issuer}"
     if config is None:
         return
-    for issuer in config.accepted_issuers:
-        yield f"--service-account-issuer={issuer}"
     if config.extend_token_expiration is not None:
         extends = str(config.extend_token_expiration).lower()
         yield f"--service-account-extend-token-expiration={extends}"

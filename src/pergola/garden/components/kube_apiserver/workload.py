@@ -10,6 +10,7 @@ from pergola.garden.components.conventions import (
     TO_DNS,
     TO_PRIVATE_NETWORKS,
     TO_PUBLIC_NETWORKS,
+    raised,
     to_service,
 )
 from pergola.garden.components.etcds import access
@@ -24,7 +25,6 @@ from pergola.manifests import (
     https_probe,
     manifest,
     port,
-    requests,
     selector,
     target_reference,
     vertical_pod_autoscaler,
@@ -45,14 +45,15 @@ _METRICS: Final = (
     "apiserver_audit_(error|event)_total",
     "apiserver_audit_requests_rejected_total",
     "apiserver_cache_list_.+",
-    "apiserver_crd_webhook_conversion_duration_seconds_.+",
+    "apiserver_crd_(conversion_webhook|webhook_conversion)_duration_seconds_.+",
     "apiserver_current_(inflight_requests|inqueue_requests)",
     "apiserver_flowcontrol_.+",
     "apiserver_init_events_total",
-    "apiserver_latency_seconds",
+    "apiserver_latency(_seconds)?",
     "apiserver_longrunning_requests",
+    "apiserver_(mutating|validating)_admission_policy_check_(total|duration_seconds_.+)",
     "apiserver_registered_watchers",
-    "apiserver_request_(duration_seconds_.+|terminations_total|total)",
+    "apiserver_request_(count|duration_seconds_.+|terminations_total|total)",
     "apiserver_response_sizes_.+",
     "apiserver_storage_(list_.+|objects|size_bytes|db_total_size_in_bytes)",
     "apiserver_storage_transformation_(duration_seconds_.+|operations_total)",
@@ -137,7 +138,7 @@ def _container(landscape: Landscape, part: Part) -> JsonObject:
         "ports": [port("https", PORT)],
         "livenessProbe": _probe(landscape, "/livez", initialDelaySeconds=15),
         "readinessProbe": _probe(landscape, "/readyz", initialDelaySeconds=10),
-        "resources": requests(cpu="600m", memory="512Mi"),
+        "resources": {"requests": raised({"cpu": "600m", "memory": "512Mi"}, _chosen(landscape))},
         "securityContext": {"allowPrivilegeEscalation": False},
         "volumeMounts": list(part.mounts),
     }
@@ -192,11 +193,12 @@ def _policy(kind: str, value: int, *, each: int, window: int) -> JsonObject:
 
 
 def _least(landscape: Landscape) -> dict[str, int | str]:
+    return {"cpu": "20m", "memory": "200M", **_chosen(landscape)}
+
+
+def _chosen(landscape: Landscape) -> dict[str, int | str]:
     chosen = landscape.api_server.autoscaling
-    least: dict[str, int | str] = {"cpu": "20m", "memory": "200M"}
-    if chosen is None:
-        return least
-    return least | {name: str(amount) for name, amount in chosen.min_allowed.items()}
+    return {name: str(amount) for name, amount in chosen.min_allowed.items()} if chosen else {}
 
 
 def _service_monitor() -> JsonObject:

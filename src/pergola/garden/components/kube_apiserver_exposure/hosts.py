@@ -6,11 +6,12 @@ from typing import Final
 from pergola.api.kinds import SECRET
 from pergola.api.objects import JsonObject, Key
 from pergola.garden.landscape import NAMESPACE, Landscape
+from pergola.garden.landscape.errors import OperatorError
 
 _ANY: Final = "*."
 
 
-class CertificateMissing(Exception):
+class CertificateMissing(OperatorError):
     """A certificate for host names is missing; the text says which, and what to do."""
 
 

@@ -14,6 +14,7 @@ from pergola.garden.components.conventions import (
     GARDEN_SCRAPES,
     open_ports,
     open_to_namespaces,
+    terminates_tls,
 )
 from pergola.garden.components.istio import EXPORTED
 from pergola.garden.components.kube_apiserver_exposure.address import wait_for_address
@@ -26,15 +27,9 @@ LABELS: Final = {"app": "kubernetes", "role": "apiserver"}
 MUTUAL: Final = f"{API_SERVER}-mtls"
 UPGRADED: Final = f"{API_SERVER}-connection-upgrade"
 PORT: Final = 443
-GATE: Final = "IstioTLSTermination"
 
 _LIMIT: Final = 600.0
 _ACCESS: Final = {"matchLabels": {"networking.gardener.cloud/access-target-apiserver": "allowed"}}
-
-
-def terminates_tls(landscape: Landscape) -> bool:
-    """Return whether the ingress gateway terminates TLS for the API server."""
-    return landscape.feature_gates.get(GATE, False)
 
 
 def render(landscape: Landscape) -> Rendered:

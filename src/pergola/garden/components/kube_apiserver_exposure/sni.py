@@ -13,15 +13,14 @@ from pergola.garden.components.component import (
     Removable,
     Rendered,
 )
+from pergola.garden.components.conventions import TLS_TERMINATION, terminates_tls
 from pergola.garden.components.kube_apiserver_exposure import termination
 from pergola.garden.components.kube_apiserver_exposure.hosts import hosts_of
 from pergola.garden.components.kube_apiserver_exposure.services import (
-    GATE,
     LABELS,
     MUTUAL,
     PORT,
     UPGRADED,
-    terminates_tls,
 )
 from pergola.garden.components.removal import removable
 from pergola.garden.components.virtual_access import API_SERVER
@@ -57,7 +56,7 @@ def render(landscape: Landscape) -> Rendered:
 
 def passes_tls_on(landscape: Landscape) -> str | None:
     """Return why the gateway passes TLS through, or None if it terminates TLS."""
-    return None if terminates_tls(landscape) else f"feature gate {GATE} is off"
+    return None if terminates_tls(landscape) else f"feature gate {TLS_TERMINATION} is off"
 
 
 def _nothing(landscape: Landscape) -> Rendered:

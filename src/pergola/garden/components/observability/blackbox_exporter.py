@@ -16,6 +16,7 @@ from pergola.garden.components.conventions import (
     open_ports,
     to_service,
 )
+from pergola.garden.components.gardener_dashboard.settings import hosts as dashboard_hosts
 from pergola.garden.components.monitoring import (
     ACCESS,
     GARDEN,
@@ -25,7 +26,7 @@ from pergola.garden.components.monitoring import (
     scrape_config,
     static,
 )
-from pergola.garden.components.observability.conventions import host, managed
+from pergola.garden.components.observability.conventions import managed
 from pergola.garden.components.priority_classes import P100
 from pergola.garden.landscape import NAMESPACE, Landscape
 from pergola.kube.yaml import dump
@@ -82,7 +83,7 @@ def probes(landscape: Landscape) -> Iterator[Probe]:
     yield Probe("apiserver", "http_kube_apiserver", tuple(_api_servers(landscape)))
     gardener = f"https://gardener-apiserver.{NAMESPACE}.svc/healthz"
     yield Probe("gardener-apiserver", "http_gardener_apiserver", (gardener,))
-    dashboard = f"https://{host(landscape, 'dashboard')}/healthz"
+    dashboard = f"https://{dashboard_hosts(landscape)[0]}/healthz"
     yield Probe("dashboard", "http_gardener_dashboard", (dashboard,))
     if landscape.virtual.gardener.discovery_server is not None:
         discovery = f"http://gardener-discovery-server.{NAMESPACE}.svc.cluster.local:8081/healthz"
@@ -117,8 +118,13 @@ def modules(landscape: Landscape) -> JsonObject:
 
 
 def _module(client: JsonObject) -> JsonObject:
-    headers = {"Accept": "*/*", "Accept-Language": "en-US"}
-    http = {"headers": headers, "preferred_ip_protocol": "ipv4", **client}
+    http = {
+        "headers": {"Accept": "*/*", "Accept-Language": "en-US"},
+        "preferred_ip_protocol": "ipv4",
+        "enable_http2": False,
+        "follow_redirects": False,
+        **client,
+    }
     return {"prober": "http", "timeout": "10s", "http": http}
 
 

@@ -55,9 +55,9 @@ _RECOMMENDED: Final = ("status", "recommendation", "containerRecommendations")
 _BOUNDED: Final = ("spec", "resourcePolicy", "containerPolicies")
 _AMOUNTS: Final = {
     "target": (_RECOMMENDED, "The {0} that is recommended for a container."),
+    "uncappedTarget": (_RECOMMENDED, "The {0} that would be recommended without bounds."),
     "upperBound": (_RECOMMENDED, "The {0} above which a container is resized."),
     "lowerBound": (_RECOMMENDED, "The {0} below which a container is resized."),
-    "uncappedTarget": (_RECOMMENDED, "The {0} that would be recommended without bounds."),
     "minAllowed": (_BOUNDED, "The least {0} that may be recommended for a container."),
     "maxAllowed": (_BOUNDED, "The most {0} that may be recommended for a container."),
 }
@@ -76,8 +76,6 @@ def custom_resource_metrics() -> JsonObject:
     named = {"name": ("metadata", "name")}
     operation = _garden_operation()
     resources = [
-        _resource(_GARDENER, "v1alpha1", "Garden", named, _condition("garden"), operation),
-        _resource(_GARDENER, "v1alpha1", "Extension", named, _condition("extension")),
         _resource(
             "autoscaling.k8s.io",
             "v1",
@@ -86,6 +84,8 @@ def custom_resource_metrics() -> JsonObject:
             *_amounts(),
             _update_mode(),
         ),
+        _resource(_GARDENER, "v1alpha1", "Garden", named, _condition("garden"), operation),
+        _resource(_GARDENER, "v1alpha1", "Extension", named, _condition("extension")),
     ]
     return {"kind": "CustomResourceStateMetrics", "spec": {"resources": resources}}
 
@@ -93,10 +93,10 @@ def custom_resource_metrics() -> JsonObject:
 def metric_names() -> list[str]:
     """Return the names of these metrics as the exporter serves them, with prefix."""
     return [
+        *(f"kube_customresource_{metric['name']}" for metric in (*_amounts(), _update_mode())),
         f"{_PREFIX}_garden_condition",
         f"{_PREFIX}_garden_last_operation",
         f"{_PREFIX}_extension_condition",
-        *(f"kube_customresource_{metric['name']}" for metric in (*_amounts(), _update_mode())),
     ]
 
 
@@ -145,8 +145,8 @@ def _states(
 
 
 def _amounts() -> Iterator[JsonObject]:
-    for resource, unit in _UNITS.items():
-        for field, (path, text) in _AMOUNTS.items():
+    for field, (path, text) in _AMOUNTS.items():
+        for resource, unit in _UNITS.items():
             gauge: JsonObject = {
                 "path": list(path),
                 "labelsFromPath": {"container": ["containerName"]},

@@ -70,6 +70,16 @@ _INDEXED: Final = (
     "gardener_cloud_role",
 )
 """The indexed labels in Vali."""
+_OF_RECORDS: Final = (
+    "priority",
+    "level",
+    "process.command",
+    "process.pid",
+    "host.id",
+    "service.name",
+    "service.namespace",
+)
+"""The indexed attributes of single records in Vali."""
 _STREAMS: Final = (
     "host.name",
     "k8s.node.name",
@@ -82,6 +92,8 @@ _STREAMS: Final = (
     "severity",
     "unit",
     "origin",
+    "service.name",
+    "job",
 )
 """The indexed attributes in VictoriaLogs."""
 _SIGNALS: Final = ("log_records", "metric_points", "spans")
@@ -106,13 +118,6 @@ _METRICS: Final = (
     *(f"otelcol_receiver_(accepted|refused)_{each}(_total)?" for each in _SIGNALS),
     "otelcol_scraper_(errored|scraped)_metric_points",
 )
-
-
-def absent(landscape: Landscape) -> str | None:
-    """Return why the Garden has no collector, or None if it has one."""
-    if landscape.feature_gates.get("OpenTelemetryCollector", True):
-        return None
-    return "the feature gate OpenTelemetryCollector is off"
 
 
 def render(landscape: Landscape) -> Rendered:
@@ -168,7 +173,7 @@ def _pipelines(landscape: Landscape) -> JsonObject:
         steps = ("resource/vali", "attributes/vali")
         found["logs/vali"] = _pipeline(("loki", "debug/logs"), steps)
     if absent_victoria_logs(landscape) is None:
-        found["logs/victorialogs"] = _pipeline(("otlphttp/victorialogs", "debug/logs"))
+        found["logs/victorialogs"] = _pipeline(("otlphttp/victorialogs",))
     return found or {"logs/none": _pipeline(("debug/logs",))}
 
 
@@ -195,7 +200,8 @@ def _processors() -> JsonObject:
 
 
 def _indexed(kind: str, action: str) -> JsonObject:
-    return {"action": action, "key": f"loki.{kind}.labels", "value": ", ".join(_INDEXED)}
+    names = {"resource": (*_INDEXED, "host.name"), "attribute": (*_OF_RECORDS, *_INDEXED)}
+    return {"action": action, "key": f"loki.{kind}.labels", "value": ", ".join(names[kind])}
 
 
 def _exporters() -> JsonObject:
@@ -238,6 +244,5 @@ OPENTELEMETRY_COLLECTOR: Final = Component(
     name=NAME,
     deploy="Deploying OpenTelemetry Collector",
     after=(task_names.OPENTELEMETRY_OPERATOR,),
-    absent=absent,
     render=render,
 )

@@ -112,8 +112,8 @@ def prometheus_objects(instance: Prometheus, landscape: Landscape) -> tuple[Json
 def health(label: str, *problems: JsonObject) -> JsonObject:
     """Return the rules with which a Prometheus reports its own problems.
 
-    The metric `healthcheck` has one series per problem, and `healthcheck:up` is 1 if there are none
-    and 0 otherwise.
+    The metric `healthcheck` has one series per problem. The metric `healthcheck:up` is 1 if there
+    are none; otherwise, it is 0 for each sort of problem.
 
     Args:
         problems: Extra rules, built by `problem`.
@@ -127,7 +127,10 @@ def health(label: str, *problems: JsonObject) -> JsonObject:
         problem("rule_evaluation:unknown_status", f"absent({iterations})"),
         problem("rule_evaluation:first_cycle", f"max_over_time({iterations}[5m]) == 0"),
         *problems,
-        record("healthcheck:up", "absent(healthcheck) or count(healthcheck) * 0"),
+        record(
+            "healthcheck:up",
+            "count by (task, job, scrape_job) (healthcheck) * 0 or on () vector(1)",
+        ),
         interval="5s",
     )
     return prometheus_rule(label, "healthcheck", group)

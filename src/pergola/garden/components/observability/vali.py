@@ -3,11 +3,13 @@
 It has one replica, and a curator drops the oldest logs before the volume is full.
 """
 
+from collections.abc import Iterator
 from typing import Final
 
 from pergola.api.ip_ranges import is_network, parse_network
 from pergola.api.objects import JsonObject, JsonValue, name_of
 from pergola.bundle import make_unique
+from pergola.garden.components import volume_autoscaling
 from pergola.garden.components.component import Component, Rendered
 from pergola.garden.components.conventions import SEED_SCRAPES, open_ports
 from pergola.garden.components.istio import EXPORTED
@@ -77,10 +79,10 @@ def _vali_settings(port: int) -> JsonObject:
         "ingester": _ingester(),
         "limits_config": {
             "enforce_metric_name": False,
-            "reject_old_samples": True,
+            "reject_old_samples": False,
             "reject_old_samples_max_age": "168h",
-            "ingestion_rate_mb": 8,
-            "ingestion_burst_size_mb": 12,
+            "ingestion_rate_mb": 12,
+            "ingestion_burst_size_mb": 16,
         },
         "schema_config": {"configs": [_schema()]},
         "storage_config": {
@@ -169,10 +171,14 @@ _METRICS: Final = (
 )
 
 
+_REMOVED: Final = ("RemoveVali", "VictoriaLogsBackend")
+"""Only together: otherwise, nothing would keep the logs."""
+
+
 def absent(landscape: Landscape) -> str | None:
     """Return why the Garden does not store logs in Vali, or None if it does."""
-    if landscape.feature_gates.get("RemoveVali", False):
-        return "the feature gate RemoveVali is on"
+    if all(landscape.feature_gates.get(gate, False) for gate in _REMOVED):
+        return f"the feature gates {' and '.join(_REMOVED)} are on"
     for cidr in landscape.runtime.networking.pods:
         # Rules of the Garden report what is not a network.
         if is_network(cidr) and parse_network(cidr).version == _IPV6:
@@ -190,8 +196,15 @@ def render(landscape: Landscape) -> Rendered:
         _autoscaler(),
         _service_monitor(),
         _rule(),
+        *_volume_autoscaler(landscape),
     )
     return Rendered(managed=(managed(NAME, *objects),))
+
+
+def _volume_autoscaler(landscape: Landscape) -> Iterator[JsonObject]:
+    if volume_autoscaling.absent(landscape) is None:
+        target = target_reference("StatefulSet", NAME)
+        yield volume_autoscaling.volume_autoscaler(NAME, target, _LABELS, step="1Gi")
 
 
 def _config_map() -> JsonObject:

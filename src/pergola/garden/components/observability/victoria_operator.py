@@ -29,12 +29,6 @@ _ALL: Final = ("create", "watch", "list", "get", "delete", "patch", "update")
 _HEALTH_PORT: Final = 8081
 _METRICS_PORT: Final = 8080
 _OTHER_KINDS: Final = (
-    "AlertmanagerConfig",
-    "PodMonitor",
-    "Probe",
-    "PrometheusRule",
-    "ScrapeConfig",
-    "ServiceMonitor",
     "VLAgent",
     "VLCluster",
     "VLogs",
@@ -54,8 +48,14 @@ _OTHER_KINDS: Final = (
     "VMSingle",
     "VMStaticScrape",
     "VMUser",
-    "VTCluster",
     "VTSingle",
+    "VTCluster",
+    "PodMonitor",
+    "ServiceMonitor",
+    "PrometheusRule",
+    "Probe",
+    "AlertmanagerConfig",
+    "ScrapeConfig",
 )
 """Kinds whose controllers are disabled: the runtime cluster does not serve them, or they belong to
 prometheus-operator and would be converted."""

@@ -117,7 +117,7 @@ def _webhooks(landscape: Landscape) -> JsonObject:
         "crdDeletionProtection": enabled,
         "extensionValidation": enabled,
         "highAvailabilityConfig": {**enabled, **_tolerations(landscape)},
-        "podKubeAPIServerLoadBalancing": {"enabled": gates.get("IstioTLSTermination", False)},
+        "podKubeAPIServerLoadBalancing": enabled,
         "projectedTokenMount": enabled,
         "seccompProfile": {"enabled": gates.get("DefaultSeccompProfile", False)},
         "vpaInPlaceUpdates": enabled,

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from pergola.api.objects import JsonObject
-from pergola.garden.components.conventions import TO_DNS, to_service
+from pergola.garden.components.conventions import TO_DNS, terminates_tls, to_service
 from pergola.garden.components.istio import (
     BASIC_AUTH_SERVER,
     INGRESS_NAMESPACE,
@@ -163,9 +163,13 @@ def _pod_labels(landscape: Landscape) -> dict[str, str]:
 
 def _pod_annotations() -> dict[str, str]:
     config: JsonObject = {
-        "concurrency": 4,
         "protocolDetectionTimeout": "100ms",
-        "runtimeValues": {"overload.global_downstream_max_connections": "750000"},
+        "runtimeValues": {
+            "overload.global_downstream_max_connections": "750000",
+            # Connections whose streams are mostly reset at once are closed (CVE-2023-44487).
+            "overload.premature_reset_total_stream_count": "100",
+            "overload.premature_reset_min_stream_lifetime_seconds": "1",
+        },
     }
     return {
         **ONLY_IN_GATEWAYS,
@@ -216,7 +220,7 @@ def _proxy(landscape: Landscape) -> JsonObject:
             ISTIO_META_WORKLOAD_NAME=NAME,
             TRUST_DOMAIN=DOMAIN,
         ),
-        "resources": requests(cpu="1", memory="600Mi"),
+        "resources": requests(cpu="1" if terminates_tls(landscape) else "300m", memory="600Mi"),
         "securityContext": {**restricted(), "privileged": False},
         "volumeMounts": [
             mount("workload-socket", "/var/run/secrets/workload-spiffe-uds"),

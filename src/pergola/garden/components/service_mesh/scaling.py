@@ -5,6 +5,7 @@ from typing import Final
 
 from pergola.api.objects import JsonObject
 from pergola.garden.components import monitoring
+from pergola.garden.components.conventions import terminates_tls
 from pergola.garden.components.istio import INGRESS_NAMESPACE
 from pergola.garden.components.service_mesh.gateway import (
     CONTAINER,
@@ -26,7 +27,7 @@ from pergola.manifests import (
 
 _MOST_PER_ZONE: Final = 16
 _METRICS: Final = (
-    "envoy_cluster_upstream_cx_(active|connect_fail|total|tx_bytes_total)",
+    "envoy_cluster_upstream_cx_(active|connect_fail|total|[rt]x_bytes_total)",
     "envoy_server_hot_restart_epoch",
     "istio_build",
     "istio_(request|response)_bytes_(count|sum)",
@@ -42,7 +43,8 @@ _METRICS: Final = (
 def scaling(landscape: Landscape) -> Iterator[JsonObject]:
     """Yield the horizontal and vertical autoscalers and the disruption budget."""
     target = target_reference("Deployment", NAME)
-    average = {"type": "AverageValue", "averageValue": "4"}
+    cores = "4" if terminates_tls(landscape) else "2"
+    average = {"type": "AverageValue", "averageValue": cores}
     yield manifest(
         "autoscaling/v2",
         "HorizontalPodAutoscaler",

@@ -14,7 +14,6 @@ from pergola.flow import Graph
 from pergola.garden.components.catalog import CATALOG
 from pergola.garden.components.component import Component
 from pergola.garden.components.crds import definitions_of
-from pergola.garden.components.kube_apiserver_exposure.hosts import CertificateMissing
 from pergola.garden.landscape import NAMESPACE, Landscape
 from pergola.garden.landscape.errors import OperatorError
 from pergola.kube.client import Client
@@ -28,7 +27,7 @@ from pergola.runtime.clock import Clock
 from pergola.secrets_manager import SecretsManager
 from pergola.secrets_manager.store import Store
 
-UNRENDERED: Final = (BundleError, CertificateMissing, OperatorError)
+UNRENDERED: Final = (BundleError, OperatorError)
 """Why a component cannot be rendered for a Garden; the operator reports it as an error."""
 
 

@@ -13,6 +13,7 @@ from pergola.runtime.logging import get_logger
 log = get_logger("managedresource")
 
 _IMMUTABLE: Final = frozenset({CONFIG_MAP.group_kind, SECRET.group_kind})
+_FROZEN: Final = "field is immutable when `immutable` is set"
 _PROPAGATIONS: Final = frozenset({"Background", "Foreground", "Orphan"})
 
 
@@ -31,7 +32,7 @@ async def delete_to_recreate(
     """
     annotations = annotations_of(merged)
     requested = marks.is_truthy(annotations.get(marks.DELETE_ON_INVALID_UPDATE))
-    immutable = planned.gvk.group_kind in _IMMUTABLE and "immutable" in str(error)
+    immutable = planned.gvk.group_kind in _IMMUTABLE and _is_frozen(error)
     if not requested and not immutable:
         raise error
     propagation = annotations.get(marks.DELETION_PROPAGATION_ON_INVALID_UPDATE, "")
@@ -44,3 +45,15 @@ async def delete_to_recreate(
     log.info("object deleted to be recreated", object=planned.object_key, error=str(error))
     if not gone:
         raise ApplyRefused(f"deleted to be recreated, but it still exists: {error}")
+
+
+def _is_frozen(error: Invalid) -> bool:
+    """Return whether the object says itself that it is immutable.
+
+    Other fields, such as the type of a Secret, never change; a manifest that changes them may be a
+    mistake, and is reported.
+    """
+    return any(
+        cause.get("reason") == "FieldValueForbidden" and _FROZEN in str(cause.get("message"))
+        for cause in error.causes
+    )

@@ -35,9 +35,6 @@ from pergola.garden.components.observability.opentelemetry_collector import (
 from pergola.garden.components.observability.opentelemetry_collector import (
     SERVICE as COLLECTOR,
 )
-from pergola.garden.components.observability.opentelemetry_collector import (
-    absent as absent_collector,
-)
 from pergola.garden.components.priority_classes import P100
 from pergola.garden.landscape import NAMESPACE, Landscape
 from pergola.manifests import empty_dir, host_path, manifest, mount, port, selector
@@ -76,6 +73,9 @@ _PLUGIN_METRICS: Final = (
     "dque_.+",
     "output_plugin_.+",
     "otel_sdk_.+",
+    "go_(gc_duration_seconds.*|goroutines|memstats_.+)",
+    "process_.+",
+    "target_info",
 )
 _WARNING: Final = {
     "service": "logging",
@@ -92,7 +92,7 @@ def render(landscape: Landscape) -> Rendered:
         manifest("v1", "ConfigMap", SCRIPTS_NAME, namespace=NAMESPACE, data=scripts()),
         _fluent_bit(landscape),
         _config(),
-        *pipeline(has_collector=absent_collector(landscape) is None),
+        *pipeline(),
         *_monitoring(),
     )
     return Rendered(managed=(managed(NAME, *objects),))

@@ -18,9 +18,6 @@ from pergola.garden.components.observability.opentelemetry_collector import (
 from pergola.garden.components.observability.opentelemetry_collector import (
     SERVICE as COLLECTOR,
 )
-from pergola.garden.components.observability.opentelemetry_collector import (
-    absent as absent_collector,
-)
 from pergola.garden.landscape import Landscape
 
 NAME: Final = "fluent-operator-custom-resources-garden"
@@ -117,7 +114,7 @@ def render(landscape: Landscape) -> Rendered:
         *(cluster_parser(f"{name}-parser", _parser(each)) for name, each in _PARSERS.items()),
         *(_filter(name, *each) for name, each in _FILTERS.items()),
         *(resource for unit in _UNITS for resource in _journal(unit)),
-        *([_output()] if absent_collector(landscape) is None else []),
+        _output(),
     )
     return Rendered(managed=(managed(NAME, *objects),))
 

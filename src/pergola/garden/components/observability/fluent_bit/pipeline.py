@@ -68,13 +68,8 @@ def scripts() -> dict[str, str]:
     }
 
 
-def pipeline(*, has_collector: bool) -> list[JsonObject]:
-    """Return the resources for all logs.
-
-    Args:
-        has_collector: Whether a collector receives the journal.
-    """
-    output = to_collector("systemd", _SERVICES, Origin="seed-systemd")
+def pipeline() -> list[JsonObject]:
+    """Return the resources for all logs."""
     return [
         cluster_input("tail-kubernetes", {"tail": _tail()}),
         cluster_parser("containerd-parser", _containerd()),
@@ -87,7 +82,7 @@ def pipeline(*, has_collector: bool) -> list[JsonObject]:
         ),
         _script("02-add-tag-to-record", _PODS, "add_tag_to_record.lua", "add_tag_to_record"),
         _script("zz-modify-severity", _PODS, "modify_severity.lua", "cb_modify"),
-        *([output] if has_collector else []),
+        to_collector("systemd", _SERVICES, Origin="seed-systemd"),
     ]
 
 

@@ -9,10 +9,10 @@ from pergola.api.objects import JsonObject, Key, maps_at
 from pergola.garden.components import task_names
 from pergola.garden.components.component import Clusters, Component, Rendered, Target
 from pergola.garden.components.conventions import TO_PRIVATE_NETWORKS, TO_PUBLIC_NETWORKS
+from pergola.garden.components.gardener_dashboard.settings import hosts as dashboard_hosts
 from pergola.garden.components.monitoring import GARDEN, drop, replace
 from pergola.garden.components.observability.alertmanager import NAME as ALERTMANAGER
 from pergola.garden.components.observability.conventions import (
-    host,
     host_credentials,
     managed,
 )
@@ -102,7 +102,7 @@ def _instance(landscape: Landscape) -> Prometheus:
 
 def _dashboard_urls(landscape: Landscape) -> Iterator[JsonObject]:
     """Yield the relabelings that link each alert to a page of the dashboard about Shoots."""
-    dashboard = f"https://{host(landscape, 'dashboard')}/namespace"
+    dashboard = f"https://{dashboard_hosts(landscape)[0]}/namespace"
     for regex, path in (
         ("(.+);(.+)", "garden-$1/shoots/$2"),
         ("garden;(.+)", "garden/shoots/$1"),

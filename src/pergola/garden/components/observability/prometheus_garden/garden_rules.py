@@ -179,7 +179,7 @@ def _audit() -> JsonObject:
     written = "sum by (job) (rate(apiserver_audit_event_total[5m]))"
     return alert(
         "TooManyAuditlogFailures",
-        f"{failed} / {written} > 0.02",
+        f"({failed} / {written}) > 0.02",
         lasting="10m",
         **WARNING,
         summary=f"{{{{$labels.job}}}} in landscape {LANDSCAPE} fails to log audit events.",

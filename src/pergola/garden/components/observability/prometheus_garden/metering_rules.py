@@ -20,7 +20,26 @@ _SHOOTS: Final = "_garden_shoot_info"
 """One series per Shoot, even while two exporters report it."""
 _SINCE: Final = "garden_shoot_info:timestamp"
 """The same series with a label for the time since which its labels are unchanged."""
-_OF_EXPORTERS: Final = "instance, pod, container, endpoint"
+_OF_SHOOTS: Final = (
+    "shoot_uid",
+    "project",
+    "name",
+    "iaas",
+    "region",
+    "seed",
+    "seed_iaas",
+    "seed_region",
+    "failure_tolerance",
+    "version",
+    "cost_object_type",
+    "cost_object",
+    "cost_object_owner",
+    "gardener_version",
+    "is_seed",
+    "is_workerless",
+    "is_hibernated",
+)
+"""The labels by which shoots are billed."""
 _DETAILS: Final = (
     "project, name, failure_tolerance, version, cost_object, cost_object_owner, iaas, region, "
     "seed_iaas, seed_region, is_seed, timestamp"
@@ -66,7 +85,7 @@ def metering_rules() -> JsonObject:
 def _shoots() -> Iterator[JsonObject]:
     month = 'count_values without () ("month", month(timestamp(vector(0))))'
     yield record(_MONTH, f'count_values without () ("year", year(timestamp({month}))) * 0')
-    yield record(_SHOOTS, f"max without ({_OF_EXPORTERS}) (garden_shoot_info)")
+    yield record(_SHOOTS, f"group(garden_shoot_info) by ({', '.join(_OF_SHOOTS)}) * 0")
     yield _this_month(f"{_SHOOTS}", "garden_shoot_info:this_month")
     yield record(_NOW, 'count_values without () ("timestamp", round(timestamp(vector(0)))) * 0')
     began = f"{_SHOOTS} + on () group_left (timestamp) {_NOW}"
