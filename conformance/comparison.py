@@ -13,10 +13,14 @@ import orjson
 from msgspec import Struct
 
 from pergola.api.objects import JsonValue
+from pergola.operator.compare import Expected, expected
 
 DECIDED: Final = Path(__file__).parent / "differences.toml"
 ABSENT: Final = "absent"
 """Stands for a value that an answer does not have."""
+GARDEN_OBJECTS: Final = "garden-objects"
+"""The subject whose decided differences are part of the product."""
+_EXPLAINED: Final = 555
 MOST: Final = 60
 """The highest permitted number of decided differences."""
 
@@ -74,13 +78,14 @@ class Decisions:
 
     @classmethod
     def read(cls, path: Path = DECIDED) -> "Decisions":
-        """Read the list.
+        """Read the list, and the differences that `pergola garden compare` explains.
 
         Raises:
             msgspec.ValidationError: A line lacks a field, or has one too many.
         """
         rows = tomllib.loads(path.read_text()).get("difference", [])
-        return cls([msgspec.convert(row, Decided) for row in rows])
+        explained = (line for row in expected() for line in _explained(row))
+        return cls([*(msgspec.convert(row, Decided) for row in rows), *explained])
 
     def undecided(self, subject: str, differences: Iterable[Difference]) -> list[Difference]:
         """Return the differences that no line accepts."""
@@ -96,12 +101,38 @@ class Decisions:
         self.met.update(covering)
         return bool(covering)
 
+    @property
+    def listed(self) -> list[Decided]:
+        """The lines of the file."""
+        return [each for each in self.decided if each.subject != GARDEN_OBJECTS]
+
+    @property
+    def explained(self) -> list[Decided]:
+        """What `pergola garden compare` explains."""
+        return [each for each in self.decided if each.subject == GARDEN_OBJECTS]
+
     @cached_property
     def _of(self) -> dict[str, list[Decided]]:
         found: dict[str, list[Decided]] = {}
         for each in self.decided:
             found.setdefault(each.subject, []).append(each)
         return found
+
+
+def _explained(row: Expected) -> Iterator[Decided]:
+    for objects in row.objects:
+        yield Decided(
+            subject=GARDEN_OBJECTS,
+            path=f"{objects} {row.field}".strip().replace("*", "**"),
+            reason=row.why,
+            record=_EXPLAINED,
+            theirs=_whole(row.original),
+            ours=_whole(row.ours),
+        )
+
+
+def _whole(pattern: str) -> str:
+    return f"(?s)^{'.*'.join(map(re.escape, pattern.split('*')))}$"
 
 
 def differences(theirs: JsonValue, ours: JsonValue, path: str = "") -> Iterator[Difference]:

@@ -10,7 +10,7 @@ from conformance.places.catalogue import PLACES
 from conformance.places.place import SORTS, Place
 from conformance.results import Result, saved
 from conformance.subjects import SUBJECTS
-from conformance.subjects.subject import Subject
+from conformance.subjects.subject import Subject, cases
 
 _REPEAT = """\
 ## Repeat it
@@ -46,7 +46,7 @@ and each answer is compared: the object after a webhook's patch, a refusal, a ve
 - **Recorded**: questions whose answers are part of the repository; every run of `make test`
   compares Pergola with them.
 - **Random**: questions of the last long run, with odd values of every field. A subject counts as
-  judged from 1,000 cases on.
+  judged from 1,000 cases on. Each object of a Garden is a case.
 - **Branches**: how much of Pergola's code for the subject the random questions reach.
 """
 
@@ -65,7 +65,7 @@ def _compared(subject: Subject, decisions: Decisions) -> int:
     recorded = [*facts.read(subject)]
     for fact in recorded:
         decisions.undecided(subject.name, subject.compare(fact.question, fact.answer))
-    return len(recorded)
+    return sum(cases(fact.answer) for fact in recorded)
 
 
 def _subjects(counts: Mapping[str, int]) -> Iterator[Iterable[str]]:
@@ -117,19 +117,25 @@ def _original(subject: Subject) -> str:
 
 def _differences(decisions: Decisions) -> str:
     titles = {subject.name: subject.title for subject in SUBJECTS}
-    rows = [_row(titles[each.subject], each, decisions.met[each]) for each in decisions.decided]
-    head = ("Subject", "Where", "Why", "Recorded cases", "Decision")
+    rows = [(titles[each.subject], *_row(each, decisions.met[each])) for each in decisions.listed]
+    head = ("Where", "Why", "Recorded cases", "Decision")
     count = f"{len(rows)} places, of {MOST} that are permitted"
     text = (
         f"## Decided differences\n\nPergola differs on purpose in {count}. A line that no recorded "
         "case needs fails the tests.\n"
     )
-    return f"{text}\n{_table([head, *rows])}"
+    of_gardens = [_row(each, decisions.met[each]) for each in decisions.explained]
+    gardens = (
+        f"## Decided differences in the objects of a Garden\n\nThese are {len(of_gardens)} fields "
+        "and objects. `pergola garden compare` prints the same reasons for a landscape of yours.\n"
+    )
+    tables = _table([("Subject", *head), *rows]), _table([head, *of_gardens])
+    return f"{text}\n{tables[0]}\n{gardens}\n{tables[1]}"
 
 
-def _row(title: str, decided: Decided, met: int) -> tuple[str, ...]:
+def _row(decided: Decided, met: int) -> tuple[str, ...]:
     record = f"[{decided.record}](../decisions/{_file(decided.record)})"
-    return title, f"`{decided.path}`", decided.reason, str(met), record
+    return f"`{decided.path}`", decided.reason, str(met), record
 
 
 def _file(record: int) -> str:

@@ -10,7 +10,7 @@ from conformance.comparison import Decisions
 from conformance.facts import Fact
 from conformance.oracles import Oracle
 from conformance.search import UNLIMITED
-from conformance.subjects.subject import Subject
+from conformance.subjects.subject import Subject, cases
 from pergola.api.objects import JsonObject
 
 RANDOM: Final = 300
@@ -28,16 +28,22 @@ def record(subject: Subject, oracle: Oracle) -> Iterator[Fact]:
     Raises:
         OracleError: the oracle does not answer.
     """
-    for question in subject.table():
-        yield from _answered(subject, oracle, question)
     decisions = Decisions.read()
+    for question in subject.table():
+        for fact in _answered(subject, oracle, question):
+            decisions.undecided(subject.name, subject.compare(question, fact.answer))
+            yield fact
+    recorded = 0
     for seed in range(_ROUNDS):
         for question in _random(subject, seed):
             met = len(decisions.met)
             for fact in _answered(subject, oracle, question):
                 decisions.undecided(subject.name, subject.compare(question, fact.answer))
-                if seed == 0 or len(decisions.met) > met:
+                if recorded < RANDOM or len(decisions.met) > met:
+                    recorded += cases(fact.answer)
                     yield fact
+            if recorded >= RANDOM and not decisions.never_met([subject.name]):
+                return
         if not decisions.never_met([subject.name]):
             return
 

@@ -4,6 +4,7 @@ import time
 import traceback
 from collections.abc import Iterator, Sequence
 from itertools import count
+from math import inf
 from pathlib import Path
 from typing import Final
 
@@ -13,7 +14,7 @@ from msgspec import Struct
 
 from conformance.comparison import Decided, Decisions, Difference, without_indexes
 from conformance.oracles import Answer, Oracle
-from conformance.subjects.subject import Subject
+from conformance.subjects.subject import Subject, cases
 from pergola.api.objects import JsonObject
 from pergola.kube.yaml import dump
 
@@ -84,7 +85,7 @@ class Search:
         @_SETTINGS
         @given(self._subject.questions())
         def ask(question: JsonObject) -> None:
-            if time.monotonic() > self._until or self.cases == self._most:
+            if time.monotonic() > self._until or self.cases >= (self._most or inf):
                 raise _Over
             found = self._examine(question)
             if found is not None:
@@ -96,7 +97,7 @@ class Search:
         answer = self._oracle.ask(self._subject.ask, question)
         if answer.outcome == "unanswered":
             return None
-        self.cases += 1
+        self.cases += cases(answer)
         name = self._subject.name
         differing = self._decisions.undecided(name, self._compared(question, answer))
         new = self._known.undecided(name, differing)

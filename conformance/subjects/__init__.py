@@ -12,6 +12,7 @@ from conformance.subjects.configurations import (
 )
 from conformance.subjects.csr import SigningRequests
 from conformance.subjects.extension_objects import EXTENSIONS_SUBJECT
+from conformance.subjects.garden_objects import GardenObjects
 from conformance.subjects.health import Health
 from conformance.subjects.maintenance import Evictions, Schedules
 from conformance.subjects.network_policies import NetworkPolicies
@@ -19,6 +20,7 @@ from conformance.subjects.node_agents import NodeAgents
 from conformance.subjects.operator_admission import EXTENSION_SUBJECT, GARDEN_SUBJECT
 from conformance.subjects.pods import PODS_SUBJECT
 from conformance.subjects.protected import PROTECTED_SUBJECT
+from conformance.subjects.rotations import Rotations
 from conformance.subjects.subject import Subject
 from conformance.subjects.vpas import VPAS_SUBJECT
 from conformance.subjects.workloads import WORKLOADS_SUBJECT
@@ -43,8 +45,10 @@ SUBJECTS: Final[tuple[Subject, ...]] = (
     NetworkPolicies(),
     GARDEN_SUBJECT,
     EXTENSION_SUBJECT,
+    GardenObjects(),
     RESOURCE_MANAGER_CONFIG_SUBJECT,
     OPERATOR_CONFIG_SUBJECT,
+    Rotations(),
     Schedules(),
     Evictions(),
 )

@@ -10,6 +10,11 @@ from conformance.oracles import Answer, OracleModule
 from pergola.api.objects import JsonObject, JsonValue
 
 
+def cases(answer: Answer) -> int:
+    """Return how many comparisons an answer stands for: one for each item of a list."""
+    return len(answer.value) if isinstance(answer.value, list) else 1
+
+
 class Subject(Protocol):
     """Questions of one kind, with both answers.
 

@@ -7,6 +7,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"runtime/debug"
 
 	"github.com/go-logr/logr"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -14,16 +15,19 @@ import (
 
 func main() {
 	log.SetLogger(logr.Discard())
+	debug.SetGCPercent(400) // memory is cheaper than time here
 	asks := map[string]ask{
 		"admission":               admitted,
 		"csr":                     signingRequest,
 		"evictions":               evictions,
+		"garden-made":             gardenMade,
 		"health":                  health,
 		"network-policies":        networkPolicies,
 		"operator-config":         operatorConfiguration,
 		"place/deploy":            placeDeploy,
 		"place/wait":              placeWait,
 		"resource-manager-config": resourceManagerConfiguration,
+		"rotations":               rotations,
 		"schedules":               schedules,
 		"webhook":                 webhookCall,
 	}
