@@ -136,12 +136,13 @@ def for_shoot(
         origin: its creator, e.g. `gardener`, by which it can be selected for deletion.
         keep_objects: written even if False.
         settings: the other settings; its class is ignored.
+        labels: of the ManagedResource; they win.
     """
     inject = {**(settings.inject_labels or {}), marks.NO_CLEANUP: "true"}
     settings = replace(
         settings, resource_class=None, inject_labels=inject, keep_objects=keep_objects
     )
-    labels = {**(labels or {}), marks.ORIGIN_LABEL: origin}
+    labels = {marks.ORIGIN_LABEL: origin, **(labels or {})}
     return build(namespace, name, objects, settings=settings, labels=labels)
 
 
@@ -161,11 +162,12 @@ def for_seed(
     Args:
         keep_objects: written even if False.
         settings: the other settings; its class is ignored.
+        labels: of the ManagedResource; they win.
     """
     settings = replace(settings, resource_class=SEED_CLASS, keep_objects=keep_objects)
     labels = dict(labels or {})
     if not namespace.startswith(_SHOOT_NAMESPACES):
-        labels[marks.ROLE] = marks.ROLE_SEED_SYSTEM_COMPONENT
+        labels.setdefault(marks.ROLE, marks.ROLE_SEED_SYSTEM_COMPONENT)
     return build(namespace, name, objects, settings=settings, labels=labels)
 
 

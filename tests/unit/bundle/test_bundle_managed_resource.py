@@ -167,3 +167,13 @@ def test_merging_twice_changes_nothing() -> None:
     desired = build("ns", "demo", ONE).managed_resource
     live = {**desired, "metadata": {**desired["metadata"], "uid": "u"}, "status": {}}
     assert merge_into(live, desired) == live
+
+
+def test_labels_of_the_caller_win_over_those_of_the_cluster() -> None:
+    labels = {"origin": "me", "gardener.cloud/role": "mine"}
+
+    shoot = for_shoot("shoot--x", "demo", ONE, origin="gardener", labels=labels)
+    seed = for_seed("garden", "demo", ONE, labels=labels)
+
+    assert labels_of(shoot.managed_resource) == labels
+    assert labels_of(seed.managed_resource) == labels
