@@ -122,7 +122,7 @@ def _named(seen: SeenSecret, name: str, pattern: re.Pattern[str], mistakes: list
 
 def _labels(seen: SeenSecret, mistakes: list[Mistake]) -> dict[str, str] | None:
     raw = seen.annotations.get(names.LABELS)
-    if raw is None:
+    if not raw:
         return None
     try:
         labels = orjson.loads(raw)
@@ -139,7 +139,7 @@ def _labels(seen: SeenSecret, mistakes: list[Mistake]) -> dict[str, str] | None:
 
 def _expiration_seconds(seen: SeenSecret, mistakes: list[Mistake]) -> int:
     raw = seen.annotations.get(names.EXPIRATION)
-    if not raw:
+    if raw is None:
         return int(DEFAULT_EXPIRATION.total_seconds())
     try:
         expiration = parse_duration(raw)

@@ -86,6 +86,10 @@ def test_a_request_has_defaults() -> None:
     assert read_request(seen(ASKED)) == REQUEST
 
 
+def test_empty_labels_leave_the_service_account_alone() -> None:
+    assert read_request(seen({**ASKED, names.LABELS: ""})).labels is None
+
+
 def test_every_field_of_a_request_is_read() -> None:
     labels = {names.LABELS: '{"a": "b"}', names.INJECT_CA: "t", names.EXPIRATION: "90m0.9s"}
     assert read_request(seen(ASKED | labels | TARGET)) == Request(
@@ -126,6 +130,7 @@ def test_one_target_annotation_alone_has_no_effect(left_out: str, value: str | N
         ({names.NAME: "../x"}, '"../x" is not a valid name'),
         ({names.NAMESPACE: "a.b"}, '"a.b" is not a valid name'),
         ({names.EXPIRATION: "unparsable"}, 'invalid duration "unparsable"'),
+        ({names.EXPIRATION: ""}, 'invalid duration ""'),
         ({names.EXPIRATION: "9m59s"}, 'invalid duration "9m59s": tokens live 10m'),
         ({names.EXPIRATION: "2000000h"}, 'invalid duration "2000000h"'),
         ({names.LABELS: "{"}, "must be a JSON object of strings, not '{'"),
