@@ -1,5 +1,6 @@
 """Every object of a Garden in its runtime cluster, and in its ManagedResources."""
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
@@ -39,6 +40,9 @@ _API_SERVER: Final = manifest(
     "v1", "Service", "gardener-apiserver", namespace="garden", spec={"clusterIP": "192.0.2.1"}
 )
 """A Service that a resource manager has applied in the oracle."""
+
+
+_KEPT_METRICS: Final = re.compile(r"\.metricRelabelings\[\d+\]\.regex$")
 
 
 class GardenObjects:
@@ -117,3 +121,14 @@ def _differences(found: Comparison) -> Iterator[Difference]:
         for field in each.fields:
             path = f"{each.here.identity} {field.path}"
             yield Difference(path, shown(field.one), shown(field.other))
+            if _KEPT_METRICS.search(field.path):
+                for metric in _dropped(str(field.one), str(field.other)):
+                    yield Difference(f"{each.here.identity} metrics", metric, ABSENT)
+
+
+def _dropped(theirs: str, ours: str) -> Iterator[str]:
+    """Yield the metrics that a regular expression of the original keeps, and ours does not."""
+    kept = re.compile(ours)
+    for name in theirs.removeprefix("^(").removesuffix(")$").split("|"):
+        if kept.fullmatch(re.sub(r"\.[+*]", "x", name)) is None:
+            yield name
