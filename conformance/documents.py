@@ -1,6 +1,8 @@
 """A client that reads from documents, for code that reads a cluster."""
 
-from collections.abc import AsyncIterator, Iterable
+# ruff: noqa: D102 - the methods of a client
+
+from collections.abc import AsyncGenerator, Iterable
 from typing import cast
 
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, labels_of
@@ -11,14 +13,14 @@ from pergola.kube.selectors import matches, parse_selector
 
 def client_of(documents: Iterable[JsonObject]) -> Client:
     """Return a client for a cluster that has these objects, and can be read only."""
-    return cast("Client", _Documents([*documents]))
+    return cast("Client", Documents([*documents]))
 
 
-class _Documents:
+class Documents:
     """The reads of a client; whole objects, even for those who ask for metadata only."""
 
     def __init__(self, documents: list[JsonObject]) -> None:
-        self._documents = documents
+        self.documents = documents
 
     async def find(
         self, gvk: GroupVersionKind, key: Key, *, metadata_only: bool = False
@@ -40,8 +42,11 @@ class _Documents:
         namespace: str | None = None,
         *,
         labels: str | None = None,
+        fields: str | None = None,
         metadata_only: bool = False,
     ) -> list[JsonObject]:
+        if fields is not None:
+            return []  # only Events are selected by fields, and no cluster has any
         selector = parse_selector(labels or "")
         return [
             document
@@ -50,8 +55,15 @@ class _Documents:
             and matches(selector, labels_of(document))
         ]
 
-    async def pages(self, gvk: GroupVersionKind) -> AsyncIterator[ObjectList]:
-        yield ObjectList([*self._of(gvk)], "1")
+    async def pages(
+        self,
+        gvk: GroupVersionKind,
+        namespace: str | None = None,
+        *,
+        labels: str | None = None,
+        metadata_only: bool = False,
+    ) -> AsyncGenerator[ObjectList]:
+        yield ObjectList(await self.list(gvk, namespace, labels=labels), "1")
 
     def _of(self, gvk: GroupVersionKind) -> Iterable[JsonObject]:
-        return (d for d in self._documents if GroupVersionKind.of(d).group_kind == gvk.group_kind)
+        return (d for d in self.documents if GroupVersionKind.of(d).group_kind == gvk.group_kind)

@@ -12,9 +12,12 @@ from conformance.subjects.configurations import (
 )
 from conformance.subjects.csr import SigningRequests
 from conformance.subjects.extension_objects import EXTENSIONS_SUBJECT
+from conformance.subjects.garbage import Garbage
 from conformance.subjects.garden_objects import GardenObjects
 from conformance.subjects.health import Health
 from conformance.subjects.maintenance import Evictions, Schedules
+from conformance.subjects.managed_objects import ManagedObjects
+from conformance.subjects.managed_resource_secrets import ManagedResourceSecrets
 from conformance.subjects.network_policies import NetworkPolicies
 from conformance.subjects.node_agents import NodeAgents
 from conformance.subjects.operator_admission import EXTENSION_SUBJECT, GARDEN_SUBJECT
@@ -22,6 +25,8 @@ from conformance.subjects.pods import PODS_SUBJECT
 from conformance.subjects.protected import PROTECTED_SUBJECT
 from conformance.subjects.rotations import Rotations
 from conformance.subjects.subject import Subject
+from conformance.subjects.token_requests import TokenRequests
+from conformance.subjects.unique_names import UniqueNames
 from conformance.subjects.vpas import VPAS_SUBJECT
 from conformance.subjects.workloads import WORKLOADS_SUBJECT
 
@@ -51,5 +56,10 @@ SUBJECTS: Final[tuple[Subject, ...]] = (
     Rotations(),
     Schedules(),
     Evictions(),
+    ManagedObjects(),
+    ManagedResourceSecrets(),
+    TokenRequests(),
+    Garbage(),
+    UniqueNames(),
 )
 """All subjects."""

@@ -5,12 +5,16 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/util/managedfields"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 )
 
 // decoder reads objects of the kinds in the oracle's scheme, without setting defaults.
 var decoder = serializer.NewCodecFactory(scheme).UniversalDeserializer()
+
+// converter serves server-side apply, which no question needs; the default one takes long to build.
+var converter = managedfields.NewDeducedTypeConverter()
 
 // object decodes an object into the type of its kind.
 func object(raw json.RawMessage) (client.Object, error) {
@@ -27,7 +31,7 @@ func object(raw json.RawMessage) (client.Object, error) {
 
 // clusterOf returns a client for a cluster that contains the objects.
 func clusterOf(raw []json.RawMessage) (client.WithWatch, error) {
-	builder := fake.NewClientBuilder().WithScheme(scheme)
+	builder := fake.NewClientBuilder().WithScheme(scheme).WithTypeConverters(converter)
 	for _, each := range raw {
 		obj, err := object(each)
 		if err != nil {

@@ -251,7 +251,7 @@ func readyCluster(scheme *runtime.Scheme, target client.Client, objects ...clien
 	return fake.NewClientBuilder().
 		WithScheme(scheme).
 		WithObjectTracker(tracker).
-		WithRESTMapper(mapper(scheme)).
+		WithRESTMapper(restMapper(scheme)).
 		WithObjects(objects...).
 		WithStatusSubresource(objects...).
 		WithInterceptorFuncs(seen).
@@ -260,8 +260,8 @@ func readyCluster(scheme *runtime.Scheme, target client.Client, objects ...clien
 
 var mappers = map[*runtime.Scheme]meta.RESTMapper{}
 
-// mapper returns a mapper of all kinds of a scheme; making one takes a while.
-func mapper(scheme *runtime.Scheme) meta.RESTMapper {
+// restMapper returns a mapper of all kinds of a scheme; making one takes a while.
+func restMapper(scheme *runtime.Scheme) meta.RESTMapper {
 	if _, ok := mappers[scheme]; !ok {
 		mappers[scheme] = testrestmapper.TestOnlyStaticRESTMapper(scheme)
 	}

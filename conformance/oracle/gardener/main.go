@@ -17,19 +17,24 @@ func main() {
 	log.SetLogger(logr.Discard())
 	debug.SetGCPercent(400) // memory is cheaper than time here
 	asks := map[string]ask{
-		"admission":               admitted,
-		"csr":                     signingRequest,
-		"evictions":               evictions,
-		"garden-made":             gardenMade,
-		"health":                  health,
-		"network-policies":        networkPolicies,
-		"operator-config":         operatorConfiguration,
-		"place/deploy":            placeDeploy,
-		"place/wait":              placeWait,
-		"resource-manager-config": resourceManagerConfiguration,
-		"rotations":               rotations,
-		"schedules":               schedules,
-		"webhook":                 webhookCall,
+		"admission":                admitted,
+		"csr":                      signingRequest,
+		"evictions":                evictions,
+		"garbage":                  garbage,
+		"garden-made":              gardenMade,
+		"health":                   health,
+		"managed-objects":          managedObjects,
+		"managed-resource-secrets": managedResourceSecrets,
+		"network-policies":         networkPolicies,
+		"operator-config":          operatorConfiguration,
+		"place/deploy":             placeDeploy,
+		"place/wait":               placeWait,
+		"resource-manager-config":  resourceManagerConfiguration,
+		"rotations":                rotations,
+		"schedules":                schedules,
+		"token-requests":           tokenRequests,
+		"unique-names":             uniqueNames,
+		"webhook":                  webhookCall,
 	}
 	if err := serve(asks, "github.com/gardener/gardener"); err != nil {
 		fmt.Fprintln(os.Stderr, err)

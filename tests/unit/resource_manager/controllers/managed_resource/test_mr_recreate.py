@@ -54,7 +54,7 @@ async def test_an_immutable_secret_is_recreated() -> None:
     assert client.keys == [Key("n", "a")]
 
 
-async def test_a_secret_with_another_type_stays_until_its_recreation_is_requested() -> None:
+async def test_a_secret_whose_manifest_has_another_type_is_not_recreated() -> None:
     client = Deletions()
     error = refusal("FieldValueInvalid", "type", TYPE)
 
