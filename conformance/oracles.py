@@ -17,6 +17,7 @@ import time
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
+from threading import RLock
 from typing import Final, NamedTuple, Self
 
 import orjson
@@ -29,6 +30,7 @@ from pergola.sandbox.module import Folder, Module
 
 SOURCES: Final = Path(__file__).parent / "oracle"
 """The folder of all oracles."""
+_Process = subprocess.Popen[bytes]
 _CHUNK: Final = 1 << 20  # bytes
 OUTCOMES: Final = ("output", "error", "panic", "unanswered")
 """The possible outcomes of a question."""
@@ -112,6 +114,7 @@ class Oracle:
     """
 
     def __init__(self, command: list[str], timeout: float = 60.0) -> None:
+        self._asking = RLock()
         self._command = command
         self._timeout = timeout
 
@@ -143,7 +146,8 @@ class Oracle:
         """
         line = orjson.dumps({"ask": ask, "input": question}) + b"\n"
         try:
-            return _answer(self._exchange(line, timeout or self._timeout))
+            with self._asking:
+                return _answer(self._exchange(line, timeout or self._timeout))
         except OracleError as error:
             self.close()
             raise OracleError(f"{error}; the question was:\n{line.decode().strip()}") from None
@@ -156,7 +160,8 @@ class Oracle:
         process = self.__dict__.pop("_process", None)
         if process is not None:
             process.kill()
-            process.communicate()
+            with self._asking:  # nobody uses the pipes any more
+                process.communicate()
 
     def __enter__(self) -> Self:
         return self
@@ -165,7 +170,7 @@ class Oracle:
         self.close()
 
     @cached_property
-    def _process(self) -> subprocess.Popen[bytes]:
+    def _process(self) -> _Process:
         try:
             process = subprocess.Popen(
                 self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
@@ -179,9 +184,10 @@ class Oracle:
         return process
 
     def _exchange(self, line: bytes, timeout: float) -> bytes:
-        stdin, stdout = self._pipes
+        process = self._process
+        stdin, stdout = _pipes(process)
         if select.select([stdout], [], [], 0)[0]:
-            said = _short(self._read(stdout))
+            said = _short(self._read(process, stdout))
             raise OracleError(f"the oracle answered before it was asked: {said}")
         until = time.monotonic() + timeout
         answer = b""
@@ -191,35 +197,33 @@ class Oracle:
             if not readable and not writable:
                 raise OracleError(f"the oracle did not answer within {timeout:g} s")
             if readable:
-                answer += self._read(stdout)
+                answer += self._read(process, stdout)
             if writable:
-                line = line[self._write(stdin, line) :]
+                line = line[self._write(process, stdin, line) :]
         return answer
 
-    def _read(self, stdout: int) -> bytes:
+    def _read(self, process: _Process, stdout: int) -> bytes:
         chunk = os.read(stdout, _CHUNK)
         if not chunk:
-            raise self._ended()
+            raise self._ended(process)
         return chunk
 
-    def _write(self, stdin: int, line: bytes) -> int:
+    def _write(self, process: _Process, stdin: int, line: bytes) -> int:
         try:
             return os.write(stdin, line)
         except BrokenPipeError:
-            raise self._ended() from None
+            raise self._ended(process) from None
 
-    @property
-    def _pipes(self) -> tuple[int, int]:
-        stdin, stdout = self._process.stdin, self._process.stdout
-        if stdin is None or stdout is None:
-            raise AssertionError("both are pipes")
-        return stdin.fileno(), stdout.fileno()
-
-    def _ended(self) -> OracleError:
-        process = self.__dict__.get("_process")
-        if process is None:
+    def _ended(self, process: _Process) -> OracleError:
+        if self.__dict__.get("_process") is not process:
             return OracleError("the oracle was stopped")
         return OracleError(f"the oracle ended with return code {process.wait()}")
+
+
+def _pipes(process: _Process) -> tuple[int, int]:
+    if process.stdin is None or process.stdout is None:
+        raise AssertionError("both are pipes")
+    return process.stdin.fileno(), process.stdout.fileno()
 
 
 def _answer(text: bytes) -> Answer:

@@ -33,16 +33,18 @@ def record(subject: Subject, oracle: Oracle) -> Iterator[Fact]:
         for fact in _answered(subject, oracle, question):
             decisions.undecided(subject.name, subject.compare(question, fact.answer))
             yield fact
-    recorded = 0
+    asked = recorded = 0
     for seed in range(_ROUNDS):
         for question in _random(subject, seed):
             met = len(decisions.met)
             for fact in _answered(subject, oracle, question):
                 decisions.undecided(subject.name, subject.compare(question, fact.answer))
+                asked += cases(fact.answer)
                 if recorded < RANDOM or len(decisions.met) > met:
                     recorded += cases(fact.answer)
                     yield fact
-            if recorded >= RANDOM and not decisions.never_met([subject.name]):
+            is_complete = recorded >= RANDOM and not decisions.never_met([subject.name])
+            if is_complete or asked >= _ROUNDS * RANDOM:
                 return
         if not decisions.never_met([subject.name]):
             return

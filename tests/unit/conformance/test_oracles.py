@@ -86,7 +86,7 @@ def test_a_late_line_is_reported_and_not_taken_for_the_next_answer(tmp_path: Pat
     with Oracle([sys.executable, "-c", program]) as asked:
         assert asked.ask("health", QUESTION).output == {"said": 1}
         go.write_text('{"output": {"said": 2}}')
-        select.select([asked._pipes[1]], [], [], 30.0)
+        select.select([asked._process.stdout or 0], [], [], 30.0)
         with pytest.raises(OracleError, match="answered before it was asked"):
             asked.ask("health", QUESTION)
 
