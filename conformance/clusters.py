@@ -1,10 +1,10 @@
-"""A cluster in memory: what an API server does with writes, as far as both sides depend on it."""
+"""A cluster in memory, with the rules of an API server about writes that both sides depend on."""
 
 # ruff: noqa: D102 - the methods of a client
 
 import copy
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, Final, cast
+from typing import Final, cast
 
 import jsonpatch
 import orjson
@@ -20,10 +20,12 @@ from pergola.api.objects import (
     metadata_of,
     resource_version_of,
     uid_of,
+    without_empty,
 )
 from pergola.kube.client import Client
 from pergola.kube.discovery import Resource
 from pergola.kube.errors import AlreadyExists, Conflict, Invalid
+from pergola.kube.patches import apply_merge_patch
 from pergola.resource_manager.target.content import content_of
 
 CLUSTER_SCOPED: Final = frozenset(
@@ -136,7 +138,8 @@ class Cluster(Documents):
         version = map_at(body, "metadata").get("resourceVersion")
         if version not in (None, resource_version_of(live)):
             raise Conflict(409, _status("Conflict", key))
-        return self._store(gvk, key, _merged(live, body))
+        # A caller may change the patch afterwards.
+        return self._store(gvk, key, apply_merge_patch(live, orjson.loads(orjson.dumps(body))))
 
     async def delete(
         self,
@@ -194,32 +197,8 @@ class Cluster(Documents):
         return Key("", key.name) if gvk.kind in CLUSTER_SCOPED else key
 
 
-def without_empty(value: Any) -> Any:
-    """Return a value without empty values in maps."""
-    if isinstance(value, dict):
-        found = {name: without_empty(each) for name, each in value.items()}
-        return {name: each for name, each in found.items() if each not in (None, {}, [])}
-    if isinstance(value, list):
-        return [without_empty(each) for each in value]
-    return value
-
-
 def _content(obj: JsonObject) -> JsonValue:
-    content: JsonValue = without_empty(content_of(obj))
-    return content
-
-
-def _merged(live: JsonObject, patch: JsonObject) -> JsonObject:
-    merged = {**live}
-    for name, value in patch.items():
-        if value is None:
-            merged.pop(name, None)
-        elif isinstance(value, dict):
-            below = merged.get(name)
-            merged[name] = _merged(below if isinstance(below, dict) else {}, value)
-        else:
-            merged[name] = orjson.loads(orjson.dumps(value))
-    return merged
+    return without_empty(content_of(obj))
 
 
 def _invalid(reason: str, message: str) -> Invalid:

@@ -108,7 +108,7 @@ class Decisions:
 
     @property
     def explained(self) -> list[Decided]:
-        """What `pergola garden compare` explains."""
+        """The differences that `pergola garden compare` explains."""
         return [each for each in self.decided if each.subject == GARDEN_OBJECTS]
 
     @cached_property

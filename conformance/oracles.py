@@ -160,7 +160,7 @@ class Oracle:
         process = self.__dict__.pop("_process", None)
         if process is not None:
             process.kill()
-            with self._asking:  # nobody uses the pipes any more
+            with self._asking:  # the question has let go of the pipes
                 process.communicate()
 
     def __enter__(self) -> Self:

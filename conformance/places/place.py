@@ -1,4 +1,4 @@
-"""What a place is, and what a check of it gets."""
+"""A place, and the arguments of its checks."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass

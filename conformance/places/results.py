@@ -4,8 +4,9 @@ from datetime import date
 from pathlib import Path
 from typing import Final
 
-import msgspec
 from msgspec import Struct
+
+from conformance.results import read, write
 
 RESULTS: Final = Path(__file__).parent / "results.json"
 
@@ -31,11 +32,9 @@ class Result(Struct, frozen=True):
 
 def saved(path: Path = RESULTS) -> dict[str, Result]:
     """Return the results by place."""
-    return msgspec.json.decode(path.read_bytes(), type=dict[str, Result]) if path.exists() else {}
+    return read(path, Result)
 
 
 def save(results: dict[str, Result], path: Path = RESULTS) -> None:
     """Replace the results of some places."""
-    every = saved(path) | results
-    ordered = {name: every[name] for name in sorted(every)}
-    path.write_bytes(msgspec.json.format(msgspec.json.encode(ordered)) + b"\n")
+    write(path, saved(path) | results)

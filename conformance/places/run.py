@@ -23,7 +23,7 @@ _LONGEST: Final = 600  # characters of a problem
 
 @dataclass
 class Outcome:
-    """What was found in a place.
+    """The outcome of a run in a place.
 
     Attributes:
         held: the number of checks that held, by sort.

@@ -1,4 +1,4 @@
-"""Objects of ManagedResources: as manifests, and as somebody left them in a cluster."""
+"""Objects of ManagedResources: as manifests, and as others left them in a cluster."""
 
 from typing import Any, Final, NamedTuple
 
@@ -9,6 +9,7 @@ from conformance.clusters import CLUSTER_SCOPED
 from conformance.strategies.kubernetes import some
 from pergola.api import marks
 from pergola.api.objects import JsonObject
+from pergola.kube.patches import apply_merge_patch
 
 _RESTARTED: Final = "kubectl.kubernetes.io/restartedAt"
 _TRUTHS: Final = st.sampled_from(["true", "true", "T", "1", "True", "false", "yes"])
@@ -21,7 +22,7 @@ LABELS: Final = st.dictionaries(
 """Labels of manifests and live objects."""
 PROPAGATIONS: Final = ("Background", "Foreground", "Orphan")
 UNKNOWN: Final = "Other"
-"""A propagation that nobody knows."""
+"""An unknown propagation."""
 _NOTES: Final[dict[str, SearchStrategy[str]]] = {
     "a": _VALUES,
     "b": _VALUES,
@@ -355,15 +356,4 @@ KINDS: Final = (
 def live_body(kind: Kind) -> SearchStrategy[JsonObject]:
     """Return everything but metadata of a live object."""
     body = kind.body if kind.live is None else kind.live
-    return st.tuples(body, kind.filled).map(lambda parts: _merged(*parts))
-
-
-def _merged(one: JsonObject, other: JsonObject) -> JsonObject:
-    merged = {**one}
-    for name, value in other.items():
-        present = merged.get(name)
-        if isinstance(value, dict) and isinstance(present, dict):
-            merged[name] = _merged(present, value)
-        else:
-            merged[name] = value
-    return merged
+    return st.tuples(body, kind.filled).map(lambda parts: apply_merge_patch(*parts))

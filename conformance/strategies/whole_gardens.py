@@ -170,9 +170,9 @@ def _paths(value: JsonObject, above: _Path) -> Iterator[_Path]:
             yield from _paths(below, path)
 
 
-# Admission accepts references without a name, which nothing can follow; and settings without an
-# autoscaler, with which the original crashes or needs somebody else's.
-_NEEDED: Final = ("name", "settings", "verticalPodAutoscaler")
+# Admission accepts references without a name, which nothing can follow. The original crashes
+# without domains or settings; without settings of an autoscaler, it needs one that exists already.
+_NEEDED: Final = ("domains", "name", "settings", "verticalPodAutoscaler")
 PATHS: Final = tuple(_paths(GARDEN["spec"], ("spec",)))
 """The paths of all fields of a Garden that has every field."""
 

@@ -1,4 +1,4 @@
-"""What a ManagedResource does to its objects, from the first write to the deletion."""
+"""The objects of a ManagedResource, from the first write to the deletion."""
 
 import asyncio
 import copy
@@ -12,7 +12,6 @@ import orjson
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from conformance.clusters import without_empty
 from conformance.comparison import Difference, differences
 from conformance.oracles import GARDENER, Answer, OracleModule
 from conformance.strategies.kubernetes import some
@@ -34,6 +33,7 @@ from pergola.api.objects import (
     JsonValue,
     annotations_of,
     map_at,
+    without_empty,
 )
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.resource_manager.origin import Origin, parse_origin
@@ -283,7 +283,7 @@ def _rule(question: JsonObject, difference: Difference) -> str:
 
 
 def _is_kept(question: JsonObject, difference: Difference) -> bool:
-    """Return whether Pergola leaves a value that somebody else set, and the manifest does not."""
+    """Return whether Pergola leaves a value that another writer set, and the manifest omits."""
     for kind, pattern in _KEPT:
         found = re.fullmatch(rf"objects\.[^/]*/{kind}/[^/]*/(o[01])\.{pattern}", difference.path)
         live = {_identity(each)[1]: each for each in question["target"]}
@@ -310,7 +310,7 @@ _KEPT: Final = (
     ("Service", r"metadata\.annotations\.loadbalancer\.openstack\.org/id"),
     (".*", r"metadata\.annotations\.deployment\.kubernetes\.io/revision"),
 )
-"""What the server, a controller or an injector sets; in the original, an update erases it."""
+"""Values that a server, controller or injector sets; in the original, an update erases them."""
 
 
 def _left(question: JsonObject) -> set[tuple[str, str]]:

@@ -10,13 +10,13 @@ import orjson
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from conformance.clusters import Cluster, without_empty
+from conformance.clusters import Cluster
 from conformance.comparison import Difference, differences, refusals
 from conformance.oracles import GARDENER, Answer, OracleModule
 from conformance.strategies.kubernetes import some
 from conformance.strategies.managed import ANNOTATIONS, KINDS, LABELS, Kind
 from pergola.api import marks
-from pergola.api.objects import JsonObject, JsonValue, map_at
+from pergola.api.objects import JsonObject, JsonValue, map_at, without_empty
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.bundle.client import apply
 from pergola.bundle.content import Budget, read_documents

@@ -12,7 +12,7 @@ from conformance.oracles import GARDENER, Answer, OracleModule
 from conformance.strategies.gardens import GARDEN, VIRTUAL, altered
 from conformance.strategies.kubernetes import some
 from pergola.api import marks
-from pergola.api.objects import JsonObject, JsonValue, annotations_of, map_at
+from pergola.api.objects import JsonObject, JsonValue, annotations_of, map_at, without_empty
 from pergola.api.operator_v1alpha1 import default_garden, garden_from
 from pergola.api.operator_v1alpha1.operations import OPERATIONS
 from pergola.kube.patches import apply_merge_patch
@@ -95,15 +95,7 @@ class Rotations:
             "credentials": status.get("credentials"),
             "operation": annotations_of(left).get(marks.OPERATION, ""),
         }
-        return differences(_bare(answer.output), _bare(ours))
-
-
-def _bare(value: JsonValue) -> JsonValue:
-    """Return a value without empty maps, texts and nulls, as Go omits them."""
-    if not isinstance(value, dict):
-        return value
-    kept = {name: _bare(each) for name, each in value.items()}
-    return {name: each for name, each in kept.items() if each not in (None, "", {})}
+        return differences(without_empty(answer.output), without_empty(ours))
 
 
 def _question(version: str, operation: str, rotations: JsonObject, provider: str) -> JsonObject:

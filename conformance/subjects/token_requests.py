@@ -11,12 +11,20 @@ import orjson
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from conformance.clusters import Cluster, without_empty
+from conformance.clusters import Cluster
 from conformance.comparison import Difference, differences
 from conformance.oracles import GARDENER, Answer, OracleModule
 from conformance.strategies.kubernetes import some
 from pergola.api.kinds import SECRET, SERVICE_ACCOUNT
-from pergola.api.objects import JsonObject, JsonValue, Key, annotations_of, labels_of, uid_of
+from pergola.api.objects import (
+    JsonObject,
+    JsonValue,
+    Key,
+    annotations_of,
+    labels_of,
+    uid_of,
+    without_empty,
+)
 from pergola.kube.errors import Invalid, KubeError
 from pergola.kube.yaml import dump, parse
 from pergola.resource_manager.controllers.token_requestor import names

@@ -6,12 +6,11 @@ from typing import Any, Final
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from conformance.clusters import without_empty
 from conformance.comparison import Difference, differences, refusals
 from conformance.oracles import GARDENER, Answer, OracleModule
 from conformance.strategies.kubernetes import some
 from pergola.api import marks
-from pergola.api.objects import JsonObject, JsonValue
+from pergola.api.objects import JsonObject, JsonValue, without_empty
 from pergola.bundle.errors import BundleError
 from pergola.bundle.names import make_unique
 from pergola.bundle.references import annotate, reference_key

@@ -1,19 +1,16 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/Masterminds/semver/v3"
-	"github.com/andybalholm/brotli"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/meta/testrestmapper"
@@ -21,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/apimachinery/pkg/version"
 	fakeclientset "k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
@@ -297,23 +293,12 @@ func contents(ctx context.Context, resource *resourcesv1alpha1.ManagedResource, 
 			return nil, err
 		}
 		for key, value := range secret.Data {
-			var text io.Reader = bytes.NewReader(value)
-			if strings.HasSuffix(key, resourcesv1alpha1.BrotliCompressionSuffix) {
-				text = brotli.NewReader(text)
+			objects, err := documents(key, value)
+			if err != nil {
+				return nil, err
 			}
-			documents := utilyaml.NewYAMLOrJSONDecoder(text, 1<<16)
-			for {
-				obj := &unstructured.Unstructured{}
-				err := documents.Decode(&obj.Object)
-				if errors.Is(err, io.EOF) {
-					break
-				}
-				if err != nil {
-					return nil, err
-				}
-				if obj.Object != nil {
-					found = append(found, obj)
-				}
+			for _, obj := range objects {
+				found = append(found, &unstructured.Unstructured{Object: obj.(map[string]any)})
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/andybalholm/brotli"
 	corev1 "k8s.io/api/core/v1"
@@ -53,11 +54,11 @@ func managedResourceSecrets(input json.RawMessage) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	written, err := documents(serialized[resourcesv1alpha1.CompressedDataKey])
+	written, err := documents(resourcesv1alpha1.CompressedDataKey, serialized[resourcesv1alpha1.CompressedDataKey])
 	if err != nil {
 		return nil, err
 	}
-	read, err := documents(in.Data)
+	read, err := documents(resourcesv1alpha1.CompressedDataKey, in.Data)
 	if err != nil {
 		return nil, err
 	}
@@ -89,13 +90,17 @@ func managedResourceSecrets(input json.RawMessage) (any, error) {
 	return map[string]any{"written": written, "read": read, "secrets": secrets.Items, "resources": resources.Items}, nil
 }
 
-// documents returns the objects of a compressed stream.
-func documents(compressed []byte) ([]any, error) {
-	stream, err := io.ReadAll(brotli.NewReader(bytes.NewReader(compressed)))
+// documents returns the objects of a value in the Secret of a ManagedResource.
+func documents(key string, value []byte) ([]any, error) {
+	var text io.Reader = bytes.NewReader(value)
+	if strings.HasSuffix(key, resourcesv1alpha1.BrotliCompressionSuffix) {
+		text = brotli.NewReader(text)
+	}
+	stream, err := io.ReadAll(text)
 	if err != nil {
 		return nil, err
 	}
-	found, decoder := []any{}, yaml.NewYAMLOrJSONDecoder(bytes.NewReader(stream), 1024)
+	found, decoder := []any{}, yaml.NewYAMLOrJSONDecoder(bytes.NewReader(stream), 1<<16)
 	for {
 		var obj any
 		switch err := decoder.Decode(&obj); {

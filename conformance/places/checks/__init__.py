@@ -1,1 +1,1 @@
-"""What a resource manager does in a place, each as a `Check`."""
+"""The checks of places: what a resource manager applies, mutates, approves and refuses."""

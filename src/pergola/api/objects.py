@@ -8,7 +8,7 @@ manifests are user input.
 import sys
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, overload
 
 JsonValue: TypeAlias = "dict[str, JsonValue] | list[JsonValue] | str | int | float | bool | None"
 """Any JSON value."""
@@ -152,6 +152,23 @@ def maps_at(obj: Mapping[str, Any], *path: str) -> list[JsonObject]:
     *parents, last = path
     items = map_at(obj, *parents).get(last) if parents else obj.get(last)
     return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+
+
+@overload
+def without_empty(value: JsonObject) -> JsonObject: ...
+@overload
+def without_empty(value: JsonValue) -> JsonValue: ...
+def without_empty(value: JsonValue) -> JsonValue:
+    """Return a value without nulls, and without empty maps and lists, in its maps.
+
+    Go programs write or omit them without a difference in meaning.
+    """
+    if isinstance(value, list):
+        return [without_empty(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    kept = {name: without_empty(each) for name, each in value.items()}
+    return {name: each for name, each in kept.items() if each not in (None, {}, [])}
 
 
 def without_nulls(value: Mapping[str, Any]) -> JsonObject:

@@ -133,6 +133,14 @@ def test_the_external_hostname_is_taken_from_a_custom_issuer(issuer: str, host: 
     assert f"--external-hostname={host}.virtual-garden.local.gardener.cloud" in found
 
 
+@pytest.mark.parametrize("user", ["", "a@", "a:b@"])
+def test_the_external_hostname_has_the_port_of_the_issuer_but_not_its_user(user: str) -> None:
+    issuer = f"https://{user}{API}:8443/path"
+    found = flags(settings(serviceAccountConfig={"issuer": issuer}))
+    assert f"--external-hostname={API}:8443" in found
+    assert f"--service-account-issuer=https://{API}:8443" in found
+
+
 def test_the_certificate_has_all_names_and_the_first_address_of_each_service_range() -> None:
     services = {"services": ["10.4.0.0/16", "fd00::/64"]}
     ranges = {"spec": {"virtualCluster": {"networking": services}}}

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Self
 
 from pergola.api.kinds import CRD
-from pergola.api.objects import GroupKind, JsonObject, JsonValue
+from pergola.api.objects import GroupKind, without_empty
 from pergola.kube.equality import EXACT, Difference, Shape, differences, shape_of, shapes_of
 from pergola.operator.compare.normalise import TEXT, normalise
 from pergola.operator.compare.placed import Identity, Placed
@@ -108,7 +108,7 @@ def _fields(
     kind = here.identity.kind
     shape = shape_of(kind)
     if shape is EXACT:
-        one, other, shape = _without_empty(one), _without_empty(other), shapes.get(kind, {})
+        one, other, shape = without_empty(one), without_empty(other), shapes.get(kind, {})
     found = tuple(each for each in differences(one, other, shape) if not _is_unknown(each))
     if there.managed == here.managed:
         return found
@@ -123,15 +123,3 @@ def _is_unknown(difference: Difference) -> bool:
 
 def _keeper(placed: Placed) -> str:
     return f"ManagedResource {placed.managed}" if placed.managed else "the operator"
-
-
-def _without_empty(value: JsonObject) -> JsonObject:
-    """Return a value of an unknown kind without empty maps and lists, which mean nothing."""
-    kept = {name: _kept(each) for name, each in value.items()}
-    return {name: each for name, each in kept.items() if each not in (None, {}, [])}
-
-
-def _kept(value: JsonValue) -> JsonValue:
-    if isinstance(value, dict):
-        return _without_empty(value)
-    return [_kept(item) for item in value] if isinstance(value, list) else value

@@ -54,7 +54,9 @@ def external_host(landscape: Landscape) -> str:
     """Return the host that the API server advertises: that of its issuer, if it is its own."""
     config = landscape.api_server.service_account_config
     issuer = urlsplit(config.issuer or "" if config is not None else "")
-    return issuer.netloc if issuer.hostname in landscape.api_hosts else landscape.api_hosts[0]
+    if issuer.hostname not in landscape.api_hosts:
+        return landscape.api_hosts[0]
+    return issuer.netloc.rpartition("@")[2]
 
 
 def _stored(landscape: Landscape) -> Iterator[str]:
