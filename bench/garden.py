@@ -45,7 +45,7 @@ from pergola.resource_manager.registration import garden_webhooks
 from pergola.runtime.clock import SystemClock
 from pergola.runtime.logging import configure
 from pergola.sandbox.simulated import Site, garden_site
-from pergola.testing.waiting import running, until
+from pergola.testing.waiting import until
 from tests.support.garden import landscape
 from tests.support.garden_world import configuration, example, install_operator
 
@@ -204,7 +204,7 @@ async def _watches(client: Client) -> int:
 
 async def run(period: float, repetitions: int) -> None:
     """Measure and print."""
-    async with garden_site(f"bench-{os.getpid()}") as site, running(*site.units):
+    async with garden_site(f"bench-{os.getpid()}") as site:
         client = site.client
         kubeconfig = await install_operator(site)
         graph = dry_run(client, landscape(), SystemClock())

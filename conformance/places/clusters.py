@@ -21,7 +21,12 @@ from pergola.manifests import manifest
 from pergola.pki import Authority, KeyAlgorithm
 from pergola.sandbox import Sandbox, start
 from pergola.sandbox.directory import remove, root, write
-from pergola.sandbox.process_node import OWN_RESOURCE_MANAGER, api_server_flags, process_node
+from pergola.sandbox.process_node import (
+    OWN_RESOURCE_MANAGER,
+    NodeSettings,
+    api_server_flags,
+    process_node,
+)
 from pergola.sandbox.process_node.programs import Programs
 from pergola.testing.waiting import running
 
@@ -79,14 +84,9 @@ class Clusters:
             spec = {"type": "ExternalName", "externalName": "127.0.0.1"}
             service = manifest("v1", "Service", SERVER, namespace=namespace, spec=spec)
             await client.apply(service, manager=_PREFIX, force=True)
+        settings = NodeSettings(namespace=namespace, own=self.own)
         async with (
-            process_node(
-                client,
-                self.source.kubeconfig,
-                self.directory,
-                namespace,
-                own=self.own,
-            ) as node,
+            process_node(client, self.source.kubeconfig, self.directory, settings) as node,
             running(node.unit),
         ):
             yield

@@ -31,6 +31,7 @@ from pergola.sandbox.aws.corrections import QUICK, CorrectedAws
 from pergola.sandbox.aws.moto import moto
 from pergola.sandbox.images.catalogue import GARDEN_IMAGES
 from pergola.sandbox.node.garden import garden_node
+from pergola.sandbox.registry import Registry, registry
 from pergola.shipped import CHARTS, EXAMPLES
 from pergola.testing.shared import require_images, require_node
 from pergola.testing.waiting import until
@@ -40,7 +41,6 @@ from tests.support.garden_states import has_succeeded
 from tests.support.garden_world import example
 from tests.support.gardens import with_values
 from tests.support.node_garden import NodeGarden
-from tests.support.registry import TestRegistry, registry
 
 pytestmark = [pytest.mark.node, pytest.mark.soak("node-aws"), pytest.mark.timeout(4800)]
 
@@ -107,7 +107,7 @@ async def node_in_aws() -> AsyncGenerator[Place]:
             yield Place(sandbox, client, account, endpoint, zone)
 
 
-async def install_extensions(place: Place, charts: TestRegistry) -> None:
+async def install_extensions(place: Place, charts: Registry) -> None:
     """Push our charts, and apply the Extensions of the examples with that registry."""
     clusters = ExtensionGarden(place.client, place.client)
     await clusters.secret(AUTHORITY, {"bundle.crt": charts.ca_bundle}, role="oci-ca-bundle")

@@ -20,15 +20,15 @@ from pergola.charts import (
     TooLarge,
 )
 from pergola.charts.blobs import digest_of
+from pergola.sandbox.registry import PASSWORD, USER, Registry, registry
 from tests.support.chart_files import write_chart
-from tests.support.registry import PASSWORD, USER, TestRegistry, registry
 
 MANIFESTS = "GET /v2/charts/greeter/manifests/"
 ALLOWED = Access(credentials=Credentials(USER, PASSWORD))
 
 
 @pytest.fixture
-async def open_registry(tmp_path: Path) -> AsyncIterator[TestRegistry]:
+async def open_registry(tmp_path: Path) -> AsyncIterator[Registry]:
     async with registry(tmp_path) as found:
         yield found
 
@@ -38,7 +38,7 @@ def puller(tmp_path: Path, limits: Limits | None = None) -> Puller:
 
 
 async def test_a_chart_is_pulled_by_tag_and_by_digest(
-    open_registry: TestRegistry, tmp_path: Path
+    open_registry: Registry, tmp_path: Path
 ) -> None:
     reference = await open_registry.push(write_chart(tmp_path))
     by_tag = ChartReference(reference.registry, reference.repository, reference.tag)
@@ -51,7 +51,7 @@ async def test_a_chart_is_pulled_by_tag_and_by_digest(
 
 
 async def test_a_digest_is_requested_once_and_a_tag_each_time_but_without_content(
-    open_registry: TestRegistry, tmp_path: Path
+    open_registry: Registry, tmp_path: Path
 ) -> None:
     reference = await open_registry.push(write_chart(tmp_path))
     by_tag = ChartReference(reference.registry, reference.repository, reference.tag)
@@ -67,9 +67,7 @@ async def test_a_digest_is_requested_once_and_a_tag_each_time_but_without_conten
     assert _blobs(open_registry) == blobs
 
 
-async def test_a_moved_tag_yields_the_new_chart(
-    open_registry: TestRegistry, tmp_path: Path
-) -> None:
+async def test_a_moved_tag_yields_the_new_chart(open_registry: Registry, tmp_path: Path) -> None:
     old = await open_registry.push(write_chart(tmp_path))
     by_tag = ChartReference(old.registry, old.repository, old.tag)
     first = await puller(tmp_path).pull(by_tag)
@@ -81,7 +79,7 @@ async def test_a_moved_tag_yields_the_new_chart(
     assert (await puller(tmp_path).pull(old)).digest == first.digest
 
 
-async def test_missing_charts_are_named(open_registry: TestRegistry, tmp_path: Path) -> None:
+async def test_missing_charts_are_named(open_registry: Registry, tmp_path: Path) -> None:
     reference = await open_registry.push(write_chart(tmp_path))
     for absent in (
         ChartReference(reference.registry, reference.repository, "9.9.9"),
@@ -131,7 +129,7 @@ async def test_an_unreachable_registry_is_named(tmp_path: Path) -> None:
 
 
 async def test_an_oversized_chart_is_not_downloaded(
-    open_registry: TestRegistry, tmp_path: Path
+    open_registry: Registry, tmp_path: Path
 ) -> None:
     reference = await open_registry.push(write_chart(tmp_path))
 
@@ -143,7 +141,7 @@ async def test_an_oversized_chart_is_not_downloaded(
 
 
 async def test_an_artifact_other_than_a_chart_is_refused(
-    open_registry: TestRegistry, tmp_path: Path
+    open_registry: Registry, tmp_path: Path
 ) -> None:
     manifest = {"schemaVersion": 2, "layers": [{"mediaType": "text/plain", "size": 1}]}
     reference = await open_registry.push(write_chart(tmp_path))
@@ -156,5 +154,5 @@ async def test_an_artifact_other_than_a_chart_is_refused(
         await Puller(blobs).pull(other)
 
 
-def _blobs(found: TestRegistry) -> int:
+def _blobs(found: Registry) -> int:
     return found.requests("GET /v2/charts/greeter/blobs/")

@@ -1,6 +1,7 @@
 """The operator as a process of `pergola up`, in a cluster of its own: it registers webhooks."""
 
 from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -41,22 +42,20 @@ async def admin(own: Sandbox) -> AsyncIterator[Client]:
         yield client
 
 
-def site_of(sandbox: Sandbox, client: Client, directory: Path, **environment: str) -> Site:
-    """Return a site without nodes, on which an operator has these variables."""
-
-    class OfTest(Site):
-        @property
-        def operator_environment(self) -> dict[str, str]:
-            return {**super().operator_environment, "IMAGEVECTOR_OVERWRITE": "", **environment}
-
+def running_operator(
+    sandbox: Sandbox, client: Client, directory: Path, **environment: str
+) -> AbstractAsyncContextManager[None]:
+    """Run an operator on a site without nodes, with these variables."""
     node = cast("Any", SimpleNamespace(proxy="http://127.0.0.1:1"))
-    return OfTest(sandbox, client, directory, node, ())
+    site = Site(sandbox, client, directory, node)
+    given = {**site.operator_environment, "IMAGEVECTOR_OVERWRITE": "", **environment}
+    return operator_process(site, given)
 
 
 async def test_the_permissions_of_the_chart_suffice_until_the_end_of_the_block(
     own: Sandbox, admin: Client, tmp_path: Path
 ) -> None:
-    async with operator_process(site_of(own, admin, tmp_path)):
+    async with running_operator(own, admin, tmp_path):
         await until(admin, VALIDATING, REGISTERED, lambda _: True)
     log = (tmp_path / "operator.log").read_text()
     assert "forbidden" not in log
@@ -66,9 +65,8 @@ async def test_the_permissions_of_the_chart_suffice_until_the_end_of_the_block(
 async def test_an_operator_that_ends_fails_the_block_with_its_last_words(
     own: Sandbox, admin: Client, tmp_path: Path
 ) -> None:
-    site = site_of(own, admin, tmp_path, WEBHOOK_MODE="nonsense")
     with pytest.raises(Failures) as caught:
-        async with operator_process(site):
+        async with running_operator(own, admin, tmp_path, WEBHOOK_MODE="nonsense"):
             await until(admin, VALIDATING, Key("", "never"), lambda _: True)
     text = sentence_of(caught.value)
     assert "pergola operator ended with code 1" in text

@@ -18,6 +18,8 @@ CONTROL_PLANE: Final = "A control plane on this machine"
 RESOURCES: Final = "ManagedResources become objects, and stay that way"
 EXTENSIONS: Final = "Webhooks, tokens, policies and a network at work"
 GARDEN: Final = "A Garden comes up"
+SEED: Final = "A Seed joins the Garden"
+SHOOT: Final = "A user creates a Shoot"
 AROUND: Final = "Look around"
 
 
@@ -33,7 +35,10 @@ async def tell(tour: "Tour", story: "Story") -> None:
         if tour.has_resources:
             kubeconfig, running = await _resources(tour, story, stack)
             commands = ["pergola why deploy/web -n shop"]
-        if tour.has_garden:
+        if tour.has_landscape:
+            kubeconfig = await _landscape(tour, story, stack)
+            commands = ["kubectl get managedresources --all-namespaces"]
+        elif tour.has_garden:
             kubeconfig = await _garden(tour, story, stack)
             commands = ["pergola why deploy/gardener-scheduler -n garden"]
         if not tour.has_own_examples:
@@ -141,6 +146,31 @@ async def _garden(tour: "Tour", story: "Story", stack: AsyncExitStack) -> Path:
     runtime = await stack.enter_async_context(place(f"{tour.name}-garden", story))
     await show_garden(runtime, story)
     return runtime.kubeconfig
+
+
+async def _landscape(tour: "Tour", story: "Story", stack: AsyncExitStack) -> Path:
+    """Show a Garden, a Seed and a Shoot, and return the kubeconfig of the Seed's cluster."""
+    from pergola.cli.up import landscape
+
+    story.chapter(
+        GARDEN,
+        "A whole landscape: this Garden, a Seed and a Shoot, with Gardener's own control plane and "
+        f"gardenlet, on simulated nodes. {landscape.COSTS}",
+    )
+    found, virtual = await landscape.show_garden(tour.name, story, stack)
+    story.chapter(
+        SEED,
+        "The operator installs the original's gardenlet in a second cluster. gardenlet registers "
+        "the Seed and installs what every Seed has, with Pergola as resource manager.",
+    )
+    seed = await landscape.show_seed(found, virtual, story, stack)
+    story.chapter(
+        SHOOT,
+        "Gardener's scheduler chooses the Seed, and gardenlet brings up the control plane of a "
+        "cluster without workers. Pergola is its resource manager, too.",
+    )
+    await landscape.show_shoot(seed, virtual, story)
+    return seed.sandbox.kubeconfig
 
 
 async def _around(

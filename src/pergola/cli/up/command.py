@@ -18,7 +18,7 @@ def up(
     *,
     once: Flag = False,
     name: Annotated[str, Parameter(help="Name of the sandbox; two names run side by side.")] = "up",
-    only: Literal["resources", "garden"] | None = None,
+    only: Literal["resources", "garden", "landscape"] | None = None,
     simulated: Flag = False,
     examples: Annotated[
         Path | None,
@@ -41,7 +41,8 @@ def up(
     once
         Stop after the demonstration; exit 0 only if all of it succeeded.
     only
-        Show only the chapters about managed resources, or only those about the Garden.
+        Show only the chapters about managed resources, only those about the Garden, or a whole
+        landscape: a Garden, a Seed that the original's gardenlet runs, and a Shoot.
     simulated
         Run the Garden on simulated nodes even if this machine can run a real one.
     kubeconfig

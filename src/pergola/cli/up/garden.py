@@ -26,8 +26,11 @@ _LISTED: Final = "namespaces"
 _EXAMPLE: Final = EXAMPLES / "garden" / "garden.yaml"
 
 
-async def show_garden(place: "Place", story: "Story") -> None:
+async def show_garden(place: "Place", story: "Story") -> Path:
     """Bring up a Garden, use its virtual cluster, and delete an object, which is then restored.
+
+    Returns:
+        A kubeconfig of the virtual cluster.
 
     Raises:
         UpError: Something did not happen in time.
@@ -45,6 +48,7 @@ async def show_garden(place: "Place", story: "Story") -> None:
         "kubectl -n garden delete deployment gardener-scheduler",
         f"kubectl --kubeconfig {virtual} get {_LISTED}",
     )
+    return virtual
 
 
 async def _bring_up(place: "Place", story: "Story", directory: Path) -> None:

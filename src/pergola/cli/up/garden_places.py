@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pergola.api.objects import JsonObject
     from pergola.cli.up.story import Story
     from pergola.kube.client import Client
+    from pergola.sandbox.simulated import Site
 
 _GATEWAY: Final = ("virtual-garden-istio-ingress", "istio-ingressgateway")
 
@@ -81,7 +82,6 @@ async def on_a_node(name: str, story: "Story") -> AsyncGenerator[Place]:
 async def simulated(name: str, story: "Story") -> AsyncGenerator[Place]:
     """Start simulated nodes and run the operator beside them, until the end of the block."""
     from pergola.cli.up.operator_process import operator_process
-    from pergola.runtime.task_group import TaskGroup
     from pergola.sandbox.simulated import garden_site
 
     programs = (HELM, GARDENER_APISERVER)
@@ -90,16 +90,18 @@ async def simulated(name: str, story: "Story") -> AsyncGenerator[Place]:
         with story.working() as progress:
             await asyncio.to_thread(binaries.find, programs, progress)
             site = await stack.enter_async_context(garden_site(name, progress))
-            group = await stack.enter_async_context(TaskGroup())
-            for unit in site.units:
-                stack.callback(group.create_task(unit.run()).cancel)
             await stack.enter_async_context(operator_process(site))
+        yield place_of(site)
 
-        async def virtual() -> "JsonObject":
-            document = await _access(site.sandbox.kubeconfig, internal=True)
-            return _through(document, site.node.proxy)
 
-        yield Place("simulated nodes", site.client, site.sandbox.kubeconfig, {}, virtual)
+def place_of(site: "Site") -> Place:
+    """Return a cluster with simulated nodes as a place."""
+
+    async def virtual() -> "JsonObject":
+        document = await _access(site.sandbox.kubeconfig, internal=True)
+        return through(document, site.node.proxy)
+
+    return Place("simulated nodes", site.client, site.sandbox.kubeconfig, {}, virtual)
 
 
 async def _access(kubeconfig: Path, *, internal: bool) -> "JsonObject":
@@ -120,7 +122,7 @@ async def _gateway(client: "Client") -> str:
     return str(entry["ip"])
 
 
-def _through(document: "JsonObject", proxy: str) -> "JsonObject":
+def through(document: "JsonObject", proxy: str) -> "JsonObject":
     """Return a kubeconfig whose clusters are reached through a proxy."""
     from pergola.api.objects import map_at, maps_at
 

@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -36,8 +36,13 @@ _WEEK: Final = 7 * 24 * 3600  # seconds
 
 
 @asynccontextmanager
-async def operator_process(site: "Site") -> AsyncGenerator[None]:
+async def operator_process(
+    site: "Site", environment: Mapping[str, str] | None = None
+) -> AsyncGenerator[None]:
     """Run the operator on a site until the block ends.
+
+    Args:
+        environment: Its variables in place of the site's.
 
     Raises:
         UpError: It ended before; the text has its last lines.
@@ -57,7 +62,7 @@ async def operator_process(site: "Site") -> AsyncGenerator[None]:
             stdin=asyncio.subprocess.DEVNULL,
             stdout=output,
             stderr=output,
-            env={**os.environ, **_environment(site)},
+            env={**os.environ, **_through(site), **(environment or site.operator_environment)},
             start_new_session=True,  # Ctrl-C is for this process, which ends the other one
             preexec_fn=lambda: die_with(parent),
         )
@@ -70,10 +75,9 @@ async def operator_process(site: "Site") -> AsyncGenerator[None]:
         await _end(process)
 
 
-def _environment(site: "Site") -> dict[str, str]:
+def _through(site: "Site") -> dict[str, str]:
     """Return the variables with which the operator reaches Services of the site."""
-    proxy = {"HTTPS_PROXY": site.node.proxy, "NO_PROXY": "127.0.0.1,localhost"}
-    return {**site.operator_environment, **proxy}
+    return {"HTTPS_PROXY": site.node.proxy, "NO_PROXY": "127.0.0.1,localhost"}
 
 
 def _configuration(kubeconfig: Path) -> "JsonObject":

@@ -24,7 +24,7 @@ class Tour:
     @property
     def has_resources(self) -> bool:
         """Whether there are chapters about managed resources."""
-        return self.only != "garden"
+        return self.only not in {"garden", "landscape"}
 
     @property
     def has_own_examples(self) -> bool:
@@ -37,7 +37,12 @@ class Tour:
         return self.only != "resources" and self.has_sandbox and self.has_own_examples
 
     @property
+    def has_landscape(self) -> bool:
+        """Whether the Garden gets a Seed and a Shoot."""
+        return self.only == "landscape" and self.has_garden
+
+    @property
     def chapters(self) -> int:
         """The number of chapters."""
         resources = self.has_sandbox + 1 + self.has_own_examples
-        return self.has_resources * resources + self.has_garden + 1
+        return self.has_resources * resources + self.has_garden + 2 * self.has_landscape + 1

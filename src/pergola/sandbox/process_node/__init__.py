@@ -18,7 +18,18 @@ tunnel      the connection to Services
 routes      the addresses behind Services
 """
 
-from pergola.sandbox.process_node.node import ProcessNode, api_server_flags, process_node
+from pergola.sandbox.process_node.node import (
+    NodeSettings,
+    ProcessNode,
+    api_server_flags,
+    process_node,
+)
 from pergola.sandbox.process_node.programs import OWN_RESOURCE_MANAGER
 
-__all__ = ["OWN_RESOURCE_MANAGER", "ProcessNode", "api_server_flags", "process_node"]
+__all__ = [
+    "OWN_RESOURCE_MANAGER",
+    "NodeSettings",
+    "ProcessNode",
+    "api_server_flags",
+    "process_node",
+]

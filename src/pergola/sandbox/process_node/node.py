@@ -2,10 +2,9 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import Final
 
 from pergola.api.objects import Key
@@ -27,13 +26,14 @@ from pergola.sandbox.process_node.programs import (
     programs,
     repositories,
 )
-from pergola.sandbox.process_node.routes import Routes
+from pergola.sandbox.process_node.routes import ResolvePublic, Routes
 from pergola.sandbox.process_node.selection import apply_selection
 from pergola.sandbox.process_node.tunnel import Tunnel, write_egress
 
 _WORKERS: Final = 4
 _SOCKET: Final = "tunnel.sock"
 _EGRESS: Final = "egress.yaml"
+_CONNECTIONS: Final = ("etcd", "cluster", "controlplane")
 
 
 @dataclass(frozen=True)
@@ -42,11 +42,60 @@ class ProcessNode:
 
     Attributes:
         unit: its controller, which the caller runs.
-        proxy: the URL of a proxy to them, for kubeconfigs.
+        proxy: the URL of a proxy to its processes, for kubeconfigs.
+        resolve_public: returns where a connection to a name leads that a gateway passes on.
     """
 
     unit: Unit
     proxy: str
+    resolve_public: ResolvePublic
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeSettings:
+    """The pods that a node runs, and where their connections and data go.
+
+    Attributes:
+        namespace: of the pods; None for all namespaces.
+        more: programs to run in addition to those of every node.
+        own: the same for programs that need not be built.
+        volumes: the folder for the data of claims, which outlives the node; by default it is in
+            the node's directory.
+        beyond: resolves public names of another cluster.
+    """
+
+    namespace: str | None
+    more: Components = ()
+    own: Programs = field(default_factory=dict)
+    volumes: Path | None = None
+    beyond: ResolvePublic | None = None
+
+
+class _Environments:
+    """The environments of namespaces, each with a tunnel of its own that knows its names."""
+
+    def __init__(self, directory: Path, routes: Routes, stack: AsyncExitStack) -> None:
+        self._directory = directory
+        self._routes = routes
+        self._stack = stack
+        self._lock = asyncio.Lock()
+        self._made: dict[str, NodeEnvironment] = {}
+
+    async def of(self, namespace: str) -> NodeEnvironment:
+        async with self._lock:
+            if namespace not in self._made:
+                self._made[namespace] = await self._make(namespace)
+            return self._made[namespace]
+
+    async def _make(self, namespace: str) -> NodeEnvironment:
+        # Numbers, because the path of a socket must be short.
+        directory = self._directory / f"tunnel-{len(self._made)}"
+        directory.mkdir(mode=0o700)
+        socket = directory / _SOCKET
+        tunnel = Tunnel(self._routes.seen_from(namespace))
+        proxy = await self._stack.enter_async_context(tunnel.serving(socket))
+        egress = write_egress(directory / _EGRESS, socket, *_CONNECTIONS)
+        return NodeEnvironment(directory, egress, proxy)
 
 
 def api_server_flags(directory: Path, *, by_url: bool = False) -> tuple[str, ...]:
@@ -66,38 +115,30 @@ async def process_node(
     client: Client,
     kubeconfig: Path,
     directory: Path,
-    namespace: str,
-    *,
-    more: Components = (),
-    own: Programs = MappingProxyType({}),
-    volumes: Path | None = None,
+    settings: NodeSettings,
 ) -> AsyncGenerator[ProcessNode]:
-    """Serve a node for one namespace until the block ends, and stop all of its processes.
+    """Serve a node until the block ends, and stop all of its processes.
 
     Args:
         client: the administrator's.
         kubeconfig: of the administrator; processes reach the API server at its address.
         directory: of the files of its processes.
-        more: programs to run in addition to those of every node.
-        own: the same for programs that need not be built.
-        volumes: the folder for the data of claims, which outlives the node; by default it is in
-            the other directory.
     """
-    found = {**await asyncio.to_thread(_find_programs, more), **own}
-    await apply_selection(client, namespace, repositories(found))
-    observed = Observed(client, namespace)
+    found = {**await asyncio.to_thread(_find_programs, settings.more), **settings.own}
+    await apply_selection(client, settings.namespace, repositories(found))
+    observed = Observed(client, settings.namespace)
     places: dict[Key, Place] = {}
-    routes = Routes(observed, namespace, places)
-    async with Tunnel(routes.resolve).serving(directory / _SOCKET) as proxy:
-        connections = ("etcd", "cluster", "controlplane")
-        egress = write_egress(directory / _EGRESS, directory / _SOCKET, *connections)
-        environment = NodeEnvironment(directory, egress, proxy)
-        setup = Setup(directory, volumes or directory / "claims", found, environment)
+    routes = Routes(observed, places, settings.beyond)
+    async with AsyncExitStack() as stack:
+        environments = _Environments(directory, routes, stack)
+        # The API server of the cluster uses full names, so any namespace serves it.
+        tunnel = Tunnel(routes.seen_from(settings.namespace or "default"))
+        proxy = await stack.enter_async_context(tunnel.serving(directory / _SOCKET))
+        claims = settings.volumes or directory / "claims"
+        setup = Setup(directory, claims, found, environments.of)
         pods = Pods(client, load(kubeconfig), observed, setup, places)
-        try:
-            yield ProcessNode(_unit(observed, pods), proxy)
-        finally:
-            await pods.close()
+        stack.push_async_callback(pods.close)
+        yield ProcessNode(_unit(observed, pods), proxy, routes.resolve_public)
 
 
 def _find_programs(more: Components) -> Programs:

@@ -1,4 +1,4 @@
-"""Caches of a process node: the pods of one namespace, their volumes and their Services."""
+"""Caches of a process node: its pods, their volumes and the Services."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -17,13 +17,13 @@ _KINDS: Final = {kind.kind: kind for kind in (SECRET, CONFIG_MAP)}
 
 
 class Observed:
-    """Caches of one namespace, and the Services of all.
+    """Caches of one namespace or all, and the Services of all.
 
     Attributes:
-        routes: its VirtualServices, whose kind may be defined later.
+        routes: the VirtualServices, whose kind may be defined later.
     """
 
-    def __init__(self, client: Client, namespace: str) -> None:
+    def __init__(self, client: Client, namespace: str | None) -> None:
         self.pods = Cache(client, POD, whole, namespace=namespace, labels=LABEL)
         self.services = Cache(client, SERVICE, whole)
         self._definitions, late = late_caches(client, [VIRTUAL_SERVICE], namespace)

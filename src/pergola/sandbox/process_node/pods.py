@@ -1,7 +1,7 @@
 """The controller of a process node: one process per workload, as long as it has pods."""
 
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -28,12 +28,18 @@ _TOKEN_SECONDS: Final = 86_400
 
 
 class Setup(NamedTuple):
-    """The programs of a node, and the directories of its files and of the data of claims."""
+    """What a node needs to run processes.
+
+    Attributes:
+        directory: of their files.
+        claims: of the data of claims.
+        environment: returns what the processes of a namespace share.
+    """
 
     directory: Path
     claims: Path
     programs: Programs
-    shared: NodeEnvironment
+    environment: Callable[[str], Awaitable[NodeEnvironment]]
 
 
 class Pods:
@@ -122,7 +128,7 @@ class Pods:
             pod,
             runnable,
             place,
-            self._setup.shared,
+            await self._setup.environment(workload.namespace),
             Access(self._cluster, token),
             changed=lambda: self.exits.notify(workload),
         )

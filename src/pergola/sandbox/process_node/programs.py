@@ -34,10 +34,10 @@ _ANYWHERE: Final = re.compile(r"0\.0\.0\.0(?::(\d+))?")
 
 
 class NodeEnvironment(NamedTuple):
-    """The environment that all processes of a node share.
+    """The environment that all processes of a namespace share.
 
     Attributes:
-        directory: the directory of the node.
+        directory: for sockets; its path is short.
         egress: the file that sends an API server's connections through the node's tunnel.
         proxy: the URL of the tunnel for other clients.
     """

@@ -4,10 +4,10 @@ Without DNS and kube-proxy, clients pass a host to the tunnel, which connects th
 that runs a pod of that Service.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final, NamedTuple
 
-from pergola.api.objects import JsonObject, Key, labels_of, map_at, maps_at
+from pergola.api.objects import JsonObject, Key, labels_of, map_at, maps_at, namespace_of
 from pergola.sandbox.process_node.observe import Observed, workload_of
 from pergola.sandbox.process_node.place import Place
 
@@ -22,40 +22,58 @@ class Endpoint(NamedTuple):
     port: int
 
 
+Resolve = Callable[[str, int], Endpoint | None]
+ResolvePublic = Callable[[str], Endpoint | None]
+
+
 class Routes:
     """A resolver of hosts in the cluster.
 
     Args:
-        namespace: of names without one.
         places: of running processes, by the workload whose pods they run.
+        beyond: resolves public names of another cluster.
     """
 
-    def __init__(self, observed: Observed, namespace: str, places: Mapping[Key, Place]) -> None:
+    def __init__(
+        self, observed: Observed, places: Mapping[Key, Place], beyond: ResolvePublic | None = None
+    ) -> None:
         self._services = observed.services
         self._pods = observed.pods
         self._routes = observed.routes
-        self._namespace = namespace
         self._places = places
+        self._beyond = beyond
 
-    def resolve(self, host: str, port: int) -> Endpoint | None:
+    def seen_from(self, namespace: str) -> Resolve:
+        """Return the resolver of the processes in a namespace."""
+        return lambda host, port: self.resolve(host, port, namespace)
+
+    def resolve(self, host: str, port: int, namespace: str) -> Endpoint | None:
         """Return where a connection leads, or None if nothing runs there.
 
         Args:
             host: an IP address of a Service or pod, the name of a Service, with or without
                 namespace, a name that a gateway passes on to a Service, or a loopback address.
+            namespace: of names without one.
         """
         if host.startswith(_LOOPBACK):
             return Endpoint(host, port)
         for _, pod in self._pods.items():  # noqa: PERF102 - not a dict
             if host and map_at(pod, "status").get("podIP") == host:
                 return self._endpoint(pod, port)
-        service = self._service(host)
+        service = self._service(host, namespace)
         if service is not None:
             return self._behind(service, port)
-        destination = self._destination(host)
-        return self.resolve(*destination) if destination else None
+        return self.resolve_public(host) or (self._beyond(host) if self._beyond else None)
 
-    def _service(self, host: str) -> JsonObject | None:
+    def resolve_public(self, host: str) -> Endpoint | None:
+        """Return where a connection to a public name leads, as if its gateway ran."""
+        for key, virtual_service in self._routes.items():
+            if host in map_at(virtual_service, "spec").get("hosts", ()):
+                destination = _destination(virtual_service)
+                return self.resolve(*destination, key.namespace) if destination else None
+        return None
+
+    def _service(self, host: str, from_namespace: str) -> JsonObject | None:
         for _, service in self._services.items():  # noqa: PERF102 - not a dict
             if map_at(service, "spec").get("clusterIP") == host:
                 return service
@@ -63,24 +81,12 @@ class Routes:
         namespace, _, domain = rest.partition(".")
         if domain not in _DOMAINS:
             return None
-        return self._services.get(Key(namespace or self._namespace, name))
-
-    def _destination(self, host: str) -> tuple[str, int] | None:
-        """Return the Service behind a public name, as if its gateway ran."""
-        for _, virtual_service in self._routes.items():  # noqa: PERF102 - not a dict
-            spec = map_at(virtual_service, "spec")
-            if host in spec.get("hosts", ()):
-                rules = (*maps_at(spec, "tls"), *maps_at(spec, "http"))
-                targets = (
-                    map_at(r, "destination") for rule in rules for r in maps_at(rule, "route")
-                )
-                return next(((t["host"], int(t["port"]["number"])) for t in targets), None)
-        return None
+        return self._services.get(Key(namespace or from_namespace, name))
 
     def _behind(self, service: JsonObject, port: int) -> Endpoint | None:
         elsewhere = map_at(service, "spec").get("externalName")
         if elsewhere:
-            return self.resolve(elsewhere, port)
+            return self.resolve(elsewhere, port, namespace_of(service))
         target = next((p for p in maps_at(service, "spec", "ports") if p["port"] == port), None)
         if target is None:
             return None
@@ -93,7 +99,7 @@ class Routes:
     def _selected(self, service: JsonObject) -> Iterator[JsonObject]:
         labels = map_at(service, "spec", "selector").items()
         for key, pod in self._pods.items():
-            is_here = key.namespace == service["metadata"]["namespace"]
+            is_here = key.namespace == namespace_of(service)
             if (
                 labels
                 and is_here
@@ -105,6 +111,13 @@ class Routes:
     def _endpoint(self, pod: JsonObject, port: int) -> Endpoint | None:
         place = self._places.get(workload_of(pod))
         return Endpoint(place.address, place.port(port)) if place else None
+
+
+def _destination(virtual_service: JsonObject) -> tuple[str, int] | None:
+    spec = map_at(virtual_service, "spec")
+    rules = (*maps_at(spec, "tls"), *maps_at(spec, "http"))
+    targets = (map_at(route, "destination") for rule in rules for route in maps_at(rule, "route"))
+    return next(((each["host"], int(each["port"]["number"])) for each in targets), None)
 
 
 def _number(pod: JsonObject, port: int | str) -> int | None:

@@ -1,4 +1,4 @@
-"""Assignment of pods to a process node: by their images, in one namespace.
+"""Assignment of pods to a process node: by their images, in one namespace or all.
 
 A MutatingAdmissionPolicy labels them when they are created; kwok leaves labelled pods alone.
 """
@@ -21,8 +21,13 @@ _API: Final = "admissionregistration.k8s.io/v1"
 _PATIENCE: Final = 30.0
 
 
-async def apply_selection(client: Client, namespace: str, repositories: Iterable[str]) -> None:
+async def apply_selection(
+    client: Client, namespace: str | None, repositories: Iterable[str]
+) -> None:
     """Apply the policy, and return when the API server labels the pods of these repositories.
+
+    Args:
+        namespace: of the pods; None for all namespaces.
 
     Raises:
         KubeError: the API server refused it.
@@ -31,7 +36,7 @@ async def apply_selection(client: Client, namespace: str, repositories: Iterable
     for obj in _policy(namespace, repositories):
         await client.apply(obj, manager=_NAME, force=True)
     async with asyncio.timeout(_PATIENCE):
-        while not await _is_active(client, namespace, repositories[0]):
+        while not await _is_active(client, namespace or "default", repositories[0]):
             await client.get_raw("/version")
 
 
@@ -44,7 +49,7 @@ async def _is_active(client: Client, namespace: str, repository: str) -> bool:
         return False
 
 
-def _policy(namespace: str, repositories: list[str]) -> tuple[JsonObject, JsonObject]:
+def _policy(namespace: str | None, repositories: list[str]) -> tuple[JsonObject, JsonObject]:
     is_known = "[':', '@'].exists(end, c.image.startsWith(known + end))"
     known = f"{json.dumps(repositories)}.exists(known, {is_known})"
     labels = f'Object.metadata{{labels: {{"{LABEL}": "true"}}}}'
@@ -54,7 +59,7 @@ def _policy(namespace: str, repositories: list[str]) -> tuple[JsonObject, JsonOb
         "operations": ["CREATE"],
         "resources": ["pods"],
     }
-    here = {"matchLabels": {"kubernetes.io/metadata.name": namespace}}
+    here = {"matchLabels": {"kubernetes.io/metadata.name": namespace}} if namespace else {}
     policy = manifest(
         _API,
         "MutatingAdmissionPolicy",

@@ -6,21 +6,19 @@ connect to, so that TLS is verified end to end with the certificates of the clus
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Final
 
 from pergola.api.objects import JsonObject
 from pergola.kube.yaml import dump
 from pergola.sandbox.directory import write
-from pergola.sandbox.process_node.routes import Endpoint
+from pergola.sandbox.process_node.routes import Endpoint, Resolve
 from pergola.sandbox.pumping import Connections, Stream, join
 
 _HEADER_SECONDS: Final = 10.0
 _ACCEPTED: Final = b"HTTP/1.1 200 Connection established\r\n\r\n"
 _REFUSED: Final = b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n"
-
-Resolve = Callable[[str, int], Endpoint | None]
 
 
 class Tunnel:

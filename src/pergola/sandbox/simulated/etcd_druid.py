@@ -139,8 +139,8 @@ def _is_rolled_out(stateful_set: JsonObject) -> bool:
     )
 
 
-def druid_unit(client: Client, namespace: str) -> Unit:
-    """Return the unit that serves the `Etcd` objects of a namespace.
+def druid_unit(client: Client, namespace: str | None) -> Unit:
+    """Return the unit that serves the `Etcd` objects of a namespace, or of all.
 
     They may be defined later.
     """

@@ -2,14 +2,13 @@
 
 The control plane of the runtime cluster is that of a sandbox. The etcds, the API server and the
 controller manager of the virtual cluster and both resource managers are processes, started from the
-pods that the operator's Deployments lead to; kwok simulates all other pods. Only objects of the
-namespace `garden` run.
+pods that the operator's Deployments lead to; kwok simulates all other pods.
 """
 
 import asyncio
 import os
 import tempfile
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,12 +19,17 @@ from pergola.kube.client import Client
 from pergola.kube.kubeconfig import ClusterConfig, load
 from pergola.kube.yaml import dump
 from pergola.runtime.controlling.unit import Unit
+from pergola.runtime.task_group import TaskGroup
 from pergola.sandbox.cluster import Sandbox, start
-from pergola.sandbox.components import Components
 from pergola.sandbox.directory import remove, root, write
 from pergola.sandbox.images.catalogue import named
 from pergola.sandbox.on_demand import GARDENER_APISERVER
-from pergola.sandbox.process_node import ProcessNode, api_server_flags, process_node
+from pergola.sandbox.process_node import (
+    NodeSettings,
+    ProcessNode,
+    api_server_flags,
+    process_node,
+)
 from pergola.sandbox.processes import ProcessId
 from pergola.sandbox.progress import Progress, silent
 from pergola.sandbox.simulated.claims import claims_unit
@@ -34,6 +38,8 @@ from pergola.sandbox.simulated.load_balancers import load_balancers_unit
 from pergola.sandbox.simulated.reported import reporter_unit
 
 NAMESPACE: Final = "garden"
+OF_A_GARDEN: Final = NodeSettings(namespace=NAMESPACE)
+"""A node that runs the pods of the Garden alone."""
 
 _MANAGER: Final = "pergola-sandbox"
 _PREFIX: Final = "site-"
@@ -59,14 +65,12 @@ class Site:
         client: the administrator's.
         directory: the files and logs of processes: `garden/<ReplicaSet>/<container>.log`.
         node: runs the pods.
-        units: its controllers, which the caller runs.
     """
 
     sandbox: Sandbox
     client: Client
     directory: Path
     node: ProcessNode
-    units: tuple[Unit, ...]
 
     def reach(self, config: ClusterConfig) -> ClusterConfig:
         """Return how a program outside the site reaches an API server that is a Service of it."""
@@ -86,16 +90,13 @@ class Site:
 async def garden_site(
     name: str,
     progress: Progress = silent,
-    *,
-    more: Components = (),
-    volumes: Path | None = None,
+    settings: NodeSettings = OF_A_GARDEN,
 ) -> AsyncGenerator[Site]:
     """Start a runtime cluster, and stop it with all its processes when the block ends.
 
     Args:
         name: of the sandbox.
-        more: programs that run as processes in addition to those of every site.
-        volumes: keeps the data of claims for a later site; by default, the data is deleted.
+        settings: of its node.
 
     Raises:
         SandboxError: the sandbox cannot be started.
@@ -104,7 +105,7 @@ async def garden_site(
     try:
         sandbox = await start(name, apiserver_flags=api_server_flags(directory), progress=progress)
         try:
-            async with _serving(sandbox, directory, more, volumes) as site:
+            async with _serving(sandbox, directory, settings) as site:
                 yield site
         finally:
             await sandbox.stop()
@@ -124,23 +125,31 @@ def _make_directory() -> Path:
 
 @asynccontextmanager
 async def _serving(
-    sandbox: Sandbox, directory: Path, more: Components, volumes: Path | None
+    sandbox: Sandbox, directory: Path, settings: NodeSettings
 ) -> AsyncGenerator[Site]:
     async with Client.connect(load(sandbox.kubeconfig)) as client:
         for obj in _INSTALLED:
             await client.apply(obj, manager=_MANAGER, force=True)
         write(directory / _IMAGES, dump(_images()))
-        async with process_node(
-            client, sandbox.kubeconfig, directory, NAMESPACE, more=more, volumes=volumes
-        ) as node:
+        async with process_node(client, sandbox.kubeconfig, directory, settings) as node:
             units = (
                 node.unit,
-                druid_unit(client, NAMESPACE),
+                druid_unit(client, settings.namespace),
                 claims_unit(client),
                 load_balancers_unit(client),
                 reporter_unit(client),
             )
-            yield Site(sandbox, client, directory, node, units)
+            async with _running(units):
+                yield Site(sandbox, client, directory, node)
+
+
+@asynccontextmanager
+async def _running(units: Iterable[Unit]) -> AsyncGenerator[None]:
+    async with TaskGroup() as group:
+        tasks = [group.create_task(unit.run()) for unit in units]
+        yield
+        for task in tasks:
+            task.cancel()
 
 
 def _images() -> JsonObject:

@@ -10,6 +10,7 @@ from pergola.kube.client import Client
 from pergola.kube.kubeconfig import ClusterConfig, load
 from pergola.sandbox import API_ONLY, Sandbox
 from pergola.sandbox.components import APISERVER, CONTROLLER_MANAGER, ETCD
+from pergola.sandbox.registry import Registry, registry
 from pergola.testing.crds import install_garden_extension_crds, install_operator_crds
 from pergola.testing.shared import in_thread, private
 from tests.support.extension_garden import (
@@ -19,7 +20,6 @@ from tests.support.extension_garden import (
     resource_managers,
 )
 from tests.support.operator_chart import ACCOUNT, OperatorChart
-from tests.support.registry import TestRegistry, registry
 from tests.support.service_accounts import service_account_config, until_granted
 
 CHART = Path(__file__).parents[4] / "charts" / "operator"
@@ -80,7 +80,7 @@ async def operator(sandboxes: Sandboxes) -> ClusterConfig:
 
 
 @pytest.fixture
-async def charts(tmp_path: Path) -> AsyncIterator[TestRegistry]:
+async def charts(tmp_path: Path) -> AsyncIterator[Registry]:
     """Yield a registry for charts."""
     directory = tmp_path / "registry"
     directory.mkdir()

@@ -31,6 +31,7 @@ from pergola.operator.extension.installations import INSTALLATION, REGISTRATION
 from pergola.operator.extension.required_runtime import KINDS, RequiredRuntime, type_of
 from pergola.runtime.caching.cache import Cache
 from pergola.runtime.clock import SystemClock
+from pergola.sandbox.registry import PASSWORD, USER, Registry, registry
 from pergola.testing.waiting import until, until_gone
 from tests.support.care_site import template
 from tests.support.chart_files import write_chart
@@ -40,7 +41,6 @@ from tests.support.extension_garden import (
     ExtensionGarden,
     extension_controllers,
 )
-from tests.support.registry import PASSWORD, USER, TestRegistry, registry
 
 WORKLOAD: Final = GroupVersionKind("apps", "v1", "Deployment")
 NAME: Final = Key("", "dns")
@@ -99,7 +99,7 @@ async def bucket(garden: ExtensionGarden) -> None:
 
 
 async def test_extensions_are_installed_once_a_garden_exists(
-    garden: ExtensionGarden, operator: ClusterConfig, charts: TestRegistry, tmp_path: Path
+    garden: ExtensionGarden, operator: ClusterConfig, charts: Registry, tmp_path: Path
 ) -> None:
     chart = await charts.push(write_chart(tmp_path))
     virtual = {"virtualCluster": {"helm": helm(chart)}, "values": {"a": 1}}
@@ -146,7 +146,7 @@ async def test_extensions_are_installed_once_a_garden_exists(
 
 
 async def test_a_required_extension_runs_in_the_runtime_cluster_until_its_last_object_is_deleted(
-    garden: ExtensionGarden, operator: ClusterConfig, charts: TestRegistry, tmp_path: Path
+    garden: ExtensionGarden, operator: ClusterConfig, charts: Registry, tmp_path: Path
 ) -> None:
     chart = await charts.push(write_chart(tmp_path))
     resource = Key("garden", "extension-dns-garden")
@@ -306,7 +306,7 @@ async def pull_secret(
 
 
 async def test_values_contain_only_the_data_of_released_objects(
-    garden: ExtensionGarden, operator: ClusterConfig, charts: TestRegistry, tmp_path: Path
+    garden: ExtensionGarden, operator: ClusterConfig, charts: Registry, tmp_path: Path
 ) -> None:
     chart = await charts.push(write_chart(tmp_path))
     expression = "user {{ .resources.login.data.password }}"
@@ -357,7 +357,7 @@ async def test_values_contain_only_the_data_of_released_objects(
 
 
 async def test_an_admission_with_one_part_is_healthy_and_is_removed_with_it_from_the_spec(
-    garden: ExtensionGarden, operator: ClusterConfig, charts: TestRegistry, tmp_path: Path
+    garden: ExtensionGarden, operator: ClusterConfig, charts: Registry, tmp_path: Path
 ) -> None:
     chart = await charts.push(write_chart(tmp_path))
     admission = await charts.push(write_chart(tmp_path, "admission", {"a.yaml": ADMISSION}))
@@ -407,7 +407,7 @@ async def test_an_admission_with_one_part_is_healthy_and_is_removed_with_it_from
 
 
 async def test_a_restarted_operator_writes_nothing(
-    garden: ExtensionGarden, operator: ClusterConfig, charts: TestRegistry, tmp_path: Path
+    garden: ExtensionGarden, operator: ClusterConfig, charts: Registry, tmp_path: Path
 ) -> None:
     chart = await charts.push(write_chart(tmp_path))
     part = {"virtualCluster": {"helm": helm(chart)}, "runtimeCluster": {"helm": helm(chart)}}
@@ -429,7 +429,7 @@ async def test_a_restarted_operator_writes_nothing(
 
 
 async def test_a_deleted_managed_resource_is_restored(
-    garden: ExtensionGarden, operator: ClusterConfig, charts: TestRegistry, tmp_path: Path
+    garden: ExtensionGarden, operator: ClusterConfig, charts: Registry, tmp_path: Path
 ) -> None:
     chart = await charts.push(write_chart(tmp_path))
     resource = Key("garden", "extension-registration-dns")

@@ -27,6 +27,7 @@ from pergola.sandbox import binaries
 from pergola.sandbox.aws.corrections import QUICK, CorrectedAws
 from pergola.sandbox.aws.moto import moto
 from pergola.sandbox.on_demand import HELM
+from pergola.sandbox.registry import Registry
 from pergola.sandbox.simulated import Site
 from pergola.shipped import CHARTS
 from pergola.testing.shared import require_images
@@ -41,7 +42,6 @@ from tests.support.garden_world import CONFIRMED, example, install_operator, ope
 from tests.support.gardens import with_values
 from tests.support.objects import secret
 from tests.support.own_extensions import own_extension
-from tests.support.registry import TestRegistry
 
 pytestmark = [pytest.mark.soak("gardens"), pytest.mark.timeout(2400)]
 
@@ -87,7 +87,7 @@ def extension(chart: str) -> JsonObject:
 
 
 async def test_extensions_run_as_long_as_the_garden_needs_them(
-    garden_world: Site, charts: TestRegistry, aws: CorrectedAws, tmp_path: Path
+    garden_world: Site, charts: Registry, aws: CorrectedAws, tmp_path: Path
 ) -> None:
     client = garden_world.client
     chart = await charts.push(write_chart(tmp_path))

@@ -26,6 +26,7 @@ from pergola.operator.gardenlet.names import GARDENLET, TARGET
 from pergola.operator.gardenlet.unit import NAME
 from pergola.sandbox import binaries
 from pergola.sandbox.on_demand import GARDENLET_CHART
+from pergola.sandbox.registry import Registry
 from pergola.testing.waiting import noticed, until, until_gone
 from tests.support.chart_files import write_chart
 from tests.support.extension_garden import ExtensionGarden
@@ -39,7 +40,6 @@ from tests.support.gardenlets import (
     registered,
     seed,
 )
-from tests.support.registry import TestRegistry
 
 DEPLOYED: Final = Key("garden", "gardenlet")
 BOOTSTRAP: Final = Key("garden", "gardenlet-kubeconfig-bootstrap")
@@ -84,7 +84,7 @@ LEFT: Final = (
 
 
 @pytest.fixture
-async def chart(charts: TestRegistry, tmp_path: Path) -> ChartReference:
+async def chart(charts: Registry, tmp_path: Path) -> ChartReference:
     """Push a small chart to a registry, and return its reference."""
     templates = {"all.yaml": TEMPLATE}
     return await charts.push(write_chart(tmp_path, "gardenlet", templates))
@@ -338,7 +338,7 @@ async def test_every_fault_is_named_until_it_is_fixed(
     garden: ExtensionGarden,
     kubeconfig: str,
     writers: Writers,
-    charts: TestRegistry,
+    charts: Registry,
     chart: ChartReference,
     tmp_path: Path,
 ) -> None:
@@ -385,7 +385,7 @@ async def set_chart(client: Client, key: Key, reference: str) -> None:
 
 
 async def test_the_operator_may_deploy_the_chart_of_gardenlet_into_the_runtime_cluster(
-    garden: ExtensionGarden, writers: Writers, charts: TestRegistry
+    garden: ExtensionGarden, writers: Writers, charts: Registry
 ) -> None:
     folder = await asyncio.to_thread(lambda: binaries.find((GARDENLET_CHART,))[GARDENLET_CHART])
     original = await charts.push(folder, "1.150.0")

@@ -23,13 +23,14 @@ from pergola.operator.gardenlet.names import GARDENLET, TARGET
 from pergola.operator.virtual_cluster import VirtualCluster
 from pergola.sandbox import binaries
 from pergola.sandbox.on_demand import GARDENLET_CHART, HELM
+from pergola.sandbox.process_node import NodeSettings
 from pergola.sandbox.process_node.programs import SEED as SEED_PROGRAMS
+from pergola.sandbox.registry import Registry
 from pergola.sandbox.simulated import Site, garden_site
-from pergola.testing.waiting import running, until
+from pergola.testing.waiting import until
 from tests.support.garden_states import has_succeeded
 from tests.support.garden_world import example, install_operator, operator
 from tests.support.gardenlets import VERSION, gardenlet
-from tests.support.registry import TestRegistry
 from tests.support.seeds import SPEC, register_provider
 
 pytestmark = [pytest.mark.soak("outages"), pytest.mark.timeout(1500)]
@@ -44,12 +45,13 @@ READY: Final = "GardenletReady"
 async def site() -> AsyncIterator[Site]:
     """Yield a runtime cluster that runs programs of the original."""
     name = f"seed-{os.getpid()}-{secrets.token_hex(3)}"
-    async with garden_site(name, more=SEED_PROGRAMS) as found, running(*found.units):
+    settings = NodeSettings(namespace="garden", more=SEED_PROGRAMS)
+    async with garden_site(name, settings=settings) as found:
         yield found
 
 
 async def test_the_original_gardenlet_registers_its_seed(
-    site: Site, charts: TestRegistry, tmp_path: Path
+    site: Site, charts: Registry, tmp_path: Path
 ) -> None:
     client = site.client
     parts = await asyncio.to_thread(lambda: binaries.find((HELM, GARDENLET_CHART)))

@@ -16,6 +16,7 @@ from pergola.operator.reconcile.extension_resources.installed import wait_for_ex
 from pergola.sandbox import binaries
 from pergola.sandbox.module import kubernetes_version
 from pergola.sandbox.on_demand import HELM
+from pergola.sandbox.registry import Registry
 from pergola.testing.waiting import until, until_gone
 from tests.support.aws.gardens import IN_AWS
 from tests.support.care_site import template
@@ -26,14 +27,13 @@ from tests.support.extension_garden import (
     extension_controllers,
 )
 from tests.support.own_extensions import own_extension
-from tests.support.registry import TestRegistry
 
 ROOT: Final = Path(__file__).parents[4]
 ROLE: Final = GroupVersionKind("rbac.authorization.k8s.io", "v1", "Role")
 
 
 async def test_the_aws_extension_serves_the_garden_before_its_resources_are_created(
-    garden: ExtensionGarden, operator: ClusterConfig, charts: TestRegistry, tmp_path: Path
+    garden: ExtensionGarden, operator: ClusterConfig, charts: Registry, tmp_path: Path
 ) -> None:
     chart = await charts.push(ROOT / "charts" / "extension-aws")
     name = Key("", "pergola-aws")
@@ -70,7 +70,7 @@ async def test_the_aws_extension_serves_the_garden_before_its_resources_are_crea
 
 
 async def test_the_admission_of_an_extension_is_installed_in_both_clusters(
-    garden: ExtensionGarden, operator: ClusterConfig, charts: TestRegistry, tmp_path: Path
+    garden: ExtensionGarden, operator: ClusterConfig, charts: Registry, tmp_path: Path
 ) -> None:
     own = await charts.push(ROOT / "charts" / "networking-calico")
     extension = own_extension("networking-calico", own, {})
@@ -102,7 +102,7 @@ async def test_the_admission_of_an_extension_is_installed_in_both_clusters(
 async def test_a_network_extension_is_registered_with_a_chart_that_gardenlets_can_install(
     garden: ExtensionGarden,
     operator: ClusterConfig,
-    charts: TestRegistry,
+    charts: Registry,
     tmp_path: Path,
     name: str,
 ) -> None:

@@ -66,7 +66,7 @@ def routes() -> Routes:
     observed.routes.observe(public)
     observed.pods.observe(pod("api", LABELS, "10.65.0.1"))
     observed.pods.observe(pod("other", {"app": "idle"}, "10.65.0.2"))
-    return Routes(observed, "garden", {Key("garden", "api"): Place(Path("/here"), ADDRESS, ())})
+    return Routes(observed, {Key("garden", "api"): Place(Path("/here"), ADDRESS, ())})
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def routes() -> Routes:
 def test_services_pods_and_public_names_are_routed_to_the_process(
     routes: Routes, host: str, port: int
 ) -> None:
-    assert routes.resolve(host, port) == Endpoint(ADDRESS, 10443)
+    assert routes.resolve(host, port, "garden") == Endpoint(ADDRESS, 10443)
 
 
 @pytest.mark.parametrize(
@@ -92,8 +92,8 @@ def test_services_pods_and_public_names_are_routed_to_the_process(
     [("api", 80), ("api.other", 8443), ("idle", 443), ("10.65.0.2", 443), ("example.org", 443)],
 )
 def test_other_hosts_have_no_route(routes: Routes, host: str, port: int) -> None:
-    assert routes.resolve(host, port) is None
+    assert routes.resolve(host, port, "garden") is None
 
 
 def test_the_external_name_of_a_service_keeps_the_port(routes: Routes) -> None:
-    assert routes.resolve("elsewhere", 6443) == Endpoint("127.0.0.1", 6443)
+    assert routes.resolve("elsewhere", 6443, "garden") == Endpoint("127.0.0.1", 6443)

@@ -11,6 +11,7 @@ import asyncio
 import os
 import re
 import shutil
+import signal
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -22,16 +23,19 @@ import bcrypt
 
 from pergola.api.objects import JsonObject
 from pergola.charts import ChartReference
+from pergola.kube.child_process import send
 from pergola.kube.yaml import dump
 from pergola.pki import Authority
 from pergola.runtime.clock import SystemClock
 from pergola.sandbox import binaries
-from pergola.sandbox.helm import helm, push
+from pergola.sandbox.errors import SandboxError
+from pergola.sandbox.helm import HelmError, helm, push
 from pergola.sandbox.node.forwarder import MACHINE
 from pergola.sandbox.on_demand import REGISTRY
+from pergola.sandbox.processes import die_with
 
 USER: Final = "puller"
-PASSWORD: Final = "correct horse"
+PASSWORD: Final = "correct horse"  # noqa: S105 - of a registry that lives for minutes
 _LISTENS: Final = re.compile(rb"listening on (127\.0\.0\.1:\d+)")
 _DIGEST: Final = re.compile(r"^Digest: (sha256:[0-9a-f]{64})$", re.MULTILINE)
 _PUSHED: Final = re.compile(r"^Pushed: (\S+)$", re.MULTILINE)
@@ -41,7 +45,7 @@ Started = asyncio.Future[str]
 
 
 @dataclass
-class TestRegistry:
+class Registry:
     """A running registry.
 
     Attributes:
@@ -50,8 +54,6 @@ class TestRegistry:
         ca_bundle: The authority of its certificate, as PEM; empty without TLS.
         requires_password: Whether only `USER` may pull.
     """
-
-    __test__ = False  # not a test, whatever its name says
 
     host: str
     directory: Path
@@ -79,16 +81,16 @@ class TestRegistry:
                 self._printed.clear()
                 await self._printed.wait()
 
-    async def follow(self, process: asyncio.subprocess.Process, started: Started) -> None:
+    async def follow(self, output: asyncio.StreamReader, started: Started) -> None:
         """Read what the process prints until it ends."""
-        assert process.stdout is not None
-        async for line in process.stdout:
+        async for line in output:
             self._lines.append(line)
             self._printed.set()
             if not started.done() and (found := _LISTENS.search(line)):
                 started.set_result(found[1].decode())
         if not started.done():
-            started.set_exception(AssertionError(f"the registry ended: {self._lines}"))
+            text = b"".join(self._lines).decode(errors="replace")
+            started.set_exception(SandboxError(f"the registry ended: {text}"))
 
     def _push(self, chart: Path, version: str) -> ChartReference:
         packages = self.directory / "packages"
@@ -100,8 +102,8 @@ class TestRegistry:
             options += ["--username", USER, "--password", PASSWORD]
         printed = push(package, f"oci://{self.host}/charts", *options)
         pushed, digest = _PUSHED.search(printed), _DIGEST.search(printed)
-        assert pushed, printed
-        assert digest, printed
+        if not pushed or not digest:
+            raise HelmError(printed)
         return ChartReference.parse(f"{pushed[1]}@{digest[1]}")
 
     def _ca_file(self) -> str:
@@ -113,7 +115,7 @@ class TestRegistry:
 @asynccontextmanager
 async def registry(
     directory: Path, *, tls: bool = False, requires_password: bool = False
-) -> AsyncGenerator[TestRegistry]:
+) -> AsyncGenerator[Registry]:
     """Run a registry while the block lasts.
 
     Args:
@@ -121,7 +123,7 @@ async def registry(
         tls: Whether it has a certificate, by an authority of its own; also for pods of a node.
         requires_password: Whether only `USER` with `PASSWORD` may pull and push.
     """
-    program = await asyncio.to_thread(_program)
+    program, parent = await asyncio.to_thread(_program), os.getpid()
     settings, ca_bundle = _settings(directory, tls=tls, requires_password=requires_password)
     path = directory / "registry.yaml"
     path.write_text(dump(settings))
@@ -133,17 +135,20 @@ async def registry(
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
         env={"PATH": os.environ["PATH"], "OTEL_TRACES_EXPORTER": "none"},
+        preexec_fn=lambda: die_with(parent),
     )
-    found = TestRegistry("", directory, ca_bundle, requires_password)
+    if process.stdout is None:
+        raise RuntimeError("the registry has no output")
+    found = Registry("", directory, ca_bundle, requires_password)
     started: Started = asyncio.get_running_loop().create_future()
-    follower = asyncio.create_task(found.follow(process, started))
+    follower = asyncio.create_task(found.follow(process.stdout, started))
     try:
         async with asyncio.timeout(_SECONDS):
             found.host = await started
         yield found
     finally:
         if process.returncode is None:
-            process.kill()
+            send(process, signal.SIGKILL)
         await process.wait()
         await follower
         shutil.rmtree(directory / "content", ignore_errors=True)

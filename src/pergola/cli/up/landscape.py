@@ -1,0 +1,149 @@
+"""The chapters of `pergola up` about a landscape: a Garden, a Seed and a Shoot."""
+
+import asyncio
+import base64
+from contextlib import AsyncExitStack, aclosing
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pergola.cli.up.story import UpError, within
+
+if TYPE_CHECKING:
+    from pergola.api.objects import GroupVersionKind, JsonObject, Key
+    from pergola.cli.up.story import Story
+    from pergola.kube.client import Client
+    from pergola.sandbox.landscape import Landscape, Reconciliation
+    from pergola.sandbox.simulated import Site
+
+COSTS: Final = "It takes about five minutes on two cores, and 8 GiB of memory."
+_SECONDS: Final = 900.0
+_EVERY_SECONDS: Final = 20.0
+_STEP: Final = 10  # percent
+_TOKEN_SECONDS: Final = 3600
+
+
+async def show_garden(name: str, story: "Story", stack: AsyncExitStack) -> tuple["Landscape", Path]:
+    """Bring up a Garden; return the landscape and a kubeconfig of the virtual cluster.
+
+    Args:
+        stack: Ends everything.
+
+    Raises:
+        UpError: Something did not happen in time.
+    """
+    from pergola.cli.up import garden
+    from pergola.cli.up.builds import announce, missing_programs
+    from pergola.cli.up.garden_places import place_of
+    from pergola.cli.up.operator_process import operator_process
+    from pergola.sandbox.landscape import PROGRAMS, landscape
+
+    announce(story, missing_programs(PROGRAMS), "about twenty minutes on two cores")
+    with story.working() as progress:
+        found = await stack.enter_async_context(landscape(name, progress))
+        running = operator_process(found.garden, found.operator_environment)
+        await stack.enter_async_context(running)
+    return found, await garden.show_garden(place_of(found.garden), story)
+
+
+async def show_seed(
+    found: "Landscape", virtual: Path, story: "Story", stack: AsyncExitStack
+) -> "Site":
+    """Create a Seed, and return its cluster when gardenlet has reconciled it.
+
+    Raises:
+        UpError: It was not healthy in time.
+    """
+    from pergola.api.kinds import SEED
+    from pergola.api.objects import Key
+    from pergola.kube.client import Client
+    from pergola.kube.kubeconfig import load
+    from pergola.sandbox.landscape import create_seed
+
+    with story.working() as progress:
+        seed = await stack.enter_async_context(found.seed_cluster(progress=progress))
+    kubeconfig = await asyncio.to_thread(seed.sandbox.kubeconfig.read_bytes)
+    async with Client.connect(load(virtual)) as client:
+        key = await create_seed(client, kubeconfig, found.chart)
+        await _until_healthy(client, SEED, Key("", key.name), story)
+    story.try_it(virtual, "kubectl get seeds,gardenlets --all-namespaces")
+    story.try_it(
+        seed.sandbox.kubeconfig,
+        "kubectl -n garden get managedresources",
+        "kubectl -n garden get pods",
+    )
+    return seed
+
+
+async def show_shoot(seed: "Site", virtual: Path, story: "Story") -> None:
+    """Create a Shoot, and use it as its owner does.
+
+    Raises:
+        UpError: It was not healthy in time.
+    """
+    from pergola.api.kinds import NAMESPACE, SHOOT
+    from pergola.api.texts import counted
+    from pergola.cli.up.garden_places import through
+    from pergola.kube.client import Client
+    from pergola.kube.kubeconfig import load
+    from pergola.kube.yaml import dump
+    from pergola.sandbox.directory import write
+    from pergola.sandbox.landscape import create_project, create_shoot
+
+    async with Client.connect(load(virtual)) as client:
+        await create_project(client)
+        key = await create_shoot(client)
+        await _until_healthy(client, SHOOT, key, story)
+        document = through(await _access(client, key), seed.node.proxy)
+    own = write(virtual.with_name("shoot.kubeconfig"), dump(document))
+    async with Client.connect(load(own)) as shoot:
+        count = len(await shoot.list(NAMESPACE, metadata_only=True))
+    story.say(f"Its user's kubeconfig works: the cluster has {counted(count, 'namespace')}.")
+    story.try_it(virtual, f"kubectl -n {key.namespace} get shoots")
+    story.try_it(own, "kubectl get namespaces", "kubectl create configmap mine")
+
+
+async def _until_healthy(
+    client: "Client", kind: "GroupVersionKind", key: "Key", story: "Story"
+) -> None:
+    """Show what Gardener does until an object is reconciled and all its conditions are true."""
+    from pergola.sandbox.landscape import Reconciliation, following
+
+    loop = asyncio.get_running_loop()
+    began = printed = loop.time()
+    last, percent = Reconciliation({}), -_STEP
+    what = f"{kind.kind} {key}"
+    async with within(_SECONDS, what), aclosing(following(client, kind, key)) as found:
+        async for last in found:
+            now = loop.time()
+            if last.percent >= percent + _STEP or now >= printed + _EVERY_SECONDS:
+                percent, printed = last.percent, now
+                story.line(f"{now - began:4.0f} s {summary(last)}")
+    story.say(f"{what}: [green]healthy[/] after [bold]{loop.time() - began:.0f} s[/]")
+
+
+def summary(found: "Reconciliation") -> str:
+    """Return the progress of an object in one line."""
+    if not found.state:
+        return "waiting until it is registered and accepted"
+    problem = f"; failed: {found.errors[0]}" if found.errors else ""
+    if found.state == "Succeeded" and found.unmet:
+        return f"100 %  waiting for {', '.join(found.unmet)}"
+    return f"{found.percent:3} %  {found.description}{problem}"
+
+
+async def _access(client: "Client", key: "Key") -> "JsonObject":
+    """Return the kubeconfig that Gardener issues to an administrator of a Shoot."""
+    from pergola.api.kinds import SHOOT
+    from pergola.api.objects import map_at
+    from pergola.kube.yaml import parse
+
+    request = {
+        "apiVersion": "authentication.gardener.cloud/v1alpha1",
+        "kind": "AdminKubeconfigRequest",
+        "spec": {"expirationSeconds": _TOKEN_SECONDS},
+    }
+    answer = await client.create_subresource(SHOOT, key, "adminkubeconfig", request)
+    document = parse(base64.b64decode(str(map_at(answer, "status")["kubeconfig"])))
+    if not isinstance(document, dict):
+        raise UpError(f"the kubeconfig of Shoot {key} is not an object")
+    return document

@@ -1,0 +1,295 @@
+"""A Gardener landscape on this machine: a Garden, Seeds in clusters of their own, and Shoots.
+
+Gardener's control plane and gardenlet are the original's programs. The caller runs the operator;
+Pergola is the resource manager of every cluster. All nodes are simulated.
+"""
+
+import asyncio
+import base64
+import io
+import tarfile
+import tempfile
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pergola.api.kinds import NODE
+from pergola.api.objects import (
+    GroupVersionKind,
+    JsonObject,
+    Key,
+    generation_of,
+    map_at,
+    maps_at,
+    name_of,
+)
+from pergola.charts import ChartReference
+from pergola.kube import states
+from pergola.kube.client import Client
+from pergola.kube.patches import apply_merge_patch
+from pergola.kube.yaml import parse_documents
+from pergola.manifests import manifest
+from pergola.sandbox import binaries
+from pergola.sandbox.module import kubernetes_version
+from pergola.sandbox.on_demand import (
+    GARDENER_ADMISSION_CONTROLLER,
+    GARDENER_APISERVER,
+    GARDENER_CONTROLLER_MANAGER,
+    GARDENER_SCHEDULER,
+    GARDENLET,
+    GARDENLET_CHART,
+    HELM,
+    REGISTRY,
+    SEED_AGENT,
+)
+from pergola.sandbox.process_node import OWN_RESOURCE_MANAGER, NodeSettings
+from pergola.sandbox.progress import Progress, silent
+from pergola.sandbox.registry import registry
+from pergola.sandbox.simulated import NAMESPACE, Site, garden_site
+from pergola.shipped import EXAMPLES
+
+_CONTROL_PLANE: Final = (
+    GARDENER_APISERVER,
+    GARDENER_ADMISSION_CONTROLLER,
+    GARDENER_CONTROLLER_MANAGER,
+    GARDENER_SCHEDULER,
+)
+PROGRAMS: Final = (*_CONTROL_PLANE, GARDENLET, GARDENLET_CHART, HELM, REGISTRY)
+"""The programs of a landscape, in addition to those of its clusters."""
+
+
+_MANAGER: Final = "pergola-sandbox"
+_INTERVAL: Final = 1.0
+_FOLDER: Final = EXAMPLES / "landscape"
+_TOPOLOGY: Final = {
+    "topology.kubernetes.io/region": "local",
+    "topology.kubernetes.io/zone": "local",
+}
+# For documentation (RFC 5737). Loopback addresses are not allowed in Endpoints.
+_API_SERVER: Final = "192.0.2.2"
+# gardenlet requires that an extension is installed; the sandbox itself reports for its kinds.
+_CHART: Final = {
+    "local/Chart.yaml": "apiVersion: v2\nname: local\nversion: 1.0.0\n",
+    "local/templates/installed.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n"
+    "  name: provider-local\n  namespace: {{ .Release.Namespace }}\n",
+}
+
+
+@dataclass(frozen=True)
+class Landscape:
+    """The clusters of a landscape, while they serve.
+
+    Attributes:
+        name: the beginning of the names of its sandboxes.
+        garden: the runtime cluster of the Garden; the caller runs the operator there.
+        chart: of gardenlet, in a registry of the landscape.
+        directory: of the operator's charts.
+    """
+
+    name: str
+    garden: Site
+    chart: ChartReference
+    directory: Path
+
+    @property
+    def operator_environment(self) -> dict[str, str]:
+        """The variables of the operator, which renders charts."""
+        helm = str(binaries.find((HELM,))[HELM])
+        cache = str(self.directory / "charts")
+        return {
+            **self.garden.operator_environment,
+            "PERGOLA_HELM": helm,
+            "PERGOLA_CHART_CACHE": cache,
+        }
+
+    @asynccontextmanager
+    async def seed_cluster(
+        self, name: str = "seed", progress: Progress = silent
+    ) -> AsyncGenerator[Site]:
+        """Start a cluster for a Seed, and stop it with all control planes when the block ends.
+
+        Raises:
+            SandboxError: the sandbox cannot be started.
+        """
+        settings = NodeSettings(
+            namespace=None,
+            more=(GARDENLET,),
+            own=OWN_RESOURCE_MANAGER,
+            beyond=self.garden.node.resolve_public,
+        )
+        async with garden_site(f"{self.name}-{name}", progress, settings=settings) as site:
+            await _prepare(site.client)
+            yield site
+
+
+@asynccontextmanager
+async def landscape(name: str, progress: Progress = silent) -> AsyncGenerator[Landscape]:
+    """Start the runtime cluster of a Garden and a registry, and stop them when the block ends.
+
+    Raises:
+        SandboxError: one cannot be started, or a program cannot be built.
+    """
+    found = await asyncio.to_thread(binaries.find, PROGRAMS, progress)
+    settings = NodeSettings(namespace=NAMESPACE, more=_CONTROL_PLANE)
+    with tempfile.TemporaryDirectory(prefix="pergola-landscape-") as folder:
+        directory = Path(folder)
+        async with (
+            registry(directory) as charts,
+            garden_site(f"{name}-garden", progress, settings=settings) as garden,
+        ):
+            number = SEED_AGENT.version.removeprefix("v")
+            chart = await charts.push(found[GARDENLET_CHART], number)
+            yield Landscape(name, garden, chart, directory)
+
+
+async def _prepare(client: Client) -> None:
+    """Label the nodes with their zone, and publish an address of the API server, for gardenlet."""
+    for node in await client.list(NODE, metadata_only=True):
+        await client.patch(NODE, Key("", name_of(node)), {"metadata": {"labels": _TOPOLOGY}})
+    await client.apply(_endpoints(), manager=_MANAGER, force=True)
+
+
+def _endpoints() -> JsonObject:
+    subset = {
+        "addresses": [{"ip": _API_SERVER}],
+        "ports": [{"name": "https", "port": 443, "protocol": "TCP"}],
+    }
+    return manifest("v1", "Endpoints", "kubernetes", namespace="default", subsets=[subset])
+
+
+async def create_seed(
+    garden: Client, kubeconfig: bytes, chart: ChartReference, name: str = "local"
+) -> Key:
+    """Create the Gardenlet of a Seed, and what it requires; return its key.
+
+    Args:
+        garden: the virtual cluster.
+        kubeconfig: of the Seed's cluster.
+        chart: of gardenlet.
+    """
+    await _apply(garden, _deployment(), *_documents("provider.yaml"))
+    access = {"kubeconfig": base64.b64encode(kubeconfig).decode()}
+    secret = manifest("v1", "Secret", f"seed-{name}", namespace="garden", data=access)
+    helm = {"ociRepository": {"ref": str(chart)}}
+    own = {
+        "metadata": {"name": name},
+        "spec": {"deployment": {"helm": helm}, "kubeconfigSecretRef": {"name": f"seed-{name}"}},
+    }
+    [example] = _documents("gardenlet.yaml")
+    await _apply(garden, secret, apply_merge_patch(example, own))
+    return Key("garden", name)
+
+
+async def create_project(garden: Client) -> None:
+    """Create a CloudProfile with the version of Kubernetes that the sandbox runs, and a Project."""
+    profile, *others = _documents("project.yaml")
+    versions = {"spec": {"kubernetes": {"versions": [{"version": _kubernetes()}]}}}
+    await _apply(garden, apply_merge_patch(profile, versions), *others)
+
+
+async def create_shoot(garden: Client, patch: JsonObject | None = None) -> Key:
+    """Create the Shoot of the examples, with a merge patch; return its key."""
+    [example] = _documents("shoot.yaml")
+    own = {"spec": {"kubernetes": {"version": _kubernetes()}}}
+    shoot = apply_merge_patch(apply_merge_patch(example, own), patch or {})
+    await garden.create(shoot)
+    return Key.of(shoot)
+
+
+def _kubernetes() -> str:
+    return kubernetes_version().removeprefix("v")
+
+
+def _documents(name: str) -> Iterator[JsonObject]:
+    for document in parse_documents((_FOLDER / name).read_text()):
+        if isinstance(document.value, dict):
+            yield document.value
+
+
+async def _apply(client: Client, *objects: JsonObject) -> None:
+    for obj in objects:
+        await client.apply(obj, manager=_MANAGER, force=True)
+
+
+def _deployment() -> JsonObject:
+    return manifest(
+        "core.gardener.cloud/v1", "ControllerDeployment", "local", helm={"rawChart": _archive()}
+    )
+
+
+def _archive() -> str:
+    """Return the chart as a packed archive, in base64."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+        for path, text in _CHART.items():
+            entry = tarfile.TarInfo(path)
+            entry.size = len(text)
+            archive.addfile(entry, io.BytesIO(text.encode()))
+    return base64.b64encode(packed.getvalue()).decode()
+
+
+@dataclass(frozen=True)
+class Reconciliation:
+    """A state of an object.
+
+    Attributes:
+        obj: the object; empty while it does not exist.
+    """
+
+    obj: JsonObject
+
+    @property
+    def state(self) -> str:
+        """The state of the last operation; empty before the first one."""
+        return str(self._operation.get("state") or "")
+
+    @property
+    def percent(self) -> int:
+        """The progress of the last operation."""
+        return int(self._operation.get("progress") or 0)
+
+    @property
+    def description(self) -> str:
+        """What Gardener does, or waits for."""
+        return str(self._operation.get("description") or "")
+
+    @property
+    def errors(self) -> list[str]:
+        """The errors of the last operation."""
+        return [str(each.get("description")) for each in maps_at(self.obj, "status", "lastErrors")]
+
+    @property
+    def unmet(self) -> list[str]:
+        """The types of conditions that are not true."""
+        conditions = maps_at(self.obj, "status", "conditions")
+        return [str(each["type"]) for each in conditions if each.get("status") != "True"]
+
+    @property
+    def _operation(self) -> JsonObject:
+        return map_at(self.obj, "status", "lastOperation")
+
+
+def succeeded(found: Reconciliation) -> bool:
+    """Return whether the current specification is reconciled, and all conditions are true."""
+    status = map_at(found.obj, "status")
+    is_current = status.get("observedGeneration") == generation_of(found.obj)
+    is_healthy = bool(status.get("conditions")) and not found.unmet
+    return is_current and found.state == "Succeeded" and is_healthy
+
+
+async def following(
+    client: Client, kind: GroupVersionKind, key: Key
+) -> AsyncGenerator[Reconciliation]:
+    """Yield the states of an object until the current specification is reconciled and healthy.
+
+    Raises:
+        KubeError: it cannot be read.
+    """
+    async with aclosing(states.watched(client, kind, key, _INTERVAL)) as objects:
+        async for obj in objects:
+            found = Reconciliation(obj or {})
+            yield found
+            if obj and succeeded(found):
+                return
