@@ -5,6 +5,7 @@ By default, the tests of `make test` run; `--soak=PART` runs a part of the soak 
 
 import asyncio
 import gc
+import random
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
@@ -150,3 +151,11 @@ def breakable_manager(deployed_manager: Sandbox) -> Iterator[Sandbox]:
     """Yield the node with the resource manager, which no other test uses."""
     with turn(deployed_manager, exclusive=True):
         yield deployed_manager
+
+
+@pytest.fixture
+def chance() -> random.Random:
+    """Return a random source with a printed seed, so that a failure can be repeated."""
+    seed = random.SystemRandom().randrange(1 << 32)
+    print(f"seed {seed}")  # noqa: T201 - shown with a failure
+    return random.Random(seed)  # noqa: S311

@@ -29,6 +29,7 @@ from pergola.sandbox.on_demand import (
     GARDENER_RESOURCE_MANAGER,
     GARDENLET,
     GARDENLET_CHART,
+    LANDSCAPE,
     PROMETHEUS_CRDS,
     PROMTOOL,
     SHARDER,
@@ -121,6 +122,12 @@ PARTS: Final[Mapping[str, Part]] = MappingProxyType(
         ),
         "kills": Part(
             "a Garden whose operator is killed after each task", _OPERATOR, images=_GARDEN, jobs=1
+        ),
+        "landscape": Part(
+            "a Garden, Seeds by the real gardenlet, and the life of Shoots",
+            ("landscape", "integration/docs"),
+            programs=(*LANDSCAPE, GARDENER_RESOURCE_MANAGER),
+            jobs=1,
         ),
         "node": Part(
             "a real node: its life and failures, charts, gateways, network policies",

@@ -16,17 +16,18 @@ _FORBIDDEN: Final = 403
 
 @dataclass(frozen=True)
 class AuditLog:
-    """The log of the requests of some users.
+    """The log of the requests of some users or groups.
 
     Attributes:
         directory: of its files.
         name: of the cluster; its files begin with it.
-        users: whose requests are in the log.
+        users, groups: whose requests are in the log.
     """
 
     directory: Path
     name: str
-    users: tuple[str, ...]
+    users: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
 
     def flags(self) -> tuple[str, ...]:
         """Write the policy; return the flags of the API server."""
@@ -34,7 +35,11 @@ class AuditLog:
             "apiVersion": "audit.k8s.io/v1",
             "kind": "Policy",
             "omitStages": ["RequestReceived", "ResponseStarted"],
-            "rules": [{"level": "Metadata", "users": list(self.users)}, {"level": "None"}],
+            "rules": [
+                *({"level": "Metadata", "users": [user]} for user in self.users),
+                *({"level": "Metadata", "userGroups": [group]} for group in self.groups),
+                {"level": "None"},
+            ],
         }
         file = write(self.directory / f"{self.name}-audit.yaml", dump(policy))
         return f"--audit-policy-file={file}", f"--audit-log-path={self._file}"

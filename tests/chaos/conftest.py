@@ -1,6 +1,5 @@
 """Fixtures: resource managers as processes to kill, and a sandbox to disturb."""
 
-import random
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -37,11 +36,3 @@ async def world(private_sandbox: Sandbox) -> AsyncIterator[World]:
             yield world
         finally:
             await world.stop()
-
-
-@pytest.fixture
-def chance() -> random.Random:
-    """Return a random source with a printed seed, so that a failure can be repeated."""
-    seed = random.SystemRandom().randrange(1 << 32)
-    print(f"seed {seed}")  # noqa: T201 - shown with a failure
-    return random.Random(seed)  # noqa: S311

@@ -4,12 +4,12 @@ import os
 import secrets
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from pergola.sandbox.simulated import OF_A_GARDEN, Site, garden_site
+from pergola.sandbox.process_node import NodeSettings
+from pergola.sandbox.simulated import NAMESPACE, Site, SiteSettings, garden_site
 
 
 @pytest.fixture
@@ -23,5 +23,7 @@ async def garden_world() -> AsyncIterator[Site]:
 async def world_with(volumes: Path | None = None) -> AsyncGenerator[Site]:
     """Run a cluster as `garden_world` does; volumes in a folder outlive it."""
     name = f"world-{os.getpid()}-{secrets.token_hex(3)}"
-    async with garden_site(name, settings=replace(OF_A_GARDEN, volumes=volumes)) as site:
+    async with garden_site(
+        name, settings=SiteSettings(node=NodeSettings(namespace=NAMESPACE, volumes=volumes))
+    ) as site:
         yield site

@@ -58,6 +58,15 @@ def is_network(text: str) -> bool:
     return True
 
 
+def has_host_bits(text: str) -> bool:
+    """Return whether the address of a CIDR is not the first one of its network.
+
+    Raises:
+        ValueError: as `parse_network` does.
+    """
+    return ipaddress.ip_address(text.partition("/")[0]) != parse_network(text).network_address
+
+
 def overlap(one: Network, other: Network) -> bool:
     """Return whether two networks share addresses; those of different IP versions never do."""
     return one.version == other.version and one.overlaps(other)

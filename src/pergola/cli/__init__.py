@@ -12,6 +12,7 @@ from cyclopts import App, Parameter
 
 from pergola import __version__
 from pergola.cli.aws.app import app as aws
+from pergola.cli.container import with_program
 from pergola.cli.crds.app import app as crds
 from pergola.cli.dashboard.command import dashboard
 from pergola.cli.dashboard.server import dashboard_server
@@ -85,7 +86,7 @@ def main() -> None:
     """Run the command line; report a user's mistake in one sentence, never as a traceback."""
     gc.set_threshold(_OBJECTS_OF_MODULES)
     try:
-        app()
+        app(with_program(sys.argv[1:]))
     except KeyboardInterrupt:
         sys.exit(130)
     except Exception as error:

@@ -34,35 +34,31 @@ from pergola.manifests import manifest
 from pergola.sandbox import binaries
 from pergola.sandbox.module import kubernetes_version
 from pergola.sandbox.on_demand import (
-    GARDENER_ADMISSION_CONTROLLER,
-    GARDENER_APISERVER,
-    GARDENER_CONTROLLER_MANAGER,
-    GARDENER_SCHEDULER,
+    GARDENER_CONTROL_PLANE,
+    GARDENER_RESOURCE_MANAGER,
     GARDENLET,
     GARDENLET_CHART,
     HELM,
-    REGISTRY,
+    LANDSCAPE,
     SEED_AGENT,
 )
 from pergola.sandbox.process_node import OWN_RESOURCE_MANAGER, NodeSettings
 from pergola.sandbox.progress import Progress, silent
 from pergola.sandbox.registry import registry
-from pergola.sandbox.simulated import NAMESPACE, Site, garden_site
+from pergola.sandbox.simulated import NAMESPACE, Site, SiteSettings, garden_site
 from pergola.shipped import EXAMPLES
-
-_CONTROL_PLANE: Final = (
-    GARDENER_APISERVER,
-    GARDENER_ADMISSION_CONTROLLER,
-    GARDENER_CONTROLLER_MANAGER,
-    GARDENER_SCHEDULER,
-)
-PROGRAMS: Final = (*_CONTROL_PLANE, GARDENLET, GARDENLET_CHART, HELM, REGISTRY)
-"""The programs of a landscape, in addition to those of its clusters."""
-
 
 _MANAGER: Final = "pergola-sandbox"
 _INTERVAL: Final = 1.0
 _FOLDER: Final = EXAMPLES / "landscape"
+_LOCAL: Final = frozenset({"local"})
+_REPORTED: Final = dict.fromkeys(
+    (
+        *("BackupBucket", "BackupEntry", "ControlPlane", "DNSRecord", "Infrastructure", "Network"),
+        *("OperatingSystemConfig", "Worker"),
+    ),
+    _LOCAL,
+)
 _TOPOLOGY: Final = {
     "topology.kubernetes.io/region": "local",
     "topology.kubernetes.io/zone": "local",
@@ -106,20 +102,30 @@ class Landscape:
 
     @asynccontextmanager
     async def seed_cluster(
-        self, name: str = "seed", progress: Progress = silent
+        self,
+        name: str = "seed",
+        progress: Progress = silent,
+        *,
+        flags: tuple[str, ...] = (),
+        original: bool = False,
     ) -> AsyncGenerator[Site]:
         """Start a cluster for a Seed, and stop it with all control planes when the block ends.
+
+        Args:
+            flags: more flags of its API server.
+            original: run the original's resource managers in place of Pergola's.
 
         Raises:
             SandboxError: the sandbox cannot be started.
         """
-        settings = NodeSettings(
+        node = NodeSettings(
             namespace=None,
-            more=(GARDENLET,),
-            own=OWN_RESOURCE_MANAGER,
+            more=(GARDENLET, *((GARDENER_RESOURCE_MANAGER,) if original else ())),
+            own={} if original else OWN_RESOURCE_MANAGER,
             beyond=self.garden.node.resolve_public,
         )
-        async with garden_site(f"{self.name}-{name}", progress, settings=settings) as site:
+        settings = SiteSettings(node=node, flags=flags, reported=_REPORTED)
+        async with garden_site(f"{self.name}-{name}", progress, settings) as site:
             await _prepare(site.client)
             yield site
 
@@ -131,13 +137,13 @@ async def landscape(name: str, progress: Progress = silent) -> AsyncGenerator[La
     Raises:
         SandboxError: one cannot be started, or a program cannot be built.
     """
-    found = await asyncio.to_thread(binaries.find, PROGRAMS, progress)
-    settings = NodeSettings(namespace=NAMESPACE, more=_CONTROL_PLANE)
+    found = await asyncio.to_thread(binaries.find, LANDSCAPE, progress)
+    node = NodeSettings(namespace=NAMESPACE, more=GARDENER_CONTROL_PLANE)
     with tempfile.TemporaryDirectory(prefix="pergola-landscape-") as folder:
         directory = Path(folder)
         async with (
             registry(directory) as charts,
-            garden_site(f"{name}-garden", progress, settings=settings) as garden,
+            garden_site(f"{name}-garden", progress, SiteSettings(node=node)) as garden,
         ):
             number = SEED_AGENT.version.removeprefix("v")
             chart = await charts.push(found[GARDENLET_CHART], number)
@@ -189,13 +195,21 @@ async def create_project(garden: Client) -> None:
     await _apply(garden, apply_merge_patch(profile, versions), *others)
 
 
-async def create_shoot(garden: Client, patch: JsonObject | None = None) -> Key:
-    """Create the Shoot of the examples, with a merge patch; return its key."""
-    [example] = _documents("shoot.yaml")
+async def create_shoot(
+    garden: Client, patch: JsonObject | None = None, *, example: str = "shoot.yaml"
+) -> Key:
+    """Create a Shoot, and what it refers to; return its key.
+
+    Args:
+        patch: a merge patch of the example.
+        example: the name of the file, which ends with the Shoot.
+    """
+    *others, shoot = _documents(example)
     own = {"spec": {"kubernetes": {"version": _kubernetes()}}}
-    shoot = apply_merge_patch(apply_merge_patch(example, own), patch or {})
-    await garden.create(shoot)
-    return Key.of(shoot)
+    patched = apply_merge_patch(apply_merge_patch(shoot, own), patch or {})
+    await _apply(garden, *others)
+    await garden.create(patched)
+    return Key.of(patched)
 
 
 def _kubernetes() -> str:
@@ -271,12 +285,16 @@ class Reconciliation:
         return map_at(self.obj, "status", "lastOperation")
 
 
+def is_reconciled(found: Reconciliation) -> bool:
+    """Return whether the current specification is reconciled."""
+    observed = map_at(found.obj, "status").get("observedGeneration")
+    return observed == generation_of(found.obj) and found.state == "Succeeded"
+
+
 def succeeded(found: Reconciliation) -> bool:
     """Return whether the current specification is reconciled, and all conditions are true."""
-    status = map_at(found.obj, "status")
-    is_current = status.get("observedGeneration") == generation_of(found.obj)
-    is_healthy = bool(status.get("conditions")) and not found.unmet
-    return is_current and found.state == "Succeeded" and is_healthy
+    has_conditions = bool(maps_at(found.obj, "status", "conditions"))
+    return is_reconciled(found) and has_conditions and not found.unmet
 
 
 async def following(

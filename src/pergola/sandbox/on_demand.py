@@ -35,6 +35,14 @@ ALERTMANAGER: Final = "alertmanager"
 BLACKBOX_EXPORTER: Final = "blackbox-exporter"
 SHARDER: Final = "sharder"
 SHARDING_CRDS: Final = "sharding-crds"
+GARDENER_CONTROL_PLANE: Final = (
+    GARDENER_APISERVER,
+    GARDENER_ADMISSION_CONTROLLER,
+    GARDENER_CONTROLLER_MANAGER,
+    GARDENER_SCHEDULER,
+)
+LANDSCAPE: Final = (*GARDENER_CONTROL_PLANE, GARDENLET, GARDENLET_CHART, HELM, REGISTRY)
+"""The programs of a landscape, in addition to those of its clusters."""
 
 _DISTRIBUTION: Final = "github.com/distribution/distribution/v3"
 _OPERATOR: Final = "github.com/prometheus-operator/prometheus-operator"

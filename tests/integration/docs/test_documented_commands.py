@@ -12,6 +12,7 @@ from tests.support.documented.guides import (
     FIRST_STEPS,
     GARDEN,
     GUIDES,
+    LANDSCAPE,
     LOOK_AROUND,
     NOT_RUN,
     SLOW,
@@ -31,10 +32,15 @@ def test_the_commands_of_a_page_do_what_it_says(reader: Reader, name: str) -> No
     reader.follow(GUIDES[name], NOT_RUN)
 
 
-@pytest.mark.soak("guides")
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize(
-    ("line", "guides"), [(UP[0], (FIRST_STEPS, LOOK_AROUND)), (UP[1], (GARDEN,))], ids=UP
+    ("line", "guides"),
+    [
+        pytest.param(UP[0], (FIRST_STEPS, LOOK_AROUND), marks=pytest.mark.soak("guides")),
+        pytest.param(UP[1], (GARDEN,), marks=pytest.mark.soak("guides")),
+        pytest.param(UP[2], (LANDSCAPE,), marks=pytest.mark.soak("landscape")),
+    ],
+    ids=UP,
 )
 def test_the_commands_beside_a_running_pergola_do_what_their_pages_say(
     reader: Reader, line: str, guides: tuple[Guide, ...]

@@ -327,7 +327,25 @@ FIRST_STEPS: Final = Guide(
 LOOK_AROUND: Final = Guide(
     ("tutorials/first-steps.md: Look around",), {"pergola why": Shows("gardener-scheduler")}
 )
-UP: Final = ("pergola up", "pergola up --only garden")
+LANDSCAPE: Final = Guide(
+    (
+        "tutorials/landscape.md: Look at the three clusters",
+        "tutorials/landscape.md: Break something",
+        "tutorials/landscape.md: Rotate all credentials",
+        "tutorials/landscape.md: Delete the Shoot",
+    ),
+    {
+        "kubectl --kubeconfig $GARDEN get seeds": Shows("first"),
+        "kubectl --kubeconfig $SEED get managedresources": Shows("shoot-core-gardeneraccess"),
+        "kubectl --kubeconfig $SHOOT get configmaps": Shows("mine"),
+        "kubectl --kubeconfig $SHOOT get clusterrolebinding": Shows("system:gardener"),
+    },
+    before="""\
+folder=$(dirname $KUBECONFIG)
+export GARDEN=$folder/virtual.kubeconfig SHOOT=$folder/shoot.kubeconfig
+export SEED=${folder%garden}seed/kubeconfig""",
+)
+UP: Final = ("pergola up", "pergola up --only garden", "pergola up --only landscape")
 """Commands that run in a terminal of their own, with the guides above in another one."""
 
 TYPED_ALONE: Final = {

@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pergola.api.ip_ranges import is_address, is_network, parse_address, parse_network
+from pergola.api.ip_ranges import (
+    has_host_bits,
+    is_address,
+    is_network,
+    parse_address,
+    parse_network,
+)
 
 HOSTILE = (
     "fd00::%x\nCOMMIT\n/64",
@@ -77,3 +83,18 @@ def test_every_address_and_its_host_range_is_accepted(
 
     assert parse_address(text) == address
     assert parse_network(f"{text}/{bits}").network_address == address
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("10.0.0.0/8", False),
+        ("10.0.0.1/8", True),
+        ("2001:DB8::/56", False),
+        ("2001:db8:0::1/56", True),
+        ("::10.250.0.0/112", False),
+        ("::10.250.0.1/112", True),
+    ],
+)
+def test_host_bits_are_found_however_the_address_is_written(text: str, *, expected: bool) -> None:
+    assert has_host_bits(text) == expected

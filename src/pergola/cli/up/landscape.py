@@ -35,9 +35,10 @@ async def show_garden(name: str, story: "Story", stack: AsyncExitStack) -> tuple
     from pergola.cli.up.builds import announce, missing_programs
     from pergola.cli.up.garden_places import place_of
     from pergola.cli.up.operator_process import operator_process
-    from pergola.sandbox.landscape import PROGRAMS, landscape
+    from pergola.sandbox.landscape import landscape
+    from pergola.sandbox.on_demand import LANDSCAPE
 
-    announce(story, missing_programs(PROGRAMS), "about twenty minutes on two cores")
+    announce(story, missing_programs(LANDSCAPE), "about twenty minutes on two cores")
     with story.working() as progress:
         found = await stack.enter_async_context(landscape(name, progress))
         running = operator_process(found.garden, found.operator_environment)
@@ -98,8 +99,13 @@ async def show_shoot(seed: "Site", virtual: Path, story: "Story") -> None:
     async with Client.connect(load(own)) as shoot:
         count = len(await shoot.list(NAMESPACE, metadata_only=True))
     story.say(f"Its user's kubeconfig works: the cluster has {counted(count, 'namespace')}.")
-    story.try_it(virtual, f"kubectl -n {key.namespace} get shoots")
-    story.try_it(own, "kubectl get namespaces", "kubectl create configmap mine")
+    story.try_it(
+        seed.sandbox.kubeconfig,
+        f"export GARDEN={virtual} SEED={seed.sandbox.kubeconfig} SHOOT={own}",
+        "kubectl --kubeconfig $GARDEN get seeds,shoots --all-namespaces",
+        "kubectl --kubeconfig $SEED get managedresources --all-namespaces",
+        "kubectl --kubeconfig $SHOOT get namespaces",
+    )
 
 
 async def _until_healthy(

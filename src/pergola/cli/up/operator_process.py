@@ -47,22 +47,19 @@ async def operator_process(
     Raises:
         UpError: It ended before; the text has its last lines.
     """
-    from pergola.kube.yaml import dump
     from pergola.runtime.task_group import TaskGroup
-    from pergola.sandbox.directory import write
     from pergola.sandbox.processes import die_with
 
-    kubeconfig = await _install(site)
+    line, variables = await operator_command(site, environment)
     parent = os.getpid()
-    config = write(site.directory / "operator.yaml", dump(_configuration(kubeconfig)))
     log = site.directory / "operator.log"
     with log.open("wb") as output:
         process = await asyncio.create_subprocess_exec(
-            *(Path(sys.executable).with_name("pergola"), "operator", "--config", config),
+            *line,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=output,
             stderr=output,
-            env={**os.environ, **_through(site), **(environment or site.operator_environment)},
+            env=variables,
             start_new_session=True,  # Ctrl-C is for this process, which ends the other one
             preexec_fn=lambda: die_with(parent),
         )
@@ -73,6 +70,21 @@ async def operator_process(
             watching.cancel()
     finally:
         await _end(process)
+
+
+async def operator_command(
+    site: "Site", environment: Mapping[str, str] | None = None
+) -> tuple[list[str], dict[str, str]]:
+    """Install what the operator needs on a site; return its command line and variables."""
+    from pergola.kube.yaml import dump
+    from pergola.sandbox.directory import write
+
+    kubeconfig = await _install(site)
+    config = write(site.directory / "operator.yaml", dump(_configuration(kubeconfig)))
+    program = Path(sys.executable).with_name("pergola")
+    given = site.operator_environment if environment is None else environment
+    line = [str(program), "operator", "--config", str(config)]
+    return line, {**os.environ, **_through(site), **given}
 
 
 def _through(site: "Site") -> dict[str, str]:

@@ -16,7 +16,6 @@ from pergola.sandbox.on_demand import (
     ETCD_BACKUP_RESTORE,
     GARDENER_ADMISSION_CONTROLLER,
     GARDENER_APISERVER,
-    GARDENER_CONTROLLER_MANAGER,
     GARDENER_RESOURCE_MANAGER,
     GARDENLET,
 )
@@ -76,14 +75,6 @@ REQUIRED: Final = (ETCD, APISERVER, CONTROLLER_MANAGER)
 OPTIONAL: Final = (GARDENER_APISERVER,)
 """The programs that run if they were built, which takes minutes; otherwise kwok simulates them."""
 
-SEED: Final = (
-    GARDENER_APISERVER,
-    GARDENER_ADMISSION_CONTROLLER,
-    GARDENER_CONTROLLER_MANAGER,
-    GARDENLET,
-)
-"""The programs that it takes to register a Seed; a site runs them if it is asked to."""
-
 # Webhooks of an aggregated API server, and an address from a Secret that no pod mounts.
 _PROXIED: Final = (GARDENER_APISERVER, GARDENLET)
 
@@ -100,7 +91,7 @@ def programs(binaries: Mapping[str, Path]) -> Programs:
     """Return the programs that a node runs.
 
     Args:
-        binaries: all of `REQUIRED`, and any of `OPTIONAL` and `SEED`.
+        binaries: all of `REQUIRED`, and any of `OPTIONAL` and of a landscape.
     """
     built = {
         name: Program((str(path),), _ADAPT.get(name, _unchanged), name in _PROXIED)

@@ -8,6 +8,6 @@ admission       a gardener-admission-controller that admits everything
 reported        success of monitoring and extension resources, of which nothing runs
 """
 
-from pergola.sandbox.simulated.site import NAMESPACE, OF_A_GARDEN, Site, garden_site
+from pergola.sandbox.simulated.site import NAMESPACE, Site, SiteSettings, garden_site
 
-__all__ = ["NAMESPACE", "OF_A_GARDEN", "Site", "garden_site"]
+__all__ = ["NAMESPACE", "Site", "SiteSettings", "garden_site"]

@@ -4,18 +4,27 @@ A Prometheus or an Alertmanager gets no pods, and a DNSRecord no record: their s
 so, like that of a pod that kwok simulates.
 """
 
-from collections.abc import Callable
+import base64
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Final
 
 from pergola.api.marks import OPERATION
-from pergola.api.objects import GroupVersionKind, JsonObject, Key, annotations_of, generation_of
+from pergola.api.objects import (
+    GroupVersionKind,
+    JsonObject,
+    Key,
+    annotations_of,
+    generation_of,
+    map_at,
+)
 from pergola.health import check, progressing
 from pergola.health.extensions import check_extension
 from pergola.health.workloads import replicas
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
+from pergola.manifests import manifest
 from pergola.runtime.caching.cache import Cache, Change
 from pergola.runtime.controlling.controller import DONE, Outcome
 from pergola.runtime.controlling.unit import Controller, Unit
@@ -26,21 +35,33 @@ from pergola.sandbox.late_kinds import late_caches
 Identity = tuple[GroupVersionKind, Key]
 
 _SINCE: Final = "2000-01-01T00:00:00Z"
+_MANAGER: Final = "pergola-sandbox"
+_OS_CONFIG: Final = "OperatingSystemConfig"
+_SCRIPT: Final = b"#!/bin/true\n"
 _MONITORING: Final = tuple(
     GroupVersionKind("monitoring.coreos.com", "v1", kind) for kind in ("Prometheus", "Alertmanager")
 )
-_EXTENSIONS: Final = tuple(
-    GroupVersionKind("extensions.gardener.cloud", "v1alpha1", kind)
-    for kind in ("BackupBucket", "BackupEntry", "DNSRecord", "Extension")
+ReportedTypes = Mapping[str, frozenset[str] | None]
+"""Types of extension resources by kind; None stands for all types."""
+
+OF_A_GARDEN: Final[ReportedTypes] = dict.fromkeys(
+    ("BackupBucket", "BackupEntry", "DNSRecord", "Extension")
 )
+_OPERATIONS: Final = {"migrate": "Migrate", "restore": "Restore"}
 
 
 class Reporter:
     """A reconciler that writes the status of success to objects that do not have it."""
 
-    def __init__(self, client: Client, caches: dict[GroupVersionKind, Cache[JsonObject]]) -> None:
+    def __init__(
+        self,
+        client: Client,
+        caches: dict[GroupVersionKind, Cache[JsonObject]],
+        types: ReportedTypes,
+    ) -> None:
         self._client = client
         self._caches = caches
+        self._types = types
 
     async def reconcile(self, identity: Identity) -> Outcome:
         """Report success for one object, unless its status says so or it is being deleted."""
@@ -51,9 +72,13 @@ class Reporter:
         with suppress(NotFound):
             if kind in _MONITORING:
                 await self._report_monitoring(kind, key, obj)
-            else:
+            elif self._is_reported(kind, obj):
                 await self._report_extension(kind, key, obj)
         return DONE
+
+    def _is_reported(self, kind: GroupVersionKind, obj: JsonObject) -> bool:
+        types = self._types[kind.kind]
+        return types is None or map_at(obj, "spec").get("type") in types
 
     async def _report_monitoring(self, kind: GroupVersionKind, key: Key, obj: JsonObject) -> None:
         if check(obj) or progressing(obj):
@@ -61,13 +86,24 @@ class Reporter:
             await self._client.patch(kind, key, {"status": status}, subresource="status")
 
     async def _report_extension(self, kind: GroupVersionKind, key: Key, obj: JsonObject) -> None:
-        if OPERATION in annotations_of(obj):
+        operation = annotations_of(obj).get(OPERATION)
+        if operation is not None:
             obj = await self._client.patch(
                 kind, key, {"metadata": {"annotations": {OPERATION: None}}}
             )
-        if check_extension(obj):
-            status = _extension(obj)
+        if operation is not None or check_extension(obj):
+            status = _extension(obj, _OPERATIONS.get(operation or "", "Reconcile"))
+            if kind.kind == _OS_CONFIG:
+                status |= await self._write_cloud_config(key)
             await self._client.patch(kind, key, {"status": status}, subresource="status")
+
+    async def _write_cloud_config(self, key: Key) -> JsonObject:
+        """Write the script that a machine would run first; return the status that names it."""
+        name = f"osc-result-{key.name}"
+        content = {"cloud_config": base64.b64encode(_SCRIPT).decode()}
+        secret = manifest("v1", "Secret", name, namespace=key.namespace, data=content)
+        await self._client.apply(secret, manager=_MANAGER, force=True)
+        return {"cloudConfig": {"secretRef": {"name": name, "namespace": key.namespace}}}
 
 
 def _monitoring(obj: JsonObject) -> JsonObject:
@@ -90,12 +126,12 @@ def _monitoring(obj: JsonObject) -> JsonObject:
     }
 
 
-def _extension(obj: JsonObject) -> JsonObject:
+def _extension(obj: JsonObject, operation: str) -> JsonObject:
     return {
         "observedGeneration": generation_of(obj),
         "lastError": None,
         "lastOperation": {
-            "type": "Reconcile",
+            "type": operation,
             "state": "Succeeded",
             "progress": 100,
             "description": "Simulated: nothing was made",
@@ -104,12 +140,13 @@ def _extension(obj: JsonObject) -> JsonObject:
     }
 
 
-def reporter_unit(client: Client) -> Unit:
+def reporter_unit(client: Client, types: ReportedTypes) -> Unit:
     """Return the unit that reports success for all of these kinds, which may be defined later."""
-    definitions, caches = late_caches(client, (*_MONITORING, *_EXTENSIONS))
+    extensions = (GroupVersionKind("extensions.gardener.cloud", "v1alpha1", kind) for kind in types)
+    definitions, caches = late_caches(client, (*_MONITORING, *extensions))
     return Controller(
         "reporter",
-        Reporter(client, caches).reconcile,
+        Reporter(client, caches, types).reconcile,
         watches=[Watch(cache, to=_of(kind)) for kind, cache in caches.items()],
         metrics=Metrics(),
         caches=[definitions, *caches.values()],

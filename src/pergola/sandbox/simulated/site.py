@@ -10,7 +10,7 @@ import os
 import tempfile
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -35,11 +35,9 @@ from pergola.sandbox.progress import Progress, silent
 from pergola.sandbox.simulated.claims import claims_unit
 from pergola.sandbox.simulated.etcd_druid import druid_unit
 from pergola.sandbox.simulated.load_balancers import load_balancers_unit
-from pergola.sandbox.simulated.reported import reporter_unit
+from pergola.sandbox.simulated.reported import OF_A_GARDEN, ReportedTypes, reporter_unit
 
 NAMESPACE: Final = "garden"
-OF_A_GARDEN: Final = NodeSettings(namespace=NAMESPACE)
-"""A node that runs the pods of the Garden alone."""
 
 _MANAGER: Final = "pergola-sandbox"
 _PREFIX: Final = "site-"
@@ -54,6 +52,21 @@ _INSTALLED: Final[tuple[JsonObject, ...]] = (
         "value": 999_999_550,
     },
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SiteSettings:
+    """The settings of a cluster.
+
+    Attributes:
+        node: those of its node; by default, it runs the pods of the Garden alone.
+        flags: more flags of its API server.
+        reported: the types of extension resources that are reported as successful, by kind.
+    """
+
+    node: NodeSettings = field(default_factory=lambda: NodeSettings(namespace=NAMESPACE))
+    flags: tuple[str, ...] = ()
+    reported: ReportedTypes = field(default_factory=lambda: OF_A_GARDEN)
 
 
 @dataclass(frozen=True)
@@ -90,20 +103,21 @@ class Site:
 async def garden_site(
     name: str,
     progress: Progress = silent,
-    settings: NodeSettings = OF_A_GARDEN,
+    settings: SiteSettings | None = None,
 ) -> AsyncGenerator[Site]:
     """Start a runtime cluster, and stop it with all its processes when the block ends.
 
     Args:
         name: of the sandbox.
-        settings: of its node.
 
     Raises:
         SandboxError: the sandbox cannot be started.
     """
+    settings = settings or SiteSettings()
     directory = await asyncio.to_thread(_make_directory)
     try:
-        sandbox = await start(name, apiserver_flags=api_server_flags(directory), progress=progress)
+        flags = (*api_server_flags(directory), *settings.flags)
+        sandbox = await start(name, apiserver_flags=flags, progress=progress)
         try:
             async with _serving(sandbox, directory, settings) as site:
                 yield site
@@ -125,19 +139,19 @@ def _make_directory() -> Path:
 
 @asynccontextmanager
 async def _serving(
-    sandbox: Sandbox, directory: Path, settings: NodeSettings
+    sandbox: Sandbox, directory: Path, settings: SiteSettings
 ) -> AsyncGenerator[Site]:
     async with Client.connect(load(sandbox.kubeconfig)) as client:
         for obj in _INSTALLED:
             await client.apply(obj, manager=_MANAGER, force=True)
         write(directory / _IMAGES, dump(_images()))
-        async with process_node(client, sandbox.kubeconfig, directory, settings) as node:
+        async with process_node(client, sandbox.kubeconfig, directory, settings.node) as node:
             units = (
                 node.unit,
-                druid_unit(client, settings.namespace),
+                druid_unit(client, settings.node.namespace),
                 claims_unit(client),
                 load_balancers_unit(client),
-                reporter_unit(client),
+                reporter_unit(client, settings.reported),
             )
             async with _running(units):
                 yield Site(sandbox, client, directory, node)

@@ -22,11 +22,11 @@ from pergola.operator.conditions import is_true
 from pergola.operator.gardenlet.names import GARDENLET, TARGET
 from pergola.operator.virtual_cluster import VirtualCluster
 from pergola.sandbox import binaries
-from pergola.sandbox.on_demand import GARDENLET_CHART, HELM
+from pergola.sandbox.on_demand import GARDENER_CONTROL_PLANE, GARDENLET_CHART, HELM
+from pergola.sandbox.on_demand import GARDENLET as GARDENLET_PROGRAM
 from pergola.sandbox.process_node import NodeSettings
-from pergola.sandbox.process_node.programs import SEED as SEED_PROGRAMS
 from pergola.sandbox.registry import Registry
-from pergola.sandbox.simulated import Site, garden_site
+from pergola.sandbox.simulated import Site, SiteSettings, garden_site
 from pergola.testing.waiting import until
 from tests.support.garden_states import has_succeeded
 from tests.support.garden_world import example, install_operator, operator
@@ -45,8 +45,8 @@ READY: Final = "GardenletReady"
 async def site() -> AsyncIterator[Site]:
     """Yield a runtime cluster that runs programs of the original."""
     name = f"seed-{os.getpid()}-{secrets.token_hex(3)}"
-    settings = NodeSettings(namespace="garden", more=SEED_PROGRAMS)
-    async with garden_site(name, settings=settings) as found:
+    node = NodeSettings(namespace="garden", more=(*GARDENER_CONTROL_PLANE, GARDENLET_PROGRAM))
+    async with garden_site(name, settings=SiteSettings(node=node)) as found:
         yield found
 
 

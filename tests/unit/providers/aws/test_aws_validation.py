@@ -484,7 +484,7 @@ def test_v17_a_file_system_id_must_be_valid() -> None:
         ({"cidrBlock": "2001:db8::/56"}, 1),
         ({"id": "ipam-pool-1", "cidrBlock": "10.0.0.0/16"}, 1),
         ({"id": "ipam-pool-1", "cidrBlock": "2001:db8::1/56"}, 1),
-        ({"id": "ipam-pool-1", "cidrBlock": "2001:DB8::/56"}, 1),
+        ({"id": "ipam-pool-1", "cidrBlock": "2001:DB8::/56"}, 0),
         ({"id": "ipam-pool-1", "cidrBlock": "2001:db8::/48"}, 1),
         ({"id": "ipam-pool-1", "cidrBlock": ""}, 1),
         ({"cidrBlock": "2001:db8::1/48"}, 3),

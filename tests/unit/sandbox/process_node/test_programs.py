@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from pergola.kube.yaml import parse
+from pergola.sandbox.on_demand import LANDSCAPE
 from pergola.sandbox.process_node.place import Place
 from pergola.sandbox.process_node.programs import (
     OPTIONAL,
     OWN_RESOURCE_MANAGER,
     REQUIRED,
-    SEED,
     NodeEnvironment,
     adapt_file,
     program_of,
@@ -56,7 +56,7 @@ def test_a_gardener_api_server_uses_the_socket_of_its_etcd() -> None:
 
 
 def test_only_programs_without_another_way_use_the_proxy_of_the_node() -> None:
-    with_seed = programs({name: Path("/bin") / name for name in (*REQUIRED, *SEED)})
+    with_seed = programs({name: Path("/bin") / name for name in (*REQUIRED, *LANDSCAPE)})
     proxied = {name for name, program in with_seed.items() if program.is_proxied}
     assert proxied == {"gardener-apiserver", "gardenlet"}
 

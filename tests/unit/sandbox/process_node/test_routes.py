@@ -42,6 +42,12 @@ def _owned(name: str, labels: dict[str, str], owner: JsonObject) -> JsonObject:
 
 @pytest.fixture
 def routes() -> Routes:
+    places = {Key("garden", "api"): Place(Path("/here"), ADDRESS, ())}
+    return Routes(observed_services(), places)
+
+
+def observed_services() -> Observed:
+    """Return a Service with a pod, an idle one, one elsewhere, and a gateway to the first."""
     observed = Observed(cast("Client", None), "garden")  # caches that are not run
     api = service("api", "garden", LABELS, service_port("https", 8443, "https"))
     api["spec"]["clusterIP"] = "10.0.0.7"
@@ -66,7 +72,7 @@ def routes() -> Routes:
     observed.routes.observe(public)
     observed.pods.observe(pod("api", LABELS, "10.65.0.1"))
     observed.pods.observe(pod("other", {"app": "idle"}, "10.65.0.2"))
-    return Routes(observed, {Key("garden", "api"): Place(Path("/here"), ADDRESS, ())})
+    return observed
 
 
 @pytest.mark.parametrize(
@@ -97,3 +103,17 @@ def test_other_hosts_have_no_route(routes: Routes, host: str, port: int) -> None
 
 def test_the_external_name_of_a_service_keeps_the_port(routes: Routes) -> None:
     assert routes.resolve("elsewhere", 6443, "garden") == Endpoint("127.0.0.1", 6443)
+
+
+def test_a_short_name_is_one_of_the_own_namespace(routes: Routes) -> None:
+    assert routes.seen_from("garden")("api", 8443) == Endpoint(ADDRESS, 10443)
+    assert routes.seen_from("other")("api", 8443) is None
+    assert routes.seen_from("other")("api.garden", 8443) == Endpoint(ADDRESS, 10443)
+
+
+def test_names_that_no_gateway_knows_are_looked_up_in_the_other_cluster(routes: Routes) -> None:
+    elsewhere = {PUBLIC: Endpoint("127.9.9.9", 1), "api.example.org": Endpoint("127.9.9.9", 2)}
+    joined = Routes(observed_services(), {}, beyond=elsewhere.get)
+    assert joined.resolve("api.example.org", 443, "garden") == Endpoint("127.9.9.9", 2)
+    assert routes.resolve_public(PUBLIC) == Endpoint(ADDRESS, 10443)
+    assert routes.resolve_public("api.garden") is None

@@ -5,7 +5,7 @@ from typing import Final
 
 from pergola.api.core_v1_validation import is_dns_subdomain
 from pergola.api.field_errors import Cause, forbidden, invalid
-from pergola.api.ip_ranges import is_network, parse_network
+from pergola.api.ip_ranges import has_host_bits, is_network, parse_network
 from pergola.providers.aws.config import InfrastructureConfig, Ipv6IpamPool, Networks, Vpc
 from pergola.providers.aws.validation import identifiers
 from pergola.providers.aws.validation.facts import ShootFacts
@@ -51,7 +51,7 @@ def _ipam_pool(pool: Ipv6IpamPool, facts: ShootFacts) -> Iterator[Cause]:
     if network is None or network.version != 6:
         yield invalid(_BLOCK, block, "must be an IPv6 CIDR")
         return
-    if str(network) != block:
+    if has_host_bits(block):
         yield invalid(_BLOCK, block, f"must be valid canonical CIDR, which is {network}")
     if network.prefixlen != _BLOCK_BITS:
         yield invalid(_BLOCK, block, f"must be a /{_BLOCK_BITS}")

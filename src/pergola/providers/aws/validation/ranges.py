@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from pergola.api.field_errors import Cause, invalid
-from pergola.api.ip_ranges import parse_network
+from pergola.api.ip_ranges import has_host_bits, parse_network
 from pergola.providers.aws.config import InfrastructureConfig
 from pergola.providers.aws.validation.facts import ShootFacts
 
@@ -82,7 +82,7 @@ def _malformed(path: str, text: str) -> Iterator[Cause]:
     network = parse_range(text)
     if network is None:
         yield invalid(path, text, f"invalid CIDR address: {text}")
-    elif str(network) != text:
+    elif has_host_bits(text):
         yield invalid(path, text, f"must be valid canonical CIDR, which is {network}")
 
 

@@ -1,0 +1,31 @@
+"""A landscape that all tests of this folder share, with one Seed and one Shoot."""
+
+import os
+import secrets
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from pergola.api.objects import Key
+from tests.support.landscape import SeedCluster, World, living_landscape
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def landscape(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
+    """Yield a landscape whose Garden is reconciled."""
+    name = f"land-{os.getpid()}-{secrets.token_hex(2)}"
+    async with living_landscape(name, tmp_path_factory.mktemp("landscape")) as world:
+        yield world
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def seed(landscape: World) -> SeedCluster:
+    """Return a healthy Seed."""
+    return await landscape.seed("local")
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def shoot(landscape: World, seed: SeedCluster) -> Key:
+    """Return a healthy Shoot without workers."""
+    return await landscape.shoot("first", seed)

@@ -1,0 +1,61 @@
+"""The life of a Seed in a landscape: reconciled, its credentials renewed, deleted."""
+
+import pytest
+
+from pergola.api.kinds import NAMESPACE, SECRET, SEED
+from pergola.api.objects import Key, maps_at, name_of
+from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
+from tests.support.landscape import SeedCluster, World
+
+pytestmark = [
+    pytest.mark.soak("landscape"),
+    pytest.mark.asyncio(loop_scope="session"),
+    pytest.mark.timeout(1800),
+]
+
+_KUBECONFIG = Key("garden", "gardenlet-kubeconfig")
+
+
+async def test_all_its_managed_resources_are_healthy_and_nothing_was_forbidden(
+    seed: SeedCluster,
+) -> None:
+    found = await seed.site.client.list(MANAGED_RESOURCE, "garden")
+    assert len(found) > 15
+    for resource in found:
+        conditions = {
+            each["type"]: each["status"] for each in maps_at(resource, "status", "conditions")
+        }
+        assert conditions == {
+            "ResourcesApplied": "True",
+            "ResourcesHealthy": "True",
+            "ResourcesProgressing": "False",
+        }, name_of(resource)
+    assert seed.refused() == []
+
+
+async def test_a_reconciliation_without_a_change_writes_nothing(
+    landscape: World, seed: SeedCluster
+) -> None:
+    written = len([*seed.writes()])
+    await landscape.perform(SEED, Key("", seed.name), "reconcile")
+    assert [*seed.writes()][written:] == []
+
+
+@pytest.mark.parametrize("operation", ["renew-kubeconfig", "renew-garden-access-secrets"])
+async def test_its_credentials_are_renewed(
+    landscape: World, seed: SeedCluster, operation: str
+) -> None:
+    before = await seed.site.client.get(SECRET, _KUBECONFIG)
+    await landscape.perform(SEED, Key("", seed.name), operation)
+    after = await seed.site.client.get(SECRET, _KUBECONFIG)
+    assert (before["data"] != after["data"]) == (operation == "renew-kubeconfig")
+
+
+async def test_a_deleted_one_leaves_nothing_behind(landscape: World) -> None:
+    seed = await landscape.seed("short")
+    await landscape.delete(SEED, Key("", seed.name))
+    client = seed.site.client
+    assert not await client.list(MANAGED_RESOURCE)
+    left = {name_of(each) for each in await client.list(NAMESPACE)}
+    assert not {name for name in left if name.startswith(("istio", "extension"))}
+    assert seed.refused() == []

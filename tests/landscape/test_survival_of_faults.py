@@ -1,0 +1,99 @@
+"""Faults in a landscape: Pergola's processes are killed at random, and API servers freeze."""
+
+import asyncio
+import os
+import random
+import signal
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from pergola.api.kinds import SEED, SHOOT
+from pergola.api.objects import Key
+from tests.support.landscape import SeedCluster, World, uids
+
+pytestmark = [
+    pytest.mark.soak("landscape"),
+    pytest.mark.asyncio(loop_scope="session"),
+    pytest.mark.timeout(3600),
+]
+
+_KILLS: Final = 50
+_PAUSES: Final = (2.0, 10.0)
+_MINUTE: Final = 60.0
+
+
+async def test_processes_that_are_killed_in_every_phase_lose_nothing(
+    landscape: World, seed: SeedCluster, chance: random.Random
+) -> None:
+    async with killed_at_random(landscape, seed, chance) as kills:
+        key = await landscape.shoot("killed", seed)
+        before = await uids(seed.site.client)
+        await landscape.perform(SHOOT, key, "rotate-credentials-start")
+        await landscape.perform(SEED, Key("", seed.name), "reconcile")
+        await landscape.perform(SHOOT, key, "rotate-credentials-complete")
+        assert before.items() <= (await uids(seed.site.client)).items()
+        while len(kills) < _KILLS:
+            await landscape.perform(SHOOT, key, "reconcile")
+        await landscape.delete(SHOOT, key)
+    await landscape.healthy(SEED, Key("", seed.name))
+    assert seed.refused() == []
+
+
+async def test_nothing_is_deleted_while_the_api_server_of_the_garden_is_away(
+    landscape: World, seed: SeedCluster, shoot: Key
+) -> None:
+    before = await uids(seed.site.client)
+    [server] = processes("kube-apiserver", landscape.clusters.garden.directory)
+    os.kill(server, signal.SIGSTOP)
+    try:
+        await asyncio.sleep(_MINUTE)
+    finally:
+        os.kill(server, signal.SIGCONT)
+    await landscape.healthy(SEED, Key("", seed.name))
+    await landscape.healthy(SHOOT, shoot)
+    assert await uids(seed.site.client) == before
+
+
+@asynccontextmanager
+async def killed_at_random(
+    landscape: World, seed: SeedCluster, source: random.Random
+) -> AsyncGenerator[list[str]]:
+    """Kill Pergola's processes while the block lasts; yield what was killed so far."""
+    kills: list[str] = []
+    task = asyncio.create_task(_kill(landscape, seed, source, kills))
+    try:
+        yield kills
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def _kill(
+    landscape: World, seed: SeedCluster, source: random.Random, kills: list[str]
+) -> None:
+    sites = (landscape.clusters.garden, seed.site)
+    while True:
+        await asyncio.sleep(source.uniform(*_PAUSES))
+        managers = [pid for site in sites for pid in processes("resource-manager", site.directory)]
+        operator = landscape.operator.state()["process"]
+        victims = [*managers, *([operator.pid] if operator else [])]
+        if victims:
+            pid = source.choice(victims)
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+                kills.append("operator" if operator and pid == operator.pid else "resource manager")
+
+
+def processes(program: str, directory: Path) -> Iterator[int]:
+    """Yield the ids of the processes of a site that run a program."""
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            with suppress(OSError):
+                words = (folder / "cmdline").read_bytes().decode(errors="replace").split("\0")
+                is_of_site = any(f"{directory}/" in word for word in words)
+                if is_of_site and any(word.endswith(program) for word in words):
+                    yield int(folder.name)

@@ -1,0 +1,191 @@
+"""A whole landscape for tests: a Garden, Seeds by the real gardenlet, and Shoots.
+
+The operator is a process that restarts when it is killed, as the containers of the resource
+managers do. The API servers of the Seeds log the requests of all ServiceAccounts.
+"""
+
+import asyncio
+import base64
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from conformance.places.audit import AuditLog, refused
+from pergola.api.kinds import SEED, SHOOT
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, annotations_of, map_at, uid_of
+from pergola.api.operator_v1alpha1 import GARDEN
+from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
+from pergola.cli.up.operator_process import operator_command
+from pergola.kube.client import Client
+from pergola.kube.kubeconfig import parse_cluster
+from pergola.operator.virtual_cluster import VirtualCluster
+from pergola.sandbox.child import Child
+from pergola.sandbox.landscape import (
+    Landscape,
+    Reconciliation,
+    create_project,
+    create_seed,
+    create_shoot,
+    is_reconciled,
+    landscape,
+    succeeded,
+)
+from pergola.sandbox.simulated import Site
+from pergola.testing.waiting import until, until_gone
+from tests.support.garden_states import has_succeeded
+from tests.support.garden_world import example
+
+PATIENCE: Final = 900.0
+"""Seconds; a busy machine is five times slower than a quiet one."""
+OPERATION: Final = "gardener.cloud/operation"
+CONFIRMED: Final[JsonObject] = {
+    "metadata": {"annotations": {"confirmation.gardener.cloud/deletion": "true"}}
+}
+_ACCOUNTS: Final = "system:serviceaccounts"
+_OWN: Final = ("gardener-resource-manager",)
+_WRITES: Final = frozenset({"create", "update", "patch", "delete", "deletecollection"})
+_TOKEN_SECONDS: Final = 86_400
+
+
+@dataclass(frozen=True)
+class SeedCluster:
+    """A Seed and its cluster.
+
+    Attributes:
+        log: the requests of all ServiceAccounts.
+    """
+
+    name: str
+    site: Site
+    log: AuditLog
+
+    def requests(self) -> Iterator[JsonObject]:
+        """Yield the requests of Pergola's resource managers so far, as audit events."""
+        for event in self.log.requests():
+            _, _, account = str(map_at(event, "user").get("username")).rpartition(":")
+            if account in _OWN:
+                yield event
+
+    def writes(self) -> Iterator[JsonObject]:
+        """Yield those that write, but not those of Leases."""
+        for event in self.requests():
+            is_lease = map_at(event, "objectRef").get("resource") == "leases"
+            if event["verb"] in _WRITES and not is_lease:
+                yield event
+
+    def refused(self) -> list[str]:
+        """Return a sentence for each request of a resource manager that was forbidden."""
+        return [*refused(self.requests())]
+
+
+@dataclass
+class World:
+    """A landscape whose Garden is reconciled.
+
+    Attributes:
+        clusters: its clusters.
+        garden: a client of the virtual cluster.
+        operator: its process.
+        directory: of logs.
+    """
+
+    clusters: Landscape
+    garden: Client
+    operator: Child
+    directory: Path
+    stack: AsyncExitStack = field(repr=False)
+
+    async def seed(self, name: str, *, original: bool = False) -> SeedCluster:
+        """Create a Seed in a cluster of its own, and wait until it is healthy.
+
+        Args:
+            original: with the original's resource managers in place of Pergola's.
+        """
+        log = AuditLog(self.directory, name, groups=(_ACCOUNTS,))
+        opened = self.clusters.seed_cluster(name, flags=log.flags(), original=original)
+        site = await self.stack.enter_async_context(opened)
+        kubeconfig = await asyncio.to_thread(site.sandbox.kubeconfig.read_bytes)
+        await create_seed(self.garden, kubeconfig, self.clusters.chart, name)
+        await self.healthy(SEED, Key("", name))
+        return SeedCluster(name, site, log)
+
+    async def shoot(self, name: str, seed: SeedCluster) -> Key:
+        """Create a Shoot without workers, and wait until it is healthy."""
+        patch = {"metadata": {"name": name}, "spec": {"seedName": seed.name}}
+        key = await create_shoot(self.garden, patch)
+        await self.healthy(SHOOT, key)
+        return key
+
+    async def healthy(self, kind: GroupVersionKind, key: Key) -> JsonObject:
+        """Wait until an object is reconciled, and all of its conditions are true."""
+        return await until(
+            self.garden, kind, key, lambda obj: succeeded(Reconciliation(obj)), patience=PATIENCE
+        )
+
+    async def reconciled(self, kind: GroupVersionKind, key: Key) -> JsonObject:
+        """Wait until an object is reconciled, whatever its conditions say."""
+        return await until(
+            self.garden,
+            kind,
+            key,
+            lambda obj: is_reconciled(Reconciliation(obj)),
+            patience=PATIENCE,
+        )
+
+    async def perform(self, kind: GroupVersionKind, key: Key, operation: str) -> JsonObject:
+        """Request an operation by annotation, and wait until it is done and all is healthy."""
+        patch: JsonObject = {"metadata": {"annotations": {OPERATION: operation}}}
+        await self.garden.patch(kind, key, patch)
+
+        def is_done(obj: JsonObject) -> bool:
+            return OPERATION not in annotations_of(obj) and succeeded(Reconciliation(obj))
+
+        return await until(self.garden, kind, key, is_done, patience=PATIENCE)
+
+    async def delete(self, kind: GroupVersionKind, key: Key) -> None:
+        """Delete an object with its confirmation, and wait until it is gone."""
+        await self.garden.patch(kind, key, CONFIRMED)
+        await self.garden.delete(kind, key)
+        await until_gone(self.garden, kind, key, patience=PATIENCE)
+
+    @asynccontextmanager
+    async def client_of(self, key: Key, seed: SeedCluster) -> AsyncGenerator[Client]:
+        """Connect to a Shoot with the kubeconfig that Gardener issues to its administrator."""
+        request: JsonObject = {
+            "apiVersion": "authentication.gardener.cloud/v1alpha1",
+            "kind": "AdminKubeconfigRequest",
+            "spec": {"expirationSeconds": _TOKEN_SECONDS},
+        }
+        answer = await self.garden.create_subresource(SHOOT, key, "adminkubeconfig", request)
+        kubeconfig = base64.b64decode(map_at(answer, "status")["kubeconfig"])
+        async with Client.connect(seed.site.reach(parse_cluster(kubeconfig, str(key)))) as client:
+            yield client
+
+
+@asynccontextmanager
+async def living_landscape(name: str, directory: Path) -> AsyncGenerator[World]:
+    """Run a Garden with a project until the block ends.
+
+    Args:
+        directory: for logs; they stay.
+    """
+    async with AsyncExitStack() as stack:
+        clusters = await stack.enter_async_context(landscape(name))
+        line, variables = await operator_command(clusters.garden, clusters.operator_environment)
+        operator = Child("operator", line, directory, lambda: None, environment=variables)
+        await operator.start()
+        stack.push_async_callback(operator.stop)
+        runtime = clusters.garden.client
+        await runtime.create(example())
+        await until(runtime, GARDEN, Key("", "local"), has_succeeded, patience=PATIENCE)
+        access = VirtualCluster(runtime, reach=clusters.garden.reach)
+        garden = await (await stack.enter_async_context(access)).client()
+        await create_project(garden)
+        yield World(clusters, garden, operator, directory, stack)
+
+
+async def uids(client: Client) -> dict[Key, str]:
+    """Return the identities of all ManagedResources of a cluster."""
+    return {Key.of(obj): uid_of(obj) for obj in await client.list(MANAGED_RESOURCE)}
