@@ -1,7 +1,7 @@
 """`python -m bench [NAME [OPTION...]] [--save FILE] [--compare FILE]`.
 
-NAME is one of the benchmarks below; without it, all except `peer` run, in about 15 minutes.
-`--save` writes the figures to a file, and `--compare` prints differences from an earlier run.
+NAME is one of the benchmarks below. Without it, all except `peer` and `seeds` run, in about 15
+minutes. `--save` writes the figures to a file, and `--compare` prints differences from an earlier run.
 """
 
 import argparse
@@ -17,6 +17,7 @@ from bench import (
     managed_resources,
     network_policies,
     peer,
+    seeds,
     shards,
     tables,
 )
@@ -30,8 +31,9 @@ BENCHES: Final = {
     "garden": garden,
     "shards": shards,
     "peer": peer,
+    "seeds": seeds,
 }
-# All except the one that builds another project, with options that shorten them.
+# All except those that build another project, with options that shorten them.
 ALL: Final = {
     "managed-resources": [],
     "network-policies": ["--quiet", "20"],
@@ -52,7 +54,7 @@ def main() -> None:
     if rest[:1] and rest[0] in BENCHES:
         run(rest[0], rest[1:])
     elif rest:
-        raise SystemExit(f"name one of {', '.join(BENCHES)}, or nothing for all but peer")
+        raise SystemExit(f"name one of {', '.join(BENCHES)}, or nothing for all but peer and seeds")
     else:
         for name, options in ALL.items():
             print(f"\n{name}\n")

@@ -4,16 +4,15 @@ import asyncio
 import os
 import random
 import signal
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
-from pathlib import Path
 from typing import Final
 
 import pytest
 
 from pergola.api.kinds import SEED, SHOOT
 from pergola.api.objects import Key
-from tests.support.landscape import SeedCluster, World, uids
+from tests.support.landscape import SeedCluster, World, processes, uids
 
 pytestmark = [
     pytest.mark.soak("landscape"),
@@ -86,14 +85,3 @@ async def _kill(
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
                 kills.append("operator" if operator and pid == operator.pid else "resource manager")
-
-
-def processes(program: str, directory: Path) -> Iterator[int]:
-    """Yield the ids of the processes of a site that run a program."""
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            with suppress(OSError):
-                words = (folder / "cmdline").read_bytes().decode(errors="replace").split("\0")
-                is_of_site = any(f"{directory}/" in word for word in words)
-                if is_of_site and any(word.endswith(program) for word in words):
-                    yield int(folder.name)

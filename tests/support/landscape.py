@@ -7,7 +7,7 @@ managers do. The API servers of the Seeds log the requests of all ServiceAccount
 import asyncio
 import base64
 from collections.abc import AsyncGenerator, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -97,19 +97,32 @@ class World:
     directory: Path
     stack: AsyncExitStack = field(repr=False)
 
-    async def seed(self, name: str, *, original: bool = False) -> SeedCluster:
-        """Create a Seed in a cluster of its own, and wait until it is healthy.
+    @asynccontextmanager
+    async def opened_seed(
+        self, name: str, *, original: bool = False
+    ) -> AsyncGenerator[SeedCluster]:
+        """Start a cluster for a Seed, and stop it when the block ends.
 
         Args:
             original: with the original's resource managers in place of Pergola's.
         """
         log = AuditLog(self.directory, name, groups=(_ACCOUNTS,))
         opened = self.clusters.seed_cluster(name, flags=log.flags(), original=original)
-        site = await self.stack.enter_async_context(opened)
-        kubeconfig = await asyncio.to_thread(site.sandbox.kubeconfig.read_bytes)
-        await create_seed(self.garden, kubeconfig, self.clusters.chart, name)
-        await self.healthy(SEED, Key("", name))
-        return SeedCluster(name, site, log)
+        async with opened as site:
+            yield SeedCluster(name, site, log)
+
+    async def join(self, seed: SeedCluster) -> None:
+        """Create the Seed of a cluster, and wait until it is healthy."""
+        kubeconfig = await asyncio.to_thread(seed.site.sandbox.kubeconfig.read_bytes)
+        await create_seed(self.garden, kubeconfig, self.clusters.chart, seed.name)
+        await self.healthy(SEED, Key("", seed.name))
+
+    async def seed(self, name: str, *, original: bool = False) -> SeedCluster:
+        """Create a Seed in a cluster that lives as long as the landscape."""
+        opened = self.opened_seed(name, original=original)
+        seed = await self.stack.enter_async_context(opened)
+        await self.join(seed)
+        return seed
 
     async def shoot(self, name: str, seed: SeedCluster) -> Key:
         """Create a Shoot without workers, and wait until it is healthy."""
@@ -189,3 +202,14 @@ async def living_landscape(name: str, directory: Path) -> AsyncGenerator[World]:
 async def uids(client: Client) -> dict[Key, str]:
     """Return the identities of all ManagedResources of a cluster."""
     return {Key.of(obj): uid_of(obj) for obj in await client.list(MANAGED_RESOURCE)}
+
+
+def processes(program: str, directory: Path) -> Iterator[int]:
+    """Yield the ids of the processes of a site that run a program."""
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            with suppress(OSError):
+                words = (folder / "cmdline").read_bytes().decode(errors="replace").split("\0")
+                is_of_site = any(f"{directory}/" in word for word in words)
+                if is_of_site and any(word.endswith(program) for word in words):
+                    yield int(folder.name)

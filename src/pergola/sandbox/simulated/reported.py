@@ -37,6 +37,7 @@ Identity = tuple[GroupVersionKind, Key]
 _SINCE: Final = "2000-01-01T00:00:00Z"
 _MANAGER: Final = "pergola-sandbox"
 _OS_CONFIG: Final = "OperatingSystemConfig"
+_WORKER: Final = "Worker"
 _SCRIPT: Final = b"#!/bin/true\n"
 _MONITORING: Final = tuple(
     GroupVersionKind("monitoring.coreos.com", "v1", kind) for kind in ("Prometheus", "Alertmanager")
@@ -95,6 +96,9 @@ class Reporter:
             status = _extension(obj, _OPERATIONS.get(operation or "", "Reconcile"))
             if kind.kind == _OS_CONFIG:
                 status |= await self._write_cloud_config(key)
+            if kind.kind == _WORKER:
+                updated = status["lastOperation"]["lastUpdateTime"]
+                status |= {"machineDeployments": [], "machineDeploymentsLastUpdateTime": updated}
             await self._client.patch(kind, key, {"status": status}, subresource="status")
 
     async def _write_cloud_config(self, key: Key) -> JsonObject:
