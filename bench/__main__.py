@@ -1,7 +1,7 @@
 """`python -m bench [NAME [OPTION...]] [--save FILE] [--compare FILE]`.
 
 NAME is one of the benchmarks below. Without it, all except `peer` and `seeds` run, in about 15
-minutes. `--save` writes the figures to a file, and `--compare` prints differences from an earlier run.
+minutes. `--save` writes the figures to a file, `--compare` prints differences from an earlier run.
 """
 
 import argparse

@@ -45,7 +45,7 @@ def _ipam_pool(pool: Ipv6IpamPool, facts: ShootFacts) -> Iterator[Cause]:
         return
     if not facts.has_ipv6:
         yield invalid(_BLOCK, block, "can only be used by a Shoot with IPv6")
-    if not pool.id:
+    if pool.id is None:
         yield invalid(_BLOCK, block, "can only be used with the id of the pool that it is from")
     network = parse_network(block) if is_network(block) else None
     if network is None or network.version != 6:
