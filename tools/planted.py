@@ -135,8 +135,8 @@ DEFECTS: Final = (
     Defect(
         "what a killed run created in AWS is created again",
         "src/pergola/providers/aws/resources/adoption.py",
-        "    return tags.only_one(work, accepted, suffix, **more)\n",
-        "    return None\n",
+        "else tags.only_one(work, accepted, ours.tags(work))\n",
+        "else None\n",
         ("unit/providers/aws", "integration/providers/aws/test_aws_kills.py"),
         soak="aws",
     ),

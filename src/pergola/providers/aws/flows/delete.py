@@ -70,7 +70,7 @@ def _delete_managed(desired: Desired, state: State) -> list[Step]:
     before_subnets = (load_balancers.DELETE, efs.DELETE)
     poll = nat_gateways.Watch()
     return [
-        endpoints.delete_step(skip=None),
+        endpoints.delete_step(state),
         *(step for zone in zones for step in _zone_steps(zone, poll, before_subnets)),
         *security_group.delete_steps(after=(*before_subnets, *ends)),
         main_route_table.delete_step(after=ends, skip=None),

@@ -4,84 +4,43 @@ Only resources in the cluster's own VPC are accepted, and only an unambiguous on
 """
 
 import asyncio
-from collections.abc import Callable
 
 from pergola.api.objects import JsonObject
 from pergola.cloud.errors import NotFound
 from pergola.flow.picture import Fate, Note
-from pergola.providers.aws import state as keys
 from pergola.providers.aws.resources import tags
 from pergola.providers.aws.resources.kinds import Kind
+from pergola.providers.aws.resources.ours import Ours
 from pergola.providers.aws.resources.step import Work
-from pergola.providers.aws.resources.waiting import POLLS
-
-Accept = Callable[[JsonObject], bool]
+from pergola.providers.aws.resources.waiting import POLLS, once_visible
 
 
-def in_vpc(work: Work) -> Accept:
-    """Accept resources in the cluster's VPC; nothing while there is none."""
-    vpc = work.state.get(keys.VPC)
-    return lambda thing: vpc is not None and thing.get("VpcId") == vpc
-
-
-def attached_to_vpc(work: Work) -> Accept:
-    """Accept a gateway that is attached to the cluster's VPC, or to nothing yet."""
-    vpc = work.state.get(keys.VPC)
-
-    def accept(gateway: JsonObject) -> bool:
-        attachments = gateway.get("Attachments") or []
-        return not attachments or any(each.get("VpcId") == vpc for each in attachments)
-
-    return accept
-
-
-def everything(thing: JsonObject) -> bool:
-    """Accept any resource, for kinds without a VPC."""
-    del thing
-    return True
-
-
-def known(
-    work: Work, kind: Kind, key: str, accept: Accept, suffix: str = "", **more: str
-) -> str | None:
+def known(work: Work, ours: Ours) -> str | None:
     """Return the id of a previously created resource, according to the state and the snapshot.
-
-    Args:
-        key: the key of the id in the state.
-        suffix: of the resource's name.
-        more: tags in addition to those of every resource of the cluster.
 
     Raises:
         ExtensionError: the state has no id, and several resources have the tags.
     """
-    recorded = work.state.get(key)
-    thing = kind.one(work.snapshot, recorded)
-    if thing is not None and accept(thing):
-        return recorded
-    accepted = {id_: each for id_, each in kind.in_snapshot(work.snapshot).items() if accept(each)}
-    return tags.only_one(work, accepted, suffix, **more)
+    recorded, things = work.state.get(ours.key), ours.all(work)
+    accepted = {id_: each for id_, each in things.items() if ours.accept(work, each)}
+    return recorded if recorded in accepted else tags.only_one(work, accepted, ours.tags(work))
 
 
-def foreseen(
-    work: Work, kind: Kind, key: str, accept: Accept, suffix: str = "", *, new: str, **more: str
-) -> Note:
+def foreseen(work: Work, ours: Ours, *, new: str) -> Note:
     """Plan one resource: keep it, change its tags, or create it.
 
     Args:
         new: what would be created.
     """
-    id_ = known(work, kind, key, accept, suffix, **more)
+    id_ = known(work, ours)
     if id_ is None:
         return Note(Fate.CREATE, new)
-    thing = kind.in_snapshot(work.snapshot)[id_]
-    if any(tags.differing(work, thing, work.desired.tags(suffix, **more))):
+    if any(tags.differing(work, ours.all(work)[id_], ours.tags(work))):
         return Note(Fate.CHANGE, f"{id_}: its tags")
     return Note(Fate.KEEP, id_)
 
 
-async def find(
-    work: Work, kind: Kind, key: str, accept: Accept, suffix: str = "", **more: str
-) -> JsonObject | None:
+async def find(work: Work, ours: Ours) -> JsonObject | None:
     """Return a previously created resource, with its tags corrected and its id in the state.
 
     A resource that is in the state but not in the snapshot may be newer than the snapshot, or not
@@ -91,30 +50,30 @@ async def find(
         ExtensionError: the state has no id, and several resources have the tags.
         CloudError: AWS refused.
     """
-    await refresh(work, kind, key)
-    id_ = known(work, kind, key, accept, suffix, **more)
+    await refresh(work, ours)
+    id_ = known(work, ours)
     if id_ is None:
-        work.state.forget(key)
+        work.state.forget(ours.key)
         return None
-    work.state.set(key, id_)
-    thing = kind.in_snapshot(work.snapshot)[id_]
-    await tags.retag(work, id_, thing, work.desired.tags(suffix, **more))
+    work.state.set(ours.key, id_)
+    thing = ours.all(work)[id_]
+    await tags.retag(work, id_, thing, ours.tags(work))
     return thing
 
 
-async def refresh(work: Work, kind: Kind, key: str) -> None:
+async def refresh(work: Work, ours: Ours) -> None:
     """Describe a resource that is in the state but not in the snapshot.
 
     Raises:
         CloudError: AWS refused.
     """
-    recorded = work.state.get(key)
-    if recorded is None or kind.one(work.snapshot, recorded) is not None:
+    recorded = work.state.get(ours.key)
+    if recorded is None or recorded in ours.all(work):
         return
     for attempt in range(POLLS):
         if attempt:
             await asyncio.sleep(work.poll_seconds)
-        if await described(work, kind, recorded) is not None:
+        if await described(work, ours.kind, recorded) is not None:
             return
 
 
@@ -129,15 +88,24 @@ async def described(work: Work, kind: Kind, id_: str) -> JsonObject | None:
     except NotFound:
         return None
     things: list[JsonObject] = answer.get(kind.items) or []
-    if not things:
-        return None
-    kind.in_snapshot(work.snapshot)[id_] = things[0]
-    return things[0]
+    for thing in things[:1]:
+        kind.put(work.snapshot, thing)
+    return next(iter(things), None)
 
 
-def remember(work: Work, kind: Kind, key: str, thing: JsonObject) -> str:
-    """Record a newly created resource at once; return its id."""
-    id_: str = thing[kind.id]
-    work.state.created(key, id_)
-    kind.in_snapshot(work.snapshot)[id_] = thing
-    return id_
+async def create(work: Work, ours: Ours, operation: str, **parameters: object) -> JsonObject:
+    """Create a resource with its tags, and record its id at once.
+
+    Raises:
+        CloudError: AWS refused.
+    """
+    specification = tags.specification(ours.kind.type, ours.tags(work))
+    answer = await once_visible(work, operation, **parameters, TagSpecifications=specification)
+    return remember(work, ours, answer)
+
+
+def remember(work: Work, ours: Ours, answer: JsonObject) -> JsonObject:
+    """Record at once what the answer to a request has created, with its tags."""
+    thing = {**ours.kind.created(answer), "Tags": tags.as_list(ours.tags(work))}
+    work.state.created(ours.key, ours.kind.put(work.snapshot, thing))
+    return thing

@@ -8,15 +8,16 @@ from pergola.flow.picture import Note
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.resources import step_names as names
-from pergola.providers.aws.resources import tags
-from pergola.providers.aws.resources.adoption import everything, find, foreseen, remember
+from pergola.providers.aws.resources.adoption import create, find, foreseen
 from pergola.providers.aws.resources.kinds import DHCP_OPTIONS
-from pergola.providers.aws.resources.removal import forget, note, remove, to_delete
+from pergola.providers.aws.resources.ours import Ours, anything
+from pergola.providers.aws.resources.removal import delete_ours
 from pergola.providers.aws.resources.step import Step, Work
 
 NO_OPTIONS: Final = "default"
 """The id of the options of a VPC without any."""
 DELETE: Final = "delete DHCP options"
+_OURS: Final = Ours(kind=DHCP_OPTIONS, key=keys.DHCP_OPTIONS, accept=anything)
 
 
 def steps(desired: Desired) -> list[Step]:
@@ -45,41 +46,17 @@ def are_hidden(vpc: JsonObject, described: Mapping[str, JsonObject]) -> bool:
 
 
 def _plan(work: Work) -> Note:
-    new = f"domain-name {work.desired.dhcp_domain}"
-    return foreseen(work, DHCP_OPTIONS, keys.DHCP_OPTIONS, everything, new=new)
+    return foreseen(work, _OURS, new=f"domain-name {work.desired.dhcp_domain}")
 
 
 async def _ensure(work: Work) -> None:
-    if await find(work, DHCP_OPTIONS, keys.DHCP_OPTIONS, everything):
-        return
-    options = desired_options(work.desired)
-    answer = await work.aws.call(
-        "ec2",
-        "CreateDhcpOptions",
-        DhcpConfigurations=[{"Key": key, "Values": [value]} for key, value in options.items()],
-        TagSpecifications=tags.specification(DHCP_OPTIONS.type, work.desired.tags()),
-    )
-    remember(work, DHCP_OPTIONS, keys.DHCP_OPTIONS, answer["DhcpOptions"])
+    if not await find(work, _OURS):
+        options = [
+            {"Key": key, "Values": [value]} for key, value in desired_options(work.desired).items()
+        ]
+        await create(work, _OURS, "CreateDhcpOptions", DhcpConfigurations=options)
 
 
 def delete_step(after: tuple[str, ...], skip: str | None) -> Step:
     """Return the step that deletes the DHCP options."""
-    return Step(
-        name=DELETE,
-        plan=lambda work: note(_to_delete(work)),
-        ensure=_delete,
-        after=after,
-        skip=skip,
-    )
-
-
-async def _delete(work: Work) -> None:
-    for name in _to_delete(work):
-        await remove(work, "DeleteDhcpOptions", DhcpOptionsId=name)
-        work.snapshot.dhcp_options.pop(name, None)
-    forget(work, keys.DHCP_OPTIONS)
-
-
-def _to_delete(work: Work) -> list[str]:
-    known = work.state.get(keys.DHCP_OPTIONS)
-    return to_delete(work, work.snapshot.dhcp_options, (known,), (work.desired.name(),))
+    return delete_ours(DELETE, _OURS, after=after, skip=skip)

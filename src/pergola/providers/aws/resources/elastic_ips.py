@@ -9,12 +9,12 @@ from pergola.providers.aws import state as keys
 from pergola.providers.aws.config import Zone
 from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.resources import step_names as names
-from pergola.providers.aws.resources import tags
-from pergola.providers.aws.resources.adoption import described, find, foreseen, known, remember
+from pergola.providers.aws.resources.adoption import create, described, find, foreseen, known
 from pergola.providers.aws.resources.kinds import ADDRESS
-from pergola.providers.aws.resources.removal import forget, note, remove, to_delete
+from pergola.providers.aws.resources.ours import Ours
+from pergola.providers.aws.resources.removal import delete_step as delete_step_of
+from pergola.providers.aws.resources.removal import each, one_of, to_delete
 from pergola.providers.aws.resources.step import Step, Work
-from pergola.providers.aws.resources.zone_suffixes import zone_suffix
 
 NO_PUBLIC_SUBNET: Final = "the zone has no public subnet"
 
@@ -47,10 +47,10 @@ def managed_address(work: Work, zone: str) -> str | None:
     Raises:
         ExtensionError: the state contains none, and several have its tags.
     """
-    recorded = work.state.get(_key(zone))
+    recorded = work.state.get(_ours(zone).key)
     if recorded and not _is_given(work, recorded):
         return recorded
-    return known(work, ADDRESS, _key(zone), lambda each: _is_ours(work, each), _suffix(work, zone))
+    return known(work, _ours(zone))
 
 
 async def release(work: Work, zone: str) -> None:
@@ -61,17 +61,22 @@ async def release(work: Work, zone: str) -> None:
     """
     name = managed_address(work, zone)
     if name is not None:
-        await remove(work, "ReleaseAddress", AllocationId=name)
-        work.snapshot.addresses.pop(name, None)
-    work.state.forget(_key(zone))
+        await one_of(ADDRESS)(work, name)
+    work.state.forget(_ours(zone).key)
 
 
-def _key(zone: str) -> str:
-    return keys.zone_key(zone, keys.ADDRESS)
+def _ours(zone: str) -> Ours:
+    return Ours(
+        kind=ADDRESS,
+        key=keys.zone_key(zone, keys.ADDRESS),
+        suffix="eip-natgw",
+        zone=zone,
+        accept=_was_allocated,
+    )
 
 
-def _suffix(work: Work, zone: str) -> str:
-    return f"eip-natgw-{zone_suffix(work, zone)}"
+def _was_allocated(work: Work, address: JsonObject) -> bool:
+    return not _is_given(work, address["AllocationId"])
 
 
 def _is_given(work: Work, name: str) -> bool:
@@ -79,33 +84,13 @@ def _is_given(work: Work, name: str) -> bool:
     return name in {zone.elastic_ip_allocation_id for zone in zones}
 
 
-def _is_ours(work: Work, address: JsonObject) -> bool:
-    return not _is_given(work, address["AllocationId"])
-
-
 def _plan(work: Work, zone: Zone) -> Note:
-    return foreseen(
-        work,
-        ADDRESS,
-        _key(zone.name),
-        lambda each: _is_ours(work, each),
-        _suffix(work, zone.name),
-        new="for the NAT gateway",
-    )
+    return foreseen(work, _ours(zone.name), new="for the NAT gateway")
 
 
 async def _ensure(work: Work, zone: Zone) -> None:
-    key, suffix = _key(zone.name), _suffix(work, zone.name)
-    if await find(work, ADDRESS, key, lambda each: _is_ours(work, each), suffix):
-        return
-    desired = work.desired.tags(suffix)
-    answer = await work.aws.call(
-        "ec2",
-        "AllocateAddress",
-        Domain="vpc",
-        TagSpecifications=tags.specification(ADDRESS.type, desired),
-    )
-    remember(work, ADDRESS, key, {**answer, "Tags": tags.as_list(desired)})
+    if not await find(work, _ours(zone.name)):
+        await create(work, _ours(zone.name), "AllocateAddress", Domain="vpc")
 
 
 def _plan_given(work: Work, zone: Zone) -> Note:
@@ -125,7 +110,7 @@ async def _ensure_given(work: Work, zone: Zone) -> None:
         )
     ours = managed_address(work, zone.name)
     if ours is None:
-        work.state.forget(_key(zone.name))
+        work.state.forget(_ours(zone.name).key)
     elif not work.snapshot.addresses.get(ours, {}).get("AssociationId"):
         await release(work, zone.name)
 
@@ -138,23 +123,9 @@ def delete_name(zone: str) -> str:
 def delete_step(zone: str, after: tuple[str, ...]) -> Step:
     """Return the step that releases a zone's elastic IP."""
 
-    async def ensure(work: Work) -> None:
-        for each in _to_delete(work, zone):
-            await remove(work, "ReleaseAddress", AllocationId=each)
-            work.snapshot.addresses.pop(each, None)
-        forget(work, keys.zone_key(zone, keys.ADDRESS))
+    def ids(work: Work) -> list[str]:
+        return [name for name in to_delete(work, _ours(zone)) if not _is_given(work, name)]
 
-    def plan(work: Work) -> Note:
-        return note(_to_delete(work, zone))
-
-    return Step(name=delete_name(zone), plan=plan, ensure=ensure, after=after)
-
-
-def _to_delete(work: Work, zone: str) -> list[str]:
-    suffix = work.state.get(keys.zone_key(zone, keys.SUFFIX))
-    known = work.state.get(keys.zone_key(zone, keys.ADDRESS))
-    of_user = {each.elastic_ip_allocation_id for each in work.desired.config.networks.zones}
-    found = to_delete(
-        work, work.snapshot.addresses, (known,), (work.desired.name(f"eip-natgw-{suffix}"),)
+    return delete_step_of(
+        delete_name(zone), ids, each(one_of(ADDRESS)), keys=(_ours(zone).key,), after=after
     )
-    return [each for each in found if each not in of_user]

@@ -1,20 +1,22 @@
 """Gateway endpoints: S3 and the like, reached from private subnets without NAT (spec 30 §3.3)."""
 
+from dataclasses import replace
 from typing import Final
 
 from pergola.api.objects import JsonObject
-from pergola.cloud.aws.network import tags_of
 from pergola.extension_api.errors import Code, ExtensionError
+from pergola.flow import State
 from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.resources import step_names as names
-from pergola.providers.aws.resources import tags
-from pergola.providers.aws.resources.adoption import find, in_vpc, known, remember
+from pergola.providers.aws.resources.adoption import create, find, known
 from pergola.providers.aws.resources.kinds import ENDPOINT
-from pergola.providers.aws.resources.removal import forget, in_cluster_vpc, is_ours, note, to_delete
+from pergola.providers.aws.resources.ours import Ours, in_vpc, vpc_of
+from pergola.providers.aws.resources.removal import delete_step as delete_step_of
+from pergola.providers.aws.resources.removal import is_ours, to_delete
 from pergola.providers.aws.resources.step import Step, Work
-from pergola.providers.aws.resources.waiting import all_done, once_visible
+from pergola.providers.aws.resources.waiting import all_done
 
 BYO: Final = (
     "the subnets are user-provided: create the endpoints yourself, and associate your tables"
@@ -24,7 +26,6 @@ _IPV4: Final = "ipv4"
 _IPV6: Final = "ipv6"
 _DUAL: Final = "dualstack"
 DELETE: Final = "delete gateway endpoints"
-_GONE: Final = ("deleted", "deleting")
 
 
 def steps(desired: Desired) -> list[Step]:
@@ -40,18 +41,18 @@ def steps(desired: Desired) -> list[Step]:
     ]
 
 
-def _suffix(service: str) -> str:
-    return f"gw-{service}"
-
-
 def _accept(work: Work, endpoint: JsonObject) -> bool:
-    return in_vpc(work)(endpoint) and str(endpoint.get("State", "")).lower() not in _GOING
+    return in_vpc(work, endpoint) and str(endpoint.get("State", "")).lower() not in _GOING
+
+
+def _of(service: str) -> Ours:
+    key = keys.endpoint_key(service)
+    return Ours(kind=ENDPOINT, key=key, suffix=f"gw-{service}", accept=_accept)
 
 
 def known_endpoint(work: Work, service: str) -> str | None:
     """Return the id of the endpoint of a service; None if there is none."""
-    key = keys.endpoint_key(service)
-    return known(work, ENDPOINT, key, lambda each: _accept(work, each), _suffix(service))
+    return known(work, _of(service))
 
 
 def _unwanted(work: Work) -> dict[str, str]:
@@ -78,8 +79,7 @@ def _service(work: Work, endpoint: JsonObject) -> str:
 
 
 def _is_ours(work: Work, endpoint: JsonObject) -> bool:
-    name = work.desired.name(_suffix(_service(work, endpoint)))
-    return is_ours(work, endpoint, (name,))
+    return is_ours(work, endpoint, (_of(_service(work, endpoint)).name(work),))
 
 
 def _is_there(work: Work, name: str) -> bool:
@@ -123,8 +123,7 @@ async def _delete_one(work: Work, name: str, service: str) -> None:
 
 
 async def _ensure_one(work: Work, service: str) -> None:
-    key = keys.endpoint_key(service)
-    found = await find(work, ENDPOINT, key, lambda each: _accept(work, each), _suffix(service))
+    found = await find(work, _of(service))
     if found is None:
         await _create(work, service)
     elif new := _new_address_type(work, found):
@@ -135,15 +134,14 @@ async def _ensure_one(work: Work, service: str) -> None:
 
 async def _create(work: Work, service: str) -> None:
     desired = _address_type(work.desired)
-    answer = await once_visible(
+    await create(
         work,
+        _of(service),
         "CreateVpcEndpoint",
-        VpcId=work.state.get(keys.VPC),
+        VpcId=vpc_of(work),
         ServiceName=f"com.amazonaws.{work.desired.region}.{service}",
-        TagSpecifications=tags.specification(ENDPOINT.type, work.desired.tags(_suffix(service))),
         **({} if desired == _IPV4 else {"IpAddressType": desired}),
     )
-    remember(work, ENDPOINT, keys.endpoint_key(service), answer["VpcEndpoint"])
 
 
 def _address_type(desired: Desired) -> str:
@@ -170,23 +168,17 @@ def _check_deleted(name: str, answer: JsonObject) -> None:
             raise ExtensionError(f"gateway endpoint {name} cannot be deleted ({code}: {said})")
 
 
-def delete_step(skip: str | None) -> Step:
-    """Return the step that deletes all gateway endpoints."""
-    return Step(name=DELETE, plan=_plan_deletion, ensure=_delete, skip=skip)
+def delete_step(state: State) -> Step:
+    """Return the step that deletes all gateway endpoints, with one request."""
+    known = tuple(keys.endpoint_key(service) for service in state.under(keys.ENDPOINTS))
+    return delete_step_of(DELETE, _to_delete, _delete, keys=known)
 
 
-def _plan_deletion(work: Work) -> Note:
-    return note(_to_delete(work))
-
-
-async def _delete(work: Work) -> None:
-    names = _to_delete(work)
-    if names:
-        answer = await work.aws.call("ec2", "DeleteVpcEndpoints", VpcEndpointIds=names)
-        _check_all_deleted(answer.get("Unsuccessful") or [])
+async def _delete(work: Work, names: list[str]) -> None:
+    answer = await work.aws.call("ec2", ENDPOINT.delete, VpcEndpointIds=names)
+    _check_all_deleted(answer.get("Unsuccessful") or [])
     for name in names:
-        work.snapshot.endpoints.pop(name, None)
-    forget(work, *(keys.endpoint_key(service) for service in work.state.under(keys.ENDPOINTS)))
+        ENDPOINT.drop(work.snapshot, name)
 
 
 def _check_all_deleted(refused: list[JsonObject]) -> None:
@@ -203,13 +195,12 @@ def _check_all_deleted(refused: list[JsonObject]) -> None:
 
 
 def _to_delete(work: Work) -> list[str]:
-    is_inside, there = in_cluster_vpc(work), work.snapshot.endpoints
+    present = {_service(work, endpoint) for endpoint in work.snapshot.endpoints.values()}
+    services = present | work.state.under(keys.ENDPOINTS).keys()
+    several = (replace(_of(service), accept=in_vpc) for service in sorted(services))
+    return [name for name in to_delete(work, *several) if not _is_going(work, name)]
 
-    def is_it(endpoint: JsonObject) -> bool:
-        return is_inside(endpoint) and _is_ours(work, endpoint)
 
-    names = {tags_of(endpoint).get("Name", "") for endpoint in there.values() if is_it(endpoint)}
-    found = to_delete(work, there, work.state.under(keys.ENDPOINTS).values(), names, is_it)
-    return [
-        name for name in found if work.snapshot.endpoints.get(name, {}).get("State") not in _GONE
-    ]
+def _is_going(work: Work, name: str) -> bool:
+    endpoint = work.snapshot.endpoints.get(name, {})
+    return str(endpoint.get("State", "")).lower() in _GOING

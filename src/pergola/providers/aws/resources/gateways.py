@@ -6,7 +6,6 @@ from typing import NamedTuple
 from pergola.api.objects import JsonObject
 from pergola.extension_api.errors import Code, ExtensionError
 from pergola.flow.picture import Fate, Note
-from pergola.providers.aws.resources.removal import to_delete, vpc_of
 from pergola.providers.aws.resources.step import Work
 
 Gateways = Mapping[str, JsonObject]
@@ -52,18 +51,3 @@ class ExistingGateway(NamedTuple):
 def is_attached(gateway: JsonObject, vpc: str | None) -> bool:
     """Return whether a gateway is attached to a VPC, or about to be."""
     return any(each.get("VpcId") == vpc for each in gateway.get("Attachments") or [])
-
-
-def attached_vpcs(gateway: JsonObject) -> list[str]:
-    """Return the VPCs that a gateway is attached to: one at most."""
-    return [str(each.get("VpcId", "")) for each in gateway.get("Attachments") or ()]
-
-
-def gateways_to_delete(work: Work, gateways: Gateways, state_key: str) -> list[str]:
-    """Return the cluster's gateways that are attached to its VPC, or to none."""
-    vpc = vpc_of(work)
-
-    def is_it(gateway: JsonObject) -> bool:
-        return set(attached_vpcs(gateway)) <= {vpc}
-
-    return to_delete(work, gateways, (work.state.get(state_key),), (work.desired.name(),), is_it)

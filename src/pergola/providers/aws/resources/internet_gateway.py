@@ -8,28 +8,17 @@ from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.resources import step_names as names
-from pergola.providers.aws.resources import tags
-from pergola.providers.aws.resources.adoption import (
-    attached_to_vpc,
-    described,
-    find,
-    foreseen,
-    known,
-    remember,
-)
-from pergola.providers.aws.resources.gateways import (
-    ExistingGateway,
-    attached_vpcs,
-    gateways_to_delete,
-    is_attached,
-)
+from pergola.providers.aws.resources.adoption import create, described, find, foreseen, known
+from pergola.providers.aws.resources.gateways import ExistingGateway, is_attached
 from pergola.providers.aws.resources.kinds import INTERNET_GATEWAY
-from pergola.providers.aws.resources.removal import forget, note, remove, vpc_of
+from pergola.providers.aws.resources.ours import Ours, attached_to_vpc, attached_vpcs, vpc_of
+from pergola.providers.aws.resources.removal import delete_ours, one_of, remove
 from pergola.providers.aws.resources.step import Step, Work
 from pergola.providers.aws.resources.waiting import once_visible
 
 DELETE: Final = "delete internet gateway"
 _NOT_ATTACHED: Final = "Gateway.NotAttached"
+_OURS: Final = Ours(kind=INTERNET_GATEWAY, key=keys.INTERNET_GATEWAY, accept=attached_to_vpc)
 _EXISTING: Final = ExistingGateway(
     keys.INTERNET_GATEWAY,
     lambda work: work.snapshot.internet_gateways,
@@ -55,35 +44,16 @@ def steps(desired: Desired) -> list[Step]:
 
 
 def _plan(work: Work) -> Note:
-    vpc = work.state.get(keys.VPC)
-    accept = attached_to_vpc(work)
-    name = known(work, INTERNET_GATEWAY, keys.INTERNET_GATEWAY, accept)
-    if name and not is_attached(work.snapshot.internet_gateways[name], vpc):
+    name = known(work, _OURS)
+    if name and not is_attached(work.snapshot.internet_gateways[name], vpc_of(work)):
         return Note(Fate.CHANGE, f"{name} is attached")
-    return foreseen(
-        work, INTERNET_GATEWAY, keys.INTERNET_GATEWAY, accept, new="attached to the VPC"
-    )
+    return foreseen(work, _OURS, new="attached to the VPC")
 
 
 async def _ensure(work: Work) -> None:
-    accept = attached_to_vpc(work)
-    gateway = await find(work, INTERNET_GATEWAY, keys.INTERNET_GATEWAY, accept)
-    if gateway is None:
-        gateway = await _create(work)
-    vpc = work.state.get(keys.VPC)
-    if not is_attached(gateway, vpc):
-        await _attach(work, gateway, vpc)
-
-
-async def _create(work: Work) -> JsonObject:
-    answer = await work.aws.call(
-        "ec2",
-        "CreateInternetGateway",
-        TagSpecifications=tags.specification(INTERNET_GATEWAY.type, work.desired.tags()),
-    )
-    gateway: JsonObject = answer["InternetGateway"]
-    remember(work, INTERNET_GATEWAY, keys.INTERNET_GATEWAY, gateway)
-    return gateway
+    gateway = await find(work, _OURS) or await create(work, _OURS, "CreateInternetGateway")
+    if not is_attached(gateway, vpc_of(work)):
+        await _attach(work, gateway, vpc_of(work))
 
 
 async def _attach(work: Work, gateway: JsonObject, vpc: str | None) -> None:
@@ -100,23 +70,14 @@ async def _attach(work: Work, gateway: JsonObject, vpc: str | None) -> None:
 
 def delete_step(after: tuple[str, ...], skip: str | None) -> Step:
     """Return the step that deletes the gateway."""
-    return Step(
-        name=DELETE,
-        plan=lambda work: note(_to_delete(work)),
-        ensure=_delete,
-        after=after,
-        skip=skip,
-    )
+    return delete_ours(DELETE, _OURS, delete=_delete, after=after, skip=skip)
 
 
-async def _delete(work: Work) -> None:
-    for name in _to_delete(work):
-        gateway = work.snapshot.internet_gateways.get(name)
-        for vpc in attached_vpcs(gateway) if gateway is not None else [vpc_of(work)]:
-            await _detach(work, name, vpc)
-        await remove(work, "DeleteInternetGateway", InternetGatewayId=name)
-        work.snapshot.internet_gateways.pop(name, None)
-    forget(work, keys.INTERNET_GATEWAY)
+async def _delete(work: Work, name: str) -> None:
+    gateway = work.snapshot.internet_gateways.get(name)
+    for vpc in [vpc_of(work)] if gateway is None else attached_vpcs(gateway):
+        await _detach(work, name, vpc)
+    await one_of(INTERNET_GATEWAY)(work, name)
 
 
 async def _detach(work: Work, name: str, vpc: str) -> None:
@@ -125,7 +86,3 @@ async def _detach(work: Work, name: str, vpc: str) -> None:
     except CloudError as error:
         if error.code != _NOT_ATTACHED or isinstance(error, DependencyProblem):
             raise
-
-
-def _to_delete(work: Work) -> list[str]:
-    return gateways_to_delete(work, work.snapshot.internet_gateways, keys.INTERNET_GATEWAY)

@@ -8,8 +8,10 @@ from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.resources import step_names as names
+from pergola.providers.aws.resources.adoption import described
+from pergola.providers.aws.resources.kinds import VPC
 from pergola.providers.aws.resources.step import Step, Work
-from pergola.providers.aws.resources.vpc import described, ipv6_options
+from pergola.providers.aws.resources.vpc import ipv6_options
 from pergola.providers.aws.resources.waiting import once_visible, wait_until
 
 _ASSOCIATED: Final = "associated"
@@ -66,5 +68,5 @@ async def _associate(work: Work) -> None:
 
 
 async def _associated(work: Work) -> str | None:
-    await described(work, work.state.get(keys.VPC) or "")
+    await described(work, VPC, work.state.get(keys.VPC) or "")
     return block_of(work)

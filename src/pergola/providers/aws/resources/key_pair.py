@@ -9,10 +9,11 @@ from pergola.cloud.aws.network import filters_by, tags_of
 from pergola.cloud.errors import AlreadyExists
 from pergola.extension_api.errors import configuration_problem
 from pergola.flow.picture import Fate, Note
-from pergola.providers.aws import state as keys
 from pergola.providers.aws.desired import Desired
+from pergola.providers.aws.resources import kinds
 from pergola.providers.aws.resources.observation import Observation
-from pergola.providers.aws.resources.removal import forget, is_ours, note, remove
+from pergola.providers.aws.resources.ours import Ours, anything
+from pergola.providers.aws.resources.removal import delete_ours, one_of, to_delete
 from pergola.providers.aws.resources.step import Step, Work
 from pergola.providers.aws.resources.tags import retag, specification
 from pergola.providers.aws.state import (
@@ -24,6 +25,7 @@ from pergola.providers.aws.state import (
 NAME: Final = "ensure key pair"
 _SUFFIX: Final = "ssh-publickey"
 DELETE: Final = "delete key pair"
+_OURS: Final = Ours(kind=kinds.KEY_PAIR, key=KEY_PAIR, accept=anything)
 
 
 def steps(desired: Desired) -> list[Step]:
@@ -56,7 +58,7 @@ async def _described(aws: AwsClient, name: str) -> JsonObject | None:
 def _plan(work: Work) -> Note:
     name = _name(work)
     if not work.desired.ssh_public_key:
-        if _to_delete(work):
+        if to_delete(work, _OURS):
             return Note(Fate.DELETE, f"{name}: there is no longer a public key")
         return Note(Fate.SKIP, "there is no public key")
     if not _exists(work):
@@ -157,9 +159,8 @@ async def _import(work: Work) -> None:
 
 
 async def _remove(work: Work) -> None:
-    for name in _to_delete(work):
-        await work.aws.call("ec2", "DeleteKeyPair", KeyName=name)
-        work.snapshot.key_pair = None
+    for name in to_delete(work, _OURS):
+        await one_of(kinds.KEY_PAIR)(work, name)
     for key in (KEY_PAIR, KEY_PAIR_FINGERPRINT, KEY_PAIR_SPEC_FINGERPRINT):
         work.state.forget(key)
 
@@ -174,22 +175,4 @@ def _name(work: Work) -> str:
 
 def delete_steps() -> list[Step]:
     """Return the step that deletes the key pair."""
-    return [Step(name=DELETE, plan=_plan_deletion, ensure=_delete)]
-
-
-def _plan_deletion(work: Work) -> Note:
-    return note(_to_delete(work))
-
-
-async def _delete(work: Work) -> None:
-    for name in _to_delete(work):
-        await remove(work, "DeleteKeyPair", KeyName=name)
-        work.snapshot.key_pair = None
-    forget(work, keys.KEY_PAIR, keys.KEY_PAIR_FINGERPRINT, keys.KEY_PAIR_SPEC_FINGERPRINT)
-
-
-def _to_delete(work: Work) -> list[str]:
-    pair, known = work.snapshot.key_pair, work.state.get(keys.KEY_PAIR)
-    if pair is not None and (known or is_ours(work, pair, (work.desired.name(),))):
-        return [str(pair["KeyName"])]
-    return [known] if known else []
+    return [delete_ours(DELETE, _OURS, also=(KEY_PAIR_FINGERPRINT, KEY_PAIR_SPEC_FINGERPRINT))]

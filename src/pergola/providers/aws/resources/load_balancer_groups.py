@@ -13,7 +13,8 @@ from pergola.api.objects import JsonObject
 from pergola.cloud.aws.network import tags_of
 from pergola.cloud.errors import NotFound
 from pergola.extension_api.errors import Code, ExtensionError
-from pergola.providers.aws.resources.removal import in_cluster_vpc, is_of_cloud_controller, remove
+from pergola.providers.aws.resources.ours import in_vpc
+from pergola.providers.aws.resources.removal import is_of_cloud_controller, remove
 from pergola.providers.aws.resources.security_group.deletion import (
     groups_of_nodes,
     groups_to_delete,
@@ -52,11 +53,11 @@ async def remove_all(work: Work) -> None:
 
 
 def _groups(work: Work) -> Iterator[str]:
-    is_inside, kept = in_cluster_vpc(work), groups_of_nodes(work)
+    kept = groups_of_nodes(work)
     for name, group in work.snapshot.security_groups.items():
         is_owned = is_of_cloud_controller(tags_of(group).get(work.desired.cluster_tag))
         is_special = name in kept or group.get("GroupName") == _DEFAULT
-        if is_owned and is_inside(group) and not is_special:
+        if is_owned and in_vpc(work, group) and not is_special:
             yield name
 
 

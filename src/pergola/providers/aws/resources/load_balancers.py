@@ -14,7 +14,8 @@ from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.desired import OWNED
 from pergola.providers.aws.resources import load_balancer_groups as balancer_groups
-from pergola.providers.aws.resources.removal import is_of_cloud_controller, remove, vpc_of
+from pergola.providers.aws.resources.ours import vpc_of
+from pergola.providers.aws.resources.removal import is_of_cloud_controller, remove
 from pergola.providers.aws.resources.step import CLEANUP_TIMEOUT, Step, Work
 from pergola.providers.aws.resources.waiting import all_done
 

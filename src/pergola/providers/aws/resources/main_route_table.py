@@ -3,6 +3,7 @@
 It is not the main table that AWS creates with a VPC.
 """
 
+from dataclasses import replace
 from typing import Final
 
 from pergola.api.objects import JsonObject
@@ -10,16 +11,10 @@ from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.resources import step_names as names
-from pergola.providers.aws.resources import tags
-from pergola.providers.aws.resources.adoption import find, foreseen, in_vpc, known, remember
+from pergola.providers.aws.resources.adoption import create, find, foreseen, known
 from pergola.providers.aws.resources.kinds import ROUTE_TABLE
-from pergola.providers.aws.resources.removal import (
-    forget,
-    in_cluster_vpc,
-    note,
-    remove,
-    to_delete,
-)
+from pergola.providers.aws.resources.ours import Ours, in_vpc, vpc_of
+from pergola.providers.aws.resources.removal import delete_ours
 from pergola.providers.aws.resources.routes import (
     EVERYWHERE,
     EVERYWHERE_IPV6,
@@ -29,9 +24,9 @@ from pergola.providers.aws.resources.routes import (
     ensure_routes,
 )
 from pergola.providers.aws.resources.step import Step, Work
-from pergola.providers.aws.resources.waiting import once_visible
 
 DELETE: Final = "delete main route table"
+_OURS: Final = Ours(kind=ROUTE_TABLE, key=keys.MAIN_ROUTE_TABLE)
 
 
 def steps(desired: Desired) -> list[Step]:
@@ -48,21 +43,13 @@ def steps(desired: Desired) -> list[Step]:
     ]
 
 
-async def create_table(work: Work, key: str, suffix: str) -> JsonObject:
-    """Create a route table in the cluster's VPC, and record its id.
+async def create_table(work: Work, ours: Ours) -> JsonObject:
+    """Create a route table in the cluster's VPC.
 
     Raises:
         CloudError: AWS refused.
     """
-    answer = await once_visible(
-        work,
-        "CreateRouteTable",
-        VpcId=work.state.get(keys.VPC),
-        TagSpecifications=tags.specification(ROUTE_TABLE.type, work.desired.tags(suffix)),
-    )
-    table: JsonObject = answer["RouteTable"]
-    remember(work, ROUTE_TABLE, key, table)
-    return table
+    return await create(work, ours, "CreateRouteTable", VpcId=vpc_of(work))
 
 
 def _routes(work: Work) -> list[Route]:
@@ -74,62 +61,33 @@ def _routes(work: Work) -> list[Route]:
 
 
 def _plan(work: Work) -> Note:
-    accept = in_vpc(work)
-    name = known(work, ROUTE_TABLE, keys.MAIN_ROUTE_TABLE, accept)
+    name = known(work, _OURS)
     different = changes(ROUTE_TABLE.one(work.snapshot, name), _routes(work))
     if name and different:
         return Note(Fate.CHANGE, f"{name}: {', '.join(different)}")
-    new = ", ".join(different)
-    return foreseen(work, ROUTE_TABLE, keys.MAIN_ROUTE_TABLE, accept, new=new)
+    return foreseen(work, _OURS, new=", ".join(different))
 
 
 async def _ensure(work: Work) -> None:
-    table = await find(work, ROUTE_TABLE, keys.MAIN_ROUTE_TABLE, in_vpc(work))
-    if table is None:
-        table = await create_table(work, keys.MAIN_ROUTE_TABLE, "")
+    table = await find(work, _OURS) or await create_table(work, _OURS)
     await ensure_routes(work, table, _routes(work))
 
 
 def delete_step(after: tuple[str, ...], skip: str | None) -> Step:
     """Return the step that deletes the table of public subnets."""
-    return table_deletion(DELETE, keys.MAIN_ROUTE_TABLE, "", after, skip)
+    return delete_table(DELETE, _OURS, after, skip)
 
 
-def table_deletion(
-    name: str, key: str, suffix: str, after: tuple[str, ...], skip: str | None
-) -> Step:
-    """Return the step that deletes one managed route table.
+def delete_table(name: str, ours: Ours, after: tuple[str, ...], skip: str | None = None) -> Step:
+    """Return the step that deletes a route table.
 
     It comes after the subnets: AWS removes an association together with its subnet, so nothing
     needs to be disassociated.
-
-    Args:
-        name: of the step.
-        key: of the table in the state.
-        suffix: of the table's name.
     """
-
-    async def ensure(work: Work) -> None:
-        for table in _to_delete(work, key, suffix):
-            await remove(work, "DeleteRouteTable", RouteTableId=table)
-            work.snapshot.route_tables.pop(table, None)
-        forget(work, key)
-
-    def plan(work: Work) -> Note:
-        return note(_to_delete(work, key, suffix))
-
-    return Step(name=name, plan=plan, ensure=ensure, after=after, skip=skip)
+    return delete_ours(name, replace(ours, accept=_is_not_main), after=after, skip=skip)
 
 
-def _to_delete(work: Work, key: str, suffix: str) -> list[str]:
-    is_inside, names = in_cluster_vpc(work), (work.desired.name(suffix),)
-
-    def is_it(table: JsonObject) -> bool:
-        return is_inside(table) and not _is_main(table)
-
-    return to_delete(work, work.snapshot.route_tables, (work.state.get(key),), names, is_it)
-
-
-def _is_main(table: JsonObject) -> bool:
-    """Return whether it is the main table of the VPC, which is deleted with the VPC."""
-    return any(each.get("Main") for each in table.get("Associations") or ())
+def _is_not_main(work: Work, table: JsonObject) -> bool:
+    """Accept all tables but the main one of the VPC, which is deleted with the VPC."""
+    is_main = any(each.get("Main") for each in table.get("Associations") or ())
+    return in_vpc(work, table) and not is_main

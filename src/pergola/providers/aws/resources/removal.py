@@ -1,7 +1,7 @@
-"""Deletion of resources, which can be repeated at any time (spec 30 §9.1)."""
+"""Deletion of what is ours, which can be repeated at any time (spec 30 §9.1)."""
 
 import asyncio
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Container, Iterable, Mapping
 from typing import Any, Final
 
 from pergola.api.objects import JsonObject
@@ -9,47 +9,110 @@ from pergola.cloud.aws.network import tags_of
 from pergola.cloud.errors import DependencyProblem, NotFound
 from pergola.flow.picture import Fate, Note
 from pergola.providers.aws.desired import OWNED, SHARED
-from pergola.providers.aws.resources.step import Work
+from pergola.providers.aws.resources.kinds import Kind
+from pergola.providers.aws.resources.ours import Ours
+from pergola.providers.aws.resources.step import TIMEOUT, Step, Work
 from pergola.providers.aws.resources.users_of import users_of
-from pergola.providers.aws.status import vpc_id
+from pergola.providers.aws.resources.waiting import all_done
 from pergola.runtime.retrying import retrying
 
 POLLS: Final = 16
 """Attempts to delete resources in use: every 5 seconds, within a step's 90 seconds."""
 LONG_POLLS: Final = 34
 """The same within 3 minutes."""
-Accept = Callable[[JsonObject], bool]
+Ids = Callable[[Work], list[str]]
+Delete = Callable[[Work, list[str]], Awaitable[object]]
+DeleteOne = Callable[[Work, str], Awaitable[None]]
 
 
-def vpc_of(work: Work) -> str:
-    """Return the cluster's VPC, by config, state or tags; empty if there is none."""
-    found = work.snapshot.vpc or {}
-    return vpc_id(work.desired, work.state) or str(found.get("VpcId", ""))
+def delete_ours(
+    name: str,
+    ours: Ours,
+    *,
+    delete: DeleteOne | None = None,
+    also: tuple[str, ...] = (),
+    after: tuple[str, ...] = (),
+    skip: str | None = None,
+) -> Step:
+    """Return the step that deletes a resource that is created for the cluster.
+
+    Args:
+        delete: Deletes it, if its kind is not enough to know how.
+        also: Keys that the state forgets together with its id.
+    """
+    return delete_step(
+        name,
+        lambda work: to_delete(work, ours),
+        each(delete or one_of(ours.kind)),
+        keys=(ours.key, *also),
+        after=after,
+        skip=skip,
+    )
 
 
-def in_cluster_vpc(work: Work) -> Accept:
-    """Accept resources in the cluster's VPC."""
-    vpc = vpc_of(work)
-    return lambda thing: bool(vpc) and thing.get("VpcId") == vpc
+def delete_step(
+    name: str,
+    ids: Ids,
+    delete: Delete,
+    *,
+    keys: tuple[str, ...],
+    after: tuple[str, ...] = (),
+    skip: str | None = None,
+    timeout: float = TIMEOUT,
+) -> Step:
+    """Return the step that deletes what is ours of a kind.
+
+    Args:
+        ids: Returns what is ours.
+        delete: Deletes it, unless there is none.
+        keys: What the state forgets after that.
+    """
+
+    async def ensure(work: Work) -> None:
+        found = ids(work)
+        if found:
+            await delete(work, found)
+        forget(work, *keys)
+
+    return Step(
+        name=name,
+        plan=lambda work: note(ids(work)),
+        ensure=ensure,
+        after=after,
+        skip=skip,
+        timeout=timeout,
+    )
 
 
-def to_delete(
-    work: Work,
-    things: Mapping[str, JsonObject],
-    known: Iterable[str | None],
-    names: Container[str],
-    also: Accept = lambda _: True,
-) -> list[str]:
+def each(delete: DeleteOne) -> Delete:
+    """Return what deletes several resources at the same time."""
+    return lambda work, ids: all_done(*(delete(work, id_) for id_ in ids))
+
+
+def one_of(kind: Kind) -> DeleteOne:
+    """Return what deletes one resource of a kind."""
+
+    async def delete(work: Work, id_: str) -> None:
+        which: dict[str, Any] = {kind.id: id_}
+        await remove(work, kind.delete, **which)
+        kind.drop(work.snapshot, id_)
+
+    return delete
+
+
+def to_delete(work: Work, *several: Ours) -> list[str]:
     """Return the ids to delete: those in the state, and accepted ones that are ours.
 
     Resources tagged as shared are never included.
-
-    Args:
-        names: the names that the cluster gives to resources of this kind.
     """
-    found = {name for name, thing in things.items() if is_ours(work, thing, names) and also(thing)}
-    found |= {name for name in known if name}
-    return sorted(name for name in found if not is_shared(work, things.get(name)))
+    found: set[str] = set()
+    for ours in several:
+        things, names, known = ours.all(work), (ours.name(work),), work.state.get(ours.key)
+        tagged = {id_ for id_, thing in things.items() if is_ours(work, thing, names)}
+        found |= {id_ for id_ in tagged if ours.accept(work, things[id_])}
+        found |= {known} if known else set()
+        found -= {id_ for id_ in found if is_shared(work, things.get(id_))}
+    return sorted(found)
 
 
 def is_ours(work: Work, thing: JsonObject, names: Container[str]) -> bool:

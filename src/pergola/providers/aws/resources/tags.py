@@ -28,18 +28,15 @@ def advice(region: str, things: Iterable[str], tags: Mapping[str, str]) -> str:
     return f"aws ec2 create-tags --region {region} --resources {' '.join(things)} --tags {pairs}"
 
 
-def only_one(
-    work: Work, things: Mapping[str, JsonObject], suffix: str = "", **tags: str
-) -> str | None:
-    """Return the id of the one resource with this cluster's tags and a name; None if none has.
+def only_one(work: Work, things: Mapping[str, JsonObject], tags: Mapping[str, str]) -> str | None:
+    """Return the id of the one resource with all of our tags; None if none has them.
 
     An older form of the cluster tag also counts.
 
     Raises:
         ExtensionError: there are several: nothing is guessed or deleted.
     """
-    expected = work.desired.tags(suffix, **tags)
-    del expected[work.desired.cluster_tag]
+    expected = {key: tags[key] for key in tags if key != work.desired.cluster_tag}
     found = [
         name
         for name, thing in things.items()

@@ -1,19 +1,19 @@
 """The managed VPC (spec 30 §3.3, §9.1); `byo.vpc` checks an existing one."""
 
-import asyncio
 from typing import Final
 
 from pergola.api.objects import JsonObject
-from pergola.cloud.aws.network import tags_of
-from pergola.cloud.errors import NotFound
 from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.resources import step_names as names
 from pergola.providers.aws.resources import tags
-from pergola.providers.aws.resources.removal import forget, note, remove, to_delete
+from pergola.providers.aws.resources.adoption import described, find, known, remember
+from pergola.providers.aws.resources.kinds import VPC
+from pergola.providers.aws.resources.ours import Ours, anything
+from pergola.providers.aws.resources.removal import delete_ours
 from pergola.providers.aws.resources.step import Step, Work
-from pergola.providers.aws.resources.waiting import POLLS, once_visible, wait_until
+from pergola.providers.aws.resources.waiting import once_visible, wait_until
 
 DNS_ATTRIBUTES: Final = {
     "enableDnsSupport": "EnableDnsSupport",
@@ -24,6 +24,7 @@ _AT_FIRST: Final = {"enableDnsSupport": True, "enableDnsHostnames": False}
 _AVAILABLE: Final = "available"
 _IPV6_BITS: Final = 56
 DELETE: Final = "delete VPC"
+_OURS: Final = Ours(kind=VPC, key=keys.VPC, accept=anything)
 
 
 def steps(desired: Desired) -> list[Step]:
@@ -34,13 +35,13 @@ def steps(desired: Desired) -> list[Step]:
 
 
 def _plan(work: Work) -> Note:
-    vpc = _known(work)
+    vpc = VPC.one(work.snapshot, known(work, _OURS))
     if vpc is None:
         return Note(Fate.CREATE, work.desired.config.networks.vpc.cidr or "")
     changes = [name for name in DNS_ATTRIBUTES if not work.snapshot.vpc_attributes.get(name)]
     if vpc.get("DhcpOptionsId") != work.state.get(keys.DHCP_OPTIONS):
         changes.append("its DHCP options")
-    if any(tags.differing(work, vpc, work.desired.tags())):
+    if any(tags.differing(work, vpc, _OURS.tags(work))):
         changes.append("its tags")
     if changes:
         return Note(Fate.CHANGE, f"{vpc['VpcId']}: {', '.join(changes)}")
@@ -48,45 +49,12 @@ def _plan(work: Work) -> Note:
 
 
 async def _ensure(work: Work) -> None:
-    vpc = await _find(work) or await _create(work)
+    vpc = await find(work, _OURS) or await _create(work)
     if vpc.get("State") != _AVAILABLE:
         vpc = await wait_until(work, lambda: _available(work, vpc["VpcId"]))
     for name in DNS_ATTRIBUTES:
         await _switch_on(work, vpc["VpcId"], name)
     await _associate_dhcp_options(work, vpc)
-
-
-def _known(work: Work) -> JsonObject | None:
-    """Return the VPC of the state, or one with the cluster's tags."""
-    vpc = work.snapshot.vpc
-    if vpc is None or vpc["VpcId"] == work.state.get(keys.VPC):
-        return vpc
-    ours = tags_of(vpc)
-    is_ours = work.desired.owns(ours) and ours.get("Name") == work.desired.name()
-    return vpc if is_ours else None
-
-
-async def _find(work: Work) -> JsonObject | None:
-    await _refresh(work)
-    vpc = _known(work)
-    if vpc is None:
-        work.state.forget(keys.VPC)
-        return None
-    work.state.set(keys.VPC, vpc["VpcId"])
-    await tags.retag(work, vpc["VpcId"], vpc, work.desired.tags())
-    return vpc
-
-
-async def _refresh(work: Work) -> None:
-    """Describe a VPC that is in the state but not in the snapshot."""
-    name = work.state.get(keys.VPC)
-    if name is None or (work.snapshot.vpc or {}).get("VpcId") == name:
-        return
-    for observe in range(POLLS):
-        if observe:
-            await asyncio.sleep(work.poll_seconds)
-        if await described(work, name):
-            return
 
 
 async def _create(work: Work) -> JsonObject:
@@ -95,14 +63,11 @@ async def _create(work: Work) -> JsonObject:
         "CreateVpc",
         CidrBlock=work.desired.config.networks.vpc.cidr,
         InstanceTenancy=_tenancy(work.desired),
-        TagSpecifications=tags.specification("vpc", work.desired.tags()),
+        TagSpecifications=tags.specification(VPC.type, _OURS.tags(work)),
         **ipv6_options(work.desired),
     )
-    vpc: JsonObject = answer["Vpc"]
-    work.state.created(keys.VPC, vpc["VpcId"])
-    work.snapshot.vpc = vpc
     work.snapshot.vpc_attributes = dict(_AT_FIRST)
-    return vpc
+    return remember(work, _OURS, answer)
 
 
 def _tenancy(desired: Desired) -> str:
@@ -121,24 +86,8 @@ def ipv6_options(desired: Desired) -> JsonObject:
     return {"Ipv6IpamPoolId": pool.id, "Ipv6NetmaskLength": _IPV6_BITS}
 
 
-async def described(work: Work, name: str) -> JsonObject | None:
-    """Describe the VPC now, and update the snapshot; None if AWS does not find it.
-
-    Raises:
-        CloudError: AWS refused.
-    """
-    try:
-        answer = await work.aws.call("ec2", "DescribeVpcs", VpcIds=[name])
-    except NotFound:
-        return None
-    found: JsonObject | None = next(iter(answer.get("Vpcs") or []), None)
-    if found is not None:
-        work.snapshot.vpc = found
-    return found
-
-
 async def _available(work: Work, name: str) -> JsonObject | None:
-    vpc = await described(work, name)
+    vpc = await described(work, VPC, name)
     return vpc if vpc and vpc.get("State") == _AVAILABLE else None
 
 
@@ -169,22 +118,5 @@ async def _associate_dhcp_options(work: Work, vpc: JsonObject) -> None:
 
 def delete_step(after: tuple[str, ...], skip: str | None) -> Step:
     """Return the step that deletes the VPC."""
-    return Step(name=DELETE, plan=_plan_deletion, ensure=_delete, after=after, skip=skip)
-
-
-def _plan_deletion(work: Work) -> Note:
-    return note(_to_delete(work))
-
-
-async def _delete(work: Work) -> None:
-    for name in _to_delete(work):
-        await remove(work, "DeleteVpc", VpcId=name)
-        work.snapshot.vpc = None
-    forget(work, keys.VPC, keys.VPC_IPV6_BLOCK, keys.SERVICE_CIDR, keys.EGRESS_CIDRS)
-
-
-def _to_delete(work: Work) -> list[str]:
-    """Return the VPC in the state, or one with this cluster's tags."""
-    found = work.snapshot.vpc
-    things = {} if found is None else {str(found["VpcId"]): found}
-    return to_delete(work, things, (work.state.get(keys.VPC),), (work.desired.name(),))
+    also = (keys.VPC_IPV6_BLOCK, keys.SERVICE_CIDR, keys.EGRESS_CIDRS)
+    return delete_ours(DELETE, _OURS, also=also, after=after, skip=skip)

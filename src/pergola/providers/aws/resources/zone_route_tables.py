@@ -5,9 +5,10 @@ from pergola.providers.aws import state as keys
 from pergola.providers.aws.config import Zone
 from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.resources import step_names as names
-from pergola.providers.aws.resources.adoption import find, foreseen, in_vpc, known
+from pergola.providers.aws.resources.adoption import find, foreseen, known
 from pergola.providers.aws.resources.kinds import ROUTE_TABLE
-from pergola.providers.aws.resources.main_route_table import create_table, table_deletion
+from pergola.providers.aws.resources.main_route_table import create_table, delete_table
+from pergola.providers.aws.resources.ours import Ours
 from pergola.providers.aws.resources.routes import (
     EGRESS_ONLY_GATEWAY,
     EVERYWHERE,
@@ -23,7 +24,7 @@ from pergola.providers.aws.resources.step import Step, Work
 
 def steps(desired: Desired, zone: Zone) -> list[Step]:
     """Return the step for the table, and the one for its routes, which must wait for NAT."""
-    table = Step(
+    step = Step(
         name=names.route_table(zone.name),
         plan=lambda work: _plan_table(work, zone),
         ensure=lambda work: _ensure_table(work, zone),
@@ -37,25 +38,22 @@ def steps(desired: Desired, zone: Zone) -> list[Step]:
         after=(names.route_table(zone.name), names.EGRESS_ONLY_GATEWAY, names.NAT_GATEWAYS),
         skip=None if leads else "the zone has no public subnet, so there is no NAT to lead to",
     )
-    return [table, routes]
+    return [step, routes]
 
 
-def _key(zone: Zone) -> str:
-    return keys.zone_key(zone.name, keys.ROUTE_TABLE)
-
-
-def _suffix(zone: Zone) -> str:
-    return f"private-{zone.name}"
+def private_table(zone: str) -> Ours:
+    """Return the private table of a zone."""
+    key = keys.zone_key(zone, keys.ROUTE_TABLE)
+    return Ours(kind=ROUTE_TABLE, key=key, suffix=f"private-{zone}")
 
 
 def _plan_table(work: Work, zone: Zone) -> Note:
-    new = f"private, of {zone.name}"
-    return foreseen(work, ROUTE_TABLE, _key(zone), in_vpc(work), _suffix(zone), new=new)
+    return foreseen(work, private_table(zone.name), new=f"private, of {zone.name}")
 
 
 async def _ensure_table(work: Work, zone: Zone) -> None:
-    if not await find(work, ROUTE_TABLE, _key(zone), in_vpc(work), _suffix(zone)):
-        await create_table(work, _key(zone), _suffix(zone))
+    if not await find(work, private_table(zone.name)):
+        await create_table(work, private_table(zone.name))
 
 
 def _routes(work: Work, zone: Zone) -> list[Route]:
@@ -72,7 +70,7 @@ def _routes(work: Work, zone: Zone) -> list[Route]:
 
 
 def _plan_routes(work: Work, zone: Zone) -> Note:
-    name = known(work, ROUTE_TABLE, _key(zone), in_vpc(work), _suffix(zone))
+    name = known(work, private_table(zone.name))
     different = changes(ROUTE_TABLE.one(work.snapshot, name), _routes(work, zone))
     if different:
         return Note(Fate.CHANGE if name else Fate.CREATE, ", ".join(different))
@@ -80,7 +78,7 @@ def _plan_routes(work: Work, zone: Zone) -> Note:
 
 
 async def _ensure_routes(work: Work, zone: Zone) -> None:
-    name = work.state.get(_key(zone)) or ""
+    name = work.state.get(private_table(zone.name).key) or ""
     await ensure_routes(work, work.snapshot.route_tables[name], _routes(work, zone))
 
 
@@ -91,5 +89,4 @@ def delete_name(zone: str) -> str:
 
 def delete_step(zone: str, after: tuple[str, ...]) -> Step:
     """Return the step that deletes the private table of a zone."""
-    key = keys.zone_key(zone, keys.ROUTE_TABLE)
-    return table_deletion(delete_name(zone), key, f"private-{zone}", after, None)
+    return delete_table(delete_name(zone), private_table(zone), after)

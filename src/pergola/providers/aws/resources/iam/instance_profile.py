@@ -1,11 +1,11 @@
 """The instance profile with the role of nodes."""
 
+from functools import partial
 from typing import Final
 
 from pergola.api.objects import JsonObject
 from pergola.cloud.errors import AlreadyExists, NotFound, QuotaExceeded
 from pergola.flow.picture import Fate, Note
-from pergola.providers.aws import state as keys
 from pergola.providers.aws.resources.iam.names import (
     PATH,
     SUFFIX,
@@ -14,12 +14,11 @@ from pergola.providers.aws.resources.iam.names import (
     role_name,
     roles_in,
 )
-from pergola.providers.aws.resources.removal import forget, note, remove
+from pergola.providers.aws.resources.removal import delete_step as delete_step_of
+from pergola.providers.aws.resources.removal import each, remove
 from pergola.providers.aws.resources.step import Step, Work
 from pergola.providers.aws.resources.waiting import wait_until
-from pergola.providers.aws.state import (
-    INSTANCE_PROFILE_NAME,
-)
+from pergola.providers.aws.state import INSTANCE_PROFILE_NAME
 
 NAME: Final = "ensure IAM instance profile"
 DELETE: Final = "delete IAM instance profile"
@@ -31,8 +30,8 @@ def step(after: tuple[str, ...]) -> Step:
 
 
 def delete_step(after: tuple[str, ...]) -> Step:
-    """Return the step that deletes the profile."""
-    return Step(name=DELETE, plan=_plan_deletion, ensure=_delete, after=after)
+    """Return the step that removes the role from the profile, and deletes the profile."""
+    return delete_step_of(DELETE, _ours, each(_delete), keys=(INSTANCE_PROFILE_NAME,), after=after)
 
 
 def _plan(work: Work) -> Note:
@@ -99,20 +98,16 @@ async def _complete(work: Work, name: str, role: str) -> JsonObject | None:
     return profile if profile is not None and role in roles_in(profile) else None
 
 
-def _plan_deletion(work: Work) -> Note:
-    return note([profile_name(work)] if exists(work) else [])
+def _ours(work: Work) -> list[str]:
+    exists = work.snapshot.instance_profile is not None or work.state.get(INSTANCE_PROFILE_NAME)
+    return [profile_name(work)] if exists else []
 
 
-async def _delete(work: Work) -> None:
-    if exists(work):
-        await remove(
-            work, "DeleteInstanceProfile", service="iam", InstanceProfileName=profile_name(work)
-        )
+async def _delete(work: Work, name: str) -> None:
+    """Delete a profile, which must be empty."""
+    profile, role = work.snapshot.instance_profile, role_name(work)
+    delete = partial(remove, work, service="iam", InstanceProfileName=name)
+    if profile is None or role in roles_in(profile):
+        await delete("RemoveRoleFromInstanceProfile", RoleName=role)
+    await delete("DeleteInstanceProfile")
     work.snapshot.instance_profile = None
-    forget(work, keys.INSTANCE_PROFILE_NAME)
-
-
-def exists(work: Work) -> bool:
-    """Return whether the profile exists, according to AWS or the state."""
-    known = work.state.get(keys.INSTANCE_PROFILE_NAME)
-    return work.snapshot.instance_profile is not None or known is not None

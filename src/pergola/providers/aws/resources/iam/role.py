@@ -5,10 +5,10 @@ from typing import Final
 from pergola.api.objects import JsonObject, map_at
 from pergola.cloud.errors import AlreadyExists
 from pergola.flow.picture import Fate, Note
-from pergola.providers.aws import state as keys
 from pergola.providers.aws.resources.iam.names import PATH, SUFFIX, get_or_none, role_name
 from pergola.providers.aws.resources.iam.policies import TRUST, same_policy, text_of
-from pergola.providers.aws.resources.removal import forget, note, remove
+from pergola.providers.aws.resources.removal import delete_step as delete_step_of
+from pergola.providers.aws.resources.removal import each, remove
 from pergola.providers.aws.resources.step import Step, Work
 from pergola.providers.aws.resources.waiting import wait_until
 from pergola.providers.aws.state import (
@@ -27,7 +27,7 @@ def step() -> Step:
 
 def delete_step(after: tuple[str, ...]) -> Step:
     """Return the step that deletes the role."""
-    return Step(name=DELETE, plan=_plan_deletion, ensure=_delete, after=after)
+    return delete_step_of(DELETE, _ours, each(_delete), keys=(ROLE_NAME, ROLE_ARN), after=after)
 
 
 def _plan(work: Work) -> Note:
@@ -87,16 +87,11 @@ async def _create(work: Work) -> JsonObject:
     return role
 
 
-def _plan_deletion(work: Work) -> Note:
-    return note([role_name(work)] if _exists(work) else [])
+def _ours(work: Work) -> list[str]:
+    exists = work.snapshot.role is not None or work.state.get(ROLE_NAME) is not None
+    return [role_name(work)] if exists else []
 
 
-async def _delete(work: Work) -> None:
-    if _exists(work):
-        await remove(work, "DeleteRole", service="iam", RoleName=role_name(work))
+async def _delete(work: Work, name: str) -> None:
+    await remove(work, "DeleteRole", service="iam", RoleName=name)
     work.snapshot.role = None
-    forget(work, keys.ROLE_NAME, keys.ROLE_ARN)
-
-
-def _exists(work: Work) -> bool:
-    return work.snapshot.role is not None or work.state.get(keys.ROLE_NAME) is not None

@@ -5,16 +5,13 @@ from typing import Final
 from pergola.api.objects import JsonObject
 from pergola.cloud.errors import NotFound
 from pergola.flow.picture import Fate, Note
-from pergola.providers.aws import state as keys
-from pergola.providers.aws.resources.iam.instance_profile import exists
-from pergola.providers.aws.resources.iam.names import policy_name, profile_name, role_name
+from pergola.providers.aws.resources.iam.names import policy_name, role_name
 from pergola.providers.aws.resources.iam.policies import role_policy, same_policy, text_of
-from pergola.providers.aws.resources.removal import forget, note, remove
+from pergola.providers.aws.resources.removal import delete_step as delete_step_of
+from pergola.providers.aws.resources.removal import each, remove
 from pergola.providers.aws.resources.step import Step, Work
 from pergola.providers.aws.resources.waiting import wait_until
-from pergola.providers.aws.state import (
-    ROLE_POLICY_NAME,
-)
+from pergola.providers.aws.state import ROLE_POLICY_NAME
 
 NAME: Final = "ensure IAM role policy"
 DELETE: Final = "delete IAM role policy"
@@ -26,8 +23,8 @@ def step(after: tuple[str, ...]) -> Step:
 
 
 def delete_step() -> Step:
-    """Return the step that removes the role from its profile, and deletes the policy."""
-    return Step(name=DELETE, plan=_plan_deletion, ensure=_delete)
+    """Return the step that deletes the policy."""
+    return delete_step_of(DELETE, _ours, each(_delete), keys=(ROLE_POLICY_NAME,))
 
 
 def _plan(work: Work) -> Note:
@@ -69,40 +66,12 @@ def _is_right(work: Work) -> bool:
     )
 
 
-def _plan_deletion(work: Work) -> Note:
-    return note([policy_name(work)] if _exists(work) else [])
+def _ours(work: Work) -> list[str]:
+    exists = work.snapshot.role_policy is not None or work.state.get(ROLE_POLICY_NAME)
+    return [policy_name(work)] if exists else []
 
 
-async def _delete(work: Work) -> None:
-    if exists(work) and _holds_role(work):
-        await remove(
-            work,
-            "RemoveRoleFromInstanceProfile",
-            service="iam",
-            InstanceProfileName=profile_name(work),
-            RoleName=role_name(work),
-        )
-        if work.snapshot.instance_profile is not None:
-            work.snapshot.instance_profile["Roles"] = []
-    if _exists(work):
-        await remove(
-            work,
-            "DeleteRolePolicy",
-            service="iam",
-            RoleName=role_name(work),
-            PolicyName=policy_name(work),
-        )
+async def _delete(work: Work, name: str) -> None:
+    role = role_name(work)
+    await remove(work, "DeleteRolePolicy", service="iam", RoleName=role, PolicyName=name)
     work.snapshot.role_policy = None
-    forget(work, keys.ROLE_POLICY_NAME)
-
-
-def _exists(work: Work) -> bool:
-    known = work.state.get(keys.ROLE_POLICY_NAME)
-    return work.snapshot.role_policy is not None or known is not None
-
-
-def _holds_role(work: Work) -> bool:
-    """Return whether the profile contains the role, as far as known."""
-    profile = work.snapshot.instance_profile
-    roles = [role["RoleName"] for role in (profile or {}).get("Roles") or ()]
-    return profile is None or role_name(work) in roles

@@ -1,25 +1,21 @@
 """Delete the NAT gateway of a zone, and wait until it is gone; all zones are polled together."""
 
 import asyncio
-from collections.abc import Iterable
 from typing import Final
 
 from pergola.extension_api.errors import Code, ExtensionError
-from pergola.flow.picture import Note
-from pergola.providers.aws import state as keys
-from pergola.providers.aws.resources.nat_gateways.facts import suffix_of
-from pergola.providers.aws.resources.removal import (
-    LONG_POLLS,
-    forget,
-    in_cluster_vpc,
-    note,
-    remove,
-    to_delete,
-    vpc_of,
+from pergola.providers.aws.resources.nat_gateways.facts import (
+    DELETED,
+    FAILED,
+    of_zone,
+    state_of,
 )
+from pergola.providers.aws.resources.ours import vpc_of
+from pergola.providers.aws.resources.removal import LONG_POLLS, each, remove, to_delete
+from pergola.providers.aws.resources.removal import delete_step as delete_step_of
 from pergola.providers.aws.resources.step import LONG_TIMEOUT, Step, Work
 
-_GONE: Final = ("deleted", "failed")
+_GONE: Final = (DELETED, FAILED)
 """A failed gateway occupies nothing."""
 _DELETING: Final = "deleting"
 
@@ -36,25 +32,23 @@ class Watch:
         self._waiting: set[str] = set()
         self._one = asyncio.Lock()
 
-    async def until_gone(self, work: Work, names: Iterable[str]) -> None:
-        """Wait for gateways.
+    async def until_gone(self, work: Work, name: str) -> None:
+        """Wait for a gateway.
 
         Raises:
-            ExtensionError: some still exist after nearly 3 minutes.
+            ExtensionError: It still exists after nearly 3 minutes.
         """
-        mine = set(names)
-        self._waiting |= mine
+        self._waiting.add(name)
         for _ in range(LONG_POLLS):
             async with self._one:
                 # While this one waited for its turn, another may have observed the awaited state.
-                if mine & self._waiting:
+                if name in self._waiting:
                     await asyncio.sleep(work.poll_seconds)
                     await self._observe(work)
-            if not mine & self._waiting:
+            if name not in self._waiting:
                 return
         raise ExtensionError(
-            f"NAT gateway {', '.join(sorted(mine & self._waiting))} is still being deleted by "
-            "AWS; it will be retried",
+            f"NAT gateway {name} is still being deleted by AWS; it will be retried",
             Code.DEPENDENCIES,
         )
 
@@ -68,28 +62,26 @@ class Watch:
 def delete_step(zone: str, watch: Watch, after: tuple[str, ...] = ()) -> Step:
     """Return the step that deletes a zone's NAT gateway."""
 
-    async def ensure(work: Work) -> None:
-        names = _gateways(work, zone)
-        for each in names:
-            if work.snapshot.nat_gateways.get(each, {}).get("State") != _DELETING:
-                await remove(work, "DeleteNatGateway", NatGatewayId=each)
-        if names:
-            await watch.until_gone(work, names)
-        for each in names:
-            # Its elastic IP is still needed.
-            work.snapshot.nat_gateways.setdefault(each, {})["State"] = "deleted"
-        forget(work, keys.zone_key(zone, keys.NAT_GATEWAY))
+    async def delete(work: Work, name: str) -> None:
+        if _state(work, name) != _DELETING:
+            await remove(work, "DeleteNatGateway", NatGatewayId=name)
+        await watch.until_gone(work, name)
+        # Its description stays: its elastic IP is still needed.
+        work.snapshot.nat_gateways.setdefault(name, {})["State"] = DELETED
 
-    def plan(work: Work) -> Note:
-        return note(_gateways(work, zone))
-
-    return Step(name=delete_name(zone), plan=plan, ensure=ensure, after=after, timeout=LONG_TIMEOUT)
+    return delete_step_of(
+        delete_name(zone),
+        lambda work: _gateways(work, zone),
+        each(delete),
+        keys=(of_zone(zone).key,),
+        after=after,
+        timeout=LONG_TIMEOUT,
+    )
 
 
 def _gateways(work: Work, zone: str) -> list[str]:
-    known = work.state.get(keys.zone_key(zone, keys.NAT_GATEWAY))
-    names = (work.desired.name(suffix_of(work, zone)),)
-    found = to_delete(work, work.snapshot.nat_gateways, (known,), names, in_cluster_vpc(work))
-    return [
-        each for each in found if work.snapshot.nat_gateways.get(each, {}).get("State") not in _GONE
-    ]
+    return [name for name in to_delete(work, of_zone(zone)) if _state(work, name) not in _GONE]
+
+
+def _state(work: Work, name: str) -> str:
+    return state_of(work.snapshot.nat_gateways.get(name, {}))

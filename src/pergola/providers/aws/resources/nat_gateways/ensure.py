@@ -1,5 +1,6 @@
 """Create the NAT gateway of a zone, and replace one with another elastic IP (spec 30 §3.5)."""
 
+from dataclasses import replace
 from functools import partial
 
 from pergola.api.objects import JsonObject
@@ -9,21 +10,20 @@ from pergola.providers.aws import state as keys
 from pergola.providers.aws.config import Zone
 from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.resources import step_names as names
-from pergola.providers.aws.resources import tags
-from pergola.providers.aws.resources.adoption import find, foreseen, in_vpc, remember
+from pergola.providers.aws.resources.adoption import create, find, foreseen
 from pergola.providers.aws.resources.elastic_ips import NO_PUBLIC_SUBNET, desired_address
-from pergola.providers.aws.resources.kinds import NAT_GATEWAY
 from pergola.providers.aws.resources.nat_gateways.facts import (
     DELETED,
     FAILED,
     USABLE,
     allocation_of,
     nats_of,
+    of_zone,
     state_of,
-    suffix_of,
 )
+from pergola.providers.aws.resources.ours import Ours, in_vpc
 from pergola.providers.aws.resources.step import LONG_TIMEOUT, Step, Work
-from pergola.providers.aws.resources.waiting import once_visible, wait_until
+from pergola.providers.aws.resources.waiting import wait_until
 
 
 def steps(desired: Desired, zone: Zone) -> list[Step]:
@@ -74,7 +74,7 @@ def _is_desired(work: Work, zone: Zone, gateway: JsonObject) -> bool:
     subnet = work.state.get(keys.zone_key(zone.name, keys.SUBNET_PUBLIC))
     return (
         state_of(gateway) in USABLE
-        and in_vpc(work)(gateway)
+        and in_vpc(work, gateway)
         and gateway.get("SubnetId") == subnet
         and allocation_of(gateway) == desired_address(work, zone)
     )
@@ -124,27 +124,21 @@ def _free_address(work: Work, gateway: JsonObject) -> None:
         address.pop("AssociationId", None)
 
 
+def _desired(zone: Zone) -> Ours:
+    return replace(of_zone(zone.name), accept=lambda work, each: _is_desired(work, zone, each))
+
+
 def _plan(work: Work, zone: Zone) -> Note:
     address = desired_address(work, zone) or "a new elastic IP"
-    return foreseen(
-        work,
-        NAT_GATEWAY,
-        keys.zone_key(zone.name, keys.NAT_GATEWAY),
-        lambda gateway: _is_desired(work, zone, gateway),
-        suffix_of(work, zone.name),
-        new=f"with {address}",
-    )
+    return foreseen(work, _desired(zone), new=f"with {address}")
 
 
 async def _ensure(work: Work, zone: Zone) -> None:
-    key, suffix = keys.zone_key(zone.name, keys.NAT_GATEWAY), suffix_of(work, zone.name)
-    if await find(work, NAT_GATEWAY, key, lambda each: _is_desired(work, zone, each), suffix):
-        return
-    answer = await once_visible(
-        work,
-        "CreateNatGateway",
-        SubnetId=work.state.get(keys.zone_key(zone.name, keys.SUBNET_PUBLIC)),
-        AllocationId=desired_address(work, zone),
-        TagSpecifications=tags.specification(NAT_GATEWAY.type, work.desired.tags(suffix)),
-    )
-    remember(work, NAT_GATEWAY, key, answer["NatGateway"])
+    if not await find(work, _desired(zone)):
+        await create(
+            work,
+            _desired(zone),
+            "CreateNatGateway",
+            SubnetId=work.state.get(keys.zone_key(zone.name, keys.SUBNET_PUBLIC)),
+            AllocationId=desired_address(work, zone),
+        )

@@ -3,11 +3,11 @@
 from typing import Final
 
 from pergola.api.objects import JsonObject
-from pergola.cloud.aws.network import tags_of
 from pergola.providers.aws import state as keys
-from pergola.providers.aws.resources.adoption import in_vpc
+from pergola.providers.aws.resources.kinds import NAT_GATEWAY
+from pergola.providers.aws.resources.ours import Ours, in_vpc
+from pergola.providers.aws.resources.removal import is_ours
 from pergola.providers.aws.resources.step import Work
-from pergola.providers.aws.resources.zone_suffixes import zone_suffix
 
 AVAILABLE: Final = "available"
 DELETED: Final = "deleted"
@@ -36,28 +36,23 @@ def _addresses(gateway: JsonObject) -> list[JsonObject]:
     return sorted(found, key=lambda each: each.get("IsPrimary") is False)
 
 
+def of_zone(zone: str) -> Ours:
+    """Return the NAT gateway of a zone."""
+    key = keys.zone_key(zone, keys.NAT_GATEWAY)
+    return Ours(kind=NAT_GATEWAY, key=key, suffix="natgw", zone=zone)
+
+
 def nats_of(work: Work, zone: str) -> list[str]:
     """Return a zone's NAT gateways that are not deleted: by the state, and by its tags."""
-    suffix = work.desired.name(suffix_of(work, zone))
-    recorded = work.state.get(keys.zone_key(zone, keys.NAT_GATEWAY))
-    accept = in_vpc(work)
+    ours = of_zone(zone)
+    recorded, names = work.state.get(ours.key), (ours.name(work),)
     return [
         name
-        for name, gateway in work.snapshot.nat_gateways.items()
-        if accept(gateway)
+        for name, gateway in ours.all(work).items()
+        if in_vpc(work, gateway)
         and state_of(gateway) != DELETED
-        and (name == recorded or _is_named(work, gateway, suffix))
+        and (name == recorded or is_ours(work, gateway, names))
     ]
-
-
-def _is_named(work: Work, gateway: JsonObject, name: str) -> bool:
-    given = tags_of(gateway)
-    return work.desired.owns(given) and given.get("Name") == name
-
-
-def suffix_of(work: Work, zone: str) -> str:
-    """Return the suffix of the name of a zone's gateway."""
-    return f"natgw-{zone_suffix(work, zone)}"
 
 
 def state_of(gateway: JsonObject) -> str:

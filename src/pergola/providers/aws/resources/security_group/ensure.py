@@ -106,7 +106,7 @@ def _known(work: Work) -> JsonObject | None:
     name = work.state.get(NODES_SECURITY_GROUP)
     if name in groups and groups[name].get("VpcId") == vpc_id(work.desired, work.state):
         return groups[name]
-    found = only_one(work, groups, _SUFFIX)
+    found = only_one(work, groups, work.desired.tags(_SUFFIX))
     return groups[found] if found else None
 
 

@@ -10,6 +10,8 @@ from pergola.providers.aws.desired import ROLE_INTERNAL, ROLE_PUBLIC, Desired
 
 _PER_ZONE: Final = 3
 _WORKERS, _INTERNAL, _PUBLIC = range(_PER_ZONE)
+ROLES: Final = (keys.SUBNET_WORKERS, keys.SUBNET_INTERNAL, keys.SUBNET_PUBLIC)
+"""The roles of subnets in the keys of the state, by place."""
 PREFIXES: Final = ("nodes", "private-utility", "public-utility")
 """Of the names of subnets, before the `zN` of the zone, by place."""
 
@@ -46,10 +48,6 @@ class Subnet:
     def key(self) -> str:
         """Key of its id in the state."""
         return keys.zone_key(self.zone, self.role)
-
-    def suffix(self, zone_suffix: str) -> str:
-        """Return the end of its name, as in `nodes-z0`."""
-        return f"{self.prefix}-{zone_suffix}"
 
     def __str__(self) -> str:
         return f"{self.prefix} {self.cidr or 'with IPv6 only'}"

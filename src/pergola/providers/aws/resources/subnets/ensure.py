@@ -5,19 +5,19 @@ from typing import Final
 from pergola.api.objects import JsonObject
 from pergola.cloud.errors import NotFound
 from pergola.flow.picture import Fate, Note
-from pergola.providers.aws import state as keys
 from pergola.providers.aws.config import Zone
 from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.resources import step_names as names
 from pergola.providers.aws.resources import tags
 from pergola.providers.aws.resources.adoption import refresh, remember
 from pergola.providers.aws.resources.kinds import SUBNET
+from pergola.providers.aws.resources.ours import vpc_of
 from pergola.providers.aws.resources.step import LONG_TIMEOUT, Step, Work
 from pergola.providers.aws.resources.subnets.desired import Subnet, subnets_of
-from pergola.providers.aws.resources.subnets.identity import known_subnet
+from pergola.providers.aws.resources.subnets.identity import known_subnet, one
 from pergola.providers.aws.resources.subnets.ipv6_ranges import in_free_range, ipv6_range_of
 from pergola.providers.aws.resources.waiting import all_done, once_visible, wait_until
-from pergola.providers.aws.resources.zone_suffixes import keep_suffixes, zone_suffix
+from pergola.providers.aws.resources.zone_suffixes import keep_suffixes
 
 _AVAILABLE: Final = "available"
 _AUTO: Final = "AssignIpv6AddressOnCreation"
@@ -47,10 +47,6 @@ def steps(desired: Desired, zone: Zone) -> list[Step]:
     ]
 
 
-def _tags(work: Work, subnet: Subnet) -> dict[str, str]:
-    return work.desired.tags(subnet.suffix(zone_suffix(work, subnet.zone)), **subnet.tags)
-
-
 def _plan(work: Work, zone: Zone) -> Note:
     subnets = [(each, known_subnet(work, each)) for each in subnets_of(work.desired, zone)]
     missing = [str(each) for each, name in subnets if name is None]
@@ -71,7 +67,7 @@ def _changes(work: Work, subnet: Subnet, thing: JsonObject) -> list[str]:
     changes = list(_attributes(subnet, thing))
     if subnet.ipv6 and not ipv6_range_of(thing):
         changes.append("an IPv6 range")
-    if any(tags.differing(work, thing, _tags(work, subnet))):
+    if any(tags.differing(work, thing, one(subnet).tags(work))):
         changes.append("its tags")
     return changes
 
@@ -86,7 +82,7 @@ async def _ensure(work: Work, zone: Zone) -> None:
 
 
 async def _find_or_create(work: Work, subnet: Subnet) -> None:
-    await refresh(work, SUBNET, subnet.key)
+    await refresh(work, one(subnet))
     name = known_subnet(work, subnet)
     if name is None:
         work.state.forget(subnet.key)
@@ -97,9 +93,9 @@ async def _find_or_create(work: Work, subnet: Subnet) -> None:
 
 async def _create(work: Work, subnet: Subnet) -> None:
     parameters: JsonObject = {
-        "VpcId": work.state.get(keys.VPC),
+        "VpcId": vpc_of(work),
         "AvailabilityZone": subnet.zone,
-        "TagSpecifications": tags.specification(SUBNET.type, _tags(work, subnet)),
+        "TagSpecifications": tags.specification(SUBNET.type, one(subnet).tags(work)),
     }
     if subnet.native:
         parameters["Ipv6Native"] = True
@@ -109,7 +105,7 @@ async def _create(work: Work, subnet: Subnet) -> None:
         answer = await once_visible(work, "CreateSubnet", **parameters)
     else:
         answer = await in_free_range(work, subnet, "CreateSubnet", parameters)
-    remember(work, SUBNET, subnet.key, answer["Subnet"])
+    remember(work, one(subnet), answer)
 
 
 async def _wait(work: Work, ids: list[str]) -> None:
@@ -133,7 +129,7 @@ async def _all_available(work: Work, ids: list[str]) -> bool | None:
 async def _put_right(work: Work, name: str, subnet: Subnet) -> None:
     """Correct the attributes of a newly created subnet."""
     thing = work.snapshot.subnets[name]
-    await tags.retag(work, name, thing, _tags(work, subnet))
+    await tags.retag(work, name, thing, one(subnet).tags(work))
     if subnet.ipv6 and not ipv6_range_of(thing):
         answer = await in_free_range(work, subnet, "AssociateSubnetCidrBlock", {"SubnetId": name})
         thing.setdefault("Ipv6CidrBlockAssociationSet", []).append(

@@ -10,7 +10,7 @@ from pergola.api.objects import JsonObject
 from pergola.cloud.errors import CloudError
 from pergola.extension_api.errors import Code, ExtensionError
 from pergola.providers.aws import state as keys
-from pergola.providers.aws.resources.adoption import in_vpc
+from pergola.providers.aws.resources.ours import in_vpc
 from pergola.providers.aws.resources.step import Work
 from pergola.providers.aws.resources.subnets.desired import Subnet, places_of
 from pergola.providers.aws.resources.waiting import once_visible
@@ -72,7 +72,8 @@ async def in_free_range(
 def free_ranges(work: Work, subnet: Subnet) -> Iterator[str]:
     """Yield the subnet's own range, then unreserved ones, finally those of other subnets."""
     block = work.state.get(keys.VPC_IPV6_BLOCK) or ""
-    taken = places_taken(block, filter(in_vpc(work), work.snapshot.subnets.values()))
+    inside = (each for each in work.snapshot.subnets.values() if in_vpc(work, each))
+    taken = places_taken(block, inside)
     count = places_in(block)
     reserved = min(places_of(work.desired), count)
     own = range(count)[subnet.place : subnet.place + 1]

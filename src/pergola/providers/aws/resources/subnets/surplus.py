@@ -4,23 +4,21 @@ Validation prevents the removal of zones and changes of ranges, so there is rare
 delete.
 """
 
-from typing import Final
-
 from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.resources import step_names as names
-from pergola.providers.aws.resources.adoption import in_vpc, known
+from pergola.providers.aws.resources.adoption import known
 from pergola.providers.aws.resources.elastic_ips import release
-from pergola.providers.aws.resources.kinds import ROUTE_TABLE
+from pergola.providers.aws.resources.kinds import ROUTE_TABLE, SUBNET
 from pergola.providers.aws.resources.nat_gateways.ensure import delete_nats
 from pergola.providers.aws.resources.nat_gateways.facts import nats_of
-from pergola.providers.aws.resources.removal import is_ours, remove
+from pergola.providers.aws.resources.ours import in_vpc
+from pergola.providers.aws.resources.removal import is_ours, one_of
 from pergola.providers.aws.resources.step import LONG_TIMEOUT, Step, Work
-from pergola.providers.aws.resources.subnets.desired import subnets_of
-from pergola.providers.aws.resources.subnets.identity import known_subnet, names_in
-
-_ROLES: Final = (keys.SUBNET_WORKERS, keys.SUBNET_INTERNAL, keys.SUBNET_PUBLIC)
+from pergola.providers.aws.resources.subnets.desired import ROLES, subnets_of
+from pergola.providers.aws.resources.subnets.identity import known_subnet, of_zone
+from pergola.providers.aws.resources.zone_route_tables import private_table
 
 
 def steps(desired: Desired) -> list[Step]:
@@ -60,14 +58,13 @@ def _subnets(work: Work) -> list[str]:
     desired = {
         known_subnet(work, subnet) for zone in zones for subnet in subnets_of(work.desired, zone)
     }
-    recorded = {name for role in _ROLES for _, name in keys.in_zones(work.state, role)}
+    recorded = {name for role in ROLES for _, name in keys.in_zones(work.state, role)}
     known_zones = {*keys.zones_of(work.state), *(zone.name for zone in zones)}
-    names_of_ours = {name for zone in known_zones for name in names_in(work, zone)}
-    accept = in_vpc(work)
+    names_of_ours = {ours.name(work) for zone in known_zones for ours in of_zone(zone)}
     return [
         name
         for name, thing in work.snapshot.subnets.items()
-        if accept(thing)
+        if in_vpc(work, thing)
         and name not in desired
         and (name in recorded or is_ours(work, thing, names_of_ours))
     ]
@@ -75,16 +72,7 @@ def _subnets(work: Work) -> list[str]:
 
 def _tables(work: Work) -> list[str]:
     """Return the private route tables of removed zones."""
-    found = (
-        known(
-            work,
-            ROUTE_TABLE,
-            keys.zone_key(zone, keys.ROUTE_TABLE),
-            in_vpc(work),
-            f"private-{zone}",
-        )
-        for zone in _zones(work)
-    )
+    found = (known(work, private_table(zone)) for zone in _zones(work))
     return [name for name in found if name]
 
 
@@ -102,19 +90,17 @@ async def _ensure(work: Work) -> None:
         await release(work, zone)
         work.state.forget(keys.zone_key(zone, keys.NAT_GATEWAY))
     for name in _subnets(work):
-        await remove(work, "DeleteSubnet", SubnetId=name)
-        del work.snapshot.subnets[name]
+        await one_of(SUBNET)(work, name)
         _forget(work, name)
     for name in _tables(work):
-        await remove(work, "DeleteRouteTable", RouteTableId=name)
-        del work.snapshot.route_tables[name]
+        await one_of(ROUTE_TABLE)(work, name)
     for zone in _zones(work):
         for key in work.state.under(f"{keys.ZONES}/{zone}"):
             work.state.forget(keys.zone_key(zone, key))
 
 
 def _forget(work: Work, subnet: str) -> None:
-    for role in _ROLES:
+    for role in ROLES:
         for zone, name in list(keys.in_zones(work.state, role)):
             if name == subnet:
                 work.state.forget(keys.zone_key(zone, role))
