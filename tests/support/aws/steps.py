@@ -118,7 +118,7 @@ class StepsOf:
     async def plan(self, *kinds: StepsOfKind) -> dict[str, Note]:
         """Return the planned actions of steps by name, without skipped steps."""
         work = await self.work()
-        return {step.name: step.plan(work) for step in self._alone(kinds) if not step.skip}
+        return {step.name: step.decide(work).note for step in self._alone(kinds) if not step.skip}
 
     async def groups(self) -> dict[str, JsonObject]:
         """Return the security groups of the VPC, by their names."""

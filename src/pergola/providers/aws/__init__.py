@@ -7,7 +7,7 @@ request           an Infrastructure and its Cluster into a `Wanted`
 state, status     what a flow remembers, and what others read
 observe, snapshot AWS's descriptions, read at once
 preflight/        checks of the account before anything changes, each with the command that fixes it
-resources/        AWS resources, one per file: observe, plan, ensure, delete
+resources/        AWS resources, one per file: observe, decide, create, change, delete
 flows/            the graphs that reconcile and delete, and running them
 byo/              what concerns user-provided networks
 health/           conditions of user-provided resources

@@ -119,6 +119,19 @@ async def test_existing_resources_would_be_kept(
     assert await everything(client) == before
 
 
+async def test_a_cluster_that_has_lost_its_state_would_be_adopted(
+    aws: CorrectedAws, client: AwsClient, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = managed_config(REGION)
+    await created(client, config)
+    objects = (infrastructure(config), CLUSTER)
+
+    printed = orjson.loads(await planned(aws, tmp_path, capsys, *objects, output="json"))
+
+    changed = {each["name"] for each in printed["steps"] if each["fate"] not in ("keep", "skip")}
+    assert changed == {"ensure egress ranges", "ensure key pair"}
+
+
 async def test_the_plan_of_a_deletion_lists_the_resources_to_delete(
     aws: CorrectedAws, client: AwsClient, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

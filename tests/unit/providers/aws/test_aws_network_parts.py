@@ -19,9 +19,10 @@ from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.flows.reconcile import network_steps
 from pergola.providers.aws.resources import ipv6_block as ipv6_blocks
 from pergola.providers.aws.resources import step_names as names
+from pergola.providers.aws.resources.decision import all_done
 from pergola.providers.aws.resources.egress_ranges import egress_ranges
 from pergola.providers.aws.resources.nat_gateways import ensure as nat_gateways
-from pergola.providers.aws.resources.routes import EVERYWHERE, NAT_GATEWAY, Route, changes
+from pergola.providers.aws.resources.routes import EVERYWHERE, NAT_GATEWAY, Route, missing_routes
 from pergola.providers.aws.resources.step import Work, graph_of
 from pergola.providers.aws.resources.subnets.desired import Subnet, subnets_of
 from pergola.providers.aws.resources.subnets.ipv6_ranges import (
@@ -30,7 +31,6 @@ from pergola.providers.aws.resources.subnets.ipv6_ranges import (
     places_in,
     places_taken,
 )
-from pergola.providers.aws.resources.waiting import all_done
 from pergola.providers.aws.resources.zone_suffixes import keep_suffixes, zone_suffix
 from pergola.providers.aws.snapshot import Snapshot
 
@@ -143,7 +143,7 @@ def test_the_range_of_services_is_the_second_108() -> None:
 def test_routes_are_compared_by_value(present: JsonObject, changed: bool) -> None:
     table = {"RouteTableId": "rtb-1", "Routes": [present]}
 
-    assert bool(changes(table, [Route(EVERYWHERE, NAT_GATEWAY, "nat-1")])) is changed
+    assert bool(missing_routes(table, [Route(EVERYWHERE, NAT_GATEWAY, "nat-1")])) is changed
 
 
 def test_zones_keep_their_suffix_and_new_ones_get_the_smallest_free_one() -> None:
@@ -287,14 +287,14 @@ def with_nat(*addresses: JsonObject) -> Work:
 def test_a_nat_gateway_with_secondary_addresses_is_kept(addresses: list[JsonObject]) -> None:
     outdated, _ = nat_gateways.steps(desired(MANAGED), MANAGED)
 
-    assert outdated.plan(with_nat(*addresses)).fate is Fate.KEEP
+    assert outdated.decide(with_nat(*addresses)).note.fate is Fate.KEEP
 
 
 def test_a_nat_gateway_with_the_desired_address_only_as_a_secondary_one_is_replaced() -> None:
     outdated, _ = nat_gateways.steps(desired(MANAGED), MANAGED)
     swapped = [{**SECONDARY, "IsPrimary": True}, {**PRIMARY, "IsPrimary": False}]
 
-    assert outdated.plan(with_nat(*reversed(swapped))).fate is Fate.DELETE
+    assert outdated.decide(with_nat(*reversed(swapped))).note.fate is Fate.DELETE
 
 
 def test_all_working_addresses_of_a_nat_gateway_are_egress_ranges() -> None:
@@ -320,7 +320,7 @@ OTHER_BLOCK = "2001:db8:0:200::/56"
         (None, [ipv6_block(OTHER_BLOCK), ipv6_block(BLOCK)], OTHER_BLOCK),
     ],
 )
-async def test_the_ipv6_block_of_a_vpc_with_several_stays_the_same(
+def test_the_ipv6_block_of_a_vpc_with_several_stays_the_same(
     known: str | None, blocks: list[JsonObject], kept: str
 ) -> None:
     for_ = desired(MANAGED, vpc=Vpc(id="vpc-1"), families=("IPv4", "IPv6"))
@@ -329,6 +329,5 @@ async def test_the_ipv6_block_of_a_vpc_with_several_stays_the_same(
     existing.snapshot.vpc = {"VpcId": "vpc-1", "Ipv6CidrBlockAssociationSet": blocks}
 
     [step] = ipv6_blocks.steps(for_)
-    await step.ensure(existing)
 
-    assert existing.state.get(keys.VPC_IPV6_BLOCK) == kept
+    assert step.decide(existing).record == {keys.VPC_IPV6_BLOCK: kept}

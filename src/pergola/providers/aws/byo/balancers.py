@@ -6,10 +6,11 @@ from typing import Final
 from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import load_balancer_roles as load_balancers
 from pergola.providers.aws.byo import records, tagging
-from pergola.providers.aws.byo.subnets import ROLE_KEYS, remember
+from pergola.providers.aws.byo.subnets import ROLE_KEYS, to_record
 from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.load_balancer_roles import Role
 from pergola.providers.aws.resources import byo_step_names as names
+from pergola.providers.aws.resources.decision import Decision
 from pergola.providers.aws.resources.step import Step, Work
 
 Found = dict[Role, dict[str, str]]
@@ -39,24 +40,26 @@ def _found(work: Work) -> Found:
     return {role: dict(load_balancers.in_zones(work.desired, role, subnets)) for role in Role}
 
 
-def _plan(work: Work) -> Note:
-    said = [
-        f"{role}: {', '.join(by_zone.values())}"
-        for role, by_zone in _found(work).items()
-        if by_zone
-    ]
-    return Note(Fate.KEEP, "; ".join(said) or "there are none")
-
-
-async def _ensure(work: Work) -> None:
+def _decide(work: Work) -> Decision:
     found = _found(work)
-    for subnet_id in {each for by_zone in found.values() for each in by_zone.values()}:
-        records.record_as_users(work.state, subnet_id)  # those named in the config have records
-    for zone in work.desired.config.networks.zones:
-        for role, by_zone in found.items():
+    said = (f"{role}: {', '.join(each.values())}" for role, each in found.items() if each)
+    return Decision(
+        Note(Fate.KEEP, "; ".join(said) or "there are none"),
+        record=_to_record(work, found),
+        warnings=tuple(warnings(work.desired, found)),
+    )
+
+
+def _to_record(work: Work, found: Found) -> dict[str, str]:
+    """Return what the state gets; subnets that the config names have records already."""
+    values: dict[str, str] = {}
+    for role, by_zone in found.items():
+        for zone in work.desired.config.networks.zones:
             subnet = work.snapshot.subnets.get(by_zone.get(zone.name, ""))
-            remember(work.state, zone.name, ROLE_KEYS[role], subnet)
-    work.warnings.extend(warnings(work.desired, found))
+            values |= to_record(zone.name, ROLE_KEYS[role], subnet)
+        for subnet_id in by_zone.values():
+            values |= records.as_users(work.state, subnet_id)
+    return values
 
 
-STEP: Final = Step(name=names.FIND, plan=_plan, ensure=_ensure, after=(names.TAG,))
+STEP: Final = Step(name=names.FIND, decide=_decide, after=(names.TAG,))

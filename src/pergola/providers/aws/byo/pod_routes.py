@@ -4,14 +4,16 @@ Only if the operator allows it: otherwise, routes in the user's route tables are
 """
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from functools import partial
 from typing import Final
 
 from pergola.api.ip_ranges import parse_network
 from pergola.api.objects import JsonObject
 from pergola.cloud.aws.network import BLACKHOLE, destination_of
 from pergola.cloud.errors import NotFound
-from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
+from pergola.providers.aws.resources.decision import Decision
 from pergola.providers.aws.resources.step import Step, Work
 
 DELETE: Final = "delete routes to pods that are gone"
@@ -20,7 +22,7 @@ DELETE: Final = "delete routes to pods that are gone"
 def delete_step(after: tuple[str, ...], *, allowed: bool) -> Step:
     """Return the step that deletes dead pod routes, skipped unless the operator allows it."""
     kept = None if allowed else "routes in the user's route tables are not touched"
-    return Step(name=DELETE, plan=_plan, ensure=_delete, after=after, skip=kept)
+    return Step(name=DELETE, decide=_decide, after=after, skip=kept)
 
 
 def _dead(work: Work) -> Iterator[tuple[str, str]]:
@@ -31,18 +33,18 @@ def _dead(work: Work) -> Iterator[tuple[str, str]]:
             yield name, destination
 
 
-def _plan(work: Work) -> Note:
-    dead = [f"{name}: {destination}" for name, destination in _dead(work)]
-    return Note(Fate.DELETE, "; ".join(dead)) if dead else Note(Fate.KEEP, "there are none")
+def _decide(work: Work) -> Decision:
+    dead = list(_dead(work))
+    if not dead:
+        return Decision.keep("there are none")
+    said = "; ".join(f"{table}: {destination}" for table, destination in dead)
+    return Decision.deletion(said, *(partial(_delete, work, *each) for each in dead))
 
 
-async def _delete(work: Work) -> None:
-    for table, destination in _dead(work):
-        field = "DestinationIpv6CidrBlock" if ":" in destination else "DestinationCidrBlock"
-        try:
-            await work.aws.call("ec2", "DeleteRoute", RouteTableId=table, **{field: destination})
-        except NotFound:
-            continue
+async def _delete(work: Work, table: str, destination: str) -> None:
+    field = "DestinationIpv6CidrBlock" if ":" in destination else "DestinationCidrBlock"
+    with suppress(NotFound):
+        await work.aws.call("ec2", "DeleteRoute", RouteTableId=table, **{field: destination})
 
 
 def dead_pod_routes(table: JsonObject, pod_ranges: Iterable[str]) -> Iterator[str]:

@@ -35,31 +35,34 @@ def all_recorded(state: State) -> dict[str, frozenset[str]]:
     return {thing: ours for thing, ours in found.items() if ours}
 
 
-def record(
+def to_record(
     work: Work, things: Mapping[str, JsonObject], adding: Mapping[str, Collection[str]]
-) -> None:
-    """Record which tags are ours, and which are about to be added.
+) -> dict[str, str]:
+    """Return the records of the tags that are ours, and of those that are about to be added.
 
     Args:
         adding: the keys that are about to be added, by the ids of things.
     """
     known = _Known(work)
+    values: dict[str, str] = {}
     for name, thing in things.items():
         ours = recorded(work.state, name)
         if ours is None:
             ours = present(work.desired, thing) if known.tagged_by_us(name) else frozenset()
-        _write(work.state, name, ours | frozenset(adding.get(name, ())))
+        values |= _record(name, ours | frozenset(adding.get(name, ())))
+    return values
 
 
-def record_as_users(state: State, thing: str) -> None:
-    """Record that the user set all tags of a resource, unless it already has a record."""
-    if recorded(state, thing) is None:
-        _write(state, thing, ())
+def as_users(state: State, thing: str) -> dict[str, str]:
+    """Return the record that the user set all tags of a resource, unless it already has one."""
+    return _record(thing, ()) if recorded(state, thing) is None else {}
 
 
 def withdraw(state: State, thing: str, unwritten: Collection[str]) -> None:
     """Correct a record after tags could not be added."""
-    _write(state, thing, (recorded(state, thing) or frozenset()) - frozenset(unwritten))
+    ours = (recorded(state, thing) or frozenset()) - frozenset(unwritten)
+    for key, text in _record(thing, ours).items():
+        state.created(key, text)
 
 
 def forget(state: State, thing: str) -> None:
@@ -78,8 +81,8 @@ def present(desired: Desired, thing: JsonObject) -> frozenset[str]:
     return frozenset(ours | ({MARKER} & tags.keys()))
 
 
-def _write(state: State, thing: str, ours: Collection[str]) -> None:
-    state.created(keys.tagged_key(thing), ",".join(sorted(ours)) or NOTHING)
+def _record(thing: str, ours: Collection[str]) -> dict[str, str]:
+    return {keys.tagged_key(thing): ",".join(sorted(ours)) or NOTHING}
 
 
 class _Known:

@@ -4,8 +4,6 @@ from typing import Final
 
 from pergola.api.objects import JsonObject
 from pergola.extension_api.errors import Code, ExtensionError, SeveralErrors
-from pergola.flow import State
-from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import load_balancer_roles as load_balancers
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.byo import records, tables, tagging
@@ -15,7 +13,9 @@ from pergola.providers.aws.load_balancer_roles import Role
 from pergola.providers.aws.preflight import subnets as live
 from pergola.providers.aws.preflight.vpc import ipv6_blocks
 from pergola.providers.aws.resources import byo_step_names as names
+from pergola.providers.aws.resources.decision import Decision
 from pergola.providers.aws.resources.step import Step, Work
+from pergola.providers.aws.resources.zone_suffixes import zone_suffix
 from pergola.providers.aws.snapshot import Snapshot
 
 WORKERS_KEYS: Final = (
@@ -33,18 +33,18 @@ ROLE_KEYS: Final = {
 }
 
 
-def remember(state: State, zone: str, at: tuple[str, str, str], subnet: JsonObject | None) -> None:
-    """Record a subnet of a zone with its actual ranges; drop one that was deleted.
+def to_record(zone: str, at: tuple[str, str, str], subnet: JsonObject | None) -> dict[str, str]:
+    """Return what the state gets about a zone's subnet: its id and its actual ranges.
 
     Args:
         at: the keys of its id, its IPv4 range and its IPv6 range.
+        subnet: None if it was deleted.
     """
     values = ("", "", "")
     if subnet is not None:
         ipv6 = next(iter(ipv6_blocks(subnet)), "")
         values = (subnet["SubnetId"], str(subnet.get("CidrBlock") or ""), ipv6)
-    for key, value in zip(at, values, strict=True):
-        state.set(keys.zone_key(zone, key), value)
+    return {keys.zone_key(zone, key): value for key, value in zip(at, values, strict=True)}
 
 
 def problems(desired: Desired, snapshot: Snapshot) -> list[str]:
@@ -58,26 +58,17 @@ def _ids(zone: Zone) -> tuple[str | None, str | None, str | None]:
     return zone.workers_subnet_id, zone.public_subnet_id, zone.internal_subnet_id
 
 
-def _plan(work: Work) -> Note:
+def _decide(work: Work) -> Decision:
     wrong = problems(work.desired, work.snapshot)
     if wrong:
-        return Note(Fate.FAILED, "; ".join(wrong))
+        errors = [ExtensionError(text, Code.CONFIGURATION_PROBLEM) for text in wrong]
+        return Decision.refuse(errors[0] if len(errors) == 1 else SeveralErrors(errors))
     count = len({each.id for each in live.named(work.desired)})
-    return Note(Fate.KEEP, f"{count} subnets in {len(work.desired.config.networks.zones)} zones")
+    zones = work.desired.config.networks.zones
+    return Decision.keep(f"{count} subnets in {len(zones)} zones", _to_record(work))
 
 
-async def _ensure(work: Work) -> None:
-    await _observe_again(work)
-    wrong = [
-        ExtensionError(text, Code.CONFIGURATION_PROBLEM)
-        for text in problems(work.desired, work.snapshot)
-    ]
-    if wrong:
-        raise wrong[0] if len(wrong) == 1 else SeveralErrors(wrong)
-    _write_down(work)
-
-
-async def _observe_again(work: Work) -> None:
+async def _observe(work: Work) -> None:
     """Describe subnets that were not visible once more: they may be very new."""
     unseen = sorted({each.id for each in live.named(work.desired)} - work.snapshot.subnets.keys())
     if unseen:
@@ -86,16 +77,16 @@ async def _observe_again(work: Work) -> None:
         work.snapshot.subnets |= {subnet["SubnetId"]: subnet for subnet in found}
 
 
-def _write_down(work: Work) -> None:
-    """Record ids and tags without a pause, so that they are saved together."""
+def _to_record(work: Work) -> dict[str, str]:
+    """Return ids and tags, which are saved together."""
     things = tagging.user_provided(work)
-    records.record(work, things, tagging.missing(work.desired, things))
+    values = records.to_record(work, things, tagging.missing(work.desired, things))
     for zone in work.desired.config.networks.zones:
-        keys.suffix_of(work.state, zone.name)
+        values[keys.zone_key(zone.name, keys.SUFFIX)] = zone_suffix(work, zone.name)
         for at, name in zip((WORKERS_KEYS, *ROLE_KEYS.values()), _ids(zone), strict=True):
             if name:
-                remember(work.state, zone.name, at, work.snapshot.subnets[name])
-    tables.remember(work)
+                values |= to_record(zone.name, at, work.snapshot.subnets[name])
+    return values | tables.to_record(work)
 
 
-STEP: Final = Step(name=names.READ, plan=_plan, ensure=_ensure)
+STEP: Final = Step(name=names.READ, observe=_observe, decide=_decide)

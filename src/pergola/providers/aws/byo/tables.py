@@ -5,17 +5,18 @@ there are no pod routes.
 """
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 from pergola.api.objects import JsonObject
 from pergola.cloud.aws.network import tags_of
 from pergola.flow import State
-from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import routing
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.byo import records
 from pergola.providers.aws.desired import SHARED, Desired
 from pergola.providers.aws.resources import byo_step_names as names
+from pergola.providers.aws.resources.decision import Decision
 from pergola.providers.aws.resources.step import Step, Work
 from pergola.providers.aws.resources.tags import as_list, remove_tag
 from pergola.providers.aws.snapshot import Snapshot
@@ -42,10 +43,12 @@ def of_workers(desired: Desired, snapshot: Snapshot) -> dict[str, JsonObject]:
     return {str(table["RouteTableId"]): table for _, table in by_zone(desired, snapshot)}
 
 
-def remember(work: Work) -> None:
-    """Record the route table of each zone, if it is needed."""
-    for zone, table in by_zone(work.desired, work.snapshot):
-        work.state.set(keys.zone_key(zone, keys.ROUTE_TABLE), table["RouteTableId"])
+def to_record(work: Work) -> dict[str, str]:
+    """Return what the state gets about the route table of each zone, if it is needed."""
+    return {
+        keys.zone_key(zone, keys.ROUTE_TABLE): table["RouteTableId"]
+        for zone, table in by_zone(work.desired, work.snapshot)
+    }
 
 
 def forget(state: State, table: str) -> None:
@@ -62,22 +65,21 @@ def _stale(work: Work) -> list[str]:
     return sorted(name for name in ours if name.startswith(TABLE) and name not in used)
 
 
-def _plan(work: Work) -> Note:
+def _decide(work: Work) -> Decision:
     stale = _stale(work)
-    if stale:
-        return Note(Fate.CHANGE, f"remove {work.desired.cluster_tag} from {', '.join(stale)}")
-    return Note(Fate.SKIP, "no route table has a tag that is not needed")
+    if not stale:
+        return Decision.skip("no route table has a tag that is not needed")
+    said = f"remove {work.desired.cluster_tag} from {', '.join(stale)}"
+    return Decision.change(said, *(partial(_untag, work, table) for table in stale))
 
 
-async def _ensure(work: Work) -> None:
-    key = work.desired.cluster_tag
-    for table in _stale(work):
-        await remove_tag(work, [table], key, SHARED)
-        known = work.snapshot.route_tables.get(table)
-        if known is not None:
-            known["Tags"] = as_list({k: v for k, v in tags_of(known).items() if k != key})
-        records.forget(work.state, table)
-        forget(work.state, table)
+async def _untag(work: Work, table: str) -> None:
+    key, known = work.desired.cluster_tag, work.snapshot.route_tables.get(table)
+    await remove_tag(work, [table], key, SHARED)
+    if known is not None:
+        known["Tags"] = as_list({k: v for k, v in tags_of(known).items() if k != key})
+    records.forget(work.state, table)
+    forget(work.state, table)
 
 
-STEP: Final = Step(name=names.UNTAG, plan=_plan, ensure=_ensure, after=(names.READ,))
+STEP: Final = Step(name=names.UNTAG, decide=_decide, after=(names.READ,))

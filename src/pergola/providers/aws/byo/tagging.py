@@ -6,17 +6,18 @@ flow continues, and a warning lists the missing ones with the command that adds 
 
 from collections import defaultdict
 from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
 from pergola.api.objects import JsonObject
 from pergola.cloud.aws.network import tags_of
 from pergola.cloud.errors import Unauthorized
-from pergola.flow.picture import Fate, Note
 from pergola.providers.aws.byo import records, tables
 from pergola.providers.aws.desired import MARKER, SHARED, Desired
 from pergola.providers.aws.load_balancer_roles import HAS_ROLE, Role
 from pergola.providers.aws.preflight.subnets import named
 from pergola.providers.aws.resources import byo_step_names as names
+from pergola.providers.aws.resources.decision import Decision
 from pergola.providers.aws.resources.step import Step, Work
 from pergola.providers.aws.resources.tags import add_tags, advice, as_list
 
@@ -72,26 +73,25 @@ def _lacking(tags: Tags, there: Tags) -> Tags:
     return lacking
 
 
-def _plan(work: Work) -> Note:
-    lacking = missing(work.desired, user_provided(work))
+def _decide(work: Work) -> Decision:
+    things = user_provided(work)
+    lacking = missing(work.desired, things)
     if not lacking:
-        return Note(Fate.KEEP, "all tags are already set")
-    return Note(
-        Fate.CHANGE, "; ".join(f"{name}: {', '.join(tags)}" for name, tags in lacking.items())
+        return Decision.keep("all tags are already set")
+    alike: dict[tuple[tuple[str, str], ...], list[str]] = defaultdict(list)
+    for name, tags in lacking.items():
+        alike[tuple(tags.items())].append(name)
+    return Decision.change(
+        "; ".join(f"{name}: {', '.join(tags)}" for name, tags in lacking.items()),
+        *(partial(_add, work, things, names, dict(tags)) for tags, names in alike.items()),
     )
 
 
-async def _ensure(work: Work) -> None:
-    things = user_provided(work)
-    alike: dict[tuple[tuple[str, str], ...], list[str]] = defaultdict(list)
-    for name, tags in missing(work.desired, things).items():
-        alike[tuple(tags.items())].append(name)
-    for pairs, several in alike.items():
-        tags = dict(pairs)
-        try:
-            await add_tags(work, [(name, things[name], tags) for name in several])
-        except Unauthorized as error:
-            _report(work, several, tags, error)
+async def _add(work: Work, things: Mapping[str, JsonObject], names: list[str], tags: Tags) -> None:
+    try:
+        await add_tags(work, [(name, things[name], tags) for name in names])
+    except Unauthorized as error:
+        _report(work, names, tags, error)
 
 
 def _report(work: Work, several: list[str], tags: Tags, error: Unauthorized) -> None:
@@ -103,4 +103,4 @@ def _report(work: Work, several: list[str], tags: Tags, error: Unauthorized) -> 
     )
 
 
-STEP: Final = Step(name=names.TAG, plan=_plan, ensure=_ensure, after=(names.READ,))
+STEP: Final = Step(name=names.TAG, decide=_decide, after=(names.READ,))

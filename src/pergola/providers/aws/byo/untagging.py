@@ -12,12 +12,12 @@ from typing import Final
 from pergola.api.objects import JsonObject
 from pergola.cloud.aws.network import tags_of
 from pergola.cloud.errors import NotFound, Unauthorized
-from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.byo import records
 from pergola.providers.aws.desired import SHARED
 from pergola.providers.aws.load_balancer_roles import Role
 from pergola.providers.aws.preflight.subnets import named
+from pergola.providers.aws.resources.decision import Decision
 from pergola.providers.aws.resources.step import Step, Work
 from pergola.providers.aws.resources.tags import as_list
 
@@ -29,7 +29,7 @@ Tags = tuple[tuple[str, str | None], ...]
 
 def step(after: tuple[str, ...]) -> Step:
     """Return the step that removes our tags."""
-    return Step(name=UNTAG, plan=_plan, ensure=_delete, after=after)
+    return Step(name=UNTAG, decide=_decide, after=after)
 
 
 def _things(work: Work) -> list[str]:
@@ -59,26 +59,19 @@ def _ours(work: Work, name: str) -> Tags:
     return tuple((key, SHARED if key == cluster else None) for key in sorted(known - _ROLES))
 
 
-def _plan(work: Work) -> Note:
-    several = {name: _ours(work, name) for name in _things(work)}
-    said = [
-        f"{name}: {', '.join(key for key, _ in tags)}" for name, tags in several.items() if tags
-    ]
-    if said:
-        return Note(Fate.DELETE, "; ".join(said))
-    return Note(Fate.KEEP, "no tag is ours")
-
-
-async def _delete(work: Work) -> None:
+def _decide(work: Work) -> Decision:
+    ours = {name: tags for name in _things(work) if (tags := _ours(work, name))}
+    forget = tuple(f"{keys.ZONES}/{key}" for key in work.state.under(keys.ZONES))
+    if not ours:
+        return Decision.keep("no tag is ours", forget=forget)
     alike: dict[tuple[bool, Tags], list[str]] = defaultdict(list)
-    for name in _things(work):
-        tags = _ours(work, name)
-        if tags:
-            alike[bool(records.recorded(work.state, name)), tags].append(name)
-    for (is_recorded, tags), several in alike.items():
-        await _remove(work, several, tags, must=is_recorded)
-    for key in list(work.state.under(keys.ZONES)):
-        work.state.forget(f"{keys.ZONES}/{key}")
+    for name, tags in ours.items():
+        alike[bool(records.recorded(work.state, name)), tags].append(name)
+    return Decision.deletion(
+        "; ".join(f"{name}: {', '.join(key for key, _ in tags)}" for name, tags in ours.items()),
+        *(partial(_remove, work, names, tags, must=must) for (must, tags), names in alike.items()),
+        forget=forget,
+    )
 
 
 async def _remove(work: Work, several: list[str], tags: Tags, *, must: bool) -> None:

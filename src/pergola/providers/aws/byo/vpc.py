@@ -2,10 +2,10 @@
 
 from pergola.api.objects import JsonObject
 from pergola.extension_api.errors import Code, ExtensionError
-from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.resources import step_names as names
+from pergola.providers.aws.resources.decision import Decision
 from pergola.providers.aws.resources.dhcp_options import are_hidden, desired_options, options_of
 from pergola.providers.aws.resources.step import Step, Work
 from pergola.providers.aws.resources.vpc import DNS_ATTRIBUTES
@@ -15,7 +15,7 @@ def steps(desired: Desired) -> list[Step]:
     """Return the step that checks an existing VPC; none if the VPC is managed."""
     if not desired.config.byo_vpc:
         return []
-    return [Step(name=names.VPC, plan=_plan, ensure=_ensure)]
+    return [Step(name=names.VPC, decide=_decide)]
 
 
 def faults(work: Work) -> list[str]:
@@ -54,14 +54,8 @@ def _ipv6_faults(work: Work, vpc: JsonObject) -> list[str]:
     return [f"VPC {vpc['VpcId']} has no IPv6 block, which the cluster needs; associate one"]
 
 
-def _plan(work: Work) -> Note:
-    found = faults(work)
-    name = work.desired.config.networks.vpc.id
-    return Note(Fate.KEEP, "; ".join(found) if found else f"{name}, which already exists")
-
-
-async def _ensure(work: Work) -> None:
-    found = faults(work)
+def _decide(work: Work) -> Decision:
+    found, name = faults(work), work.desired.config.networks.vpc.id or ""
     if found:
-        raise ExtensionError("; ".join(found), Code.CONFIGURATION_PROBLEM)
-    work.state.set(keys.VPC, work.desired.config.networks.vpc.id or "")
+        return Decision.refuse(ExtensionError("; ".join(found), Code.CONFIGURATION_PROBLEM))
+    return Decision.keep(f"{name}, which already exists", {keys.VPC: name})

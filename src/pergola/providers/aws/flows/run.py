@@ -1,5 +1,6 @@
 """Plan and run the steps of a flow (spec 30 §3.3); `pergola aws plan` draws the same steps."""
 
+from dataclasses import replace
 from typing import Final
 
 from pergola.flow import Progress, Reporter, Result, Saver, Settings, State, Write, run
@@ -8,7 +9,7 @@ from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.codes import diagnose
 from pergola.providers.aws.desired import Desired
-from pergola.providers.aws.resources.step import Step, Work, graph_of
+from pergola.providers.aws.resources.step import Step, Work, graph_of, record
 
 RECONCILIATION: Final = "Infrastructure reconciliation"
 DELETION: Final = "Infrastructure deletion"
@@ -16,10 +17,23 @@ _SETTINGS: Final = Settings(diagnose=diagnose)
 
 
 def foresee(steps: list[Step], work: Work) -> dict[str, Note]:
-    """Return the plan of each step, by its name, without sending requests."""
-    return {
-        step.name: Note(Fate.SKIP, step.skip) if step.skip else step.plan(work) for step in steps
-    }
+    """Return the plan of each step, by its name, without sending requests or changing the state.
+
+    As in a run, steps know what those before them have found.
+
+    Args:
+        steps: In a possible order of execution.
+    """
+    foreseen = replace(work, state=State(work.state.snapshot()))
+    return {step.name: _foresee_one(step, foreseen) for step in steps}
+
+
+def _foresee_one(step: Step, work: Work) -> Note:
+    if step.skip:
+        return Note(Fate.SKIP, step.skip)
+    decision = step.decide(work)
+    record(work, decision)
+    return decision.note
 
 
 def name_zones(desired: Desired, state: State) -> None:

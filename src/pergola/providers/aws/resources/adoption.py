@@ -4,65 +4,23 @@ Only resources in the cluster's own VPC are accepted, and only an unambiguous on
 """
 
 import asyncio
+from functools import partial
 
 from pergola.api.objects import JsonObject
 from pergola.cloud.errors import NotFound
-from pergola.flow.picture import Fate, Note
 from pergola.providers.aws.resources import tags
+from pergola.providers.aws.resources.decision import Call, Decision
 from pergola.providers.aws.resources.kinds import Kind
 from pergola.providers.aws.resources.ours import Ours
 from pergola.providers.aws.resources.step import Work
 from pergola.providers.aws.resources.waiting import POLLS, once_visible
 
 
-def known(work: Work, ours: Ours) -> str | None:
-    """Return the id of a previously created resource, according to the state and the snapshot.
-
-    Raises:
-        ExtensionError: the state has no id, and several resources have the tags.
-    """
-    recorded, things = work.state.get(ours.key), ours.all(work)
-    accepted = {id_: each for id_, each in things.items() if ours.accept(work, each)}
-    return recorded if recorded in accepted else tags.only_one(work, accepted, ours.tags(work))
-
-
-def foreseen(work: Work, ours: Ours, *, new: str) -> Note:
-    """Plan one resource: keep it, change its tags, or create it.
-
-    Args:
-        new: what would be created.
-    """
-    id_ = known(work, ours)
-    if id_ is None:
-        return Note(Fate.CREATE, new)
-    if any(tags.differing(work, ours.all(work)[id_], ours.tags(work))):
-        return Note(Fate.CHANGE, f"{id_}: its tags")
-    return Note(Fate.KEEP, id_)
-
-
-async def find(work: Work, ours: Ours) -> JsonObject | None:
-    """Return a previously created resource, with its tags corrected and its id in the state.
-
-    A resource that is in the state but not in the snapshot may be newer than the snapshot, or not
-    visible everywhere yet: it is described again before it counts as deleted.
-
-    Raises:
-        ExtensionError: the state has no id, and several resources have the tags.
-        CloudError: AWS refused.
-    """
-    await refresh(work, ours)
-    id_ = known(work, ours)
-    if id_ is None:
-        work.state.forget(ours.key)
-        return None
-    work.state.set(ours.key, id_)
-    thing = ours.all(work)[id_]
-    await tags.retag(work, id_, thing, ours.tags(work))
-    return thing
-
-
 async def refresh(work: Work, ours: Ours) -> None:
     """Describe a resource that is in the state but not in the snapshot.
+
+    It may be newer than the snapshot, or not visible everywhere yet: it is described several times
+    before it counts as deleted.
 
     Raises:
         CloudError: AWS refused.
@@ -93,7 +51,42 @@ async def described(work: Work, kind: Kind, id_: str) -> JsonObject | None:
     return next(iter(things), None)
 
 
-async def create(work: Work, ours: Ours, operation: str, **parameters: object) -> JsonObject:
+def known(work: Work, ours: Ours) -> str | None:
+    """Return the id of a previously created resource, according to the state and the snapshot.
+
+    Raises:
+        ExtensionError: the state has no id, and several resources have the tags.
+    """
+    recorded, things = work.state.get(ours.key), ours.all(work)
+    accepted = {id_: each for id_, each in things.items() if ours.accept(work, each)}
+    return recorded if recorded in accepted else tags.only_one(work, accepted, ours.tags(work))
+
+
+def create_or_keep(
+    work: Work, ours: Ours, new: str, operation: str, **parameters: object
+) -> Decision:
+    """Decide about a resource: keep it, correct its tags, or create it.
+
+    Args:
+        new: What would be created.
+        operation: Creates it.
+    """
+    id_ = known(work, ours)
+    if id_ is None:
+        call = partial(create, work, ours, operation, **parameters)
+        return Decision.creation(new, call, record={ours.key: ""})
+    return Decision.change_or_keep(id_, tag_changes(work, ours, id_), {ours.key: id_})
+
+
+def tag_changes(work: Work, ours: Ours, id_: str) -> dict[str, Call]:
+    """Return the correction of the tags of a resource, if they differ."""
+    thing, desired = ours.all(work)[id_], ours.tags(work)
+    if not any(tags.differing(work, thing, desired)):
+        return {}
+    return {"its tags": partial(tags.retag, work, id_, thing, desired)}
+
+
+async def create(work: Work, ours: Ours, operation: str, **parameters: object) -> None:
     """Create a resource with its tags, and record its id at once.
 
     Raises:
@@ -101,11 +94,10 @@ async def create(work: Work, ours: Ours, operation: str, **parameters: object) -
     """
     specification = tags.specification(ours.kind.type, ours.tags(work))
     answer = await once_visible(work, operation, **parameters, TagSpecifications=specification)
-    return remember(work, ours, answer)
+    remember(work, ours, answer)
 
 
-def remember(work: Work, ours: Ours, answer: JsonObject) -> JsonObject:
+def remember(work: Work, ours: Ours, answer: JsonObject) -> None:
     """Record at once what the answer to a request has created, with its tags."""
     thing = {**ours.kind.created(answer), "Tags": tags.as_list(ours.tags(work))}
     work.state.created(ours.key, ours.kind.put(work.snapshot, thing))
-    return thing

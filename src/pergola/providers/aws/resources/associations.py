@@ -3,18 +3,19 @@
 AWS removes an association together with its subnet, so nothing is deleted here.
 """
 
+from functools import partial
 from typing import Final, NamedTuple
 
 from pergola.api.objects import JsonObject
 from pergola.cloud.errors import AlreadyExists
-from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.config import Zone
 from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.resources import step_names as names
+from pergola.providers.aws.resources.decision import Decision, together
 from pergola.providers.aws.resources.step import Step, Work
 from pergola.providers.aws.resources.subnets.desired import subnets_of
-from pergola.providers.aws.resources.waiting import all_done, once_visible
+from pergola.providers.aws.resources.waiting import once_visible
 
 _KEYS: Final = {
     keys.SUBNET_WORKERS: keys.ASSOCIATION_WORKERS,
@@ -44,8 +45,7 @@ def steps(desired: Desired, zone: Zone) -> list[Step]:
     return [
         Step(
             name=names.associations(zone.name),
-            plan=lambda work: _plan(work, zone),
-            ensure=lambda work: _ensure(work, zone),
+            decide=partial(_decide, zone=zone),
             after=(
                 names.subnets(zone.name),
                 names.route_table(zone.name),
@@ -79,27 +79,19 @@ def _present(work: Work, subnet: str | None) -> JsonObject | None:
     return None
 
 
-def _is_right(work: Work, pair: _Pair) -> bool:
-    present = _present(work, pair.subnet)
-    return present is not None and present["RouteTableId"] == pair.table
+def _decide(work: Work, zone: Zone) -> Decision:
+    present = {pair: _present(work, pair.subnet) or {} for pair in _pairs(work, zone)}
+    record = {pair.key: each.get("RouteTableAssociationId", "") for pair, each in present.items()}
+    wrong = [pair for pair, each in present.items() if not _leads_to(each, pair.table)]
+    if not wrong:
+        return Decision.keep("each subnet uses its table", record)
+    said = ", ".join(pair.role for pair in wrong)
+    calls = (partial(_associate, work, pair) for pair in wrong)
+    return Decision.creation(said, together(*calls), record=record)
 
 
-def _plan(work: Work, zone: Zone) -> Note:
-    wrong = [pair.role for pair in _pairs(work, zone) if not _is_right(work, pair)]
-    if wrong:
-        return Note(Fate.CREATE, ", ".join(wrong))
-    return Note(Fate.KEEP, "each subnet uses its table")
-
-
-async def _ensure(work: Work, zone: Zone) -> None:
-    await all_done(*(_ensure_one(work, pair) for pair in _pairs(work, zone)))
-
-
-async def _ensure_one(work: Work, pair: _Pair) -> None:
-    if not _is_right(work, pair):
-        await _associate(work, pair)
-    present = _present(work, pair.subnet)
-    work.state.set(pair.key, present["RouteTableAssociationId"] if present else "")
+def _leads_to(association: JsonObject, table: str | None) -> bool:
+    return table is not None and association.get("RouteTableId") == table
 
 
 async def _associate(work: Work, pair: _Pair) -> None:

@@ -1,18 +1,22 @@
 """The default security group of a managed VPC, without any rules (spec 30 §3.3)."""
 
+from functools import partial
 from typing import Final
 
 from pergola.api.objects import JsonObject
 from pergola.cloud.aws.network import filters_by
-from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.resources import step_names as names
-from pergola.providers.aws.resources.removal import forget
+from pergola.providers.aws.resources.decision import Decision
 from pergola.providers.aws.resources.step import Step, Work
 from pergola.providers.aws.resources.waiting import wait_until
 
 FORGET: Final = "forget default security group"
+_REVOKE: Final = {
+    "IpPermissions": "RevokeSecurityGroupIngress",
+    "IpPermissionsEgress": "RevokeSecurityGroupEgress",
+}
 
 
 def steps(desired: Desired) -> list[Step]:
@@ -20,21 +24,29 @@ def steps(desired: Desired) -> list[Step]:
     return [
         Step(
             name=names.DEFAULT_SECURITY_GROUP,
-            plan=_plan,
-            ensure=_ensure,
+            observe=_observe,
+            decide=_decide,
             after=(names.VPC,),
             skip="the VPC is user-provided" if desired.config.byo_vpc else None,
         )
     ]
 
 
-def _plan(work: Work) -> Note:
+async def _observe(work: Work) -> None:
+    if _known(work) is None:
+        await wait_until(work, lambda: _described(work))
+
+
+def _decide(work: Work) -> Decision:
     group = _known(work)
     if group is None:
-        return Note(Fate.CHANGE, "AWS creates it with rules; all of them are revoked")
-    if group.get("IpPermissions") or group.get("IpPermissionsEgress"):
-        return Note(Fate.CHANGE, f"{group['GroupId']}: all its rules are revoked")
-    return Note(Fate.KEEP, group["GroupId"])
+        return Decision.change("AWS creates it with rules; all of them are revoked")
+    name = str(group["GroupId"])
+    record = {keys.DEFAULT_SECURITY_GROUP: name}
+    calls = [partial(_revoke, work, group, rules) for rules in _REVOKE if group.get(rules)]
+    if not calls:
+        return Decision.keep(name, record)
+    return Decision.change(f"{name}: all its rules are revoked", *calls, record=record)
 
 
 def _known(work: Work) -> JsonObject | None:
@@ -43,17 +55,10 @@ def _known(work: Work) -> JsonObject | None:
     return next((g for g in groups if g["GroupName"] == "default" and g["VpcId"] == vpc), None)
 
 
-async def _ensure(work: Work) -> None:
-    group = _known(work)
-    if group is None:
-        group = await wait_until(work, lambda: _described(work))
-    name = group["GroupId"]
-    work.state.set(keys.DEFAULT_SECURITY_GROUP, name)
-    for direction, rules in (("Ingress", "IpPermissions"), ("Egress", "IpPermissionsEgress")):
-        if group.get(rules):
-            operation = f"RevokeSecurityGroup{direction}"
-            await work.aws.call("ec2", operation, GroupId=name, IpPermissions=group[rules])
-            group[rules] = []
+async def _revoke(work: Work, group: JsonObject, rules: str) -> None:
+    name, permissions = group["GroupId"], group[rules]
+    await work.aws.call("ec2", _REVOKE[rules], GroupId=name, IpPermissions=permissions)
+    group[rules] = []
 
 
 async def _described(work: Work) -> JsonObject | None:
@@ -68,14 +73,9 @@ async def _described(work: Work) -> JsonObject | None:
 
 def delete_step(after: tuple[str, ...], skip: str | None) -> Step:
     """Return the step that forgets the group, which AWS deletes with its VPC."""
-    return Step(
-        name=FORGET,
-        plan=lambda _: Note(Fate.KEEP, "it is deleted with its VPC"),
-        ensure=_forget,
-        after=after,
-        skip=skip,
-    )
+    return Step(name=FORGET, decide=_decide_to_forget, after=after, skip=skip)
 
 
-async def _forget(work: Work) -> None:
-    forget(work, keys.DEFAULT_SECURITY_GROUP)
+def _decide_to_forget(work: Work) -> Decision:
+    del work
+    return Decision.keep("it is deleted with its VPC", forget=(keys.DEFAULT_SECURITY_GROUP,))

@@ -1,17 +1,18 @@
 """The DHCP options of a managed VPC: instance names end as Kubernetes expects them."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
 from pergola.api.objects import JsonObject
-from pergola.flow.picture import Note
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.resources import step_names as names
-from pergola.providers.aws.resources.adoption import create, find, foreseen
+from pergola.providers.aws.resources.adoption import create_or_keep, refresh
+from pergola.providers.aws.resources.decision import Decision
 from pergola.providers.aws.resources.kinds import DHCP_OPTIONS
 from pergola.providers.aws.resources.ours import Ours, anything
-from pergola.providers.aws.resources.removal import delete_ours
+from pergola.providers.aws.resources.removal import deletion_step_of
 from pergola.providers.aws.resources.step import Step, Work
 
 NO_OPTIONS: Final = "default"
@@ -23,7 +24,8 @@ _OURS: Final = Ours(kind=DHCP_OPTIONS, key=keys.DHCP_OPTIONS, accept=anything)
 def steps(desired: Desired) -> list[Step]:
     """Return the step that creates the DHCP options; skipped for a user-provided VPC."""
     given = "the VPC is user-provided" if desired.config.byo_vpc else None
-    return [Step(name=names.DHCP_OPTIONS, plan=_plan, ensure=_ensure, skip=given)]
+    observe = partial(refresh, ours=_OURS)
+    return [Step(name=names.DHCP_OPTIONS, observe=observe, decide=_decide, skip=given)]
 
 
 def desired_options(desired: Desired) -> dict[str, str]:
@@ -45,18 +47,13 @@ def are_hidden(vpc: JsonObject, described: Mapping[str, JsonObject]) -> bool:
     return name not in ("", NO_OPTIONS) and name not in described
 
 
-def _plan(work: Work) -> Note:
-    return foreseen(work, _OURS, new=f"domain-name {work.desired.dhcp_domain}")
-
-
-async def _ensure(work: Work) -> None:
-    if not await find(work, _OURS):
-        options = [
-            {"Key": key, "Values": [value]} for key, value in desired_options(work.desired).items()
-        ]
-        await create(work, _OURS, "CreateDhcpOptions", DhcpConfigurations=options)
+def _decide(work: Work) -> Decision:
+    desired = desired_options(work.desired)
+    options = [{"Key": key, "Values": [value]} for key, value in desired.items()]
+    new, operation = f"domain-name {work.desired.dhcp_domain}", "CreateDhcpOptions"
+    return create_or_keep(work, _OURS, new, operation, DhcpConfigurations=options)
 
 
 def delete_step(after: tuple[str, ...], skip: str | None) -> Step:
     """Return the step that deletes the DHCP options."""
-    return delete_ours(DELETE, _OURS, after=after, skip=skip)
+    return deletion_step_of(DELETE, _OURS, after=after, skip=skip)

@@ -1,10 +1,10 @@
 """The source addresses of nodes' requests: those of the NAT gateways (spec 30 §1.2)."""
 
 from pergola.cloud.aws.network import tags_of
-from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.resources import step_names as names
+from pergola.providers.aws.resources.decision import Decision
 from pergola.providers.aws.resources.nat_gateways.facts import public_ips_of
 from pergola.providers.aws.resources.step import LONG_TIMEOUT, Step, Work
 
@@ -15,8 +15,7 @@ def steps(desired: Desired) -> list[Step]:
     return [
         Step(
             name=names.EGRESS_RANGES,
-            plan=_plan,
-            ensure=_ensure,
+            decide=_decide,
             after=(names.VPC, names.NAT_GATEWAYS),
             timeout=LONG_TIMEOUT,
         )
@@ -37,12 +36,9 @@ def egress_ranges(work: Work) -> list[str]:
     return sorted(f"{address}/32" for address in addresses)
 
 
-def _plan(work: Work) -> Note:
+def _decide(work: Work) -> Decision:
     ranges = ",".join(egress_ranges(work))
+    record = {keys.EGRESS_CIDRS: ranges}
     if ranges == (work.state.get(keys.EGRESS_CIDRS) or ""):
-        return Note(Fate.KEEP, ranges)
-    return Note(Fate.CHANGE, ranges or "none")
-
-
-async def _ensure(work: Work) -> None:
-    work.state.set(keys.EGRESS_CIDRS, ",".join(egress_ranges(work)))
+        return Decision.keep(ranges, record)
+    return Decision.change(ranges or "none", record=record)

@@ -1,19 +1,24 @@
 """The elastic IP of a zone's NAT gateway: allocated, or user-provided (spec 30 §3.5, §9.2)."""
 
+from functools import partial
 from typing import Final
 
 from pergola.api.objects import JsonObject
 from pergola.extension_api.errors import Code, ExtensionError
-from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.config import Zone
 from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.resources import step_names as names
-from pergola.providers.aws.resources.adoption import create, described, find, foreseen, known
+from pergola.providers.aws.resources.adoption import (
+    create_or_keep,
+    described,
+    known,
+    refresh,
+)
+from pergola.providers.aws.resources.decision import Decision
 from pergola.providers.aws.resources.kinds import ADDRESS
 from pergola.providers.aws.resources.ours import Ours
-from pergola.providers.aws.resources.removal import delete_step as delete_step_of
-from pergola.providers.aws.resources.removal import each, one_of, to_delete
+from pergola.providers.aws.resources.removal import deletion_step, each, one_of, to_delete
 from pergola.providers.aws.resources.step import Step, Work
 
 NO_PUBLIC_SUBNET: Final = "the zone has no public subnet"
@@ -22,12 +27,12 @@ NO_PUBLIC_SUBNET: Final = "the zone has no public subnet"
 def steps(desired: Desired, zone: Zone) -> list[Step]:
     """Return the step that allocates one, or releases ours once the user provides one."""
     del desired
-    given = zone.elastic_ip_allocation_id is not None
+    ours, given = _ours(zone.name), zone.elastic_ip_allocation_id is not None
     return [
         Step(
             name=names.address(zone.name),
-            plan=lambda work: _plan_given(work, zone) if given else _plan(work, zone),
-            ensure=lambda work: _ensure_given(work, zone) if given else _ensure(work, zone),
+            observe=partial(_observe_given, zone=zone) if given else partial(refresh, ours=ours),
+            decide=partial(_decide_given if given else _decide, zone=zone),
             after=(names.outdated_nat(zone.name),),
             skip=None if zone.public else NO_PUBLIC_SUBNET,
         )
@@ -53,15 +58,13 @@ def managed_address(work: Work, zone: str) -> str | None:
     return known(work, _ours(zone))
 
 
-async def release(work: Work, zone: str) -> None:
+async def release(work: Work, zone: str, name: str) -> None:
     """Release the elastic IP that was allocated for a zone, as soon as it is unused.
 
     Raises:
         CloudError: AWS refused.
     """
-    name = managed_address(work, zone)
-    if name is not None:
-        await one_of(ADDRESS)(work, name)
+    await one_of(ADDRESS)(work, name)
     work.state.forget(_ours(zone).key)
 
 
@@ -84,23 +87,12 @@ def _is_given(work: Work, name: str) -> bool:
     return name in {zone.elastic_ip_allocation_id for zone in zones}
 
 
-def _plan(work: Work, zone: Zone) -> Note:
-    return foreseen(work, _ours(zone.name), new="for the NAT gateway")
+def _decide(work: Work, zone: Zone) -> Decision:
+    new, operation = "for the NAT gateway", "AllocateAddress"
+    return create_or_keep(work, _ours(zone.name), new, operation, Domain="vpc")
 
 
-async def _ensure(work: Work, zone: Zone) -> None:
-    if not await find(work, _ours(zone.name)):
-        await create(work, _ours(zone.name), "AllocateAddress", Domain="vpc")
-
-
-def _plan_given(work: Work, zone: Zone) -> Note:
-    ours = managed_address(work, zone.name)
-    if ours:
-        return Note(Fate.DELETE, f"{ours} is released; {zone.elastic_ip_allocation_id} is used")
-    return Note(Fate.KEEP, f"{zone.elastic_ip_allocation_id}, named in the config")
-
-
-async def _ensure_given(work: Work, zone: Zone) -> None:
+async def _observe_given(work: Work, zone: Zone) -> None:
     name = zone.elastic_ip_allocation_id or ""
     if name not in work.snapshot.addresses and await described(work, ADDRESS, name) is None:
         raise ExtensionError(
@@ -108,11 +100,15 @@ async def _ensure_given(work: Work, zone: Zone) -> None:
             "allocate one and name it in networks.zones[].elasticIPAllocationID",
             Code.CONFIGURATION_PROBLEM,
         )
-    ours = managed_address(work, zone.name)
+
+
+def _decide_given(work: Work, zone: Zone) -> Decision:
+    given, ours = zone.elastic_ip_allocation_id, managed_address(work, zone.name)
     if ours is None:
-        work.state.forget(_ours(zone.name).key)
-    elif not work.snapshot.addresses.get(ours, {}).get("AssociationId"):
-        await release(work, zone.name)
+        return Decision.keep(f"{given}, named in the config", {_ours(zone.name).key: ""})
+    is_used = work.snapshot.addresses.get(ours, {}).get("AssociationId")
+    calls = () if is_used else (partial(release, work, zone.name, ours),)
+    return Decision.deletion(f"{ours} is released; {given} is used", *calls)
 
 
 def delete_name(zone: str) -> str:
@@ -126,6 +122,6 @@ def delete_step(zone: str, after: tuple[str, ...]) -> Step:
     def ids(work: Work) -> list[str]:
         return [name for name in to_delete(work, _ours(zone)) if not _is_given(work, name)]
 
-    return delete_step_of(
+    return deletion_step(
         delete_name(zone), ids, each(one_of(ADDRESS)), keys=(_ours(zone).key,), after=after
     )

@@ -1,9 +1,11 @@
 """Route tables of gateway endpoints: one request for each endpoint (spec 30 §3.3)."""
 
-from pergola.flow.picture import Fate, Note
+from functools import partial
+
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.resources import step_names as names
+from pergola.providers.aws.resources.decision import Decision
 from pergola.providers.aws.resources.endpoints import BYO, known_endpoint
 from pergola.providers.aws.resources.kinds import ENDPOINT
 from pergola.providers.aws.resources.step import Step, Work
@@ -16,8 +18,7 @@ def steps(desired: Desired) -> list[Step]:
     return [
         Step(
             name=names.ENDPOINT_ASSOCIATIONS,
-            plan=_plan,
-            ensure=_ensure,
+            decide=_decide,
             after=(
                 names.GATEWAY_ENDPOINTS,
                 *(names.route_table(zone.name) for zone in zones if zone.workers_subnet_id is None),
@@ -33,26 +34,29 @@ def _why_skipped(desired: Desired) -> str | None:
     return None if desired.config.networks.vpc.gateway_endpoints else "no gateway endpoints"
 
 
-def _plan(work: Work) -> Note:
+def _decide(work: Work) -> Decision:
+    services = work.desired.config.networks.vpc.gateway_endpoints
+    endpoints = {service: known_endpoint(work, service) for service in services}
     missing = {
         service: tables
-        for service in work.desired.config.networks.vpc.gateway_endpoints
-        if (tables := _missing_tables(work, known_endpoint(work, service)))
+        for service, name in endpoints.items()
+        if (tables := _missing_tables(work, name))
     }
     if not missing:
-        return Note(Fate.KEEP, "all tables are associated")
-    return Note(Fate.CHANGE, "; ".join(f"{each}: {', '.join(t)}" for each, t in missing.items()))
+        return Decision.keep("all tables are associated")
+    said = "; ".join(f"{service}: {', '.join(tables)}" for service, tables in missing.items())
+    calls = (
+        partial(_associate, work, name, tables)
+        for service, tables in missing.items()
+        if (name := endpoints[service])
+    )
+    return Decision.change(said, *calls)
 
 
-async def _ensure(work: Work) -> None:
-    for service in work.desired.config.networks.vpc.gateway_endpoints:
-        name = known_endpoint(work, service)
-        missing = _missing_tables(work, name)
-        if name is None or not missing:
-            continue
-        await once_visible(work, "ModifyVpcEndpoint", VpcEndpointId=name, AddRouteTableIds=missing)
-        endpoint = work.snapshot.endpoints[name]
-        endpoint["RouteTableIds"] = [*(endpoint.get("RouteTableIds") or []), *missing]
+async def _associate(work: Work, name: str, tables: list[str]) -> None:
+    await once_visible(work, "ModifyVpcEndpoint", VpcEndpointId=name, AddRouteTableIds=tables)
+    endpoint = work.snapshot.endpoints[name]
+    endpoint["RouteTableIds"] = [*(endpoint.get("RouteTableIds") or []), *tables]
 
 
 def _missing_tables(work: Work, name: str | None) -> list[str]:

@@ -1,6 +1,8 @@
 """Gateway endpoints: S3 and the like, reached from private subnets without NAT (spec 30 §3.3)."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from pergola.api.objects import JsonObject
@@ -10,13 +12,12 @@ from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.resources import step_names as names
-from pergola.providers.aws.resources.adoption import create, find, known
+from pergola.providers.aws.resources.adoption import create, known, refresh, tag_changes
+from pergola.providers.aws.resources.decision import Call, Decision, all_done, together
 from pergola.providers.aws.resources.kinds import ENDPOINT
 from pergola.providers.aws.resources.ours import Ours, in_vpc, vpc_of
-from pergola.providers.aws.resources.removal import delete_step as delete_step_of
-from pergola.providers.aws.resources.removal import is_ours, to_delete
+from pergola.providers.aws.resources.removal import deletion_step, is_ours, to_delete
 from pergola.providers.aws.resources.step import Step, Work
-from pergola.providers.aws.resources.waiting import all_done
 
 BYO: Final = (
     "the subnets are user-provided: create the endpoints yourself, and associate your tables"
@@ -33,8 +34,8 @@ def steps(desired: Desired) -> list[Step]:
     return [
         Step(
             name=names.GATEWAY_ENDPOINTS,
-            plan=_plan,
-            ensure=_ensure,
+            observe=_observe,
+            decide=_decide,
             after=(names.VPC,),
             skip=BYO if desired.config.byo_subnets else None,
         )
@@ -87,10 +88,32 @@ def _is_there(work: Work, name: str) -> bool:
     return endpoint is None or _accept(work, endpoint)
 
 
-def _plan(work: Work) -> Note:
+async def _observe(work: Work) -> None:
     services = work.desired.config.networks.vpc.gateway_endpoints
-    missing = [service for service in services if not known_endpoint(work, service)]
-    removed = _unwanted(work)
+    await all_done(*(refresh(work, _of(service)) for service in services))
+
+
+def _decide(work: Work) -> Decision:
+    services = work.desired.config.networks.vpc.gateway_endpoints
+    names, removed = {each: known_endpoint(work, each) for each in services}, _unwanted(work)
+    missing = [service for service, name in names.items() if name is None]
+    kept = {name: service for service, name in names.items() if name}
+    changes = {"address type": _type_changes(work, kept), "tags": _retags(work, kept)}
+    calls: list[Call] = [partial(_create, work, service) for service in missing]
+    calls += [call for each in changes.values() for call in each.values()]
+    return Decision(
+        _note(removed, missing, changes, kept),
+        (*(partial(_delete_one, work, *each) for each in removed.items()), together(*calls)),
+        {_of(service).key: name or "" for service, name in names.items()},
+    )
+
+
+def _note(
+    removed: Mapping[str, str],
+    missing: list[str],
+    changes: Mapping[str, Mapping[str, Call]],
+    kept: Iterable[str],
+) -> Note:
     if removed:
         gone = ", ".join(f"{name} ({service})" for name, service in removed.items())
         return Note(
@@ -98,38 +121,38 @@ def _plan(work: Work) -> Note:
         )
     if missing:
         return Note(Fate.CREATE, ", ".join(missing))
-    return _plan_kept(work, [name for each in services if (name := known_endpoint(work, each))])
-
-
-def _plan_kept(work: Work, kept: list[str]) -> Note:
-    changed = [name for name in kept if _new_address_type(work, work.snapshot.endpoints[name])]
-    if changed:
-        return Note(Fate.CHANGE, f"address type of {', '.join(changed)}")
+    said = "; ".join(f"{what} of {', '.join(each)}" for what, each in changes.items() if each)
+    if said:
+        return Note(Fate.CHANGE, said)
     return Note(Fate.KEEP, ", ".join(kept) or "none is configured")
 
 
-async def _ensure(work: Work) -> None:
-    for name, service in _unwanted(work).items():
-        await _delete_one(work, name, service)
-    services = work.desired.config.networks.vpc.gateway_endpoints
-    await all_done(*(_ensure_one(work, service) for service in services))
+def _type_changes(work: Work, kept: Mapping[str, str]) -> dict[str, Call]:
+    return {
+        name: partial(_set_address_type, work, name, new)
+        for name in kept
+        if (new := _new_address_type(work, work.snapshot.endpoints[name]))
+    }
+
+
+def _retags(work: Work, kept: Mapping[str, str]) -> dict[str, Call]:
+    return {
+        name: call
+        for name, service in kept.items()
+        for call in tag_changes(work, _of(service), name).values()
+    }
+
+
+async def _set_address_type(work: Work, name: str, new: str) -> None:
+    await work.aws.call("ec2", "ModifyVpcEndpoint", VpcEndpointId=name, IpAddressType=new)
+    work.snapshot.endpoints[name]["IpAddressType"] = new
 
 
 async def _delete_one(work: Work, name: str, service: str) -> None:
-    answer = await work.aws.call("ec2", "DeleteVpcEndpoints", VpcEndpointIds=[name])
+    answer = await work.aws.call("ec2", ENDPOINT.delete, VpcEndpointIds=[name])
     _check_deleted(name, answer)
-    work.snapshot.endpoints.pop(name, None)
+    ENDPOINT.drop(work.snapshot, name)
     work.state.forget(keys.endpoint_key(service))
-
-
-async def _ensure_one(work: Work, service: str) -> None:
-    found = await find(work, _of(service))
-    if found is None:
-        await _create(work, service)
-    elif new := _new_address_type(work, found):
-        name = found["VpcEndpointId"]
-        await work.aws.call("ec2", "ModifyVpcEndpoint", VpcEndpointId=name, IpAddressType=new)
-        found["IpAddressType"] = new
 
 
 async def _create(work: Work, service: str) -> None:
@@ -171,7 +194,7 @@ def _check_deleted(name: str, answer: JsonObject) -> None:
 def delete_step(state: State) -> Step:
     """Return the step that deletes all gateway endpoints, with one request."""
     known = tuple(keys.endpoint_key(service) for service in state.under(keys.ENDPOINTS))
-    return delete_step_of(DELETE, _to_delete, _delete, keys=known)
+    return deletion_step(DELETE, _to_delete, _delete, keys=known)
 
 
 async def _delete(work: Work, names: list[str]) -> None:

@@ -1,6 +1,7 @@
 """The SSH key pair of nodes (spec 30 §10.4)."""
 
 import hashlib
+from functools import partial
 from typing import Final
 
 from pergola.api.objects import JsonObject
@@ -8,14 +9,14 @@ from pergola.cloud.aws import AwsClient
 from pergola.cloud.aws.network import filters_by, tags_of
 from pergola.cloud.errors import AlreadyExists
 from pergola.extension_api.errors import configuration_problem
-from pergola.flow.picture import Fate, Note
 from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.resources import kinds
+from pergola.providers.aws.resources.decision import Call, Decision
 from pergola.providers.aws.resources.observation import Observation
 from pergola.providers.aws.resources.ours import Ours, anything
-from pergola.providers.aws.resources.removal import delete_ours, one_of, to_delete
+from pergola.providers.aws.resources.removal import deletion_step_of, one_of, to_delete
 from pergola.providers.aws.resources.step import Step, Work
-from pergola.providers.aws.resources.tags import retag, specification
+from pergola.providers.aws.resources.tags import differing, retag, specification
 from pergola.providers.aws.state import (
     KEY_PAIR,
     KEY_PAIR_FINGERPRINT,
@@ -25,13 +26,15 @@ from pergola.providers.aws.state import (
 NAME: Final = "ensure key pair"
 _SUFFIX: Final = "ssh-publickey"
 DELETE: Final = "delete key pair"
+_FINGERPRINTS: Final = (KEY_PAIR_FINGERPRINT, KEY_PAIR_SPEC_FINGERPRINT)
+_KEYS: Final = (KEY_PAIR, *_FINGERPRINTS)
 _OURS: Final = Ours(kind=kinds.KEY_PAIR, key=KEY_PAIR, accept=anything)
 
 
 def steps(desired: Desired) -> list[Step]:
     """Return the step of the key pair, which deletes the pair without a public key."""
     del desired
-    return [Step(name=NAME, plan=_plan, ensure=_ensure)]
+    return [Step(name=NAME, decide=_decide)]
 
 
 def spec_fingerprint(public_key: bytes) -> str:
@@ -55,33 +58,26 @@ async def _described(aws: AwsClient, name: str) -> JsonObject | None:
     return pairs[0] if pairs else None
 
 
-def _plan(work: Work) -> Note:
-    name = _name(work)
+def _decide(work: Work) -> Decision:
+    name, pair = _name(work), work.snapshot.key_pair
     if not work.desired.ssh_public_key:
-        if to_delete(work, _OURS):
-            return Note(Fate.DELETE, f"{name}: there is no longer a public key")
-        return Note(Fate.SKIP, "there is no public key")
-    if not _exists(work):
-        return Note(Fate.CREATE, f'key pair "{name}"')
+        return _decide_without_key(work, name)
+    if pair is None:
+        return Decision.creation(f'key pair "{name}"', partial(_replace, work))
     if _is_of_user(work):
-        return Note(Fate.KEEP, _taken(work))
-    why = _why_replaced(work) or _why_retagged(work)
-    return Note(Fate.CHANGE, f"{name}: {why}") if why else Note(Fate.KEEP, name)
+        return Decision.refuse(configuration_problem(_taken(work)))
+    why = _why_replaced(work, pair)
+    if why:
+        return Decision.change(f"{name}: {why}", partial(_replace, work))
+    record = {KEY_PAIR_FINGERPRINT: str(pair["KeyFingerprint"]), KEY_PAIR: str(pair["KeyName"])}
+    return Decision.change_or_keep(name, _tag_changes(work, pair), record)
 
 
-async def _ensure(work: Work) -> None:
-    if not work.desired.ssh_public_key:
-        await _remove(work)
-        return
-    pair = work.snapshot.key_pair
-    if _is_of_user(work):
-        raise configuration_problem(_taken(work))
-    if pair is None or _why_replaced(work):
-        await _replace(work)
-    else:
-        work.state.set(KEY_PAIR_FINGERPRINT, str(pair["KeyFingerprint"]))
-        work.state.created(KEY_PAIR, str(pair["KeyName"]))
-        await retag(work, str(pair["KeyPairId"]), pair, work.desired.tags())
+def _decide_without_key(work: Work, name: str) -> Decision:
+    calls = [partial(one_of(kinds.KEY_PAIR), work, each) for each in to_delete(work, _OURS)]
+    if not calls:
+        return Decision.skip("there is no public key", forget=_KEYS)
+    return Decision.deletion(f"{name}: there is no longer a public key", *calls, forget=_KEYS)
 
 
 def _is_of_user(work: Work) -> bool:
@@ -99,26 +95,27 @@ def _taken(work: Work) -> str:
     )
 
 
-def _why_replaced(work: Work) -> str:
+def _why_replaced(work: Work, pair: JsonObject) -> str:
     """Return why the existing pair must be replaced; empty if it is right."""
-    pair = work.snapshot.key_pair or {}
     if work.state.get(KEY_PAIR_SPEC_FINGERPRINT) != spec_fingerprint(work.desired.ssh_public_key):
         return "the public key has changed"
     known = work.state.get(KEY_PAIR_FINGERPRINT)
     if known is None and work.desired.owns(tags_of(pair)):
         return ""  # a run that was killed imported it
-    if known != pair.get("KeyFingerprint"):
-        return "it was changed in AWS"
-    return ""
+    return "it was changed in AWS" if known != pair.get("KeyFingerprint") else ""
 
 
-def _why_retagged(work: Work) -> str:
-    has_tags = work.desired.tags().items() <= tags_of(work.snapshot.key_pair or {}).items()
-    return "" if has_tags else "tags are missing"
+def _tag_changes(work: Work, pair: JsonObject) -> dict[str, Call]:
+    tags = _OURS.tags(work)
+    missing, unknown = differing(work, pair, tags)
+    correct = partial(retag, work, str(pair["KeyPairId"]), pair, tags)
+    if missing:
+        return {"tags are missing": correct}
+    return {"its tags": correct} if unknown else {}
 
 
 async def _replace(work: Work) -> None:
-    if _exists(work):
+    if work.snapshot.key_pair is not None:
         await work.aws.call("ec2", "DeleteKeyPair", KeyName=_name(work))
     try:
         await _import(work)
@@ -158,21 +155,10 @@ async def _import(work: Work) -> None:
     }
 
 
-async def _remove(work: Work) -> None:
-    for name in to_delete(work, _OURS):
-        await one_of(kinds.KEY_PAIR)(work, name)
-    for key in (KEY_PAIR, KEY_PAIR_FINGERPRINT, KEY_PAIR_SPEC_FINGERPRINT):
-        work.state.forget(key)
-
-
-def _exists(work: Work) -> bool:
-    return work.snapshot.key_pair is not None
-
-
 def _name(work: Work) -> str:
     return work.state.get(KEY_PAIR) or work.desired.name(_SUFFIX)
 
 
 def delete_steps() -> list[Step]:
     """Return the step that deletes the key pair."""
-    return [delete_ours(DELETE, _OURS, also=(KEY_PAIR_FINGERPRINT, KEY_PAIR_SPEC_FINGERPRINT))]
+    return [deletion_step_of(DELETE, _OURS, also=_FINGERPRINTS)]

@@ -13,6 +13,7 @@ from pergola.api.objects import JsonObject
 from pergola.cloud.aws.network import tags_of
 from pergola.cloud.errors import NotFound
 from pergola.extension_api.errors import Code, ExtensionError
+from pergola.providers.aws.resources.decision import all_done
 from pergola.providers.aws.resources.ours import in_vpc
 from pergola.providers.aws.resources.removal import is_of_cloud_controller, remove
 from pergola.providers.aws.resources.security_group.deletion import (
@@ -20,7 +21,6 @@ from pergola.providers.aws.resources.security_group.deletion import (
     groups_to_delete,
 )
 from pergola.providers.aws.resources.step import Work
-from pergola.providers.aws.resources.waiting import all_done
 
 _POLLS: Final = 48
 """Network interfaces of load balancers stay for minutes; this covers 4 of the step's 5 minutes."""

@@ -5,19 +5,19 @@ other clusters may share the VPC. Load balancers are deleted before their securi
 """
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from functools import partial
 from typing import Final
 
 from pergola.api.objects import JsonObject
 from pergola.cloud.aws.network import tags_of
 from pergola.cloud.errors import NotFound
-from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.desired import OWNED
 from pergola.providers.aws.resources import load_balancer_groups as balancer_groups
+from pergola.providers.aws.resources.decision import Decision, all_done
 from pergola.providers.aws.resources.ours import vpc_of
 from pergola.providers.aws.resources.removal import is_of_cloud_controller, remove
 from pergola.providers.aws.resources.step import CLEANUP_TIMEOUT, Step, Work
-from pergola.providers.aws.resources.waiting import all_done
 
 DELETE: Final = "destroy load balancers and security groups of Kubernetes"
 _CHUNK: Final = 20
@@ -27,25 +27,23 @@ _Ask = Callable[[list[str]], Awaitable[list[JsonObject]]]
 
 def delete_steps() -> list[Step]:
     """Return the step that deletes everything that Services of the cluster have in AWS."""
-    return [Step(name=DELETE, plan=_plan, ensure=_ensure, timeout=CLEANUP_TIMEOUT)]
+    return [Step(name=DELETE, decide=_decide, timeout=CLEANUP_TIMEOUT)]
 
 
-def _plan(work: Work) -> Note:
+def _decide(work: Work) -> Decision:
+    vpc = vpc_of(work)
     if work.state.get(keys.BALANCERS_DESTROYED):
-        return Note(Fate.SKIP, "it was already done")
-    if not vpc_of(work):
-        return Note(Fate.SKIP, "there is no VPC")
-    return Note(
-        Fate.DELETE, f"those in {vpc_of(work)} with the tag {work.desired.cluster_tag}={OWNED}"
-    )
+        return Decision.skip("it was already done")
+    if not vpc:
+        done = {keys.BALANCERS_DESTROYED: keys.TRUE}
+        return Decision.skip("there is no VPC", record=done)
+    said = f"those in {vpc} with the tag {work.desired.cluster_tag}={OWNED}"
+    return Decision.deletion(said, partial(_remove_all, work))
 
 
-async def _ensure(work: Work) -> None:
-    if work.state.get(keys.BALANCERS_DESTROYED):
-        return
-    if vpc_of(work):
-        await all_done(_remove_classic(work), _remove_newer(work))
-        await balancer_groups.remove_all(work)
+async def _remove_all(work: Work) -> None:
+    await all_done(_remove_classic(work), _remove_newer(work))
+    await balancer_groups.remove_all(work)
     work.state.set(keys.BALANCERS_DESTROYED, keys.TRUE)
 
 

@@ -4,24 +4,30 @@ It is not the main table that AWS creates with a VPC.
 """
 
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from pergola.api.objects import JsonObject
-from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.resources import step_names as names
-from pergola.providers.aws.resources.adoption import create, find, foreseen, known
+from pergola.providers.aws.resources.adoption import (
+    create_or_keep,
+    known,
+    refresh,
+    tag_changes,
+)
+from pergola.providers.aws.resources.decision import Decision
 from pergola.providers.aws.resources.kinds import ROUTE_TABLE
 from pergola.providers.aws.resources.ours import Ours, in_vpc, vpc_of
-from pergola.providers.aws.resources.removal import delete_ours
+from pergola.providers.aws.resources.removal import deletion_step_of
 from pergola.providers.aws.resources.routes import (
     EVERYWHERE,
     EVERYWHERE_IPV6,
     INTERNET_GATEWAY,
     Route,
-    changes,
-    ensure_routes,
+    missing_routes,
+    write_route,
 )
 from pergola.providers.aws.resources.step import Step, Work
 
@@ -35,21 +41,12 @@ def steps(desired: Desired) -> list[Step]:
     return [
         Step(
             name=names.MAIN_ROUTE_TABLE,
-            plan=_plan,
-            ensure=_ensure,
+            observe=partial(refresh, ours=_OURS),
+            decide=_decide,
             after=(names.VPC, names.INTERNET_GATEWAY),
             skip="no zone has a public subnet" if private else None,
         )
     ]
-
-
-async def create_table(work: Work, ours: Ours) -> JsonObject:
-    """Create a route table in the cluster's VPC.
-
-    Raises:
-        CloudError: AWS refused.
-    """
-    return await create(work, ours, "CreateRouteTable", VpcId=vpc_of(work))
 
 
 def _routes(work: Work) -> list[Route]:
@@ -60,17 +57,15 @@ def _routes(work: Work) -> list[Route]:
     return routes
 
 
-def _plan(work: Work) -> Note:
+def _decide(work: Work) -> Decision:
     name = known(work, _OURS)
-    different = changes(ROUTE_TABLE.one(work.snapshot, name), _routes(work))
-    if name and different:
-        return Note(Fate.CHANGE, f"{name}: {', '.join(different)}")
-    return foreseen(work, _OURS, new=", ".join(different))
-
-
-async def _ensure(work: Work) -> None:
-    table = await find(work, _OURS) or await create_table(work, _OURS)
-    await ensure_routes(work, table, _routes(work))
+    missing = missing_routes(ROUTE_TABLE.one(work.snapshot, name), _routes(work))
+    if name is None:
+        new = ", ".join(map(str, missing))
+        return create_or_keep(work, _OURS, new, "CreateRouteTable", VpcId=vpc_of(work))
+    changes = tag_changes(work, _OURS, name)
+    routes = {str(route): partial(write_route, work, name, route) for route in missing}
+    return Decision.change_or_keep(name, routes | changes, {_OURS.key: name})
 
 
 def delete_step(after: tuple[str, ...], skip: str | None) -> Step:
@@ -84,7 +79,7 @@ def delete_table(name: str, ours: Ours, after: tuple[str, ...], skip: str | None
     It comes after the subnets: AWS removes an association together with its subnet, so nothing
     needs to be disassociated.
     """
-    return delete_ours(name, replace(ours, accept=_is_not_main), after=after, skip=skip)
+    return deletion_step_of(name, replace(ours, accept=_is_not_main), after=after, skip=skip)
 
 
 def _is_not_main(work: Work, table: JsonObject) -> bool:

@@ -1,19 +1,19 @@
 """Deletion of what is ours, which can be repeated at any time (spec 30 §9.1)."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Container, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Container, Mapping
+from functools import partial
 from typing import Any, Final
 
 from pergola.api.objects import JsonObject
 from pergola.cloud.aws.network import tags_of
 from pergola.cloud.errors import DependencyProblem, NotFound
-from pergola.flow.picture import Fate, Note
 from pergola.providers.aws.desired import OWNED, SHARED
+from pergola.providers.aws.resources.decision import Decision, all_done
 from pergola.providers.aws.resources.kinds import Kind
 from pergola.providers.aws.resources.ours import Ours
 from pergola.providers.aws.resources.step import TIMEOUT, Step, Work
 from pergola.providers.aws.resources.users_of import users_of
-from pergola.providers.aws.resources.waiting import all_done
 from pergola.runtime.retrying import retrying
 
 POLLS: Final = 16
@@ -25,7 +25,7 @@ Delete = Callable[[Work, list[str]], Awaitable[object]]
 DeleteOne = Callable[[Work, str], Awaitable[None]]
 
 
-def delete_ours(
+def deletion_step_of(
     name: str,
     ours: Ours,
     *,
@@ -40,7 +40,7 @@ def delete_ours(
         delete: Deletes it, if its kind is not enough to know how.
         also: Keys that the state forgets together with its id.
     """
-    return delete_step(
+    return deletion_step(
         name,
         lambda work: to_delete(work, ours),
         each(delete or one_of(ours.kind)),
@@ -50,7 +50,7 @@ def delete_ours(
     )
 
 
-def delete_step(
+def deletion_step(
     name: str,
     ids: Ids,
     delete: Delete,
@@ -68,20 +68,17 @@ def delete_step(
         keys: What the state forgets after that.
     """
 
-    async def ensure(work: Work) -> None:
-        found = ids(work)
-        if found:
-            await delete(work, found)
-        forget(work, *keys)
+    def decide(work: Work) -> Decision:
+        return decide_to_delete(work, ids(work), delete, keys)
 
-    return Step(
-        name=name,
-        plan=lambda work: note(ids(work)),
-        ensure=ensure,
-        after=after,
-        skip=skip,
-        timeout=timeout,
-    )
+    return Step(name=name, decide=decide, after=after, skip=skip, timeout=timeout)
+
+
+def decide_to_delete(work: Work, ids: list[str], delete: Delete, keys: tuple[str, ...]) -> Decision:
+    """Decide to delete what has these ids, and to forget keys in any case."""
+    if not ids:
+        return Decision.skip("there is none", forget=keys)
+    return Decision.deletion(", ".join(ids), partial(delete, work, ids), forget=keys)
 
 
 def each(delete: DeleteOne) -> Delete:
@@ -136,12 +133,6 @@ def is_shared(work: Work, thing: JsonObject | None) -> bool:
     return thing is not None and tags_of(thing).get(work.desired.cluster_tag) == SHARED
 
 
-def note(names: Iterable[str]) -> Note:
-    """Return the plan for resources to delete."""
-    said = ", ".join(names)
-    return Note(Fate.DELETE, said) if said else Note(Fate.SKIP, "there is none")
-
-
 async def remove(
     work: Work, operation: str, *, service: str = "ec2", polls: int = POLLS, **parameters: Any
 ) -> None:
@@ -174,9 +165,3 @@ async def _in_use(
         return error
     text = f"{error}: it is used by network interfaces {users}; delete what they belong to"
     return DependencyProblem(text, code=error.code, call=error.call)
-
-
-def forget(work: Work, *keys: str) -> None:
-    """Remove keys from the state."""
-    for key in keys:
-        work.state.forget(key)

@@ -39,32 +39,28 @@ class Route(NamedTuple):
         field = "DestinationIpv6CidrBlock" if ":" in self.to else "DestinationCidrBlock"
         return {field: self.to}
 
+    def __str__(self) -> str:
+        return f"{self.to} to {self.gateway or 'what is created'}"
 
-def changes(table: JsonObject | None, routes: Iterable[Route]) -> list[str]:
-    """Return the pending changes, in words; nothing if the table is right."""
+
+def missing_routes(table: JsonObject | None, routes: Iterable[Route]) -> list[Route]:
+    """Return the routes that a table lacks, or that lead elsewhere."""
     present = (table or {}).get("Routes") or []
-    return [
-        f"{route.to} to {route.gateway or 'what is created'}"
-        for route in routes
-        if not _leads(_same_destination(present, route), route)
-    ]
+    return [route for route in routes if not _leads(_same_destination(present, route), route)]
 
 
-async def ensure_routes(work: Work, table: JsonObject, routes: Iterable[Route]) -> None:
-    """Correct the routes of a table, with one request for each missing or wrong one.
+async def write_route(work: Work, table: str, route: Route) -> None:
+    """Create a route, or replace one to the same destination.
 
     Raises:
         CloudError: AWS refused.
     """
-    present: list[JsonObject] = table.setdefault("Routes", [])
-    for route in routes:
-        found = _same_destination(present, route)
-        if _leads(found, route):
-            continue
-        await _write(work, table["RouteTableId"], route, replace=found is not None)
-        if found is not None:
-            present.remove(found)
-        present.append({**route.destination, route.target: route.gateway, "State": "active"})
+    present: list[JsonObject] = work.snapshot.route_tables[table].setdefault("Routes", [])
+    found = _same_destination(present, route)
+    await _write(work, table, route, replace=found is not None)
+    if found is not None:
+        present.remove(found)
+    present.append({**route.destination, route.target: route.gateway, "State": "active"})
 
 
 def _same_destination(present: list[JsonObject], route: Route) -> JsonObject | None:

@@ -4,6 +4,7 @@ Apart from tags, this is the only change to a user-provided subnet. Clusters tha
 also share the reservation: addresses of Services never leave their cluster.
 """
 
+from functools import partial
 from typing import Final
 
 from pergola.api.ip_ranges import parse_network
@@ -11,12 +12,12 @@ from pergola.api.objects import JsonObject
 from pergola.cloud.aws.network import tags_of
 from pergola.cloud.errors import NotFound
 from pergola.extension_api.errors import Code, ExtensionError
-from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.load_balancer_roles import CLUSTER_PREFIX
 from pergola.providers.aws.resources import step_names as names
 from pergola.providers.aws.resources import tags
+from pergola.providers.aws.resources.decision import Decision
 from pergola.providers.aws.resources.step import LONG_TIMEOUT, Step, Work
 from pergola.providers.aws.resources.subnets.ipv6_ranges import ipv6_range_of, part
 from pergola.providers.aws.resources.waiting import once_visible
@@ -33,8 +34,7 @@ def steps(desired: Desired) -> list[Step]:
     return [
         Step(
             name=names.SERVICE_RANGE,
-            plan=_plan,
-            ensure=_ensure,
+            decide=_decide,
             after=(names.VPC, *created),
             skip=None if desired.ipv6 else "the cluster has no IPv6",
             timeout=LONG_TIMEOUT,
@@ -44,7 +44,7 @@ def steps(desired: Desired) -> list[Step]:
 
 def release_step(after: tuple[str, ...]) -> Step:
     """Return the step that releases the range in user-provided subnets."""
-    return Step(name=RELEASE, plan=_plan_release, ensure=_release, after=after)
+    return Step(name=RELEASE, decide=_decide_to_release, after=after)
 
 
 def worker_subnets(work: Work) -> list[str]:
@@ -54,16 +54,14 @@ def worker_subnets(work: Work) -> list[str]:
     return sorted({name for name in (*byo, *ours) if name})
 
 
-def _plan(work: Work) -> Note:
+def _decide(work: Work) -> Decision:
     reserved = work.state.get(keys.SERVICE_CIDR)
     if reserved:
-        return Note(Fate.KEEP, reserved)
-    return Note(Fate.CREATE, f"a /{_BITS} in a worker subnet")
+        return Decision.keep(reserved)
+    return Decision.creation(f"a /{_BITS} in a worker subnet", partial(_reserve, work))
 
 
-async def _ensure(work: Work) -> None:
-    if work.state.get(keys.SERVICE_CIDR):
-        return
+async def _reserve(work: Work) -> None:
     subnet = next(iter(worker_subnets(work)), "")
     desired = _range_in(work, subnet)
     present = await _reservations(work, subnet)
@@ -99,24 +97,21 @@ async def _reservations(work: Work, subnet: str) -> list[JsonObject]:
         return []
 
 
-def _plan_release(work: Work) -> Note:
+def _decide_to_release(work: Work) -> Decision:
     known = work.state.get(keys.SERVICE_CIDR)
     if known is None:
-        return Note(Fate.SKIP, "no range is reserved")
-    return Note(Fate.DELETE, f"the reservation of {known}")
+        return Decision.skip("no range is reserved")
+    release = partial(_release, work, known)
+    return Decision.deletion(f"the reservation of {known}", release, forget=(keys.SERVICE_CIDR,))
 
 
-async def _release(work: Work) -> None:
+async def _release(work: Work, known: str) -> None:
     """Release the reservation, the only change to a user-provided subnet besides tags (§10.5)."""
-    known = work.state.get(keys.SERVICE_CIDR)
-    if known is None:
-        return
     for _, subnet in keys.in_zones(work.state, keys.SUBNET_WORKERS):
         for reservation in await _reservations(work, subnet):
             same = parse_network(reservation["Cidr"]) == parse_network(known)
             if same and _is_unused(work, subnet, reservation):
                 await _delete_reservation(work, reservation["SubnetCidrReservationId"])
-    work.state.forget(keys.SERVICE_CIDR)
 
 
 async def _delete_reservation(work: Work, reservation: str) -> None:

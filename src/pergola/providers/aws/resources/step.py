@@ -1,13 +1,15 @@
-"""Steps of the flows: each can plan its changes, and make them."""
+"""Steps of the flows: each observes, decides and acts, or only decides for a plan."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Final
 
 from pergola.cloud.aws import AwsClient
+from pergola.extension_api.errors import ExtensionError
 from pergola.flow import ONCE, Graph, Retry, State
-from pergola.flow.picture import Note
+from pergola.flow.picture import Fate
 from pergola.providers.aws.desired import Desired
+from pergola.providers.aws.resources.decision import Decision
 from pergola.providers.aws.snapshot import Snapshot
 
 TIMEOUT: Final = 90.0
@@ -46,19 +48,25 @@ class Work:
         self.before = State(self.state.snapshot())
 
 
+async def nothing(work: Work) -> None:
+    """Observe nothing, for steps that can trust the snapshot."""
+    del work
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
     """One idempotent step.
 
     Attributes:
-        plan: returns what `ensure` would do, judging by the snapshot and the state alone.
-        ensure: makes the changes; writes nothing if nothing differs.
-        skip: why there is nothing to do, if that is known before the flow begins.
+        decide: Returns what to do, judging by the snapshot and the state alone; changes neither.
+        observe: Completes the snapshot before a decision of a run: describes what the state names
+            but the snapshot lacks, and waits for what is not ready.
+        skip: Why there is nothing to do, if that is known before the flow begins.
     """
 
     name: str
-    plan: Callable[[Work], Note]
-    ensure: Callable[[Work], Awaitable[None]]
+    decide: Callable[[Work], Decision]
+    observe: Callable[[Work], Awaitable[None]] = nothing
     after: tuple[str, ...] = ()
     skip: str | None = None
     timeout: float = TIMEOUT
@@ -81,4 +89,42 @@ def graph_of(name: str, steps: list[Step], work: Work) -> Graph:
 
 
 def _bound(step: Step, work: Work) -> Callable[[], Awaitable[None]]:
-    return lambda: step.ensure(work)
+    return lambda: _run(step, work)
+
+
+async def _run(step: Step, work: Work) -> None:
+    """Carry out a decision, then complete what was created, which is never created again.
+
+    Raises:
+        ExtensionError: What was created is not recognized.
+    """
+    decision = await _observe_and_decide(step, work)
+    await _carry_out(decision, work)
+    if decision.note.fate is Fate.CREATE:
+        rest = await _observe_and_decide(step, work)
+        if rest.note.fate is Fate.CREATE:
+            raise ExtensionError(
+                f"AWS does not describe what was created as requested ({rest.note.why}); it will "
+                "be checked again at the next attempt"
+            )
+        await _carry_out(rest, work)
+
+
+async def _observe_and_decide(step: Step, work: Work) -> Decision:
+    await step.observe(work)
+    return step.decide(work)
+
+
+async def _carry_out(decision: Decision, work: Work) -> None:
+    work.warnings += [each for each in decision.warnings if each not in work.warnings]
+    record(work, decision)
+    for call in decision.calls:
+        await call()
+    for key in decision.forget:
+        work.state.forget(key)
+
+
+def record(work: Work, decision: Decision) -> None:
+    """Put into the state what is known before the calls of a decision."""
+    for key, value in decision.record.items():
+        work.state.created(key, value)

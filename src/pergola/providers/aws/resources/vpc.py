@@ -1,17 +1,24 @@
 """The managed VPC (spec 30 §3.3, §9.1); `byo.vpc` checks an existing one."""
 
+from functools import partial
 from typing import Final
 
 from pergola.api.objects import JsonObject
-from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.resources import step_names as names
 from pergola.providers.aws.resources import tags
-from pergola.providers.aws.resources.adoption import described, find, known, remember
+from pergola.providers.aws.resources.adoption import (
+    described,
+    known,
+    refresh,
+    remember,
+    tag_changes,
+)
+from pergola.providers.aws.resources.decision import Call, Decision
 from pergola.providers.aws.resources.kinds import VPC
 from pergola.providers.aws.resources.ours import Ours, anything
-from pergola.providers.aws.resources.removal import delete_ours
+from pergola.providers.aws.resources.removal import deletion_step_of
 from pergola.providers.aws.resources.step import Step, Work
 from pergola.providers.aws.resources.waiting import once_visible, wait_until
 
@@ -31,33 +38,38 @@ def steps(desired: Desired) -> list[Step]:
     """Return the step that creates the VPC, and keeps it; `byo.vpc` has that of an existing one."""
     if desired.config.byo_vpc:
         return []
-    return [Step(name=names.VPC, plan=_plan, ensure=_ensure, after=(names.DHCP_OPTIONS,))]
+    return [Step(name=names.VPC, observe=_observe, decide=_decide, after=(names.DHCP_OPTIONS,))]
 
 
-def _plan(work: Work) -> Note:
-    vpc = VPC.one(work.snapshot, known(work, _OURS))
-    if vpc is None:
-        return Note(Fate.CREATE, work.desired.config.networks.vpc.cidr or "")
-    changes = [name for name in DNS_ATTRIBUTES if not work.snapshot.vpc_attributes.get(name)]
-    if vpc.get("DhcpOptionsId") != work.state.get(keys.DHCP_OPTIONS):
-        changes.append("its DHCP options")
-    if any(tags.differing(work, vpc, _OURS.tags(work))):
-        changes.append("its tags")
-    if changes:
-        return Note(Fate.CHANGE, f"{vpc['VpcId']}: {', '.join(changes)}")
-    return Note(Fate.KEEP, vpc["VpcId"])
+async def _observe(work: Work) -> None:
+    await refresh(work, _OURS)
+    name = known(work, _OURS)
+    if name is None:
+        return
+    if (work.snapshot.vpc or {}).get("State") != _AVAILABLE:
+        await wait_until(work, lambda: _available(work, name))
+    for attribute in DNS_ATTRIBUTES:
+        if attribute not in work.snapshot.vpc_attributes:
+            await _is_on(work, name, attribute)
 
 
-async def _ensure(work: Work) -> None:
-    vpc = await find(work, _OURS) or await _create(work)
-    if vpc.get("State") != _AVAILABLE:
-        vpc = await wait_until(work, lambda: _available(work, vpc["VpcId"]))
-    for name in DNS_ATTRIBUTES:
-        await _switch_on(work, vpc["VpcId"], name)
-    await _associate_dhcp_options(work, vpc)
+def _decide(work: Work) -> Decision:
+    name, options = known(work, _OURS), work.state.get(keys.DHCP_OPTIONS)
+    if name is None:
+        new = work.desired.config.networks.vpc.cidr or ""
+        return Decision.creation(new, partial(_create, work), record={_OURS.key: ""})
+    changes: dict[str, Call] = {
+        attribute: partial(_switch_on, work, name, attribute)
+        for attribute in DNS_ATTRIBUTES
+        if not work.snapshot.vpc_attributes.get(attribute)
+    }
+    if (work.snapshot.vpc or {}).get("DhcpOptionsId") != options:
+        changes["its DHCP options"] = partial(_associate_dhcp_options, work, name, options)
+    changes |= tag_changes(work, _OURS, name)
+    return Decision.change_or_keep(name, changes, {_OURS.key: name})
 
 
-async def _create(work: Work) -> JsonObject:
+async def _create(work: Work) -> None:
     answer = await work.aws.call(
         "ec2",
         "CreateVpc",
@@ -67,7 +79,7 @@ async def _create(work: Work) -> JsonObject:
         **ipv6_options(work.desired),
     )
     work.snapshot.vpc_attributes = dict(_AT_FIRST)
-    return remember(work, _OURS, answer)
+    remember(work, _OURS, answer)
 
 
 def _tenancy(desired: Desired) -> str:
@@ -92,11 +104,6 @@ async def _available(work: Work, name: str) -> JsonObject | None:
 
 
 async def _switch_on(work: Work, vpc: str, name: str) -> None:
-    attributes = work.snapshot.vpc_attributes
-    if name not in attributes:
-        await _is_on(work, vpc, name)
-    if attributes.get(name):
-        return
     value = {DNS_ATTRIBUTES[name]: {"Value": True}}
     await once_visible(work, "ModifyVpcAttribute", VpcId=vpc, **value)
     await wait_until(work, lambda: _is_on(work, vpc, name))
@@ -108,15 +115,12 @@ async def _is_on(work: Work, vpc: str, name: str) -> bool | None:
     return work.snapshot.vpc_attributes[name] or None
 
 
-async def _associate_dhcp_options(work: Work, vpc: JsonObject) -> None:
-    options = work.state.get(keys.DHCP_OPTIONS)
-    if options is None or vpc.get("DhcpOptionsId") == options:
-        return
-    await once_visible(work, "AssociateDhcpOptions", DhcpOptionsId=options, VpcId=vpc["VpcId"])
-    vpc["DhcpOptionsId"] = options
+async def _associate_dhcp_options(work: Work, vpc: str, options: str | None) -> None:
+    await once_visible(work, "AssociateDhcpOptions", DhcpOptionsId=options, VpcId=vpc)
+    VPC.in_snapshot(work.snapshot)[vpc]["DhcpOptionsId"] = options
 
 
 def delete_step(after: tuple[str, ...], skip: str | None) -> Step:
     """Return the step that deletes the VPC."""
     also = (keys.VPC_IPV6_BLOCK, keys.SERVICE_CIDR, keys.EGRESS_CIDRS)
-    return delete_ours(DELETE, _OURS, also=also, after=after, skip=skip)
+    return deletion_step_of(DELETE, _OURS, also=also, after=after, skip=skip)

@@ -7,7 +7,6 @@ from typing import Final, TypeVar
 from pergola.api.objects import JsonObject
 from pergola.cloud.errors import NotFound
 from pergola.providers.aws.resources.step import Work
-from pergola.runtime.failures import Failures
 from pergola.runtime.retrying import retrying
 
 T = TypeVar("T")
@@ -38,21 +37,3 @@ async def once_visible(work: Work, operation: str, **parameters: object) -> Json
                 failed(error)
                 await asyncio.sleep(work.poll_seconds)
         return await work.aws.call("ec2", operation, **parameters)
-
-
-async def all_done(*doings: Awaitable[object]) -> None:
-    """Run several actions concurrently; each is finished, even if another one fails.
-
-    Raises:
-        Failures: all of them; a single failure is raised directly.
-    """
-    results = await asyncio.gather(*doings, return_exceptions=True)
-    failures = [
-        each if isinstance(each, Exception) else RuntimeError("it was cancelled before it was done")
-        for each in results
-        if isinstance(each, BaseException)
-    ]
-    if len(failures) == 1:
-        raise failures[0]
-    if failures:
-        raise Failures("several things failed", failures)

@@ -1,14 +1,16 @@
 """The private route table of a zone, for nodes and internal load balancers (spec 30 §3.5)."""
 
-from pergola.flow.picture import Fate, Note
+from functools import partial
+
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.config import Zone
 from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.resources import step_names as names
-from pergola.providers.aws.resources.adoption import find, foreseen, known
+from pergola.providers.aws.resources.adoption import create_or_keep, known, refresh
+from pergola.providers.aws.resources.decision import Decision
 from pergola.providers.aws.resources.kinds import ROUTE_TABLE
-from pergola.providers.aws.resources.main_route_table import create_table, delete_table
-from pergola.providers.aws.resources.ours import Ours
+from pergola.providers.aws.resources.main_route_table import delete_table
+from pergola.providers.aws.resources.ours import Ours, vpc_of
 from pergola.providers.aws.resources.routes import (
     EGRESS_ONLY_GATEWAY,
     EVERYWHERE,
@@ -16,8 +18,8 @@ from pergola.providers.aws.resources.routes import (
     IPV4_IN_IPV6,
     NAT_GATEWAY,
     Route,
-    changes,
-    ensure_routes,
+    missing_routes,
+    write_route,
 )
 from pergola.providers.aws.resources.step import Step, Work
 
@@ -26,15 +28,14 @@ def steps(desired: Desired, zone: Zone) -> list[Step]:
     """Return the step for the table, and the one for its routes, which must wait for NAT."""
     step = Step(
         name=names.route_table(zone.name),
-        plan=lambda work: _plan_table(work, zone),
-        ensure=lambda work: _ensure_table(work, zone),
+        observe=partial(refresh, ours=private_table(zone.name)),
+        decide=partial(_decide_about_table, zone=zone),
         after=(names.VPC, names.REMOVED_ZONES),
     )
     leads = zone.public is not None or desired.ipv6
     routes = Step(
         name=names.routes(zone.name),
-        plan=lambda work: _plan_routes(work, zone),
-        ensure=lambda work: _ensure_routes(work, zone),
+        decide=partial(_decide_about_routes, zone=zone),
         after=(names.route_table(zone.name), names.EGRESS_ONLY_GATEWAY, names.NAT_GATEWAYS),
         skip=None if leads else "the zone has no public subnet, so there is no NAT to lead to",
     )
@@ -47,13 +48,9 @@ def private_table(zone: str) -> Ours:
     return Ours(kind=ROUTE_TABLE, key=key, suffix=f"private-{zone}")
 
 
-def _plan_table(work: Work, zone: Zone) -> Note:
-    return foreseen(work, private_table(zone.name), new=f"private, of {zone.name}")
-
-
-async def _ensure_table(work: Work, zone: Zone) -> None:
-    if not await find(work, private_table(zone.name)):
-        await create_table(work, private_table(zone.name))
+def _decide_about_table(work: Work, zone: Zone) -> Decision:
+    ours, new = private_table(zone.name), f"private, of {zone.name}"
+    return create_or_keep(work, ours, new, "CreateRouteTable", VpcId=vpc_of(work))
 
 
 def _routes(work: Work, zone: Zone) -> list[Route]:
@@ -69,17 +66,15 @@ def _routes(work: Work, zone: Zone) -> list[Route]:
     return routes
 
 
-def _plan_routes(work: Work, zone: Zone) -> Note:
-    name = known(work, private_table(zone.name))
-    different = changes(ROUTE_TABLE.one(work.snapshot, name), _routes(work, zone))
-    if different:
-        return Note(Fate.CHANGE if name else Fate.CREATE, ", ".join(different))
-    return Note(Fate.KEEP, ", ".join(route.to for route in _routes(work, zone)))
-
-
-async def _ensure_routes(work: Work, zone: Zone) -> None:
-    name = work.state.get(private_table(zone.name).key) or ""
-    await ensure_routes(work, work.snapshot.route_tables[name], _routes(work, zone))
+def _decide_about_routes(work: Work, zone: Zone) -> Decision:
+    name, routes = known(work, private_table(zone.name)), _routes(work, zone)
+    missing = missing_routes(ROUTE_TABLE.one(work.snapshot, name), routes)
+    if not missing:
+        return Decision.keep(", ".join(route.to for route in routes))
+    said = ", ".join(map(str, missing))
+    if name is None:
+        return Decision.creation(said)
+    return Decision.change(said, *(partial(write_route, work, name, route) for route in missing))
 
 
 def delete_name(zone: str) -> str:

@@ -10,13 +10,19 @@ from pergola.api.objects import JsonObject
 from pergola.cloud.aws.network import tags_of
 from pergola.cloud.errors import NotFound
 from pergola.flow import State
-from pergola.flow.picture import Note
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.desired import Desired
-from pergola.providers.aws.resources.removal import LONG_POLLS, forget, is_ours, note, remove
+from pergola.providers.aws.resources.decision import Decision
+from pergola.providers.aws.resources.removal import (
+    LONG_POLLS,
+    decide_to_delete,
+    each,
+    is_ours,
+    remove,
+)
 from pergola.providers.aws.resources.step import LONG_TIMEOUT, Step, Work
 from pergola.providers.aws.resources.subnets.deletion import subnets_in
-from pergola.providers.aws.resources.waiting import all_done, wait_until
+from pergola.providers.aws.resources.waiting import wait_until
 
 DELETE: Final = "delete EFS"
 _OURS: Final = ("managed-by-gardener", "true")
@@ -29,23 +35,24 @@ def delete_step(desired: Desired, state: State) -> Step:
     skip = None if desired.config.wants_efs or is_known else "there is no file system"
     if desired.config.byo_subnets:
         skip = "file system and mount targets are user-provided"
-    return Step(name=DELETE, plan=_plan, ensure=_ensure, skip=skip, timeout=LONG_TIMEOUT)
+    return Step(name=DELETE, decide=_decide, skip=skip, timeout=LONG_TIMEOUT)
 
 
-def _plan(work: Work) -> Note:
-    return note([*_targets(work), *_systems(work)])
+def _decide(work: Work) -> Decision:
+    targets, systems = _targets(work), _systems(work)
+    known = (f"{keys.MOUNT_TARGETS}/{name}" for name in work.state.under(keys.MOUNT_TARGETS))
+
+    async def remove_all(work: Work, _: list[str]) -> None:
+        await each(_remove_target)(work, targets)
+        await each(_remove_system)(work, systems)
+
+    return decide_to_delete(work, [*targets, *systems], remove_all, (keys.FILE_SYSTEM, *known))
 
 
-async def _ensure(work: Work) -> None:
-    targets = _targets(work)
-    await all_done(*(_remove_target(work, target) for target in targets))
-    for system in _systems(work):
-        # In use until AWS has removed the mount targets, so retry.
-        await remove(work, "DeleteFileSystem", service="efs", polls=LONG_POLLS, FileSystemId=system)
-        work.snapshot.file_system = None
-    forget(work, keys.FILE_SYSTEM)
-    names = work.state.under(keys.MOUNT_TARGETS)
-    forget(work, *(f"{keys.MOUNT_TARGETS}/{name}" for name in names))
+async def _remove_system(work: Work, system: str) -> None:
+    # In use until AWS has removed the mount targets, so retry.
+    await remove(work, "DeleteFileSystem", service="efs", polls=LONG_POLLS, FileSystemId=system)
+    work.snapshot.file_system = None
 
 
 async def _remove_target(work: Work, target: str) -> None:
@@ -58,7 +65,7 @@ async def _remove_target(work: Work, target: str) -> None:
             )
         except NotFound:
             return True
-        return all(each.get("LifeCycleState") == _GONE for each in found) or None
+        return all(one.get("LifeCycleState") == _GONE for one in found) or None
 
     await remove(work, "DeleteMountTarget", service="efs", MountTargetId=target)
     await wait_until(work, is_gone)

@@ -3,14 +3,15 @@
 import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Final
 
 from pergola.api.objects import JsonObject
 from pergola.cloud.aws.network import tags_of
 from pergola.cloud.errors import AlreadyExists, NotFound
-from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.desired import Desired
+from pergola.providers.aws.resources.decision import Decision
 from pergola.providers.aws.resources.step import LONG_TIMEOUT, Step, Work
 from pergola.providers.aws.resources.tags import as_list
 from pergola.providers.aws.resources.waiting import POLLS, wait_until
@@ -27,51 +28,54 @@ def step(desired: Desired, skip: str | None) -> Step:
     byo = "subnets are user-provided, and so is the file system"
     return Step(
         name=NAME,
-        plan=_plan,
-        ensure=_ensure,
+        observe=_observe,
+        decide=_decide,
         skip=skip or (byo if desired.config.byo_subnets else None),
         timeout=LONG_TIMEOUT,
     )
 
 
-def _plan(work: Work) -> Note:
-    named = user_provided(work)
-    if named:
-        return Note(Fate.KEEP, f"{named}, user-provided")
-    system = work.snapshot.file_system
-    if system is None or system.get("LifeCycleState") in GOING:
-        return Note(Fate.CREATE, f'file system "{work.desired.name()}"')
-    name = str(system["FileSystemId"])
-    if _tags(work).items() <= tags_of(system).items():
-        return Note(Fate.KEEP, name)
-    return Note(Fate.CHANGE, f"tags of {name}")
-
-
-async def _ensure(work: Work) -> None:
+async def _observe(work: Work) -> None:
+    """Describe a file system that the state names, and wait until it is available."""
+    known = work.state.get(keys.FILE_SYSTEM)
     if user_provided(work):
         return
-    system = await _present(work) or await _create(work)
-    name = str(system["FileSystemId"])
-    work.state.created(keys.FILE_SYSTEM, name)
-    if system.get("LifeCycleState") != AVAILABLE:
-        system = await wait_until(work, lambda: _available(work, name))
-    present, tags = tags_of(system), _tags(work)
-    changed = {key: value for key, value in tags.items() if present.get(key) != value}
-    if changed:
-        await work.aws.call("efs", "TagResource", ResourceId=name, Tags=as_list(changed))
-        system["Tags"] = as_list({**present, **changed})
-    work.snapshot.file_system = system
+    if work.snapshot.file_system is None and known:
+        work.snapshot.file_system = await _described(work, POLLS, FileSystemId=known)
+    name = _present(work)
+    if name and (work.snapshot.file_system or {}).get("LifeCycleState") != AVAILABLE:
+        work.snapshot.file_system = await wait_until(work, lambda: _available(work, name))
 
 
-async def _present(work: Work) -> JsonObject | None:
+def _decide(work: Work) -> Decision:
+    named, name = user_provided(work), _present(work)
+    if named:
+        return Decision.keep(f"{named}, user-provided")
+    if name is None:
+        new = f'file system "{work.desired.name()}"'
+        return Decision.creation(new, partial(_create, work), record={keys.FILE_SYSTEM: ""})
+    present, record = tags_of(work.snapshot.file_system or {}), {keys.FILE_SYSTEM: name}
+    changed = {key: value for key, value in _tags(work).items() if present.get(key) != value}
+    if not changed:
+        return Decision.keep(name, record)
+    return Decision.change(f"tags of {name}", partial(_tag, work, name, changed), record=record)
+
+
+def _present(work: Work) -> str | None:
     """Return the file system in the state, or with our creation token; None if there is none."""
-    system, known = work.snapshot.file_system, work.state.get(keys.FILE_SYSTEM)
-    if system is None and known:
-        system = await _observe(work, POLLS, FileSystemId=known)
-    return None if system is None or system.get("LifeCycleState") in GOING else system
+    system = work.snapshot.file_system
+    if system is None or system.get("LifeCycleState") in GOING:
+        return None
+    return str(system["FileSystemId"])
 
 
-async def _create(work: Work) -> JsonObject:
+async def _tag(work: Work, name: str, changed: Mapping[str, str]) -> None:
+    await work.aws.call("efs", "TagResource", ResourceId=name, Tags=as_list(changed))
+    system = work.snapshot.file_system or {}
+    system["Tags"] = as_list({**tags_of(system), **changed})
+
+
+async def _create(work: Work) -> None:
     token = work.desired.shoot_uid or work.desired.technical_id
     try:
         answer = await work.aws.call(
@@ -82,14 +86,15 @@ async def _create(work: Work) -> JsonObject:
             Tags=as_list(_tags(work)),
         )
     except AlreadyExists:  # the snapshot is older, or the token was used without a uid
-        return await wait_until(work, lambda: _observe(work, 1, CreationToken=token))
-    return answer
+        answer = await wait_until(work, lambda: _usable(work, token))
+    work.snapshot.file_system = answer
+    work.state.created(keys.FILE_SYSTEM, str(answer["FileSystemId"]))
 
 
-async def _observe(work: Work, polls: int, **by: str) -> JsonObject | None:
+async def _described(work: Work, polls: int, **by: str) -> JsonObject | None:
     """Describe a file system; a new one may not be visible at the first attempt."""
-    for observe in range(polls):
-        if observe:
+    for attempt in range(polls):
+        if attempt:
             await asyncio.sleep(work.poll_seconds)
         try:
             found = await work.aws.pages("efs", "DescribeFileSystems", "FileSystems", **by)
@@ -100,8 +105,13 @@ async def _observe(work: Work, polls: int, **by: str) -> JsonObject | None:
     return None
 
 
+async def _usable(work: Work, token: str) -> JsonObject | None:
+    system = await _described(work, 1, CreationToken=token)
+    return None if system is None or system.get("LifeCycleState") in GOING else system
+
+
 async def _available(work: Work, name: str) -> JsonObject | None:
-    system = await _observe(work, 1, FileSystemId=name)
+    system = await _described(work, 1, FileSystemId=name)
     return system if system and system.get("LifeCycleState") == AVAILABLE else None
 
 

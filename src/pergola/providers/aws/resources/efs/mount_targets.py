@@ -3,8 +3,9 @@
 In a user-provided network they are the user's, and existing ones are only recorded.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from functools import partial
 from typing import Final, NamedTuple
 
 from pergola.api.objects import JsonObject
@@ -13,6 +14,7 @@ from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.resources import step_names as names
+from pergola.providers.aws.resources.decision import Decision, all_done, together
 from pergola.providers.aws.resources.efs import file_system
 from pergola.providers.aws.resources.efs.file_system import (
     AVAILABLE,
@@ -23,7 +25,7 @@ from pergola.providers.aws.resources.efs.file_system import (
 )
 from pergola.providers.aws.resources.security_group import NODES_GROUP
 from pergola.providers.aws.resources.step import LONG_TIMEOUT, Step, Work
-from pergola.providers.aws.resources.waiting import all_done, wait_until
+from pergola.providers.aws.resources.waiting import wait_until
 from pergola.providers.aws.status import file_system_of, nodes_security_group
 
 NAME: Final = "ensure EFS mount targets"
@@ -50,50 +52,60 @@ def step(desired: Desired, skip: str | None) -> Step:
     subnets = [names.subnets(zone.name) for zone in zones]
     return Step(
         name=NAME,
-        plan=_plan,
-        ensure=_ensure,
+        observe=_observe,
+        decide=_decide,
         after=(file_system.NAME, NODES_GROUP, *subnets),
         skip=skip,
         timeout=LONG_TIMEOUT,
     )
 
 
-def _plan(work: Work) -> Note:
+async def _observe(work: Work) -> None:
+    """Wait until the existing mount targets are available."""
+    if not work.desired.config.byo_subnets:
+        existing = (_target_of(work, target) for target in _desired(work))
+        await all_done(*(_wait(work, name) for name in existing if name))
+
+
+def _decide(work: Work) -> Decision:
     if work.desired.config.byo_subnets:
-        return Note(Fate.KEEP, "mount targets are user-provided, and only observed")
-    missing = [t.zone for t in _desired(work) if _target_of(work, t) is None]
+        return Decision.keep("mount targets are user-provided, and only observed", _of_users(work))
+    names = {target: _target_of(work, target) for target in _desired(work)}
+    outdated, old = _outdated(work), replaced(work)
+    absent = [target for target, name in names.items() if name is None]
+    warnings = {target: text for target in absent if (text := _obstacle(work, target))}
+    missing = [target for target in absent if target not in warnings]
+    return Decision(
+        _note(work, missing, outdated.values(), old),
+        (
+            together(*(partial(_remove, work, *each) for each in outdated.items())),
+            together(*(partial(_create, work, target) for target in missing)),
+            *([partial(delete_replaced, work, old)] if old else []),
+        ),
+        record={target.key: name for target, name in names.items() if name},
+        warnings=tuple(warnings.values()),
+    )
+
+
+def _note(work: Work, missing: list[_Target], outdated: Iterable[str], old: str) -> Note:
     if missing or not file_system_of(work.desired, work.state):
-        zones = missing or [zone.name for zone in work.desired.config.networks.zones]
+        every = [zone.name for zone in work.desired.config.networks.zones]
+        zones = [target.zone for target in missing] or every
         return Note(Fate.CREATE, f"mount targets in {', '.join(zones)}")
-    outdated = sorted(_outdated(work).values())
-    if outdated or replaced(work):
-        return Note(Fate.CHANGE, f"{', '.join(outdated)} no longer needed")
+    gone = sorted(outdated)
+    if gone or old:
+        return Note(Fate.CHANGE, f"{', '.join(gone)} no longer needed")
     return Note(Fate.KEEP)
 
 
-async def _ensure(work: Work) -> None:
-    if work.desired.config.byo_subnets:
-        _remember_users(work)
-        return
-    await all_done(*(_remove(work, key, name) for key, name in _outdated(work).items()))
-    await all_done(*(_ensure_target(work, target) for target in _desired(work)))
-    old = replaced(work)
-    if old:
-        await delete_replaced(work, old)
-
-
-def _remember_users(work: Work) -> None:
-    """Record the user's mount targets, for observability only."""
+def _of_users(work: Work) -> dict[str, str]:
+    """Return what the state gets about the user's mount targets, for observability only."""
     present = {
         keys.mount_target_key(each["FileSystemId"], each["SubnetId"]): name
         for name, each in work.snapshot.mount_targets.items()
     }
-    for key in work.state.under(keys.MOUNT_TARGETS):
-        whole = f"{keys.MOUNT_TARGETS}/{key}"
-        if whole not in present:
-            work.state.forget(whole)
-    for key, name in present.items():
-        work.state.set(key, name)
+    known = (f"{keys.MOUNT_TARGETS}/{key}" for key in work.state.under(keys.MOUNT_TARGETS))
+    return dict.fromkeys(known, "") | present
 
 
 def _desired(work: Work) -> Iterator[_Target]:
@@ -122,31 +134,30 @@ def _target_of(work: Work, desired: _Target) -> str | None:
     return next((name for name in here if name not in others), None)
 
 
-async def _ensure_target(work: Work, desired: _Target) -> None:
-    name = _target_of(work, desired)
-    if name is None:
-        if _users_in(work, desired):
-            return
-        target = await _create_target(work, desired)
-        name = str(target["MountTargetId"])
-        work.snapshot.mount_targets[name] = target
-    work.state.created(desired.key, name)
-    if work.snapshot.mount_targets[name].get("LifeCycleState") != AVAILABLE:
-        work.snapshot.mount_targets[name] = await wait_until(
-            work, lambda: _target(work, name, AVAILABLE)
-        )
-
-
-def _users_in(work: Work, desired: _Target) -> bool:
-    """Return whether the user has a mount target in the zone: AWS allows only one per zone."""
-    for name, each in work.snapshot.mount_targets.items():
-        if each.get("AvailabilityZoneName") == desired.zone and user_provided(work):
-            work.warnings.append(
+def _obstacle(work: Work, desired: _Target) -> str | None:
+    """Return the warning about a user's mount target in the zone: AWS allows one per zone."""
+    outdated = set(_outdated(work).values())
+    for name, each in work.snapshot.mount_targets.items() if user_provided(work) else ():
+        if each.get("AvailabilityZoneName") == desired.zone and name not in outdated:
+            return (
                 f"file system {desired.file_system} already has mount target {name} in "
                 f"{desired.zone}; make its security group allow tcp 2049 from {desired.group}"
             )
-            return True
-    return False
+    return None
+
+
+async def _create(work: Work, desired: _Target) -> None:
+    target = await _create_target(work, desired)
+    name = str(target["MountTargetId"])
+    work.snapshot.mount_targets[name] = target
+    work.state.created(desired.key, name)
+    await _wait(work, name)
+
+
+async def _wait(work: Work, name: str) -> None:
+    if work.snapshot.mount_targets[name].get("LifeCycleState") != AVAILABLE:
+        found = await wait_until(work, lambda: _target(work, name, AVAILABLE))
+        work.snapshot.mount_targets[name] = found
 
 
 async def _create_target(work: Work, desired: _Target) -> JsonObject:

@@ -5,7 +5,7 @@ from typing import Final
 
 from pergola.api.objects import JsonObject
 from pergola.cloud.errors import AlreadyExists, NotFound, QuotaExceeded
-from pergola.flow.picture import Fate, Note
+from pergola.providers.aws.resources.decision import Decision
 from pergola.providers.aws.resources.iam.names import (
     PATH,
     SUFFIX,
@@ -14,8 +14,7 @@ from pergola.providers.aws.resources.iam.names import (
     role_name,
     roles_in,
 )
-from pergola.providers.aws.resources.removal import delete_step as delete_step_of
-from pergola.providers.aws.resources.removal import each, remove
+from pergola.providers.aws.resources.removal import deletion_step, each, remove
 from pergola.providers.aws.resources.step import Step, Work
 from pergola.providers.aws.resources.waiting import wait_until
 from pergola.providers.aws.state import INSTANCE_PROFILE_NAME
@@ -26,46 +25,31 @@ DELETE: Final = "delete IAM instance profile"
 
 def step(after: tuple[str, ...]) -> Step:
     """Return the step that creates the profile with the role in it."""
-    return Step(name=NAME, plan=_plan, ensure=_ensure, after=after)
+    return Step(name=NAME, decide=_decide, after=after)
 
 
 def delete_step(after: tuple[str, ...]) -> Step:
     """Return the step that removes the role from the profile, and deletes the profile."""
-    return delete_step_of(DELETE, _ours, each(_delete), keys=(INSTANCE_PROFILE_NAME,), after=after)
+    return deletion_step(DELETE, _ours, each(_delete), keys=(INSTANCE_PROFILE_NAME,), after=after)
 
 
-def _plan(work: Work) -> Note:
-    profile = work.snapshot.instance_profile
+def _decide(work: Work) -> Decision:
+    profile, role = work.snapshot.instance_profile, role_name(work)
     if profile is None:
-        return Note(Fate.CREATE, f'IAM instance profile "{work.desired.name(SUFFIX)}"')
-    name = str(profile["InstanceProfileName"])
-    if roles_in(profile) != [role_name(work)]:
-        return Note(Fate.CHANGE, f"the role in {name}")
-    return Note(Fate.KEEP, name)
+        new = f'IAM instance profile "{work.desired.name(SUFFIX)}"'
+        return Decision.creation(new, partial(_create, work))
+    name, roles = str(profile["InstanceProfileName"]), roles_in(profile)
+    record = {INSTANCE_PROFILE_NAME: name}
+    if roles == [role]:
+        return Decision.keep(name, record)
+    calls = [partial(_remove_role, work, name, each) for each in roles if each != role]
+    if role not in roles:
+        calls.append(partial(_add_role, work, name, role))
+    return Decision.change(f"the role in {name}", *calls, record=record)
 
 
-async def _ensure(work: Work) -> None:
-    profile, is_new = work.snapshot.instance_profile, False
-    if profile is None:
-        profile, is_new = await _create(work), True
-    name, role = str(profile["InstanceProfileName"]), role_name(work)
-    work.state.created(INSTANCE_PROFILE_NAME, name)
-    for other in roles_in(profile):
-        if other != role:
-            await work.aws.call(
-                "iam", "RemoveRoleFromInstanceProfile", InstanceProfileName=name, RoleName=other
-            )
-    if role not in roles_in(profile):
-        await wait_until(work, lambda: _add_role(work, name, role))
-        is_new = True
-    if is_new:
-        # Instances cannot be started with a profile that is not visible everywhere yet.
-        profile = await wait_until(work, lambda: _complete(work, name, role))
-    work.snapshot.instance_profile = profile
-
-
-async def _create(work: Work) -> JsonObject:
-    name = work.state.get(INSTANCE_PROFILE_NAME) or work.desired.name(SUFFIX)
+async def _create(work: Work) -> None:
+    name = profile_name(work)
     try:
         answer = await work.aws.call(
             "iam", "CreateInstanceProfile", InstanceProfileName=name, Path=PATH
@@ -74,11 +58,23 @@ async def _create(work: Work) -> JsonObject:
         answer = await wait_until(
             work, lambda: get_or_none(work, "GetInstanceProfile", InstanceProfileName=name)
         )
-    profile: JsonObject = answer["InstanceProfile"]
-    return profile
+    work.snapshot.instance_profile = answer["InstanceProfile"]
+    work.state.created(INSTANCE_PROFILE_NAME, name)
 
 
-async def _add_role(work: Work, profile: str, role: str) -> bool | None:
+async def _remove_role(work: Work, name: str, role: str) -> None:
+    await work.aws.call(
+        "iam", "RemoveRoleFromInstanceProfile", InstanceProfileName=name, RoleName=role
+    )
+
+
+async def _add_role(work: Work, name: str, role: str) -> None:
+    """Add the role, and wait: instances need a profile that is visible everywhere."""
+    await wait_until(work, lambda: _is_added(work, name, role))
+    work.snapshot.instance_profile = await wait_until(work, lambda: _complete(work, name, role))
+
+
+async def _is_added(work: Work, profile: str, role: str) -> bool | None:
     """Add the role; None while one of the two is too new to be visible."""
     try:
         await work.aws.call(

@@ -1,20 +1,17 @@
 """The IAM role of nodes."""
 
+from functools import partial
 from typing import Final
 
 from pergola.api.objects import JsonObject, map_at
 from pergola.cloud.errors import AlreadyExists
-from pergola.flow.picture import Fate, Note
+from pergola.providers.aws.resources.decision import Call, Decision
 from pergola.providers.aws.resources.iam.names import PATH, SUFFIX, get_or_none, role_name
 from pergola.providers.aws.resources.iam.policies import TRUST, same_policy, text_of
-from pergola.providers.aws.resources.removal import delete_step as delete_step_of
-from pergola.providers.aws.resources.removal import each, remove
+from pergola.providers.aws.resources.removal import deletion_step, each, remove
 from pergola.providers.aws.resources.step import Step, Work
 from pergola.providers.aws.resources.waiting import wait_until
-from pergola.providers.aws.state import (
-    ROLE_ARN,
-    ROLE_NAME,
-)
+from pergola.providers.aws.state import ROLE_ARN, ROLE_NAME
 
 NAME: Final = "ensure IAM role"
 DELETE: Final = "delete IAM role"
@@ -22,44 +19,47 @@ DELETE: Final = "delete IAM role"
 
 def step() -> Step:
     """Return the step that creates the role, and maintains its trust policy and boundary."""
-    return Step(name=NAME, plan=_plan, ensure=_ensure)
+    return Step(name=NAME, decide=_decide)
 
 
 def delete_step(after: tuple[str, ...]) -> Step:
     """Return the step that deletes the role."""
-    return delete_step_of(DELETE, _ours, each(_delete), keys=(ROLE_NAME, ROLE_ARN), after=after)
+    return deletion_step(DELETE, _ours, each(_delete), keys=(ROLE_NAME, ROLE_ARN), after=after)
 
 
-def _plan(work: Work) -> Note:
+def _decide(work: Work) -> Decision:
     role = work.snapshot.role
     if role is None:
-        return Note(Fate.CREATE, f'IAM role "{work.desired.name(SUFFIX)}"')
-    if not same_policy(role.get("AssumeRolePolicyDocument"), TRUST):
-        return Note(Fate.CHANGE, f"who may take role {role['RoleName']}")
-    if _lacks_boundary(work, role):
-        return Note(Fate.CHANGE, f"the permissions boundary of role {role['RoleName']}")
-    return Note(Fate.KEEP, str(role["RoleName"]))
-
-
-async def _ensure(work: Work) -> None:
-    role = work.snapshot.role
-    if role is None:
-        role = await _create(work)
+        return Decision.creation(f'IAM role "{work.desired.name(SUFFIX)}"', partial(_create, work))
     name = str(role["RoleName"])
-    work.state.created(ROLE_NAME, name)
-    work.state.set(ROLE_ARN, str(role["Arn"]))
+    changes: dict[str, Call] = {}
     if not same_policy(role.get("AssumeRolePolicyDocument"), TRUST):
-        await work.aws.call(
-            "iam", "UpdateAssumeRolePolicy", RoleName=name, PolicyDocument=text_of(TRUST)
-        )
-        role["AssumeRolePolicyDocument"] = TRUST
+        changes["who may take role"] = partial(_set_trust, work, role)
     if _lacks_boundary(work, role):
-        boundary = work.desired.permissions_boundary
-        await work.aws.call(
-            "iam", "PutRolePermissionsBoundary", RoleName=name, PermissionsBoundary=boundary
-        )
-        role["PermissionsBoundary"] = {"PermissionsBoundaryArn": boundary}
-    work.snapshot.role = role
+        changes["the permissions boundary of role"] = partial(_set_boundary, work, role)
+    record = {ROLE_NAME: name, ROLE_ARN: str(role["Arn"])}
+    if not changes:
+        return Decision.keep(name, record)
+    return Decision.change(f"{' and '.join(changes)} {name}", *changes.values(), record=record)
+
+
+async def _set_trust(work: Work, role: JsonObject) -> None:
+    document = text_of(TRUST)
+    await work.aws.call(
+        "iam", "UpdateAssumeRolePolicy", RoleName=role["RoleName"], PolicyDocument=document
+    )
+    role["AssumeRolePolicyDocument"] = TRUST
+
+
+async def _set_boundary(work: Work, role: JsonObject) -> None:
+    boundary = work.desired.permissions_boundary
+    await work.aws.call(
+        "iam",
+        "PutRolePermissionsBoundary",
+        RoleName=role["RoleName"],
+        PermissionsBoundary=boundary,
+    )
+    role["PermissionsBoundary"] = {"PermissionsBoundaryArn": boundary}
 
 
 def _lacks_boundary(work: Work, role: JsonObject) -> bool:
@@ -69,7 +69,7 @@ def _lacks_boundary(work: Work, role: JsonObject) -> bool:
     return bool(boundary) and current != boundary
 
 
-async def _create(work: Work) -> JsonObject:
+async def _create(work: Work) -> None:
     name = work.state.get(ROLE_NAME) or work.desired.name(SUFFIX)
     boundary = work.desired.permissions_boundary
     try:
@@ -83,8 +83,8 @@ async def _create(work: Work) -> JsonObject:
         )
     except AlreadyExists:  # the snapshot is older
         answer = await wait_until(work, lambda: get_or_none(work, "GetRole", RoleName=name))
-    role: JsonObject = answer["Role"]
-    return role
+    work.snapshot.role = answer["Role"]
+    work.state.created(ROLE_NAME, name)
 
 
 def _ours(work: Work) -> list[str]:

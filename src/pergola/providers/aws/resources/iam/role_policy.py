@@ -1,14 +1,14 @@
 """The inline policy of the role of nodes."""
 
+from functools import partial
 from typing import Final
 
 from pergola.api.objects import JsonObject
 from pergola.cloud.errors import NotFound
-from pergola.flow.picture import Fate, Note
+from pergola.providers.aws.resources.decision import Decision
 from pergola.providers.aws.resources.iam.names import policy_name, role_name
 from pergola.providers.aws.resources.iam.policies import role_policy, same_policy, text_of
-from pergola.providers.aws.resources.removal import delete_step as delete_step_of
-from pergola.providers.aws.resources.removal import each, remove
+from pergola.providers.aws.resources.removal import deletion_step, each, remove
 from pergola.providers.aws.resources.step import Step, Work
 from pergola.providers.aws.resources.waiting import wait_until
 from pergola.providers.aws.state import ROLE_POLICY_NAME
@@ -19,28 +19,28 @@ DELETE: Final = "delete IAM role policy"
 
 def step(after: tuple[str, ...]) -> Step:
     """Return the step that writes the policy, unless an equivalent one exists."""
-    return Step(name=NAME, plan=_plan, ensure=_ensure, after=after)
+    return Step(name=NAME, decide=_decide, after=after)
 
 
 def delete_step() -> Step:
     """Return the step that deletes the policy."""
-    return delete_step_of(DELETE, _ours, each(_delete), keys=(ROLE_POLICY_NAME,))
+    return deletion_step(DELETE, _ours, each(_delete), keys=(ROLE_POLICY_NAME,))
 
 
-def _plan(work: Work) -> Note:
-    name = policy_name(work)
-    if work.snapshot.role_policy is None:
-        return Note(Fate.CREATE, f'policy "{name}" of the IAM role')
-    if not _is_right(work):
-        return Note(Fate.CHANGE, f'policy "{name}" of the IAM role')
-    return Note(Fate.KEEP, name)
-
-
-async def _ensure(work: Work) -> None:
+def _decide(work: Work) -> Decision:
     name, document = policy_name(work), role_policy(work.desired)
-    if not _is_right(work):
-        await wait_until(work, lambda: _put(work, name, document))
-        work.snapshot.role_policy = {"PolicyName": name, "PolicyDocument": document}
+    present, why = work.snapshot.role_policy, f'policy "{name}" of the IAM role'
+    write = partial(_write, work, name, document)
+    if present is None:
+        return Decision.creation(why, write)
+    if not same_policy(present.get("PolicyDocument", present), document):
+        return Decision.change(why, write, record={ROLE_POLICY_NAME: name})
+    return Decision.keep(name, {ROLE_POLICY_NAME: name})
+
+
+async def _write(work: Work, name: str, document: JsonObject) -> None:
+    await wait_until(work, lambda: _put(work, name, document))
+    work.snapshot.role_policy = {"PolicyName": name, "PolicyDocument": document}
     work.state.created(ROLE_POLICY_NAME, name)
 
 
@@ -57,13 +57,6 @@ async def _put(work: Work, name: str, document: JsonObject) -> bool | None:
     except NotFound:
         return None
     return True
-
-
-def _is_right(work: Work) -> bool:
-    present = work.snapshot.role_policy
-    return present is not None and same_policy(
-        present.get("PolicyDocument", present), role_policy(work.desired)
-    )
 
 
 def _ours(work: Work) -> list[str]:

@@ -11,8 +11,13 @@ from pergola.providers.aws.resources.nat_gateways.facts import (
     state_of,
 )
 from pergola.providers.aws.resources.ours import vpc_of
-from pergola.providers.aws.resources.removal import LONG_POLLS, each, remove, to_delete
-from pergola.providers.aws.resources.removal import delete_step as delete_step_of
+from pergola.providers.aws.resources.removal import (
+    LONG_POLLS,
+    deletion_step,
+    each,
+    remove,
+    to_delete,
+)
 from pergola.providers.aws.resources.step import LONG_TIMEOUT, Step, Work
 
 _GONE: Final = (DELETED, FAILED)
@@ -69,7 +74,7 @@ def delete_step(zone: str, watch: Watch, after: tuple[str, ...] = ()) -> Step:
         # Its description stays: its elastic IP is still needed.
         work.snapshot.nat_gateways.setdefault(name, {})["State"] = DELETED
 
-    return delete_step_of(
+    return deletion_step(
         delete_name(zone),
         lambda work: _gateways(work, zone),
         each(delete),

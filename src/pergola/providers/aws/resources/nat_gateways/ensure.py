@@ -5,12 +5,12 @@ from functools import partial
 
 from pergola.api.objects import JsonObject
 from pergola.cloud.errors import NotFound
-from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.config import Zone
 from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.resources import step_names as names
-from pergola.providers.aws.resources.adoption import create, find, foreseen
+from pergola.providers.aws.resources.adoption import create_or_keep, refresh
+from pergola.providers.aws.resources.decision import Decision
 from pergola.providers.aws.resources.elastic_ips import NO_PUBLIC_SUBNET, desired_address
 from pergola.providers.aws.resources.nat_gateways.facts import (
     DELETED,
@@ -31,8 +31,7 @@ def steps(desired: Desired, zone: Zone) -> list[Step]:
     skip = None if zone.public else NO_PUBLIC_SUBNET
     outdated = Step(
         name=names.outdated_nat(zone.name),
-        plan=lambda work: _plan_outdated(work, zone),
-        ensure=lambda work: _delete_outdated(work, zone),
+        decide=partial(_decide_about_outdated, zone=zone),
         after=(names.subnets(zone.name),),
         skip=skip,
         timeout=LONG_TIMEOUT,
@@ -42,8 +41,8 @@ def steps(desired: Desired, zone: Zone) -> list[Step]:
     others = (names.outdated_nat(each.name) for each in zones if not each.workers_subnet_id)
     gateway = Step(
         name=names.nat(zone.name),
-        plan=lambda work: _plan(work, zone),
-        ensure=lambda work: _ensure(work, zone),
+        observe=partial(refresh, ours=of_zone(zone.name)),
+        decide=partial(_decide, zone=zone),
         after=(names.INTERNET_GATEWAY, names.address(zone.name), *others),
         skip=skip,
     )
@@ -80,28 +79,17 @@ def _is_desired(work: Work, zone: Zone, gateway: JsonObject) -> bool:
     )
 
 
-def _outdated(work: Work, zone: Zone) -> list[str]:
+def _decide_about_outdated(work: Work, zone: Zone) -> Decision:
     known = work.snapshot.nat_gateways
-    return [name for name in nats_of(work, zone.name) if not _is_desired(work, zone, known[name])]
-
-
-def _plan_outdated(work: Work, zone: Zone) -> Note:
-    outdated = _outdated(work, zone)
-    if outdated:
-        return Note(
-            Fate.DELETE, f"{', '.join(outdated)}: failed, or with another elastic IP; no egress"
-        )
-    return Note(Fate.KEEP, "none failed or has another elastic IP")
-
-
-async def _delete_outdated(work: Work, zone: Zone) -> None:
-    outdated = _outdated(work, zone)
+    outdated = [id_ for id_ in nats_of(work, zone.name) if not _is_desired(work, zone, known[id_])]
     if not outdated:
-        return
-    await delete_nats(work, outdated)
-    key = keys.zone_key(zone.name, keys.NAT_GATEWAY)
-    if work.state.get(key) in outdated:
-        work.state.forget(key)
+        return Decision.keep("none failed or has another elastic IP")
+    key = of_zone(zone.name).key
+    return Decision.deletion(
+        f"{', '.join(outdated)}: failed, or with another elastic IP; no egress",
+        partial(delete_nats, work, outdated),
+        forget=(key,) if work.state.get(key) in outdated else (),
+    )
 
 
 async def _is_gone(work: Work, name: str) -> bool | None:
@@ -128,17 +116,13 @@ def _desired(zone: Zone) -> Ours:
     return replace(of_zone(zone.name), accept=lambda work, each: _is_desired(work, zone, each))
 
 
-def _plan(work: Work, zone: Zone) -> Note:
-    address = desired_address(work, zone) or "a new elastic IP"
-    return foreseen(work, _desired(zone), new=f"with {address}")
-
-
-async def _ensure(work: Work, zone: Zone) -> None:
-    if not await find(work, _desired(zone)):
-        await create(
-            work,
-            _desired(zone),
-            "CreateNatGateway",
-            SubnetId=work.state.get(keys.zone_key(zone.name, keys.SUBNET_PUBLIC)),
-            AllocationId=desired_address(work, zone),
-        )
+def _decide(work: Work, zone: Zone) -> Decision:
+    address = desired_address(work, zone)
+    return create_or_keep(
+        work,
+        _desired(zone),
+        f"with {address or 'a new elastic IP'}",
+        "CreateNatGateway",
+        SubnetId=work.state.get(keys.zone_key(zone.name, keys.SUBNET_PUBLIC)),
+        AllocationId=address,
+    )

@@ -1,12 +1,14 @@
 """Wait until the NAT gateways of all zones are available, with one request (spec 30 §13)."""
 
+from functools import partial
+
 from pergola.api.objects import JsonObject
 from pergola.cloud.errors import NotFound
 from pergola.extension_api.errors import ExtensionError
-from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.resources import step_names as names
+from pergola.providers.aws.resources.decision import Decision
 from pergola.providers.aws.resources.nat_gateways.facts import (
     AVAILABLE,
     USABLE,
@@ -23,8 +25,7 @@ def steps(desired: Desired) -> list[Step]:
     return [
         Step(
             name=names.NAT_GATEWAYS,
-            plan=_plan,
-            ensure=_wait,
+            decide=_decide,
             after=tuple(names.nat(zone.name) for zone in zones),
             skip=None if zones else "no zone has a public subnet",
             timeout=LONG_TIMEOUT,
@@ -48,17 +49,18 @@ def _is_available(gateway: JsonObject) -> bool:
     return state_of(gateway) == AVAILABLE and bool(public_ips_of(gateway))
 
 
-def _plan(work: Work) -> Note:
+def _decide(work: Work) -> Decision:
     public = [zone for zone in work.desired.config.networks.zones if zone.public]
-    if len(_ids(work)) < len(public) or _waiting(work):
-        return Note(Fate.CHANGE, "until all are available, one to two minutes")
-    return Note(Fate.KEEP, "all are available")
-
-
-async def _wait(work: Work) -> None:
     waiting = _waiting(work)
-    if waiting:
-        await wait_until(work, lambda: _all_available(work, waiting))
+    if len(_ids(work)) == len(public) and not waiting:
+        return Decision.keep("all are available")
+    return Decision.change(
+        "until all are available, one to two minutes", partial(_wait, work, waiting)
+    )
+
+
+async def _wait(work: Work, waiting: list[str]) -> None:
+    await wait_until(work, lambda: _all_available(work, waiting))
 
 
 async def _all_available(work: Work, ids: list[str]) -> bool | None:

@@ -4,8 +4,7 @@ from typing import Final
 
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.resources.kinds import SUBNET
-from pergola.providers.aws.resources.removal import delete_step as delete_step_of
-from pergola.providers.aws.resources.removal import each, forget, one_of, to_delete
+from pergola.providers.aws.resources.removal import deletion_step, each, one_of, to_delete
 from pergola.providers.aws.resources.step import Step, Work
 from pergola.providers.aws.resources.subnets.identity import of_zone
 
@@ -29,9 +28,11 @@ def delete_step(zone: str, after: tuple[str, ...]) -> Step:
 
     async def delete(work: Work, subnet: str) -> None:
         await one_of(SUBNET)(work, subnet)
-        forget(work, *(key for key in ids if work.state.get(key) == subnet))
+        for key in ids:
+            if work.state.get(key) == subnet:
+                work.state.forget(key)
 
-    return delete_step_of(
+    return deletion_step(
         delete_name(zone),
         lambda work: subnets_in(work, zone),
         each(delete),

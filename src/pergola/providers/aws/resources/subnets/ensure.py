@@ -1,23 +1,25 @@
 """Creation of a zone's subnets if their ranges are new, with all attributes at once."""
 
+from functools import partial
 from typing import Final
 
 from pergola.api.objects import JsonObject
 from pergola.cloud.errors import NotFound
-from pergola.flow.picture import Fate, Note
+from pergola.providers.aws import state as keys
 from pergola.providers.aws.config import Zone
 from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.resources import step_names as names
 from pergola.providers.aws.resources import tags
-from pergola.providers.aws.resources.adoption import refresh, remember
+from pergola.providers.aws.resources.adoption import refresh, remember, tag_changes
+from pergola.providers.aws.resources.decision import Call, Decision, all_done, in_turn, together
 from pergola.providers.aws.resources.kinds import SUBNET
 from pergola.providers.aws.resources.ours import vpc_of
 from pergola.providers.aws.resources.step import LONG_TIMEOUT, Step, Work
 from pergola.providers.aws.resources.subnets.desired import Subnet, subnets_of
 from pergola.providers.aws.resources.subnets.identity import known_subnet, one
 from pergola.providers.aws.resources.subnets.ipv6_ranges import in_free_range, ipv6_range_of
-from pergola.providers.aws.resources.waiting import all_done, once_visible, wait_until
-from pergola.providers.aws.resources.zone_suffixes import keep_suffixes
+from pergola.providers.aws.resources.waiting import once_visible, wait_until
+from pergola.providers.aws.resources.zone_suffixes import zone_suffix
 
 _AVAILABLE: Final = "available"
 _AUTO: Final = "AssignIpv6AddressOnCreation"
@@ -39,56 +41,49 @@ def steps(desired: Desired, zone: Zone) -> list[Step]:
     return [
         Step(
             name=names.subnets(zone.name),
-            plan=lambda work: _plan(work, zone),
-            ensure=lambda work: _ensure(work, zone),
+            observe=partial(_observe, zone=zone),
+            decide=partial(_decide, zone=zone),
             after=before,
             timeout=LONG_TIMEOUT,
         )
     ]
 
 
-def _plan(work: Work, zone: Zone) -> Note:
-    subnets = [(each, known_subnet(work, each)) for each in subnets_of(work.desired, zone)]
-    missing = [str(each) for each, name in subnets if name is None]
-    if missing:
-        return Note(Fate.CREATE, ", ".join(missing))
-    kept = {name: each for each, name in subnets if name}
-    changed = [
-        f"{name}: {', '.join(changes)}"
-        for name, each in kept.items()
-        if (changes := _changes(work, each, work.snapshot.subnets[name]))
-    ]
-    if changed:
-        return Note(Fate.CHANGE, "; ".join(changed))
-    return Note(Fate.KEEP, ", ".join(kept))
-
-
-def _changes(work: Work, subnet: Subnet, thing: JsonObject) -> list[str]:
-    changes = list(_attributes(subnet, thing))
-    if subnet.ipv6 and not ipv6_range_of(thing):
-        changes.append("an IPv6 range")
-    if any(tags.differing(work, thing, one(subnet).tags(work))):
-        changes.append("its tags")
-    return changes
-
-
-async def _ensure(work: Work, zone: Zone) -> None:
-    keep_suffixes(work.desired, work.state)
+async def _observe(work: Work, zone: Zone) -> None:
     subnets = list(subnets_of(work.desired, zone))
-    await all_done(*(_find_or_create(work, subnet) for subnet in subnets))
-    named = {work.state.get(subnet.key) or "": subnet for subnet in subnets}
-    await _wait(work, list(named))
-    await all_done(*(_put_right(work, name, subnet) for name, subnet in named.items()))
+    await all_done(*(refresh(work, one(subnet)) for subnet in subnets))
+    existing = [name for subnet in subnets if (name := known_subnet(work, subnet))]
+    waiting = [name for name in existing if not _is_available(work, name)]
+    if waiting:
+        await wait_until(work, lambda: _all_available(work, waiting))
 
 
-async def _find_or_create(work: Work, subnet: Subnet) -> None:
-    await refresh(work, one(subnet))
-    name = known_subnet(work, subnet)
-    if name is None:
-        work.state.forget(subnet.key)
-        await _create(work, subnet)
-    else:
-        work.state.set(subnet.key, name)
+def _decide(work: Work, zone: Zone) -> Decision:
+    subnets = [(subnet, known_subnet(work, subnet)) for subnet in subnets_of(work.desired, zone)]
+    record = {subnet.key: name or "" for subnet, name in subnets}
+    record[keys.zone_key(zone.name, keys.SUFFIX)] = zone_suffix(work, zone.name)
+    missing = [subnet for subnet, name in subnets if name is None]
+    if missing:
+        creations = (partial(_create, work, subnet) for subnet in missing)
+        return Decision.creation(", ".join(map(str, missing)), together(*creations), record=record)
+    existing = {name: _changes(work, subnet, name) for subnet, name in subnets if name}
+    changed = {name: changes for name, changes in existing.items() if changes}
+    if not changed:
+        return Decision.keep(", ".join(existing), record)
+    said = "; ".join(f"{name}: {', '.join(changes)}" for name, changes in changed.items())
+    calls = (in_turn(*changes.values()) for changes in changed.values())
+    return Decision.change(said, together(*calls), record=record)
+
+
+def _changes(work: Work, subnet: Subnet, name: str) -> dict[str, Call]:
+    """Return the corrections of a subnet; a new one still lacks attributes."""
+    thing = work.snapshot.subnets[name]
+    changes: dict[str, Call] = {}
+    if subnet.ipv6 and not ipv6_range_of(thing):
+        changes["an IPv6 range"] = partial(_associate_range, work, subnet, name)
+    for field, value in _attributes(subnet, thing).items():
+        changes[field] = partial(_modify, work, name, field, value)
+    return changes | tag_changes(work, one(subnet), name)
 
 
 async def _create(work: Work, subnet: Subnet) -> None:
@@ -108,11 +103,8 @@ async def _create(work: Work, subnet: Subnet) -> None:
     remember(work, one(subnet), answer)
 
 
-async def _wait(work: Work, ids: list[str]) -> None:
-    """Wait until all are available; those described again have all attributes."""
-    waiting = [name for name in ids if work.snapshot.subnets[name].get("State") != _AVAILABLE]
-    if waiting:
-        await wait_until(work, lambda: _all_available(work, waiting))
+def _is_available(work: Work, name: str) -> bool:
+    return bool(work.snapshot.subnets[name].get("State") == _AVAILABLE)
 
 
 async def _all_available(work: Work, ids: list[str]) -> bool | None:
@@ -126,21 +118,18 @@ async def _all_available(work: Work, ids: list[str]) -> bool | None:
     return all(state == _AVAILABLE for state in states) or None
 
 
-async def _put_right(work: Work, name: str, subnet: Subnet) -> None:
-    """Correct the attributes of a newly created subnet."""
+async def _associate_range(work: Work, subnet: Subnet, name: str) -> None:
+    answer = await in_free_range(work, subnet, "AssociateSubnetCidrBlock", {"SubnetId": name})
+    association = answer["Ipv6CidrBlockAssociation"]
+    work.snapshot.subnets[name].setdefault("Ipv6CidrBlockAssociationSet", []).append(association)
+
+
+async def _modify(work: Work, name: str, field: str, value: object) -> None:
+    given = {_PARAMETERS[field]: value if field == _HOSTNAME else {"Value": value}}
+    await once_visible(work, "ModifySubnetAttribute", SubnetId=name, **given)
     thing = work.snapshot.subnets[name]
-    await tags.retag(work, name, thing, one(subnet).tags(work))
-    if subnet.ipv6 and not ipv6_range_of(thing):
-        answer = await in_free_range(work, subnet, "AssociateSubnetCidrBlock", {"SubnetId": name})
-        thing.setdefault("Ipv6CidrBlockAssociationSet", []).append(
-            answer["Ipv6CidrBlockAssociation"]
-        )
-    for field, value in _attributes(subnet, thing).items():
-        parameter, wrapped = _PARAMETERS[field], {"Value": value}
-        given = {parameter: value if field == _HOSTNAME else wrapped}
-        await once_visible(work, "ModifySubnetAttribute", SubnetId=name, **given)
-        _launch_options(thing)[field] = value
-        thing[field] = value
+    _launch_options(thing)[field] = value
+    thing[field] = value
 
 
 def _launch_options(thing: JsonObject) -> JsonObject:

@@ -4,12 +4,17 @@ Validation prevents the removal of zones and changes of ranges, so there is rare
 delete.
 """
 
-from pergola.flow.picture import Fate, Note
+from collections.abc import Iterable
+from functools import partial
+from itertools import chain
+from typing import Final
+
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.resources import step_names as names
 from pergola.providers.aws.resources.adoption import known
-from pergola.providers.aws.resources.elastic_ips import release
+from pergola.providers.aws.resources.decision import Decision
+from pergola.providers.aws.resources.elastic_ips import managed_address, release
 from pergola.providers.aws.resources.kinds import ROUTE_TABLE, SUBNET
 from pergola.providers.aws.resources.nat_gateways.ensure import delete_nats
 from pergola.providers.aws.resources.nat_gateways.facts import nats_of
@@ -20,14 +25,15 @@ from pergola.providers.aws.resources.subnets.desired import ROLES, subnets_of
 from pergola.providers.aws.resources.subnets.identity import known_subnet, of_zone
 from pergola.providers.aws.resources.zone_route_tables import private_table
 
+_NAT: Final = (keys.NAT_GATEWAY, keys.ADDRESS)
+
 
 def steps(desired: Desired) -> list[Step]:
     """Return the step that deletes it, before new subnets, which may have the same ranges."""
     return [
         Step(
             name=names.REMOVED_ZONES,
-            plan=_plan,
-            ensure=_ensure,
+            decide=_decide,
             after=(names.VPC,),
             skip="the subnets are user-provided" if desired.config.byo_subnets else None,
             timeout=LONG_TIMEOUT,
@@ -44,11 +50,10 @@ def _zones(work: Work) -> list[str]:
 def _zones_without_nat(work: Work) -> list[str]:
     """Return the zones with a NAT gateway or an elastic IP of ours that need none."""
     private = [zone.name for zone in work.desired.config.networks.zones if not zone.public]
-    held = (keys.NAT_GATEWAY, keys.ADDRESS)
     return [
         zone
         for zone in (*_zones(work), *private)
-        if any(work.state.get(keys.zone_key(zone, key)) for key in held)
+        if any(work.state.get(keys.zone_key(zone, key)) for key in _NAT)
     ]
 
 
@@ -76,27 +81,39 @@ def _tables(work: Work) -> list[str]:
     return [name for name in found if name]
 
 
-def _plan(work: Work) -> Note:
-    nats = [name for zone in _zones_without_nat(work) for name in nats_of(work, zone)]
-    found = [*nats, *_subnets(work), *_tables(work)]
-    if found:
-        return Note(Fate.DELETE, f"{', '.join(found)}: no longer needed by any zone")
-    return Note(Fate.KEEP, "there is nothing to remove")
+def _decide(work: Work) -> Decision:
+    nats = {zone: nats_of(work, zone) for zone in _zones_without_nat(work)}
+    addresses = {zone: name for zone in nats if (name := managed_address(work, zone))}
+    subnets, tables = _subnets(work), _tables(work)
+    found = [*chain(*nats.values()), *addresses.values(), *subnets, *tables]
+    forget = (*_keys_of_nat(nats), *_keys_of_zones(work))
+    if not found:
+        return Decision.keep("there is nothing to remove", forget=forget)
+    return Decision.deletion(
+        f"{', '.join(found)}: no longer needed by any zone",
+        *(partial(delete_nats, work, ids) for ids in nats.values()),
+        *(partial(release, work, *each) for each in addresses.items()),
+        *(partial(_delete_subnet, work, name) for name in subnets),
+        *(partial(one_of(ROUTE_TABLE), work, name) for name in tables),
+        forget=forget,
+    )
 
 
-async def _ensure(work: Work) -> None:
-    for zone in _zones_without_nat(work):
-        await delete_nats(work, nats_of(work, zone))
-        await release(work, zone)
-        work.state.forget(keys.zone_key(zone, keys.NAT_GATEWAY))
-    for name in _subnets(work):
-        await one_of(SUBNET)(work, name)
-        _forget(work, name)
-    for name in _tables(work):
-        await one_of(ROUTE_TABLE)(work, name)
-    for zone in _zones(work):
-        for key in work.state.under(f"{keys.ZONES}/{zone}"):
-            work.state.forget(keys.zone_key(zone, key))
+def _keys_of_nat(zones: Iterable[str]) -> list[str]:
+    return [keys.zone_key(zone, key) for zone in zones for key in _NAT]
+
+
+def _keys_of_zones(work: Work) -> list[str]:
+    return [
+        keys.zone_key(zone, key)
+        for zone in _zones(work)
+        for key in work.state.under(f"{keys.ZONES}/{zone}")
+    ]
+
+
+async def _delete_subnet(work: Work, name: str) -> None:
+    await one_of(SUBNET)(work, name)
+    _forget(work, name)
 
 
 def _forget(work: Work, subnet: str) -> None:
