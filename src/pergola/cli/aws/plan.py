@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Output = Annotated[Literal["tree", "table", "json"], Parameter(alias="-o")]
 Flag = Annotated[bool, Parameter(negative="")]
 
-_CHANGES: Final = ("would create", "would change", "would delete")
+_FATES: Final = ("would create", "would change", "would delete", "keep", "skip", "failed")
 
 
 class Plan(NamedTuple):
@@ -132,7 +132,7 @@ def _summary(found: Plan) -> str:
     if any(finding.blocks for finding in found.findings):
         return "nothing would be done until the errors are fixed"
     counted = Counter(str(note.fate) for note in found.notes.values())
-    parts = [f"{fate}: {counted[fate]}" for fate in (*_CHANGES, "keep", "skip") if counted[fate]]
+    parts = [f"{fate}: {counted[fate]}" for fate in _FATES if counted[fate]]
     return ", ".join(parts)
 
 

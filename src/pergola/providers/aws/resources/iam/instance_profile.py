@@ -42,7 +42,7 @@ def _decide(work: Work) -> Decision:
     record = {INSTANCE_PROFILE_NAME: name}
     if roles == [role]:
         return Decision.keep(name, record)
-    calls = [partial(_remove_role, work, name, each) for each in roles if each != role]
+    calls = [partial(_remove_role, work, name, other) for other in roles if other != role]
     if role not in roles:
         calls.append(partial(_add_role, work, name, role))
     return Decision.change(f"the role in {name}", *calls, record=record)
@@ -70,11 +70,11 @@ async def _remove_role(work: Work, name: str, role: str) -> None:
 
 async def _add_role(work: Work, name: str, role: str) -> None:
     """Add the role, and wait: instances need a profile that is visible everywhere."""
-    await wait_until(work, lambda: _is_added(work, name, role))
+    await wait_until(work, lambda: _put_role(work, name, role))
     work.snapshot.instance_profile = await wait_until(work, lambda: _complete(work, name, role))
 
 
-async def _is_added(work: Work, profile: str, role: str) -> bool | None:
+async def _put_role(work: Work, profile: str, role: str) -> bool | None:
     """Add the role; None while one of the two is too new to be visible."""
     try:
         await work.aws.call(
