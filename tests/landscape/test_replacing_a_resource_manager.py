@@ -1,6 +1,6 @@
 """A Seed changes from the original's resource manager to Pergola's, and back.
 
-The overwrite is that of docs/how-to/replace-the-resource-manager-of-a-seed.md.
+The commands are those of docs/how-to/replace-the-resource-manager-of-a-seed.md.
 """
 
 import base64
@@ -14,12 +14,16 @@ import pytest
 from pergola.api.kinds import CONFIG_MAP, DEPLOYMENT, SEED
 from pergola.api.objects import JsonObject, Key, map_at, maps_at, uid_of
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
+from pergola.cli.up.garden_places import place_of
 from pergola.health import check, progressing
 from pergola.kube.client import Client
-from pergola.kube.yaml import dump, parse
+from pergola.kube.yaml import dump
 from pergola.manifests import manifest
-from pergola.operator.gardenlet.names import GARDENLET
+from pergola.sandbox.directory import write
 from pergola.testing.waiting import until, until_gone
+from tests.support.documented.guides import REPLACEMENT
+from tests.support.documented.pages import blocks
+from tests.support.documented.shell import Shell
 from tests.support.landscape import PATIENCE, World, uids
 
 pytestmark = [
@@ -28,25 +32,30 @@ pytestmark = [
     pytest.mark.timeout(1800),
 ]
 
-PAGE: Final = Path(__file__).parents[2] / "docs/how-to/replace-the-resource-manager-of-a-seed.md"
 MANAGER: Final = Key("garden", "gardener-resource-manager")
 APPLIED: Final = Key("garden", "applied")
 
 
-async def test_a_seed_changes_to_pergola_and_back(landscape: World) -> None:
+async def test_a_seed_changes_to_pergola_and_back(landscape: World, tmp_path: Path) -> None:
     seed = await landscape.seed("changed", original=True)
     client = seed.site.client
+    garden = Shell(await kubeconfig(landscape, tmp_path), tmp_path)
     original = map_at(await client.get(DEPLOYMENT, MANAGER), "spec", "template", "spec")
     first = await apply(client, "by the original")
     before = await uids(client)
+    overwrite, wait, look = typed("Switch over")
 
-    await overwrite(landscape, seed.name, documented_overwrite())
+    await garden.run(overwrite)
     await rolled_out(client, lambda image: image.startswith("registry.example/pergola:"))
+    await garden.run(wait)
+    assert "registry.example/pergola" in await Shell(seed.site.sandbox.kubeconfig, tmp_path).run(
+        look
+    )
     await landscape.healthy(SEED, Key("", seed.name))
     assert (await uids(client)).items() >= before.items()
     assert uid_of(await apply(client, "by Pergola")) == uid_of(first)
 
-    await overwrite(landscape, seed.name, {"imageVectorOverwrite": None})
+    await garden.run(*typed("Go back"))
     await rolled_out(client, lambda image: image == original["containers"][0]["image"])
     await landscape.healthy(SEED, Key("", seed.name))
     assert (await uids(client)).items() >= before.items()
@@ -56,18 +65,16 @@ async def test_a_seed_changes_to_pergola_and_back(landscape: World) -> None:
     assert seed.refused() == []
 
 
-def documented_overwrite() -> JsonObject:
-    """Return the fields of the deployment that the page sets."""
-    [text] = re.findall(r"<<'EOF'\n(.*?)\n *EOF", PAGE.read_text(), re.DOTALL)
-    value = parse(re.sub(r"^   ", "", text, flags=re.MULTILINE).encode())
-    assert isinstance(value, dict)
-    return map_at(value, "spec", "deployment")
+async def kubeconfig(landscape: World, folder: Path) -> Path:
+    """Write a kubeconfig of the virtual cluster."""
+    document = await place_of(landscape.clusters.garden).virtual()
+    return write(folder / "virtual.kubeconfig", dump(document))
 
 
-async def overwrite(landscape: World, name: str, fields: JsonObject) -> None:
-    """Change the deployment of the gardenlet of a Seed."""
-    patch: JsonObject = {"spec": {"deployment": fields}}
-    await landscape.garden.patch(GARDENLET, Key("garden", name), patch)
+def typed(heading: str) -> list[str]:
+    """Return the blocks below a heading of the page, for the Seed of this test."""
+    texts = [each.text for each in blocks(REPLACEMENT) if each.heading == heading]
+    return [re.sub(r"\b(gardenlet|seed) local\b", r"\1 changed", text) for text in texts]
 
 
 async def rolled_out(client: Client, matches: Callable[[str], bool]) -> None:

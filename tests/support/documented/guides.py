@@ -348,14 +348,19 @@ export SEED=${folder%garden}seed/kubeconfig""",
 UP: Final = ("pergola up", "pergola up --only garden", "pergola up --only landscape")
 """Commands that run in a terminal of their own, with the guides above in another one."""
 
+REPLACEMENT: Final = "how-to/replace-the-resource-manager-of-a-seed.md"
 TYPED_ALONE: Final = {
+    REPLACEMENT: ("Switch over", "Go back"),
     GUIDE: (
         *("Create the Garden", "Use it", "Watch", "Export the credentials"),
         *("Import the credentials", "Start the Garden", "Move", "Change the Garden"),
         *("Remove", "Wait for the end"),
     ),
 }
-"""Headings of blocks that `test_garden_life` types one by one, and looks at the cluster between."""
+"""Headings of blocks that a test types one by one, and looks at the cluster between.
+
+They are `test_garden_life` and `test_replacing_a_resource_manager`.
+"""
 
 NOT_RUN: Final = {
     "make up": "needs a checkout; CI runs `make test`, and tests run `pergola up`",

@@ -33,6 +33,7 @@ from tests.support.documented.guides import (
     GARDEN,
     GUIDE,
     GUIDES,
+    LANDSCAPE,
     LOOK_AROUND,
     NOT_RUN,
     TYPED,
@@ -91,6 +92,7 @@ OUTPUTS: Final = {
     "how-to/operating-a-garden.md: Seeds": ("Seeds done, waiting for",),
     "reference/garden-commands.md: plan": ("of the other tasks, ",),
     "reference/garden-commands.md: why": ("read why it ends: ",),
+    "tutorials/landscape.md: Start it": ("export GARDEN=",),
     "reference/why.md: Example": ("differs from its manifest",),
 }
 """Blocks of output, and texts in them that the product prints."""
@@ -176,7 +178,7 @@ def is_typed(block: Block) -> bool:
 
 @functools.cache
 def typed() -> frozenset[Block]:
-    guides = (*GUIDES.values(), FIRST_STEPS, LOOK_AROUND, GARDEN)
+    guides = (*GUIDES.values(), FIRST_STEPS, LOOK_AROUND, GARDEN, LANDSCAPE)
     return frozenset(block for guide in guides for block in guide.blocks())
 
 
