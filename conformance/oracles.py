@@ -75,6 +75,10 @@ GARDENER: Final = OracleModule(
             "gardener-crds",
             Folder("github.com/gardener/gardener", "charts/gardener/operator/files"),
         ),
+        (
+            "gardener-resource-crds",
+            Folder("github.com/gardener/gardener", "pkg/component/gardener/resourcemanager/assets"),
+        ),
     ),
 )
 """The oracle for Gardener."""

@@ -18,12 +18,15 @@ from conformance.subjects.health import Health
 from conformance.subjects.maintenance import Evictions, Schedules
 from conformance.subjects.managed_objects import ManagedObjects
 from conformance.subjects.managed_resource_secrets import ManagedResourceSecrets
+from conformance.subjects.managed_resources import ManagedResources
 from conformance.subjects.network_policies import NetworkPolicies
 from conformance.subjects.node_agents import NodeAgents
+from conformance.subjects.nodes import CriticalComponents, NodeDelays
 from conformance.subjects.operator_admission import EXTENSION_SUBJECT, GARDEN_SUBJECT
 from conformance.subjects.pods import PODS_SUBJECT
 from conformance.subjects.protected import PROTECTED_SUBJECT
 from conformance.subjects.rotations import Rotations
+from conformance.subjects.secrets_manager import Secrets
 from conformance.subjects.subject import Subject
 from conformance.subjects.token_requests import TokenRequests
 from conformance.subjects.unique_names import UniqueNames
@@ -61,5 +64,9 @@ SUBJECTS: Final[tuple[Subject, ...]] = (
     TokenRequests(),
     Garbage(),
     UniqueNames(),
+    Secrets(),
+    CriticalComponents(),
+    NodeDelays(),
+    ManagedResources(),
 )
 """All subjects."""

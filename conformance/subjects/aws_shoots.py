@@ -1,17 +1,15 @@
 """Shoots on AWS: the verdict of admission, and the defaults."""
 
-import gzip
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Final
 
 import msgspec
-import orjson
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from conformance.comparison import Difference, differences
 from conformance.oracles import Answer
+from conformance.questions import collected
 from conformance.strategies.aws_shoots import BASES, FIELDS, LIFE, PROFILE, PROFILE_FIELDS
 from conformance.strategies.fields import (
     ABSENT,
@@ -31,7 +29,6 @@ from pergola.kube.patches import same
 from pergola.providers.aws.shoot_defaults import OVERLAY, ROUTED_NETWORKS, mutate_shoot
 from pergola.providers.aws.shoot_webhooks import aws_shoot_validator
 
-_RECORDED: Final = Path(__file__).parents[2] / "tests/unit/providers/aws/data"
 _PROVIDER: Final = ("spec", "provider")
 _DEFAULTED: Final = (
     ("spec", "networking", "providerConfig"),
@@ -64,10 +61,8 @@ class AwsShoot(OfAws):
     )
 
     def table(self) -> Iterator[JsonObject]:
-        """Yield the Shoots of the unit tests."""
-        for case in _recorded("shoot_admission"):
-            given = case["input"]
-            yield {key: given[key] for key in ("object", "old", "others") if key in given}
+        """Yield collected Shoots, and some whose differences are decided."""
+        yield from collected(self.name)
         for path, value in _DECIDED:
             yield {"object": changed(BASES[-1], [Change(path, value)]), "others": [PROFILE]}
 
@@ -95,9 +90,8 @@ class AwsShootDefaults(OfAws):
     code = ("pergola.providers.aws.shoot_defaults",)
 
     def table(self) -> Iterator[JsonObject]:
-        """Yield the Shoots of the unit tests."""
-        for case in _recorded("shoot_defaults"):
-            yield {key: case["input"][key] for key in ("object", "old") if key in case["input"]}
+        """Yield collected Shoots, and some whose differences are decided."""
+        yield from collected(self.name)
         for path, value in _DECIDED:
             yield {"object": changed(BASES[-1], [Change(path, value)])}
 
@@ -129,11 +123,6 @@ def _note(shoot: JsonObject) -> str:
     overlay = Draft(shoot).get(*OVERLAY)
     enabled = overlay.get("enabled") if isinstance(overlay, dict) else None
     return "" if overlay is None or isinstance(enabled, bool) else " with an odd overlay"
-
-
-def _recorded(name: str) -> list[JsonObject]:
-    lines = gzip.decompress((_RECORDED / f"{name}.jsonl.gz").read_bytes()).splitlines()
-    return [orjson.loads(line) for line in lines]
 
 
 def _effective(shoot: JsonObject) -> JsonObject:

@@ -9,6 +9,7 @@ from hypothesis.strategies import SearchStrategy
 
 from conformance.comparison import Difference, refusals
 from conformance.oracles import GARDENER, Answer, OracleModule
+from conformance.questions import collected
 from conformance.strategies.changes import changed
 from conformance.strategies.garden_changes import gardens
 from conformance.strategies.gardens import GARDEN, STORED, UNUSUAL, altered
@@ -158,7 +159,8 @@ class OperatorAdmission:
         self._questions = created | updated
 
     def table(self) -> Iterator[JsonObject]:
-        """Yield the object with all fields as a new one, and stored ones without a change."""
+        """Yield collected objects, one with all fields, and stored ones without a change."""
+        yield from collected(self.name)
         yield _asked(self._base, None)
         for old in self._stored:
             yield _asked(old, old)

@@ -64,14 +64,14 @@ func kindOf(obj map[string]any, extensions []operatorv1alpha1.Extension) (operat
 	scheme := operatorclient.RuntimeScheme
 	switch obj["kind"] {
 	case "Garden":
-		definition, err := definitionOf("crd-gardens.yaml")
+		definition, err := definitionOf(operatorDefinitions + "/crd-gardens.yaml")
 		return operatorKind{
 			definition: definition,
 			defaulting: admission.WithCustomDefaulter(scheme, &operatorv1alpha1.Garden{}, &gardendefaulting.Handler{}),
 			validation: admission.WithCustomValidator(scheme, &operatorv1alpha1.Garden{}, &gardenvalidation.Handler{RuntimeClient: clusterWith(extensions)}),
 		}, err
 	case "Extension":
-		definition, err := definitionOf("crd-extensions.yaml")
+		definition, err := definitionOf(operatorDefinitions + "/crd-extensions.yaml")
 		return operatorKind{
 			definition: definition,
 			defaulting: &admission.Webhook{Handler: &extensiondefaulting.Handler{Decoder: admission.NewDecoder(scheme)}},

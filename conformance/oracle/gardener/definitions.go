@@ -19,8 +19,11 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// definitions is the folder of the original's CRDs, next to the program.
-const definitions = "gardener-crds"
+// The folders of the original's CRDs, next to the program.
+const (
+	operatorDefinitions        = "gardener-crds"
+	resourceManagerDefinitions = "gardener-resource-crds"
+)
 
 // definition holds the rules that an API server derives from a CRD.
 type definition struct {
@@ -34,7 +37,7 @@ type definition struct {
 // known are the definitions that were read, by file.
 var known = map[string]definition{}
 
-// definitionOf reads a CRD of cluster-scoped objects with one version.
+// definitionOf reads a CRD with one version.
 func definitionOf(file string) (definition, error) {
 	if found, ok := known[file]; ok {
 		return found, nil
@@ -43,7 +46,7 @@ func definitionOf(file string) (definition, error) {
 	if err != nil {
 		return definition{}, err
 	}
-	text, err := os.ReadFile(filepath.Join(filepath.Dir(program), definitions, file))
+	text, err := os.ReadFile(filepath.Join(filepath.Dir(program), file))
 	if err != nil {
 		return definition{}, unanswered{err}
 	}
@@ -70,7 +73,7 @@ func definitionOf(file string) (definition, error) {
 	found := definition{
 		structural: structural,
 		strategy: customresource.NewStrategy(
-			nil, false, kind, validator, nil, structural, &apiextensions.CustomResourceSubresourceStatus{}, nil, nil),
+			nil, crd.Spec.Scope == apiextensions.NamespaceScoped, kind, validator, nil, structural, &apiextensions.CustomResourceSubresourceStatus{}, nil, nil),
 	}
 	known[file] = found
 	return found, nil

@@ -41,6 +41,7 @@ class Template:
         for_server: Whether a server may present it.
         for_client: Whether a client may present it.
         backdated: How long before its creation it becomes valid.
+        may_outlive: Whether its lifetime may exceed that of its authority.
     """
 
     common_name: str
@@ -50,6 +51,7 @@ class Template:
     for_server: bool = False
     for_client: bool = False
     backdated: timedelta = BACKDATED
+    may_outlive: bool = False
 
 
 class Authority:
@@ -106,7 +108,9 @@ class Authority:
         Raises:
             CertificateError: The template has a name that is not valid in a certificate.
         """
-        key = generate_key(algorithm)
+        key, until = generate_key(algorithm), now + template.lifetime
+        if not template.may_outlive:
+            until = min(until, self.certificate.not_valid_after_utc)
         builder = (
             _builder(
                 _subject(template.common_name, template.organizations),
@@ -115,7 +119,7 @@ class Authority:
                 self._key.public_key(),
             )
             .not_valid_before(now - template.backdated)
-            .not_valid_after(min(now + template.lifetime, self.certificate.not_valid_after_utc))
+            .not_valid_after(until)
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
             .add_extension(_usage(key, signs_certificates=False), critical=True)
             .add_extension(x509.ExtendedKeyUsage(_purposes(template)), critical=False)

@@ -15,9 +15,17 @@ from pergola.secrets_manager.managed import (
 )
 from pergola.secrets_manager.options import Options
 
-DEFAULT_VALIDITY: Final = timedelta(days=3650)
+DEFAULT_YEARS: Final = 10
 DEFAULT_PERCENT: Final = 80
 RENEW_BEFORE: Final = timedelta(days=10)
+
+
+def default_validity(now: datetime) -> timedelta:
+    """Return the time until the same day in ten years; 1 March follows 28 February."""
+    try:
+        return now.replace(year=now.year + DEFAULT_YEARS) - now
+    except ValueError:
+        return now.replace(year=now.year + DEFAULT_YEARS, month=3, day=1) - now
 
 
 def lifetime_labels(

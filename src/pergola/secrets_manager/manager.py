@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Self, TypeAlias
 
-from pergola.api.objects import Key
+from pergola.api.objects import JsonObject, Key
 from pergola.kube.client import Client
 from pergola.pki import Authority, CertificateError, Pair, read_certificate
 from pergola.runtime.clock import Clock
@@ -17,7 +17,7 @@ from pergola.secrets_manager.adoption import adopted_data, labelled_sources
 from pergola.secrets_manager.configs import Inputs, SecretConfig, SecretData, canonical
 from pergola.secrets_manager.errors import SecretsManagerError
 from pergola.secrets_manager.evidence import observe_evidence
-from pergola.secrets_manager.lifetime import DEFAULT_VALIDITY, initiation_times, lifetime_labels
+from pergola.secrets_manager.lifetime import default_validity, initiation_times, lifetime_labels
 from pergola.secrets_manager.loss import Irreplaceable, is_replacement, recovered
 from pergola.secrets_manager.managed import (
     BUNDLE_FOR,
@@ -223,7 +223,7 @@ class SecretsManager:
             NAME: config.name,
             MANAGED_BY: MANAGER,
             IDENTITY: self._store.identity,
-            CONFIG_CHECKSUM: checksum(canonical(config.fingerprint())),
+            CONFIG_CHECKSUM: checksum(canonical(_fingerprint(config, options))),
             INITIATED: self._initiated.get(config.name, ""),
         }
         if signer is not None:
@@ -270,10 +270,11 @@ class SecretsManager:
             found = await self._if_lost(config, options.irreplaceable, name)
             if found is not None:
                 return found
+        now = self._clock.now()
         inputs = Inputs(
             object_name=name,
-            now=self._clock.now(),
-            lifetime=options.validity or DEFAULT_VALIDITY,
+            now=now,
+            lifetime=options.validity or default_validity(now),
             random_bytes=self._random_bytes,
             signer=authority,
         )
@@ -315,7 +316,7 @@ class SecretsManager:
         others = [
             secret
             for secret in self._store.named(current.name)
-            if secret.object_name != current.object_name and secret.data != current.data
+            if secret.object_name != current.object_name and not _is_adopted(secret, current)
         ]
         if not others:
             return None
@@ -351,6 +352,19 @@ class SecretsManager:
 
     def _is_expired(self, pem: bytes | None) -> bool:
         return pem is not None and read_certificate(pem).not_valid_after_utc <= self._clock.now()
+
+
+def _fingerprint(config: SecretConfig, options: Options) -> JsonObject:
+    """Return all properties whose change requires new data; certificates get a new validity."""
+    found = config.fingerprint()
+    if config.is_signed and options.validity is not None:
+        found["validity"] = options.validity.total_seconds()
+    return found
+
+
+def _is_adopted(secret: ManagedSecret, current: ManagedSecret) -> bool:
+    """Return whether the current Secret has the data of another implementation's Secret."""
+    return secret.is_foreign and secret.data == current.data
 
 
 def _is_damaged(config: SecretConfig, secret: ManagedSecret) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from contextlib import suppress
-from typing import Final, Self
+from typing import Self
 
 from pergola.api.kinds import SECRET
 from pergola.api.objects import Key
@@ -11,22 +11,14 @@ from pergola.kube.errors import AlreadyExists, NotFound
 from pergola.runtime.logging import get_logger
 from pergola.secrets_manager.configs import SecretData
 from pergola.secrets_manager.managed import (
-    BUNDLE_FOR,
-    CA_CHECKSUM,
     IDENTITY,
-    ISSUED_AT,
     MANAGED_BY,
     MANAGER,
-    PERSIST,
-    RENEW_AT,
-    VALID_UNTIL,
     ManagedSecret,
     rendered,
 )
 
 log = get_logger("secrets-manager")
-
-_OPTIONAL_LABELS: Final = (CA_CHECKSUM, BUNDLE_FOR, PERSIST, ISSUED_AT, VALID_UNTIL, RENEW_AT)
 
 
 class Store:
@@ -71,13 +63,11 @@ class Store:
             return ManagedSecret.of(await self.client.get(SECRET, key))
 
     async def keep(self, secret: ManagedSecret, labels: Mapping[str, str]) -> ManagedSecret:
-        """Use a Secret in this run; repair its labels and immutability if necessary."""
+        """Use a Secret in this run; repair its immutability, and give it exactly these labels."""
         changed: dict[str, str | None] = {
             name: value for name, value in labels.items() if secret.labels.get(name) != value
         }
-        changed |= {
-            name: None for name in _OPTIONAL_LABELS if name in secret.labels and name not in labels
-        }
+        changed |= dict.fromkeys(secret.labels.keys() - labels.keys())
         if changed or secret.obj.get("immutable") is not True:
             patch = {"metadata": {"labels": changed, "uid": secret.uid}, "immutable": True}
             key = Key(self.namespace, secret.object_name)

@@ -28,6 +28,7 @@ from pergola.secrets_manager import (
     CertificateAuthority,
     EncryptionKey,
     Irreplaceable,
+    Kubeconfig,
     ManagedSecret,
     Options,
     Rotate,
@@ -39,6 +40,7 @@ from pergola.secrets_manager import (
     Use,
 )
 from pergola.secrets_manager.configs import SecretData
+from pergola.secrets_manager.lifetime import default_validity
 from pergola.testing.world import RecordingClient
 
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -147,7 +149,7 @@ async def test_the_first_run_creates_one_current_secret_of_each_config_with_all_
     assert labels["manager-identity"] == IDENTITY
     assert labels["last-rotation-initiation-time"] == ""
     assert int(labels["issued-at-time"]) == int((NOW - timedelta(minutes=1)).timestamp())
-    assert int(labels["valid-until-time"]) == int((NOW + 3650 * DAY).timestamp())
+    assert int(labels["valid-until-time"]) == int((NOW + default_validity(NOW)).timestamp())
     assert ca["immutable"] is True
     assert ca["type"] == "Opaque"
     (server,) = await landscape.secrets("server")
@@ -211,6 +213,7 @@ async def test_a_secret_that_was_restored_as_mutable_becomes_immutable_again(
         {"manager-identity": "somebody"},
         {"checksum-of-config": "0", "issued-at-time": None},
         {"persist": "true"},
+        {"gardener.cloud/role": "somebody"},
     ],
 )
 async def test_edited_labels_are_restored(
@@ -226,6 +229,55 @@ async def test_edited_labels_are_restored(
     restored = await landscape.client.get(SECRET, key)
     assert uid_of(restored) == secret.uid
     assert labels_of(restored) == secret.labels
+
+
+async def test_a_label_that_is_no_longer_desired_is_removed(landscape: Landscape) -> None:
+    password = BasicAuth("password")
+    manager = await landscape.manager()
+    await manager.generate(password, Options(labels={"gardener.cloud/role": "monitoring"}))
+
+    manager = await landscape.manager()
+    secret = await manager.generate(password)
+
+    assert "gardener.cloud/role" not in secret.labels
+
+
+async def test_a_certificate_with_another_validity_is_issued_again(landscape: Landscape) -> None:
+    first = (await landscape.run()).current("server")
+
+    manager = await landscape.manager()
+    await manager.generate(CA, KEEP)
+    second = await manager.generate(SERVER, replace(SIGNED, validity=30 * DAY))
+
+    assert second.data != first.data
+    assert second.valid_until == NOW + 30 * DAY
+
+
+async def test_a_certificate_may_be_valid_for_longer_than_its_authority(
+    landscape: Landscape,
+) -> None:
+    manager = await landscape.manager()
+    await manager.generate(CA, RUNTIME)
+    server = await manager.generate(SERVER, SIGNED)
+
+    assert server.valid_until == NOW + default_validity(NOW)
+
+
+async def test_an_old_secret_with_the_same_data_is_kept_for_those_who_mount_it(
+    landscape: Landscape,
+) -> None:
+    config, options = Kubeconfig("kubeconfig", b"{}"), replace(KEEP, validity=30 * DAY)
+    first = await (await landscape.manager()).generate(config, options)
+    landscape.clock.set(NOW + 25 * DAY)
+
+    manager = await landscape.manager()
+    second = await manager.generate(config, options)
+    await manager.cleanup()
+
+    assert second.data == first.data
+    old = manager.old("kubeconfig")
+    assert old is not None
+    assert old.object_name == first.object_name
 
 
 async def test_an_automatic_authority_is_replaced_in_time_and_the_old_one_is_still_trusted(

@@ -95,6 +95,7 @@ def test_a_client_kubeconfig_contains_the_certificate(signer: Authority) -> None
     data = generated(CLIENT, signer)
 
     assert set(data) == {"ca.crt", "bootstrap.crt", "bootstrap.key", "kubeconfig"}
+    assert data["ca.crt"] == signer.pair.public
     config = parse(data["kubeconfig"])
     assert isinstance(config, dict)
     (user,) = maps_at(config, "users")

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from pergola.secrets_manager.lifetime import initiation_times, is_renewal_due
+from pergola.secrets_manager.lifetime import default_validity, initiation_times, is_renewal_due
 from pergola.secrets_manager.managed import ManagedSecret, moment
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
@@ -59,6 +59,18 @@ def test_a_label_that_is_not_a_number_counts_as_absent(text: str) -> None:
 
     assert not is_renewal_due(found, NOW + 80 * DAY)
     assert is_renewal_due(found, NOW + 81 * DAY)
+
+
+@pytest.mark.parametrize(
+    ("begin", "end"),
+    [((2026, 5, 31), (2036, 5, 31)), ((2028, 2, 29), (2038, 3, 1))],
+)
+def test_a_validity_is_ten_years_by_default(
+    begin: tuple[int, int, int], end: tuple[int, int, int]
+) -> None:
+    now = datetime(*begin, tzinfo=UTC)
+
+    assert now + default_validity(now) == datetime(*end, tzinfo=UTC)
 
 
 def test_credentials_that_never_expire_are_never_due() -> None:

@@ -43,6 +43,7 @@ _OSC_SECRETS: Final = "gardener.cloud/role=operating-system-config"
 _ALL: Final = "nodes"
 _AT_ONCE: Final = 16
 _DEADLINE: Final = 180.0
+_SECOND: Final = timedelta(seconds=1)
 _MICROSECOND: Final = timedelta(microseconds=1)
 _LONGEST_WAIT: Final = 12  # times the settling period
 
@@ -192,12 +193,16 @@ class NodeAgentReconciliationDelay:
 
 
 def delays(names: Iterable[str], shortest: timedelta, longest: timedelta) -> dict[str, str]:
-    """Return the delay of each Node in Go's duration format, truncated to whole nanoseconds."""
+    """Return the delay of each Node in Go's duration format, truncated to whole nanoseconds.
+
+    The original computes with floating-point seconds, so its delays may be a nanosecond shorter
+    than exact ones. These are the same, or a takeover would rewrite every Node.
+    """
     # Python orders strings by code point, which is also the order of their UTF-8 bytes.
     ordered = sorted(names)
-    least, most = _nanoseconds(shortest), _nanoseconds(longest)
+    least, most = _seconds(shortest), _seconds(longest)
     return {
-        name: go_duration(least + place * (most - least) // len(ordered))
+        name: go_duration(int((least + place * ((most - least) / len(ordered))) * 1e9))
         for place, name in enumerate(ordered)
     }
 
@@ -230,8 +235,10 @@ def _decimals(fraction: int, size: int) -> str:
     return str(size + fraction)[1:].rstrip("0")
 
 
-def _nanoseconds(duration: timedelta) -> int:
-    return duration // _MICROSECOND * 1_000
+def _seconds(duration: timedelta) -> float:
+    """Return seconds, rounded as Go does: a whole number, plus a fraction."""
+    whole, rest = divmod(duration, _SECOND)
+    return whole + rest // _MICROSECOND * 1_000 / 1e9
 
 
 def _raise_for(problems: Mapping[str, KubeError]) -> None:

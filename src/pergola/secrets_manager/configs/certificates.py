@@ -138,5 +138,6 @@ class Certificate(SecretConfig):
             for_client=self.for_client,
             lifetime=inputs.lifetime,
             backdated=BACKDATED,
+            may_outlive=True,
         )
         return inputs.signer, inputs.signer.issue(template, inputs.now, self.algorithm)

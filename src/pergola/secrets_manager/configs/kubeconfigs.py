@@ -26,6 +26,7 @@ class ClientKubeconfig(SecretConfig):
     server: str
     server_ca: bytes
     context: str
+    algorithm: KeyAlgorithm = KeyAlgorithm.RSA_3072
 
     def problem_with(self, data: Mapping[str, bytes], signer: Authority | None) -> str:
         """Return that a short-lived kubeconfig is never reused."""
@@ -60,11 +61,12 @@ class ClientKubeconfig(SecretConfig):
             for_client=True,
             lifetime=inputs.lifetime,
             backdated=BACKDATED,
+            may_outlive=True,
         )
-        pair = inputs.signer.issue(template, inputs.now, KeyAlgorithm.RSA_3072)
+        pair = inputs.signer.issue(template, inputs.now, self.algorithm)
         config = kubeconfig(self.context, self.server, self.server_ca, ClientCertificate(pair))
         return {
-            "ca.crt": self.server_ca,
+            "ca.crt": inputs.signer.pair.public,
             f"{self.name}.crt": pair.public,
             f"{self.name}.key": pair.private,
             "kubeconfig": dump(config).encode(),

@@ -42,6 +42,11 @@ def test_delays_are_truncated_to_nanoseconds() -> None:
     assert found[:3] == ["5s", "5.806451612s", "6.612903225s"]
 
 
+def test_delays_lose_a_nanosecond_where_those_of_the_original_do() -> None:
+    found = delays(names(5), timedelta(), timedelta(seconds=7))
+    assert [*found.values()] == ["0s", "1.4s", "2.8s", "4.199999999s", "5.6s"]
+
+
 def test_a_single_node_gets_the_shortest_delay() -> None:
     assert delays(["a"], SHORTEST, LONGEST) == {"a": "5s"}
 
