@@ -6,6 +6,7 @@
 
 - `oracle/`: programs in Go that call the originals' exported functions.
 - `oracles` starts them and asks; `subjects/` has the questions and Pergola's answers.
+- `questions/`: collected questions, which are always asked.
 - `facts/`: recorded answers, which `make test` compares with Pergola's without Go.
 - `differences.toml`: the decided differences, the only ones that are accepted.
 - `search` looks for others with random cases; `page` writes docs/reference/conformance.md.

@@ -12,7 +12,6 @@ from pergola.api.objects import JsonObject
 from pergola.secrets_manager.managed import (
     BUNDLE_FOR,
     CA_CHECKSUM,
-    CONFIG_CHECKSUM,
     IDENTITY,
     INITIATED,
     ISSUED_AT,
@@ -140,7 +139,7 @@ def _steps(draw: st.DrawFn, names: list[str], limits: JsonObject) -> list[JsonOb
 
 _KEYS: Final = st.sampled_from(
     [
-        *(CONFIG_CHECKSUM, CA_CHECKSUM, INITIATED, ISSUED_AT, VALID_UNTIL, RENEW_AT, PERSIST),
+        *(CA_CHECKSUM, INITIATED, ISSUED_AT, VALID_UNTIL, RENEW_AT, PERSIST),
         *(BUNDLE_FOR, NAME, MANAGED_BY, IDENTITY, "other"),
     ]
 )

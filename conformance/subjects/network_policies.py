@@ -1,23 +1,30 @@
 """The NetworkPolicies that allow the traffic to Services."""
 
+import asyncio
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from itertools import chain
+from types import SimpleNamespace
+from typing import Any, Final, cast
 
 import orjson
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from conformance.comparison import Difference, differences
+from conformance.documents import client_of
 from conformance.oracles import GARDENER, Answer, OracleModule
+from conformance.strategies.istio import mesh
 from conformance.strategies.kubernetes import some
-from pergola.api.objects import JsonObject, JsonValue, Key
+from pergola.api.objects import JsonObject, JsonValue, Key, deletion_timestamp_of, labels_of
 from pergola.controllers.network_policy.desired import desired
 from pergola.controllers.network_policy.intents import (
     Backend,
     Environment,
     IngressController,
+    Labels,
     intents,
 )
+from pergola.controllers.network_policy.istio import GatewayPods, Istio
 from pergola.controllers.network_policy.names import (
     FROM_WORLD,
     NAMESPACE_ALIAS,
@@ -25,8 +32,14 @@ from pergola.controllers.network_policy.names import (
     PREFIX,
 )
 from pergola.controllers.network_policy.peers import peers_of
-from pergola.controllers.network_policy.seen import keep_ingress, keep_namespace, keep_pod
+from pergola.controllers.network_policy.seen import (
+    SeenNamespace,
+    keep_ingress,
+    keep_namespace,
+    keep_pod,
+)
 from pergola.controllers.network_policy.service import read_service
+from pergola.controllers.network_policy.watches import Watches
 
 _NAMESPACES: Final = ("a", "b", "istio")
 _CONTROLLER: Final = {"namespace": "b", "podSelector": {"matchLabels": {"app": "nginx"}}}
@@ -184,6 +197,18 @@ _SERVICE_LISTS: Final = st.lists(
 )
 
 
+def _question(
+    services: Iterable[list[JsonObject]],
+    namespaces: list[JsonObject],
+    ingresses: list[JsonObject],
+    config: JsonObject,
+) -> JsonObject:
+    leaving = {Key.of(n).name for n in namespaces if deletion_timestamp_of(n) is not None}
+    if _CONTROLLER["namespace"] in leaving:  # nothing can be created there
+        config = {k: v for k, v in config.items() if k != "ingressControllerSelector"}
+    return {"objects": [*chain.from_iterable(services), *namespaces, *ingresses], **config}
+
+
 class NetworkPolicies:
     """The policies of all Services of a cluster."""
 
@@ -194,6 +219,7 @@ class NetworkPolicies:
     code = (
         "pergola.controllers.network_policy.desired",
         "pergola.controllers.network_policy.intents",
+        "pergola.controllers.network_policy.istio",
         "pergola.controllers.network_policy.names",
         "pergola.controllers.network_policy.peers",
         "pergola.controllers.network_policy.service",
@@ -204,16 +230,27 @@ class NetworkPolicies:
         yield from ()
 
     def questions(self) -> SearchStrategy[JsonObject]:
-        """Return clusters with Services, Namespaces, pods and Ingresses."""
+        """Return clusters with Services, Namespaces, pods, Ingresses and objects of Istio."""
         return st.builds(
-            lambda services, namespaces, ingresses, controller: {
-                "objects": [*services[0], *services[1], *namespaces, *ingresses],
-                **controller,
+            lambda services, namespaces, ingresses, config: {
+                "objects": [
+                    *(each for found in services for each in found),
+                    *namespaces,
+                    *ingresses,
+                ],
+                **config,
             },
-            _SERVICE_LISTS.flatmap(lambda found: st.tuples(st.just(found), _pods(found))),
+            _SERVICE_LISTS.flatmap(
+                lambda found: st.tuples(st.just(found), _pods(found), st.just([]) | mesh(found))
+            ),
             st.tuples(_NAMESPACE, _NAMESPACE, _NAMESPACE).map(_namespaces),
             _INGRESSES,
-            some({"ingressControllerSelector": st.just(_CONTROLLER)}),
+            some(
+                {
+                    "ingressControllerSelector": st.just(_CONTROLLER),
+                    "namespaceSelectors": _SELECTORS,
+                }
+            ),
         )
 
     def meaning(self, answer: Answer) -> JsonValue:
@@ -222,10 +259,10 @@ class NetworkPolicies:
 
     def compare(self, question: JsonObject, answer: Answer) -> Iterable[Difference]:
         """Compare labels and specs of all policies."""
-        return differences(self.meaning(answer), _policies(question))
+        return differences(self.meaning(answer), asyncio.run(_policies(question)))
 
 
-def _policies(question: JsonObject) -> JsonObject:
+async def _policies(question: JsonObject) -> JsonObject:
     by_kind: dict[str, list[JsonObject]] = {}
     for obj in question["objects"]:
         by_kind.setdefault(obj["kind"], []).append(obj)
@@ -236,15 +273,49 @@ def _policies(question: JsonObject) -> JsonObject:
         for key in keep_pod(pod)
     }
     found: JsonObject = {}
+    istio, selectors = _istio(by_kind), tuple(question.get("namespaceSelectors", ()))
     for service in map(read_service, by_kind["Service"]):
+        if not _handles(selectors, namespaces[service.key.namespace]):
+            continue
         environment = Environment(
             has_caller=lambda namespace, label: (namespace, label) in callers,
             ingress_controller=_controller(question, namespaces),
             ingress_backends=_backends(service.key, by_kind.get("Ingress", ())),
+            gateway_backends=await istio.backends(service.key),
         )
         peers = peers_of(service, namespaces)
         for key, policy in desired(service, intents(service, peers, environment)).items():
             found[str(key)] = {"labels": policy["metadata"]["labels"], "spec": policy["spec"]}
+    return found
+
+
+def _handles(selectors: tuple[JsonObject, ...], namespace: SeenNamespace) -> bool:
+    return Watches.handles(cast("Watches", SimpleNamespace(selectors=selectors)), namespace)
+
+
+class _Pods:
+    """The pods of all Gateways, which are known."""
+
+    def __init__(self, pods: Iterable[JsonObject]) -> None:
+        self._pods = [*pods]
+
+    def unknown(self, _: Iterable[Labels]) -> list[asyncio.Event]:
+        return []
+
+    def namespaces_of(self, labels: Labels) -> list[str]:
+        wanted = dict(labels).items()
+        return sorted(
+            {Key.of(pod).namespace for pod in self._pods if wanted <= labels_of(pod).items()}
+        )
+
+
+def _istio(by_kind: dict[str, list[JsonObject]]) -> Istio:
+    found = Istio(client_of(()), ())
+    for gateway in by_kind.get("Gateway", ()):
+        found.gateways.observe(gateway)
+    for virtual_service in by_kind.get("VirtualService", ()):
+        found.virtual_services.observe(virtual_service)
+    found.pods = cast("GatewayPods", _Pods(by_kind.get("Pod", ())))
     return found
 
 

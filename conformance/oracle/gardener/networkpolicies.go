@@ -6,6 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -20,6 +22,7 @@ func networkPolicies(input json.RawMessage) (any, error) {
 	var in struct {
 		Objects                   []json.RawMessage                                        `json:"objects"`
 		IngressControllerSelector *resourcemanagerconfigv1alpha1.IngressControllerSelector `json:"ingressControllerSelector"`
+		NamespaceSelectors        []metav1.LabelSelector                                   `json:"namespaceSelectors"` // of Services that are handled
 	}
 	if err := decode(input, &in); err != nil {
 		return nil, err
@@ -30,11 +33,17 @@ func networkPolicies(input json.RawMessage) (any, error) {
 	}
 	reconciler := &networkpolicy.Reconciler{
 		TargetClient: target,
-		Config:       resourcemanagerconfigv1alpha1.NetworkPolicyControllerConfig{IngressControllerSelector: in.IngressControllerSelector},
-		Recorder:     events.NewFakeRecorder(1000),
-		CacheSynced:  true,
+		Config: resourcemanagerconfigv1alpha1.NetworkPolicyControllerConfig{
+			IngressControllerSelector: in.IngressControllerSelector,
+			NamespaceSelectors:        in.NamespaceSelectors,
+		},
+		Recorder:    events.NewFakeRecorder(1000),
+		CacheSynced: true,
 	}
 	ctx := context.Background()
+	if err := reconciler.AddToManager(ctx, process{}, meshed{site{objects: target}}); err != nil {
+		return nil, err
+	}
 	services := &corev1.ServiceList{}
 	if err := target.List(ctx, services); err != nil {
 		return nil, err
@@ -60,3 +69,8 @@ func networkPolicies(input json.RawMessage) (any, error) {
 	}
 	return found, nil
 }
+
+// meshed is a cluster that serves the kinds of Istio, too.
+type meshed struct{ site }
+
+func (meshed) GetRESTMapper() meta.RESTMapper { return served }

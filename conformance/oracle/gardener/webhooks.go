@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
@@ -40,8 +41,8 @@ func webhookCall(input json.RawMessage) (any, error) {
 	if err := decode(input, &in); err != nil {
 		return nil, err
 	}
-	config := &resourcemanagerconfigv1alpha1.ResourceManagerConfiguration{}
-	if err := runtime.DecodeInto(resourceManagerConfigurations, in.Configuration, config); err != nil {
+	settings := &resourcemanagerconfigv1alpha1.ResourceManagerConfiguration{}
+	if err := runtime.DecodeInto(resourceManagerConfigurations, in.Configuration, settings); err != nil {
 		return nil, unanswered{fmt.Errorf("cannot read the configuration: %w", err)}
 	}
 	source, err := clusterOf(in.Source)
@@ -54,7 +55,7 @@ func webhookCall(input json.RawMessage) (any, error) {
 	}
 	server := routes{}
 	mgr := process{server: server}
-	if err := resourcemanagerwebhook.AddToManager(mgr, site{objects: source}, site{objects: target}, config); err != nil {
+	if err := resourcemanagerwebhook.AddToManager(mgr, site{objects: source}, site{objects: target}, settings); err != nil {
 		return nil, err
 	}
 	handler, ok := server[in.Path]
@@ -102,7 +103,7 @@ func canonical(raw json.RawMessage) (json.RawMessage, map[string]any, error) {
 	return raw, given, err
 }
 
-// process is a manager without a life of its own: it collects the webhooks.
+// process is a manager without a life of its own: it collects the webhooks, and starts no controllers.
 type process struct {
 	manager.Manager
 	server routes
@@ -112,6 +113,11 @@ func (p process) GetScheme() *runtime.Scheme       { return scheme }
 func (p process) GetLogger() logr.Logger           { return logr.Discard() }
 func (p process) GetWebhookServer() webhook.Server { return p.server }
 func (p process) GetConfig() *rest.Config          { return &rest.Config{} }
+func (p process) Add(manager.Runnable) error       { return nil }
+func (p process) Elected() <-chan struct{}         { return nil }
+func (p process) GetControllerOptions() config.Controller {
+	return config.Controller{SkipNameValidation: new(true)}
+}
 
 // routes are the handlers of a webhook server, by path.
 type routes map[string]http.Handler
@@ -142,6 +148,8 @@ type cached struct {
 func (c cached) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 	return c.Reader.Get(ctx, key, obj, opts...)
 }
+
+func (c cached) WaitForCacheSync(context.Context) bool { return false }
 
 func (c cached) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
 	return c.Reader.List(ctx, list, opts...)

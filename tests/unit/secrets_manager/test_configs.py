@@ -128,7 +128,17 @@ def test_a_certificate_without_a_signer_is_an_error(config: SecretConfig) -> Non
         (RsaKey("key"), {"id_rsa": b"x"}, "not a PEM private key"),
         (BasicAuth("auth"), {"username": b"admin", "password": b"x"}, "it lacks auth"),
         (EncryptionKey("key"), {"key": b"key1"}, "it lacks secret"),
+        (
+            BasicAuth("auth", "root"),
+            {"username": b"admin", "password": b"x", "auth": b"admin:x"},
+            "it is for another user",
+        ),
         (StaticTokens("tokens", ()), {}, "it lacks static_tokens.csv"),
+        (
+            StaticTokens("tokens", (StaticToken("a", ("b",)), StaticToken("c"))),
+            {"static_tokens.csv": b"x,a,a,b"},
+            "it is for other users or groups",
+        ),
         (Kubeconfig("generic", b"a"), {"kubeconfig": b"b"}, "its content differs"),
         (CLIENT, {}, "it is always regenerated"),
     ],
@@ -137,6 +147,13 @@ def test_data_that_cannot_be_adopted_is_reported(
     config: SecretConfig, data: SecretData, problem: str
 ) -> None:
     assert config.problem_with(data, None).startswith(problem)
+
+
+def test_tokens_that_the_original_wrote_can_be_adopted() -> None:
+    tokens = StaticTokens("tokens", (StaticToken("health-check"), StaticToken("a", ("b", "c"))))
+    data = {"static_tokens.csv": b'x,health-check,health-check,\ny,a,a,"b,c"'}
+
+    assert tokens.problem_with(data, None) == ""
 
 
 def test_generated_data_can_be_adopted(signer: Authority) -> None:
@@ -150,7 +167,7 @@ def test_generated_data_can_be_adopted(signer: Authority) -> None:
         RsaKey("key", EC),
         BasicAuth("auth"),
         EncryptionKey("key"),
-        StaticTokens("tokens", (StaticToken("x"),)),
+        StaticTokens("tokens", (StaticToken("x"), StaticToken("y", ("a", "b")))),
         Kubeconfig.of("generic", generic),
     ):
         data = generated(config, signer if config.is_signed else None)

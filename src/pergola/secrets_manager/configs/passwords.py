@@ -27,6 +27,8 @@ class BasicAuth(SecretConfig):
     username: str = "admin"
     length: int = 32
 
+    is_replaceable = True
+
     def fingerprint(self) -> JsonObject:
         """Return the user and the length of the password."""
         return {
@@ -37,8 +39,10 @@ class BasicAuth(SecretConfig):
         }
 
     def problem_with(self, data: Mapping[str, bytes], signer: Authority | None) -> str:
-        """Return which key is missing."""
-        return missing_keys(data, "username", "password", "auth")
+        """Return which key is missing, or that it is another user's."""
+        if missing := missing_keys(data, "username", "password", "auth"):
+            return missing
+        return "" if data["username"] == self.username.encode() else "it is for another user"
 
     def generate(self, inputs: Inputs) -> SecretData:
         """Return `username`, `password` and `auth`."""
@@ -63,14 +67,20 @@ class StaticTokens(SecretConfig):
     name: str
     users: tuple[StaticToken, ...]
 
+    is_replaceable = True
+
     def fingerprint(self) -> JsonObject:
         """Return the users and their groups."""
         users = [[user.username, *user.groups] for user in self.users]
         return {"kind": "StaticTokens", "name": self.name, "users": users}
 
     def problem_with(self, data: Mapping[str, bytes], signer: Authority | None) -> str:
-        """Return whether the file is missing."""
-        return missing_keys(data, "static_tokens.csv")
+        """Return that the file is missing, or has other users or groups."""
+        if missing := missing_keys(data, "static_tokens.csv"):
+            return missing
+        found = _users_in(data["static_tokens.csv"])
+        desired = {user.username: {*user.groups} for user in self.users}
+        return "" if found == desired else "it is for other users or groups"
 
     def generate(self, inputs: Inputs) -> SecretData:
         """Return `static_tokens.csv`: token, user name, user id, groups."""
@@ -81,6 +91,16 @@ class StaticTokens(SecretConfig):
             row = [token, user.username, user.username]
             writer.writerow([*row, ",".join(user.groups)] if user.groups else row)
         return {"static_tokens.csv": text.getvalue().encode()}
+
+
+def _users_in(text: bytes) -> dict[str, set[str]]:
+    """Return the users in a token file, with their groups."""
+    rows = csv.reader(io.StringIO(text.decode(errors="replace")))
+    return {
+        row[1]: {group for group in ",".join(row[3:]).split(",") if group}
+        for row in rows
+        if len(row) > 1
+    }
 
 
 def random_text(length: int, random_bytes: Callable[[int], bytes]) -> str:
