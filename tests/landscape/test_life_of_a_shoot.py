@@ -86,7 +86,12 @@ async def test_a_deleted_one_leaves_nothing_behind(landscape: World, seed: SeedC
 
 async def hibernate(landscape: World, key: Key, *, enabled: bool) -> None:
     """Hibernate or wake a Shoot, and wait until that is done."""
-    await landscape.garden.patch(SHOOT, key, {"spec": {"hibernation": {"enabled": enabled}}})
+    # Gardener removes the annotation of the example with each reconciliation.
+    patch: JsonObject = {
+        "metadata": {"annotations": {"shoot.gardener.cloud/skip-readiness": ""}},
+        "spec": {"hibernation": {"enabled": enabled}},
+    }
+    await landscape.garden.patch(SHOOT, key, patch)
     found = await landscape.reconciled(SHOOT, key)
     assert bool(map_at(found, "status").get("hibernated")) == enabled
 

@@ -111,19 +111,26 @@ async def show_shoot(seed: "Site", virtual: Path, story: "Story") -> None:
 async def _until_healthy(
     client: "Client", kind: "GroupVersionKind", key: "Key", story: "Story"
 ) -> None:
-    """Show what Gardener does until an object is reconciled and all its conditions are true."""
+    """Show what Gardener does until an object is reconciled and all its conditions are true.
+
+    Raises:
+        UpError: It was not healthy in time; the text says what Gardener was waiting for.
+    """
     from pergola.sandbox.landscape import Reconciliation, following
 
     loop = asyncio.get_running_loop()
     began = printed = loop.time()
     last, percent = Reconciliation({}), -_STEP
     what = f"{kind.kind} {key}"
-    async with within(_SECONDS, what), aclosing(following(client, kind, key)) as found:
-        async for last in found:
-            now = loop.time()
-            if last.percent >= percent + _STEP or now >= printed + _EVERY_SECONDS:
-                percent, printed = last.percent, now
-                story.line(f"{now - began:4.0f} s {summary(last)}")
+    try:
+        async with within(_SECONDS, what), aclosing(following(client, kind, key)) as found:
+            async for last in found:
+                now = loop.time()
+                if last.percent >= percent + _STEP or now >= printed + _EVERY_SECONDS:
+                    percent, printed = last.percent, now
+                    story.line(f"{now - began:4.0f} s {summary(last)}")
+    except UpError as error:
+        raise UpError(f"{error}: {summary(last).strip()}") from None
     story.say(f"{what}: [green]healthy[/] after [bold]{loop.time() - began:.0f} s[/]")
 
 

@@ -74,10 +74,10 @@ class NodeSettings:
 class _Environments:
     """The environments of namespaces, each with a tunnel of its own that knows its names."""
 
-    def __init__(self, directory: Path, routes: Routes, stack: AsyncExitStack) -> None:
+    def __init__(self, directory: Path, routes: Routes, tunnels: AsyncExitStack) -> None:
         self._directory = directory
         self._routes = routes
-        self._stack = stack
+        self._tunnels = tunnels
         self._lock = asyncio.Lock()
         self._made: dict[str, NodeEnvironment] = {}
 
@@ -88,12 +88,12 @@ class _Environments:
             return self._made[namespace]
 
     async def _make(self, namespace: str) -> NodeEnvironment:
-        # Numbers, because the path of a socket must be short.
-        directory = self._directory / f"tunnel-{len(self._made)}"
+        # A number, because the path of a socket must be short.
+        directory = self._directory / f"t{len(self._made)}"
         directory.mkdir(mode=0o700)
         socket = directory / _SOCKET
         tunnel = Tunnel(self._routes.seen_from(namespace))
-        proxy = await self._stack.enter_async_context(tunnel.serving(socket))
+        proxy = await self._tunnels.enter_async_context(tunnel.serving(socket))
         egress = write_egress(directory / _EGRESS, socket, *_CONNECTIONS)
         return NodeEnvironment(directory, egress, proxy)
 
@@ -129,16 +129,18 @@ async def process_node(
     observed = Observed(client, settings.namespace)
     places: dict[Key, Place] = {}
     routes = Routes(observed, places, settings.beyond)
-    async with AsyncExitStack() as stack:
-        environments = _Environments(directory, routes, stack)
+    async with AsyncExitStack() as tunnels:
+        environments = _Environments(directory, routes, tunnels)
         # The API server of the cluster uses full names, so any namespace serves it.
         tunnel = Tunnel(routes.seen_from(settings.namespace or "default"))
-        proxy = await stack.enter_async_context(tunnel.serving(directory / _SOCKET))
+        proxy = await tunnels.enter_async_context(tunnel.serving(directory / _SOCKET))
         claims = settings.volumes or directory / "claims"
         setup = Setup(directory, claims, found, environments.of)
         pods = Pods(client, load(kubeconfig), observed, setup, places)
-        stack.push_async_callback(pods.close)
-        yield ProcessNode(_unit(observed, pods), proxy, routes.resolve_public)
+        try:
+            yield ProcessNode(_unit(observed, pods), proxy, routes.resolve_public)
+        finally:
+            await pods.close()
 
 
 def _find_programs(more: Components) -> Programs:
