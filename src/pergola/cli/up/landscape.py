@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pergola.sandbox.landscape import Landscape, Reconciliation
     from pergola.sandbox.simulated import Site
 
-COSTS: Final = "It takes about five minutes on two cores, and 8 GiB of memory."
+COSTS: Final = "It takes three to five minutes on two cores, and 7 GiB of memory."
 _SECONDS: Final = 900.0
 _EVERY_SECONDS: Final = 20.0
 _STEP: Final = 10  # percent
