@@ -66,7 +66,7 @@ class Process:
         self.uid = uid_of(pod)
         self.place = place
         self._pod = pod
-        self._container = runnable.container
+        self._container, self._program = runnable
         self._shared = shared
         self._access = access
         self._is_started = False
@@ -97,7 +97,8 @@ class Process:
         cluster, token = self._access
         files = volumes.mounted_files(self._pod, self._container, find, token)
         for path, content in files.items():
-            _write(self.place.file(path), adapt_file(content, self.place, self._shared))
+            adapted = adapt_file(content, self.place, self._shared, self._program)
+            _write(self.place.file(path), adapted)
         if token:
             # Not every program accepts a token's file, and the token lasts longer than the process.
             own = kubeconfig("in-cluster", cluster.server, cluster.ca or b"", Token(token))

@@ -60,11 +60,13 @@ class Program(NamedTuple):
         line: the start of its command line, before the container's arguments.
         adapt: from the container's arguments to those on this machine.
         is_proxied: whether it connects through the tunnel wherever no file of it says so.
+        has_default_target: whether it has a target cluster even if its file names none.
     """
 
     line: tuple[str, ...]
     adapt: Callable[[Arguments, Place, NodeEnvironment], Arguments]
     is_proxied: bool = False
+    has_default_target: bool = False
 
 
 Programs = Mapping[str, Program]
@@ -94,7 +96,12 @@ def programs(binaries: Mapping[str, Path]) -> Programs:
         binaries: all of `REQUIRED`, and any of `OPTIONAL` and of a landscape.
     """
     built = {
-        name: Program((str(path),), _ADAPT.get(name, _unchanged), name in _PROXIED)
+        name: Program(
+            (str(path),),
+            _ADAPT.get(name, _unchanged),
+            name in _PROXIED,
+            name == GARDENER_RESOURCE_MANAGER,
+        )
         for name, path in binaries.items()
     }
     return {
@@ -116,7 +123,7 @@ def program_of(container: JsonObject, programs: Programs) -> Program | None:
     return programs.get(offer.name) if offer else None
 
 
-def adapt_file(content: bytes, place: Place, shared: NodeEnvironment) -> bytes:
+def adapt_file(content: bytes, place: Place, shared: NodeEnvironment, program: Program) -> bytes:
     """Return a file of a container as its process needs it.
 
     Paths are local, kubeconfigs lead through the tunnel, and servers listen on the process's own
@@ -126,10 +133,10 @@ def adapt_file(content: bytes, place: Place, shared: NodeEnvironment) -> bytes:
         text = content.decode()
     except UnicodeDecodeError:
         return content
-    return _adapted_settings(place.localised(text), place, shared).encode()
+    return _adapted_settings(place.localised(text), place, shared, program).encode()
 
 
-def _adapted_settings(text: str, place: Place, shared: NodeEnvironment) -> str:
+def _adapted_settings(text: str, place: Place, shared: NodeEnvironment, program: Program) -> str:
     try:
         value = parse(text.encode())
     except YamlError:
@@ -146,8 +153,8 @@ def _adapted_settings(text: str, place: Place, shared: NodeEnvironment) -> str:
                 server["bindAddress"] = place.address
                 server["port"] = place.claim(port)
         target = map_at(settings, "targetClientConnection")
-        if target and not target.get("kubeconfig"):
-            target["kubeconfig"] = str(place.access)
+        if (target or program.has_default_target) and not target.get("kubeconfig"):
+            settings["targetClientConnection"] = {**target, "kubeconfig": str(place.access)}
     else:
         return text
     return dump(settings)

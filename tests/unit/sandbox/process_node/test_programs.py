@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pergola.kube.yaml import parse
-from pergola.sandbox.on_demand import LANDSCAPE
+from pergola.sandbox.on_demand import GARDENER_RESOURCE_MANAGER, LANDSCAPE
 from pergola.sandbox.process_node.place import Place
 from pergola.sandbox.process_node.programs import (
     OPTIONAL,
@@ -20,7 +20,9 @@ from pergola.sandbox.process_node.programs import (
 
 PLACE = Place(Path("/here"), "127.80.1.2", ("/srv/ca",))
 SHARED = NodeEnvironment(Path("/node"), Path("/egress.yaml"), "http://127.0.0.1:1")
-PROGRAMS = programs({name: Path("/bin") / name for name in (*REQUIRED, *OPTIONAL)})
+PLAIN = OWN_RESOURCE_MANAGER["gardener-resource-manager"]
+BUILT = {name: Path("/bin") / name for name in (*REQUIRED, *OPTIONAL)}
+PROGRAMS = programs(BUILT)
 
 
 def test_an_api_server_listens_on_its_own_address_and_reaches_etcd_by_name() -> None:
@@ -71,7 +73,7 @@ def test_the_original_admission_controller_replaces_its_stand_in() -> None:
 def test_kubeconfigs_use_the_tunnel() -> None:
     content = b"""{"kind": "Config", "clusters": [{"name": "a", "cluster": {"server": "https://x"}}],
     "users": [{"name": "a", "user": {"tokenFile": "/srv/ca/token"}}]}"""
-    adapted = parse(adapt_file(content, PLACE, SHARED))
+    adapted = parse(adapt_file(content, PLACE, SHARED, PLAIN))
     assert isinstance(adapted, dict)
     assert adapted["clusters"] == [
         {"name": "a", "cluster": {"server": "https://x", "proxy-url": SHARED.proxy}}
@@ -81,7 +83,7 @@ def test_kubeconfigs_use_the_tunnel() -> None:
 
 def test_the_servers_of_a_component_listen_on_its_address() -> None:
     content = b"kind: XConfiguration\nserver:\n  metrics: {port: 8080}\n  webhooks: {port: 10250}\n"
-    adapted = parse(adapt_file(content, PLACE, SHARED))
+    adapted = parse(adapt_file(content, PLACE, SHARED, PLAIN))
     assert isinstance(adapted, dict)
     assert adapted["server"] == {
         "metrics": {"port": 8080, "bindAddress": "127.80.1.2"},
@@ -97,7 +99,7 @@ def test_a_target_without_a_kubeconfig_is_the_cluster_of_the_pod(
     target: str, kubeconfig: str
 ) -> None:
     content = f"kind: X\nserver: {{}}\ntargetClientConnection: {target}\n".encode()
-    adapted = parse(adapt_file(content, PLACE, SHARED))
+    adapted = parse(adapt_file(content, PLACE, SHARED, PLAIN))
     assert isinstance(adapted, dict)
     assert adapted["targetClientConnection"] == {"kubeconfig": kubeconfig}
 
@@ -117,20 +119,20 @@ def test_ports_may_have_other_numbers(program: str, arg: str, adapted: str) -> N
     place = Place(Path("/here"), "127.1", (), {443: 20001})
     args = (arg, "--advertise-client-urls=https://etcd-client:443")
     assert adapted in PROGRAMS[program].adapt(args, place, SHARED)
-    configuration = adapt_file(b"kind: X\nserver:\n  webhooks: {port: 443}\n", place, SHARED)
+    configuration = adapt_file(b"kind: X\nserver:\n  webhooks: {port: 443}\n", place, SHARED, PLAIN)
     assert b"port: 20001" in configuration
 
 
 def test_a_port_of_zero_stays_zero() -> None:
     """Programs in Go write zero for a port that is not set."""
     content = b"kind: X\nserver:\n  metrics: {bindAddress: '', port: 0}\n"
-    assert b"port: 0" in adapt_file(content, PLACE, SHARED)
+    assert b"port: 0" in adapt_file(content, PLACE, SHARED, PLAIN)
     assert PLACE.port(0) == 0
 
 
 def test_other_files_keep_their_bytes() -> None:
     for content in (b"\xff\xfe", b"-----BEGIN CERTIFICATE-----\n", b"kind: Policy  # comment\n"):
-        assert adapt_file(content, PLACE, SHARED) == content
+        assert adapt_file(content, PLACE, SHARED, PLAIN) == content
 
 
 def test_pergola_runs_as_the_original_resource_manager() -> None:
@@ -146,3 +148,14 @@ def test_the_image_selects_the_program_of_a_container() -> None:
         assert program_of({"image": f"{repository}:v1"}, PROGRAMS) in PROGRAMS.values()
     assert program_of({"image": "registry.k8s.io/pause:3.10"}, PROGRAMS) is None
     assert program_of({"image": "example.org/unknown"}, PROGRAMS) is None
+
+
+def test_a_program_with_a_default_target_gets_the_cluster_of_its_pod() -> None:
+    original = programs({GARDENER_RESOURCE_MANAGER: Path("/bin/manager"), **BUILT})[
+        GARDENER_RESOURCE_MANAGER
+    ]
+    content = b"kind: X\nserver: {}\n"
+    assert b"targetClientConnection" not in adapt_file(content, PLACE, SHARED, PLAIN)
+    found = parse(adapt_file(content, PLACE, SHARED, original))
+    assert isinstance(found, dict)
+    assert found["targetClientConnection"] == {"kubeconfig": str(PLACE.access)}
