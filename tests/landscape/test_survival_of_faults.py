@@ -46,7 +46,7 @@ async def test_nothing_is_deleted_while_the_api_server_of_the_garden_is_away(
     landscape: World, seed: SeedCluster, shoot: Key
 ) -> None:
     before = await uids(seed.site.client)
-    [server] = processes("kube-apiserver", landscape.clusters.garden.directory)
+    [server] = processes("kube-apiserver", landscape.clusters.garden.directory / "garden")
     os.kill(server, signal.SIGSTOP)
     try:
         await asyncio.sleep(_MINUTE)
