@@ -225,6 +225,19 @@ async def requests(client: Client) -> tuple[int, int]:
     return total, status_writes
 
 
+def cpu_seconds(pid: int) -> float:
+    """Return the user and system seconds of a process so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def megabytes(pid: int, field: str) -> float:
+    """Return a size from the status of a process, such as `VmHWM`; 0 without it."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    found = re.search(rf"{field}:\s+(\d+) kB", status)
+    return int(found[1]) / 1024 if found else 0.0
+
+
 class Process:
     """The process of the resource manager."""
 
@@ -235,16 +248,14 @@ class Process:
     @property
     def cpu(self) -> float:
         """The user and system seconds so far."""
-        fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return cpu_seconds(self._process.pid)
 
     @property
     def peak_megabytes(self) -> float:
         """The largest resident size so far."""
-        status = Path(f"/proc/{self._process.pid}/status").read_text()
-        found = re.search(r"VmHWM:\s+(\d+) kB", status)
+        found = megabytes(self._process.pid, "VmHWM")
         assert found
-        return int(found[1]) / 1024
+        return found
 
     def check(self) -> None:
         """Fail if the process ended."""

@@ -11,7 +11,6 @@ workers in each. Requests are those to the API server of the Seed.
 import argparse
 import asyncio
 import os
-import re
 import tempfile
 import time
 from collections.abc import AsyncGenerator
@@ -22,6 +21,7 @@ from typing import Final
 
 import uvloop
 
+from bench.managed_resources import cpu_seconds, megabytes
 from bench.tables import show
 from tests.support.landscape import SeedCluster, World, living_landscape, processes
 
@@ -32,7 +32,7 @@ _EVERY_SECONDS: Final = 0.5
 
 @dataclass
 class Usage:
-    """What the resource managers of a cluster used so far, those that ended included.
+    """The CPU time and memory of the resource managers of a cluster, including those that ended.
 
     Attributes:
         cpu: user and system seconds of each process.
@@ -43,13 +43,13 @@ class Usage:
     cpu: dict[int, float] = field(default_factory=dict)
     peak_megabytes: float = 0.0
 
-    def look(self) -> None:
+    def observe(self) -> None:
         """Read the usage of the processes that run now."""
         total = 0.0
         for pid in processes(PROGRAM, self.directory):
-            with suppress(OSError, AttributeError):
-                self.cpu[pid] = _cpu(pid)
-                total += _megabytes(pid)
+            with suppress(OSError):
+                self.cpu[pid] = cpu_seconds(pid)
+                total += megabytes(pid, "VmRSS")
         self.peak_megabytes = max(self.peak_megabytes, total)
 
     @property
@@ -71,23 +71,13 @@ class Figures:
     megabytes: float = 0.0
 
 
-def _cpu(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def _megabytes(pid: int) -> float:
-    found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
-    return int(found[1]) / 1024 if found else 0.0
-
-
 @asynccontextmanager
 async def watched(usage: Usage) -> AsyncGenerator[None]:
     """Follow the usage of a cluster while the block lasts."""
 
     async def follow() -> None:
         while True:
-            usage.look()
+            usage.observe()
             await asyncio.sleep(_EVERY_SECONDS)
 
     task = asyncio.create_task(follow())
@@ -95,7 +85,7 @@ async def watched(usage: Usage) -> AsyncGenerator[None]:
         yield
     finally:
         task.cancel()
-        usage.look()
+        usage.observe()
 
 
 async def measure(world: World, name: str, rest: float, *, original: bool) -> Figures:

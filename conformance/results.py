@@ -42,7 +42,7 @@ def save(subject: str, result: Result, path: Path = RESULTS) -> None:
 
 
 def read(path: Path, of: type[S]) -> dict[str, S]:
-    """Return the results in a file by name; none if there is no file."""
+    """Return the results in a file by name; without the file, an empty mapping."""
     return msgspec.json.decode(path.read_bytes(), type=dict[str, of]) if path.exists() else {}  # type: ignore[valid-type] # a type at run time
 
 

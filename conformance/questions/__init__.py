@@ -1,4 +1,4 @@
-"""Questions that somebody wrote or collected; each is always asked, and its answer recorded.
+"""Collected and handwritten questions; each is always asked, and its answer recorded.
 
 A file has compressed JSON lines, a question each. Those about Gardens and Extensions are
 Gardener's own test table, public manifests, and every field with odd values; those about Shoots on

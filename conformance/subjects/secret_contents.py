@@ -1,4 +1,4 @@
-"""What Secrets of the secrets manager mean, without random values and hashes."""
+"""The content of the Secrets of the secrets manager, without random values and hashes."""
 
 import base64
 import hashlib

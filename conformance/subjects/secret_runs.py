@@ -49,7 +49,7 @@ class _Secrets(Cluster):
 
     @property
     def live(self) -> Client:
-        """The same client: there is no cache."""
+        """Return this client, because nothing is cached."""
         return self.client
 
     async def create(self, obj: JsonObject, *, dry_run: bool = False) -> JsonObject:

@@ -43,13 +43,13 @@ async def test_a_seed_changes_to_pergola_and_back(landscape: World, tmp_path: Pa
     original = map_at(await client.get(DEPLOYMENT, MANAGER), "spec", "template", "spec")
     first = await apply(client, "by the original")
     before = await uids(client)
-    overwrite, wait, look = typed("Switch over")
+    overwrite, wait, inspect = typed("Switch over")
 
     await garden.run(overwrite)
     await rolled_out(client, lambda image: image.startswith("registry.example/pergola:"))
     await garden.run(wait)
     assert "registry.example/pergola" in await Shell(seed.site.sandbox.kubeconfig, tmp_path).run(
-        look
+        inspect
     )
     await landscape.healthy(SEED, Key("", seed.name))
     assert (await uids(client)).items() >= before.items()

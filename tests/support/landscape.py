@@ -5,7 +5,6 @@ managers do. The API servers of the Seeds log the requests of all ServiceAccount
 """
 
 import asyncio
-import base64
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from typing import Final
 
 from conformance.places.audit import AuditLog, refused
 from pergola.api.kinds import SEED, SHOOT
+from pergola.api.marks import OPERATION
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, annotations_of, map_at, uid_of
 from pergola.api.operator_v1alpha1 import GARDEN
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
@@ -25,6 +25,7 @@ from pergola.sandbox.child import Child
 from pergola.sandbox.landscape import (
     Landscape,
     Reconciliation,
+    admin_kubeconfig,
     create_project,
     create_seed,
     create_shoot,
@@ -35,18 +36,13 @@ from pergola.sandbox.landscape import (
 from pergola.sandbox.simulated import Site
 from pergola.testing.waiting import until, until_gone
 from tests.support.garden_states import has_succeeded
-from tests.support.garden_world import example
+from tests.support.garden_world import CONFIRMED, example
 
 PATIENCE: Final = 900.0
 """Seconds; a busy machine is five times slower than a quiet one."""
-OPERATION: Final = "gardener.cloud/operation"
-CONFIRMED: Final[JsonObject] = {
-    "metadata": {"annotations": {"confirmation.gardener.cloud/deletion": "true"}}
-}
 _ACCOUNTS: Final = "system:serviceaccounts"
 _OWN: Final = ("gardener-resource-manager",)
 _WRITES: Final = frozenset({"create", "update", "patch", "delete", "deletecollection"})
-_TOKEN_SECONDS: Final = 86_400
 
 
 @dataclass(frozen=True)
@@ -166,13 +162,7 @@ class World:
     @asynccontextmanager
     async def client_of(self, key: Key, seed: SeedCluster) -> AsyncGenerator[Client]:
         """Connect to a Shoot with the kubeconfig that Gardener issues to its administrator."""
-        request: JsonObject = {
-            "apiVersion": "authentication.gardener.cloud/v1alpha1",
-            "kind": "AdminKubeconfigRequest",
-            "spec": {"expirationSeconds": _TOKEN_SECONDS},
-        }
-        answer = await self.garden.create_subresource(SHOOT, key, "adminkubeconfig", request)
-        kubeconfig = base64.b64decode(map_at(answer, "status")["kubeconfig"])
+        kubeconfig = await admin_kubeconfig(self.garden, key)
         async with Client.connect(seed.site.reach(parse_cluster(kubeconfig, str(key)))) as client:
             yield client
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 _OPTION: Final = "--config"
+_SHOWN: Final = 60  # characters of an unknown kind
 _PROGRAMS: Final = {
     "ResourceManagerConfiguration": "resource-manager",
     "OperatorConfiguration": "operator",
@@ -45,7 +46,7 @@ def _program(path: Path) -> str:
     program = _PROGRAMS.get(str(kind))
     if program is None:
         raise ContainerError(
-            f"{path} is not the configuration of a program: its kind is {kind!r}, not "
+            f"{path} is not the configuration of a program: its kind is {repr(kind)[:_SHOWN]}, not "
             f"{' or '.join(_PROGRAMS)}"
         )
     return program

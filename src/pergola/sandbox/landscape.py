@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from pergola.api.kinds import NODE
+from pergola.api.kinds import NODE, SHOOT
 from pergola.api.objects import (
     GroupVersionKind,
     JsonObject,
@@ -50,6 +50,7 @@ from pergola.shipped import EXAMPLES
 
 _MANAGER: Final = "pergola-sandbox"
 _INTERVAL: Final = 1.0
+_TOKEN_SECONDS: Final = 3600
 _FOLDER: Final = EXAMPLES / "landscape"
 _LOCAL: Final = frozenset({"local"})
 _REPORTED: Final = dict.fromkeys(
@@ -212,6 +213,17 @@ async def create_shoot(
     return Key.of(patched)
 
 
+async def admin_kubeconfig(garden: Client, shoot: Key) -> bytes:
+    """Return the kubeconfig that Gardener issues to an administrator of a Shoot, for an hour."""
+    request: JsonObject = {
+        "apiVersion": "authentication.gardener.cloud/v1alpha1",
+        "kind": "AdminKubeconfigRequest",
+        "spec": {"expirationSeconds": _TOKEN_SECONDS},
+    }
+    answer = await garden.create_subresource(SHOOT, shoot, "adminkubeconfig", request)
+    return base64.b64decode(map_at(answer, "status")["kubeconfig"])
+
+
 def _kubernetes() -> str:
     return kubernetes_version().removeprefix("v")
 
@@ -266,7 +278,7 @@ class Reconciliation:
 
     @property
     def description(self) -> str:
-        """What Gardener does, or waits for."""
+        """The task that Gardener is running or waiting for."""
         return str(self._operation.get("description") or "")
 
     @property

@@ -9,6 +9,7 @@ from pergola.api.objects import GroupVersionKind, JsonObject, Key, annotations_o
 from pergola.health import check, progressing
 from pergola.health.extensions import check_extension
 from pergola.kube.client import Client
+from pergola.kube.patches import apply_merge_patch
 from pergola.manifests import manifest, service, service_port
 from pergola.sandbox.simulated import Site
 from pergola.testing.crds import install_garden_crds
@@ -73,7 +74,10 @@ async def test_workloads_and_resources_without_programs_report_success(
             "resources": {"requests": {"storage": "1Gi"}},
         },
     )
-    for obj in (deployment(minReadySeconds=300), balancer, claim, prometheus, record):
+    waiting = apply_merge_patch(
+        record, {"metadata": {"name": "restored", "annotations": {OPERATION: "wait-for-state"}}}
+    )
+    for obj in (waiting, deployment(minReadySeconds=300), balancer, claim, prometheus, record):
         await client.create(obj)
 
     await until(client, DEPLOYMENT, key, is_rolled_out)
@@ -82,3 +86,6 @@ async def test_workloads_and_resources_without_programs_report_success(
     await until(client, PROMETHEUS, key, is_rolled_out)
     done = await until(client, DNS_RECORD, key, lambda obj: check_extension(obj) is None)
     assert OPERATION not in annotations_of(done)
+    restored = await client.get(DNS_RECORD, Key("garden", "restored"))
+    assert annotations_of(restored)[OPERATION] == "wait-for-state"
+    assert "status" not in restored

@@ -40,6 +40,14 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         with_program([f"--config={tmp_path}/none"])
 
 
+def test_a_long_kind_is_shortened(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(f"kind: {'x' * 100_000}")
+    with pytest.raises(ContainerError) as caught:
+        with_program([f"--config={path}"])
+    assert len(str(caught.value)) < len(str(path)) + 300
+
+
 @given(st.binary() | st.sampled_from([b"", b"null", b"[]", b"kind: 1", b"kind: Garden", b"a: ]"]))
 def test_any_other_file_is_refused_with_its_path(
     tmp_path_factory: pytest.TempPathFactory, content: bytes

@@ -139,6 +139,11 @@ def test_a_certificate_without_a_signer_is_an_error(config: SecretConfig) -> Non
             {"static_tokens.csv": b"x,a,a,b"},
             "it is for other users or groups",
         ),
+        (
+            StaticTokens("tokens", (StaticToken("a"),)),
+            {"static_tokens.csv": b"x,a,a," + b"b" * 200_000},
+            "it is for other users or groups",
+        ),
         (Kubeconfig("generic", b"a"), {"kubeconfig": b"b"}, "its content differs"),
         (CLIENT, {}, "it is always regenerated"),
     ],

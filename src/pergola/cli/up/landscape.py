@@ -1,7 +1,6 @@
 """The chapters of `pergola up` about a landscape: a Garden, a Seed and a Shoot."""
 
 import asyncio
-import base64
 from contextlib import AsyncExitStack, aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -19,7 +18,6 @@ COSTS: Final = "It takes three to five minutes on two cores, and 7 GiB of memory
 _SECONDS: Final = 900.0
 _EVERY_SECONDS: Final = 20.0
 _STEP: Final = 10  # percent
-_TOKEN_SECONDS: Final = 3600
 
 
 async def show_garden(name: str, story: "Story", stack: AsyncExitStack) -> tuple["Landscape", Path]:
@@ -145,18 +143,11 @@ def summary(found: "Reconciliation") -> str:
 
 
 async def _access(client: "Client", key: "Key") -> "JsonObject":
-    """Return the kubeconfig that Gardener issues to an administrator of a Shoot."""
-    from pergola.api.kinds import SHOOT
-    from pergola.api.objects import map_at
+    """Return the kubeconfig of a Shoot's administrator."""
     from pergola.kube.yaml import parse
+    from pergola.sandbox.landscape import admin_kubeconfig
 
-    request = {
-        "apiVersion": "authentication.gardener.cloud/v1alpha1",
-        "kind": "AdminKubeconfigRequest",
-        "spec": {"expirationSeconds": _TOKEN_SECONDS},
-    }
-    answer = await client.create_subresource(SHOOT, key, "adminkubeconfig", request)
-    document = parse(base64.b64decode(str(map_at(answer, "status")["kubeconfig"])))
+    document = parse(await admin_kubeconfig(client, key))
     if not isinstance(document, dict):
         raise UpError(f"the kubeconfig of Shoot {key} is not an object")
     return document

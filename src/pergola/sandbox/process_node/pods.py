@@ -28,7 +28,7 @@ _TOKEN_SECONDS: Final = 86_400
 
 
 class Setup(NamedTuple):
-    """What a node needs to run processes.
+    """The directories, programs and environments of a node.
 
     Attributes:
         directory: of their files.

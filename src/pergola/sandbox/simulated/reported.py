@@ -10,7 +10,12 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Final
 
-from pergola.api.marks import OPERATION
+from pergola.api.marks import (
+    OPERATION,
+    OPERATION_MIGRATE,
+    OPERATION_RESTORE,
+    OPERATION_WAIT_FOR_STATE,
+)
 from pergola.api.objects import (
     GroupVersionKind,
     JsonObject,
@@ -48,7 +53,7 @@ ReportedTypes = Mapping[str, frozenset[str] | None]
 OF_A_GARDEN: Final[ReportedTypes] = dict.fromkeys(
     ("BackupBucket", "BackupEntry", "DNSRecord", "Extension")
 )
-_OPERATIONS: Final = {"migrate": "Migrate", "restore": "Restore"}
+_OPERATIONS: Final = {OPERATION_MIGRATE: "Migrate", OPERATION_RESTORE: "Restore"}
 
 
 class Reporter:
@@ -88,6 +93,8 @@ class Reporter:
 
     async def _report_extension(self, kind: GroupVersionKind, key: Key, obj: JsonObject) -> None:
         operation = annotations_of(obj).get(OPERATION)
+        if operation == OPERATION_WAIT_FOR_STATE:
+            return  # a restored resource gets its state first
         if operation is not None:
             obj = await self._client.patch(
                 kind, key, {"metadata": {"annotations": {OPERATION: None}}}

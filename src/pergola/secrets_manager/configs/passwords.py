@@ -94,8 +94,11 @@ class StaticTokens(SecretConfig):
 
 
 def _users_in(text: bytes) -> dict[str, set[str]]:
-    """Return the users in a token file, with their groups."""
-    rows = csv.reader(io.StringIO(text.decode(errors="replace")))
+    """Return the users in a token file, with their groups; none if it cannot be read."""
+    try:
+        rows = list(csv.reader(io.StringIO(text.decode(errors="replace"))))
+    except csv.Error:
+        return {}
     return {
         row[1]: {group for group in ",".join(row[3:]).split(",") if group}
         for row in rows

@@ -68,7 +68,7 @@ def create_or_keep(
     """Decide about a resource: keep it, correct its tags, or create it.
 
     Args:
-        new: What would be created.
+        new: The text of a plan about the new resource.
         operation: Creates it.
     """
     id_ = known(work, ours)

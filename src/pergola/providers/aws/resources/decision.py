@@ -14,10 +14,10 @@ Call = Callable[[], Awaitable[object]]
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a step does.
+    """The decision of a step.
 
     Attributes:
-        note: What a plan prints.
+        note: The text that a plan prints.
         calls: The changes in AWS, one after another.
         record: Values that the state gets before the calls; empty ones are forgotten.
         forget: Keys that the state forgets after the calls.

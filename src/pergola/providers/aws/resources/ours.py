@@ -1,4 +1,4 @@
-"""What is created for a cluster, and which resources are that (spec 30 §3.1, §3.2)."""
+"""Resources that are created for a cluster, and how to recognize them (spec 30 §3.1, §3.2)."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

@@ -65,7 +65,7 @@ def deletion_step(
     Args:
         ids: Returns what is ours.
         delete: Deletes it, unless there is none.
-        keys: What the state forgets after that.
+        keys: The keys that the state forgets afterwards.
     """
 
     def decide(work: Work) -> Decision:

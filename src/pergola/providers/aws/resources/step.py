@@ -96,7 +96,7 @@ async def _run(step: Step, work: Work) -> None:
     """Carry out a decision, then complete what was created, which is never created again.
 
     Raises:
-        ExtensionError: What was created is not recognized.
+        ExtensionError: The created resource is not recognized.
     """
     decision = await _observe_and_decide(step, work)
     await _carry_out(decision, work)
