@@ -50,6 +50,7 @@ class Terminal:
         self._environment = {**environment, **prompts, "TERM": "xterm", "HISTFILE": "/dev/null"}
         self._process = self._terminal = -1
         self._unread = ""
+        self._asks = False
 
     def __enter__(self) -> Self:
         self._process, self._terminal = pty.fork()
@@ -67,10 +68,15 @@ class Terminal:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """End the jobs and the shell."""
+        """End what still runs, and the shell.
+
+        No Ctrl-C for a shell that asks for a command: bash forgets one that arrives between its
+        prompt and its read, and asks nothing again.
+        """
         try:
-            self._write("\x03")
-            self._wait_for(_STATUS, _SECONDS)
+            if not self._asks:
+                self._write("\x03")
+                self._wait_for(_STATUS, _SECONDS)
             self.type_line("jobs -p | xargs -r kill; wait")
         finally:
             os.close(self._terminal)
@@ -130,6 +136,7 @@ class Terminal:
         return seen + rest
 
     def _write(self, text: str) -> None:
+        self._asks = False
         os.write(self._terminal, text.encode())
 
     def _wait_for(self, pattern: re.Pattern[str], seconds: float) -> tuple[re.Match[str], str]:
@@ -144,4 +151,5 @@ class Terminal:
             data = os.read(self._terminal, _CHUNK)
             self._unread += _CONTROL.sub("", data.decode(errors="replace"))
         text, self._unread = self._unread[: match.end()], self._unread[match.end() :]
+        self._asks = _STATUS.fullmatch(match.group()) is not None
         return match, _ASKED.sub("", text)
