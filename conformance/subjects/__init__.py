@@ -13,6 +13,7 @@ from conformance.subjects.configurations import (
 from conformance.subjects.csr import SigningRequests
 from conformance.subjects.extension_objects import EXTENSIONS_SUBJECT
 from conformance.subjects.garbage import Garbage
+from conformance.subjects.garden_flows import GardenFlows
 from conformance.subjects.garden_objects import GardenObjects
 from conformance.subjects.health import Health
 from conformance.subjects.maintenance import Evictions, Schedules
@@ -54,6 +55,7 @@ SUBJECTS: Final[tuple[Subject, ...]] = (
     GARDEN_SUBJECT,
     EXTENSION_SUBJECT,
     GardenObjects(),
+    GardenFlows(),
     RESOURCE_MANAGER_CONFIG_SUBJECT,
     OPERATOR_CONFIG_SUBJECT,
     Rotations(),

@@ -15,6 +15,7 @@ from pergola.api.operator_v1alpha1 import default_garden
 from pergola.api.schema import Malformed
 from pergola.garden.components.catalog import CATALOG
 from pergola.garden.components.component import Target
+from pergola.garden.landscape import Landscape
 from pergola.garden.landscape.errors import OperatorError
 from pergola.manifests import manifest
 from pergola.operator.compare import (
@@ -92,12 +93,22 @@ def comparison(question: JsonObject, made: list[JsonValue]) -> Comparison:
             recorded.take(placed)
             if not placed.managed:
                 recorded.all.append(placed.obj)
-    [stored] = recorded.gardens or [default_garden(question["garden"])]
-    garden = {**stored, "status": question["garden"]["status"]}
-    recorded.all += [*question["beside"], _API_SERVER]
-    landscape = landscape_of(garden, recorded, _template(question["featureGates"]), CATALOG)
+    [garden] = recorded.gardens or [default_garden(question["garden"])]
+    landscape = landscape_for(question, garden, recorded)
     here = rendered(landscape, CATALOG, recorded.all)
     return compare(recorded.made_for(garden), here)
+
+
+def landscape_for(question: JsonObject, garden: JsonObject, recorded: Recorded) -> Landscape:
+    """Return what a reconciliation of the Garden in a question begins with.
+
+    Args:
+        garden: With all defaults.
+        recorded: The objects that already exist; takes those in the question, too.
+    """
+    garden = {**garden, "status": question["garden"]["status"]}
+    recorded.all += [*question["beside"], _API_SERVER]
+    return landscape_of(garden, recorded, _template(question["featureGates"]), CATALOG)
 
 
 def _template(gates: dict[str, bool]) -> Template:

@@ -18,13 +18,13 @@ from pergola.api.operator_v1alpha1.operations import OPERATIONS
 from pergola.kube.patches import apply_merge_patch
 from pergola.operator.reconcile.operation import beginning, remaining, requested_by
 
-_PARTS: Final = (
+PARTS: Final = (
     "certificateAuthorities",
     "serviceAccountKey",
     "etcdEncryptionKey",
     "workloadIdentityKey",
 )
-_PHASES: Final = ("Preparing", "Prepared", "Completing", "Completed")
+PHASES: Final = ("Preparing", "Prepared", "Completing", "Completed")
 _TIMES: Final = st.sampled_from(["2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"])
 _NOW: Final = datetime(2026, 1, 3, tzinfo=UTC)
 
@@ -42,9 +42,9 @@ class Rotations:
         """Yield each operation in each phase."""
         for version in ("1.33.4", "1.34.2"):
             for operation in sorted(OPERATIONS):
-                for phase in ("", *_PHASES):
+                for phase in ("", *PHASES):
                     rotation = {"phase": phase, "lastInitiationTime": "2026-01-01T00:00:00Z"}
-                    rotations = dict.fromkeys(_PARTS, rotation) if phase else {}
+                    rotations = dict.fromkeys(PARTS, rotation) if phase else {}
                     yield _question(version, operation, rotations, "aescbc")
 
     def questions(self) -> SearchStrategy[JsonObject]:
@@ -54,28 +54,11 @@ class Rotations:
         operations: SearchStrategy[list[str]] = st.one_of(
             st.just([]), st.just(["reconcile"]), st.lists(request, max_size=1), st.lists(request)
         )
-        times = {
-            "lastInitiationTime": _TIMES,
-            "lastInitiationFinishedTime": _TIMES,
-            "lastCompletionTriggeredTime": _TIMES,
-            "lastCompletionTime": _TIMES,
-        }
-        phases = st.sampled_from(_PHASES)
-        phased = st.builds(lambda phase, known: {"phase": phase, **known}, phases, some(times))
-        automatic = some({"autoCompleteAfterPrepared": st.booleans()})
-        of_key = st.builds(lambda rotation, more: {**rotation, **more}, phased, automatic)
-        rotations = some(
-            {
-                **dict.fromkeys(_PARTS, phased),
-                "etcdEncryptionKey": of_key,
-                "observability": some({name: times[name] for name in (*times,)[::3]}),
-            }
-        )
         return st.builds(
             _question,
             st.sampled_from(["1.33.4", "1.34.2"]),
             operations.map(";".join),
-            rotations,
+            some_rotations(),
             st.sampled_from(["aescbc", "aescbc", "aesgcm", "secretbox"]),
         )
 
@@ -96,6 +79,27 @@ class Rotations:
             "operation": annotations_of(left).get(marks.OPERATION, ""),
         }
         return differences(without_empty(answer.output), without_empty(ours))
+
+
+def some_rotations() -> SearchStrategy[JsonObject]:
+    """Return a strategy for `status.credentials.rotation`, with each part in any phase."""
+    times = {
+        "lastInitiationTime": _TIMES,
+        "lastInitiationFinishedTime": _TIMES,
+        "lastCompletionTriggeredTime": _TIMES,
+        "lastCompletionTime": _TIMES,
+    }
+    phases = st.sampled_from(PHASES)
+    phased = st.builds(lambda phase, known: {"phase": phase, **known}, phases, some(times))
+    automatic = some({"autoCompleteAfterPrepared": st.booleans()})
+    of_key = st.builds(lambda rotation, more: {**rotation, **more}, phased, automatic)
+    return some(
+        {
+            **dict.fromkeys(PARTS, phased),
+            "etcdEncryptionKey": of_key,
+            "observability": some({name: times[name] for name in (*times,)[::3]}),
+        }
+    )
 
 
 def _question(version: str, operation: str, rotations: JsonObject, provider: str) -> JsonObject:

@@ -65,28 +65,44 @@ var prepare = sync.OnceFunc(func() {
 	kubeapiserver.Until, kubecontrollermanager.Until, resourcemanager.Until = atOnce, atOnce, atOnce
 })
 
-// gardenMade reconciles a Garden with the original's reconciler, in clusters where everything is
-// ready at once, and returns every object that exists then.
-func gardenMade(input json.RawMessage) (any, error) {
-	var in struct {
-		Garden       map[string]any   `json:"garden"`
-		Beside       []map[string]any `json:"beside"`
-		FeatureGates map[string]bool  `json:"featureGates"`
-		Now          time.Time        `json:"now"`
-	}
-	if err := decode(input, &in); err != nil {
-		return nil, err
-	}
+// gardenInput is a Garden with everything that its reconciliation depends on.
+type gardenInput struct {
+	Garden       map[string]any   `json:"garden"`
+	Beside       []map[string]any `json:"beside"`
+	FeatureGates map[string]bool  `json:"featureGates"`
+	Now          time.Time        `json:"now"`
+}
+
+// gardenRun is the original's reconciler in clusters where everything is ready at once.
+type gardenRun struct {
+	garden     *operatorv1alpha1.Garden
+	reconciler *garden.Reconciler
+	site       client.Client
+	undo       func()
+}
+
+// prepared stores the Garden, and returns what reconciles it.
+func (in *gardenInput) prepared(alter func(*operatorv1alpha1.Garden)) (*gardenRun, error) {
 	prepare()
 	defaults, err := setFeatureGates(in.FeatureGates)
 	if err != nil {
 		return nil, unanswered{err}
 	}
-	defer defaults()
+	run, err := in.stored(alter)
+	if err != nil {
+		defaults()
+		return nil, err
+	}
+	run.undo = defaults
+	return run, nil
+}
+
+func (in *gardenInput) stored(alter func(*operatorv1alpha1.Garden)) (*gardenRun, error) {
 	wanted, err := admittedGarden(in.Garden, in.Beside)
 	if err != nil {
 		return nil, err
 	}
+	alter(wanted)
 	virtual := readyCluster(operatorclient.VirtualScheme, nil, namespace("garden"))
 	site := readyCluster(operatorclient.RuntimeScheme, virtual, wanted, namespace("kube-system"), namespace("garden"))
 	for _, each := range in.Beside {
@@ -108,13 +124,27 @@ func gardenMade(input json.RawMessage) (any, error) {
 		GardenClientMap: fakeclientmap.NewClientMapBuilder().
 			WithClientSetForKey(keys.ForGarden(wanted), clientSet(virtual)).Build(),
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-	defer cancel()
-	request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(wanted)}
-	if _, err := reconciler.Reconcile(ctx, request); err != nil {
+	return &gardenRun{garden: wanted, reconciler: reconciler, site: site}, nil
+}
+
+// gardenMade reconciles a Garden, and returns every object that exists then.
+func gardenMade(input json.RawMessage) (any, error) {
+	var in gardenInput
+	if err := decode(input, &in); err != nil {
 		return nil, err
 	}
-	return everything(site)
+	run, err := in.prepared(func(*operatorv1alpha1.Garden) {})
+	if err != nil {
+		return nil, err
+	}
+	defer run.undo()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(run.garden)}
+	if _, err := run.reconciler.Reconcile(ctx, request); err != nil {
+		return nil, err
+	}
+	return everything(run.site)
 }
 
 // setFeatureGates sets feature gates of the operator, and returns a function that undoes it.

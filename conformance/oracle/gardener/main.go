@@ -22,6 +22,7 @@ func main() {
 		"csr":                      signingRequest,
 		"evictions":                evictions,
 		"garbage":                  garbage,
+		"garden-flows":             gardenFlows,
 		"garden-made":              gardenMade,
 		"health":                   health,
 		"managed-objects":          managedObjects,

@@ -1,14 +1,17 @@
 """IP addresses and CIDRs, parsed as strictly as Kubernetes does.
 
 The standard library accepts more than Kubernetes: zone ids (`fe80::1%eth0`), which can be any
-text, netmasks, and ranges without a prefix length. Other modules must not call `ipaddress` to
+text, netmasks, and ranges without a prefix length. As in Go, IPv4 that is mapped into IPv6
+(`::ffff:10.0.0.0/112`) is IPv4. Other modules must not call `ipaddress` to
 parse text; ruff enforces that. Pass on `str()` of a parsed value, never the text it came from.
 """
 
 import ipaddress
+from typing import Final
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+_MAPPED_BITS: Final = 96
 
 
 def parse_address(text: str) -> Address:
@@ -20,9 +23,10 @@ def parse_address(text: str) -> Address:
     if "%" in text:
         raise ValueError(f"invalid IP address: {text!r}")
     try:
-        return ipaddress.ip_address(text)
+        address = ipaddress.ip_address(text)
     except ValueError:
         raise ValueError(f"invalid IP address: {text!r}") from None
+    return unmapped(address)
 
 
 def parse_network(text: str) -> Network:
@@ -35,9 +39,20 @@ def parse_network(text: str) -> Network:
     if "%" in address or not (length.isascii() and length.isdigit()):
         raise ValueError(f"invalid CIDR: {text!r}")
     try:
-        return ipaddress.ip_network(text, strict=False)
+        network = ipaddress.ip_network(text, strict=False)
     except ValueError:
         raise ValueError(f"invalid CIDR: {text!r}") from None
+    first = unmapped(network.network_address)
+    # A shorter prefix includes addresses that are not IPv4.
+    if network.version == first.version or network.prefixlen < _MAPPED_BITS:
+        return network
+    return ipaddress.IPv4Network((int(first), network.prefixlen - _MAPPED_BITS))
+
+
+def unmapped(address: Address) -> Address:
+    """Return an IPv4 address that is mapped into IPv6 as what it is, and others as they are."""
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return mapped or address
 
 
 def is_address(text: str) -> bool:
@@ -64,7 +79,7 @@ def has_host_bits(text: str) -> bool:
     Raises:
         ValueError: as `parse_network` does.
     """
-    return ipaddress.ip_address(text.partition("/")[0]) != parse_network(text).network_address
+    return parse_address(text.partition("/")[0]) != parse_network(text).network_address
 
 
 def overlap(one: Network, other: Network) -> bool:

@@ -3,7 +3,6 @@
 import os
 import re
 from collections.abc import Mapping
-from ipaddress import IPv6Address
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -70,7 +69,4 @@ def _matches(host: str, port: str, entry: str) -> bool:
 
 
 def _address(host: str) -> Address | None:
-    if not is_address(host):
-        return None
-    address = parse_address(host)
-    return (address.ipv4_mapped if isinstance(address, IPv6Address) else None) or address
+    return parse_address(host) if is_address(host) else None

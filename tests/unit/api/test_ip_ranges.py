@@ -13,6 +13,7 @@ from pergola.api.ip_ranges import (
     is_network,
     parse_address,
     parse_network,
+    unmapped,
 )
 
 HOSTILE = (
@@ -74,7 +75,17 @@ def test_accepted_input_is_emitted_as_digits_and_separators_only(text: str) -> N
         assert SAFE.fullmatch(f"{parse_address(text)}/0")
 
 
-@given(st.ip_addresses())
+@given(st.ip_addresses(v=4), st.integers(0, 32))
+def test_ipv4_that_is_mapped_into_ipv6_is_ipv4(address: ipaddress.IPv4Address, bits: int) -> None:
+    assert parse_address(f"::ffff:{address}") == address
+    assert parse_network(f"::ffff:{address}/{96 + bits}") == parse_network(f"{address}/{bits}")
+
+
+def test_a_range_that_contains_more_than_mapped_addresses_is_ipv6() -> None:
+    assert str(parse_network("::ffff:10.0.0.0/95")) == "::fffe:0:0/95"
+
+
+@given(st.ip_addresses().filter(lambda address: unmapped(address) == address))
 def test_every_address_and_its_host_range_is_accepted(
     address: ipaddress.IPv4Address | ipaddress.IPv6Address,
 ) -> None:
@@ -94,6 +105,8 @@ def test_every_address_and_its_host_range_is_accepted(
         ("2001:db8:0::1/56", True),
         ("::10.250.0.0/112", False),
         ("::10.250.0.1/112", True),
+        ("::ffff:10.250.0.0/112", False),
+        ("::ffff:10.250.0.1/112", True),
     ],
 )
 def test_host_bits_are_found_however_the_address_is_written(text: str, *, expected: bool) -> None:

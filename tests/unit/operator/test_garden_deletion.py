@@ -16,6 +16,7 @@ from pergola.operator.reconcile.leftovers import Selection
 from pergola.operator.run.run import Run
 from tests.support.garden import BACKED_UP, COMPLETE, HIGHLY_AVAILABLE, landscape
 
+_MANAGER = "Destroying and waiting for gardener-resource-manager to be deleted"
 HASHED = re.compile(r"-[0-9a-f]{8}$")
 KEPT = {"shoot-extensions-crds", "pvc-autoscaler-crds"}
 
@@ -61,7 +62,7 @@ def test_the_control_plane_is_deleted_only_after_gardener() -> None:
     }
     assert gardener <= before(tasks, flow_delete.ONLY_REQUIRED)
     for name in (
-        "Destroying Kubernetes Controller Manager",
+        "Destroying Kubernetes Controller Manager Server",
         "Destroying gardener-resource-manager for virtual garden",
         "Destroying Kubernetes API Server",
         "Destroying main and events ETCDs of virtual garden",
@@ -96,18 +97,15 @@ def test_druid_and_the_backup_outlive_the_etcds() -> None:
 def test_the_runtime_resource_manager_is_deleted_once_it_is_no_longer_needed() -> None:
     tasks = graph()
     others = {task.name for task in tasks} - before(tasks, flow_delete.NONE)
-    assert flow_delete.NONE in before(tasks, "Destroying gardener-resource-manager")
-    assert all(
-        "Destroying gardener-resource-manager" in before(tasks, name)
-        for name in others - {flow_delete.NONE, "Destroying gardener-resource-manager"}
-    )
+    assert flow_delete.NONE in before(tasks, _MANAGER)
+    assert all(_MANAGER in before(tasks, name) for name in others - {flow_delete.NONE, _MANAGER})
 
 
 def test_components_of_a_self_hosted_shoot_are_not_deleted() -> None:
     kept = {task.name for task in graph(is_self_hosted=True) if task.why_skipped()}
-    assert {"Destroying ETCD Druid", "Destroying gardener-resource-manager"} <= kept
-    assert "Destroying custom resource definitions for Istio" not in kept
-    assert "Destroying custom resource definitions for prometheus-operator" in kept
+    assert {"Destroying ETCD Druid", _MANAGER} <= kept
+    assert "Destroying custom resource definition for Istio" not in kept
+    assert "Destroying custom resource definition for prometheus-operator" in kept
 
 
 def test_definitions_of_a_foreign_autoscaler_are_not_deleted() -> None:
@@ -116,7 +114,7 @@ def test_definitions_of_a_foreign_autoscaler_are_not_deleted() -> None:
     run = create_autospec(Run, instance=True)
     run.current.return_value = landscape(foreign)
     tasks = flow_delete.deletion(run)
-    assert tasks["Destroying custom resource definitions for VPA"].why_skipped()
+    assert tasks["Destroying custom resource definition for VPA"].why_skipped()
 
 
 @pytest.mark.parametrize("component", CATALOG, ids=lambda each: each.name)

@@ -31,7 +31,7 @@ VIRTUAL_RESOURCE_MANAGER_READY: Final = (
 GARDENER_API_SERVER_READY: Final = "Waiting until Gardener API server rolled out"
 OPENTELEMETRY_OPERATOR: Final = "Deploying OpenTelemetry Operator"
 GARDEN_PROMETHEUS: Final = "Deploying Garden Prometheus"
-GARDEN_PROMETHEUS_READY: Final = "Waiting for Garden Prometheus to be ready"
+GARDEN_PROMETHEUS_READY: Final = "Waiting until Garden Prometheus is ready"
 
 SYNC_POINT: Final = (
     GENERIC_KUBECONFIG,

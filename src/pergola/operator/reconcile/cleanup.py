@@ -9,6 +9,7 @@ from pergola.api.objects import GroupVersionKind, Key, uid_of
 from pergola.api.operator_v1alpha1 import EXTENSION
 from pergola.api.operator_v1alpha1.extension import REQUIRED_VIRTUAL
 from pergola.garden.components.observability.global_password import REPLICA
+from pergola.garden.components.virtual_access import KUBECONFIG
 from pergola.garden.landscape import NAMESPACE
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound, UnknownKind
@@ -17,6 +18,7 @@ from pergola.operator.conditions import Conditions, condition_of
 from pergola.operator.run.build import IDENTITY
 from pergola.runtime.clock import Clock
 from pergola.secrets_manager import SecretsManager
+from pergola.secrets_manager.managed import MANAGED_BY, MANAGER, NAME
 
 _UNIQUE: Final = {"resources.gardener.cloud/garbage-collectable-reference": "true"}
 
@@ -30,6 +32,15 @@ async def delete_credentials(client: Client, clock: Clock) -> None:
     manager = await SecretsManager.open(client, NAMESPACE, IDENTITY, clock=clock)
     await manager.cleanup()
     await _delete_all(client, SECRET, REPLICA)
+
+
+async def delete_generic_kubeconfig(client: Client) -> None:
+    """Delete the kubeconfig that programs in the runtime cluster share.
+
+    Raises:
+        KubeError: The API server refused, or did not answer.
+    """
+    await _delete_all(client, SECRET, {NAME: KUBECONFIG, MANAGED_BY: MANAGER})
 
 
 async def delete_unique_objects(client: Client) -> None:
@@ -54,7 +65,7 @@ async def patch_garden_deleted(client: Client, clock: Clock) -> None:
     except UnknownKind:
         return
     for extension in extensions:
-        if condition_of(extension, REQUIRED_VIRTUAL):
+        if condition_of(extension, REQUIRED_VIRTUAL).get("status", FALSE) != FALSE:
             text = "Virtual cluster has been destroyed"
             await conditions.patch(
                 Key.of(extension), REQUIRED_VIRTUAL, FALSE, "GardenDeleted", text

@@ -16,6 +16,7 @@ from pergola.garden.components.crds import CRDS, DELETED_GROUPS, definitions_of
 from pergola.garden.components.etcd_druid import ETCD_DRUID
 from pergola.operator.reconcile.cleanup import (
     delete_credentials,
+    delete_generic_kubeconfig,
     delete_unique_objects,
     patch_garden_deleted,
 )
@@ -34,6 +35,10 @@ ONLY_REQUIRED: Final = (
 NONE_VIRTUAL: Final = "Ensuring no virtual garden ManagedResources exist anymore"
 NONE: Final = "Ensuring no ManagedResources exist anymore"
 DISCONNECT: Final = "Invalidate client for virtual garden"
+RESET: Final = (
+    "Resetting RequiredVirtual condition on extensions since virtual cluster has been destroyed"
+)
+KUBECONFIG: Final = "Cleaning up generic token kubeconfig"
 SECRETS: Final = "Cleaning up secrets"
 UNIQUE: Final = "Cleaning up garbage-collectable ConfigMaps and Secrets"
 
@@ -126,10 +131,27 @@ _OWN: Final = Selection(names=frozenset({"shoot-core-gardener-resource-manager"}
 _RUNTIME: Final = Selection(resource_class="seed")
 
 
+_NAMES: Final[Mapping[str, str]] = {
+    "virtual-garden-kube-controller-manager": "Destroying Kubernetes Controller Manager Server",
+    "gardener-access": "Destroying Gardener virtual garden access resources",
+    "kube-apiserver-service": "Destroying Kubernetes API Server service",
+    "istio-internal-load-balancing": "Cleaning up Istio internal load balancing ConfigMap",
+    "fluent-operator-custom-resources-garden": "Destroying fluent-operator custom resources",
+    "gardener-resource-manager": (
+        "Destroying and waiting for gardener-resource-manager to be deleted"
+    ),
+    CRDS["opentelemetry"].name: (
+        "Destroying custom resource definition for opentelemetry-operator"
+    ),
+}
+"""The tasks of components whose names do not follow from those that deploy them."""
+
+
 def destroying(component: Component) -> str:
     """Return the name of the task that destroys a component."""
     words = component.deploy.partition(" ")[2].removeprefix("and waiting for ")
-    return f"Destroying {words}"
+    words = words.replace("definitions for", "definition for")
+    return _NAMES.get(component.name, f"Destroying {words}")
 
 
 def deletion(run: Run) -> Graph:
@@ -144,7 +166,17 @@ def deletion(run: Run) -> Graph:
         _add(graph, run, name, [ONLY_REQUIRED])
     graph.add(NONE_VIRTUAL, partial(_ensure_none, run, _OWN), after=_tasks(_ACCESS))
     _add(graph, run, _MANAGER, [NONE_VIRTUAL])
-    graph.add(DISCONNECT, partial(_disconnect, run), after=_tasks(_NEEDED_BY_CLIENTS))
+    graph.add(
+        KUBECONFIG,
+        partial(delete_generic_kubeconfig, run.client),
+        after=_tasks(_NEEDED_BY_CLIENTS),
+    )
+    graph.add(DISCONNECT, run.virtual.close, after=_tasks(_NEEDED_BY_CLIENTS))
+    graph.add(
+        RESET,
+        partial(patch_garden_deleted, run.client, run.clock),
+        after=[*_tasks(_CONTROL_PLANE), KUBECONFIG, DISCONNECT],
+    )
     _add_end(graph, run)
     return graph
 
@@ -179,11 +211,6 @@ async def _destroy(run: Run, part: Component) -> None:
     for phase in (replace(removable, direct=()), replace(removable, managed=())):
         await run.deployer.remove(phase)
         await run.deployer.wait_removed(phase, part.limit)
-
-
-async def _disconnect(run: Run) -> None:
-    await run.virtual.close()
-    await patch_garden_deleted(run.client, run.clock)
 
 
 async def _ensure_none(run: Run, selection: Selection) -> None:

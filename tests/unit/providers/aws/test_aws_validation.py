@@ -347,14 +347,16 @@ def test_v14_duplicate_zones_are_refused() -> None:
     assert found(value) == {(DUPLICATE, "networks.zones[1].name")}
 
 
-def test_v14_existing_zones_are_not_checked_again() -> None:
-    old = managed(managed_zone("retired"), managed_zone("retired", 1))
-    new = managed(*old["networks"]["zones"], managed_zone("unknown", 2))
+def test_v14_unchanged_zones_are_not_checked_again() -> None:
+    old = managed(managed_zone("retired"), managed_zone("retired", 1), managed_zone("changed", 2))
+    changed = {**managed_zone("changed", 2), "elasticIPAllocationID": "eipalloc-1"}
+    new = managed(*old["networks"]["zones"][:2], changed, managed_zone("unknown", 3))
 
     causes = list(check_config(decoded(new), FACTS, decoded(old)))
 
     assert [(cause.reason, cause.field) for cause in causes] == [
-        (UNSUPPORTED, "networks.zones[2].name")
+        (UNSUPPORTED, "networks.zones[2].name"),
+        (UNSUPPORTED, "networks.zones[3].name"),
     ]
 
 

@@ -131,7 +131,7 @@ def _autoscaler() -> JsonObject:
 ALERTMANAGER: Final = Component(
     name=NAME,
     deploy="Deploying Alertmanager",
-    wait="Waiting for Alertmanager to be ready",
+    wait="Waiting until Alertmanager is ready",
     after=(task_names.INGRESS_PASSWORD,),
     credentials=credentials,
     render=render,

@@ -273,7 +273,7 @@ def _federation() -> JsonObject:
 PROMETHEUS_LONGTERM: Final = Component(
     name=NAME,
     deploy="Deploying long-term Prometheus",
-    wait="Waiting for long-term Prometheus to be ready",
+    wait="Waiting until long-term Prometheus is ready",
     after=(task_names.GARDEN_PROMETHEUS,),
     credentials=credentials,
     render=render,

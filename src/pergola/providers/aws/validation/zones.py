@@ -38,7 +38,7 @@ def _names(zones: list[Zone], facts: ShootFacts, old: list[Zone]) -> Iterator[Ca
     seen: set[str] = set()
     for index, zone in enumerate(zones):
         path = f"{PATH}[{index}].name"
-        is_as_before = index < len(old) and old[index].name == zone.name
+        is_as_before = index < len(old) and old[index] == zone
         if not _NAME.fullmatch(zone.name):
             yield invalid(path, zone.name, f"does not match ^{_NAME.pattern}$")
         elif len(zone.name) > _LONGEST_NAME:

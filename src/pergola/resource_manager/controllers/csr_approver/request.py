@@ -11,14 +11,13 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
-from typing import Final, TypeAlias
+from typing import Final
 
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
+from pergola.api.ip_ranges import Address, unmapped
 from pergola.api.objects import JsonObject, map_at
-
-IpAddress: TypeAlias = IPv4Address | IPv6Address
 
 _PEM: Final = re.compile(
     rb"\s*-----BEGIN CERTIFICATE REQUEST-----\s([A-Za-z0-9+/=\s]+)"
@@ -48,7 +47,7 @@ class Request:
     common_name: str
     organizations: tuple[str, ...]
     dns_names: frozenset[str]
-    ip_addresses: frozenset[IpAddress]
+    ip_addresses: frozenset[Address]
 
 
 def decode(csr: JsonObject) -> Request:
@@ -74,12 +73,6 @@ def decode(csr: JsonObject) -> Request:
         raise
     except (ValueError, x509.DuplicateExtension, x509.UnsupportedGeneralNameType) as error:
         raise UndecodableRequest(f"not a valid PKCS#10 request: {error}") from error
-
-
-def as_one_form(address: IpAddress) -> IpAddress:
-    """Return the address, as IPv4 if it is an IPv4 address mapped into IPv6."""
-    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
-    return mapped or address
 
 
 def _der(request: object) -> bytes:
@@ -126,7 +119,7 @@ def _alternative_names(request: x509.CertificateSigningRequest) -> Iterator[x509
     yield from found.value
 
 
-def _address(name: x509.IPAddress) -> IpAddress:
+def _address(name: x509.IPAddress) -> Address:
     if not isinstance(name.value, IPv4Address | IPv6Address):
         raise UndecodableRequest("a subject alternative name is a network, not an IP address")
-    return as_one_form(name.value)
+    return unmapped(name.value)

@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-from pergola.api.ip_ranges import parse_address
+from pergola.api.ip_ranges import Address, parse_address
 from pergola.resource_manager.controllers.csr_approver.request import (
-    IpAddress,
     Request,
-    as_one_form,
 )
 
 NODE_USER: Final = "system:node:"
@@ -75,7 +73,7 @@ class Machine:
 def as_claim(text: str) -> str:
     """Return a name or address in the form in which two of them are compared."""
     try:
-        return str(as_one_form(parse_address(text)))
+        return str(parse_address(text))
     except ValueError:
         return text.lower()
 
@@ -159,10 +157,10 @@ def _addresses(request: Request, node: Node) -> Verdict:
             " 'Hostname' or 'InternalDNS' or 'ExternalDNS' in node object",
             may_pass=True,
         )
-    addresses: set[IpAddress] = set()
+    addresses: set[Address] = set()
     for text in _of_types(node, _IP_TYPES):
         try:
-            addresses.add(as_one_form(parse_address(text)))
+            addresses.add(parse_address(text))
         except ValueError as error:
             return Denied(
                 f'IP address "{text}" in node.Status.Addresses is invalid: {error}', may_pass=True

@@ -243,7 +243,7 @@ def _service() -> JsonObject:
 PLUTONO: Final = Component(
     name=NAME,
     deploy="Deploying Plutono",
-    wait="Waiting for Plutono to be ready",
+    wait="Waiting until Plutono is ready",
     after=(task_names.INGRESS_PASSWORD,),
     credentials=credentials,
     render=render,
