@@ -113,6 +113,11 @@ class World:
         await create_seed(self.garden, kubeconfig, self.clusters.chart, seed.name)
         await self.healthy(SEED, Key("", seed.name))
 
+    async def join_here(self, name: str) -> None:
+        """Create a Seed in the runtime cluster of the Garden, and wait until it is healthy."""
+        await create_seed(self.garden, None, self.clusters.chart, name)
+        await self.healthy(SEED, Key("", name))
+
     async def seed(self, name: str, *, original: bool = False) -> SeedCluster:
         """Create a Seed in a cluster that lives as long as the landscape."""
         opened = self.opened_seed(name, original=original)

@@ -53,6 +53,20 @@ async def kind_called(client: Client, word: str) -> Resource:
     )
 
 
+async def listable_kinds(client: Client) -> list[Resource]:
+    """Return all kinds of which objects can be listed, each in the preferred version of its group.
+
+    Kinds of API services that are not available are missing.
+    """
+    preferred = dict(reversed([*await _groups(client)]))
+    return [
+        resource
+        for version in (("", "v1"), *sorted(preferred.items()))
+        for resource, served in await _kinds(client, *version)
+        if "list" in served["verbs"]
+    ]
+
+
 async def _groups(client: Client) -> Iterable[tuple[str, str]]:
     """Return the groups, each with its preferred version first."""
     answer = orjson.loads(await client.get_raw("/apis"))
@@ -72,12 +86,17 @@ def _fits(suffix: str, group: str, version: str) -> bool:
 
 
 async def _served(client: Client, group: str, version: str, name: str) -> list[Resource]:
+    found = await _kinds(client, group, version)
+    return [resource for resource, served in found if name in _names(served)]
+
+
+async def _kinds(client: Client, group: str, version: str) -> list[tuple[Resource, JsonObject]]:
+    """Return the kinds of a version, each with its entry in the answer."""
     try:
         answer = orjson.loads(await client.get_raw(group_version_path(group, version)))
     except ApiError:
         return []  # an API service that is unavailable; its kinds are unknown now
-    found = resources_in(answer, group, version)
-    return [resource for resource, served in found if name in _names(served)]
+    return [*resources_in(answer, group, version)]
 
 
 def _names(served: JsonObject) -> set[str]:

@@ -9,11 +9,11 @@ import base64
 import io
 import tarfile
 import tempfile
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Final
+from pathlib import Path, PurePath
+from typing import Final, cast
 
 from pergola.api.kinds import NODE, SHOOT
 from pergola.api.objects import (
@@ -29,7 +29,7 @@ from pergola.charts import ChartReference
 from pergola.kube import states
 from pergola.kube.client import Client
 from pergola.kube.patches import apply_merge_patch
-from pergola.kube.yaml import parse_documents
+from pergola.kube.yaml import parse, parse_documents
 from pergola.manifests import manifest
 from pergola.sandbox import binaries
 from pergola.sandbox.module import kubernetes_version
@@ -44,22 +44,26 @@ from pergola.sandbox.on_demand import (
 )
 from pergola.sandbox.process_node import OWN_RESOURCE_MANAGER, NodeSettings
 from pergola.sandbox.progress import Progress, silent
-from pergola.sandbox.registry import registry
-from pergola.sandbox.simulated import NAMESPACE, Site, SiteSettings, garden_site
-from pergola.shipped import EXAMPLES
+from pergola.sandbox.registry import Registry, registry
+from pergola.sandbox.simulated import Site, SiteSettings, garden_site
+from pergola.shipped import CHARTS, EXAMPLES
 
 _MANAGER: Final = "pergola-sandbox"
 _INTERVAL: Final = 1.0
 _TOKEN_SECONDS: Final = 3600
 _FOLDER: Final = EXAMPLES / "landscape"
 _LOCAL: Final = frozenset({"local"})
-_REPORTED: Final = dict.fromkeys(
-    (
-        *("BackupBucket", "BackupEntry", "ControlPlane", "DNSRecord", "Infrastructure", "Network"),
-        *("OperatingSystemConfig", "Worker"),
+_REPORTED: Final = {
+    **dict.fromkeys(
+        (
+            *("BackupBucket", "BackupEntry", "DNSRecord", "Infrastructure", "Network"),
+            "OperatingSystemConfig",
+        ),
+        _LOCAL,
     ),
-    _LOCAL,
-)
+    **dict.fromkeys(("ControlPlane", "Worker"), _LOCAL | {"aws"}),
+}
+_CLUSTERS: Final = ("runtimeCluster", "virtualCluster")
 _TOPOLOGY: Final = {
     "topology.kubernetes.io/region": "local",
     "topology.kubernetes.io/zone": "local",
@@ -81,12 +85,14 @@ class Landscape:
     Attributes:
         name: the beginning of the names of its sandboxes.
         garden: the runtime cluster of the Garden; the caller runs the operator there.
-        chart: of gardenlet, in a registry of the landscape.
+        charts: a registry.
+        chart: of gardenlet, in this registry.
         directory: of the operator's charts.
     """
 
     name: str
     garden: Site
+    charts: Registry
     chart: ChartReference
     directory: Path
 
@@ -100,6 +106,32 @@ class Landscape:
             "PERGOLA_HELM": helm,
             "PERGOLA_CHART_CACHE": cache,
         }
+
+    async def install(self, extension: str, variables: Mapping[str, str]) -> Key:
+        """Create one of the Extensions of the examples, with its charts; return its key.
+
+        Args:
+            extension: the name of a file, without its ending.
+            variables: the environment of the extension in Seeds, in addition to its own.
+        """
+        [document] = parse_documents((EXAMPLES / "extensions" / f"{extension}.yaml").read_text())
+        obj = cast("JsonObject", document.value)
+        deployment = map_at(obj, "spec", "deployment")
+        admission = map_at(deployment, "admission")
+        for part in (deployment["extension"], *map(admission.get, _CLUSTERS)):
+            if part is not None:
+                repository = map_at(part, "helm", "ociRepository")
+                repository["ref"] = str(await self._push(str(repository["ref"])))
+        values = deployment["extension"].setdefault("values", {})
+        values["env"] = [{"name": name, "value": value} for name, value in variables.items()]
+        await _apply(self.garden.client, obj)
+        return Key.of(obj)
+
+    async def _push(self, reference: str) -> ChartReference:
+        """Push the chart of Pergola that a reference to another registry names."""
+        name = PurePath(ChartReference.parse(reference).repository).name
+        [folder] = (path.parent for path in CHARTS.glob("*/Chart.yaml") if _name(path) == name)
+        return await self.charts.push(folder)
 
     @asynccontextmanager
     async def seed_cluster(
@@ -139,16 +171,20 @@ async def landscape(name: str, progress: Progress = silent) -> AsyncGenerator[La
         SandboxError: one cannot be started, or a program cannot be built.
     """
     found = await asyncio.to_thread(binaries.find, LANDSCAPE, progress)
-    node = NodeSettings(namespace=NAMESPACE, more=GARDENER_CONTROL_PLANE)
+    node = NodeSettings(
+        namespace=None, more=(*GARDENER_CONTROL_PLANE, GARDENLET), own=OWN_RESOURCE_MANAGER
+    )
+    settings = SiteSettings(node=node, reported={**_REPORTED, "Extension": None})
     with tempfile.TemporaryDirectory(prefix="pergola-landscape-") as folder:
         directory = Path(folder)
         async with (
             registry(directory) as charts,
-            garden_site(f"{name}-garden", progress, SiteSettings(node=node)) as garden,
+            garden_site(f"{name}-garden", progress, settings) as garden,
         ):
+            await _prepare(garden.client)
             number = SEED_AGENT.version.removeprefix("v")
             chart = await charts.push(found[GARDENLET_CHART], number)
-            yield Landscape(name, garden, chart, directory)
+            yield Landscape(name, garden, charts, chart, directory)
 
 
 async def _prepare(client: Client) -> None:
@@ -167,33 +203,38 @@ def _endpoints() -> JsonObject:
 
 
 async def create_seed(
-    garden: Client, kubeconfig: bytes, chart: ChartReference, name: str = "local"
+    garden: Client, kubeconfig: bytes | None, chart: ChartReference, name: str = "local"
 ) -> Key:
     """Create the Gardenlet of a Seed, and what it requires; return its key.
 
     Args:
         garden: the virtual cluster.
-        kubeconfig: of the Seed's cluster.
+        kubeconfig: of the Seed's cluster; None for the runtime cluster of the Garden.
         chart: of gardenlet.
     """
     await _apply(garden, _deployment(), *_documents("provider.yaml"))
-    access = {"kubeconfig": base64.b64encode(kubeconfig).decode()}
-    secret = manifest("v1", "Secret", f"seed-{name}", namespace="garden", data=access)
-    helm = {"ociRepository": {"ref": str(chart)}}
-    own = {
+    reference: JsonObject | None = None
+    if kubeconfig is not None:
+        reference = {"name": f"seed-{name}"}
+        access = {"kubeconfig": base64.b64encode(kubeconfig).decode()}
+        await _apply(
+            garden, manifest("v1", "Secret", f"seed-{name}", namespace="garden", data=access)
+        )
+    own: JsonObject = {
         "metadata": {"name": name},
-        "spec": {"deployment": {"helm": helm}, "kubeconfigSecretRef": {"name": f"seed-{name}"}},
+        "spec": {
+            "deployment": {"helm": {"ociRepository": {"ref": str(chart)}}},
+            "kubeconfigSecretRef": reference,
+        },
     }
     [example] = _documents("gardenlet.yaml")
-    await _apply(garden, secret, apply_merge_patch(example, own))
+    await _apply(garden, apply_merge_patch(example, own))
     return Key("garden", name)
 
 
 async def create_project(garden: Client) -> None:
     """Create a CloudProfile with the version of Kubernetes that the sandbox runs, and a Project."""
-    profile, *others = _documents("project.yaml")
-    versions = {"spec": {"kubernetes": {"versions": [{"version": _kubernetes()}]}}}
-    await _apply(garden, apply_merge_patch(profile, versions), *others)
+    await _apply(garden, *map(_versioned, _documents("project.yaml")))
 
 
 async def create_shoot(
@@ -208,7 +249,7 @@ async def create_shoot(
     *others, shoot = _documents(example)
     own = {"spec": {"kubernetes": {"version": _kubernetes()}}}
     patched = apply_merge_patch(apply_merge_patch(shoot, own), patch or {})
-    await _apply(garden, *others)
+    await _apply(garden, *map(_versioned, others))
     await garden.create(patched)
     return Key.of(patched)
 
@@ -226,6 +267,19 @@ async def admin_kubeconfig(garden: Client, shoot: Key) -> bytes:
 
 def _kubernetes() -> str:
     return kubernetes_version().removeprefix("v")
+
+
+def _versioned(obj: JsonObject) -> JsonObject:
+    """Return a CloudProfile with the version of Kubernetes that the sandbox runs."""
+    if obj["kind"] != "CloudProfile":
+        return obj
+    versions = {"spec": {"kubernetes": {"versions": [{"version": _kubernetes()}]}}}
+    return apply_merge_patch(obj, versions)
+
+
+def _name(chart: Path) -> str:
+    document = parse(chart.read_bytes())
+    return str(document["name"]) if isinstance(document, dict) else ""
 
 
 def _documents(name: str) -> Iterator[JsonObject]:

@@ -157,19 +157,20 @@ async def _landscape(tour: "Tour", story: "Story", stack: AsyncExitStack) -> Pat
         "A whole landscape: this Garden, a Seed and a Shoot, with Gardener's own control plane and "
         f"gardenlet, on simulated nodes. {landscape.COSTS}",
     )
-    found, virtual = await landscape.show_garden(tour.name, story, stack)
-    story.chapter(
-        SEED,
-        "The operator installs the original's gardenlet in a second cluster. gardenlet registers "
-        "the Seed and installs what every Seed has, with Pergola as resource manager.",
-    )
-    seed = await landscape.show_seed(found, virtual, story, stack)
-    story.chapter(
-        SHOOT,
-        "Gardener's scheduler chooses the Seed, and gardenlet brings up the control plane of a "
-        "cluster without workers. Pergola is its resource manager, too.",
-    )
-    await landscape.show_shoot(seed, virtual, story)
+    async with landscape.evidence(tour.name) as known:
+        found, virtual = await landscape.show_garden(tour.name, story, stack, known)
+        story.chapter(
+            SEED,
+            "The operator installs the original's gardenlet in a second cluster. gardenlet "
+            "registers the Seed and installs what every Seed has; Pergola is its resource manager.",
+        )
+        seed = await landscape.show_seed(found, virtual, story, stack, known)
+        story.chapter(
+            SHOOT,
+            "Gardener's scheduler chooses the Seed, and gardenlet brings up the control plane of a "
+            "cluster without workers. Pergola is its resource manager, too.",
+        )
+        await landscape.show_shoot(seed, virtual, story)
     return seed.sandbox.kubeconfig
 
 

@@ -1,7 +1,8 @@
 """The chapters of `pergola up` about a landscape: a Garden, a Seed and a Shoot."""
 
 import asyncio
-from contextlib import AsyncExitStack, aclosing
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from pergola.api.objects import GroupVersionKind, JsonObject, Key
     from pergola.cli.up.story import Story
     from pergola.kube.client import Client
+    from pergola.sandbox.evidence import Evidence
     from pergola.sandbox.landscape import Landscape, Reconciliation
     from pergola.sandbox.simulated import Site
 
@@ -20,11 +22,35 @@ _EVERY_SECONDS: Final = 20.0
 _STEP: Final = 10  # percent
 
 
-async def show_garden(name: str, story: "Story", stack: AsyncExitStack) -> tuple["Landscape", Path]:
+@asynccontextmanager
+async def evidence(name: str) -> AsyncIterator["Evidence"]:
+    """Describe the clusters in a folder if the block fails.
+
+    Raises:
+        UpError: The block failed; the text names the folder.
+    """
+    from pergola.runtime.logging import describe
+    from pergola.sandbox import binaries
+    from pergola.sandbox.evidence import Evidence
+
+    found = Evidence()
+    try:
+        yield found
+    except Exception as error:
+        folder = binaries.cache().with_name(f"{name}-failed")
+        await found.write(folder)
+        text = f"{describe(error)}; conditions, events and logs of its clusters are in {folder}"
+        raise UpError(text) from error
+
+
+async def show_garden(
+    name: str, story: "Story", stack: AsyncExitStack, known: "Evidence"
+) -> tuple["Landscape", Path]:
     """Bring up a Garden; return the landscape and a kubeconfig of the virtual cluster.
 
     Args:
         stack: Ends everything.
+        known: Gets the clusters.
 
     Raises:
         UpError: Something did not happen in time.
@@ -39,15 +65,25 @@ async def show_garden(name: str, story: "Story", stack: AsyncExitStack) -> tuple
     announce(story, missing_programs(LANDSCAPE), "about twenty minutes on two cores")
     with story.working() as progress:
         found = await stack.enter_async_context(landscape(name, progress))
+        _add(known, "garden", found.garden)
         running = operator_process(found.garden, found.operator_environment)
         await stack.enter_async_context(running)
-    return found, await garden.show_garden(place_of(found.garden), story)
+    virtual = await garden.show_garden(place_of(found.garden), story)
+    known.add("virtual", virtual)
+    return found, virtual
 
 
 async def show_seed(
-    found: "Landscape", virtual: Path, story: "Story", stack: AsyncExitStack
+    found: "Landscape",
+    virtual: Path,
+    story: "Story",
+    stack: AsyncExitStack,
+    known: "Evidence",
 ) -> "Site":
     """Create a Seed, and return its cluster when gardenlet has reconciled it.
+
+    Args:
+        known: Gets the cluster.
 
     Raises:
         UpError: It was not healthy in time.
@@ -60,6 +96,7 @@ async def show_seed(
 
     with story.working() as progress:
         seed = await stack.enter_async_context(found.seed_cluster(progress=progress))
+    _add(known, "seed", seed)
     kubeconfig = await asyncio.to_thread(seed.sandbox.kubeconfig.read_bytes)
     async with Client.connect(load(virtual)) as client:
         key = await create_seed(client, kubeconfig, found.chart)
@@ -104,6 +141,10 @@ async def show_shoot(seed: "Site", virtual: Path, story: "Story") -> None:
         "kubectl --kubeconfig $SEED get managedresources --all-namespaces",
         "kubectl --kubeconfig $SHOOT get namespaces",
     )
+
+
+def _add(known: "Evidence", name: str, site: "Site") -> None:
+    known.add(name, site.sandbox.kubeconfig, site.sandbox.directory, site.directory)
 
 
 async def _until_healthy(

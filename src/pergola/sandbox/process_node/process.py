@@ -1,6 +1,7 @@
 """The process that runs the pods of one workload."""
 
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,6 +20,7 @@ from pergola.sandbox.process_node.programs import NodeEnvironment, Program, adap
 
 _TAIL_BYTES: Final = 2048
 _TAIL_LINES: Final = 5
+_REFERENCE: Final = re.compile(r"\$\(([A-Za-z_][\w.-]*)\)")
 # The node's processes must not see the kubeconfigs of its owner.
 _NOT_INHERITED: Final = ("KUBECONFIG", "TARGET_KUBECONFIG")
 
@@ -73,7 +75,7 @@ class Process:
         environment = _environment(pod, self._container, place)
         if runnable.program.is_proxied:
             environment["HTTPS_PROXY"] = shared.proxy
-        line = _line(runnable, place, shared)
+        line = _line(pod, runnable, place, shared)
         name = str(self._container["name"])
         self._log = directory / f"{name}.log"
         self._child = Child(name, line, directory, changed, environment=environment)
@@ -140,11 +142,16 @@ def mount_paths(pod: JsonObject, container: JsonObject) -> tuple[str, ...]:
     return tuple(mount["mountPath"] for mount in mounts if mount["name"] in own)
 
 
-def _line(runnable: Runnable, place: Place, shared: NodeEnvironment) -> list[str]:
+def _line(pod: JsonObject, runnable: Runnable, place: Place, shared: NodeEnvironment) -> list[str]:
     container, program = runnable
+    variables = dict(_variables(pod, container))
+
+    def value(reference: re.Match[str]) -> str:
+        return variables.get(reference[1], reference[0])
+
     # The program replaces the first word of the command, or the entry point of the image.
     given = (*container.get("command", ())[1:], *container.get("args", ()))
-    args = tuple(place.localised(arg) for arg in given)
+    args = tuple(place.localised(_REFERENCE.sub(value, arg)) for arg in given)
     return [*program.line, *program.adapt(args, place, shared)]
 
 

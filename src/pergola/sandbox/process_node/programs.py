@@ -24,6 +24,8 @@ from pergola.sandbox.process_node.place import Place
 _MAIN: Final = "import sys; from pergola.cli import main; sys.exit(main())"
 _ADMISSION: Final = "pergola.sandbox.simulated.admission"
 _BACKUP_RESTORE: Final = "pergola.sandbox.simulated.backup_restore"
+_BIND_ADDRESS: Final = re.compile(r"(--[a-z]+-bind-address=)(:\d+)")
+_WEBHOOK_PORT: Final = re.compile(r"(--webhook-config-server-)port=(\d+)")
 _PORT: Final = re.compile(r"(--(?:secure-)?port=)(\d+)")
 _ETCD_SERVER: Final = re.compile(r"(?<=--etcd-servers=)https://([^:,]+):\d+")
 _ETCD_FILES: Final = ("--etcd-cafile=", "--etcd-certfile=", "--etcd-keyfile=")
@@ -105,7 +107,7 @@ def programs(binaries: Mapping[str, Path]) -> Programs:
         for name, path in binaries.items()
     }
     return {
-        PERGOLA: Program((sys.executable, "-c", _MAIN), _unchanged),
+        PERGOLA: Program((sys.executable, "-c", _MAIN), _pergola, is_proxied=True),
         GARDENER_ADMISSION_CONTROLLER: Program((sys.executable, "-m", _ADMISSION), _unchanged),
         ETCD_BACKUP_RESTORE: Program((sys.executable, "-m", _BACKUP_RESTORE), _at_own_address),
         **built,
@@ -196,6 +198,23 @@ def _gardener_api_server(args: Arguments, place: Place, shared: NodeEnvironment)
 def _controller_manager(args: Arguments, place: Place, shared: NodeEnvironment) -> Arguments:
     del shared
     return (*_at_own_ports(args, place), f"--bind-address={place.address}")
+
+
+def _pergola(args: Arguments, place: Place, shared: NodeEnvironment) -> Arguments:
+    """Listen on the process's own address."""
+    del shared
+
+    def webhooks(match: re.Match[str]) -> str:
+        return f"{match[1]}port={place.claim(int(match[2]))}"
+
+    def endpoints(match: re.Match[str]) -> str:
+        return f"{match[1]}{place.address}:{place.claim(int(match[2][1:]))}"
+
+    adapted = (_BIND_ADDRESS.sub(endpoints, arg) for arg in args)
+    hosts = (
+        f"{found[1]}host={place.address}" for arg in args if (found := _WEBHOOK_PORT.match(arg))
+    )
+    return (*(_WEBHOOK_PORT.sub(webhooks, arg) for arg in adapted), *hosts)
 
 
 def _unchanged(args: Arguments, place: Place, shared: NodeEnvironment) -> Arguments:

@@ -43,6 +43,20 @@ def test_an_etcd_listens_on_its_own_address_and_a_socket() -> None:
     assert adapted[0] == f"--listen-client-urls=https://127.80.1.2:2379,{socket}"
 
 
+def test_an_extension_listens_on_its_own_address() -> None:
+    args = (
+        *("extension", "admission", "aws", "--metrics-bind-address=:8080"),
+        "--health-bind-address=0",
+        "--webhook-config-server-port=443",
+    )
+    assert PROGRAMS["pergola"].adapt(args, PLACE, SHARED) == (
+        *("extension", "admission", "aws", "--metrics-bind-address=127.80.1.2:8080"),
+        "--health-bind-address=0",
+        "--webhook-config-server-port=10443",
+        "--webhook-config-server-host=127.80.1.2",
+    )
+
+
 def test_a_gardener_api_server_uses_the_socket_of_its_etcd() -> None:
     args = (
         "--etcd-servers=https://etcd-client:2379",
@@ -60,7 +74,7 @@ def test_a_gardener_api_server_uses_the_socket_of_its_etcd() -> None:
 def test_only_programs_without_another_way_use_the_proxy_of_the_node() -> None:
     with_seed = programs({name: Path("/bin") / name for name in (*REQUIRED, *LANDSCAPE)})
     proxied = {name for name, program in with_seed.items() if program.is_proxied}
-    assert proxied == {"gardener-apiserver", "gardenlet"}
+    assert proxied == {"gardener-apiserver", "gardenlet", "pergola"}
 
 
 def test_the_original_admission_controller_replaces_its_stand_in() -> None:
