@@ -59,8 +59,8 @@ async def aws() -> AsyncIterator[CorrectedAws]:
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def seed_with_extensions(landscape: World, aws: CorrectedAws) -> SeedCluster:
     """Return a Seed on which Pergola's extensions run once a Shoot requires them."""
-    await landscape.clusters.install("pergola-aws", {"AWS_ENDPOINT_URL": aws.url})
-    await landscape.clusters.install("networking-calico", {})
+    await landscape.install("pergola-aws", {"AWS_ENDPOINT_URL": aws.url})
+    await landscape.install("networking-calico")
     return await landscape.seed("aws")
 
 
@@ -90,7 +90,7 @@ async def test_what_a_shoot_has_in_aws_is_made_once_and_removed(
 
 
 async def test_cilium_makes_the_network_of_a_shoot(landscape: World, seed: SeedCluster) -> None:
-    await landscape.clusters.install("networking-cilium", {})
+    await landscape.install("networking-cilium")
     patch = {
         "metadata": {"name": "cilium"},
         "spec": {"seedName": seed.name, "networking": {"type": "cilium"}},

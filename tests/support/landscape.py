@@ -5,7 +5,7 @@ managers do. The API servers of the Seeds log the requests of all ServiceAccount
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,11 +15,12 @@ from conformance.places.audit import AuditLog, refused
 from pergola.api.kinds import SEED, SHOOT
 from pergola.api.marks import OPERATION
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, annotations_of, map_at, uid_of
-from pergola.api.operator_v1alpha1 import GARDEN
+from pergola.api.operator_v1alpha1 import EXTENSION, GARDEN
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.cli.up.operator_process import operator_command
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import parse_cluster
+from pergola.operator.conditions import is_true
 from pergola.operator.virtual_cluster import VirtualCluster
 from pergola.sandbox.child import Child
 from pergola.sandbox.landscape import (
@@ -92,6 +93,16 @@ class World:
     operator: Child
     directory: Path
     stack: AsyncExitStack = field(repr=False)
+
+    async def install(self, extension: str, variables: Mapping[str, str] | None = None) -> None:
+        """Create one of the Extensions of the examples, and wait until Gardener knows its types.
+
+        Args:
+            variables: its environment in Seeds.
+        """
+        key = await self.clusters.install(extension, variables or {})
+        runtime = self.clusters.garden.client
+        await until(runtime, EXTENSION, key, lambda obj: is_true(obj, "Installed"))
 
     @asynccontextmanager
     async def opened_seed(
