@@ -220,5 +220,6 @@ GARDENS: Final = (
     *(question(GARDEN, gates={gate: on}) for gate, on in _GATES.items()),
     *(question(garden) for garden in STORED[1:_ROTATIONS]),
     *(question(without([path])) for path in PATHS if len(path) <= 4),
+    question(without([path for path in PATHS if path[-1] == "tlsSecretName"]), wildcard=False),
 )
 """Questions about Gardens with every option set, and each of them unset."""

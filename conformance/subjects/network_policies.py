@@ -232,14 +232,7 @@ class NetworkPolicies:
     def questions(self) -> SearchStrategy[JsonObject]:
         """Return clusters with Services, Namespaces, pods, Ingresses and objects of Istio."""
         return st.builds(
-            lambda services, namespaces, ingresses, config: {
-                "objects": [
-                    *(each for found in services for each in found),
-                    *namespaces,
-                    *ingresses,
-                ],
-                **config,
-            },
+            _question,
             _SERVICE_LISTS.flatmap(
                 lambda found: st.tuples(st.just(found), _pods(found), st.just([]) | mesh(found))
             ),

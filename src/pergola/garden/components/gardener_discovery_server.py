@@ -78,7 +78,9 @@ def credentials(landscape: Landscape) -> Iterator[Credential]:
     if settings is None or settings.tls_secret_name or landscape.wildcard_certificate is not None:
         return
     hosts = (workload_identity.discovery_host(landscape),)
-    config = Certificate(name=_CERTIFICATE, common_name=NAME, hosts=hosts, for_server=True)
+    config = Certificate(
+        name=_CERTIFICATE, common_name=NAME, hosts=hosts, for_server=True, publish_ca=False
+    )
     signed = Options(signed_by=SigningCA(authorities.GARDENER), validity=_TWO_YEARS)
     yield Credential(config, signed)
 

@@ -94,10 +94,10 @@ def _dns(shoot: JsonObject) -> Iterator[Cause]:
 
 
 def _overlay(shoot: JsonObject, facts: ShootFacts) -> Iterator[Cause]:
-    if network_of(shoot) not in ROUTED_NETWORKS:
-        return
     enabled = Draft(shoot).get(*OVERLAY, "enabled")
-    if enabled is not None and not isinstance(enabled, bool):
+    # Other plugins have an overlay only if the Shoot says so.
+    is_known = network_of(shoot) in ROUTED_NETWORKS
+    if is_known and enabled is not None and not isinstance(enabled, bool):
         yield invalid(overlay.PATH, enabled, overlay.NOT_BOOLEAN)
-    elif facts.has_ipv6 and enabled is not False:
+    elif facts.has_ipv6 and (enabled is True or (is_known and enabled is not False)):
         yield invalid(overlay.PATH, enabled, "must be false for Shoots with IPv6")

@@ -364,6 +364,13 @@ def test_ipv6_has_no_overlay(families: tuple[str, ...], *, overlay: bool | None)
     ]
 
 
+@pytest.mark.parametrize("overlay", [None, True, False])
+def test_another_plugin_has_no_overlay_with_ipv6_either(*, overlay: bool | None) -> None:
+    shoot = a_shoot(network="other", families=("IPv6",), overlay=overlay)
+    path = "spec.networking.providerConfig.overlay.enabled"
+    assert fields(shoot) == ([path] if overlay else [])
+
+
 def test_an_overlay_must_be_a_boolean() -> None:
     shoot = a_shoot(overlay="yes")
 

@@ -204,6 +204,14 @@ async def test_containers_with_a_mount_at_the_path_are_skipped(path: str) -> Non
     assert (verdict.edits, verdict.allowed) == ((), True)
 
 
+async def test_a_mount_of_the_volume_by_hand_gets_the_volume() -> None:
+    own = {"name": "a", "volumeMounts": [MOUNT]}
+    given = web(containers=[own])
+    found = patched(given, await reviewed(given))["spec"]
+    assert found["containers"] == [own]
+    assert [volume["name"] for volume in found["volumes"]] == [MOUNT["name"]]
+
+
 async def test_a_second_pass_adds_nothing() -> None:
     given = web()
     assert (await reviewed(patched(given, await reviewed(given)))).edits == ()

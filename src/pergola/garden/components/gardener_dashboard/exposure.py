@@ -27,7 +27,9 @@ def certificate(landscape: Landscape) -> Iterator[Credential]:
     if dashboard_of(landscape).tls_secret_name or landscape.wildcard_certificate is not None:
         return
     names = hosts(landscape)
-    config = Certificate(name=_GENERATED, common_name=NAME, hosts=names, for_server=True)
+    config = Certificate(
+        name=_GENERATED, common_name=NAME, hosts=names, for_server=True, publish_ca=False
+    )
     signed = Options(signed_by=SigningCA(authorities.GARDENER), validity=_TWO_YEARS)
     yield Credential(config, signed)
 
