@@ -12,8 +12,9 @@ from pergola.kube.client import Client
 from pergola.kube.errors import AlreadyExists, NotFound
 from pergola.pki import Authority, Pair
 from pergola.runtime.caching.cache import Cache, Change
-from pergola.runtime.controlling.controller import DONE, Outcome, Workers
-from pergola.runtime.controlling.unit import Unit
+from pergola.runtime.controlling.controller import DONE, Outcome
+from pergola.runtime.controlling.unit import Controller, Unit
+from pergola.runtime.controlling.watches import Watch
 from pergola.runtime.metrics import Metrics
 
 _SECRET: Final = "istio-ca-secret"  # noqa: S105 - a name
@@ -69,16 +70,19 @@ class RootCertificates:
 
     def unit(self) -> Unit:
         """Return the controller with its triggers."""
-        controller: Workers[str] = Workers(
-            "root-certificates", self._reconcile, workers=2, metrics=Metrics()
+        namespaces: Watch[Change[str], str] = Watch(
+            self._namespaces, to=lambda change: (change.key.name,)
         )
-
-        def enqueue(change: Change[JsonObject]) -> None:
-            controller.queue.add(change.key.namespace)
-
-        self._namespaces.subscribe(lambda change: controller.queue.add(change.key.name))
-        self._config_maps.subscribe(enqueue)
-        return Unit(caches=[self._namespaces, self._config_maps], controllers=[controller])
+        config_maps: Watch[Change[JsonObject], str] = Watch(
+            self._config_maps, to=lambda change: (change.key.namespace,)
+        )
+        return Controller(
+            "root-certificates",
+            self._reconcile,
+            watches=[namespaces, config_maps],
+            metrics=Metrics(),
+            workers=2,
+        )
 
     async def _reconcile(self, namespace: str) -> Outcome:
         if self._namespaces.get(Key("", namespace)) != "Active":

@@ -17,10 +17,11 @@ from pergola.api.objects import JsonObject, Key, annotations_of, map_at, maps_at
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
 from pergola.kube.kubeconfig import load
-from pergola.runtime.caching.cache import Cache
-from pergola.runtime.controlling.controller import DONE, Again, Outcome, Workers
+from pergola.runtime.caching.cache import Cache, Change
+from pergola.runtime.controlling.controller import DONE, Again, Outcome
 from pergola.runtime.controlling.events import Recorder, Regarding
-from pergola.runtime.controlling.unit import Unit
+from pergola.runtime.controlling.unit import Controller
+from pergola.runtime.controlling.watches import Watch
 from pergola.runtime.logging import configure, get_logger
 from pergola.runtime.metrics import Metrics
 from pergola.runtime.process.event_loop import run
@@ -122,9 +123,15 @@ async def provide(directory: Path, kubeconfig: Path) -> None:
         pods: Cache[JsonObject] = Cache(client, POD, keep=lambda pod: pod)
         events = Recorder(client, _NAME, action="ProvideImages")
         provider = ImageProvider(client, directory, pods, events)
-        controller: Workers[Key] = Workers(_NAME, provider.reconcile, workers=4, metrics=Metrics())
-        pods.subscribe(lambda change: controller.queue.add(change.key))
-        await Unit(caches=[pods], controllers=[controller], tasks=[events.run]).run()
+        watches: list[Watch[Change[JsonObject], Key]] = [Watch(pods)]
+        await Controller(
+            _NAME,
+            provider.reconcile,
+            watches=watches,
+            metrics=Metrics(),
+            workers=4,
+            tasks=[events.run],
+        ).run()
 
 
 async def _main() -> None:

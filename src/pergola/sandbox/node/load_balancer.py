@@ -17,9 +17,10 @@ from pergola.api.objects import JsonObject, Key, map_at, maps_at, uid_of
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
 from pergola.kube.kubeconfig import load
-from pergola.runtime.caching.cache import Cache
-from pergola.runtime.controlling.controller import DONE, Outcome, Workers
-from pergola.runtime.controlling.unit import Unit
+from pergola.runtime.caching.cache import Cache, Change
+from pergola.runtime.controlling.controller import DONE, Outcome
+from pergola.runtime.controlling.unit import Controller
+from pergola.runtime.controlling.watches import Watch
 from pergola.runtime.logging import configure, get_logger
 from pergola.runtime.metrics import Metrics
 from pergola.runtime.process.event_loop import run
@@ -127,9 +128,10 @@ async def balance(directory: Path, kubeconfig: Path) -> None:
     async with Client.connect(load(kubeconfig)) as client:
         services: Cache[JsonObject] = Cache(client, SERVICE, keep=lambda service: service)
         balancer = LoadBalancer(client, directory, services)
-        controller: Workers[Key] = Workers(_NAME, balancer.reconcile, workers=1, metrics=Metrics())
-        services.subscribe(lambda change: controller.queue.add(change.key))
-        await Unit(caches=[services], controllers=[controller]).run()
+        watches: list[Watch[Change[JsonObject], Key]] = [Watch(services)]
+        await Controller(
+            _NAME, balancer.reconcile, watches=watches, metrics=Metrics(), workers=1
+        ).run()
 
 
 async def _main() -> None:
