@@ -2,9 +2,10 @@
 
 import pytest
 
-from pergola.api.kinds import CRD, NAMESPACE, SECRET, SEED
-from pergola.api.objects import Key, map_at, maps_at, name_of
+from pergola.api.kinds import CRD, NAMESPACE, NODE, POD, SECRET, SEED, SHOOT
+from pergola.api.objects import JsonObject, Key, labels_of, map_at, maps_at, name_of
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
+from pergola.sandbox.landscape import ZONES, create_shoot
 from tests.support.landscape import SeedCluster, World
 
 pytestmark = [
@@ -49,6 +50,32 @@ async def test_its_credentials_are_renewed(
     await landscape.perform(SEED, Key("", seed.name), operation)
     after = await seed.site.client.get(SECRET, _KUBECONFIG)
     assert (before["data"] != after["data"]) == (operation == "renew-kubeconfig")
+
+
+async def test_control_planes_in_three_zones_survive_the_loss_of_one(landscape: World) -> None:
+    async with landscape.opened_seed("zones", zones=ZONES) as seed:
+        await landscape.join(seed)
+        patch: JsonObject = {
+            "metadata": {"name": "available"},
+            "spec": {
+                "seedName": seed.name,
+                "controlPlane": {"highAvailability": {"failureTolerance": {"type": "zone"}}},
+            },
+        }
+        key = await create_shoot(landscape.garden, patch)
+        await landscape.healthy(SHOOT, key)
+        namespace = map_at(await landscape.garden.get(SHOOT, key), "status")["technicalID"]
+        zones = {
+            name_of(node): labels_of(node)["topology.kubernetes.io/zone"]
+            for node in await seed.site.client.list(NODE)
+        }
+        for app in ("kubernetes", "gardener-resource-manager"):
+            pods = await seed.site.client.list(POD, namespace, labels=f"app={app}")
+            spread = {zones[map_at(pod, "spec")["nodeName"]] for pod in pods}
+            assert len(spread) > 1, app
+        assert seed.refused() == []
+        await landscape.delete(SHOOT, key)
+        await landscape.delete(SEED, Key("", seed.name))
 
 
 async def test_a_deleted_one_leaves_nothing_behind(landscape: World) -> None:

@@ -5,7 +5,7 @@ managers do. The API servers of the Seeds log the requests of all ServiceAccount
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +24,7 @@ from pergola.operator.conditions import is_true
 from pergola.operator.virtual_cluster import VirtualCluster
 from pergola.sandbox.child import Child
 from pergola.sandbox.landscape import (
+    ONE_ZONE,
     Landscape,
     Reconciliation,
     admin_kubeconfig,
@@ -52,11 +53,13 @@ class SeedCluster:
 
     Attributes:
         log: the requests of all ServiceAccounts.
+        zones: of its nodes.
     """
 
     name: str
     site: Site
     log: AuditLog
+    zones: Sequence[str] = ONE_ZONE
 
     def requests(self) -> Iterator[JsonObject]:
         """Yield the requests of Pergola's resource managers so far, as audit events."""
@@ -106,22 +109,23 @@ class World:
 
     @asynccontextmanager
     async def opened_seed(
-        self, name: str, *, original: bool = False
+        self, name: str, *, original: bool = False, zones: Sequence[str] = ONE_ZONE
     ) -> AsyncGenerator[SeedCluster]:
         """Start a cluster for a Seed, and stop it when the block ends.
 
         Args:
             original: with the original's resource managers in place of Pergola's.
+            zones: of its nodes.
         """
         log = AuditLog(self.directory, name, groups=(_ACCOUNTS,))
-        opened = self.clusters.seed_cluster(name, flags=log.flags(), original=original)
+        opened = self.clusters.seed_cluster(name, flags=log.flags(), original=original, zones=zones)
         async with opened as site:
-            yield SeedCluster(name, site, log)
+            yield SeedCluster(name, site, log, zones)
 
     async def join(self, seed: SeedCluster) -> None:
         """Create the Seed of a cluster, and wait until it is healthy."""
         kubeconfig = await asyncio.to_thread(seed.site.sandbox.kubeconfig.read_bytes)
-        await create_seed(self.garden, kubeconfig, self.clusters.chart, seed.name)
+        await create_seed(self.garden, kubeconfig, self.clusters.chart, seed.name, seed.zones)
         await self.healthy(SEED, Key("", seed.name))
 
     async def join_here(self, name: str) -> None:
@@ -129,9 +133,11 @@ class World:
         await create_seed(self.garden, None, self.clusters.chart, name)
         await self.healthy(SEED, Key("", name))
 
-    async def seed(self, name: str, *, original: bool = False) -> SeedCluster:
+    async def seed(
+        self, name: str, *, original: bool = False, zones: Sequence[str] = ONE_ZONE
+    ) -> SeedCluster:
         """Create a Seed in a cluster that lives as long as the landscape."""
-        opened = self.opened_seed(name, original=original)
+        opened = self.opened_seed(name, original=original, zones=zones)
         seed = await self.stack.enter_async_context(opened)
         await self.join(seed)
         return seed

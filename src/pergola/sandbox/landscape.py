@@ -9,9 +9,10 @@ import base64
 import io
 import tarfile
 import tempfile
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path, PurePath
 from typing import Final, cast
 
@@ -64,10 +65,9 @@ _REPORTED: Final = {
     **dict.fromkeys(("ControlPlane", "Worker"), _LOCAL | {"aws"}),
 }
 _CLUSTERS: Final = ("runtimeCluster", "virtualCluster")
-_TOPOLOGY: Final = {
-    "topology.kubernetes.io/region": "local",
-    "topology.kubernetes.io/zone": "local",
-}
+_ZONE: Final = "topology.kubernetes.io/zone"
+ONE_ZONE: Final = ("local",)
+ZONES: Final = ("local-a", "local-b", "local-c")
 # For documentation (RFC 5737). Loopback addresses are not allowed in Endpoints.
 _API_SERVER: Final = "192.0.2.2"
 # gardenlet requires that an extension is installed; the sandbox itself reports for its kinds.
@@ -141,12 +141,14 @@ class Landscape:
         *,
         flags: tuple[str, ...] = (),
         original: bool = False,
+        zones: Sequence[str] = ONE_ZONE,
     ) -> AsyncGenerator[Site]:
         """Start a cluster for a Seed, and stop it with all control planes when the block ends.
 
         Args:
             flags: more flags of its API server.
             original: run the original's resource managers in place of Pergola's.
+            zones: of its nodes, `ONE_ZONE` or `ZONES`.
 
         Raises:
             SandboxError: the sandbox cannot be started.
@@ -159,7 +161,7 @@ class Landscape:
         )
         settings = SiteSettings(node=node, flags=flags, reported=_REPORTED)
         async with garden_site(f"{self.name}-{name}", progress, settings) as site:
-            await _prepare(site.client)
+            await _prepare(site.client, zones)
             yield site
 
 
@@ -181,16 +183,17 @@ async def landscape(name: str, progress: Progress = silent) -> AsyncGenerator[La
             registry(directory) as charts,
             garden_site(f"{name}-garden", progress, settings) as garden,
         ):
-            await _prepare(garden.client)
+            await _prepare(garden.client, ONE_ZONE)
             number = SEED_AGENT.version.removeprefix("v")
             chart = await charts.push(found[GARDENLET_CHART], number)
             yield Landscape(name, garden, charts, chart, directory)
 
 
-async def _prepare(client: Client) -> None:
+async def _prepare(client: Client, zones: Sequence[str]) -> None:
     """Label the nodes with their zone, and publish an address of the API server, for gardenlet."""
-    for node in await client.list(NODE, metadata_only=True):
-        await client.patch(NODE, Key("", name_of(node)), {"metadata": {"labels": _TOPOLOGY}})
+    nodes = sorted(map(name_of, await client.list(NODE, metadata_only=True)))
+    for node, zone in zip(nodes, cycle(zones), strict=False):
+        await client.patch(NODE, Key("", node), {"metadata": {"labels": {_ZONE: zone}}})
     await client.apply(_endpoints(), manager=_MANAGER, force=True)
 
 
@@ -203,7 +206,11 @@ def _endpoints() -> JsonObject:
 
 
 async def create_seed(
-    garden: Client, kubeconfig: bytes | None, chart: ChartReference, name: str = "local"
+    garden: Client,
+    kubeconfig: bytes | None,
+    chart: ChartReference,
+    name: str = "local",
+    zones: Sequence[str] = ONE_ZONE,
 ) -> Key:
     """Create the Gardenlet of a Seed, and what it requires; return its key.
 
@@ -211,6 +218,7 @@ async def create_seed(
         garden: the virtual cluster.
         kubeconfig: of the Seed's cluster; None for the runtime cluster of the Garden.
         chart: of gardenlet.
+        zones: of the cluster's nodes.
     """
     await _apply(garden, _deployment(), *_documents("provider.yaml"))
     reference: JsonObject | None = None
@@ -223,6 +231,7 @@ async def create_seed(
     own: JsonObject = {
         "metadata": {"name": name},
         "spec": {
+            "config": {"seedConfig": {"spec": {"provider": {"zones": list(zones)}}}},
             "deployment": {"helm": {"ociRepository": {"ref": str(chart)}}},
             "kubeconfigSecretRef": reference,
         },
