@@ -3,7 +3,6 @@
 import asyncio
 import base64
 from collections.abc import Iterable, Iterator
-from datetime import timedelta
 from functools import lru_cache
 from ipaddress import ip_address  # noqa: TID251 # the library's type for a request
 from typing import Final
@@ -20,12 +19,8 @@ from conformance.documents import client_of
 from conformance.oracles import GARDENER, Answer, OracleModule
 from conformance.strategies.kubernetes import some
 from pergola.api.objects import JsonObject, JsonValue
-from pergola.resource_manager.controllers.csr_approver.approve import Approver
-from pergola.resource_manager.controllers.csr_approver.observe import Live, Seen
-from pergola.resource_manager.controllers.csr_approver.requests import Requests
+from pergola.resource_manager.controllers.csr_approver.judge import Judge
 from pergola.resource_manager.controllers.csr_approver.rules import Approved
-from pergola.runtime.clock import SystemClock
-from pergola.runtime.controlling.events import Recorder
 
 _MACHINES: Final = "shoot--a--b"
 _AGENT: Final = "gardener.cloud:node-agent:machine:"
@@ -216,18 +211,7 @@ class SigningRequests:
 async def _judged(question: JsonObject) -> tuple[str, str]:
     source, target = client_of(question["source"]), client_of(question["target"])
     namespace = question.get("machineNamespace")
-    clock = SystemClock()
-    approver = Approver(
-        target,
-        Requests(target),
-        Seen(source, target, namespace),
-        Live(source, target, namespace),
-        namespace=namespace,
-        patience=timedelta(),
-        clock=clock,
-        recorder=Recorder(target, "conformance", clock=clock),
-    )
-    judged = await approver.judge(question["request"])
+    judged = await Judge(source, target, namespace).judge(question["request"])
     if judged is None or question["request"]["spec"]["signerName"] not in _SIGNERS:
         return "", ""
     if isinstance(judged.verdict, Approved):

@@ -23,7 +23,7 @@ from pergola.kube.credentials import Combined, Constant
 from pergola.kube.errors import NotFound
 from pergola.kube.kubeconfig import ClusterConfig
 from pergola.resource_manager.controllers.csr_approver import Settings, csr_approver, rules
-from pergola.resource_manager.controllers.csr_approver.requests import KUBELET_SERVING
+from pergola.resource_manager.controllers.csr_approver.judge import KUBELET_SERVING
 from pergola.runtime.clock import Clock
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics

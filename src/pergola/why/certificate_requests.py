@@ -1,19 +1,13 @@
 """Why a CertificateSigningRequest is approved, denied or pending, by the approver's rules."""
 
-from datetime import timedelta
 from typing import Final
 
 from pergola.api.kinds import CSR
 from pergola.api.objects import GroupVersionKind, JsonObject, map_at, maps_at
 from pergola.health.times import read_time
 from pergola.kube.errors import Forbidden
-from pergola.resource_manager.controllers.csr_approver.approve import Approver, Judged
-from pergola.resource_manager.controllers.csr_approver.observe import Live, Seen
-from pergola.resource_manager.controllers.csr_approver.requests import Requests
+from pergola.resource_manager.controllers.csr_approver.judge import Judge, Judged
 from pergola.resource_manager.controllers.csr_approver.rules import Approved
-from pergola.resource_manager.controllers.csr_approver.unit import Settings
-from pergola.runtime.clock import SystemClock
-from pergola.runtime.controlling.events import Recorder
 from pergola.why.answer import Asked, Part, Statement, Topic
 from pergola.why.explainer import Explainer
 from pergola.why.reading import Reader
@@ -30,7 +24,8 @@ async def explain(asked: Asked, reader: Reader) -> Part:
         if condition.get("type") in _DECISIONS:
             return _decided(asked.obj, condition, requester)
     try:
-        judged = await _approver(reader).judge(asked.obj)
+        # as if no Node had a Machine
+        judged = await Judge(reader.client, reader.client, None).judge(asked.obj)
     except Forbidden as error:
         reader.note(f"the request cannot be judged: {error}")
         return Part(sentence="is undecided", statements=(requester,))
@@ -72,22 +67,6 @@ def _undecided(judged: Judged | None) -> Statement:
         text=f"the csr-approver: it would be {fate}",
         because=judged.verdict.reason,
         advice="create a new request that satisfies the rule",
-    )
-
-
-def _approver(reader: Reader) -> Approver:
-    """Return the approver as if no Node had a Machine; it never runs."""
-    client, clock = reader.client, SystemClock()
-    patience: timedelta = Settings().patience
-    return Approver(
-        client,
-        Requests(client),
-        Seen(client, client, None),
-        Live(client, client, None),
-        namespace=None,
-        patience=patience,
-        clock=clock,
-        recorder=Recorder(client, "why", clock=clock),
     )
 
 

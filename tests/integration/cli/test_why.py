@@ -26,7 +26,7 @@ from pergola.kube.client import Client
 from pergola.kube.kind_words import UnknownWord
 from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import dump, parse
-from pergola.resource_manager.controllers.csr_approver.requests import KUBELET_SERVING
+from pergola.resource_manager.controllers.csr_approver.judge import KUBELET_SERVING
 from pergola.resource_manager.controllers.managed_resource.fights import BURST
 from pergola.resource_manager.controllers.token_requestor import names
 from pergola.runtime.logging import configure

@@ -19,7 +19,7 @@ from pergola.kube.client import Client
 from pergola.kube.errors import ApiError
 from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import parse_documents
-from pergola.resource_manager.controllers.csr_approver.requests import API_CLIENT
+from pergola.resource_manager.controllers.csr_approver.controller import API_CLIENT
 from pergola.runtime.clock import FakeClock
 from pergola.runtime.controlling.unit import Unit
 from pergola.testing.waiting import running, settled, until

@@ -16,7 +16,7 @@ from pergola.kube.credentials import Certificate
 from pergola.kube.errors import NotFound
 from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import parse_documents
-from pergola.resource_manager.controllers.csr_approver.requests import API_CLIENT
+from pergola.resource_manager.controllers.csr_approver.controller import API_CLIENT
 from pergola.testing.waiting import running, until
 from tests.support.certificate_requests import private_pem, request_pem
 from tests.support.certificate_site import (

@@ -1,13 +1,11 @@
-"""The CertificateSigningRequest approver (spec 11 §3), one file per responsibility.
+"""The CertificateSigningRequest approver (spec 11 §3).
 
-unit      its caches and triggers
-approve   the steps of one run, and the write
-requests  the undecided requests
-request   the content of one of them, decoded
-observe   Nodes and Machines, cached and live
-rules     who gets which certificate
+request     the content of a request, decoded
+rules       who gets which certificate
+judge       reads Nodes and Machines, and applies the rules
+controller  when a request is decided, and the write
 """
 
-from pergola.resource_manager.controllers.csr_approver.unit import Settings, csr_approver
+from pergola.resource_manager.controllers.csr_approver.controller import Settings, csr_approver
 
 __all__ = ["Settings", "csr_approver"]

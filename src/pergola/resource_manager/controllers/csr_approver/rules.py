@@ -9,9 +9,7 @@ from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from pergola.api.ip_ranges import Address, parse_address
-from pergola.resource_manager.controllers.csr_approver.request import (
-    Request,
-)
+from pergola.resource_manager.controllers.csr_approver.request import Request
 
 NODE_USER: Final = "system:node:"
 NODE_GROUP: Final = "system:nodes"
@@ -86,6 +84,20 @@ def claims_of(name: str, node: Node) -> set[str]:
 def claims_in(request: Request) -> list[str]:
     """Return the names and addresses in a request, in order."""
     return sorted({*map(as_claim, request.dns_names), *map(str, request.ip_addresses)})
+
+
+def claimed_by_others(
+    request: Request, name: str, nodes: Mapping[str, Node], machines: Mapping[str, Machine]
+) -> dict[str, str]:
+    """Return the names and addresses in a request that another node has, each with that node."""
+    claims, found = frozenset(claims_in(request)), dict[str, str]()
+    for other, machine in machines.items():
+        if machine.node != name:
+            found |= dict.fromkeys(claims & machine.addresses, f'machine "{other}"')
+    for other, node in nodes.items():
+        if other != name:
+            found |= dict.fromkeys(claims & claims_of(other, node), f'node "{other}"')
+    return found
 
 
 # Serving certificates of kubelets

@@ -10,13 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pergola.resource_manager.controllers.csr_approver import rules
-from pergola.resource_manager.controllers.csr_approver.approve import decided, seconds_to_wait
-from pergola.resource_manager.controllers.csr_approver.request import Request
-from pergola.resource_manager.controllers.csr_approver.requests import (
+from pergola.resource_manager.controllers.csr_approver.controller import (
     API_CLIENT,
-    KUBELET_SERVING,
+    decided,
     keep_undecided,
+    seconds_to_wait,
 )
+from pergola.resource_manager.controllers.csr_approver.judge import KUBELET_SERVING
+from pergola.resource_manager.controllers.csr_approver.request import Request
 from pergola.resource_manager.controllers.csr_approver.rules import APPROVED, Denied, Machine, Node
 
 REQUEST = Request(
@@ -198,6 +199,16 @@ def test_a_name_or_address_of_another_node_is_denied_unless_the_cloud_reports_it
 def test_the_same_name_or_address_is_found_in_any_form(one: str, other: str) -> None:
     assert rules.as_claim(one) == rules.as_claim(other)
     assert rules.as_claim(one) in rules.claims_of("bar", with_addresses(("InternalIP", other)))
+
+
+def test_a_node_and_its_machine_are_not_others() -> None:
+    nodes = {"foo": NODE, "bar": with_addresses(("InternalIP", "10.0.0.1"), ("InternalIP", "::1"))}
+    machines = {
+        "m-1": Machine("foo", frozenset({"10.0.0.2"})),
+        "m-2": Machine("", frozenset({"192.0.2.1"})),
+    }
+    others = rules.claimed_by_others(REQUEST, "foo", nodes, machines)
+    assert others == {"10.0.0.1": 'node "bar"', "192.0.2.1": 'machine "m-2"'}
 
 
 def test_a_node_has_its_name_before_it_has_addresses() -> None:
