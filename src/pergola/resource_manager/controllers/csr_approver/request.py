@@ -8,7 +8,6 @@ of requested extensions.
 import binascii
 import re
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
 from typing import Final
@@ -61,13 +60,14 @@ def decode(csr: JsonObject) -> Request:
         request = x509.load_der_x509_csr(_der(spec.get("request")))
         _check_attributes(request)
         common_names = _subject(request, NameOID.COMMON_NAME)
-        names = list(_alternative_names(request))
+        names = _alternative_names(request)
+        addresses = names.get_values_for_type(x509.IPAddress)
         return Request(
             username=spec.get("username") or "",
             common_name=common_names[-1] if common_names else "",
             organizations=tuple(_subject(request, NameOID.ORGANIZATION_NAME)),
-            dns_names=frozenset(n.value for n in names if isinstance(n, x509.DNSName)),
-            ip_addresses=frozenset(_address(n) for n in names if isinstance(n, x509.IPAddress)),
+            dns_names=frozenset(names.get_values_for_type(x509.DNSName)),
+            ip_addresses=frozenset(map(_address, addresses)),
         )
     except UndecodableRequest:
         raise
@@ -111,15 +111,14 @@ def _subject(request: x509.CertificateSigningRequest, oid: x509.ObjectIdentifier
     return [value for value in found if isinstance(value, str)]
 
 
-def _alternative_names(request: x509.CertificateSigningRequest) -> Iterator[x509.GeneralName]:
+def _alternative_names(request: x509.CertificateSigningRequest) -> x509.SubjectAlternativeName:
     try:
-        found = request.extensions.get_extension_for_class(x509.SubjectAlternativeName)
+        return request.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
-        return
-    yield from found.value
+        return x509.SubjectAlternativeName([])
 
 
-def _address(name: x509.IPAddress) -> Address:
-    if not isinstance(name.value, IPv4Address | IPv6Address):
+def _address(value: object) -> Address:
+    if not isinstance(value, IPv4Address | IPv6Address):
         raise UndecodableRequest("a subject alternative name is a network, not an IP address")
-    return unmapped(name.value)
+    return unmapped(value)

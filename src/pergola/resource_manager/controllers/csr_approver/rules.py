@@ -150,19 +150,17 @@ def kubelet_node(
             f" but found {len(machines)}",
             may_pass=True,
         )
-    verdict = _addresses(request, node)
-    if verdict == APPROVED:
-        attested = {address for machine in machines for address in machine.addresses}
-        foreign = [each for each in claims_in(request) if each in others and each not in attested]
-        if foreign:
-            return Denied(
-                f'"{foreign[0]}" in CSR is also a name or address of {others[foreign[0]]}',
-                may_pass=True,
-            )
-    return verdict
+    if denied := _wrong_addresses(request, node):
+        return denied
+    attested = {address for machine in machines for address in machine.addresses}
+    for claim in claims_in(request):
+        if claim in others and claim not in attested:
+            reason = f'"{claim}" in CSR is also a name or address of {others[claim]}'
+            return Denied(reason, may_pass=True)
+    return APPROVED
 
 
-def _addresses(request: Request, node: Node) -> Verdict:
+def _wrong_addresses(request: Request, node: Node) -> Denied | None:
     if request.dns_names != set(_of_types(node, _DNS_TYPES)):
         return Denied(
             "DNS names in CSR do not match addresses of type"
@@ -183,7 +181,7 @@ def _addresses(request: Request, node: Node) -> Verdict:
             " 'InternalIP' or 'ExternalIP' in node object",
             may_pass=True,
         )
-    return APPROVED
+    return None
 
 
 def _of_types(node: Node, types: Collection[str]) -> list[str]:
