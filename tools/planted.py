@@ -88,7 +88,7 @@ DEFECTS: Final = (
     ),
     Defect(
         "tokens are renewed after they have expired",
-        "src/pergola/resource_manager/controllers/token_requestor/due.py",
+        "src/pergola/resource_manager/controllers/token_requestor/decide.py",
         "_RENEWAL_SHARE: Final = 0.8",
         "_RENEWAL_SHARE: Final = 1.8",
         ("unit/resource_manager/controllers/token_requestor",),

@@ -15,27 +15,20 @@ from conformance.clusters import Cluster
 from conformance.comparison import Difference, differences
 from conformance.oracles import GARDENER, Answer, OracleModule
 from conformance.strategies.kubernetes import some
-from pergola.api.kinds import SECRET, SERVICE_ACCOUNT
+from pergola.api.kinds import SECRET
 from pergola.api.objects import (
     JsonObject,
     JsonValue,
     Key,
     annotations_of,
     labels_of,
-    uid_of,
     without_empty,
 )
 from pergola.kube.errors import Invalid, KubeError
 from pergola.kube.yaml import dump, parse
 from pergola.resource_manager.controllers.token_requestor import names
-from pergola.resource_manager.controllers.token_requestor.accounts import Accounts
-from pergola.resource_manager.controllers.token_requestor.decide import Decisions
-from pergola.resource_manager.controllers.token_requestor.metrics import TokenMetrics
-from pergola.resource_manager.controllers.token_requestor.observe import observe
-from pergola.resource_manager.controllers.token_requestor.pace import Pace
-from pergola.resource_manager.controllers.token_requestor.reconcile import Parts, TokenRequestor
-from pergola.resource_manager.controllers.token_requestor.review import Reviews
-from pergola.runtime.caching.caches import Caches
+from pergola.resource_manager.controllers.token_requestor.controller import TokenRequestor
+from pergola.resource_manager.controllers.token_requestor.inputs import Settings
 from pergola.runtime.clock import FakeClock
 from pergola.runtime.controlling.controller import Again, ReconcileError
 from pergola.runtime.controlling.events import Recorder
@@ -312,35 +305,24 @@ async def _handled(question: JsonObject) -> JsonObject:
     status = {"authenticated": question["accepted"], "user": {"username": user}}
     answers = {"token": issue, "TokenReview": lambda _: {"status": status}}
     cluster = Cluster(question["target"], answers=answers)
-    clock, source, target = FakeClock(_NOW), home.client, cluster.client
-    ca = base64.b64decode(question["ca"])
-    secrets = Caches(source, SECRET, observe)
-    accounts = Accounts(target, Caches(target, SERVICE_ACCOUNT, uid_of), _AUDIENCES)
-    reviews = Reviews(target, _AUDIENCES)
-    namespace = question.get("namespace", "")
-    reports = _Reports()
-    parts = Parts(
-        source=source,
-        target=target,
-        secrets=secrets,
-        accounts=accounts,
-        reviews=reviews,
-        decisions=Decisions(
-            source, target, accounts, reviews, clock, fixed_namespace=namespace, ca=ca
-        ),
-        pace=Pace(60.0),
-        recorder=cast("Recorder", reports),
-        metrics=TokenMetrics(Metrics(), clock),
-        clock=clock,
-        random=_Unspread(),
-    )
     resource_class = question["class"] or names.ALL_CLASSES
+    settings = Settings(
+        resource_class=resource_class,
+        audiences=_AUDIENCES,
+        fixed_namespace=question.get("namespace", ""),
+        ca_bundle=base64.b64decode(question["ca"]),
+    )
+    requestor = TokenRequestor(
+        home.client, cluster.client, settings, Metrics(), FakeClock(_NOW), _Unspread()
+    )
+    reports = _Reports()
+    requestor.recorder = cast("Recorder", reports)
     again, why = 0.0, ""
     secret = await home.get(SECRET, _KEY)
     if names.is_relevant(labels_of(secret), resource_class):  # as the selector of the watch
-        secrets.observe(secret)
+        requestor.secrets.observe(secret)
         try:
-            outcome = await TokenRequestor(parts, resource_class, ca).reconcile(_KEY)
+            outcome = await requestor.reconcile(_KEY)
             again = outcome.seconds if isinstance(outcome, Again) else 0.0
         except (KubeError, ReconcileError) as error:
             why = str(error)

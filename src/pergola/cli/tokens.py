@@ -17,8 +17,7 @@ from pergola.cli.text import plain_console, say
 if TYPE_CHECKING:
     from pergola.api.objects import JsonObject, Key
     from pergola.kube.client import Client
-    from pergola.resource_manager.controllers.token_requestor.observe import SeenSecret
-    from pergola.resource_manager.controllers.token_requestor.token import TokenFacts
+    from pergola.resource_manager.controllers.token_requestor.observe import SeenSecret, TokenFacts
 
 _EVERYWHERE: Final = (None,)
 
@@ -117,8 +116,8 @@ async def _requested(
     """Return the Secrets of a namespace, each with the time and text of its warnings."""
     from pergola.api.objects import map_at
     from pergola.resource_manager.controllers.token_requestor import names
+    from pergola.resource_manager.controllers.token_requestor.controller import NAME
     from pergola.resource_manager.controllers.token_requestor.observe import observe
-    from pergola.resource_manager.controllers.token_requestor.unit import NAME
 
     selector = ",".join(filter(None, (names.selector(names.ALL_CLASSES), extra)))
     found = [observe(secret) for secret in await client.list(SECRET, namespace, labels=selector)]

@@ -17,11 +17,11 @@ from pergola.api.objects import (
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.bundle.managed_resource import secret_names
 from pergola.resource_manager.controllers.token_requestor import names
-from pergola.resource_manager.controllers.token_requestor.due import (
-    EXPIRED,
+from pergola.resource_manager.controllers.token_requestor.controller import NAME
+from pergola.resource_manager.controllers.token_requestor.decide import (
     OVERDUE,
     Due,
-    due_by_content,
+    due_locally,
     renewal_time,
 )
 from pergola.resource_manager.controllers.token_requestor.inputs import (
@@ -35,7 +35,6 @@ from pergola.resource_manager.controllers.token_requestor.observe import (
     holding_of,
     observe,
 )
-from pergola.resource_manager.controllers.token_requestor.unit import NAME
 from pergola.why.answer import Asked, Evidence, Kind, Part, Statement, Topic
 from pergola.why.explainer import Explainer
 from pergola.why.reading import Reader
@@ -92,12 +91,9 @@ async def _holder(request: Request, seen: SeenSecret, reader: Reader) -> Holding
 def _due(seen: SeenSecret, request: Request, holder: Holding | None) -> Due | None:
     """Return why a new token is due, by the rules that need no request; None if none is due."""
     ca = holder.ca if holder else None  # only the token requestor knows the CA to compare with
-    due = due_by_content(seen, request, holder, ca)
-    if due is not None or holder is None or holder.token is None:
-        return due
     now = datetime.now(UTC)
-    if holder.token.has_expired(now):
-        return EXPIRED
+    if due := due_locally(seen, request, holder, ca, now):
+        return due
     try:
         return OVERDUE if renewal_time(seen) <= now else None
     except MistakesError:

@@ -12,8 +12,11 @@ from pergola.api.objects import (
 from pergola.kube.errors import NotFound
 from pergola.kube.yaml import parse
 from pergola.resource_manager.controllers.token_requestor import names
-from pergola.resource_manager.controllers.token_requestor.observe import data_of, token_of
-from pergola.resource_manager.controllers.token_requestor.token import _claims
+from pergola.resource_manager.controllers.token_requestor.observe import (
+    _claims,
+    data_of,
+    token_of,
+)
 from tests.support.token_clusters import (
     Clusters,
     encoded,

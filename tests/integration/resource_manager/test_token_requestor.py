@@ -19,8 +19,11 @@ from pergola.api.objects import (
 )
 from pergola.kube.errors import Forbidden
 from pergola.resource_manager.controllers.token_requestor import names
-from pergola.resource_manager.controllers.token_requestor.observe import data_of, token_of
-from pergola.resource_manager.controllers.token_requestor.token import _claims
+from pergola.resource_manager.controllers.token_requestor.observe import (
+    _claims,
+    data_of,
+    token_of,
+)
 from pergola.runtime.controlling.controller import Again
 from tests.support.token_clusters import (
     NEARLY,

@@ -11,8 +11,8 @@ from pergola.api.objects import (
 )
 from pergola.kube.errors import KubeError
 from pergola.resource_manager.controllers.token_requestor import names
+from pergola.resource_manager.controllers.token_requestor.memory import BURST
 from pergola.resource_manager.controllers.token_requestor.observe import token_of
-from pergola.resource_manager.controllers.token_requestor.pace import BURST
 from pergola.runtime.controlling.controller import Again
 from tests.support.token_clusters import (
     NEARLY,

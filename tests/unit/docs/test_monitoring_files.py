@@ -17,9 +17,8 @@ from pergola.kube.yaml import parse
 from pergola.operator.care.metrics import CareMetrics
 from pergola.operator.rotation.metrics import CredentialAges, RotationPhases
 from pergola.resource_manager.controllers.managed_resource.own_writes import Refusals
-from pergola.resource_manager.controllers.token_requestor.metrics import TokenMetrics
+from pergola.resource_manager.controllers.token_requestor.memory import TokenMetrics
 from pergola.resource_manager.target import UnwatchedKinds
-from pergola.runtime.clock import SystemClock
 from pergola.runtime.metrics import Metrics
 from tests.support.charts import ALL_CHARTS, ChartCase
 from tools.monitoring import ALERTS, FAMILIES, dashboard, files, main
@@ -34,10 +33,10 @@ _OF_PROMETHEUS: Final = {"job", "le"}
 def metrics() -> dict[str, set[str]]:
     """Return the labels of every metric that some process exports."""
     of = Metrics()
-    TokenMetrics(of, SystemClock())
     of.registry.register(UnwatchedKinds(lambda: None))
     for kind in (AwsMetrics, FlowMetrics, CareMetrics, CredentialAges, RotationPhases, Refusals):
         kind(of.registry)
+    TokenMetrics(of.registry)
     ConditionMetrics(of.registry)
     return {"up": {"instance"}, **dict(_labelled(of.registry))}
 

@@ -84,7 +84,7 @@ def access_of(key: "Key", secret: "JsonObject") -> Access:
         KubeconfigError,
         credentials_in,
     )
-    from pergola.resource_manager.controllers.token_requestor.token import facts_of
+    from pergola.resource_manager.controllers.token_requestor.observe import facts_of
 
     try:
         content = base64.b64decode(str(map_at(secret, "data").get(_DATA) or ""), validate=True)

@@ -1,7 +1,7 @@
 """The token and the CA inside a kubeconfig, and how to replace them (spec 11 §1.5).
 
-The kubeconfig stays a plain map, so that unknown fields survive. Errors name contexts, users and
-clusters, never their content.
+The kubeconfig stays a plain map, so that unknown fields survive, and only the entries of the
+current context are checked. Errors name contexts, users and clusters, never their content.
 """
 
 import base64
@@ -11,8 +11,7 @@ from typing import Final, NamedTuple
 from pergola.api.objects import JsonObject, JsonValue
 from pergola.kube.yaml import YamlError, dump, parse
 
-_API_VERSION: Final = "v1"
-_KIND: Final = "Config"
+_HEAD: Final = {"apiVersion": "v1", "kind": "Config"}
 
 
 class KubeconfigError(Exception):
@@ -61,8 +60,7 @@ def with_credentials(raw: bytes, token: str, ca: bytes | None) -> bytes:
     _user(config)["token"] = token
     if ca is not None:
         _cluster(config)["certificate-authority-data"] = base64.b64encode(ca).decode()
-    config["apiVersion"], config["kind"] = _API_VERSION, _KIND
-    return dump(config).encode()
+    return dump(config | _HEAD).encode()
 
 
 def _read(raw: bytes) -> JsonObject:
@@ -72,40 +70,38 @@ def _read(raw: bytes) -> JsonObject:
         raise KubeconfigError(f"is neither YAML nor JSON: {error}") from None
     if not isinstance(config, dict):
         raise KubeconfigError("is not a kubeconfig: it must be a map")
-    for name, expected in (("apiVersion", _API_VERSION), ("kind", _KIND)):
+    for name, expected in _HEAD.items():
         if config.get(name, expected) not in (expected, "", None):
             raise KubeconfigError(f"is not a kubeconfig: its {name} is not {expected}")
     return config
 
 
-def _context(config: JsonObject) -> JsonObject:
-    context = _entry(config, "contexts", "context", config.get("current-context"))
+def _user(config: JsonObject) -> JsonObject:
+    return _of_current(config, "user", "authInfo")
+
+
+def _cluster(config: JsonObject) -> JsonObject:
+    return _of_current(config, "cluster", "cluster")
+
+
+def _of_current(config: JsonObject, field: str, what: str) -> JsonObject:
+    """Return the user or cluster of the current context, for changes in place."""
+    context = _entry(config, "context", config.get("current-context"))
     if context is None:
         raise KubeconfigError(
             "did not find context defined in current context; name one of contexts there"
         )
-    return context
+    name = context.get(field)
+    found = _entry(config, field, name)
+    if found is None:
+        shown = name if isinstance(name, str) else ""
+        raise KubeconfigError(f'did not find {what} of current context named "{shown}"')
+    return found
 
 
-def _user(config: JsonObject) -> JsonObject:
-    name = _context(config).get("user")
-    user = _entry(config, "users", "user", name)
-    if user is None:
-        raise KubeconfigError(f"did not find authInfo of current context named {_named(name)}")
-    return user
-
-
-def _cluster(config: JsonObject) -> JsonObject:
-    name = _context(config).get("cluster")
-    cluster = _entry(config, "clusters", "cluster", name)
-    if cluster is None:
-        raise KubeconfigError(f"did not find cluster of current context named {_named(name)}")
-    return cluster
-
-
-def _entry(config: JsonObject, list_name: str, field: str, name: JsonValue) -> JsonObject | None:
-    """Return the map in `field` of the first item of that name, for changes in place."""
-    items = config.get(list_name)
+def _entry(config: JsonObject, field: str, name: JsonValue) -> JsonObject | None:
+    """Return the map in `field` of the first item of that name in the field's list."""
+    items = config.get(f"{field}s")
     for item in items if isinstance(items, list) else ():
         if isinstance(item, dict) and isinstance(name, str) and item.get("name") == name:
             content = item.setdefault(field, {})
@@ -113,10 +109,6 @@ def _entry(config: JsonObject, list_name: str, field: str, name: JsonValue) -> J
                 content = item[field] = {}
             return content if isinstance(content, dict) else None
     return None
-
-
-def _named(name: JsonValue) -> str:
-    return f'"{name}"' if isinstance(name, str) else '""'
 
 
 def _text(value: JsonValue) -> bytes:

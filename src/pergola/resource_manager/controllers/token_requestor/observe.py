@@ -1,9 +1,13 @@
-"""Facts about a Secret: its request and its credentials, but no token, key or kubeconfig."""
+"""Facts about a Secret and its token, but no token, key or kubeconfig."""
 
 import base64
 import binascii
+import hashlib
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Final
+
+import orjson
 
 from pergola.api.objects import (
     JsonObject,
@@ -15,17 +19,39 @@ from pergola.api.objects import (
     uid_of,
 )
 from pergola.resource_manager.controllers.token_requestor import kubeconfig, names
-from pergola.resource_manager.controllers.token_requestor.token import (
-    TokenFacts,
-    digest_of,
-    facts_of,
-)
 
 _READ_ANNOTATIONS: Final = (
     *(names.NAME, names.NAMESPACE, names.LABELS, names.EXPIRATION, names.INJECT_CA),
     *(names.RENEW, names.TARGET_NAME, names.TARGET_NAMESPACE),
 )
 _CREDENTIALS: Final = frozenset({names.KEY_TOKEN, names.KEY_KUBECONFIG})
+
+
+@dataclass(frozen=True, slots=True)
+class TokenFacts:
+    """The claims of a JWT, which only the API server can verify.
+
+    Attributes:
+        digest: SHA-256 of the token, to detect changes.
+        issued: The claim `iat`, or None.
+        expires: The claim `exp`, or None.
+        account_uid: The uid of its ServiceAccount; empty if the token names none or is opaque.
+    """
+
+    digest: bytes
+    issued: datetime | None = None
+    expires: datetime | None = None
+    account_uid: str = ""
+
+    def has_expired(self, now: datetime) -> bool:
+        """Return whether no server accepts the token any longer."""
+        return self.expires is not None and self.expires <= now
+
+    def remaining_share(self, now: datetime) -> float | None:
+        """Return the remaining share of its lifetime, at most 1; None if unknown."""
+        if self.issued is None or self.expires is None or self.expires <= self.issued:
+            return None
+        return max(0.0, min(1.0, (self.expires - now) / (self.expires - self.issued)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,16 +105,20 @@ def observe(secret: JsonObject) -> SeenSecret:
 def holding_of(secret: JsonObject) -> Holding:
     """Return the credentials in a Secret of either cluster."""
     keys = _CREDENTIALS & map_at(secret, "data").keys()
-    if names.KEY_KUBECONFIG not in keys:
-        bundle = data_of(secret, names.KEY_CA)
-        token = facts_of(data_of(secret, names.KEY_TOKEN))
-        return Holding(keys, token, digest_of(bundle) if bundle else None)
     try:
-        found = kubeconfig.credentials_in(data_of(secret, names.KEY_KUBECONFIG))
+        found = _credentials_of(secret)
     except kubeconfig.KubeconfigError as error:
         return Holding(keys, problem=str(error))
     ca = digest_of(found.ca) if found.ca else None
     return Holding(keys, facts_of(found.token), ca, cluster_problem=found.cluster_problem)
+
+
+def token_of(secret: JsonObject) -> bytes:
+    """Return the token in a Secret, or empty bytes."""
+    try:
+        return _credentials_of(secret).token
+    except kubeconfig.KubeconfigError:
+        return b""
 
 
 def data_of(secret: JsonObject, key: str) -> bytes:
@@ -100,11 +130,50 @@ def data_of(secret: JsonObject, key: str) -> bytes:
         return b""
 
 
-def token_of(secret: JsonObject) -> bytes:
-    """Return the token in a Secret, or empty bytes."""
-    if names.KEY_KUBECONFIG not in map_at(secret, "data"):
-        return data_of(secret, names.KEY_TOKEN)
+def facts_of(token: bytes) -> TokenFacts | None:
+    """Return the facts about a token, or None for an empty one. Never raises: tokens are input."""
+    if not token.strip():
+        return None
+    claims = _claims(token)
+    bound = map_at(claims, "kubernetes.io")
+    account = map_at(bound, "serviceaccount")
+    namespace, name, uid = bound.get("namespace"), account.get("name"), account.get("uid")
+    is_named = all(isinstance(value, str) for value in (namespace, name, uid))
+    return TokenFacts(
+        digest=digest_of(token),
+        issued=_time(claims.get("iat")),
+        expires=_time(claims.get("exp")),
+        account_uid=str(uid) if is_named else "",
+    )
+
+
+def digest_of(content: bytes) -> bytes:
+    """Return the SHA-256, to compare secret content without keeping it."""
+    return hashlib.sha256(content).digest()
+
+
+def _credentials_of(secret: JsonObject) -> kubeconfig.Found:
+    """Return the effective credentials; those beside a kubeconfig have no effect."""
+    if names.KEY_KUBECONFIG in map_at(secret, "data"):
+        return kubeconfig.credentials_in(data_of(secret, names.KEY_KUBECONFIG))
+    return kubeconfig.Found(data_of(secret, names.KEY_TOKEN), data_of(secret, names.KEY_CA))
+
+
+def _claims(token: bytes) -> JsonObject:
+    parts = token.strip().split(b".")
+    if len(parts) != 3:
+        return {}
     try:
-        return kubeconfig.credentials_in(data_of(secret, names.KEY_KUBECONFIG)).token
-    except kubeconfig.KubeconfigError:
-        return b""
+        claims = orjson.loads(base64.urlsafe_b64decode(parts[1] + b"=" * (-len(parts[1]) % 4)))
+    except (binascii.Error, ValueError):
+        return {}
+    return claims if isinstance(claims, dict) else {}
+
+
+def _time(seconds: object) -> datetime | None:
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+        return None
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (OverflowError, ValueError, OSError):
+        return None

@@ -7,43 +7,42 @@ from typing import Any
 
 import pytest
 
+from pergola.api.conditions import timestamp
 from pergola.api.durations import parse_duration
 from pergola.api.objects import JsonObject, Key
-from pergola.kube.client import Client
 from pergola.kube.yaml import dump
-from pergola.resource_manager.controllers.token_requestor import due, names
-from pergola.resource_manager.controllers.token_requestor.accounts import corrected, new_account
-from pergola.resource_manager.controllers.token_requestor.due import (
-    due_by_content,
+from pergola.resource_manager.controllers.token_requestor import decide, names
+from pergola.resource_manager.controllers.token_requestor.decide import (
+    due_locally,
     renewal_time,
     renews_in,
+)
+from pergola.resource_manager.controllers.token_requestor.desired import (
+    corrected,
+    data_for,
+    kubeconfig_to_fill,
+    new_account,
+    source_patch,
+    target_secret,
 )
 from pergola.resource_manager.controllers.token_requestor.inputs import (
     MistakesError,
     Request,
     read_request,
 )
+from pergola.resource_manager.controllers.token_requestor.memory import BURST, Issued, Known
 from pergola.resource_manager.controllers.token_requestor.observe import (
     Holding,
     SeenSecret,
+    TokenFacts,
+    digest_of,
     observe,
 )
-from pergola.resource_manager.controllers.token_requestor.pace import BURST, Issued, Pace
-from pergola.resource_manager.controllers.token_requestor.place import (
-    Credentials,
-    data_for,
-    kubeconfig_to_fill,
-    source_patch,
-    target_secret,
-    timestamp,
-)
-from pergola.resource_manager.controllers.token_requestor.review import Reviews
-from pergola.resource_manager.controllers.token_requestor.token import TokenFacts, digest_of
-from tests.support.cluster_config import cluster_config
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+RENEWAL = "2026-03-01T12:00:00Z"
 ASKED = {names.NAME: "robot", names.NAMESPACE: "kube-system"}
-REQUEST = Request(Key("kube-system", "robot"), None, 43200, None, injects_ca=False)
+REQUEST = Request(Key("kube-system", "robot"), {}, 43200, None, injects_ca=False)
 TARGET = {names.TARGET_NAME: "there", names.TARGET_NAMESPACE: "ns"}
 TOKEN = TokenFacts(b"digest")
 HOLDS = Holding(frozenset({"token"}), TOKEN)
@@ -87,7 +86,7 @@ def test_a_request_has_defaults() -> None:
 
 
 def test_empty_labels_leave_the_service_account_alone() -> None:
-    assert read_request(seen({**ASKED, names.LABELS: ""})).labels is None
+    assert read_request(seen({**ASKED, names.LABELS: ""})).labels == {}
 
 
 def test_every_field_of_a_request_is_read() -> None:
@@ -165,35 +164,41 @@ def test_a_kubeconfig_without_a_cluster_is_an_error_only_for_the_ca() -> None:
 FUTURE = {names.RENEW: "2026-03-01T13:00:00Z"}
 
 
+def expiring(life: timedelta) -> Holding:
+    return replace(HOLDS, token=replace(TOKEN, expires=NOW + life))
+
+
 @pytest.mark.parametrize(
     ("annotations", "changes", "holder", "expected"),
     [
-        ({}, {}, HOLDS, due.REQUESTED),
-        ({names.RENEW: ""}, {}, HOLDS, due.REQUESTED),
-        (FUTURE, {"target": KEY}, None, due.NO_TARGET),
-        (FUTURE, {}, Holding(), due.NO_TOKEN),
-        (FUTURE, {"injects_ca": True}, HOLDS, due.OTHER_CA),
+        ({}, {}, HOLDS, decide.REQUESTED),
+        ({names.RENEW: ""}, {}, HOLDS, decide.REQUESTED),
+        (FUTURE, {"target": KEY}, None, decide.NO_TARGET),
+        (FUTURE, {}, Holding(), decide.NO_TOKEN),
+        (FUTURE, {"injects_ca": True}, HOLDS, decide.OTHER_CA),
         (FUTURE, {"injects_ca": True}, replace(HOLDS, ca=digest_of(b"CA")), None),
         (FUTURE, {}, replace(HOLDS, ca=b"whatever"), None),
         (FUTURE, {"target": KEY}, HOLDS, None),
         (FUTURE, {}, HOLDS, None),
+        (FUTURE, {}, expiring(timedelta(seconds=1)), None),
+        (FUTURE, {}, expiring(timedelta(0)), decide.EXPIRED),
     ],
 )
 def test_a_token_is_due_for_each_documented_reason(
     annotations: dict[str, str],
     changes: dict[str, Any],
     holder: Holding | None,
-    expected: due.Due | None,
+    expected: decide.Due | None,
 ) -> None:
     request = replace(REQUEST, **changes)
-    assert due_by_content(seen(annotations), request, holder, digest_of(b"CA")) == expected
+    assert due_locally(seen(annotations), request, holder, digest_of(b"CA"), NOW) == expected
 
 
 @pytest.mark.parametrize("key", ["token", "kubeconfig"])
 def test_credentials_left_in_the_source_are_moved(key: str) -> None:
     source = seen(FUTURE, **{key: b"x"})
     request = replace(REQUEST, target=KEY)
-    assert due_by_content(source, request, HOLDS, None) == due.TO_MOVE
+    assert due_locally(source, request, HOLDS, None, NOW) == decide.TO_MOVE
 
 
 @pytest.mark.parametrize(
@@ -237,50 +242,49 @@ FIRST = Issued(b"1", "t1")
 
 
 def test_the_first_token_and_one_that_is_certainly_due_are_issued_at_once() -> None:
-    pace = Pace(60.0)
-    assert pace.wait(KEY, 0.0, doubted=FIRST) == 0
-    pace.issued(KEY, 0.0, FIRST)
-    assert pace.wait(KEY, 1.0, doubted=None) == 0
+    known = Known()
+    assert known.wait(60.0, 0.0, doubted=FIRST) == 0
+    known.issued(FIRST, 0.0)
+    assert known.wait(60.0, 1.0, doubted=None) == 0
 
 
 def test_a_new_token_that_may_be_due_has_to_wait() -> None:
-    pace = Pace(60.0)
-    pace.issued(KEY, 10.0, FIRST)
-    assert pace.wait(KEY, 15.0, doubted=FIRST) == 55.0
-    assert pace.wait(KEY, 70.0, doubted=FIRST) == 0
-    assert pace.wait(KEY, 15.0, doubted=Issued(b"other", "t1")) == 0
-    assert pace.wait(KEY, 15.0, doubted=Issued(b"1", "another client replaced it")) == 0
-    assert pace.wait(Key("garden", "other"), 15.0, doubted=FIRST) == 0
+    known = Known()
+    known.issued(FIRST, 10.0)
+    assert known.wait(60.0, 15.0, doubted=FIRST) == 55.0
+    assert known.wait(60.0, 70.0, doubted=FIRST) == 0
+    assert known.wait(60.0, 15.0, doubted=Issued(b"other", "t1")) == 0
+    assert known.wait(60.0, 15.0, doubted=Issued(b"1", "another client replaced it")) == 0
 
 
 def test_an_interval_never_has_more_than_a_burst_of_tokens() -> None:
-    pace = Pace(60.0)
+    known = Known()
     for second in range(BURST):
-        assert pace.wait(KEY, float(second), doubted=None) == 0
-        pace.issued(KEY, float(second), Issued(b"%d" % second, "t"))
-    assert pace.wait(KEY, 10.0, doubted=None) == 50.0
-    assert pace.wait(KEY, 60.0, doubted=None) == 0
-    pace.issued(KEY, 60.0, FIRST)
-    assert pace.wait(KEY, 60.0, doubted=None) == 1.0
-    pace.forget(KEY)
-    assert pace.wait(KEY, 60.0, doubted=FIRST) == 0
+        assert known.wait(60.0, float(second), doubted=None) == 0
+        known.issued(Issued(b"%d" % second, "t"), float(second))
+    assert known.wait(60.0, 10.0, doubted=None) == 50.0
+    assert known.wait(60.0, 60.0, doubted=None) == 0
+    known.issued(FIRST, 60.0)
+    assert known.wait(60.0, 60.0, doubted=None) == 1.0
 
 
 # Reviews of tokens by the API server
 
 
 def test_a_token_is_reviewed_once_an_hour_unless_it_changed_or_names_no_uid() -> None:
-    anonymous = Client.connect(cluster_config())
-    reviews, known = Reviews(anonymous, ()), replace(TOKEN, account_uid="u")
-    assert reviews.is_due(KEY, known, 0.0)
-    reviews.accepted(KEY, known.digest, 0.0)
-    assert not reviews.is_due(KEY, known, 3599.0)
-    assert reviews.is_due(KEY, known, 3600.0)
-    assert reviews.is_due(KEY, replace(known, digest=b"other"), 1.0)
-    assert reviews.is_due(KEY, replace(known, account_uid=""), 1.0)
-    assert reviews.is_due(Key("garden", "other"), known, 1.0)
-    reviews.forget(KEY)
-    assert reviews.is_due(KEY, known, 1.0)
+    known, token = Known(), replace(TOKEN, account_uid="u")
+    assert known.needs_review(token, 0.0)
+    known.accepted(token.digest, 0.0)
+    assert not known.needs_review(token, 3599.0)
+    assert known.needs_review(token, 3600.0)
+    assert known.needs_review(replace(token, digest=b"other"), 1.0)
+    assert known.needs_review(replace(token, account_uid=""), 1.0)
+
+
+def test_an_issued_token_is_not_reviewed() -> None:
+    known = Known()
+    known.issued(Issued(TOKEN.digest, "t1"), 0.0)
+    assert not known.needs_review(replace(TOKEN, account_uid="u"), 3599.0)
 
 
 # The ServiceAccount
@@ -343,8 +347,8 @@ def live_secret(**data: bytes) -> JsonObject:
 
 
 def test_the_patch_of_the_source_has_its_resource_version() -> None:
-    data = data_for(Credentials("t", b"CA", None))
-    assert source_patch(live_secret(), NOW, data) == {
+    data = data_for("t", b"CA", None)
+    assert source_patch(live_secret(), RENEWAL, data) == {
         "metadata": {
             "resourceVersion": "7",
             "annotations": {names.RENEW: "2026-03-01T12:00:00Z"},
@@ -354,21 +358,21 @@ def test_the_patch_of_the_source_has_its_resource_version() -> None:
 
 
 def test_an_unrequested_ca_is_removed_only_if_present() -> None:
-    data = data_for(Credentials("t", None, None))
-    assert source_patch(live_secret(), NOW, data)["data"] == {"token": b64(b"t")}
-    patch = source_patch(live_secret(bundle_crt=b"old"), NOW, data)
+    data = data_for("t", None, None)
+    assert source_patch(live_secret(), RENEWAL, data)["data"] == {"token": b64(b"t")}
+    patch = source_patch(live_secret(bundle_crt=b"old"), RENEWAL, data)
     assert patch["data"] == {"token": b64(b"t"), "bundle.crt": None}
 
 
 def test_credentials_moved_to_the_target_are_removed_from_the_source() -> None:
     source = live_secret(token=b"t", kubeconfig=b"k", bundle_crt=b"c", other=b"o")
     gone = {"token": None, "kubeconfig": None, "bundle.crt": None}
-    assert source_patch(source, NOW, None)["data"] == gone
-    assert "data" not in source_patch(live_secret(other=b"o"), NOW, None)
+    assert source_patch(source, RENEWAL, None)["data"] == gone
+    assert "data" not in source_patch(live_secret(other=b"o"), RENEWAL, None)
 
 
 def test_the_target_keeps_its_other_data() -> None:
-    data = data_for(Credentials("t", None, None))
+    data = data_for("t", None, None)
     new = target_secret(Key("ns", "s"), None, data)
     assert new["metadata"] == {"namespace": "ns", "name": "s"}
     assert new["data"] == {"token": b64(b"t")}

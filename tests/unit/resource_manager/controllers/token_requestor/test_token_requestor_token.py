@@ -18,11 +18,12 @@ from pergola.resource_manager.controllers.token_requestor.kubeconfig import (
     with_credentials,
 )
 from pergola.resource_manager.controllers.token_requestor.observe import (
+    digest_of,
+    facts_of,
     holding_of,
     observe,
     token_of,
 )
-from pergola.resource_manager.controllers.token_requestor.token import digest_of, facts_of
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -49,7 +50,6 @@ def test_a_token_names_its_service_account_and_lifetime() -> None:
     facts = facts_of(jwt(CLAIMS))
     assert facts is not None
     assert facts.digest == digest_of(jwt(CLAIMS))
-    assert facts.account == Key("kube-system", "robot")
     assert facts.account_uid == "u-1"
     assert facts.issued == NOW
     assert facts.expires == NOW + timedelta(hours=10)
@@ -75,7 +75,7 @@ def test_an_opaque_token_has_only_a_digest(token: bytes) -> None:
     facts = facts_of(token)
     assert facts is not None
     assert facts.digest == digest_of(token)
-    assert (facts.issued, facts.expires, facts.account, facts.account_uid) == (None, None, None, "")
+    assert (facts.issued, facts.expires, facts.account_uid) == (None, None, "")
 
 
 @given(st.binary(max_size=80))
