@@ -1,4 +1,4 @@
-"""Prometheus accepts the alerts of the charts, and they fire when they should."""
+"""Prometheus accepts all rules; the alerts of the charts fire when they should."""
 
 import subprocess
 from pathlib import Path
@@ -6,6 +6,7 @@ from typing import Final
 
 import pytest
 
+import pergola
 from pergola.api.objects import JsonObject, JsonValue, maps_at
 from pergola.kube.yaml import dump, parse
 from pergola.sandbox import binaries
@@ -19,6 +20,12 @@ MAY_BUILD: Final = pytest.mark.timeout(1200)  # promtool
 ALERTS: Final = CHARTS / "alerts"
 CASES: Final = Path(__file__).parent / "cases"
 FAMILIES: Final = sorted(path.name for path in ALERTS.iterdir())
+PACKAGE: Final = Path(pergola.__file__).parent
+RENDERED: Final = [
+    *sorted((PACKAGE / "garden/components/prometheus_rules").iterdir()),
+    PACKAGE / "providers/networking/cilium/render/prometheus_rules.yaml",
+]
+"""The rules of Gardens and Shoots."""
 
 
 def parsed(path: Path) -> JsonObject:
@@ -40,6 +47,13 @@ def promtool(*arguments: str | Path) -> str:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_rules_are_valid(family: str) -> None:
     assert "SUCCESS" in promtool("check", "rules", "--lint=all", "--lint-fatal", ALERTS / family)
+
+
+@MAY_BUILD
+@pytest.mark.soak("originals")
+@pytest.mark.parametrize("file", RENDERED, ids=lambda file: file.stem)
+def test_the_rules_of_gardens_and_shoots_are_valid(file: Path) -> None:
+    assert "SUCCESS" in promtool("check", "rules", file)
 
 
 @MAY_BUILD

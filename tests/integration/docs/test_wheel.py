@@ -45,6 +45,14 @@ def test_the_wheel_contains_each_example_and_each_file_of_the_charts(wheel: Path
     assert found == listed | {"__init__.py"}
 
 
+def test_the_wheel_contains_each_file_with_rules_for_prometheus(wheel: Path) -> None:
+    package = ROOT / "src/pergola"
+    files = {*package.rglob("prometheus_rules/*"), *package.rglob("prometheus_rules.yaml")}
+    assert len(files) > 10
+    packed = zipfile.ZipFile(wheel).namelist()
+    assert {f"pergola/{file.relative_to(package)}" for file in files} - {*packed} == set()
+
+
 def test_commands_that_need_an_extra_name_it(environment: dict[str, str], tmp_path: Path) -> None:
     ran("pergola unpack examples", environment, tmp_path)
 

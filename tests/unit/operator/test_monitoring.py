@@ -1,19 +1,23 @@
 """Scrapes and rules of Prometheus (spec 20 §16.8)."""
 
-from pergola.api.objects import map_at
+from importlib.resources import files
+
+from pergola.api.objects import map_at, name_of
+from pergola.garden.components.catalog import CATALOG
 from pergola.garden.components.monitoring import (
     ACCESS,
     GARDEN,
-    alert,
     authenticated,
     endpoint,
     job,
     kept_metrics,
-    prometheus_rule,
     replace,
-    rules,
+    rule_file,
     service_monitor,
 )
+from tests.support.garden import COMPLETE, landscape
+
+RULES = files("pergola.garden.components") / "prometheus_rules"
 
 
 def test_a_prometheus_finds_its_objects_by_their_label() -> None:
@@ -54,9 +58,22 @@ def test_servers_of_the_virtual_cluster_get_the_token_of_the_garden_prometheus()
     assert found["scheme"] == "HTTPS"
 
 
-def test_an_alert_without_a_duration_fires_at_once() -> None:
-    fires = alert("Down", "up == 0", summary="Down", description="It is down.", severity="critical")
-    assert "for" not in fires
-    assert map_at(prometheus_rule(GARDEN, "down", rules("down", fires)), "spec")["groups"] == [
-        {"name": "down", "rules": [fires]}
-    ]
+def test_an_alert_that_a_garden_does_not_need_is_omitted() -> None:
+    def alerts(without: tuple[str, ...] = ()) -> list[str]:
+        (group,) = map_at(rule_file(GARDEN, "shoot", without=without), "spec")["groups"]
+        return [rule["alert"] for rule in group["rules"]]
+
+    first, *others = alerts()
+    assert alerts(without=(first,)) == others
+    assert alerts() == [first, *others]
+
+
+def test_each_file_with_rules_belongs_to_a_component() -> None:
+    gates = {**landscape().feature_gates, "VictoriaLogsBackend": True}
+    names = set()
+    for some in (landscape(COMPLETE), landscape(COMPLETE, feature_gates=gates)):
+        for rendered in (each.objects(some) for each in CATALOG if each.absent(some) is None):
+            managed = (obj for each in rendered.managed for obj in each.objects)
+            objects = (*rendered.direct, *managed)
+            names |= {name_of(obj) for obj in objects if obj["kind"] == "PrometheusRule"}
+    assert {file.name.removesuffix(".yaml") for file in RULES.iterdir()} - names == set()

@@ -131,7 +131,7 @@ def render(landscape: Landscape) -> Rendered:
             disruption_budget(DEPLOYMENT, NAMESPACE, _LABELS),
             vertical_pod_autoscaler(f"{DEPLOYMENT}-vpa", NAMESPACE, target, NAME),
             _service_monitor(),
-            _alerts(),
+            monitoring.rule_file(monitoring.GARDEN, DEPLOYMENT),
         ),
         managed=(
             Managed(
@@ -282,22 +282,6 @@ def _service_monitor() -> JsonObject:
     return monitoring.service_monitor(
         monitoring.GARDEN, DEPLOYMENT, _LABELS, monitoring.authenticated(scraped)
     )
-
-
-def _alerts() -> JsonObject:
-    down = monitoring.alert(
-        "KubeControllerManagerDown",
-        f'absent(up{{job="{DEPLOYMENT}"}} == 1)',
-        lasting="15m",
-        summary="Kube Controller Manager is down.",
-        description="The virtual cluster collects no garbage and deletes no namespaces.",
-        service=NAME,
-        severity="critical",
-        topology="garden",
-        visibility="all",
-    )
-    rules = monitoring.rules(f"{NAME}.rules", down)
-    return monitoring.prometheus_rule(monitoring.GARDEN, DEPLOYMENT, rules)
 
 
 def _binding() -> JsonObject:

@@ -2,13 +2,23 @@
 
 Each object belongs to one Prometheus, which selects it by the label `prometheus` and whose name is
 the prefix of the object's name.
+
+Rules are files in Prometheus' own format, which `promtool check rules` reads: the folder
+`prometheus_rules` has one for each PrometheusRule, with the name of the object. Only what is
+generated from a table or shared by several Prometheuses is built in Python, by `record`: metering,
+and the health of a Prometheus.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
+from functools import cache
+from importlib.resources import files
 from typing import Final
+
+import msgspec
 
 from pergola.api.objects import JsonObject, JsonValue
 from pergola.garden.landscape import NAMESPACE
+from pergola.kube.yaml import parse
 from pergola.manifests import manifest, selector
 
 GARDEN: Final = "garden"
@@ -21,6 +31,7 @@ ACCESS: Final = "shoot-access-prometheus-garden"
 """The Secret with the garden Prometheus' token for metrics of the virtual cluster."""
 
 _GROUP: Final = "monitoring.coreos.com"
+_RULES: Final = files(__package__) / "prometheus_rules"
 
 
 def keep(regex: str, *labels: str) -> JsonObject:
@@ -140,6 +151,25 @@ def static(*targets: str, **labels: str) -> list[JsonObject]:
     return [fixed | ({"labels": dict(labels)} if labels else {})]
 
 
+def rule_file(prometheus: str, name: str, *, without: Container[str] = ()) -> JsonObject:
+    """Return the PrometheusRule with the groups of its file.
+
+    Args:
+        without: The names of alerts to omit.
+    """
+    groups = (
+        {**group, "rules": [each for each in group["rules"] if each.get("alert") not in without]}
+        for group in _groups(f"{prometheus}-{name}.yaml")
+    )
+    return prometheus_rule(prometheus, name, *groups)
+
+
+@cache
+def _groups(file: str) -> tuple[JsonObject, ...]:
+    content = parse((_RULES / file).read_bytes())
+    return msgspec.convert(content, dict[str, tuple[JsonObject, ...]])["groups"]
+
+
 def prometheus_rule(prometheus: str, name: str, *groups: JsonObject) -> JsonObject:
     """Return a PrometheusRule with groups of alerts and recording rules."""
     return _of(prometheus, "v1", "PrometheusRule", name, NAMESPACE, {"groups": list(groups)})
@@ -153,23 +183,6 @@ def rules(name: str, *each: JsonObject, interval: str = "") -> JsonObject:
     """
     group: JsonObject = {"name": name, "rules": list(each)}
     return group | ({"interval": interval} if interval else {})
-
-
-def alert(
-    name: str, expr: str, *, summary: str, description: str, lasting: str = "", **labels: str
-) -> JsonObject:
-    """Return an alert.
-
-    Args:
-        expr: The expression; the alert fires for each series that it returns.
-        lasting: How long the expression must hold first, such as `5m`.
-        labels: The labels of the alert, such as `severity="critical"`.
-    """
-    found: JsonObject = {"alert": name, "expr": expr}
-    if lasting:
-        found["for"] = lasting
-    annotations = {"summary": summary, "description": description}
-    return {**found, "labels": dict(labels), "annotations": annotations}
 
 
 def record(series: str, expr: str, **labels: str) -> JsonObject:

@@ -16,12 +16,10 @@ from pergola.garden.components.istio import EXPORTED
 from pergola.garden.components.monitoring import (
     AGGREGATE,
     SERVICE_LABELS,
-    alert,
     endpoint,
     job,
     kept_metrics,
-    prometheus_rule,
-    rules,
+    rule_file,
     service_monitor,
 )
 from pergola.garden.components.observability.conventions import (
@@ -195,7 +193,7 @@ def render(landscape: Landscape) -> Rendered:
         _service(),
         _autoscaler(),
         _service_monitor(),
-        _rule(),
+        rule_file(AGGREGATE, NAME),
         *_volume_autoscaler(landscape),
     )
     return Rendered(managed=(managed(NAME, *objects),))
@@ -333,21 +331,6 @@ def _service_monitor() -> JsonObject:
     targets = [job(NAME), SERVICE_LABELS]
     scraped = endpoint("metrics", targets=targets, metrics=kept_metrics(*_METRICS))
     return service_monitor(AGGREGATE, NAME, _LABELS, scraped)
-
-
-def _rule() -> JsonObject:
-    down = alert(
-        "ValiDown",
-        'absent(up{job="vali"} == 1)',
-        lasting="30m",
-        service="logging",
-        severity="warning",
-        type="seed",
-        visibility="operator",
-        summary="Vali is down",
-        description="No vali pod runs on seed {{$externalLabels.seed}}, so no logs are kept.",
-    )
-    return prometheus_rule(AGGREGATE, NAME, rules("vali.rules", down))
 
 
 VALI: Final = Component(name=NAME, deploy="Deploying Vali", absent=absent, render=render)

@@ -10,11 +10,9 @@ from pergola.garden.components.conventions import GARDEN_SCRAPES, open_ports
 from pergola.garden.components.monitoring import (
     GARDEN,
     SERVICE_LABELS,
-    alert,
     endpoint,
     job,
-    prometheus_rule,
-    rules,
+    rule_file,
     service_monitor,
 )
 from pergola.garden.components.observability.conventions import (
@@ -58,7 +56,7 @@ def render(landscape: Landscape) -> Rendered:
         _store(landscape),
         vertical_pod_autoscaler(f"{NAME}-vpa", NAMESPACE, _workload(), _CONTAINER, labels=_LABELS),
         _service_monitor(),
-        _rule(),
+        rule_file(GARDEN, NAME),
         *_volume_autoscaler(landscape),
     )
     return Rendered(managed=(managed(NAME, *objects),))
@@ -87,21 +85,6 @@ def _service_monitor() -> JsonObject:
     other = {"key": "operator.victoriametrics.com/additional-service", "operator": "DoesNotExist"}
     found["spec"]["selector"]["matchExpressions"] = [other]
     return found
-
-
-def _rule() -> JsonObject:
-    down = alert(
-        "VictoriaLogsDown",
-        f'absent(up{{job="{NAME}"}} == 1)',
-        lasting="30m",
-        service="logging",
-        severity="warning",
-        type="seed",
-        visibility="operator",
-        summary="VictoriaLogs is down",
-        description="No pod of VictoriaLogs runs in the garden, so no logs are kept.",
-    )
-    return prometheus_rule(GARDEN, NAME, rules(f"{NAME}.rules", down))
 
 
 def _store(landscape: Landscape) -> JsonObject:

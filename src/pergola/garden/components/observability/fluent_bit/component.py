@@ -13,12 +13,10 @@ from pergola.garden.components.conventions import (
 from pergola.garden.components.monitoring import (
     AGGREGATE,
     POD_LABELS,
-    alert,
     endpoint,
     job,
     kept_metrics,
-    prometheus_rule,
-    rules,
+    rule_file,
     service_monitor,
 )
 from pergola.garden.components.observability.conventions import managed
@@ -77,13 +75,6 @@ _PLUGIN_METRICS: Final = (
     "process_.+",
     "target_info",
 )
-_WARNING: Final = {
-    "service": "logging",
-    "severity": "warning",
-    "type": "seed",
-    "visibility": "operator",
-}
-_SEED: Final = "{{$externalLabels.seed}}"
 
 
 def render(landscape: Landscape) -> Rendered:
@@ -216,57 +207,8 @@ def _monitoring() -> list[JsonObject]:
     return [
         service_monitor(AGGREGATE, NAME, _LABELS, own),
         service_monitor(AGGREGATE, plugin, _LABELS, of_plugin),
-        prometheus_rule(AGGREGATE, NAME, rules("fluent-bit.rules", *_alerts())),
+        rule_file(AGGREGATE, NAME),
     ]
-
-
-def _alerts() -> list[JsonObject]:
-    return [
-        alert(
-            "FluentBitDown",
-            'absent(up{job="fluent-bit"} == 1)',
-            lasting="15m",
-            **_WARNING,
-            summary="Fluent-bit is down",
-            description=f"No fluent-bit pod runs on seed {_SEED}, so no logs are collected.",
-        ),
-        alert(
-            "FluentBitIdleInputPlugins",
-            'sum by (pod) (increase(fluentbit_input_bytes_total{pod=~"fluent-bit.*"}[4m])) == 0',
-            lasting="6h",
-            **_WARNING,
-            summary="Fluent-bit reads no logs",
-            description=f"Pod {{{{$labels.pod}}}} on seed {_SEED} has read nothing for 6 hours.",
-        ),
-        _grows(
-            "FluentBitReceivesLogsWithoutMetadata",
-            "fluentbit_vali_gardener_logs_without_metadata_total",
-            "Fluent-bit receives logs without metadata",
-            "reads logs of unknown pods, which are dropped",
-        ),
-        _grows(
-            "FluentBitSendsOoOLogs",
-            "prometheus_target_scrapes_sample_out_of_order_total",
-            "Fluent-bit sends logs out of order",
-            "sends logs older than those in the store, which drops them",
-        ),
-        _grows(
-            "FluentBitGardenerValiPluginErrors",
-            "fluentbit_vali_gardener_errors_total",
-            "The output plugin of fluent-bit fails",
-            "has errors in its output plugin",
-        ),
-    ]
-
-
-def _grows(name: str, counter: str, summary: str, what: str) -> JsonObject:
-    return alert(
-        name,
-        f"sum by (pod) (increase({counter}[4m])) > 0",
-        **_WARNING,
-        summary=summary,
-        description=f"Pod {{{{$labels.pod}}}} on seed {_SEED} {what}.",
-    )
 
 
 FLUENT_BIT: Final = Component(name=NAME, deploy="Deploying fluent-bit", render=render, limit=120.0)

@@ -10,7 +10,7 @@ from pergola.garden.components import task_names
 from pergola.garden.components.component import Clusters, Component, Rendered, Target
 from pergola.garden.components.conventions import TO_PRIVATE_NETWORKS, TO_PUBLIC_NETWORKS
 from pergola.garden.components.gardener_dashboard.settings import hosts as dashboard_hosts
-from pergola.garden.components.monitoring import GARDEN, drop, replace
+from pergola.garden.components.monitoring import GARDEN, drop, replace, rule_file
 from pergola.garden.components.observability.alertmanager import NAME as ALERTMANAGER
 from pergola.garden.components.observability.conventions import (
     host_credentials,
@@ -22,14 +22,10 @@ from pergola.garden.components.observability.prometheus import (
     health,
     prometheus_objects,
 )
-from pergola.garden.components.observability.prometheus_garden.etcd_rules import etcd_rules
-from pergola.garden.components.observability.prometheus_garden.garden_rules import garden_rules
 from pergola.garden.components.observability.prometheus_garden.metering_rules import (
     metering_rules,
 )
 from pergola.garden.components.observability.prometheus_garden.scrapes import cadvisor, scrapes
-from pergola.garden.components.observability.prometheus_garden.seed_rules import seed_rules
-from pergola.garden.components.observability.prometheus_garden.shoot_rules import shoot_rules
 from pergola.garden.components.removal import removable
 from pergola.garden.components.seeds import learn_seeds
 from pergola.garden.components.virtual_access import access_secret
@@ -64,11 +60,13 @@ def render(landscape: Landscape) -> Rendered:
     objects = (
         *prometheus_objects(_instance(landscape), landscape),
         *scrapes(landscape),
-        *garden_rules(landscape),
-        etcd_rules(),
+        _rules_of_garden(landscape),
+        rule_file(GARDEN, "auditlog"),
+        rule_file(GARDEN, "recording"),
+        rule_file(GARDEN, "etcd"),
         metering_rules(),
-        seed_rules(),
-        shoot_rules(),
+        rule_file(GARDEN, "seed"),
+        rule_file(GARDEN, "shoot"),
         health(GARDEN),
     )
     return Rendered(
@@ -78,6 +76,12 @@ def render(landscape: Landscape) -> Rendered:
         ),
         direct=(access_secret(NAME),),
     )
+
+
+def _rules_of_garden(landscape: Landscape) -> JsonObject:
+    """Return alerts about the garden's components; only some Gardens have a discovery server."""
+    has_discovery = landscape.virtual.gardener.discovery_server is not None
+    return rule_file(GARDEN, "garden", without=() if has_discovery else ("DiscoveryServerDown",))
 
 
 def _instance(landscape: Landscape) -> Prometheus:

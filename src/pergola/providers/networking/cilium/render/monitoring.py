@@ -1,8 +1,16 @@
-"""Monitoring of cilium by the Shoot's Prometheus on the seed (spec 40 §6.3 step 10)."""
+"""Monitoring of cilium by the Shoot's Prometheus on the seed (spec 40 §6.3 step 10).
 
+The alerts are `prometheus_rules.yaml`, in Prometheus' own format.
+"""
+
+from functools import cache
+from importlib.resources import files
 from typing import Final, NamedTuple
 
+import msgspec
+
 from pergola.api.objects import JsonObject
+from pergola.kube.yaml import parse
 from pergola.manifests import manifest
 from pergola.manifests.dashboards import Panel
 from pergola.providers.networking.monitoring import PROMETHEUS, dashboards, scrape_config
@@ -84,50 +92,17 @@ def _scrape_config(target: _Target, namespace: str) -> JsonObject:
 
 
 def _alerts(namespace: str) -> JsonObject:
-    agents = 'job="cilium-agent"'
-    rules = [
-        _alert(
-            "CiliumAgentsDown",
-            f"sum(up{{{agents}}} == bool 0) > 0",
-            "15m",
-            "Cilium agents do not answer",
-            "{{ $value }} nodes have no working agent: pods there cannot start or be reached.",
-        ),
-        _alert(
-            "CiliumNodesUnreachable",
-            "max(cilium_unreachable_nodes) > 0",
-            "15m",
-            "Cilium agents do not reach all nodes",
-            "Up to {{ $value }} nodes cannot be reached from others.",
-        ),
-        _alert(
-            "CiliumEndpointsNotReady",
-            'sum(cilium_endpoint_state{endpoint_state!="ready"}) > 10',
-            "30m",
-            "Many pods wait for their network",
-            "{{ $value }} endpoints are not ready.",
-        ),
-    ]
     return manifest(
         "monitoring.coreos.com/v1",
         "PrometheusRule",
         "shoot-cilium-agent",
         namespace=namespace,
         labels=PROMETHEUS,
-        spec={"groups": [{"name": "cilium-agent.rules", "rules": rules}]},
+        spec=_rules(),
     )
 
 
-def _alert(name: str, expression: str, lasting: str, summary: str, text: str) -> JsonObject:
-    return {
-        "alert": name,
-        "expr": expression,
-        "for": lasting,
-        "labels": {
-            "service": "network",
-            "severity": "warning",
-            "type": "shoot",
-            "visibility": "all",
-        },
-        "annotations": {"summary": summary, "description": text},
-    }
+@cache
+def _rules() -> JsonObject:
+    text = (files(__package__) / "prometheus_rules.yaml").read_text()
+    return msgspec.convert(parse(text), JsonObject)
