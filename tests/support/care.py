@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from pergola.api.objects import JsonObject, Key
-from pergola.operator.care.api_server import Probe
-from pergola.operator.care.check import DEPLOYMENTS, ETCDS, Observed
-from pergola.operator.care.components import SeenResource
+from pergola.operator.care.check import DEPLOYMENTS, ETCDS, Observed, SeenResource
+from pergola.operator.care.servers import Probe
 
 GOOD = {"ResourcesApplied": "True", "ResourcesHealthy": "True", "ResourcesProgressing": "False"}
 

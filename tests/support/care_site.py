@@ -18,8 +18,8 @@ from pergola.garden.landscape.credentials import Credentials
 from pergola.garden.landscape.etcd_objects import ETCD
 from pergola.kube.client import Client
 from pergola.kube.errors import AlreadyExists
-from pergola.operator.care.api_server import Probe
 from pergola.operator.care.check import DEPLOYMENTS
+from pergola.operator.care.servers import Probe
 from pergola.operator.conditions import condition_of
 from pergola.operator.copies import Copies
 from pergola.runtime.clock import SystemClock

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -15,7 +16,7 @@ from pergola.controllers.condition_metrics import ConditionMetrics, of_packed
 from pergola.garden.landscape import NAMESPACE, WebhookConfigurations
 from pergola.kube.client import Client
 from pergola.operator.care import Settings as CareSettings
-from pergola.operator.care import VirtualApiServer, garden_care
+from pergola.operator.care import garden_care, probe
 from pergola.operator.configuration import process_options, read_configuration, runtime_cluster
 from pergola.operator.copies import Copies
 from pergola.operator.extension.units import Environment, extension_units
@@ -118,7 +119,7 @@ async def serve(
         garden = garden_unit(copies, virtual, settings, metrics=metrics, workers=workers)
         care = garden_care(
             copies,
-            VirtualApiServer(virtual),
+            partial(probe, virtual),
             settings.template,
             CareSettings.of(config),
             metrics=metrics,

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from pergola.api.objects import JsonObject
-    from pergola.operator.care.certificates import Lifetime
+    from pergola.operator.care.extras import Lifetime
 
 
 def certificates(
@@ -44,11 +44,11 @@ def certificates(
 
 
 async def _observe(cluster: ClusterOptions) -> "tuple[list[Lifetime], datetime]":
-    from pergola.operator.care.certificates import read_credentials
+    from pergola.operator.care.extras import lifetimes_of, read_credentials
     from pergola.runtime.clock import SystemClock
 
     async with cluster.connect() as client:
-        lifetimes = (await read_credentials(client)).lifetimes
+        lifetimes = lifetimes_of(*await read_credentials(client))
     return sorted(lifetimes, key=lambda each: (each.until, each.key)), SystemClock().now()
 
 
@@ -58,7 +58,6 @@ def print_table(lifetimes: "list[Lifetime]", now: "datetime") -> None:
     from rich.text import Text
 
     from pergola.api.conditions import timestamp
-    from pergola.operator.care.certificates import is_late
 
     table = Table(box=None, header_style="", pad_edge=False)
     for column in ("SECRET", "EXPIRES", "IN", "RENEWED BY", ""):
@@ -69,20 +68,18 @@ def print_table(lifetimes: "list[Lifetime]", now: "datetime") -> None:
             timestamp(each.until),
             in_days(each.until - now) if each.until >= now else f"{in_days(now - each.until)} ago",
             "the operator" if each.is_own else "you",
-            "late" if is_late(each, now) else "",
+            "late" if each.is_late(now) else "",
         )
         table.add_row(*(Text(cell) for cell in cells))
     plain_console().print(table)
 
 
 def _json(lifetime: "Lifetime", now: "datetime") -> "JsonObject":
-    from pergola.operator.care.certificates import is_late
-
     return {
         "namespace": lifetime.key.namespace,
         "name": lifetime.key.name,
         "issued": lifetime.issued.isoformat(),
         "expires": lifetime.until.isoformat(),
         "renewedByOperator": lifetime.is_own,
-        "late": is_late(lifetime, now),
+        "late": lifetime.is_late(now),
     }

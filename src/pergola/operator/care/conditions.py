@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Final, NamedTuple
+from typing import Final
 
 from pergola.api.conditions import (
     TRUE,
@@ -19,7 +19,7 @@ from pergola.api.operator_v1alpha1.garden import (
     VIRTUAL_COMPONENTS_HEALTHY,
     VIRTUAL_GARDEN_API_SERVER_AVAILABLE,
 )
-from pergola.health import failing_status
+from pergola.health import CareFailure, failing_status
 from pergola.operator.care.check import Unable, Verdict
 from pergola.operator.care.extras import (
     BACKUPS_HEALTHY,
@@ -30,37 +30,29 @@ from pergola.operator.care.extras import (
 )
 from pergola.operator.rotation.ages import OLDEST
 
-CHECK_ERROR: Final = "ConditionCheckError"
-
-
-class _Content(NamedTuple):
-    status: str
-    reason: str
-    message: str
-
-
 _HEALTHY: Final = {
-    VIRTUAL_GARDEN_API_SERVER_AVAILABLE: _Content(
-        TRUE,
+    VIRTUAL_GARDEN_API_SERVER_AVAILABLE: (
         "HealthzRequestSucceeded",
         "API server /healthz endpoint responded with success status code.",
     ),
-    RUNTIME_COMPONENTS_HEALTHY: _Content(
-        TRUE, "RuntimeComponentsRunning", "All runtime components are healthy."
+    RUNTIME_COMPONENTS_HEALTHY: (
+        "RuntimeComponentsRunning",
+        "All runtime components are healthy.",
     ),
-    VIRTUAL_COMPONENTS_HEALTHY: _Content(
-        TRUE, "VirtualComponentsRunning", "All virtual garden components are healthy."
+    VIRTUAL_COMPONENTS_HEALTHY: (
+        "VirtualComponentsRunning",
+        "All virtual garden components are healthy.",
     ),
-    OBSERVABILITY_COMPONENTS_HEALTHY: _Content(
-        TRUE, "ObservabilityComponentsRunning", "All observability components are healthy."
+    OBSERVABILITY_COMPONENTS_HEALTHY: (
+        "ObservabilityComponentsRunning",
+        "All observability components are healthy.",
     ),
-    CERTIFICATES_VALID: _Content(TRUE, "CertificatesValid", "No certificate expires soon."),
-    CREDENTIALS_ROTATED: _Content(
-        TRUE, "CredentialsRecent", f"No credential is older than {OLDEST.days} days."
-    ),
-    BACKUPS_HEALTHY: _Content(TRUE, "BackupsReady", "All resources for backups are ready."),
-    DNS_RECORDS_HEALTHY: _Content(TRUE, "DNSRecordsReady", "All DNS records are ready."),
+    CERTIFICATES_VALID: ("CertificatesValid", "No certificate expires soon."),
+    CREDENTIALS_ROTATED: ("CredentialsRecent", f"No credential is older than {OLDEST.days} days."),
+    BACKUPS_HEALTHY: ("BackupsReady", "All resources for backups are ready."),
+    DNS_RECORDS_HEALTHY: ("DNSRecordsReady", "All DNS records are ready."),
 }
+"""Reason and message of each condition without a problem."""
 
 
 def conditions_of(
@@ -79,8 +71,25 @@ def conditions_of(
     updated = []
     for kind, verdict in verdicts.items():
         previous = get_condition(stored, kind) or init_condition(kind, now)
-        content = _content(previous, verdict, thresholds.get(kind), operation, now)
-        updated.append(_updated(previous, content, now))
+        match verdict:
+            case None:
+                status, (reason, message) = TRUE, _HEALTHY[kind]
+            case Unable():
+                status, reason, message = UNKNOWN, "ConditionCheckError", verdict.message
+            case CareFailure(reason, message):
+                status = failing_status(
+                    previous,
+                    reason,
+                    now=now,
+                    threshold=thresholds.get(kind),
+                    last_operation=operation,
+                )
+        condition = update_condition(
+            previous, status=status, reason=reason, message=message, now=now
+        )
+        if condition["status"] != previous.get("status"):  # that also counts as an update
+            condition["lastUpdateTime"] = condition["lastTransitionTime"]
+        updated.append(condition)
     return merge_conditions(stored, *updated)
 
 
@@ -88,28 +97,3 @@ def reasons_of(garden: JsonObject) -> dict[str, str]:
     """Return the current reason of each condition of a Garden."""
     stored = maps_at(garden, "status", "conditions")
     return {str(each.get("type")): str(each.get("reason") or "") for each in stored}
-
-
-def _content(
-    previous: JsonObject,
-    verdict: Verdict,
-    threshold: timedelta | None,
-    operation: JsonObject,
-    now: datetime,
-) -> _Content:
-    if verdict is None:
-        return _HEALTHY[previous["type"]]
-    if isinstance(verdict, Unable):
-        return _Content(UNKNOWN, CHECK_ERROR, verdict.message)
-    status = failing_status(
-        previous, verdict.reason, now=now, threshold=threshold, last_operation=operation
-    )
-    return _Content(status, verdict.reason, verdict.message)
-
-
-def _updated(previous: JsonObject, content: _Content, now: datetime) -> JsonObject:
-    """Return the condition with new content; a change of its status also counts as an update."""
-    updated = update_condition(previous, **content._asdict(), now=now)
-    if updated["status"] != previous.get("status"):
-        updated["lastUpdateTime"] = updated["lastTransitionTime"]
-    return updated

@@ -1,23 +1,19 @@
 """When care runs, and the steps of a run (spec 21 §3.1, §3.2)."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
-from pergola.api.objects import JsonObject, Key, map_at
-from pergola.api.operator_v1alpha1 import Garden
+from pergola.api.objects import JsonObject, Key, map_at, maps_at, resource_version_of
+from pergola.api.operator_v1alpha1 import GARDEN, Garden
 from pergola.garden.landscape import Landscape
 from pergola.kube.client import Client
-from pergola.operator.care.api_server import HealthEndpoint
-from pergola.operator.care.apply import patch_conditions
-from pergola.operator.care.check import Observed, check
-from pergola.operator.care.components import SeenResource
+from pergola.kube.errors import NotFound
+from pergola.kube.patches import same
+from pergola.operator.care.check import SeenPart, SeenResource, check
 from pergola.operator.care.conditions import conditions_of, reasons_of
-from pergola.operator.care.extras import Extras
 from pergola.operator.care.metrics import CareMetrics
-from pergola.operator.care.observe import Observer
-from pergola.operator.care.prometheus import Query, query_prometheus
-from pergola.operator.care.settings import Settings
-from pergola.operator.care.watches import SeenPart, Watches
+from pergola.operator.care.observe import Observer, Settings
+from pergola.operator.care.servers import Probing, Query, query_prometheus
 from pergola.operator.copies import Copies
 from pergola.runtime.caching.cache import Change
 from pergola.runtime.clock import Clock, SystemClock
@@ -34,7 +30,7 @@ _DELETE: Final = "Delete"
 
 def garden_care(
     copies: Copies,
-    virtual: HealthEndpoint,
+    probe: Probing,
     template: Callable[[Garden], Landscape],
     settings: Settings,
     *,
@@ -46,67 +42,72 @@ def garden_care(
 
     Args:
         copies: Of the runtime cluster.
+        probe: Requests the health endpoint of the virtual cluster's API server.
         template: Returns the landscape of a Garden, without the parts that are read from clusters.
         query: Sends a query to a Prometheus.
     """
     clock = clock or SystemClock()
-    watches = Watches.of(copies)
-    extras = Extras(copies.client, clock)
-    observer = Observer(watches, virtual, template, settings, query, extras)
-    care = GardenCare(copies.client, observer, metrics.register(CareMetrics), clock)
+    observer = Observer(copies, probe, template, settings, query, clock)
+    measured = metrics.register(CareMetrics)
     period = settings.sync_period.total_seconds()
+
+    async def reconcile(key: Key) -> Outcome:
+        """Check the Garden, and write the conditions that changed."""
+        garden = observer.gardens.get(key)
+        if garden is None or key != observer.oldest():
+            return DONE
+        observed = await observer.observe(garden)
+        measured.observe(observed)
+        garden = observer.gardens.get(key) or garden  # checks may have taken a while
+        verdicts = check(observed, reasons_of(garden))
+        conditions = conditions_of(garden, verdicts, settings.thresholds, clock.now())
+        await _patch(copies.client, garden, conditions)
+        return Again(period)
+
     controller: Workers[Key] = Workers(
-        NAME, care.reconcile, workers=1, metrics=metrics, deadline=period, last_retry=period
+        NAME, reconcile, workers=1, metrics=metrics, deadline=period, last_retry=period
     )
-    for watch in _triggers(watches):
+    for watch in _triggers(observer):
         watch.trigger(controller.queue)
-    own = [watches.prometheuses] if settings.queries_prometheus else []
+    own = [observer.prometheuses] if settings.queries_prometheus else []
     return Unit(NAME, beside=own, controllers=[controller])
 
 
-class GardenCare:
-    """The reconciler of a Garden's conditions."""
+async def _patch(client: Client, garden: JsonObject, conditions: Sequence[JsonObject]) -> None:
+    """Write the conditions of the Garden that was checked, if they differ.
 
-    def __init__(
-        self, client: Client, observer: Observer, metrics: CareMetrics, clock: Clock
-    ) -> None:
-        self._client = client
-        self._observer = observer
-        self._metrics = metrics
-        self._clock = clock
+    A merge patch replaces the whole list. The resourceVersion prevents it from undoing concurrent
+    changes by another writer.
 
-    async def reconcile(self, key: Key) -> Outcome:
-        """Check the Garden, and write the conditions that changed."""
-        gardens = self._observer.watches.gardens
-        garden = gardens.get(key)
-        if garden is None or key != self._observer.watches.oldest():
-            return DONE
-        observed = await self._observer.observe(garden)
-        self._metrics.observe(observed)
-        await self._report(gardens.get(key) or garden, observed)
-        return Again(self._observer.settings.sync_period.total_seconds())
-
-    async def _report(self, garden: JsonObject, observed: Observed) -> None:
-        """Write conditions to the current Garden: checks may have taken a while."""
-        verdicts = check(observed, reasons_of(garden))
-        thresholds = self._observer.settings.thresholds
-        conditions = conditions_of(garden, verdicts, thresholds, self._clock.now())
-        await patch_conditions(self._client, garden, conditions)
+    Raises:
+        Conflict: The Garden has changed since it was checked.
+        KubeError: The API server refused, or did not answer.
+    """
+    if same([*conditions], [*maps_at(garden, "status", "conditions")]):
+        return
+    patch = {
+        "metadata": {"resourceVersion": resource_version_of(garden)},
+        "status": {"conditions": [*conditions]},
+    }
+    try:
+        await client.patch(GARDEN, Key.of(garden), patch, subresource="status")
+    except NotFound:
+        return
 
 
-def _triggers(watches: Watches) -> Iterable[Watch[Any, Key]]:
+def _triggers(observer: Observer) -> Iterable[Watch[Any, Key]]:
     """Yield the triggers; changes during a reconciliation of the Garden are none."""
 
     def at_rest(_: object) -> Iterable[Key]:
-        oldest = watches.oldest()
-        garden = watches.gardens.get(oldest) if oldest else None
+        oldest = observer.oldest()
+        garden = observer.gardens.get(oldest) if oldest else None
         return () if oldest is None or garden is None or _is_processing(garden) else (oldest,)
 
-    yield Watch(watches.gardens, when=_is_new_or_succeeded)
-    for resources in watches.resources:
+    yield Watch(observer.gardens, when=_is_new_or_succeeded)
+    for resources in observer.resources:
         yield Watch(resources, to=at_rest, when=_is_signalled)
-    yield Watch(watches.etcds, to=at_rest, when=_is_signalled)
-    yield Watch(watches.deployments, to=at_rest, when=_is_signalled)
+    for parts in (observer.etcds, observer.deployments):
+        yield Watch(parts, to=at_rest, when=_is_signalled)
 
 
 def _is_new_or_succeeded(change: Change[JsonObject]) -> bool:

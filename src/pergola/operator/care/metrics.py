@@ -39,7 +39,7 @@ class CareMetrics:
         for condition, seconds in observed.seconds.items():
             self._durations.labels(condition).set(seconds)
         for condition in CARE_CONDITIONS:
-            for key, failure in observed.items(condition):
+            for key, failure in observed.failures(condition).items():
                 labels = (condition, MANAGED_RESOURCE.kind, key.namespace, key.name)
                 self._components.labels(*labels).set(failure is None)
         for kind, parts in ((ETCD.kind, observed.etcds), (DEPLOYMENT.kind, observed.deployments)):

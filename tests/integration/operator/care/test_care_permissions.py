@@ -14,8 +14,8 @@ from pergola.api.operator_v1alpha1.garden import CARE_CONDITIONS
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
 from pergola.kube.kubeconfig import ClusterConfig, load
-from pergola.operator.care import HealthEndpoint, Settings, garden_care
-from pergola.operator.care.prometheus import PROMETHEUS, Query, query_prometheus
+from pergola.operator.care import Probing, Settings, garden_care
+from pergola.operator.care.servers import PROMETHEUS, Query, query_prometheus
 from pergola.operator.conditions import condition_of
 from pergola.operator.copies import Copies
 from pergola.runtime.controlling.unit import Unit
@@ -43,12 +43,12 @@ _RBAC: Final = "rbac.authorization.k8s.io"
 def unit(
     client: Client,
     settings: Settings,
-    virtual: HealthEndpoint,
+    probe: Probing,
     metrics: Metrics,
     query: Query = query_prometheus,
 ) -> Unit:
     copies = Copies(client)
-    care = garden_care(copies, virtual, template, settings, metrics=metrics, query=query)
+    care = garden_care(copies, probe, template, settings, metrics=metrics, query=query)
     return with_copies(copies, care)
 
 
@@ -74,7 +74,7 @@ async def test_if_managed_resources_cannot_be_listed_everything_is_unknown(
     settings = Settings(sync_period=timedelta(seconds=3))  # plus the time limit of a run
     async with (
         Client.connect(restricted) as client,
-        running(unit(client, settings, virtual, metrics)),
+        running(unit(client, settings, virtual.probe, metrics)),
     ):
         garden = await until(
             care_site.client,
@@ -115,7 +115,7 @@ async def test_the_permissions_of_the_chart_are_enough(
     try:
         async with (
             Client.connect(granted) as client,
-            running(unit(client, settings, SwitchedCluster(), Metrics(), query)),
+            running(unit(client, settings, SwitchedCluster().probe, Metrics(), query)),
         ):
             assert is_healthy(await care_site.until_healthy())
             value = "0"
@@ -136,7 +136,7 @@ async def test_without_the_kind_there_is_no_prometheus_to_query(
     settings = Settings(sync_period=timedelta(hours=1), queries_prometheus=True)
     async with (
         Client.connect(granted) as client,
-        running(unit(client, settings, SwitchedCluster(), Metrics())),
+        running(unit(client, settings, SwitchedCluster().probe, Metrics())),
     ):
         await care_site.until_healthy()
 

@@ -40,7 +40,7 @@ KEY = Key("garden", "ca-0123abcd")
 def unit(client: Client, clock: FakeClock) -> Unit:
     copies = Copies(client)
     virtual, metrics = SwitchedCluster(), Metrics()
-    care = garden_care(copies, virtual, template, QUICK, metrics=metrics, clock=clock)
+    care = garden_care(copies, virtual.probe, template, QUICK, metrics=metrics, clock=clock)
     return with_copies(copies, care)
 
 

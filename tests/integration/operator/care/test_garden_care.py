@@ -16,7 +16,7 @@ from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.garden.landscape.etcd_objects import ETCD
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
-from pergola.operator.care import HealthEndpoint, Probe, Settings, garden_care
+from pergola.operator.care import Probe, Probing, Settings, garden_care
 from pergola.operator.conditions import condition_of
 from pergola.operator.copies import Copies
 from pergola.runtime.clock import Clock, FakeClock
@@ -46,7 +46,7 @@ UNHEALTHY: dict[str, Any] = {"ResourcesHealthy": "False"}
 def unit(
     client: Client,
     settings: Settings = ON_EVENTS,
-    virtual: HealthEndpoint | None = None,
+    probe: Probing | None = None,
     *,
     clock: Clock | None = None,
     metrics: Metrics | None = None,
@@ -54,7 +54,7 @@ def unit(
     copies = Copies(client)
     care = garden_care(
         copies,
-        virtual or SwitchedCluster(),
+        probe or SwitchedCluster().probe,
         template,
         settings,
         metrics=metrics or Metrics(),
@@ -163,7 +163,7 @@ async def test_a_failing_virtual_api_server_is_progressing_until_the_threshold(
     await care_site.create_garden()
     clock, virtual = FakeClock(NOW), SwitchedCluster()
     settings = Settings(sync_period=timedelta(seconds=1), thresholds={API: timedelta(minutes=1)})
-    async with running(unit(writer, settings, virtual, clock=clock)):
+    async with running(unit(writer, settings, virtual.probe, clock=clock)):
         await care_site.until(API, "True")
         virtual.answer = answer
         found = await care_site.until(API, "Progressing", reason)
@@ -182,7 +182,7 @@ async def test_nothing_is_written_if_nothing_changed(
     await care_site.put_resource("one")
     await care_site.create_garden()
     virtual = SwitchedCluster()
-    care = unit(writer, QUICK, virtual)
+    care = unit(writer, QUICK, virtual.probe)
     async with running(care):
         await care_site.until_healthy()
         writer.taken()
@@ -225,7 +225,7 @@ async def test_changes_during_a_reconciliation_of_the_garden_wait_for_its_succes
     names = [f"flow-{number}" for number in range(100)]
     await asyncio.gather(*(care_site.put_resource(name) for name in names))
     virtual = SwitchedCluster()
-    care = unit(writer, ON_EVENTS, virtual)
+    care = unit(writer, ON_EVENTS, virtual.probe)
     async with running(care):
         await care_site.until_healthy()
         await care_site.patch_status({"lastOperation": last_operation("Processing")})
@@ -295,7 +295,7 @@ async def test_a_run_reads_only_caches(care_site: CareSite, garden_sandbox: Sand
     virtual = SwitchedCluster()
     config = load(garden_sandbox.kubeconfig)
     async with Client.connect(config, observe=observe) as client:
-        care = unit(client, QUICK, virtual)
+        care = unit(client, QUICK, virtual.probe)
         async with running(care):
             await care_site.until_healthy()
             await settled(care, care_site.client)
@@ -346,7 +346,7 @@ async def test_metrics_show_which_components_are_healthy(
     await care_site.create_garden()
     metrics = Metrics()
     virtual = SwitchedCluster(Probe(200, "ok", 0.25))
-    async with running(unit(writer, ON_EVENTS, virtual, metrics=metrics)):
+    async with running(unit(writer, ON_EVENTS, virtual.probe, metrics=metrics)):
         await care_site.until(RUNTIME, "False")
     text = metrics.render().decode()
     assert _sample(RUNTIME, "ManagedResource", "vpa", healthy=0) in text

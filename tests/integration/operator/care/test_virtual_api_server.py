@@ -6,6 +6,7 @@ import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,7 +21,7 @@ from pergola.kube.client import Client
 from pergola.kube.errors import AlreadyExists, NotFound
 from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import dump, parse
-from pergola.operator.care import Probe, VirtualApiServer
+from pergola.operator.care import Probe, Probing, probe
 from pergola.operator.copies import Copies
 from pergola.operator.virtual_cluster import VirtualCluster
 from pergola.pki import Authority, Template, Token, kubeconfig
@@ -74,7 +75,7 @@ async def access(runtime: Client) -> AsyncIterator[Access]:
 class Server(NamedTuple):
     """The API server as care sees it, and a unit that caches the Secrets with its kubeconfigs."""
 
-    care: VirtualApiServer
+    probe: Probing
     copies: Unit
 
 
@@ -83,7 +84,7 @@ async def server(runtime: Client) -> AsyncIterator[Server]:
     copies = Copies(runtime)
     secrets = Unit("secrets", caches=[copies.of(SECRET, "garden")])
     async with running(secrets), VirtualCluster(copies.client) as cluster:
-        yield Server(VirtualApiServer(cluster), secrets)
+        yield Server(partial(probe, cluster), secrets)
 
 
 @pytest.fixture
@@ -98,7 +99,7 @@ async def probed(server: Server, access: Access) -> Probe | None:
     """Wait until a change of the Secret is noticed, and probe the server."""
     await settled(server.copies, access.client)
     async with asyncio.timeout(PATIENCE):
-        return await server.care.probe()
+        return await server.probe()
 
 
 AUTHORITY = Authority.create("ca", NOW, DAY)

@@ -6,13 +6,12 @@ from datetime import UTC, datetime, timedelta
 from pergola.api.conditions import timestamp
 from pergola.api.objects import JsonObject, Key
 from pergola.health import CareFailure
-from pergola.operator.care.certificates import (
+from pergola.operator.care.extras import (
     Lifetime,
     check_certificates,
-    own_lifetimes,
-    provided_lifetimes,
+    check_extension_resources,
+    lifetimes_of,
 )
-from pergola.operator.care.extras import check_extension_resources
 from pergola.pki import Authority
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -66,7 +65,7 @@ def test_only_the_newest_secret_of_a_credential_counts() -> None:
     old = secret("ca-old", "ca", issued=NOW - 30 * DAY, until=NOW - DAY)
     new = secret("ca-new", "ca", until=NOW + 30 * DAY)
     endless = secret("key", "service-account-key")
-    assert list(own_lifetimes([new, old, endless])) == [
+    assert lifetimes_of([new, old, endless], []) == [
         Lifetime(Key("garden", "ca-new"), NOW, NOW + 30 * DAY, is_own=True)
     ]
 
@@ -79,11 +78,11 @@ def test_the_lifetime_of_a_user_provided_certificate_is_read_from_it() -> None:
         "metadata": {"name": "wildcard", "namespace": "garden"},
         "data": {"tls.crt": base64.b64encode(pem).decode()},
     }
-    [found] = provided_lifetimes([given])
+    [found] = lifetimes_of([], [given])
     assert found.until == NOW + 90 * DAY
     assert not found.is_own
     broken = {**given, "data": {"tls.crt": "?"}}
-    assert list(provided_lifetimes([broken, {**given, "data": {}}])) == []
+    assert lifetimes_of([], [broken, {**given, "data": {}}]) == []
 
 
 def test_extension_resources_that_are_not_ready_are_listed_in_order() -> None:

@@ -8,10 +8,9 @@ from pergola.api.objects import JsonObject, Key
 from pergola.api.operator_v1alpha1.garden import CARE_CONDITIONS
 from pergola.garden.components.managed_resources import Expected
 from pergola.health import CareFailure
-from pergola.operator.care.api_server import Probe
 from pergola.operator.care.check import Unable, Verdict, check
-from pergola.operator.care.components import items_of
-from tests.support.care import observed, resource, seen
+from pergola.operator.care.servers import Probe
+from tests.support.care import observed, resource
 
 API, RUNTIME, VIRTUAL, OBSERVABILITY = CARE_CONDITIONS
 UNHEALTHY: dict[str, Any] = {"ResourcesHealthy": "False"}
@@ -245,9 +244,8 @@ def test_managed_resources_come_before_health_queries() -> None:
 
 
 def test_healthy_items_are_reported_too() -> None:
-    resources = seen(resource("good"), resource("bad", **UNHEALTHY))
-    found = items_of(RUNTIME, resources, ())
-    assert [(item.key.name, item.failure is None) for item in found] == [
+    found = observed(resource("good"), resource("bad", **UNHEALTHY)).failures(RUNTIME)
+    assert [(key.name, failure is None) for key, failure in found.items()] == [
         ("bad", False),
         ("good", True),
     ]

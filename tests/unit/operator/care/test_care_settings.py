@@ -6,7 +6,7 @@ import pytest
 
 from pergola.api.objects import JsonObject
 from pergola.api.operator_config import API_VERSION, KIND, configuration_from
-from pergola.operator.care.settings import Settings
+from pergola.operator.care.observe import Settings
 
 
 def settings(care: JsonObject | None = None, **fields: JsonObject) -> Settings:

@@ -9,17 +9,16 @@ from aiohttp.test_utils import TestServer
 
 from pergola.api.objects import JsonObject, Key
 from pergola.health import CareFailure
-from pergola.operator.care.prometheus import (
-    Instance,
+from pergola.operator.care.servers import (
     Pod,
     QueryError,
     check_prometheuses,
-    judge,
     pods_of,
     query_prometheus,
 )
 
 POD = Key("garden", "prometheus-garden-0")
+ONE = [(Key("garden", "garden"), (Pod(POD, "it"),))]
 
 
 def answer(*samples: tuple[Mapping[str, str], str], **changes: object) -> JsonObject:
@@ -48,14 +47,24 @@ def error(problem: str) -> CareFailure:
     )
 
 
-def test_every_replica_has_its_own_address_in_the_order_of_names() -> None:
-    found = pods_of(
-        [
-            (Key("garden", "longterm"), Instance.of({"spec": {"serviceName": "long"}})),
-            (Key("garden", "garden"), Instance.of({"spec": {"replicas": 2}})),
-        ]
-    )
-    assert list(found) == [
+async def judged(found: JsonObject) -> CareFailure | None:
+    """Return the problem of a Prometheus with an answer."""
+
+    async def query(*_: str) -> JsonObject:
+        return found
+
+    return await check_prometheuses(ONE, query)
+
+
+def prometheus(name: str, **spec: object) -> JsonObject:
+    return {"metadata": {"namespace": "garden", "name": name}, "spec": spec}
+
+
+def test_every_replica_has_its_own_address() -> None:
+    assert (
+        *pods_of(prometheus("garden", replicas=2)),
+        *pods_of(prometheus("longterm", serviceName="long")),
+    ) == (
         Pod(
             Key("garden", "prometheus-garden-0"),
             "http://prometheus-garden-0.prometheus-operated.garden.svc.cluster.local:9090",
@@ -68,29 +77,28 @@ def test_every_replica_has_its_own_address_in_the_order_of_names() -> None:
             Key("garden", "prometheus-longterm-0"),
             "http://prometheus-longterm-0.long.garden.svc.cluster.local:9090",
         ),
-    ]
+    )
 
 
-def test_exactly_one_sample_with_value_1_is_healthy() -> None:
-    assert judge(POD, HEALTHY) is None
+async def test_exactly_one_sample_with_value_1_is_healthy() -> None:
+    assert await judged(HEALTHY) is None
 
 
-def test_no_samples_mean_that_the_rules_are_not_loaded_yet() -> None:
-    assert judge(POD, answer()) == down(
+async def test_no_samples_mean_that_the_rules_are_not_loaded_yet() -> None:
+    assert await judged(answer()) == down(
         "health check recording rules are not deployed or running yet"
     )
 
 
-def test_unhealthy_samples_are_sorted() -> None:
-    found = judge(
-        POD,
+async def test_unhealthy_samples_are_sorted() -> None:
+    found = await judged(
         answer(({"task": "rule", "__name__": "healthcheck:up"}, "0"), ({"b": "2", "a": "1"}, "0")),
     )
     assert found == down('{a="1", b="2"}, {task="rule"}')
 
 
-def test_the_list_of_samples_is_limited() -> None:
-    found = judge(POD, answer(*(({"task": f"{number:03}"}, "0") for number in range(100))))
+async def test_the_list_of_samples_is_limited() -> None:
+    found = await judged(answer(*(({"task": f"{number:03}"}, "0") for number in range(100))))
     assert found is not None
     _, details = found.message.split("more details: ")
     assert len(details) == 503
@@ -116,11 +124,11 @@ def test_the_list_of_samples_is_limited() -> None:
         ({}, "the answer has no status"),
     ],
 )
-def test_inconsistent_responses_are_errors(found: JsonObject, problem: str) -> None:
-    assert judge(POD, found) == error(problem)
+async def test_inconsistent_responses_are_errors(found: JsonObject, problem: str) -> None:
+    assert await judged(found) == error(problem)
 
 
-async def test_the_first_pod_that_fails_decides() -> None:
+async def test_the_first_pod_that_fails_decides_in_the_order_of_names() -> None:
     answers = {"a": HEALTHY, "b": answer(), "c": {}}
     asked = []
 
@@ -128,12 +136,13 @@ async def test_the_first_pod_that_fails_decides() -> None:
         asked.append((address, expression))
         return answers[address]
 
-    pods = [Pod(POD._replace(name=name), name) for name in answers]
-    found = await check_prometheuses(pods, query)
+    a, b, c = (Pod(POD._replace(name=name), name) for name in answers)
+    first, second = Key("garden", "first"), Key("garden", "second")
+    found = await check_prometheuses([(second, [c]), (first, [a, b])], query)
     assert found is not None
     assert '"garden/b"' in found.message
     assert sorted(asked) == [(name, "healthcheck:up") for name in "abc"]
-    assert await check_prometheuses(pods[:1], query) is None
+    assert await check_prometheuses([(first, [a])], query) is None
     assert await check_prometheuses([], query) is None
 
 
@@ -141,7 +150,7 @@ async def test_a_query_that_fails_is_reported() -> None:
     async def query(address: str, _: str) -> JsonObject:
         raise QueryError(f"cannot reach {address}")
 
-    assert await check_prometheuses([Pod(POD, "it")], query) == error("cannot reach it")
+    assert await check_prometheuses(ONE, query) == error("cannot reach it")
 
 
 @pytest.mark.looptime(start=0)
@@ -150,7 +159,7 @@ async def test_a_query_without_a_response_times_out() -> None:
         await asyncio.Event().wait()
         return {}
 
-    found = await check_prometheuses([Pod(POD, "it")], query)
+    found = await check_prometheuses(ONE, query)
     assert found == error("no answer within 5 seconds")
 
 
