@@ -2,7 +2,7 @@
 
 A file has compressed JSON lines, a question each. Those about Gardens and Extensions are
 Gardener's own test table, public manifests, and every field with odd values; those about Shoots on
-AWS are a valid one with one changed field.
+AWS are a valid one with one changed field; those about pods were found by a search.
 """
 
 import lzma

@@ -1,6 +1,7 @@
 """The webhooks that change pods."""
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import chain
 from typing import Any, Final
 
@@ -8,6 +9,7 @@ import orjson
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
+from conformance.questions import collected
 from conformance.strategies.kubernetes import some
 from conformance.strategies.pods import NAMESPACE, PODS, TAINTS, TOLERATIONS
 from conformance.subjects.webhooks import WebhookSubject, asked, request
@@ -131,5 +133,6 @@ PODS_SUBJECT: Final = WebhookSubject(
     ),
     st.one_of([*_questions()]),
     normalise=_sorted_tolerations,
+    always=partial(collected, "pods"),
 )
 """The subject."""

@@ -42,6 +42,7 @@ class WebhookSubject:
 
     Args:
         questions: a strategy for `asked`.
+        always: the questions that are always asked.
         normalise: brings the patched object to a form in which order does not matter.
     """
 
@@ -55,16 +56,19 @@ class WebhookSubject:
         code: tuple[str, ...],
         questions: SearchStrategy[JsonObject],
         normalise: Callable[[JsonObject], JsonObject] = lambda obj: obj,
+        *,
+        always: Callable[[], Iterable[JsonObject]] = tuple,
     ) -> None:
         self.name = name
         self.title = title
         self.code = code
         self._questions = questions
         self._normalise = normalise
+        self._always = always
 
     def table(self) -> Iterator[JsonObject]:
-        """Yield nothing: random questions say it all."""
-        yield from ()
+        """Yield the questions that are always asked."""
+        yield from self._always()
 
     def questions(self) -> SearchStrategy[JsonObject]:
         """Return reviews."""
