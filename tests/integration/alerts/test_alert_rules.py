@@ -53,7 +53,8 @@ def test_the_rules_are_valid(family: str) -> None:
 @pytest.mark.soak("originals")
 @pytest.mark.parametrize("file", RENDERED, ids=lambda file: file.stem)
 def test_the_rules_of_gardens_and_shoots_are_valid(file: Path) -> None:
-    assert "SUCCESS" in promtool("check", "rules", file)
+    # Two alerts of the original have the same name and labels, which lint calls duplicates.
+    assert "SUCCESS" in promtool("check", "rules", "--lint=none", file)
 
 
 @MAY_BUILD
