@@ -151,15 +151,15 @@ def _account_of(pod: JsonObject, namespace: str) -> Key | None:
 
 def _mounted(pod: JsonObject, expiration: int, because: str) -> Verdict:
     edits = []
-    names = set()
+    is_mounted = False
     for kind in ("initContainers", "containers"):
         for index in range(len(maps_in(pod, "spec", kind))):
             mounts = maps_in(pod, "spec", kind, index, "volumeMounts")
-            names |= {mount.get("name") for mount in mounts}
+            is_mounted |= any(mount.get("name") == VOLUME for mount in mounts)
             if not any(_is_there(mount.get("mountPath")) for mount in mounts):
                 at = f"/spec/{kind}/{index}/volumeMounts"
                 edits.append(appended(at, mounts, _MOUNT, because))
-    if edits or VOLUME in names:
+    if edits or is_mounted:
         volumes = maps_in(pod, "spec", "volumes")
         edits.append(appended("/spec/volumes", volumes, _volume(expiration), because))
     return verdict(edits, f"all containers already mount something at {MOUNT_PATH}")

@@ -24,7 +24,7 @@ from pergola.sandbox.process_node.place import Place
 _MAIN: Final = "import sys; from pergola.cli import main; sys.exit(main())"
 _ADMISSION: Final = "pergola.sandbox.simulated.admission"
 _BACKUP_RESTORE: Final = "pergola.sandbox.simulated.backup_restore"
-_BIND_ADDRESS: Final = re.compile(r"(--[a-z]+-bind-address=)(:\d+)")
+_BIND_ADDRESS: Final = re.compile(r"(--[a-z]+-bind-address=):(\d+)")
 _WEBHOOK_PORT: Final = re.compile(r"(--webhook-config-server-)port=(\d+)")
 _PORT: Final = re.compile(r"(--(?:secure-)?port=)(\d+)")
 _ETCD_SERVER: Final = re.compile(r"(?<=--etcd-servers=)https://([^:,]+):\d+")
@@ -204,13 +204,13 @@ def _pergola(args: Arguments, place: Place, shared: NodeEnvironment) -> Argument
     """Listen on the process's own address."""
     del shared
 
+    def endpoint(match: re.Match[str]) -> str:
+        return f"{match[1]}{place.address}:{place.claim(int(match[2]))}"
+
     def webhooks(match: re.Match[str]) -> str:
         return f"{match[1]}port={place.claim(int(match[2]))}"
 
-    def endpoints(match: re.Match[str]) -> str:
-        return f"{match[1]}{place.address}:{place.claim(int(match[2][1:]))}"
-
-    adapted = (_BIND_ADDRESS.sub(endpoints, arg) for arg in args)
+    adapted = (_BIND_ADDRESS.sub(endpoint, arg) for arg in args)
     hosts = (
         f"{found[1]}host={place.address}" for arg in args if (found := _WEBHOOK_PORT.match(arg))
     )
