@@ -1,4 +1,4 @@
-"""The tasks of a Garden's flows, and what a reconciliation leaves of its rotations."""
+"""The tasks of a Garden's flows, and the state of its rotations after a reconciliation."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -41,7 +41,6 @@ class GardenFlows:
 
     def questions(self) -> SearchStrategy[JsonObject]:
         """Return Gardens with random options, in the course of rotations."""
-        # A deletion takes a third of the time, and depends on less.
         return st.builds(
             lambda asked, rotations, deleted: _question(asked, rotations, deleted=deleted),
             some_garden(),
@@ -63,7 +62,7 @@ class GardenFlows:
         for name in sorted(theirs - ours):
             yield Difference(name, PRESENT, ABSENT)
         for name in sorted(ours - theirs):
-            yield Difference(f"more: {name}", ABSENT, PRESENT)
+            yield Difference("more", ABSENT, name)
         if not question["deleted"]:
             yield from differences(without_empty(answer.value[-1]), _end(question))
 

@@ -64,7 +64,7 @@ async def seed_with_extensions(landscape: World, aws: CorrectedAws) -> SeedClust
     return await landscape.seed("aws")
 
 
-async def test_what_a_shoot_has_in_aws_is_made_once_and_removed(
+async def test_the_aws_resources_of_a_shoot_are_made_once_and_removed(
     landscape: World, aws: CorrectedAws, seed_with_extensions: SeedCluster
 ) -> None:
     seed = seed_with_extensions

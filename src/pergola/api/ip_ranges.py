@@ -50,7 +50,7 @@ def parse_network(text: str) -> Network:
 
 
 def unmapped(address: Address) -> Address:
-    """Return an IPv4 address that is mapped into IPv6 as what it is, and others as they are."""
+    """Return the IPv4 address that is mapped into an IPv6 address; return others unchanged."""
     mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
     return mapped or address
 

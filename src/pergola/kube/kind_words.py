@@ -54,7 +54,7 @@ async def kind_called(client: Client, word: str) -> Resource:
 
 
 async def listable_kinds(client: Client) -> list[Resource]:
-    """Return all kinds of which objects can be listed, each in the preferred version of its group.
+    """Return all kinds whose objects can be listed, each in the preferred version of its group.
 
     Kinds of API services that are not available are missing.
     """

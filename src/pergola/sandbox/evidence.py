@@ -1,4 +1,4 @@
-"""What is known about clusters in which something failed: a folder of plain text for each.
+"""A description of clusters in which something failed: a folder of plain text for each.
 
 conditions.txt  operations, errors and conditions of all objects that report them
 events.txt      events, the oldest first
@@ -8,13 +8,14 @@ logs/           of the control plane and of the processes of pods
 import asyncio
 import shutil
 from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from pergola.api.kinds import EVENT
 from pergola.api.objects import JsonObject, Key, map_at, maps_at
 from pergola.kube.client import Client
-from pergola.kube.errors import KubeError
+from pergola.kube.errors import ApiError, KubeError
 from pergola.kube.kind_words import listable_kinds
 from pergola.kube.kubeconfig import load
 
@@ -59,7 +60,12 @@ async def _write(file: Path, lines: AsyncIterator[str]) -> None:
 
 async def _conditions(client: Client) -> AsyncIterator[str]:
     for resource in await listable_kinds(client):
-        for obj in await client.list(resource.gvk):
+        try:
+            objects = await client.list(resource.gvk)
+        except ApiError as error:  # such as that of a conversion webhook
+            yield f"{resource.gvk.kind} cannot be listed: {error}"
+            continue
+        for obj in objects:
             reported = [*_reported(map_at(obj, "status"))]
             if reported:
                 yield f"{resource.gvk.kind} {Key.of(obj)}"
@@ -89,11 +95,13 @@ async def _events(client: Client) -> AsyncIterator[str]:
 
 
 def _last_seen(event: JsonObject) -> str:
-    return str(event.get("eventTime") or event.get("deprecatedLastTimestamp") or "")
+    repeated = map_at(event, "series").get("lastObservedTime")
+    return str(repeated or event.get("eventTime") or event.get("deprecatedLastTimestamp") or "")
 
 
 def _copy_logs(source: Path, target: Path) -> None:
     for path in source.rglob("*.log"):
         copy = target / path.relative_to(source)
         copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(path, copy)
+        with suppress(FileNotFoundError):  # its process ended in the meantime
+            shutil.copy(path, copy)

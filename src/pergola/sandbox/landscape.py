@@ -14,7 +14,7 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path, PurePath
-from typing import Final, cast
+from typing import Final
 
 from pergola.api.kinds import NODE, SHOOT
 from pergola.api.objects import (
@@ -114,8 +114,7 @@ class Landscape:
             extension: the name of a file, without its ending.
             variables: the environment of the extension in Seeds, in addition to its own.
         """
-        [document] = parse_documents((EXAMPLES / "extensions" / f"{extension}.yaml").read_text())
-        obj = cast("JsonObject", document.value)
+        [obj] = _documents(EXAMPLES / "extensions" / f"{extension}.yaml")
         deployment = map_at(obj, "spec", "deployment")
         admission = map_at(deployment, "admission")
         for part in (deployment["extension"], *map(admission.get, _CLUSTERS)):
@@ -123,7 +122,8 @@ class Landscape:
                 repository = map_at(part, "helm", "ociRepository")
                 repository["ref"] = str(await self._push(str(repository["ref"])))
         values = deployment["extension"].setdefault("values", {})
-        values["env"] = [{"name": name, "value": value} for name, value in variables.items()]
+        more = ({"name": name, "value": value} for name, value in variables.items())
+        values["env"] = [*maps_at(values, "env"), *more]
         await _apply(self.garden.client, obj)
         return Key.of(obj)
 
@@ -220,7 +220,7 @@ async def create_seed(
         chart: of gardenlet.
         zones: of the cluster's nodes.
     """
-    await _apply(garden, _deployment(), *_documents("provider.yaml"))
+    await _apply(garden, _deployment(), *_documents(_FOLDER / "provider.yaml"))
     reference: JsonObject | None = None
     if kubeconfig is not None:
         reference = {"name": f"seed-{name}"}
@@ -236,14 +236,14 @@ async def create_seed(
             "kubeconfigSecretRef": reference,
         },
     }
-    [example] = _documents("gardenlet.yaml")
+    [example] = _documents(_FOLDER / "gardenlet.yaml")
     await _apply(garden, apply_merge_patch(example, own))
     return Key("garden", name)
 
 
 async def create_project(garden: Client) -> None:
     """Create a CloudProfile with the version of Kubernetes that the sandbox runs, and a Project."""
-    await _apply(garden, *map(_versioned, _documents("project.yaml")))
+    await _apply(garden, *map(_versioned, _documents(_FOLDER / "project.yaml")))
 
 
 async def create_shoot(
@@ -255,7 +255,7 @@ async def create_shoot(
         patch: a merge patch of the example.
         example: the name of the file, which ends with the Shoot.
     """
-    *others, shoot = _documents(example)
+    *others, shoot = _documents(_FOLDER / example)
     own = {"spec": {"kubernetes": {"version": _kubernetes()}}}
     patched = apply_merge_patch(apply_merge_patch(shoot, own), patch or {})
     await _apply(garden, *map(_versioned, others))
@@ -291,8 +291,8 @@ def _name(chart: Path) -> str:
     return str(document["name"]) if isinstance(document, dict) else ""
 
 
-def _documents(name: str) -> Iterator[JsonObject]:
-    for document in parse_documents((_FOLDER / name).read_text()):
+def _documents(file: Path) -> Iterator[JsonObject]:
+    for document in parse_documents(file.read_text()):
         if isinstance(document.value, dict):
             yield document.value
 

@@ -4,11 +4,14 @@ import asyncio
 from pathlib import Path
 
 from pergola.api.kinds import EVENT
-from pergola.api.objects import Key, maps_at
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at
 from pergola.kube.client import Client
+from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import dump, parse
 from pergola.manifests import manifest
+from pergola.sandbox import Sandbox
 from pergola.sandbox.evidence import Evidence
+from pergola.testing.crds import served
 
 _NEVER = "http://127.0.0.1:9"
 
@@ -50,6 +53,51 @@ async def test_conditions_events_and_logs_of_each_cluster_are_in_its_folder(
     copied = [path for path in (folder / "seed" / "logs").rglob("*") if path.is_file()]
     assert [path.read_text() for path in copied] == ["started\n"]
     await cluster_client.delete(EVENT, Key(namespace, "late"))
+
+
+async def test_a_kind_that_cannot_be_listed_does_not_hide_the_others(
+    private_sandbox: Sandbox, tmp_path: Path
+) -> None:
+    kind = GroupVersionKind("example.org", "v1", "Widget")
+    async with Client.connect(load(private_sandbox.kubeconfig)) as client:
+        await client.create(unconvertible())
+        await served(client, kind)
+        await client.create(manifest(kind.api_version, "Widget", "stored", namespace="default"))
+    known = Evidence()
+    known.add("seed", private_sandbox.kubeconfig)
+
+    await known.write(tmp_path / "found")
+
+    conditions = (tmp_path / "found" / "seed" / "conditions.txt").read_text()
+    assert "Widget cannot be listed: " in conditions
+    assert "\n  Ready=True KubeletReady " in conditions
+    assert "\nServiceCIDR kubernetes\n" in conditions
+
+
+def unconvertible() -> JsonObject:
+    """Return a definition whose webhook, which converts from the stored version, does not exist."""
+    schema = {"openAPIV3Schema": {"type": "object"}}
+    return manifest(
+        "apiextensions.k8s.io/v1",
+        "CustomResourceDefinition",
+        "widgets.example.org",
+        spec={
+            "group": "example.org",
+            "names": {"kind": "Widget", "plural": "widgets"},
+            "scope": "Namespaced",
+            "versions": [
+                {"name": "v1", "served": True, "storage": True, "schema": schema},
+                {"name": "v2", "served": True, "storage": False, "schema": schema},
+            ],
+            "conversion": {
+                "strategy": "Webhook",
+                "webhook": {
+                    "clientConfig": {"url": "https://127.0.0.1:9/convert"},
+                    "conversionReviewVersions": ["v1"],
+                },
+            },
+        },
+    )
 
 
 async def test_a_cluster_that_does_not_answer_is_described_as_such(

@@ -70,8 +70,8 @@ class Terminal:
     ) -> None:
         """End what still runs, and the shell.
 
-        No Ctrl-C for a shell that asks for a command: bash forgets one that arrives between its
-        prompt and its read, and asks nothing again.
+        Do not send Ctrl-C to a shell that waits for a command: bash loses one that arrives between
+        its prompt and its read, and never prompts again.
         """
         try:
             if not self._asks:

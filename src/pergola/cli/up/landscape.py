@@ -29,6 +29,7 @@ async def evidence(name: str) -> AsyncIterator["Evidence"]:
     Raises:
         UpError: The block failed; the text names the folder.
     """
+    from pergola.kube.errors import KubeError
     from pergola.runtime.logging import describe
     from pergola.sandbox import binaries
     from pergola.sandbox.evidence import Evidence
@@ -38,9 +39,12 @@ async def evidence(name: str) -> AsyncIterator["Evidence"]:
         yield found
     except Exception as error:
         folder = binaries.cache().with_name(f"{name}-failed")
-        await found.write(folder)
-        text = f"{describe(error)}; conditions, events and logs of its clusters are in {folder}"
-        raise UpError(text) from error
+        kept = f"conditions, events and logs of its clusters are in {folder}"
+        try:
+            await found.write(folder)
+        except (OSError, KubeError) as problem:
+            kept = f"its clusters cannot be described in {folder}: {problem}"
+        raise UpError(f"{describe(error)}; {kept}") from error
 
 
 async def show_garden(

@@ -40,7 +40,7 @@ _ANY_TIME: Final = datetime.min.replace(tzinfo=UTC)
 _SHOWN: Final = 10
 
 Signal = tuple[object, ...]
-"""What an object reports; a change triggers a run."""
+"""The reported state of an object; a change triggers a run."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -144,7 +144,7 @@ _NAMES: Final[Mapping[str, str]] = {
         "Destroying custom resource definition for opentelemetry-operator"
     ),
 }
-"""The tasks of components whose names do not follow from those that deploy them."""
+"""Names of tasks that differ from those of the deploying tasks, by component."""
 
 
 def destroying(component: Component) -> str:

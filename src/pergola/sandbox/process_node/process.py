@@ -3,7 +3,7 @@
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -20,7 +20,7 @@ from pergola.sandbox.process_node.programs import NodeEnvironment, Program, adap
 
 _TAIL_BYTES: Final = 2048
 _TAIL_LINES: Final = 5
-_REFERENCE: Final = re.compile(r"\$\(([A-Za-z_][\w.-]*)\)")
+_REFERENCE: Final = re.compile(r"\$(\$)|\$\(([A-Za-z_][\w.-]*)\)")
 # The node's processes must not see the kubeconfigs of its owner.
 _NOT_INHERITED: Final = ("KUBECONFIG", "TARGET_KUBECONFIG")
 
@@ -142,16 +142,24 @@ def mount_paths(pod: JsonObject, container: JsonObject) -> tuple[str, ...]:
     return tuple(mount["mountPath"] for mount in mounts if mount["name"] in own)
 
 
+def expanded(text: str, variables: Mapping[str, str]) -> str:
+    """Replace references `$(NAME)` to variables as a kubelet does.
+
+    References to unknown variables stay, and `$$` is a dollar sign.
+    """
+
+    def value(reference: re.Match[str]) -> str:
+        return reference[1] or variables.get(reference[2], reference[0])
+
+    return _REFERENCE.sub(value, text)
+
+
 def _line(pod: JsonObject, runnable: Runnable, place: Place, shared: NodeEnvironment) -> list[str]:
     container, program = runnable
     variables = dict(_variables(pod, container))
-
-    def value(reference: re.Match[str]) -> str:
-        return variables.get(reference[1], reference[0])
-
     # The program replaces the first word of the command, or the entry point of the image.
     given = (*container.get("command", ())[1:], *container.get("args", ()))
-    args = tuple(place.localised(_REFERENCE.sub(value, arg)) for arg in given)
+    args = tuple(place.localised(expanded(arg, variables)) for arg in given)
     return [*program.line, *program.adapt(args, place, shared)]
 
 

@@ -8,7 +8,7 @@ are detected in other ways:
 | ------------------------------------- | ---------------------------------------------------- |
 | it expired                            | its `exp` claim                                      |
 | its ServiceAccount was deleted or     | its uid claim and the uid of the ServiceAccount,     |
-| recreated, or it is of another one    | which is watched, and read before the answer is no   |
+| recreated, or it is of another one    | which is watched; a mismatch is confirmed by a read  |
 | it was replaced or changed            | its digest differs: a review                         |
 | it is older than this process         | it is unknown: a review                              |
 | it is opaque, or names no uid         | a review                                             |
@@ -186,7 +186,7 @@ class Decisions:
     async def _has_uid(self, account: Key, uid: str) -> bool:
         """Return whether the ServiceAccount exists with this uid.
 
-        The watch may lag, so before the answer is no, the API server is asked.
+        The watch may lag, so a read from the API server confirms a mismatch.
         """
         if self._accounts.get(account) == uid:
             return True

@@ -1,4 +1,4 @@
-"""What an instance remembers of Secrets, to save work and to limit how often it issues tokens.
+"""The memory of an instance about Secrets, to save work and to limit how often it issues tokens.
 
 Without a limit, an API server that rejects its own tokens, or an owner that immediately removes
 each token, would cause a hot loop (spec 11, Beyond).
@@ -27,7 +27,7 @@ class Issued(NamedTuple):
 
 
 class Known:
-    """What is known about one Secret. All times are seconds on a monotonic clock.
+    """The facts about one Secret. All times are seconds on a monotonic clock.
 
     Attributes:
         token: The last token that was seen or issued, which may be in the target cluster.
