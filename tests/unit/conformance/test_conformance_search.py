@@ -75,6 +75,18 @@ def test_equal_answers_are_counted() -> None:
     assert search.cases == 300
 
 
+def test_a_difference_that_does_not_repeat_is_a_finding_too() -> None:
+    asked: list[JsonObject] = []
+
+    def ours(question: JsonObject) -> JsonObject:
+        asked.append(question)
+        return {**question, "count": -1} if len(asked) == 1 else question
+
+    [found] = searched(ours).found
+
+    assert found.question == asked[0]
+
+
 def test_a_difference_is_found_in_its_smallest_form_and_only_once(tmp_path: Path) -> None:
     search = searched(lambda question: {**question, "count": min(question["count"], 7)})
 
