@@ -60,8 +60,8 @@ places: $(READY) ## Let the originals' own code deploy the resource manager; ARG
 docs: $(READY) ## Build the documentation site into site/; a link that leads nowhere fails
 	@$(BIN)/uv run --frozen --isolated --only-group docs python -m tools.site site
 
-release: $(READY) ## Write wheel, charts, bill of materials, licences and checksums into dist/
-	@$(BIN)/python tools/release.py dist
+release: $(READY) ## Write packages, image, charts, definitions and checksums into dist/
+	@$(BIN)/python -m tools.release dist $(ARGS)
 
 clean: ## Remove .venv and all caches of this directory
 	rm -rf .venv dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

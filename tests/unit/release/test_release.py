@@ -13,19 +13,23 @@ from typing import Any, Final
 import pytest
 
 from pergola import __version__
+from pergola.api.objects import map_at, name_of
 from pergola.charts import read_chart
+from pergola.cli.crds.groups import definitions, operator_definitions
+from pergola.kube.yaml import parse, parse_documents
 from pergola.sandbox.images.installation import NAME, required
 
 pytestmark = pytest.mark.timeout(300)
 
 ROOT: Final = Path(__file__).parents[3]
 EPOCH: Final = "1700000000"
+IMAGE: Final = "registry.example/team/pergola"
 
 
 def released(folder: Path) -> dict[str, Path]:
     """Release into a folder, and return the files by name."""
     answer = subprocess.run(
-        [sys.executable, "tools/release.py", folder],
+        [sys.executable, "-m", "tools.release", folder, "--without-image", "--image", IMAGE],
         cwd=ROOT,
         env={**os.environ, "SOURCE_DATE_EPOCH": EPOCH},
         capture_output=True,
@@ -65,6 +69,28 @@ def test_the_operator_can_read_each_packaged_chart(files: dict[str, Path]) -> No
     for path in packed:
         chart = read_chart(path.read_bytes(), path.name)
         assert f"{chart.name}-{chart.version}.tgz" == path.name
+
+
+def test_each_chart_names_the_image(files: dict[str, Path]) -> None:
+    for name, path in files.items():
+        if name.endswith(".tgz"):
+            with tarfile.open(path) as chart:
+                values = chart.extractfile(f"{name.rpartition('-')[0]}/values.yaml")
+                parsed = parse(values.read() if values else b"")
+            assert isinstance(parsed, dict)
+            image = map_at(parsed, "image")
+            assert image.get("repository", IMAGE) == IMAGE, name
+
+
+def test_the_definitions_of_all_products_are_those_of_pergola(files: dict[str, Path]) -> None:
+    written = [
+        name_of(document.value)
+        for name, path in files.items()
+        if name.endswith("-crds.yaml")
+        for document in parse_documents(path.read_text())
+        if isinstance(document.value, dict)
+    ]
+    assert sorted(written) == sorted(map(name_of, (*definitions(), *operator_definitions())))
 
 
 def test_all_other_files_have_checksums(files: dict[str, Path]) -> None:

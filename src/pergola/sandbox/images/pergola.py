@@ -9,7 +9,6 @@ import hashlib
 import importlib.metadata
 import importlib.util
 import os
-import py_compile
 import shutil
 import subprocess
 import sys
@@ -22,6 +21,7 @@ from typing import Final
 
 from pergola.sandbox import binaries
 from pergola.sandbox.images import installation
+from pergola.sandbox.images.compiled import compiled
 from pergola.sandbox.images.installation import NAME, PYTHON
 from pergola.sandbox.images.layers import Entry, program
 from pergola.sandbox.images.oci import Recipe
@@ -103,9 +103,9 @@ class PergolaImage(Offer):
             [
                 BASE,
                 *([programs] if programs else []),
-                _slim([*system, *_compiled(interpreter)]),
-                _slim(_compiled(libraries)),
-                [command, *_compiled(list(installation.package()))],
+                _slim([*system, *compiled(interpreter)]),
+                _slim([*compiled(libraries)]),
+                [command, *compiled(installation.package())],
             ],
             self.command,
             variables={"LD_LIBRARY_PATH": "/usr/local/lib", "PYTHONUNBUFFERED": "1"},
@@ -118,29 +118,6 @@ class PergolaImage(Offer):
 
 def _is_program(path: Path) -> bool:
     return path == Path(sys.executable).resolve() or ".so." in path.name
-
-
-def _compiled(entries: list[Entry]) -> list[Entry]:
-    """Add compiled modules, which do not depend on when or where they were compiled."""
-    compiled = []
-    with tempfile.TemporaryDirectory() as folder:
-        target = Path(folder, "module.pyc")
-        for entry in entries:
-            if isinstance(entry.content, Path) and entry.path.endswith(".py"):
-                try:
-                    py_compile.compile(
-                        str(entry.content),
-                        str(target),
-                        dfile=f"/{entry.path}",
-                        doraise=True,
-                        invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
-                    )
-                except py_compile.PyCompileError:
-                    continue  # a template, or a module for another version of Python
-                path = Path(entry.path)
-                name = f"{path.stem}.{sys.implementation.cache_tag}.pyc"
-                compiled.append(Entry(str(path.parent / "__pycache__" / name), target.read_bytes()))
-    return [*entries, *compiled]
 
 
 def _slim(entries: list[Entry]) -> list[Entry]:
