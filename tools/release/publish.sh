@@ -36,7 +36,7 @@ layout=$(mktemp -d)
 trap 'rm -rf "$layout"' EXIT
 tar -xf "$1" -C "$layout"
 image=$registry/pergola
-crane push --index "$layout" "$image:$version" >/dev/null
+crane push "$layout" "$image:$version" >/dev/null
 digest=$(crane digest "$image:$version")
 echo "$image:$version@$digest"
 [ "$sign" = no ] || cosign sign --yes "$image@$digest"
