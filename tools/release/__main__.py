@@ -28,6 +28,7 @@ from pergola.sandbox.images.store import Store
 from tools.release import debian, image
 from tools.release.charts import definitions, pack_all
 from tools.release.commands import ROOT, uv
+from tools.release.images import image_list
 from tools.release.materials import licence_list, materials
 
 _STEM: Final = f"pergola-{__version__}"
@@ -71,6 +72,7 @@ def _parts(folder: Path, epoch: int, repository: str, *, with_image: bool) -> It
     yield from definitions(folder)
     yield _written(folder / f"{_STEM}.cdx.json", _dump(bill))
     yield _written(folder / f"{_STEM}-licences.txt", licence_list(bill))
+    yield _written(folder / "images.txt", image_list())
     script = folder / "publish.sh"
     shutil.copyfile(_SCRIPT, script)
     script.chmod(0o755)

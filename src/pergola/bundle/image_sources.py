@@ -91,6 +91,15 @@ class ImageSource:
         kept = {name: value for name, value in self.fields.items() if name not in dropped}
         return ImageSource(kept | other.fields, other.place)
 
+    def below(self, registry: str) -> "ImageSource":
+        """Return this entry with its image below a registry."""
+        moved = {
+            name: f"{registry}/{self.text(name)}"
+            for name in ("ref", "repository")
+            if self.text(name)
+        }
+        return ImageSource(self.fields | moved, self.place)
+
 
 class Identity(NamedTuple):
     """The identity of an entry within its file."""

@@ -8,6 +8,7 @@ serves) and `runtimeVersion` (of the cluster that it runs in), and to its `archi
 """
 
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -26,10 +27,13 @@ from pergola.bundle.image_sources import (
 )
 from pergola.bundle.versions import Version, VersionRange
 
-__all__ = ["OVERWRITE", "ImageNotFound", "ImageVector", "ImageVectorError"]
+__all__ = ["OVERWRITE", "REGISTRY", "ImageNotFound", "ImageVector", "ImageVectorError"]
 
 OVERWRITE: Final = "IMAGEVECTOR_OVERWRITE"
 """The environment variable with the path of the overriding file."""
+REGISTRY: Final = "PERGOLA_IMAGE_REGISTRY"
+"""The environment variable with the registry that has copies of all images."""
+_IS_REGISTRY: Final = re.compile(r"[a-z0-9.-]+(:[0-9]+)?(/[a-z0-9._/-]+)?")
 
 
 class ImageNotFound(BundleError):
@@ -77,11 +81,16 @@ class ImageVector:
     ) -> "ImageVector":
         """Read a file, and override it with the one that `IMAGEVECTOR_OVERWRITE` names, if set.
 
+        The images of the file itself come from the registry that `PERGOLA_IMAGE_REGISTRY` names,
+        if set.
+
         Raises:
             ImageVectorError: one of the files is not an image vector.
-            BundleError: the overriding file cannot be read.
+            BundleError: the overriding file cannot be read, or the registry is not one.
         """
         images = cls.load(package_file.read_bytes(), package_file.name)
+        if registry := environment.get(REGISTRY, ""):
+            images = images.copied_to(registry)
         path = environment.get(OVERWRITE, "")
         if not path:
             return images
@@ -91,6 +100,27 @@ class ImageVector:
             raise BundleError(
                 f"cannot read {path}, which {OVERWRITE} names: {error.strerror}"
             ) from None
+
+    def copied_to(self, registry: str) -> "ImageVector":
+        """Return a vector of the copies of these images in a registry.
+
+        The name of a copy is that of its image, registry included, below the other registry: in
+        `registry.example/copies`, that of `quay.io/calico/node` is
+        `registry.example/copies/quay.io/calico/node`.
+
+        Args:
+            registry: a host, with a port or a path.
+
+        Raises:
+            BundleError: the registry is not one.
+        """
+        if not _IS_REGISTRY.fullmatch(registry):
+            raise BundleError(
+                f"{REGISTRY} is {registry!r}: name a host with a port or a path, such as "
+                "registry.example/copies"
+            )
+        sources = (source.below(registry.rstrip("/")) for source in self.sources)
+        return ImageVector(tuple(sources), self.origin)
 
     def override(self, text: str | bytes | None, origin: str = "override") -> "ImageVector":
         """Return a vector in which the entries of a file replace those of this one.

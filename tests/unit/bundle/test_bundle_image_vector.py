@@ -5,7 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pergola.bundle.errors import BundleError
-from pergola.bundle.image_vector import ImageNotFound, ImageVector, ImageVectorError
+from pergola.bundle.image_vector import (
+    OVERWRITE,
+    REGISTRY,
+    ImageNotFound,
+    ImageVector,
+    ImageVectorError,
+)
 from pergola.bundle.versions import VersionError
 
 DIGEST = "sha256:" + "a" * 64
@@ -339,3 +345,26 @@ def test_findings_of_an_override_name_its_file(tmp_path: Path) -> None:
 )
 def test_the_version_of_an_image_is_that_of_its_entry_or_its_tag(entry: str, version: str) -> None:
     assert vector(entry).version_of("a", version="1.31.0") == version
+
+
+def test_images_come_from_the_registry_with_their_copies(tmp_path: Path) -> None:
+    file = tmp_path / "images.yaml"
+    file.write_text(PAUSE)
+    override = tmp_path / "override.yaml"
+    override.write_text(document("name: pause, repository: example.org/own, tag: '1'"))
+    copies = {REGISTRY: "registry.example:5000/copies/"}
+    images = ImageVector.from_environment(file, copies)
+    assert images.find("pause", version="1.30.1") == (
+        "registry.example:5000/copies/registry.k8s.io/pause:3.4"
+    )
+    assert images.find("pause", version="1.31.0") == (
+        "registry.example:5000/copies/registry.k8s.io/pause:3.5"
+    )
+    overridden = ImageVector.from_environment(file, {**copies, OVERWRITE: str(override)})
+    assert overridden.find("pause") == "example.org/own:1"
+
+
+@pytest.mark.parametrize("registry", ["https://registry.example", "a b", "/copies", "REGISTRY"])
+def test_what_is_no_registry_is_refused(registry: str) -> None:
+    with pytest.raises(BundleError, match="name a host with a port or a path"):
+        IMAGES.copied_to(registry)
