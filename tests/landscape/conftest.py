@@ -8,7 +8,9 @@ import pytest
 import pytest_asyncio
 
 from pergola.api.objects import Key
+from pergola.sandbox.aws.corrections import CorrectedAws
 from tests.support.landscape import SeedCluster, World, living_landscape
+from tests.support.landscape_aws import account_in_aws
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
@@ -29,3 +31,10 @@ async def seed(landscape: World) -> SeedCluster:
 async def shoot(landscape: World, seed: SeedCluster) -> Key:
     """Return a healthy Shoot without workers."""
     return await landscape.shoot("first", seed)
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def aws() -> AsyncIterator[CorrectedAws]:
+    """Yield an AWS for the Garden, Seeds and Shoots."""
+    async with account_in_aws() as double:
+        yield double

@@ -1,24 +1,31 @@
 """Shoots with Pergola's extensions, which the operator installs from a registry."""
 
-from collections.abc import AsyncIterator, Iterable
+import random
+from collections import Counter
+from collections.abc import Iterable
 from typing import Final
 
 import pytest
 import pytest_asyncio
 
 from pergola.api.extensions_v1alpha1 import NETWORK
-from pergola.api.kinds import SEED, SHOOT
-from pergola.api.marks import OPERATION
-from pergola.api.objects import JsonObject, Key, annotations_of, map_at
-from pergola.extension_api import kinds as extension_kinds
+from pergola.api.kinds import CONFIG_MAP, NAMESPACE, SHOOT
+from pergola.api.objects import Key, map_at, uid_of
+from pergola.extension_api.kinds import BACKUP_ENTRY
 from pergola.manifests import manifest
-from pergola.operator.gardenlet.names import GARDENLET
 from pergola.sandbox.aws.corrections import CorrectedAws
-from pergola.sandbox.aws.moto import moto
 from pergola.sandbox.aws.world import everything
-from pergola.sandbox.landscape import Reconciliation, create_shoot, is_reconciled, succeeded
-from pergola.testing.waiting import until
-from tests.support.landscape import PATIENCE, SeedCluster, World
+from pergola.sandbox.landscape import create_shoot
+from tests.support.landscape import SeedCluster, World
+from tests.support.landscape_aws import (
+    BACKED_UP,
+    REGION,
+    backup_secret,
+    create_shoot_on_aws,
+    move,
+    reconcile,
+)
+from tests.support.landscape_faults import killed_at_random
 
 pytestmark = [
     pytest.mark.soak("landscape"),
@@ -26,67 +33,86 @@ pytestmark = [
     pytest.mark.timeout(1800),
 ]
 
-_MADE: Final = {"KeyPairs", "NatGateways", "Roles", "SecurityGroups", "Subnets", "Vpcs"}
-_WITHOUT_NODES: Final = {"shoot.gardener.cloud/skip-readiness": ""}
-_REGION: Final = "eu-west-1"
-_KEYS: Final = {"accessKeyID": "AKIAIOSFODNN7EXAMPLE", "secretAccessKey": "example"}
-_BACKUP: Final[JsonObject] = {
-    "backup": {
-        "provider": "aws",
-        "region": _REGION,
-        "credentialsRef": {
-            "apiVersion": "v1",
-            "kind": "Secret",
-            "namespace": "garden",
-            "name": "backup-aws",
-        },
-    }
-}
+_MADE: Final = Counter(
+    {"KeyPairs": 1, "NatGateways": 1, "Roles": 1, "SecurityGroups": 1, "Subnets": 3, "Vpcs": 1}
+)
+_MINE: Final = Key("default", "mine")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def aws() -> AsyncIterator[CorrectedAws]:
-    """Yield an AWS with the hosted zone of the Shoot's domain."""
-    with moto() as server:
-        async with CorrectedAws(server) as double:
-            async with double.client(_REGION) as client:
-                await client.call(
-                    "route53", "CreateHostedZone", Name="example.org", CallerReference="once"
-                )
-            yield double
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def seed_with_extensions(landscape: World, aws: CorrectedAws) -> SeedCluster:
-    """Return a Seed on which Pergola's extensions run once a Shoot requires them."""
+async def seeds(landscape: World, aws: CorrectedAws) -> tuple[SeedCluster, SeedCluster]:
+    """Return two Seeds with backups, on which Pergola's extensions run."""
     await landscape.install("pergola-aws", {"AWS_ENDPOINT_URL": aws.url})
     await landscape.install("networking-calico")
-    return await landscape.seed("aws")
+    await landscape.garden.create(backup_secret())
+    one = await landscape.seed("source", patch=BACKED_UP)
+    return one, await landscape.seed("target", patch=BACKED_UP)
 
 
 async def test_the_aws_resources_of_a_shoot_are_made_once_and_removed(
-    landscape: World, aws: CorrectedAws, seed_with_extensions: SeedCluster
+    landscape: World, aws: CorrectedAws, seeds: tuple[SeedCluster, SeedCluster]
 ) -> None:
-    seed = seed_with_extensions
-    async with aws.client(_REGION) as account:
+    seed, _ = seeds
+    async with aws.client(REGION) as account:
         before = await everything(account)
-        patch = {"spec": {"seedName": seed.name}}
-        key = await create_shoot(landscape.garden, patch, example="shoot-on-aws.yaml")
-        await landscape.reconciled(SHOOT, key)
+        key = await create_shoot_on_aws(landscape, seed.name, "aws")
         made = await everything(account)
         assert kinds(made.keys() - before.keys()) >= _MADE
-        # gardenlet reconciles all Shoots when it starts with the new settings.
-        await landscape.garden.patch(SHOOT, key, {"metadata": {"annotations": _WITHOUT_NODES}})
-        await back_up(landscape, seed)
         await reconcile(landscape, key)
-        entries = await seed.site.client.list(extension_kinds.BACKUP_ENTRY.gvk)
-        assert [map_at(each, "status", "lastOperation")["state"] for each in entries] == [
-            "Succeeded"
-        ]
+        assert await states_of_backups(seed) == ["Succeeded"]
         assert await everything(account) == made
         await landscape.delete(SHOOT, key)
         assert await everything(account) == before
     assert seed.refused() == []
+
+
+async def test_a_control_plane_moves_to_another_seed_with_all_it_has(
+    landscape: World, aws: CorrectedAws, seeds: tuple[SeedCluster, SeedCluster]
+) -> None:
+    source, target = seeds
+    async with aws.client(REGION) as account:
+        before = await everything(account)
+        key = await create_shoot_on_aws(landscape, source.name, "moved")
+        made = await everything(account)
+        async with landscape.client_of(key, source) as client:
+            mine = await client.create(
+                manifest("v1", "ConfigMap", _MINE.name, namespace=_MINE.namespace)
+            )
+        await move(landscape, key, target)
+        assert await everything(account) == made
+        async with landscape.client_of(key, target) as client:
+            assert uid_of(await client.get(CONFIG_MAP, _MINE)) == uid_of(mine)
+        namespace = map_at(await landscape.garden.get(SHOOT, key), "status")["technicalID"]
+        assert await source.site.client.find(NAMESPACE, Key("", namespace)) is None
+        assert await states_of_backups(source) == []
+        assert await states_of_backups(target) == ["Succeeded"]
+        await reconcile(landscape, key)
+        assert await everything(account) == made
+        await landscape.delete(SHOOT, key)
+        assert await everything(account) == before
+    assert [*source.refused(), *target.refused()] == []
+
+
+async def test_extensions_that_are_killed_in_every_phase_make_nothing_twice(
+    landscape: World,
+    aws: CorrectedAws,
+    seeds: tuple[SeedCluster, SeedCluster],
+    chance: random.Random,
+) -> None:
+    source, target = seeds
+    async with aws.client(REGION) as account:
+        before = await everything(account)
+        async with killed_at_random(landscape, seeds, chance) as kills:
+            key = await create_shoot_on_aws(landscape, source.name, "stricken")
+            made = await everything(account)
+            assert kinds(made.keys() - before.keys()) >= _MADE
+            await move(landscape, key, target)
+            await reconcile(landscape, key)
+            assert await everything(account) == made
+            await landscape.delete(SHOOT, key)
+        assert await everything(account) == before
+    assert "extension" in kills
+    assert [*source.refused(), *target.refused()] == []
 
 
 async def test_cilium_makes_the_network_of_a_shoot(landscape: World, seed: SeedCluster) -> None:
@@ -104,34 +130,12 @@ async def test_cilium_makes_the_network_of_a_shoot(landscape: World, seed: SeedC
     assert seed.refused() == []
 
 
-async def reconcile(landscape: World, key: Key) -> None:
-    """Reconcile a Shoot whose nodes are not waited for, and wait until that is done."""
-    annotations = {**_WITHOUT_NODES, OPERATION: "reconcile"}
-    await landscape.garden.patch(SHOOT, key, {"metadata": {"annotations": annotations}})
-
-    def is_done(obj: JsonObject) -> bool:
-        return OPERATION not in annotations_of(obj) and is_reconciled(Reconciliation(obj))
-
-    await until(landscape.garden, SHOOT, key, is_done, patience=PATIENCE)
+async def states_of_backups(seed: SeedCluster) -> list[str]:
+    """Return the states of the last operations of a Seed's BackupEntries."""
+    entries = await seed.site.client.list(BACKUP_ENTRY.gvk)
+    return [str(map_at(each, "status", "lastOperation").get("state")) for each in entries]
 
 
-async def back_up(landscape: World, seed: SeedCluster) -> None:
-    """Let the Seed keep its backups in AWS, and wait until it does.
-
-    Not from the start: gardenlet would ask for a snapshot of a new etcd, and looks up its name in
-    the DNS of the machine.
-    """
-    secret = manifest("v1", "Secret", "backup-aws", namespace="garden", stringData=_KEYS)
-    await landscape.garden.create(secret)
-    settings: JsonObject = {"spec": {"config": {"seedConfig": {"spec": _BACKUP}}}}
-    await landscape.garden.patch(GARDENLET, Key("garden", seed.name), settings)
-
-    def has_backup(obj: JsonObject) -> bool:
-        return "backup" in map_at(obj, "spec") and succeeded(Reconciliation(obj))
-
-    await until(landscape.garden, SEED, Key("", seed.name), has_backup, patience=PATIENCE)
-
-
-def kinds(things: Iterable[str]) -> set[str]:
-    """Return the kinds of things in an account."""
-    return {each.partition("/")[0] for each in things}
+def kinds(things: Iterable[str]) -> Counter[str]:
+    """Return how many things of each kind are in an account."""
+    return Counter(each.partition("/")[0] for each in things)

@@ -4,8 +4,6 @@ import asyncio
 import os
 import random
 import signal
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, suppress
 from typing import Final
 
 import pytest
@@ -13,6 +11,7 @@ import pytest
 from pergola.api.kinds import SEED, SHOOT
 from pergola.api.objects import Key
 from tests.support.landscape import SeedCluster, World, processes, uids
+from tests.support.landscape_faults import killed_at_random
 
 pytestmark = [
     pytest.mark.soak("landscape"),
@@ -21,14 +20,13 @@ pytestmark = [
 ]
 
 _KILLS: Final = 50
-_PAUSES: Final = (2.0, 10.0)
 _MINUTE: Final = 60.0
 
 
 async def test_processes_that_are_killed_in_every_phase_lose_nothing(
     landscape: World, seed: SeedCluster, chance: random.Random
 ) -> None:
-    async with killed_at_random(landscape, seed, chance) as kills:
+    async with killed_at_random(landscape, (seed,), chance) as kills:
         key = await landscape.shoot("killed", seed)
         before = await uids(seed.site.client)
         await landscape.perform(SHOOT, key, "rotate-credentials-start")
@@ -55,33 +53,3 @@ async def test_nothing_is_deleted_while_the_api_server_of_the_garden_is_away(
     await landscape.healthy(SEED, Key("", seed.name))
     await landscape.healthy(SHOOT, shoot)
     assert await uids(seed.site.client) == before
-
-
-@asynccontextmanager
-async def killed_at_random(
-    landscape: World, seed: SeedCluster, source: random.Random
-) -> AsyncGenerator[list[str]]:
-    """Kill Pergola's processes while the block lasts; yield what was killed so far."""
-    kills: list[str] = []
-    task = asyncio.create_task(_kill(landscape, seed, source, kills))
-    try:
-        yield kills
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-
-
-async def _kill(
-    landscape: World, seed: SeedCluster, source: random.Random, kills: list[str]
-) -> None:
-    sites = (landscape.clusters.garden, seed.site)
-    while True:
-        await asyncio.sleep(source.uniform(*_PAUSES))
-        managers = [pid for site in sites for pid in processes("resource-manager", site.directory)]
-        operator = landscape.operator.state()["process"]
-        victims = [*managers, *([operator.pid] if operator else [])]
-        if victims:
-            pid = source.choice(victims)
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-                kills.append("operator" if operator and pid == operator.pid else "resource manager")

@@ -35,6 +35,7 @@ from pergola.sandbox.landscape import (
     landscape,
     succeeded,
 )
+from pergola.sandbox.process_node import Programs
 from pergola.sandbox.simulated import Site
 from pergola.testing.waiting import until, until_gone
 from tests.support.garden_states import has_succeeded
@@ -43,7 +44,8 @@ from tests.support.garden_world import CONFIRMED, example
 PATIENCE: Final = 900.0
 """Seconds; a busy machine is five times slower than a quiet one."""
 _ACCOUNTS: Final = "system:serviceaccounts"
-_OWN: Final = ("gardener-resource-manager",)
+_MANAGER: Final = "gardener-resource-manager"
+_EXTENSION: Final = "extension-"
 _WRITES: Final = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 
 
@@ -54,19 +56,18 @@ class SeedCluster:
     Attributes:
         log: the requests of all ServiceAccounts.
         zones: of its nodes.
+        patch: a merge patch of the Gardenlet of the examples.
     """
 
     name: str
     site: Site
     log: AuditLog
     zones: Sequence[str] = ONE_ZONE
+    patch: JsonObject | None = None
 
     def requests(self) -> Iterator[JsonObject]:
         """Yield the requests of Pergola's resource managers so far, as audit events."""
-        for event in self.log.requests():
-            _, _, account = str(map_at(event, "user").get("username")).rpartition(":")
-            if account in _OWN:
-                yield event
+        return (event for event in self.log.requests() if _account(event).name == _MANAGER)
 
     def writes(self) -> Iterator[JsonObject]:
         """Yield those that write, but not those of Leases."""
@@ -76,8 +77,18 @@ class SeedCluster:
                 yield event
 
     def refused(self) -> list[str]:
-        """Return a sentence for each request of a resource manager that was forbidden."""
-        return [*refused(self.requests())]
+        """Return a sentence for each request of Pergola that was forbidden.
+
+        Except for the Leases of extensions: one that is removed loses its role before it can give
+        up its Lease.
+        """
+        return [
+            *refused(
+                event
+                for event in self.log.requests()
+                if _is_own(_account(event)) and not _is_lease_of_extension(event)
+            )
+        ]
 
 
 @dataclass
@@ -101,7 +112,7 @@ class World:
         """Create one of the Extensions of the examples, and wait until Gardener knows its types.
 
         Args:
-            variables: its environment in Seeds.
+            variables: its environment.
         """
         key = await self.clusters.install(extension, variables or {})
         runtime = self.clusters.garden.client
@@ -109,23 +120,34 @@ class World:
 
     @asynccontextmanager
     async def opened_seed(
-        self, name: str, *, original: bool = False, zones: Sequence[str] = ONE_ZONE
+        self,
+        name: str,
+        *,
+        original: bool = False,
+        zones: Sequence[str] = ONE_ZONE,
+        patch: JsonObject | None = None,
+        programs: Programs | None = None,
     ) -> AsyncGenerator[SeedCluster]:
         """Start a cluster for a Seed, and stop it when the block ends.
 
         Args:
             original: with the original's resource managers in place of Pergola's.
             zones: of its nodes.
+            patch: a merge patch of the Gardenlet of the examples.
+            programs: more programs of its nodes.
         """
         log = AuditLog(self.directory, name, groups=(_ACCOUNTS,))
-        opened = self.clusters.seed_cluster(name, flags=log.flags(), original=original, zones=zones)
+        opened = self.clusters.seed_cluster(
+            name, flags=log.flags(), original=original, zones=zones, programs=programs
+        )
         async with opened as site:
-            yield SeedCluster(name, site, log, zones)
+            yield SeedCluster(name, site, log, zones, patch)
 
     async def join(self, seed: SeedCluster) -> None:
         """Create the Seed of a cluster, and wait until it is healthy."""
         kubeconfig = await asyncio.to_thread(seed.site.sandbox.kubeconfig.read_bytes)
-        await create_seed(self.garden, kubeconfig, self.clusters.chart, seed.name, seed.zones)
+        chart = self.clusters.chart
+        await create_seed(self.garden, kubeconfig, chart, seed.name, seed.zones, seed.patch)
         await self.healthy(SEED, Key("", seed.name))
 
     async def join_here(self, name: str) -> None:
@@ -134,10 +156,10 @@ class World:
         await self.healthy(SEED, Key("", name))
 
     async def seed(
-        self, name: str, *, original: bool = False, zones: Sequence[str] = ONE_ZONE
+        self, name: str, *, original: bool = False, patch: JsonObject | None = None
     ) -> SeedCluster:
         """Create a Seed in a cluster that lives as long as the landscape."""
-        opened = self.opened_seed(name, original=original, zones=zones)
+        opened = self.opened_seed(name, original=original, patch=patch)
         seed = await self.stack.enter_async_context(opened)
         await self.join(seed)
         return seed
@@ -211,6 +233,22 @@ async def living_landscape(name: str, directory: Path) -> AsyncGenerator[World]:
         yield World(clusters, garden, operator, directory, stack)
 
 
+def _account(event: JsonObject) -> Key:
+    """Return the ServiceAccount of a request."""
+    *_, namespace, name = ("", "", *str(map_at(event, "user").get("username")).split(":"))
+    return Key(namespace, name)
+
+
+def _is_own(account: Key) -> bool:
+    """Return whether Pergola runs as a ServiceAccount; all extensions of a Seed are Pergola's."""
+    return account.name == _MANAGER or account.namespace.startswith(_EXTENSION)
+
+
+def _is_lease_of_extension(event: JsonObject) -> bool:
+    is_lease = map_at(event, "objectRef").get("resource") == "leases"
+    return is_lease and _account(event).name != _MANAGER
+
+
 async def uids(client: Client) -> dict[Key, str]:
     """Return the identities of all ManagedResources of a cluster."""
     return {Key.of(obj): uid_of(obj) for obj in await client.list(MANAGED_RESOURCE)}
@@ -221,7 +259,8 @@ def processes(program: str, directory: Path) -> Iterator[int]:
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
             with suppress(OSError):
-                words = (folder / "cmdline").read_bytes().decode(errors="replace").split("\0")
-                is_of_site = any(f"{directory}/" in word for word in words)
-                if is_of_site and any(word.endswith(program) for word in words):
+                line = (folder / "cmdline").read_bytes().decode(errors="replace")
+                variables = (folder / "environ").read_bytes().decode(errors="replace")
+                is_of_site = f"{directory}/" in line + variables
+                if is_of_site and any(word.endswith(program) for word in line.split("\0")):
                     yield int(folder.name)

@@ -16,7 +16,7 @@ import orjson
 
 from pergola.sandbox.components import Components
 from pergola.sandbox.errors import SandboxError
-from pergola.sandbox.module import Folder, Module
+from pergola.sandbox.module import Module, Patch
 from pergola.sandbox.progress import Progress
 from pergola.sandbox.toolchain import find_c_compiler, find_go
 
@@ -127,17 +127,19 @@ def _build_all(
     if module.cgo:
         environ = {**environ, "CC": find_c_compiler(cache, progress, environ)}
     progress(f"building {', '.join(components)} from source into {target}: once, for some minutes")
+    work = _Work(go, module.directory, environment(module, cache, environ))
     with tempfile.TemporaryDirectory(dir=cache, prefix=".build-") as fresh:
+        options = [*_options(module), *_patched(work, module.patches, Path(fresh))]
         for number, component in enumerate(components, 1):
             part = Path(fresh) / component
-            work = _Work(go, module.directory, environment(module, cache, environ))
             label = f"[{number}/{len(components)}] {component}"
             if component in module.folders:
-                _copy(work, module.folders[component], part, label)
+                folder = module.folders[component]
+                _copy(_downloaded(work, folder.module, label) / folder.path, part)
             else:
                 _build_one(
                     work,
-                    [*_options(module), "-o", str(part), module.packages[component]],
+                    [*options, "-o", str(part), module.packages[component]],
                     label,
                     progress,
                 )
@@ -176,10 +178,42 @@ def _build_one(work: _Work, options: list[str], label: str, progress: Progress) 
         raise SandboxError(f"cannot build {label}: {explain(output)}")
 
 
-def _copy(work: _Work, folder: Folder, target: Path, label: str) -> None:
-    """Copy files of a program's module, so that Go is not needed later."""
+def _patched(work: _Work, patches: tuple[Patch, ...], folder: Path) -> list[str]:
+    """Return the options by which Go compiles patched copies of third-party modules.
+
+    Raises:
+        SandboxError: a file does not have the text that a patch replaces, exactly once.
+    """
+    if not patches:
+        return []
+    requirements = (work.directory / "go.mod").read_text()
+    for module in {patch.module for patch in patches}:
+        copy = folder / "patched" / module
+        _copy(_downloaded(work, module, module), copy)
+        requirements += f"replace {module} => {copy}\n"
+    for patch in patches:
+        file = folder / "patched" / patch.module / patch.path
+        text = file.read_text()
+        if text.count(patch.old) != 1:
+            raise SandboxError(f"cannot patch {file}: it does not have {patch.old!r} once")
+        file.write_text(text.replace(patch.old, patch.new))
+    (folder / "go.mod").write_text(requirements)
+    shutil.copyfile(work.directory / "go.sum", folder / "go.sum")
+    return [f"-modfile={folder / 'go.mod'}"]
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy a folder, without the modes of its files: Go's downloads are read-only."""
+    for file in filter(Path.is_file, source.rglob("*")):
+        copied = target / file.relative_to(source)
+        copied.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, copied)
+
+
+def _downloaded(work: _Work, module: str, label: str) -> Path:
+    """Download a third-party module, and return its folder."""
     answer = subprocess.run(
-        [work.go, "mod", "download", "-json", folder.module],
+        [work.go, "mod", "download", "-json", module],
         check=False,
         cwd=work.directory,
         env=work.environ,
@@ -188,11 +222,7 @@ def _copy(work: _Work, folder: Folder, target: Path, label: str) -> None:
     if answer.returncode != 0:
         output = (answer.stderr + answer.stdout).decode(errors="replace")
         raise SandboxError(f"cannot download {label}: {explain(output)}")
-    source = Path(orjson.loads(answer.stdout)["Dir"]) / folder.path
-    for file in filter(Path.is_file, source.rglob("*")):
-        copied = target / file.relative_to(source)
-        copied.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(file, copied)  # without its mode: Go's downloads are read-only
+    return Path(orjson.loads(answer.stdout)["Dir"])
 
 
 def _follow(stderr: IO[bytes], label: str, progress: Progress) -> str:

@@ -43,7 +43,7 @@ from pergola.sandbox.on_demand import (
     LANDSCAPE,
     SEED_AGENT,
 )
-from pergola.sandbox.process_node import OWN_RESOURCE_MANAGER, NodeSettings
+from pergola.sandbox.process_node import OWN_RESOURCE_MANAGER, NodeSettings, Programs
 from pergola.sandbox.progress import Progress, silent
 from pergola.sandbox.registry import Registry, registry
 from pergola.sandbox.simulated import Site, SiteSettings, garden_site
@@ -65,6 +65,7 @@ _REPORTED: Final = {
     **dict.fromkeys(("ControlPlane", "Worker"), _LOCAL | {"aws"}),
 }
 _CLUSTERS: Final = ("runtimeCluster", "virtualCluster")
+_BACKUPS: Final = "backups"
 _ZONE: Final = "topology.kubernetes.io/zone"
 ONE_ZONE: Final = ("local",)
 ZONES: Final = ("local-a", "local-b", "local-c")
@@ -87,7 +88,7 @@ class Landscape:
         garden: the runtime cluster of the Garden; the caller runs the operator there.
         charts: a registry.
         chart: of gardenlet, in this registry.
-        directory: of the operator's charts.
+        directory: of the operator's charts, and of the backups of Seeds.
     """
 
     name: str
@@ -112,7 +113,7 @@ class Landscape:
 
         Args:
             extension: the name of a file, without its ending.
-            variables: the environment of the extension in Seeds, in addition to its own.
+            variables: the environment of the extension, in addition to its own.
         """
         [obj] = _documents(EXAMPLES / "extensions" / f"{extension}.yaml")
         deployment = map_at(obj, "spec", "deployment")
@@ -121,9 +122,10 @@ class Landscape:
             if part is not None:
                 repository = map_at(part, "helm", "ociRepository")
                 repository["ref"] = str(await self._push(str(repository["ref"])))
-        values = deployment["extension"].setdefault("values", {})
-        more = ({"name": name, "value": value} for name, value in variables.items())
-        values["env"] = [*maps_at(values, "env"), *more]
+        more = [{"name": name, "value": value} for name, value in variables.items()]
+        for field in ("values", "runtimeClusterValues"):
+            values = deployment["extension"].setdefault(field, {})
+            values["env"] = [*maps_at(values, "env"), *more]
         await _apply(self.garden.client, obj)
         return Key.of(obj)
 
@@ -142,6 +144,7 @@ class Landscape:
         flags: tuple[str, ...] = (),
         original: bool = False,
         zones: Sequence[str] = ONE_ZONE,
+        programs: Programs | None = None,
     ) -> AsyncGenerator[Site]:
         """Start a cluster for a Seed, and stop it with all control planes when the block ends.
 
@@ -149,6 +152,7 @@ class Landscape:
             flags: more flags of its API server.
             original: run the original's resource managers in place of Pergola's.
             zones: of its nodes, `ONE_ZONE` or `ZONES`.
+            programs: more programs of its nodes.
 
         Raises:
             SandboxError: the sandbox cannot be started.
@@ -156,10 +160,12 @@ class Landscape:
         node = NodeSettings(
             namespace=None,
             more=(GARDENLET, *((GARDENER_RESOURCE_MANAGER,) if original else ())),
-            own={} if original else OWN_RESOURCE_MANAGER,
+            own={**({} if original else OWN_RESOURCE_MANAGER), **(programs or {})},
             beyond=self.garden.node.resolve_public,
         )
-        settings = SiteSettings(node=node, flags=flags, reported=_REPORTED)
+        settings = SiteSettings(
+            node=node, flags=flags, reported=_REPORTED, backups=self.directory / _BACKUPS
+        )
         async with garden_site(f"{self.name}-{name}", progress, settings) as site:
             await _prepare(site.client, zones)
             yield site
@@ -211,6 +217,7 @@ async def create_seed(
     chart: ChartReference,
     name: str = "local",
     zones: Sequence[str] = ONE_ZONE,
+    patch: JsonObject | None = None,
 ) -> Key:
     """Create the Gardenlet of a Seed, and what it requires; return its key.
 
@@ -219,6 +226,7 @@ async def create_seed(
         kubeconfig: of the Seed's cluster; None for the runtime cluster of the Garden.
         chart: of gardenlet.
         zones: of the cluster's nodes.
+        patch: a merge patch of the example.
     """
     await _apply(garden, _deployment(), *_documents(_FOLDER / "provider.yaml"))
     reference: JsonObject | None = None
@@ -237,7 +245,7 @@ async def create_seed(
         },
     }
     [example] = _documents(_FOLDER / "gardenlet.yaml")
-    await _apply(garden, apply_merge_patch(example, own))
+    await _apply(garden, apply_merge_patch(apply_merge_patch(example, own), patch or {}))
     return Key("garden", name)
 
 

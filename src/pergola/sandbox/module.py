@@ -60,6 +60,15 @@ class Folder(NamedTuple):
     path: str
 
 
+class Patch(NamedTuple):
+    """A change of one place of a source file in a third-party module."""
+
+    module: str
+    path: str
+    old: str
+    new: str
+
+
 @dataclass(frozen=True)
 class Module:
     """A folder with `go.mod` and `go.sum`, and the programs built from it.
@@ -73,6 +82,7 @@ class Module:
         tags: Go build tags.
         cgo: whether a C compiler is needed.
         unlisted: modules that Go's checksum database does not know; `go.sum` pins them too.
+        patches: what the programs must do differently outside of containers.
     """
 
     directory: Path
@@ -83,6 +93,7 @@ class Module:
     tags: tuple[str, ...] = ()
     cgo: bool = False
     unlisted: tuple[str, ...] = ()
+    patches: tuple[Patch, ...] = ()
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -98,6 +109,8 @@ class Module:
         for source in sorted(self.directory.rglob("*.go")):
             digest.update(source.read_bytes())
         digest.update(",".join(self.tags).encode())
+        for patch in self.patches:
+            digest.update("\0".join(patch).encode())
         return digest.hexdigest()[:_KEY_LENGTH]
 
     @property

@@ -5,7 +5,7 @@
 
 from typing import Final
 
-from pergola.sandbox.module import GO_MODULES, Folder, Module, kubernetes_stamps
+from pergola.sandbox.module import GO_MODULES, Folder, Module, Patch, kubernetes_stamps
 
 ETCD_DRUID: Final = "etcd-druid"
 ETCD_BACKUP_RESTORE: Final = "etcd-backup-restore"
@@ -17,6 +17,8 @@ GARDENER_ADMISSION_CONTROLLER: Final = "gardener-admission-controller"
 GARDENER_RESOURCE_MANAGER: Final = "gardener-resource-manager"
 GARDENLET: Final = "gardenlet"
 GARDENLET_CHART: Final = "gardenlet-chart"
+PREVIOUS_GARDENLET: Final = "previous-gardenlet"
+PREVIOUS_GARDENLET_CHART: Final = "previous-gardenlet-chart"
 TERMINAL_CONTROLLER_MANAGER: Final = "terminal-controller-manager"
 HELM: Final = "helm"
 KUBECTL: Final = "kubectl"
@@ -89,6 +91,27 @@ SEED_AGENT: Final = Module(
     stamps=kubernetes_stamps("k8s.io/component-base/version"),
     # The chart by which the operator deploys it, for tests: `binaries.find((GARDENLET_CHART,))`.
     folders={GARDENLET_CHART: Folder("github.com/gardener/gardener", "charts/gardener/gardenlet")},
+    # Requests for snapshots of etcds go to their Services, which only the node's proxy reaches.
+    patches=(
+        Patch(
+            "github.com/gardener/gardener",
+            "pkg/component/shared/etcd.go",
+            "Transport: &http.Transport{",
+            "Transport: &http.Transport{Proxy: http.ProxyFromEnvironment,",
+        ),
+    ),
+)
+# Of the release before, to be upgraded in a test; no image has it.
+PREVIOUS_SEED_AGENT: Final = Module(
+    directory=GO_MODULES / "previous-gardenlet",
+    packages={PREVIOUS_GARDENLET: "github.com/gardener/gardener/cmd/gardenlet"},
+    versioned="github.com/gardener/gardener",
+    stamps=kubernetes_stamps("k8s.io/component-base/version"),
+    folders={
+        PREVIOUS_GARDENLET_CHART: Folder(
+            "github.com/gardener/gardener", "charts/gardener/gardenlet"
+        )
+    },
 )
 # For comparison with Pergola's in a benchmark; no image has it.
 ORIGINAL_RESOURCE_MANAGER: Final = Module(
@@ -193,6 +216,7 @@ ON_DEMAND: Final = (
     BACKUP_RESTORE,
     GARDENER,
     SEED_AGENT,
+    PREVIOUS_SEED_AGENT,
     ORIGINAL_RESOURCE_MANAGER,
     TERMINALS,
     CHARTS,

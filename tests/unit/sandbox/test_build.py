@@ -3,6 +3,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,8 @@ from pergola.sandbox.module import (
     MODULES,
     SANDBOX,
     ZIG_REQUIREMENT,
+    Module,
+    Patch,
     kubernetes_version,
     parse_version,
 )
@@ -37,6 +40,7 @@ echo program > "$2"
 
 BUILD = """
 import os, signal, sys
+from dataclasses import replace
 from pathlib import Path
 from pergola.sandbox.build import build
 from pergola.sandbox.components import ETCD, KWOK
@@ -277,6 +281,50 @@ def test_a_folder_of_a_module_is_copied_next_to_the_program_and_is_writable(
     assert copied.stat().st_mode & copied.parent.stat().st_mode & 0o200
     log = (tmp_path / "go" / "log").read_text()
     assert "mod download -json sigs.k8s.io/cluster-api" in log
+
+
+@pytest.fixture
+def patched(tmp_path: Path) -> Module:
+    """Return a module whose program is built from a third-party source with one change."""
+    fetched = tmp_path / "fetched"
+    (fetched / "pkg").mkdir(parents=True)
+    (fetched / "pkg" / "main.go").write_text("package main // old\n")
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "go.mod").write_text("module own\n\ngo 1.26.0\n\nrequire example.org/pkg v1.0.0\n")
+    (own / "go.sum").write_text("")
+    change = Patch("example.org/pkg", "pkg/main.go", "old", "new")
+    return Module(directory=own, packages={"program": "example.org/pkg"}, patches=(change,))
+
+
+def patching_go(directory: Path) -> dict[str, str]:
+    """Return the environment of a Go whose program is the patched source."""
+    answers = (
+        f'if [ "$1" = mod ]; then echo \'{{"Dir": "{directory}/fetched"}}\'; exit; fi\n'
+        'for option in "$@"; do case $option in -modfile=*) file=${option#-modfile=};; esac; done\n'
+        'while [ "$1" != -o ]; do shift; done\n'
+        'folder=$(sed -n "s/^replace example.org.pkg => //p" "$file")\n'
+        'cat "$folder/pkg/main.go" > "$2"; exit'
+    )
+    return go(directory / "go", build=answers)
+
+
+def test_a_program_is_built_from_patched_sources_and_named_by_its_patches(
+    tmp_path: Path, patched: Module
+) -> None:
+    environ = patching_go(tmp_path)
+    built = build(patched, ("program",), tmp_path / "key", lambda line: None, environ)
+    assert built["program"].read_text() == "package main // new\n"
+    assert patched.key != replace(patched, patches=()).key
+
+
+def test_a_patch_that_does_not_fit_is_reported_in_one_sentence(
+    tmp_path: Path, patched: Module
+) -> None:
+    [change] = patched.patches
+    other = replace(patched, patches=(change._replace(old="missing"),))
+    with pytest.raises(SandboxError, match=r"cannot patch .*main\.go: .*'missing' once"):
+        build(other, ("program",), tmp_path / "key", lambda line: None, patching_go(tmp_path))
 
 
 def test_a_failed_download_of_a_folder_is_reported_in_one_sentence(tmp_path: Path) -> None:

@@ -1,11 +1,13 @@
 """The stand-in for backups of etcd: its pods and its clients."""
 
-import pytest
+from pathlib import Path
+
 from aiohttp.test_utils import TestClient, TestServer
 
 from pergola.api.objects import JsonObject, Key, map_at, maps_at
 from pergola.kube.patches import apply_merge_patch
-from pergola.sandbox.simulated.backup_restore import application
+from pergola.sandbox.simulated.backup_restore import Folders, application
+from pergola.sandbox.simulated.backups import Backups
 from pergola.sandbox.simulated.etcd_manifests import objects
 
 TLS: JsonObject = {
@@ -48,8 +50,28 @@ def test_the_service_forwards_each_port_to_one_pod() -> None:
     assert named == [{"client"}, {"backup-restore"}]
 
 
-@pytest.mark.parametrize(("path", "status"), [("/healthz", 200), ("/snapshot/full", 401)])
-async def test_only_probes_need_no_client_certificate(path: str, status: int) -> None:
+async def test_a_snapshot_is_a_copy_that_replaces_the_one_before(tmp_path: Path) -> None:
+    folders = Folders(tmp_path / "data", tmp_path / "store" / "etcd-main")
+    folders.data.mkdir()
+    async with TestClient(TestServer(application(folders))) as client:
+        for content in ("first", "second"):
+            (folders.data / content).write_text(content)
+            (folders.data / "0.tmp").write_text("not a part of the data")
+            assert (await client.get("/snapshot/full?final=true")).status == 200
+            assert (await client.get("/healthz")).status == 200
+            (folders.data / content).unlink()
+            assert [file.name for file in folders.snapshots.iterdir()] == [content]
+
+
+async def test_without_a_folder_requests_for_snapshots_are_answered() -> None:
     async with TestClient(TestServer(application())) as client:
-        answer = await client.get(path)
-        assert answer.status == status
+        answer = await client.get("/snapshot/full?final=true")
+        assert await answer.json() == {"kind": "Full", "isFinal": True}
+
+
+def test_only_an_etcd_whose_store_is_known_has_a_folder(tmp_path: Path) -> None:
+    backups = Backups(tmp_path / "store", tmp_path / "volumes")
+    assert backups.of_etcd(ETCD) is None
+    store = {"container": "bucket", "prefix": "shoot--a--b/etcd-main"}
+    etcd = apply_merge_patch(ETCD, {"spec": {"backup": {"store": store}}})
+    assert backups.of_etcd(etcd) == tmp_path / "store/bucket/shoot--a--b/etcd-main"

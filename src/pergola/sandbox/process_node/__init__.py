@@ -24,12 +24,18 @@ from pergola.sandbox.process_node.node import (
     api_server_flags,
     process_node,
 )
-from pergola.sandbox.process_node.programs import OWN_RESOURCE_MANAGER
+from pergola.sandbox.process_node.programs import (
+    OWN_RESOURCE_MANAGER,
+    Programs,
+    built_program,
+)
 
 __all__ = [
     "OWN_RESOURCE_MANAGER",
     "NodeSettings",
     "ProcessNode",
+    "Programs",
     "api_server_flags",
+    "built_program",
     "process_node",
 ]

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from pergola.api.objects import JsonObject, map_at, maps_at
+from pergola.bundle.image_reference import ImageReference
 from pergola.kube.yaml import YamlError, dump, parse
 from pergola.sandbox.components import APISERVER, CONTROLLER_MANAGER, ETCD
 from pergola.sandbox.images.catalogue import named, resolve
@@ -72,7 +73,7 @@ class Program(NamedTuple):
 
 
 Programs = Mapping[str, Program]
-"""Programs by the name of their image in the sandbox's catalogue."""
+"""Programs by the name of their image in the sandbox's catalogue, or by `NAME:TAG` for one tag."""
 
 REQUIRED: Final = (ETCD, APISERVER, CONTROLLER_MANAGER)
 """The programs that must be built."""
@@ -97,32 +98,38 @@ def programs(binaries: Mapping[str, Path]) -> Programs:
     Args:
         binaries: all of `REQUIRED`, and any of `OPTIONAL` and of a landscape.
     """
-    built = {
-        name: Program(
-            (str(path),),
-            _ADAPT.get(name, _unchanged),
-            name in _PROXIED,
-            name == GARDENER_RESOURCE_MANAGER,
-        )
-        for name, path in binaries.items()
-    }
     return {
         PERGOLA: Program((sys.executable, "-c", _MAIN), _pergola, is_proxied=True),
         GARDENER_ADMISSION_CONTROLLER: Program((sys.executable, "-m", _ADMISSION), _unchanged),
         ETCD_BACKUP_RESTORE: Program((sys.executable, "-m", _BACKUP_RESTORE), _at_own_address),
-        **built,
+        **{name: built_program(name, path) for name, path in binaries.items()},
     }
 
 
 def repositories(names: Iterable[str]) -> list[str]:
     """Return the repositories of the images of programs."""
-    return [name for offer in named(names) for name in (offer.repository, *offer.aliases)]
+    untagged = {name.partition(":")[0] for name in names}
+    return [name for offer in named(untagged) for name in (offer.repository, *offer.aliases)]
 
 
 def program_of(container: JsonObject, programs: Programs) -> Program | None:
     """Return the program that runs a container, or None if the node does not have it."""
-    offer = resolve(container["image"])
-    return programs.get(offer.name) if offer else None
+    image = container["image"]
+    offer = resolve(image)
+    if offer is None:
+        return None
+    tagged = f"{offer.name}:{ImageReference.parse(image).tag}"
+    return programs.get(tagged) or programs.get(offer.name)
+
+
+def built_program(name: str, binary: Path) -> Program:
+    """Return the program with this name, as it was built."""
+    return Program(
+        (str(binary),),
+        _ADAPT.get(name, _unchanged),
+        name in _PROXIED,
+        name == GARDENER_RESOURCE_MANAGER,
+    )
 
 
 def adapt_file(content: bytes, place: Place, shared: NodeEnvironment, program: Program) -> bytes:

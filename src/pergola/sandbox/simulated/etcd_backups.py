@@ -1,18 +1,22 @@
-"""The pods that answer requests for snapshots of one `Etcd`.
+"""The pods that take snapshots of one `Etcd`.
 
-They are separate from the pods of etcd, because a process node runs only one container of a pod.
+They are separate from the pods of etcd, because a process node runs only one container of a pod;
+they mount the same claim.
 """
 
+from pathlib import Path
 from typing import Final
 
 from pergola.api.objects import JsonObject, labels_of, map_at, name_of, namespace_of
-from pergola.manifests import https_probe, manifest, port
+from pergola.manifests import https_probe, manifest, mount, port
 from pergola.sandbox.images.catalogue import named
 from pergola.sandbox.on_demand import ETCD_BACKUP_RESTORE
-from pergola.sandbox.simulated.etcd_pods import TlsFiles, pod_labels
+from pergola.sandbox.simulated.etcd_pods import DATA, TlsFiles, data_claim, pod_labels
 
 PORT: Final = 8080
 PORT_NAME: Final = "backup-restore"
+
+_DATA: Final = "data"
 
 
 def has_backups(etcd: JsonObject) -> bool:
@@ -20,11 +24,16 @@ def has_backups(etcd: JsonObject) -> bool:
     return "store" in map_at(etcd, "spec", "backup")
 
 
-def backup_stateful_set(etcd: JsonObject) -> JsonObject:
-    """Return the StatefulSet of the pods."""
+def backup_stateful_set(etcd: JsonObject, folder: Path | None) -> JsonObject:
+    """Return the StatefulSet of the pods.
+
+    Args:
+        folder: for the snapshots; None to take none.
+    """
     labels = {**pod_labels(etcd), "app.kubernetes.io/component": PORT_NAME}
     tls = TlsFiles(map_at(etcd, "spec", "backup", "tls"))
-    pod = {"containers": [_container(tls)], "volumes": tls.volumes()}
+    data = {"name": _DATA, "persistentVolumeClaim": {"claimName": data_claim(etcd)}}
+    pod = {"containers": [_container(tls, folder)], "volumes": [*tls.volumes(), data]}
     return manifest(
         "apps/v1",
         "StatefulSet",
@@ -40,7 +49,7 @@ def backup_stateful_set(etcd: JsonObject) -> JsonObject:
     )
 
 
-def _container(tls: TlsFiles) -> JsonObject:
+def _container(tls: TlsFiles, folder: Path | None) -> JsonObject:
     image = named([ETCD_BACKUP_RESTORE])[0]
     return {
         "name": PORT_NAME,
@@ -50,9 +59,9 @@ def _container(tls: TlsFiles) -> JsonObject:
             f"--port={PORT}",
             f"--certificate={tls.certificate}",
             f"--key={tls.key}",
-            f"--ca={tls.authority}",
+            *([f"--data={DATA}", f"--snapshots={folder}"] if folder else []),
         ],
         "ports": [port(PORT_NAME, PORT)],
         "readinessProbe": https_probe("/healthz", PORT, periodSeconds=5),
-        "volumeMounts": tls.mounts(),
+        "volumeMounts": [*tls.mounts(), mount(_DATA, DATA)],
     }

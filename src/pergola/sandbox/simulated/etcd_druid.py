@@ -1,7 +1,7 @@
 """A stand-in for etcd-druid: it serves `Etcd` objects with real etcds, one member each.
 
 It keeps the contract that others rely on: its finalizer, the Service for clients, the claim of the
-data, the operation annotation and the status. Nothing is backed up.
+data, the operation annotation and the status. A new etcd begins with its backup, if there is one.
 """
 
 from contextlib import suppress
@@ -26,6 +26,7 @@ from pergola.runtime.controlling.unit import Controller, Unit
 from pergola.runtime.controlling.watches import Watch
 from pergola.runtime.metrics import Metrics
 from pergola.sandbox.late_kinds import late_caches, whole
+from pergola.sandbox.simulated.backups import Backups
 from pergola.sandbox.simulated.etcd_manifests import objects
 
 ETCD: Final = GroupVersionKind("druid.gardener.cloud", "v1alpha1", "Etcd")
@@ -47,9 +48,14 @@ class Druid:
     """A reconciler of `Etcd` objects."""
 
     def __init__(
-        self, client: Client, etcds: Cache[JsonObject], stateful_sets: Cache[JsonObject]
+        self,
+        client: Client,
+        etcds: Cache[JsonObject],
+        stateful_sets: Cache[JsonObject],
+        backups: Backups | None,
     ) -> None:
         self._client = client
+        self._backups = backups
         self._etcds = etcds
         self._stateful_sets = stateful_sets
 
@@ -71,7 +77,10 @@ class Druid:
         return DONE
 
     async def _apply(self, etcd: JsonObject) -> None:
-        for obj in objects(etcd):
+        snapshots = self._backups.of_etcd(etcd) if self._backups else None
+        if self._backups and await self._client.find(STATEFUL_SET, Key.of(etcd)) is None:
+            await self._backups.restore(self._client, etcd)
+        for obj in objects(etcd, snapshots):
             live = await self._client.find(GroupVersionKind.of(obj), Key.of(obj))
             if live is None or not is_applied(obj, live, _MANAGER):
                 await self._client.apply(obj, manager=_MANAGER, force=True)
@@ -139,10 +148,13 @@ def _is_rolled_out(stateful_set: JsonObject) -> bool:
     )
 
 
-def druid_unit(client: Client, namespace: str | None) -> Unit:
+def druid_unit(client: Client, namespace: str | None, backups: Backups | None = None) -> Unit:
     """Return the unit that serves the `Etcd` objects of a namespace, or of all.
 
     They may be defined later.
+
+    Args:
+        backups: where backups are; None to take none.
     """
     definitions, caches = late_caches(client, [ETCD], namespace)
     etcds = caches[ETCD]
@@ -150,7 +162,7 @@ def druid_unit(client: Client, namespace: str | None) -> Unit:
     services = Cache(client, SERVICE, whole, namespace=namespace)
     return Controller(
         "etcd-druid",
-        Druid(client, etcds, stateful_sets).reconcile,
+        Druid(client, etcds, stateful_sets, backups).reconcile,
         # The Service may be the last of the objects that a deletion waits for.
         watches=[Watch(etcds), Watch(stateful_sets, to=_owner), Watch(services, to=_owner)],
         metrics=Metrics(),

@@ -1,5 +1,6 @@
 """The objects that one `Etcd` requires."""
 
+from pathlib import Path
 from typing import Final
 
 from pergola.api.objects import JsonObject, labels_of, map_at, name_of, namespace_of, uid_of
@@ -12,20 +13,22 @@ from pergola.sandbox.simulated.etcd_backups import (
     backup_stateful_set,
     has_backups,
 )
-from pergola.sandbox.simulated.etcd_pods import TlsFiles, pod_labels
+from pergola.sandbox.simulated.etcd_pods import DATA, TlsFiles, pod_labels, volume_claim
 
 CLIENT_PORT: Final = 2379
 
 _PEERS: Final = "http://localhost:2380"
 _METRICS_PORT: Final = 9095
-_DATA: Final = "/var/etcd/data"
 _STORAGE: Final = "16Gi"
 
 
-def objects(etcd: JsonObject) -> list[JsonObject]:
+def objects(etcd: JsonObject, snapshots: Path | None = None) -> list[JsonObject]:
     """Return the Service for clients, and the StatefulSets.
 
     The etcd has one member, whatever the number of replicas.
+
+    Args:
+        snapshots: the folder for its snapshots; None to take none.
     """
     owner = {
         "apiVersion": etcd["apiVersion"],
@@ -37,7 +40,7 @@ def objects(etcd: JsonObject) -> list[JsonObject]:
     }
     made = [_service(etcd), _stateful_set(etcd)]
     if has_backups(etcd):
-        made.append(backup_stateful_set(etcd))
+        made.append(backup_stateful_set(etcd, snapshots))
     for obj in made:
         obj["metadata"]["ownerReferences"] = [owner]
     return made
@@ -57,7 +60,7 @@ def _service(etcd: JsonObject) -> JsonObject:
 
 def _stateful_set(etcd: JsonObject) -> JsonObject:
     spec = map_at(etcd, "spec")
-    claim = spec.get("volumeClaimTemplate") or name_of(etcd)
+    claim = volume_claim(etcd)
     labels = {**map_at(spec, "labels"), **pod_labels(etcd)}
     pod = {
         "containers": [_container(etcd, claim)],
@@ -100,7 +103,7 @@ def _container(etcd: JsonObject, claim: str) -> JsonObject:
         ],
         "readinessProbe": http_probe("/readyz", _METRICS_PORT, periodSeconds=5),
         "volumeMounts": [
-            mount(claim, _DATA),
+            mount(claim, DATA),
             *_tls(etcd).mounts(),
         ],
     }
@@ -113,7 +116,7 @@ def _flags(etcd: JsonObject) -> list[str]:
     scheme = "https" if tls.settings else "http"
     flags = [
         f"--name={name}-0",
-        f"--data-dir={_DATA}/new.etcd",
+        f"--data-dir={DATA}/new.etcd",
         f"--listen-client-urls={scheme}://0.0.0.0:{CLIENT_PORT}",
         f"--advertise-client-urls={scheme}://{name}-client:{CLIENT_PORT}",
         "--listen-peer-urls=http://0.0.0.0:2380",

@@ -1,10 +1,12 @@
-"""Labels and TLS files, which the pods of an etcd and of its backups have in common."""
+"""Labels, data and TLS files, which the pods of an etcd and of its backups have in common."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from pergola.api.objects import JsonObject, map_at, name_of
 from pergola.manifests import mount
+
+DATA: Final = "/var/etcd/data"
 
 _TLS: Final = "/var/etcd/ssl/client"
 
@@ -15,6 +17,16 @@ def pod_labels(etcd: JsonObject) -> dict[str, str]:
         **map_at(etcd, "spec", "selector", "matchLabels"),
         "app.kubernetes.io/part-of": name_of(etcd),
     }
+
+
+def volume_claim(etcd: JsonObject) -> str:
+    """Return the name of the template of the claim of an etcd's data."""
+    return map_at(etcd, "spec").get("volumeClaimTemplate") or name_of(etcd)
+
+
+def data_claim(etcd: JsonObject) -> str:
+    """Return the name of the claim of an etcd's data."""
+    return f"{volume_claim(etcd)}-{name_of(etcd)}-0"
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ from pergola.sandbox.process_node import (
 )
 from pergola.sandbox.processes import ProcessId
 from pergola.sandbox.progress import Progress, silent
+from pergola.sandbox.simulated.backups import Backups, copy_task_unit
 from pergola.sandbox.simulated.claims import claims_unit
 from pergola.sandbox.simulated.etcd_druid import druid_unit
 from pergola.sandbox.simulated.load_balancers import load_balancers_unit
@@ -62,11 +63,13 @@ class SiteSettings:
         node: those of its node; by default, it runs the pods of the Garden alone.
         flags: more flags of its API server.
         reported: the types of extension resources that are reported as successful, by kind.
+        backups: the folder for backups of etcds; None to take none.
     """
 
     node: NodeSettings = field(default_factory=lambda: NodeSettings(namespace=NAMESPACE))
     flags: tuple[str, ...] = ()
     reported: ReportedTypes = field(default_factory=lambda: OF_A_GARDEN)
+    backups: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -145,10 +148,14 @@ async def _serving(
         for obj in _INSTALLED:
             await client.apply(obj, manager=_MANAGER, force=True)
         write(directory / _IMAGES, dump(_images()))
-        async with process_node(client, sandbox.kubeconfig, directory, settings.node) as node:
+        volumes = settings.node.volumes or directory / "claims"
+        node_settings = replace(settings.node, volumes=volumes)
+        async with process_node(client, sandbox.kubeconfig, directory, node_settings) as node:
+            backups = Backups(settings.backups, volumes) if settings.backups else None
             units = (
                 node.unit,
-                druid_unit(client, settings.node.namespace),
+                druid_unit(client, settings.node.namespace, backups),
+                *([copy_task_unit(client, backups)] if backups else []),
                 claims_unit(client),
                 load_balancers_unit(client),
                 reporter_unit(client, settings.reported),

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from pergola.kube.yaml import parse
+from pergola.sandbox.components import ETCD
 from pergola.sandbox.on_demand import GARDENER_RESOURCE_MANAGER, LANDSCAPE
 from pergola.sandbox.process_node.place import Place
 from pergola.sandbox.process_node.programs import (
@@ -13,6 +14,7 @@ from pergola.sandbox.process_node.programs import (
     REQUIRED,
     NodeEnvironment,
     adapt_file,
+    built_program,
     program_of,
     programs,
     repositories,
@@ -161,6 +163,13 @@ def test_the_image_selects_the_program_of_a_container() -> None:
     for repository in repositories(PROGRAMS):
         assert program_of({"image": f"{repository}:v1"}, PROGRAMS) in PROGRAMS.values()
     assert program_of({"image": "registry.k8s.io/pause:3.10"}, PROGRAMS) is None
+
+
+def test_a_program_may_be_for_one_tag() -> None:
+    [repository, *_] = repositories([f"{ETCD}:v1"])
+    programs = {**PROGRAMS, f"{ETCD}:v1": built_program(ETCD, Path("/previous"))}
+    assert program_of({"image": f"{repository}:v1"}, programs) is programs[f"{ETCD}:v1"]
+    assert program_of({"image": f"{repository}:v2"}, programs) is PROGRAMS[ETCD]
     assert program_of({"image": "example.org/unknown"}, PROGRAMS) is None
 
 
