@@ -3,7 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from pergola.sandbox.images import installation, pergola
+from pergola.sandbox.images import installation
+from pergola.sandbox.images.compiled import compiled
 from pergola.sandbox.images.layers import Entry
 from pergola.sandbox.images.pergola import PergolaImage
 from pergola.sandbox.images.store import Blob, Image, Store
@@ -37,13 +38,13 @@ def test_the_image_contains_the_data_and_version_of_the_package() -> None:
 
 
 def test_compiled_modules_depend_only_on_their_source(tmp_path: Path) -> None:
-    one, other = tmp_path / "one.py", tmp_path / "other.py"
-    for file in (one, other):
-        file.write_text("VALUE = 1\n")
-        entries = [Entry("lib/module.py", file)]
-    first, second = (pergola._compiled([Entry("lib/module.py", file)]) for file in (one, other))
+    content = "VALUE = 1\n"
+    file = tmp_path / "one.py"
+    file.write_text(content)
+    sources = (file, content.encode())
+    first, second = ([*compiled([Entry("lib/module.py", source)])] for source in sources)
 
-    assert entries[0] in second
+    assert first[0] == Entry("lib/module.py", file)
     assert first[1] == second[1]
     assert first[1].path == f"lib/__pycache__/module.{sys.implementation.cache_tag}.pyc"
 
@@ -53,7 +54,7 @@ def test_a_module_that_does_not_compile_is_kept_unchanged(tmp_path: Path) -> Non
     template.write_text("{{ name }} = \n")
     entries = [Entry("lib/template.py", template)]
 
-    assert pergola._compiled(entries) == entries
+    assert [*compiled(entries)] == entries
 
 
 def test_the_key_changes_with_the_sources(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
