@@ -15,6 +15,7 @@ from conformance.subjects.extension_objects import EXTENSIONS_SUBJECT
 from conformance.subjects.garbage import Garbage
 from conformance.subjects.garden_flows import GardenFlows
 from conformance.subjects.garden_objects import GardenObjects
+from conformance.subjects.gitops import ArgoCDHealth, FluxHealth
 from conformance.subjects.health import Health
 from conformance.subjects.maintenance import Evictions, Schedules
 from conformance.subjects.managed_objects import ManagedObjects
@@ -70,5 +71,7 @@ SUBJECTS: Final[tuple[Subject, ...]] = (
     CriticalComponents(),
     NodeDelays(),
     ManagedResources(),
+    FluxHealth(),
+    ArgoCDHealth(),
 )
 """All subjects."""

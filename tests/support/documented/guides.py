@@ -76,6 +76,11 @@ kubectl wait configmap greeting --for=jsonpath='{.data.text}'=hello --timeout=1m
 kubectl delete -f examples/first.yaml
 kill %1 && wait %1""",
     ),
+    "gitops": Guide(
+        ("how-to/gitops.md",),
+        before=f"{SANDBOX}\n{MANAGER}\nchmod -R u+w examples/gitops",
+        after="kubectl delete -k examples/gitops/managed-resource",
+    ),
     "existing": Guide(
         ("../README.md: On an existing cluster", "how-to/operating-pergola.md: Install"),
         before=f"{SANDBOX}\nmkdir -p ~/.kube && cp $KUBECONFIG ~/.kube/config",

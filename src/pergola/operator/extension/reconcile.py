@@ -44,6 +44,9 @@ from pergola.runtime.controlling.events import Recorder, Regarding
 _GARDEN_SECONDS: Final = 10.0
 _EXPECTED: Final = (OperatorError, ChartError, BundleError, KubeError)
 _NO_GARDEN: Final = "NoGardenFound"
+NO_GARDEN_TEXT: Final = "No garden found"
+GARDEN_UNFINISHED_TEXT: Final = "garden is not yet successfully reconciled"
+"""What an Extension says while it waits for the Garden; health rules compare these texts."""
 _RECONCILED: Final = "ReconcileSuccessful"
 _RECONCILE_FAILED: Final = "ReconcileFailed"
 _DELETED: Final = "DeleteSuccessful"
@@ -127,14 +130,14 @@ class ExtensionReconciler:
     async def _without_garden(self, extension: JsonObject) -> Outcome:
         installed = condition_of(extension, INSTALLED)
         if (installed.get("status"), installed.get("reason")) != (FALSE, _DELETED):
-            await self._set(extension, FALSE, _NO_GARDEN, "No garden found")
+            await self._set(extension, FALSE, _NO_GARDEN, NO_GARDEN_TEXT)
         return DONE
 
     async def _install(self, extension: JsonObject, garden: GardenFacts) -> Outcome:
         values = await self._values(extension)
         await self._runtime(extension, values)
         if not garden.is_reconciled:
-            raise NotYet("garden is not yet successfully reconciled", _GARDEN_SECONDS)
+            raise NotYet(GARDEN_UNFINISHED_TEXT, _GARDEN_SECONDS)
         await _all(
             self._admission(extension, garden, values.admission), self._registration(extension)
         )
