@@ -58,7 +58,7 @@ places: $(READY) ## Let the originals' own code deploy the resource manager; ARG
 	@$(BIN)/python -m conformance.places $(ARGS)
 
 docs: $(READY) ## Build the documentation site into site/; a link that leads nowhere fails
-	@$(BIN)/uv run --frozen --isolated --only-group docs python -m tools.site site
+	@$(BIN)/uv run --frozen --isolated --all-extras --group docs python -m tools.site site
 
 release: $(READY) ## Write packages, image, charts, definitions and checksums into dist/
 	@$(BIN)/python -m tools.release dist $(ARGS)
