@@ -49,7 +49,7 @@ async def serving(
 async def headers_for(config: ClusterConfig, request: web.Request) -> dict[str, str]:
     """Return the headers with which a request is passed on: the proxy has its own credentials."""
     headers = {name: value for name, value in request.headers.items() if name in _PASSED}
-    return headers | await config.credentials.headers()
+    return {**headers, **await config.credentials.headers()}
 
 
 def url_for(config: ClusterConfig, request: web.Request) -> str:

@@ -8,7 +8,7 @@ import gc
 import sys
 from typing import Final
 
-from cyclopts import App, Parameter
+from cyclopts import App, CycloptsError, Parameter
 
 from pergola import __version__
 from pergola.cli.aws.app import app as aws
@@ -18,6 +18,7 @@ from pergola.cli.dashboard.command import dashboard
 from pergola.cli.dashboard.server import dashboard_server
 from pergola.cli.explain.command import explain
 from pergola.cli.extension.app import app as extension
+from pergola.cli.failures import is_expected, sentence
 from pergola.cli.garbage import garbage
 from pergola.cli.garden.app import app as garden
 from pergola.cli.infra import app as infra
@@ -28,7 +29,7 @@ from pergola.cli.network_policy.app import app as network_policy
 from pergola.cli.operator import operator
 from pergola.cli.resource_manager import resource_manager
 from pergola.cli.sandbox import app as sandbox
-from pergola.cli.text import say
+from pergola.cli.text import end_quietly, say
 from pergola.cli.tokens import tokens
 from pergola.cli.unpack import unpack
 from pergola.cli.up.command import up
@@ -36,6 +37,7 @@ from pergola.cli.version import version
 from pergola.cli.webhooks.app import app as webhooks
 from pergola.cli.why.command import why
 
+USAGE: Final = 2
 # Modules are not garbage: collecting while importing a command takes a tenth of the start-up.
 _OBJECTS_OF_MODULES: Final = 200_000
 
@@ -86,28 +88,25 @@ def main() -> None:
     """Run the command line; report a user's mistake in one sentence, never as a traceback."""
     gc.set_threshold(_OBJECTS_OF_MODULES)
     try:
-        app(with_program(sys.argv[1:]))
+        app(with_program(sys.argv[1:]), print_error=False, exit_on_error=False)
+    except CycloptsError as error:
+        say(f"pergola: {error}", file=sys.stderr)
+        sys.exit(USAGE)
     except KeyboardInterrupt:
         sys.exit(130)
+    except BrokenPipeError:
+        end_quietly()
     except Exception as error:
-        if not _is_expected(error):
+        if not is_expected(error):
             raise
-        say(f"pergola: {_sentence(error)}", file=sys.stderr)
+        say(f"pergola: {sentence(error)}", file=sys.stderr)
         sys.exit(1)
+    finally:
+        _flush()
 
 
-def _sentence(error: Exception) -> str:
-    if not isinstance(error, ExceptionGroup):
-        return str(error)
-    from pergola.runtime.failures import sentence_of
-
-    return sentence_of(error)
-
-
-def _is_expected(error: Exception) -> bool:
-    """Return whether the text of an error is meant for the user: all our rooms' root errors are."""
-    if isinstance(error, ExceptionGroup):
-        return all(map(_is_expected, error.exceptions))
-    return isinstance(error, OSError) or any(
-        kind.__module__.startswith("pergola.") for kind in type(error).__mro__
-    )
+def _flush() -> None:
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        end_quietly()

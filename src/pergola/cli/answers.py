@@ -4,12 +4,11 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-import orjson
 from rich.text import Text
 from rich.tree import Tree
 
-from pergola.cli.text import lasting, say
-from pergola.cli.tree_console import console
+from pergola.cli.output import show
+from pergola.cli.text import lasting, plain_console
 from pergola.why import Kind, Topic, data_of
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ _STEPS: Final = ("Next: ", "Then: ", "Then: ")
 
 def print_text(answer: "Answer", out: "Console | None" = None) -> None:
     """Print for people: the answer, the known facts as a tree, and what to do next."""
-    out = out or console()
+    out = out or plain_console()
     style = "bold" if answer.state in _CALM else "bold yellow"
     root = Tree(Text(f"{_capital(answer.sentence)}.", style=style))
     now = datetime.now(UTC)
@@ -52,9 +51,13 @@ def print_text(answer: "Answer", out: "Console | None" = None) -> None:
         out.print(Text.assemble(("Not read: ", "dim"), sentence))
 
 
-def print_data(answer: "Answer") -> None:
-    """Print for programs."""
-    say(orjson.dumps(data_of(answer), option=orjson.OPT_INDENT_2).decode())
+def print_answer(answer: "Answer", output: str, name: str = "") -> None:
+    """Print in a format of `-o`.
+
+    Args:
+        name: The object, as kubectl names it.
+    """
+    show(output, data=data_of(answer), text=lambda: print_text(answer), names=[name])
 
 
 def _add(tree: Tree, statement: "Statement", label: str, now: datetime) -> None:

@@ -1,11 +1,12 @@
 """`pergola garbage`: a dry run of the garbage collector."""
 
 import asyncio
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from pergola.cli.cluster_options import DEFAULT_CLUSTER, ClusterOptions
+from pergola.cli.output import ListOutput, object_name, print_table, show
 from pergola.cli.text import say
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ def garbage(
     namespace: Annotated[list[str] | None, Parameter(alias="-n", negative="")] = None,
     all_namespaces: Annotated[bool, Parameter(alias="-A", negative="")] = False,
     minimum_age: str = "10m",
-    output: Annotated[Literal["table", "json"], Parameter(alias="-o")] = "table",
+    output: ListOutput = "table",
     cluster: ClusterOptions = DEFAULT_CLUSTER,
 ) -> None:
     """Print the immutable ConfigMaps and Secrets that nothing references, and delete nothing.
@@ -37,23 +38,23 @@ def garbage(
         All namespaces, which is the default.
     minimum_age
         Ignore younger objects.
-    output
-        `table` for people, `json` for programs.
     """
     if all_namespaces and namespace:
         raise GarbageError("give either --namespace or --all-namespaces")
     found = asyncio.run(_observe(namespace or [], minimum_age, cluster))
-    if output == "json":
-        import orjson
+    rows = [(each.key.namespace, each.gvk.kind, each.key.name) for each in found]
+    show(
+        output,
+        data=[{"kind": kind, "namespace": where, "name": name} for where, kind, name in rows],
+        names=[object_name(kind, "", name) for _, kind, name in rows],
+        text=lambda: _print(rows),
+    )
 
-        rows = [
-            {"kind": c.gvk.kind, "namespace": c.key.namespace, "name": c.key.name} for c in found
-        ]
-        say(orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode())
-        return
-    for candidate in found:
-        say(f"{candidate.key.namespace:20}  {candidate.gvk.kind:10}  {candidate.key.name}")
-    say(f"{len(found)} unused" if found else "nothing is unused")
+
+def _print(rows: list[tuple[str, str, str]]) -> None:
+    if rows:
+        print_table(("NAMESPACE", "KIND", "NAME"), rows)
+    say(f"{len(rows)} unused" if rows else "nothing is unused")
 
 
 async def _observe(

@@ -3,10 +3,11 @@
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
+from pergola.cli.output import ReportOutput, show
 from pergola.cli.text import say
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def lint(
     *,
     allow: Path | None = None,
     external: Annotated[list[str] | None, Parameter(negative="")] = None,
-    output: Annotated[Literal["text", "json"], Parameter(alias="-o")] = "text",
+    output: ReportOutput = "text",
 ) -> None:
     """Print violations of the house rules in manifests; exits with 1 if there are any.
 
@@ -45,23 +46,17 @@ def lint(
     external
         An object that exists without a manifest, such as `Secret kube-system/ca`; may be given
         several times. `*` matches anything.
-    output
-        `text` for people, `json` for programs.
     """
     from pergola.bundle import lint as house
 
     objects = [obj for path in file for obj in _objects(path)]
     found = house.lint(objects, allow=_exceptions(allow), external=external or [])
-    if output == "json":
-        import orjson
-
-        rows = [violation._asdict() for violation in found]
-        say(orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode())
-    elif found:
-        for violation in found:
-            say(violation)
-    else:
-        say(f"checked {len(objects)}: all follow the {len(house.RULES)} house rules")
+    fine = f"checked {len(objects)}: all follow the {len(house.RULES)} house rules"
+    show(
+        output,
+        data=[violation._asdict() for violation in found],
+        text=lambda: say(*map(str, found) if found else [fine], sep="\n"),
+    )
     if found:
         sys.exit(1)
 

@@ -1,18 +1,25 @@
 """A console of rich that sends only its own control characters to the terminal."""
 
+import sys
 from collections.abc import Iterable
-from typing import IO
+from typing import IO, Final
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
 from pergola.api.visible_text import visible
+from pergola.cli.text import end_quietly
+
+_UNLIMITED: Final = 10_000
 
 
 class SafeConsole(Console):
     """A console that shows control characters of texts, and prints strings as they are.
 
+    Lines are wrapped and coloured only on a terminal; files and pipes get them whole.
+
     Args:
+        file: the standard output by default.
         markup: whether strings may contain rich's markup: only those that no cluster can change.
     """
 
@@ -24,9 +31,10 @@ class SafeConsole(Console):
         soft_wrap: bool = False,
         markup: bool = False,
     ) -> None:
+        out = file or sys.stdout
         super().__init__(
             file=file,
-            width=width,
+            width=width if width or out.isatty() else _UNLIMITED,
             soft_wrap=soft_wrap,
             markup=markup,
             emoji=False,
@@ -40,3 +48,7 @@ class SafeConsole(Console):
         for segment in super().render(renderable, options):
             text = segment.text if segment.control else visible(segment.text)
             yield Segment(text, segment.style, segment.control)
+
+    def on_broken_pipe(self) -> None:
+        """End the command: nobody reads its output."""
+        end_quietly()

@@ -1,13 +1,16 @@
 """The only way to standard output and error: control characters are shown, and not sent."""
 
+import os
+import sys
 from datetime import datetime, timedelta
-from typing import IO, TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Final, NoReturn
 
 from pergola.api.visible_text import visible
 
 if TYPE_CHECKING:
     from pergola.cli.safe_console import SafeConsole
 
+_CLOSED_PIPE: Final = 141  # what shells report of a program that SIGPIPE ended
 _MINUTE: Final = 60
 _HOUR: Final = 60 * _MINUTE
 _DAY: Final = 24 * _HOUR
@@ -20,12 +23,26 @@ def say(
     file: IO[str] | None = None,
     flush: bool = False,
 ) -> None:
-    """Print like `print`, with control characters made visible."""
-    print(visible(sep.join(map(str, values))), end=end, file=file, flush=flush)
+    """Print like `print`, with control characters made visible; end quietly if nobody reads."""
+    try:
+        print(visible(sep.join(map(str, values))), end=end, file=file, flush=flush)
+    except BrokenPipeError:
+        end_quietly()
+
+
+def end_quietly() -> NoReturn:
+    """End the command because its reader has, as `head` does: no message, and nothing to flush."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except BrokenPipeError:
+            os.dup2(nowhere, stream.fileno())
+    raise SystemExit(_CLOSED_PIPE)
 
 
 def plain_console() -> "SafeConsole":
-    """Return the console of the standard output, for tables."""
+    """Return the console of the standard output."""
     from pergola.cli.safe_console import SafeConsole
 
     return SafeConsole()

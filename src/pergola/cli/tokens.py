@@ -6,13 +6,14 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
 from pergola.api.kinds import EVENT, SECRET
 from pergola.cli.cluster_options import DEFAULT_CLUSTER, ClusterOptions
-from pergola.cli.text import plain_console, say
+from pergola.cli.output import ListOutput, object_name, print_table, show
+from pergola.cli.text import say
 
 if TYPE_CHECKING:
     from pergola.api.objects import JsonObject, Key
@@ -52,7 +53,7 @@ def tokens(
     namespace: Annotated[list[str] | None, Parameter(alias="-n", negative="")] = None,
     all_namespaces: Annotated[bool, Parameter(alias="-A", negative="")] = False,
     selector: Annotated[str, Parameter(alias="-l")] = "",
-    output: Annotated[Literal["table", "json"], Parameter(alias="-o")] = "table",
+    output: ListOutput = "table",
     cluster: ClusterOptions = DEFAULT_CLUSTER,
     target_kubeconfig: Path | None = None,
     target_context: str | None = None,
@@ -70,8 +71,6 @@ def tokens(
         Secrets of all namespaces, which is the default.
     selector
         Only Secrets with these labels.
-    output
-        `table` for people, `json` for programs.
     target_kubeconfig
         The cluster that issues the tokens; required only for the age of tokens stored there.
     target_context
@@ -79,16 +78,15 @@ def tokens(
     """
     if all_namespaces and namespace:
         raise TokensError("give either --namespace or --all-namespaces")
-    source, target = cluster, ClusterOptions(kubeconfig=target_kubeconfig, context=target_context)
-    rows = asyncio.run(_observe(namespace or (), selector, source, target))
-    if output == "json":
-        import orjson
+    target = cluster.beside(target_kubeconfig, target_context)
+    rows = asyncio.run(_observe(namespace or (), selector, cluster, target))
 
-        say(orjson.dumps([_json(row) for row in rows], option=orjson.OPT_INDENT_2).decode())
-    elif rows:
-        _print_table(rows)
-    else:
-        say("no Secret requests a token")
+    show(
+        output,
+        data=[_json(row) for row in rows],
+        names=[object_name("Secret", "", row.key.name) for row in rows],
+        text=lambda: _print(rows, is_wide=output == "wide"),
+    )
 
 
 async def _observe(
@@ -199,29 +197,33 @@ def _json(row: TokenRow) -> "JsonObject":
     }
 
 
-def _print_table(rows: list[TokenRow]) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
+def _print(rows: list[TokenRow], *, is_wide: bool) -> None:
     from pergola.health.times import read_time
     from pergola.runtime.clock import SystemClock
 
+    if not rows:
+        say("no Secret requests a token")
+        return
     now = SystemClock().now()
-    table = Table(box=None, header_style="", pad_edge=False)
-    for column in ("SECRET", "CLASS", "SERVICE ACCOUNT", "AGE", "EXPIRES IN", "RENEWED IN"):
-        table.add_column(column, overflow="fold")
-    for row in rows:
-        renewal = read_time(row.next_renewal)
-        cells = (
+    heads = ("SECRET", "CLASS", "SERVICE ACCOUNT", "AGE", "EXPIRES IN", "RENEWED IN")
+    cells = [
+        (
             f"{row.key}" if row.target is None else f"{row.key} -> {row.target}",
             row.resource_class,
             row.account,
             _span(now - row.issued) if row.issued else "",
             _until(row.expires, now),
-            _until(renewal, now),
+            _until(read_time(row.next_renewal), now),
         )
-        table.add_row(*(Text(cell) for cell in cells))
-    plain_console().print(table)
+        for row in rows
+    ]
+    if is_wide:
+        print_table(
+            (*heads, "LAST ERROR"),
+            [(*each, row.last_error) for each, row in zip(cells, rows, strict=True)],
+        )
+        return
+    print_table(heads, cells)
     for row in rows:
         if row.last_error:  # too long for a cell
             say(f"{row.key}: {row.last_error}")

@@ -11,11 +11,13 @@ import ssl
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
+
+from multidict import CIMultiDict
 
 from pergola.kube.errors import ConfigurationError
 
@@ -56,8 +58,10 @@ class Credentials(Protocol):
         """Increases when `client_certificate` changes, so that new connections are made."""
         ...
 
-    async def headers(self) -> dict[str, str]:
+    async def headers(self) -> Mapping[str, str]:
         """Return the headers of the next request; refresh expired credentials.
+
+        A `CIMultiDict` may have several headers of one name.
 
         Raises:
             ConfigurationError: the credentials cannot be used now.
@@ -78,10 +82,10 @@ class Constant:
 
     version: Final = 0
 
-    def __init__(self, headers: dict[str, str] | None = None) -> None:
+    def __init__(self, headers: Mapping[str, str] | None = None) -> None:
         self._headers = headers or {}
 
-    async def headers(self) -> dict[str, str]:
+    async def headers(self) -> Mapping[str, str]:
         """Return the fixed headers."""
         return self._headers
 
@@ -113,6 +117,18 @@ class BasicAuth(Constant):
     def __init__(self, username: str, password: str) -> None:
         pair = base64.b64encode(f"{username}:{password}".encode()).decode()
         super().__init__({"Authorization": f"Basic {pair}"})
+
+
+class Impersonation(Constant):
+    """Another user, as whom the API server acts for one that may impersonate."""
+
+    def __init__(self, user: str, *, uid: str = "", groups: Sequence[str] = ()) -> None:
+        headers = CIMultiDict({"Impersonate-User": user})
+        if uid:
+            headers["Impersonate-Uid"] = uid
+        for group in groups:
+            headers.add("Impersonate-Group", group)
+        super().__init__(headers)
 
 
 class TokenFile:
@@ -223,11 +239,11 @@ class Combined:
         """Increases when that of a member does."""
         return sum(part.version for part in self._parts)
 
-    async def headers(self) -> dict[str, str]:
+    async def headers(self) -> Mapping[str, str]:
         """Return the headers of all sources."""
-        headers: dict[str, str] = {}
+        headers = CIMultiDict[str]()
         for part in reversed(self._parts):
-            headers |= await part.headers()
+            headers.update(await part.headers())
         return headers
 
     def client_certificate(self) -> ClientCertificate | None:

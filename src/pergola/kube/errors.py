@@ -17,12 +17,20 @@ KubeError                  root: every failure of this room
 └── ConfigurationError     a kubeconfig, or credentials, that cannot work; the text says why
 """
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from pergola.api.objects import GroupVersionKind, JsonObject, map_at, maps_at
 
 LONGEST_WAIT_SECONDS: Final = 30.0
 """How long a server can make a client wait: a request with all its retries, a watch, a key."""
+
+
+class Sender(NamedTuple):
+    """Where a request went, and as whom: names of the kubeconfig, which may be empty."""
+
+    server: str
+    user: str
+    context: str
 
 
 class KubeError(Exception):
@@ -34,7 +42,13 @@ class ConfigurationError(KubeError):
 
 
 class Unreachable(KubeError):
-    """The API server gave no answer."""
+    """The API server gave no answer.
+
+    Attributes:
+        sender: of the request; None if unknown.
+    """
+
+    sender: Sender | None = None
 
 
 class WrongAnswer(Unreachable):
@@ -112,7 +126,13 @@ class Gone(ApiError):
 
 
 class Unauthorized(ApiError):
-    """The server does not know the identity of the client."""
+    """The server does not know the identity of the client.
+
+    Attributes:
+        sender: of the request; None if unknown.
+    """
+
+    sender: Sender | None = None
 
 
 class Forbidden(ApiError):

@@ -6,13 +6,13 @@ completely, and paths are relative to the file that contains them.
 
 import os
 import ssl
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 from urllib.parse import urlsplit
 
-from pergola.kube.credentials import Credentials, TokenFile, read_file
+from pergola.kube.credentials import Combined, Credentials, Impersonation, TokenFile, read_file
 from pergola.kube.environment_proxy import PROXY_SCHEMES
 from pergola.kube.errors import ConfigurationError
 from pergola.kube.kubeconfig_embedded import embedded_credentials, embedded_server
@@ -26,6 +26,7 @@ from pergola.kube.kubeconfig_users import credentials_of
 
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 HOME_KUBECONFIG: Final = Path(".kube/config")
+REQUEST_SECONDS: Final = 30.0
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,9 @@ class ClusterConfig:
         proxy_url: the proxy; None for that of the environment, if any.
         namespace: the default namespace of commands.
         context: the context of the kubeconfig; `in-cluster` for the pod's own service account.
+        user: the name of the context's user; empty if it has none.
+        request_seconds: the time limit of a request, and of the connection of a stream; None for
+            no limit.
     """
 
     server: str
@@ -50,6 +54,13 @@ class ClusterConfig:
     credentials: Credentials = field(repr=False)
     namespace: str
     context: str
+    user: str = ""
+    request_seconds: float | None = REQUEST_SECONDS
+
+    def impersonating(self, user: str, groups: Sequence[str] = ()) -> Self:
+        """Return the configuration with which this identity acts as another user."""
+        acting = Combined([Impersonation(user, groups=groups), self.credentials])
+        return replace(self, credentials=acting)
 
 
 def load(
@@ -159,6 +170,7 @@ def in_cluster(
         credentials=TokenFile(folder / "token"),
         namespace=namespace.read_text().strip() if namespace.is_file() else "default",
         context="in-cluster",
+        user="service account of the pod",
     )
 
 
@@ -222,6 +234,7 @@ def _cluster_config(kubeconfig: Kubeconfig, name: str | None, *, restricted: boo
         credentials=credentials_of(user, cluster, restricted=restricted),
         namespace=context.text("namespace") or "default",
         context=context.name,
+        user=user.name,
     )
 
 

@@ -9,8 +9,8 @@ from pergola.kube.credentials import (
     BasicAuth,
     Certificate,
     Combined,
-    Constant,
     Credentials,
+    Impersonation,
     StaticToken,
     TokenFile,
 )
@@ -94,17 +94,9 @@ def _impersonation(user: Entry) -> list[Credentials]:
     name, uid, groups = user.text("as"), user.text("as-uid"), user.texts("as-groups")
     if user.values.get("as-user-extra"):
         raise user.error("as-user-extra", "is not supported")
-    if len(groups) > 1:
-        raise user.error("as-groups", "may have one group only")
-    headers = {
-        "Impersonate-User": name,
-        "Impersonate-Uid": uid,
-        "Impersonate-Group": "".join(groups),
-    }
-    headers = {header: value for header, value in headers.items() if value}
-    if headers and not name:
+    if not name and (uid or groups):
         raise user.error("as", "is missing: uid and groups alone cannot be impersonated")
-    return [Constant(headers)] if headers else []
+    return [Impersonation(name, uid=uid, groups=groups)] if name else []
 
 
 def _plugin(spec: Entry, cluster: Entry) -> ExecPlugin:

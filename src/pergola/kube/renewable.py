@@ -1,7 +1,7 @@
 """Credentials that their owner renews while long-lived clients use them."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 
 from pergola.kube.credentials import ClientCertificate, Credentials
 
@@ -33,7 +33,7 @@ class Renewable:
         self._current = credentials
         self._is_rejected = False
 
-    async def headers(self) -> dict[str, str]:
+    async def headers(self) -> Mapping[str, str]:
         """Return the headers of the current credentials."""
         async with self._lock:
             if self._is_rejected:

@@ -6,6 +6,7 @@ methods, paths and bytes.
 
 import asyncio
 import io
+import os
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -15,6 +16,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 import aiohttp
 import orjson
+from multidict import CIMultiDict
 from yarl import URL
 
 from pergola import tracing
@@ -24,6 +26,7 @@ from pergola.kube.environment_proxy import environment_proxy
 from pergola.kube.errors import (
     LONGEST_WAIT_SECONDS,
     ApiError,
+    Sender,
     TooManyRequests,
     Unauthorized,
     Unreachable,
@@ -65,7 +68,8 @@ class Transport:
         qps: the average limit of requests per second; None leaves limiting to the server, whose
             priority and fairness protects it better than a client can.
         burst: the number of requests that may be sent at once before `qps` applies.
-        timeout: the seconds after which an unanswered request fails.
+        timeout: the seconds after which an unanswered request fails; None for the limit of the
+            configuration.
         dead_peer_seconds: how long a server may leave data or probes unanswered.
     """
 
@@ -75,7 +79,7 @@ class Transport:
         *,
         qps: float | None = None,
         burst: int | None = None,
-        timeout: float = 30.0,
+        timeout: float | None = None,
         dead_peer_seconds: int = DEAD_PEER_SECONDS,
         observe: Observer = unobserved,
     ) -> None:
@@ -84,7 +88,7 @@ class Transport:
         self._host = URL(self._base).authority
         self._server_name = config.tls_server_name
         self._throttle = Throttle(qps, burst) if qps and qps > 0 else None
-        self._timeout = timeout
+        self._timeout = config.request_seconds if timeout is None else timeout
         self._observe = observe
         self._connections = Connections(self._connect, dead_peer_seconds=dead_peer_seconds)
         self._certificate_version = config.credentials.version
@@ -148,9 +152,9 @@ class Transport:
             Unreachable: the server did not answer, went silent or closed the connection.
         """
         url = self._url(path, query)
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=30.0, sock_read=silence)
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=self._timeout, sock_read=silence)
         try:
-            headers = {"Accept": accept, **await self._headers()}
+            headers = await self._headers({"Accept": accept})
             async with (
                 self._connections.session() as session,
                 session.get(
@@ -170,7 +174,7 @@ class Transport:
                     raise self._refusal(response.status, await response.read(), retry_after)
                 yield _lines(response.content)
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
-            raise Unreachable(self._failure(error)) from error
+            raise self._unreachable(error) from error
 
     async def trust(self, ca: bytes | None) -> None:
         """Trust another authority from now on; requests in flight keep their connections."""
@@ -194,9 +198,9 @@ class Transport:
         began = asyncio.get_running_loop().time()
         code = "<error>"
         try:
-            credentials = await self._headers()
+            own = await self._headers(headers)
             with tracing.api_request(method, url.path, self._host) as span:
-                own = {**headers, **credentials, **tracing.headers()}
+                own.update(tracing.headers())
                 answer = await self._exchange(method, url, own, body)
                 span.set_attribute("http.response.status_code", answer.status)
             code = str(answer.status)
@@ -206,12 +210,12 @@ class Transport:
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             if isinstance(body, GuardedBody) and body.refusal is not None:
                 raise body.refusal from None
-            raise Unreachable(self._failure(error)) from error
+            raise self._unreachable(error) from error
         finally:
             self._observe(method, code, self._host, asyncio.get_running_loop().time() - began)
 
     async def _exchange(
-        self, method: str, url: URL, headers: dict[str, str], body: _Payload
+        self, method: str, url: URL, headers: CIMultiDict[str], body: _Payload
     ) -> "_Answer":
         async with (
             # Not aiohttp's timeout: when nested, it loses a cancellation that arrives at the moment
@@ -232,14 +236,15 @@ class Transport:
             retry_after = response.headers.get("Retry-After")
             return _Answer(response.status, await response.read(), retry_after)
 
-    async def _headers(self) -> dict[str, str]:
-        """Return the credentials; a changed client certificate requires new connections."""
-        headers = await self._config.credentials.headers()
+    async def _headers(self, headers: Mapping[str, str]) -> CIMultiDict[str]:
+        """Add the credentials; a changed client certificate requires new connections."""
+        found = CIMultiDict(headers)
+        found.update(await self._config.credentials.headers())
         version = self._config.credentials.version
         if version != self._certificate_version:
             self._certificate_version = version
             await self._connections.renew()
-        return headers
+        return found
 
     def _connect(self, open_socket: aiohttp.SocketFactoryType) -> aiohttp.ClientSession:
         secure = self._base.startswith("https:")
@@ -266,12 +271,29 @@ class Transport:
         if isinstance(error, Unauthorized):
             context = f" of context {self._config.context}" if self._config.context else ""
             error.args = (f"{error}: {self._base} does not accept the credentials{context}",)
+            error.sender = self._sender
         return error
+
+    @property
+    def _sender(self) -> Sender:
+        return Sender(self._base, self._config.user, self._config.context)
+
+    def _unreachable(self, error: BaseException) -> Unreachable:
+        failure = Unreachable(self._failure(error))
+        failure.sender = self._sender
+        return failure
 
     def _failure(self, error: BaseException) -> str:
         if isinstance(error, TimeoutError):
             return f"{self._base} did not answer in time"
-        return f"cannot reach {self._base}: {str(error) or type(error).__name__}"
+        return f"cannot reach {self._base}: {_reason(error)}"
+
+
+def _reason(error: BaseException) -> str:
+    """Return why there is no connection, in the words of the operating system if it refused."""
+    if isinstance(error, aiohttp.ClientConnectorError) and (error.os_error.errno or 0) > 0:
+        return os.strerror(error.os_error.errno or 0).lower()
+    return str(error) or type(error).__name__
 
 
 def _payload(body: bytes | None, guard: Guard | None) -> _Payload:

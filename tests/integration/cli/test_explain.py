@@ -1,6 +1,7 @@
 """`pergola explain` with a cluster: it reads missing facts there, and writes nothing."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from pergola.api.kinds import NAMESPACE, POD
 from pergola.api.objects import JsonObject, Key
-from pergola.cli.cluster_options import ClusterOptions
+from pergola.cli.cluster_options import ScopeOptions
 from pergola.cli.explain.command import ExplainError, explain
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
@@ -67,7 +68,13 @@ async def label(client: Client, namespace: str) -> None:
 def given(tmp_path: Path, kubeconfig: Path) -> dict[str, Any]:
     config = tmp_path / "config.yaml"
     config.write_text(dump(CONFIG))
-    return {"config": config, "cluster": ClusterOptions(kubeconfig=kubeconfig)}
+    return {"config": config, "cluster": ScopeOptions(kubeconfig=kubeconfig)}
+
+
+def within(given: dict[str, Any], namespace: str = "") -> dict[str, Any]:
+    """Return the options for one namespace, or for all."""
+    scope = {"namespace": namespace, "all_namespaces": not namespace}
+    return {**given, "cluster": replace(given["cluster"], **scope)}
 
 
 async def test_a_file_is_explained_with_facts_from_the_cluster(
@@ -102,7 +109,7 @@ async def test_a_live_object_is_explained(
     await label(cluster_client, namespace)
     await cluster_client.create(account(namespace))
     await cluster_client.create(pod(namespace))
-    answers = await said(capsys, "pod/web", namespace=namespace, **given)
+    answers = await said(capsys, "pod/web", **within(given, namespace))
     mounted = answers["projected-token-mount"]
     assert mounted["outcome"] == "unchanged"  # the pod requires the mounted account
     assert mounted["because"].endswith("already contains a token")
@@ -122,15 +129,16 @@ async def test_all_objects_of_a_kind_are_explained(
         obj["metadata"] |= {"name": name, "labels": {"app": f"{name}-{namespace}"}}
         await cluster_client.create(obj)
 
-    async def names(**options: Any) -> list[str]:
-        await asyncio.to_thread(explain, "pods", output="json", **options, **given)
+    async def names(where: str = "", selector: str = "") -> list[str]:
+        options = within(given, where)
+        await asyncio.to_thread(explain, "pods", selector=selector, output="json", **options)
         return [answer["name"] for answer in orjson.loads(capsys.readouterr().out)]
 
-    assert await names(namespace=namespace) == ["a", "b"]
-    assert await names(namespace=namespace, selector=f"app=b-{namespace}") == ["b"]
-    assert await names(all_namespaces=True, selector=f"app=a-{namespace}") == ["a"]
+    assert await names(namespace) == ["a", "b"]
+    assert await names(namespace, selector=f"app=b-{namespace}") == ["b"]
+    assert await names(selector=f"app=a-{namespace}") == ["a"]
     with pytest.raises(ExplainError, match="no pods in namespace"):
-        await names(namespace=namespace, selector="app=c")
+        await names(namespace, selector="app=c")
 
 
 @pytest.mark.parametrize(
@@ -145,5 +153,5 @@ async def test_a_malformed_name_is_reported_in_one_sentence(
     target: str, problem: str, kubeconfig: Path
 ) -> None:
     with pytest.raises(ExplainError) as error:
-        await asyncio.to_thread(explain, target, cluster=ClusterOptions(kubeconfig=kubeconfig))
+        await asyncio.to_thread(explain, target, cluster=ScopeOptions(kubeconfig=kubeconfig))
     assert problem in str(error.value)

@@ -301,7 +301,7 @@ async def test_an_unexplainable_object_is_reported_in_one_sentence(
         await explanation(cluster_client, Key(namespace, "web"), elsewhere)
 
 
-@pytest.mark.parametrize("name", ["web", "/web", "a/", "a/b/c"])
-def test_a_name_without_a_namespace_is_refused(name: str) -> None:
+@pytest.mark.parametrize("name", ["", "/web", "a/", "a/b/c"])
+def test_a_malformed_name_is_refused(name: str) -> None:
     with pytest.raises(UsageError, match=f'"{name}" is not a Service: use NAMESPACE/NAME'):
         explain(name)

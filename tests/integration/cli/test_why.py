@@ -5,6 +5,7 @@ import re
 import shlex
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from pergola.api.kinds import CONFIG_MAP, NAMESPACE, SECRET
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.cli import app
-from pergola.cli.cluster_options import ClusterOptions
+from pergola.cli.cluster_options import ScopeOptions
 from pergola.cli.why.command import WhyError, why
 from pergola.controllers.network_policy import Settings, network_policy
 from pergola.kube.client import Client
@@ -67,11 +68,9 @@ class Asker:
 
     async def text(self, *words: str, **options: Any) -> str:
         """Return the output for people."""
-        options = {
-            "namespace": self.namespace,
-            "cluster": ClusterOptions(kubeconfig=self.kubeconfig),
-            **options,
-        }
+        namespace = options.pop("namespace", self.namespace)
+        cluster = options.pop("cluster", ScopeOptions(kubeconfig=self.kubeconfig))
+        options["cluster"] = replace(cluster, namespace=namespace)
         configure("error", "text")  # the controllers of the test share the standard output
         self._capsys.readouterr()
         await asyncio.to_thread(why, *words, **options)
@@ -224,7 +223,7 @@ async def test_an_object_and_its_managed_resource_in_another_cluster_name_each_o
         {**greeting, "metadata": {**greeting["metadata"], "annotations": origin}}
     )
 
-    there = {"cluster": ClusterOptions(kubeconfig=second_sandbox.kubeconfig)}
+    there = {"cluster": ScopeOptions(kubeconfig=second_sandbox.kubeconfig)}
     found = await asker.data("configmap/greeting", **there)
     assert "in cluster source" in found["wantedBy"][0]["text"]
     assert any("--source-kubeconfig" in step for step in found["nextSteps"])
@@ -325,7 +324,7 @@ async def test_missing_permissions_are_named_and_secrets_are_never_shown(
     await world.start(sync_period=3600.0)
     await world.create("demo", world.config_map("greeting", text="hello"))
     await world.healthy("demo")
-    reader = ClusterOptions(kubeconfig=await _reader(world, asker.kubeconfig, tmp_path))
+    reader = ScopeOptions(kubeconfig=await _reader(world, asker.kubeconfig, tmp_path))
 
     found = await asker.data("managedresource/demo", cluster=reader)
     assert found["notRead"] == [f"you may not read Secret objects in namespace {world.namespace}"]

@@ -14,8 +14,8 @@ from pergola.cli.garden.status_data import print_data
 from pergola.cli.garden.status_lines import changes
 from pergola.cli.garden.status_live import show
 from pergola.cli.garden.status_tree import health, tree
+from pergola.cli.safe_console import SafeConsole
 from pergola.cli.text import lasting
-from pergola.cli.tree_console import console
 from pergola.operator.reconcile.picture import Operation, Picture, State, Task, Wait
 
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
@@ -100,7 +100,7 @@ def test_changes_are_lines_with_the_time_and_the_first_awaited_object() -> None:
 async def test_without_a_terminal_changes_are_printed_until_the_operation_ends() -> None:
     out = StringIO()
     pictures = until_over(stream(RUNNING, FAILED, RUNNING), once=False)
-    last = await show(pictures, console(out))
+    last = await show(pictures, SafeConsole(file=out))
     assert last is FAILED
     assert "12:00:00 failed Deploying c: too slow\n" in out.getvalue()
     assert "12:00:00 Reconcile Error, 40 %\n" in out.getvalue()
@@ -125,7 +125,7 @@ def test_the_health_has_the_errors_with_codes_and_the_conditions_with_messages()
 
 
 async def test_json_is_one_state_per_line(capsys: pytest.CaptureFixture[str]) -> None:
-    await print_data(stream(RUNNING, FAILED))
+    await print_data(stream(RUNNING, FAILED), "json")
     first, second = map(orjson.loads, capsys.readouterr().out.splitlines())
     assert first["tasks"][2]["waitsFor"][0] == {
         "object": "Pod garden/0",

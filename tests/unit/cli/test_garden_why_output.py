@@ -5,8 +5,8 @@ from io import StringIO
 import orjson
 import pytest
 
-from pergola.cli.answers import print_data, print_text
-from pergola.cli.tree_console import console
+from pergola.cli.answers import print_answer, print_text
+from pergola.cli.safe_console import SafeConsole
 from pergola.operator.reconcile.picture import State
 from pergola.why import Answer
 from pergola.why.health.details import Details, problem_of
@@ -28,7 +28,7 @@ FOUND = Answer(
 
 def test_causes_are_a_tree_with_events_and_logs_and_the_next_step_is_last() -> None:
     out = StringIO()
-    print_text(FOUND, console(out))
+    print_text(FOUND, SafeConsole(file=out))
     assert out.getvalue() == (
         'Task "Deploying etcd" runs.\n'
         "└── Etcd garden/etcd: it is not ready\n"
@@ -40,7 +40,7 @@ def test_causes_are_a_tree_with_events_and_logs_and_the_next_step_is_last() -> N
 
 
 def test_json_has_the_same_content(capsys: pytest.CaptureFixture[str]) -> None:
-    print_data(FOUND)
+    print_answer(FOUND, "json")
     data = orjson.loads(capsys.readouterr().out)
     assert (data["state"], data["next"]) == ("running", "read its log")
     assert data["findings"][0]["causes"][0]["log"] == "[fatal] no space left"

@@ -7,7 +7,7 @@ import pytest
 
 from pergola.cli.network.file import write_secretly
 from pergola.cli.network.progress import shown, text_of
-from pergola.cli.network.status import described, print_table
+from pergola.cli.network.status import described, print_one
 from pergola.extension_api.caller import Progress
 
 
@@ -60,7 +60,7 @@ def test_a_table_omits_empty_fields(capsys: pytest.CaptureFixture[str]) -> None:
             ]
         },
     }
-    print_table(described(network, "nothing was done", ""))
+    print_one(described(network, "nothing was done", ""))
     said = capsys.readouterr().out
     assert "Network shoot--a--demo/demo" in said
     assert "no: nothing was done" in said

@@ -93,6 +93,7 @@ OUTPUTS: Final = {
     "reference/garden-commands.md: plan": ("of the other tasks, ",),
     "reference/garden-commands.md: why": ("read why it ends: ",),
     "tutorials/landscape.md: Start it": ("export GARDEN=",),
+    "reference/why.md: What needs attention": ("; checked ",),
     "reference/why.md: Example": ("differs from its manifest",),
 }
 """Blocks of output, and texts in them that the product prints."""

@@ -164,6 +164,7 @@ UNUSED: Final = {
     "on_headers_complete": "httptools",
     "on_body": "httptools",
     "on_message_complete": "httptools",
+    "on_broken_pipe": "rich",
     # For authors of extensions and kinds; examples, guides or tests use them.
     "control_plane_mutator": "the SDK",
     "network_mutator": "the SDK",

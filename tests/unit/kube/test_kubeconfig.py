@@ -336,7 +336,6 @@ async def test_an_exec_plugin_is_run_as_configured(write: Write, tmp_path: Path)
             "users[u].user.auth-provider is no longer supp",
         ),
         ({"user": {"as-groups": ["a"]}}, "users[u].user.as is missing"),
-        ({"user": {"as": "a", "as-groups": ["a", "b"]}}, "users[u].user.as-groups may have one"),
         ({"user": {"as-groups": "a"}}, "users[u].user.as-groups must be a list of strings"),
         ({"user": {"as-user-extra": {"a": []}}}, "users[u].user.as-user-extra is not supported"),
         ({"user": {"exec": "x"}}, "users[u].user.exec must be a map"),

@@ -2,9 +2,7 @@
 
 import asyncio
 import sys
-from typing import TYPE_CHECKING, Annotated, Literal
-
-from cyclopts import Parameter
+from typing import TYPE_CHECKING
 
 from pergola.cli.aws.subject import (
     DEFAULT_ACCOUNT,
@@ -15,12 +13,12 @@ from pergola.cli.aws.subject import (
     observed,
     read_subject,
 )
+from pergola.cli.output import ReportOutput, show
 from pergola.cli.text import say
 
 if TYPE_CHECKING:
+    from pergola.api.objects import JsonValue
     from pergola.providers.aws.preflight import Finding
-
-Output = Annotated[Literal["text", "json"], Parameter(alias="-o")]
 
 
 def check(
@@ -28,7 +26,7 @@ def check(
     /,
     *,
     source: Source = DEFAULT_SOURCE,
-    output: Output = "text",
+    output: ReportOutput = "text",
     account: Account = DEFAULT_ACCOUNT,
 ) -> None:
     """Check the AWS account that an Infrastructure is for, and show how to fix it.
@@ -40,8 +38,6 @@ def check(
     ----------
     resource
         The name of an Infrastructure in a cluster, or infrastructure/NAME as kubectl writes it.
-    output
-        `text` for people, `json` for programs.
     """
 
     async def main() -> "list[Finding]":
@@ -49,10 +45,7 @@ def check(
         return await _observe(subject, account.endpoint_url)
 
     found = asyncio.run(main())
-    if output == "json":
-        _print_json(found)
-    else:
-        _print_text(found)
+    show(output, data=finding_rows(found), text=lambda: _print_text(found))
     if any(finding.blocks for finding in found):
         sys.exit(1)
 
@@ -80,11 +73,9 @@ def _print_text(found: "list[Finding]") -> None:
         say("the account is ready for the cluster" if not found else "no blocking problems")
 
 
-def _print_json(found: "list[Finding]") -> None:
-    import orjson
-
-    rows = [
+def finding_rows(found: "list[Finding]") -> "list[JsonValue]":
+    """Return findings for programs."""
+    return [
         {**finding.cause._asdict(), "fix": finding.fix, "blocks": finding.blocks}
         for finding in found
     ]
-    say(orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode())

@@ -2,12 +2,11 @@
 
 import asyncio
 import sys
-from typing import TYPE_CHECKING, Annotated, Literal
-
-from cyclopts import Parameter
+from typing import TYPE_CHECKING
 
 from pergola.cli.aws.subject import DEFAULT_SOURCE, ENVIRONMENT, Source, read_subject
 from pergola.cli.manifest_files import named
+from pergola.cli.output import ReportOutput
 from pergola.cli.text import say
 
 if TYPE_CHECKING:
@@ -15,27 +14,23 @@ if TYPE_CHECKING:
     from pergola.extension_api.cluster import Shoot
     from pergola.providers.aws.control_plane.values import Given
 
-Output = Annotated[Literal["text", "json", "yaml"], Parameter(alias="-o")]
-
 
 def cloud_config(
     resource: str = "",
     /,
     *,
     source: Source = DEFAULT_SOURCE,
-    output: Output = "text",
+    output: ReportOutput = "text",
 ) -> None:
     """Print the values for the control plane: cloud provider config, arguments, replicas, and why.
 
-    Sends no request to AWS: all values follow from the Infrastructure's status.
+    Sends no request to AWS: all values follow from the Infrastructure's status. `-o yaml` is for
+    `kubectl apply`: the ConfigMap, with the rest as comments.
 
     Parameters
     ----------
     resource
         The name of an Infrastructure in a cluster, or infrastructure/NAME as kubectl writes it.
-    output
-        `text` for people, `json` for programs, `yaml` for `kubectl apply`: the ConfigMap, with the
-        rest as comments.
     """
     from pergola.providers.aws.control_plane.values import given
 

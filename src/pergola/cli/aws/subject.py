@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 from cyclopts import Parameter
 
 from pergola.api.kinds import SECRET
-from pergola.cli.cluster_options import ClusterOptions
+from pergola.cli.cluster_options import NamespaceOptions
 from pergola.cli.manifest_files import ManifestFileError, named, of_kind, read_objects
 
 if TYPE_CHECKING:
@@ -29,19 +29,17 @@ class AwsCheckError(Exception):
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class Source(ClusterOptions):
+class Source(NamespaceOptions):
     """The place of an Infrastructure: a file or a cluster.
 
     Attributes:
         file: A manifest with an Infrastructure, or - for the standard input. Its Cluster and the
             Secret with credentials are read from the same file.
         name: The same as the positional argument.
-        namespace: Namespace of the Infrastructure.
     """
 
     file: Annotated[str, Parameter(alias="-f", allow_leading_hyphen=True)] = ""
     name: str = ""
-    namespace: Annotated[str, Parameter(alias="-n")] = "default"
 
     def chosen(self, argument: str) -> str:
         """Return the name of the Infrastructure in the cluster; empty if it is in the file.
@@ -119,7 +117,7 @@ async def read_subject(argument: str, source: Source, aws_credentials: str) -> S
     if not name:
         return _from_file(source.file, aws_credentials)
     async with source.connect() as client:
-        return await subject_in(client, Key(source.namespace, name), aws_credentials)
+        return await subject_in(client, Key(source.chosen_namespace(), name), aws_credentials)
 
 
 @asynccontextmanager

@@ -2,17 +2,18 @@
 
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
 from pergola.api.kinds import GARDENER_CORE
 from pergola.cli.manifest_files import ManifestFileError, named, of_kind, read_objects
+from pergola.cli.output import ReportOutput, show
 from pergola.cli.text import say
 
 if TYPE_CHECKING:
     from pergola.api.field_errors import Cause
-    from pergola.api.objects import JsonObject
+    from pergola.api.objects import JsonObject, JsonValue
     from pergola.extension_api.cluster import Cluster
 
 _AWS: Final = "aws"
@@ -23,7 +24,7 @@ def validate(
     *,
     file: Annotated[str, Parameter(alias="-f", allow_leading_hyphen=True)],
     old: str = "",
-    output: Annotated[Literal["text", "json"], Parameter(alias="-o")] = "text",
+    output: ReportOutput = "text",
 ) -> None:
     """Validate a Shoot or an Infrastructure as admission would; needs neither AWS nor a cluster.
 
@@ -36,14 +37,12 @@ def validate(
         CloudProfile in the same file; ranges and IP families of an Infrastructure from a Cluster.
     old
         Manifests with the current objects, to validate the change as well.
-    output
-        `text` for people, `json` for programs.
     """
     found = _findings(read_objects(file), read_objects(old) if old else [], file)
-    if output == "json":
-        _print_json(found)
-    else:
-        _print_text(found)
+    rows: list[JsonValue] = [
+        {"object": named(obj), **cause._asdict()} for obj, causes in found for cause in causes
+    ]
+    show(output, data=rows, text=lambda: _print_text(found))
     if any(causes for _, causes in found):
         sys.exit(1)
 
@@ -160,10 +159,3 @@ def _print_text(found: "list[tuple[JsonObject, list[Cause]]]") -> None:
             say(f"{named(obj)}: {cause}" if len(found) > 1 else cause)
         if not causes:
             say(f"{named(obj)} is valid")
-
-
-def _print_json(found: "list[tuple[JsonObject, list[Cause]]]") -> None:
-    import orjson
-
-    rows = [{"object": named(obj), **cause._asdict()} for obj, causes in found for cause in causes]
-    say(orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode())

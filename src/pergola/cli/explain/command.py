@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 from cyclopts import Parameter
 
 from pergola.api.kinds import NAMESPACE
-from pergola.cli.cluster_options import DEFAULT_CLUSTER, ClusterOptions
+from pergola.cli.cluster_options import ScopeOptions
+from pergola.cli.output import ShowOutput
 
 if TYPE_CHECKING:
     from pergola.admission.review import Operation
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from pergola.resource_manager.webhooks.installation import Installation
 
 _MANIFESTS: Final = (".json", ".yaml", ".yml")
+_DEFAULT: Final = ScopeOptions()
+_DEFAULT_NAMESPACE: Final = "default"
 _SHORT_NAMES: Final = {
     "po": "pods",
     "deploy": "deployments",
@@ -53,7 +56,7 @@ class _Asked:
     operation: "Operation"
     config: Path | None
     installation: Literal["runtime", "target"] | None
-    cluster: ClusterOptions
+    cluster: ScopeOptions
 
     @property
     def needs_cluster(self) -> bool:
@@ -65,14 +68,12 @@ def explain(
     /,
     *,
     file: Annotated[list[Path] | None, Parameter(alias="-f", negative="")] = None,
-    namespace: Annotated[str, Parameter(alias="-n")] = "default",
-    all_namespaces: Annotated[bool, Parameter(alias="-A", negative="")] = False,
     selector: Annotated[str, Parameter(alias="-l")] = "",
     operation: Literal["create", "update", "delete"] = "create",
     config: Path | None = None,
     installation: Literal["runtime", "target"] | None = None,
-    output: Annotated[Literal["text", "json", "yaml"], Parameter(alias="-o")] = "text",
-    cluster: ClusterOptions = DEFAULT_CLUSTER,
+    output: ShowOutput = "text",
+    cluster: ScopeOptions = _DEFAULT,
 ) -> None:
     """Print what each admission webhook would change in an object, and by which rule.
 
@@ -86,10 +87,6 @@ def explain(
         Objects of the cluster: one such as `pod/web`, or all of a kind such as `pods`.
     file
         Manifest files, folders with manifests, or `-` for standard input.
-    namespace
-        Namespace for objects that do not set one.
-    all_namespaces
-        Explain the objects of a kind in all namespaces.
     selector
         Explain the objects of a kind with these labels, such as `app=web`.
     operation
@@ -100,10 +97,13 @@ def explain(
     installation
         `runtime`: the webhooks are registered in the cluster that the resource manager runs in;
         `target`: in another cluster. By default as in the configuration.
-    output
-        `text` for people, `json` and `yaml` for programs.
     """
     files = tuple(file or ())
+    namespace = cluster.namespace or _DEFAULT_NAMESPACE
+    if target or cluster.are_given:
+        namespace = cluster.scope() or ""
+    elif cluster.all_namespaces:
+        namespace = ""
     operations: dict[str, Operation] = {
         "create": "CREATE",
         "update": "UPDATE",
@@ -112,7 +112,7 @@ def explain(
     asked = _Asked(
         target,
         files,
-        "" if all_namespaces else namespace,
+        namespace,
         selector,
         operations[operation],
         config,
@@ -120,12 +120,9 @@ def explain(
         cluster,
     )
     answers = asyncio.run(_explain(asked))
-    from pergola.cli.explain.findings import print_data, print_text
+    from pergola.cli.explain.findings import print_answers
 
-    if output == "text":
-        print_text(answers)
-    else:
-        print_data(answers, output)
+    print_answers(answers, output)
 
 
 async def _explain(asked: _Asked) -> "list[Answer]":
@@ -145,7 +142,7 @@ async def _explain(asked: _Asked) -> "list[Answer]":
         nodes = settings.system_components_config.node_selector
         beyond = ClusterLookups(client, system_nodes=nodes) if client else None
         lookups = DocumentLookups(
-            documents, beyond, namespace=asked.namespace or "default", system_nodes=nodes
+            documents, beyond, namespace=asked.namespace or _DEFAULT_NAMESPACE, system_nodes=nodes
         )
         found = webhooks(settings, Dependencies(installation, lookups))
         answers = []

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
 import orjson
 from rich.console import Console
@@ -11,8 +11,8 @@ from rich.text import Text
 
 from pergola.admission.review import Edit
 from pergola.api.objects import JsonObject, Key, name_of
-from pergola.cli.text import plain_console, say
-from pergola.kube.yaml_writer import dump
+from pergola.cli.output import object_name, show
+from pergola.cli.text import plain_console
 from pergola.resource_manager.webhooks.explanation import Explanation, Outcome, Question
 
 _SUFFIX: Final = ".resources.gardener.cloud"
@@ -34,7 +34,22 @@ class Answer:
     explanations: Sequence[Explanation]
 
 
-def print_text(answers: Iterable[Answer]) -> None:
+def print_answers(answers: Sequence[Answer], output: str) -> None:
+    """Print in a format of `-o`; programs get one list, with an entry for each object."""
+    show(
+        output,
+        data=[_data(answer) for answer in answers],
+        text=lambda: _print_text(answers),
+        names=[_object(answer.question) for answer in answers],
+    )
+
+
+def _object(question: Question) -> str:
+    gvk = question.kind.gvk
+    return object_name(gvk.kind, gvk.group, name_of(question.obj))
+
+
+def _print_text(answers: Iterable[Answer]) -> None:
     """Print for people; webhooks for other kinds are only counted."""
     console = plain_console()
     for number, answer in enumerate(answers):
@@ -49,15 +64,6 @@ def print_text(answers: Iterable[Answer]) -> None:
                 others += 1
         if others:
             _line(console, f"{others} more are not about {answer.question.kind.plural}", 2, "dim")
-
-
-def print_data(answers: Iterable[Answer], form: Literal["json", "yaml"]) -> None:
-    """Print for programs: one list, with an entry for each object."""
-    found = [_data(answer) for answer in answers]
-    if form == "json":
-        say(orjson.dumps(found, option=orjson.OPT_INDENT_2).decode())
-    else:
-        say(dump([*found]), end="")
 
 
 def _title(question: Question) -> str:

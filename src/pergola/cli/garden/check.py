@@ -3,16 +3,17 @@
 import asyncio
 import sys
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from pergola.cli.cluster_options import DEFAULT_CLUSTER, ClusterOptions
 from pergola.cli.manifest_files import ManifestFileError, named, read_objects
+from pergola.cli.output import ReportOutput, show
 from pergola.cli.text import say
 
 if TYPE_CHECKING:
-    from pergola.api.objects import JsonObject
+    from pergola.api.objects import JsonObject, JsonValue
     from pergola.kube.client import Client
     from pergola.operator.webhooks.offline import Checked, Stored
 
@@ -21,7 +22,7 @@ def check(
     *,
     file: Annotated[str, Parameter(alias="-f", allow_leading_hyphen=True)],
     old: str = "",
-    output: Annotated[Literal["text", "json"], Parameter(alias="-o")] = "text",
+    output: ReportOutput = "text",
     cluster: ClusterOptions = DEFAULT_CLUSTER,
 ) -> None:
     """Check a Garden or an Extension as admission would, without a cluster.
@@ -38,8 +39,6 @@ def check(
         ConfigMaps with audit policies in the same file are looked up.
     old
         Manifests with the current objects, to check the change as well.
-    output
-        `text` for people, `json` for programs.
     """
     from pergola.operator.webhooks.offline import check_manifests
 
@@ -51,10 +50,7 @@ def check(
             f"{file} must contain a Garden or an Extension of operator.gardener.cloud/v1alpha1, "
             f"but contains {', '.join(map(named, objects)) or 'nothing'}"
         )
-    if output == "json":
-        _print_json(found)
-    else:
-        _print_text(found)
+    show(output, data=_rows(found), text=lambda: _print_text(found))
     if any(each.causes for each in found):
         sys.exit(1)
 
@@ -110,10 +106,8 @@ def _print_text(found: "list[Checked]") -> None:
             say(f"warning: {named(each.obj)}: {warning}", file=sys.stderr)
 
 
-def _print_json(found: "list[Checked]") -> None:
-    import orjson
-
-    rows = [
+def _rows(found: "list[Checked]") -> "list[JsonValue]":
+    return [
         {
             "object": named(each.obj),
             "findings": [cause._asdict() for cause in each.causes],
@@ -121,4 +115,3 @@ def _print_json(found: "list[Checked]") -> None:
         }
         for each in found
     ]
-    say(orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode())

@@ -4,13 +4,14 @@ import asyncio
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
 from pergola.api.texts import counted
 from pergola.cli.garden.landscapes import Sides, from_cluster, from_file, is_file
 from pergola.cli.garden.values import text_difference
+from pergola.cli.output import ReportOutput, show
 from pergola.cli.text import say
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def compare(
     only: Annotated[list[str] | None, Parameter(negative="", consume_multiple=False)] = None,
     unexpected_only: Annotated[bool, Parameter(negative="")] = False,
     config: Path | None = None,
-    output: Annotated[Literal["text", "json"], Parameter(alias="-o")] = "text",
+    output: ReportOutput = "text",
     kubeconfig: Path | None = None,
 ) -> None:
     """Compare an installation of the original operator with what Pergola renders for its Garden.
@@ -55,8 +56,6 @@ def compare(
     config
         Configuration file of the operator, whose feature gates change the rendered objects. By
         default that of the operator in a live installation; for a dump, the defaults.
-    output
-        `text` for people, `json` for programs.
     kubeconfig
         Kubeconfig with the context of a live installation; by default found as kubectl does.
     """
@@ -72,17 +71,18 @@ def compare(
         found = found.of_groups(only)
     if unexpected_only:
         found = unexpected(found, expected())
-    if output == "json":
-        _print_json(found, sides)
-    else:
-        for note in sides.notes:
-            say(f"warning: {note}", file=sys.stderr)
-        say("\n".join(_lines(found, sides)))
+    show(output, data=_data(found, sides), text=lambda: _print_text(found, sides))
     if not found.is_equal:
         sys.exit(DIFFERENT)
 
 
 # For people
+
+
+def _print_text(found: "Comparison", sides: Sides) -> None:
+    for note in sides.notes:
+        say(f"warning: {note}", file=sys.stderr)
+    say("\n".join(_lines(found, sides)))
 
 
 def _lines(found: "Comparison", sides: Sides) -> Iterator[str]:
@@ -139,10 +139,8 @@ def _values(field: "Difference") -> Iterator[str]:
 # For programs
 
 
-def _print_json(found: "Comparison", sides: Sides) -> None:
-    import orjson
-
-    answer: JsonObject = {
+def _data(found: "Comparison", sides: Sides) -> "JsonObject":
+    return {
         "equal": found.equal,
         "onlyThere": [_only(placed, is_there=True) for placed in found.only_there],
         "onlyHere": [_only(placed, is_there=False) for placed in found.only_here],
@@ -154,9 +152,8 @@ def _print_json(found: "Comparison", sides: Sides) -> None:
             for each in found.differing
         ],
         "notCompared": sides.recorded.ignored,
-        "warnings": sides.notes,
+        "warnings": [*sides.notes],
     }
-    say(orjson.dumps(answer, option=orjson.OPT_INDENT_2).decode())
 
 
 def _only(placed: "Placed", *, is_there: bool) -> "JsonObject":

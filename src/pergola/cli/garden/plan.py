@@ -4,7 +4,7 @@ import asyncio
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
@@ -18,6 +18,7 @@ from pergola.cli.garden.runtime_cluster import (
     template_in,
 )
 from pergola.cli.manifest_files import ManifestFileError, named, of_kind, read_objects
+from pergola.cli.output import ReportOutput, show
 from pergola.cli.text import say
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def plan(
     dot: Flag = False,
     mermaid: Flag = False,
     config: Path | None = None,
-    output: Annotated[Literal["text", "json"], Parameter(alias="-o")] = "text",
+    output: ReportOutput = "text",
     cluster: ClusterOptions = DEFAULT_CLUSTER,
 ) -> None:
     """Show what a reconciliation of a Garden would do, task by task; only reads.
@@ -72,12 +73,10 @@ def plan(
     config
         Configuration file of the operator, whose feature gates and settings change what is
         rendered; by default that of the operator in the cluster, with its image vector.
-    output
-        `text` for people, `json` for programs.
     """
     forms = [name for name, given in zip(_PICTURES, (picture, dot, mermaid), strict=True) if given]
-    if len(forms) + (output == "json") > 1:
-        raise PlanError("give only one of --picture, --dot, --mermaid and --output json")
+    if len(forms) + (output != "text") > 1:
+        raise PlanError("give only one of --picture, --dot, --mermaid and --output")
     planned = asyncio.run(_planned(Source(garden, config, cluster), file))
     if planned is None:
         sys.exit(1)
@@ -97,17 +96,19 @@ def _print(
     *,
     everything: bool,
 ) -> None:
-    if output == "json":
-        import orjson
-
-        data = {**found.to_json(), "configuration": configuration}
-        say(orjson.dumps(data, option=orjson.OPT_INDENT_2).decode())
-        return
     if forms:
         from pergola.cli.garden.plan_picture import pictures
 
         say(pictures(found, forms[0]), end="")
         return
+    show(
+        output,
+        data={**found.to_json(), "configuration": configuration},
+        text=lambda: _print_text(found, configuration, everything=everything),
+    )
+
+
+def _print_text(found: "Plan", configuration: str, *, everything: bool) -> None:
     from rich.text import Text
 
     from pergola.cli.garden.plan_text import lines

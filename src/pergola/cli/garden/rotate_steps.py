@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from pergola.cli.garden.runtime_cluster import Source, chosen, runtime_template
+from pergola.cli.text import plain_console
 
 if TYPE_CHECKING:
     from pergola.api.objects import JsonObject, Key
@@ -43,12 +44,11 @@ async def take_step(
     from pergola.api.objects import Key
     from pergola.api.operator_v1alpha1 import GARDEN
     from pergola.cli.garden.rotate_text import announcement, standings
-    from pergola.cli.tree_console import console
     from pergola.operator.rotation.requested import request
     from pergola.runtime.logging import configure
 
     configure("error", "text")
-    out = console()
+    out = plain_console()
     async with source.cluster.connect() as client:
         key = Key("", await chosen(client, source.garden))
         live = await client.get(GARDEN, key)
@@ -112,10 +112,9 @@ async def _follow(client: "Client", key: "Key", config: Path | None) -> bool:
     from pergola.cli.garden.rotate_text import standings
     from pergola.cli.garden.status_live import show
     from pergola.cli.garden.status_tree import health
-    from pergola.cli.tree_console import console
     from pergola.operator.reconcile.picture import following
 
-    out = console()
+    out = plain_console()
     template = await runtime_template(client, config)
     async with following(client, key.name, template) as pictures:
         last = await show(_until_ended(pictures, client, key), out)

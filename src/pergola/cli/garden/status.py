@@ -4,12 +4,14 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from pergola.cli.cluster_options import DEFAULT_CLUSTER, ClusterOptions
 from pergola.cli.garden.runtime_cluster import Source, chosen, runtime_template
+from pergola.cli.output import ReportOutput
+from pergola.cli.text import plain_console
 
 if TYPE_CHECKING:
     from pergola.operator.reconcile.picture import Picture
@@ -24,14 +26,15 @@ def status(
     once: Flag = False,
     every: Annotated[bool, Parameter(name="--all", alias="-A", negative="")] = False,
     config: Path | None = None,
-    output: Annotated[Literal["text", "json"], Parameter(alias="-o")] = "text",
+    output: ReportOutput = "text",
     cluster: ClusterOptions = DEFAULT_CLUSTER,
 ) -> None:
     """Show what a Garden is doing, what it waits for, and how healthy it is.
 
     While it comes up, is reconciled or deleted: the tasks as a live tree, with each object that a
     running task waits for, its problem, and for how long. Then the last operation, its errors, and
-    the conditions. Ends when the operation has ended; exits with 1 if it failed.
+    the conditions. Ends when the operation has ended; exits with 1 if it failed. Programs get one
+    JSON object a line, or YAML document, for each change.
 
     Parameters
     ----------
@@ -44,9 +47,6 @@ def status(
     config
         Configuration file of the operator, whose feature gates decide which tasks run; by
         default that of the operator in the cluster.
-    output
-        `text` for people. `json` for programs: one object a line, for each change; with --once
-        only one.
     """
     source = Source(garden, config, cluster)
     last = asyncio.run(_status(source, once=once, every=every, output=output))
@@ -58,19 +58,18 @@ async def _status(source: Source, *, once: bool, every: bool, output: str) -> "P
     from pergola.cli.garden.status_data import print_data
     from pergola.cli.garden.status_live import show
     from pergola.cli.garden.status_tree import health
-    from pergola.cli.tree_console import console
     from pergola.operator.reconcile.picture import following
     from pergola.runtime.logging import configure
 
     configure("error", "text")
-    out = console()
+    out = plain_console()
     async with source.cluster.connect() as client:
         name = await chosen(client, source.garden)
         template = await runtime_template(client, source.config)
         async with following(client, name, template) as pictures:
             seen = until_over(pictures, once=once)
-            if output == "json":
-                return await print_data(seen)
+            if output != "text":
+                return await print_data(seen, output)
             last = await show(seen, out, every=every)
     out.print()
     out.print(health(last))

@@ -1,4 +1,4 @@
-"""Pictures of a Garden as JSON, one object per line."""
+"""Pictures of a Garden for programs: JSON, one object a line, or YAML documents."""
 
 from collections.abc import AsyncIterator
 from datetime import datetime
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from pergola.operator.reconcile.picture import Picture, Task
 
 
-async def print_data(pictures: "AsyncIterator[Picture]") -> "Picture":
+async def print_data(pictures: "AsyncIterator[Picture]", output: str) -> "Picture":
     """Print pictures until there are no more, and return the last one."""
     last = await anext(pictures)
-    _print(last)
+    _print(last, output)
     async for last in pictures:
-        _print(last)
+        _print(last, output)
     return last
 
 
@@ -71,5 +71,10 @@ def _time(time: datetime | None) -> str | None:
     return None if time is None else timestamp(time)
 
 
-def _print(picture: "Picture") -> None:
-    say(orjson.dumps(data(picture)).decode(), flush=True)
+def _print(picture: "Picture", output: str) -> None:
+    if output == "json":
+        say(orjson.dumps(data(picture)).decode(), flush=True)
+    else:
+        from pergola.kube.yaml_writer import dump
+
+        say(f"---\n{dump(data(picture))}", end="", flush=True)

@@ -2,12 +2,11 @@
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
-
-from cyclopts import Parameter
+from typing import TYPE_CHECKING
 
 from pergola.cli.cluster_options import DEFAULT_CLUSTER, ClusterOptions
 from pergola.cli.garden.runtime_cluster import Source, chosen, runtime_template
+from pergola.cli.output import ReportOutput
 
 if TYPE_CHECKING:
     from pergola.why import Answer
@@ -19,7 +18,7 @@ def why(
     *,
     garden: str = "",
     config: Path | None = None,
-    output: Annotated[Literal["text", "json"], Parameter(alias="-o")] = "text",
+    output: ReportOutput = "text",
     cluster: ClusterOptions = DEFAULT_CLUSTER,
 ) -> None:
     """Explain why a part of a Garden is present, skipped, unhealthy or stuck.
@@ -38,16 +37,10 @@ def why(
     config
         Configuration file of the operator, whose feature gates decide about components;
         by default that of the operator in the cluster.
-    output
-        `text` for people, `json` for programs.
     """
-    from pergola.cli.answers import print_data, print_text
+    from pergola.cli.answers import print_answer
 
-    found = asyncio.run(answer_about(name, Source(garden, config, cluster)))
-    if output == "json":
-        print_data(found)
-    else:
-        print_text(found)
+    print_answer(asyncio.run(answer_about(name, Source(garden, config, cluster))), output)
 
 
 async def answer_about(name: str, source: Source) -> "Answer":

@@ -2,18 +2,18 @@
 
 import asyncio
 import sys
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import App, Parameter
 
 from pergola.cli.infra.target import InfraError, Opened, Target, key_of, run
+from pergola.cli.output import ListOutput, ShowOutput
 from pergola.cli.text import say
 
 if TYPE_CHECKING:
     from pergola.externally_managed.adoption import Adoption, Writers
     from pergola.externally_managed.inspection import Seen
 
-Output = Annotated[Literal["table", "json"], Parameter(alias="-o")]
 Flag = Annotated[bool, Parameter(negative="")]
 
 _SETTLE_SECONDS: Final = 5.0
@@ -34,7 +34,7 @@ def status(
     all_namespaces: Annotated[bool, Parameter(alias="-A", negative="")] = False,
     selector: Annotated[str, Parameter(alias="-l")] = "",
     watch: Annotated[bool, Parameter(alias="-w", negative="")] = False,
-    output: Output = "table",
+    output: ListOutput = "table",
 ) -> None:
     """Show who manages an InfraCluster, and why its Cluster is or is not ready.
 
@@ -48,14 +48,14 @@ def status(
         List only InfraClusters with these labels.
     watch
         Print a line for each change, until interrupted.
-    output
-        `table` for people, `json` for programs.
     """
     from pergola.cli.infra import show
 
     if name.endswith("/"):
         raise InfraError(f'"{name}" has no name; write KIND/NAME')
-    namespace = "" if all_namespaces else target.namespace or "default"
+    if target.namespace and all_namespaces:
+        raise InfraError("give either --namespace or --all-namespaces")
+    namespace = "" if all_namespaces else target.chosen_namespace()
 
     async def print_status(opened: Opened, name: str) -> None:
         if watch:
@@ -69,7 +69,7 @@ def status(
 
 
 @app.command
-def check(name: str, *, target: Target = _DEFAULTS, output: Output = "table") -> None:
+def check(name: str, *, target: Target = _DEFAULTS, output: ShowOutput = "text") -> None:
     """Check an InfraCluster and its network against Cluster API's contract.
 
     Reads everything again and writes nothing. Exits with 1 if it finds errors.
@@ -78,8 +78,6 @@ def check(name: str, *, target: Target = _DEFAULTS, output: Output = "table") ->
     ----------
     name
         NAME or KIND/NAME, such as awscluster/demo.
-    output
-        `table` for people, `json` for programs.
     """
     from pergola.cli.infra import show
 

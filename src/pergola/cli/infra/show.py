@@ -3,6 +3,8 @@
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
+from pergola.cli.output import object_name, print_table
+from pergola.cli.output import show as show_as
 from pergola.cli.text import plain_console, say
 
 if TYPE_CHECKING:
@@ -20,7 +22,12 @@ async def status(opened: "Opened", key: "Key", output: str) -> None:
 
     seen = await observe(opened.client, opened.managed, opened.crd, key)
     found = findings(seen)
-    print_json(_described(seen, found)) if output == "json" else _print_status(seen, found)
+    show_as(
+        output,
+        data=_described(seen, found),
+        names=[_name_of(opened, seen.obj)],
+        text=lambda: _print_status(seen, found),
+    )
 
 
 async def check(opened: "Opened", key: "Key", output: str) -> bool:
@@ -29,12 +36,13 @@ async def check(opened: "Opened", key: "Key", output: str) -> bool:
 
     seen, warnings = await _with_network(opened, key)
     found = [*findings(seen), *(Finding("warning", text) for text in warnings)]
-    if output == "json":
-        print_json(_described(seen, found))
-    elif found:
-        _print_findings(found)
-    else:
-        say(f"{opened.managed.gvk.kind} {key} and its network are complete")
+    complete = f"{opened.managed.gvk.kind} {key} and its network are complete"
+    show_as(
+        output,
+        data=_described(seen, found),
+        names=[_name_of(opened, seen.obj)],
+        text=lambda: _print_findings(found) if found else say(complete),
+    )
     return not errors(found)
 
 
@@ -44,18 +52,18 @@ async def table(opened: "Opened", namespace: str, selector: str, output: str) ->
         opened.managed.gvk, namespace or None, labels=selector or None
     )
     rows = [_row(opened, obj) for obj in listed]
-    if output == "json":
-        print_json(rows)
-        return
-    if not rows:
-        where = f"in namespace {namespace}" if namespace else "in any namespace"
-        say(f"no {opened.managed.gvk.kind} {where}")
-        return
-    lines = [tuple(column.upper() for column in _COLUMNS), *map(_cells, rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(_COLUMNS))]
-    for line in lines:
-        cells = zip(line, widths, strict=True)
-        say("  ".join(cell.ljust(width) for cell, width in cells).rstrip())
+    where = f"in namespace {namespace}" if namespace else "in any namespace"
+    heads = [column.upper() for column in _COLUMNS]
+    show_as(
+        output,
+        data=[*rows],
+        names=[_name_of(opened, obj) for obj in listed],
+        text=lambda: (
+            print_table(heads, map(_cells, rows))
+            if rows
+            else say(f"no {opened.managed.gvk.kind} {where}")
+        ),
+    )
 
 
 async def changes(opened: "Opened", namespace: str, name: str, selector: str) -> None:
@@ -105,6 +113,12 @@ async def _with_network(opened: "Opened", key: "Key") -> "tuple[Seen, list[str]]
         if isinstance(source, AwsSource) and not seen.source_problems:
             return seen, await source.warnings(obj)
     return seen, []
+
+
+def _name_of(opened: "Opened", obj: "JsonObject") -> str:
+    from pergola.api.objects import name_of
+
+    return object_name(opened.managed.gvk.kind, opened.managed.gvk.group, name_of(obj))
 
 
 def _row(opened: "Opened", obj: "JsonObject") -> "JsonObject":

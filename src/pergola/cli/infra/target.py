@@ -4,19 +4,17 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from cyclopts import Parameter
 
-from pergola.cli.cluster_options import ClusterOptions
+from pergola.cli.cluster_options import NamespaceOptions
 
 if TYPE_CHECKING:
     from pergola.api.objects import GroupKind, JsonObject, Key
     from pergola.externally_managed.kinds import Managed
     from pergola.externally_managed.sources import Source
     from pergola.kube.client import Client
-
-_DEFAULT_NAMESPACE = "default"
 
 
 class InfraError(Exception):
@@ -25,17 +23,15 @@ class InfraError(Exception):
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class Target(ClusterOptions):
+class Target(NamespaceOptions):
     """The kind of InfraClusters, and their cluster.
 
     Attributes:
         kind: Kind and group, such as AWSCluster.infrastructure.cluster.x-k8s.io; not needed with
             KIND/NAME.
-        namespace: Its namespace; `default` by default.
     """
 
     kind: str = ""
-    namespace: Annotated[str, Parameter(alias="-n")] = ""
 
 
 @dataclass(frozen=True)
@@ -88,7 +84,7 @@ def key_of(target: Target, name: str) -> "Key":
     """Return the key of the InfraCluster with this name."""
     from pergola.api.objects import Key
 
-    return Key(target.namespace or _DEFAULT_NAMESPACE, name)
+    return Key(target.chosen_namespace(), name)
 
 
 def _kind(option: str, prefix: str) -> "GroupKind":

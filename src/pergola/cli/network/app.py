@@ -5,12 +5,13 @@ import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 from cyclopts import App, Parameter
 
 from pergola.cli.network.target import NetworkError, Target, key_of, manifest_of, stored
 from pergola.cli.network.work import Work
+from pergola.cli.output import ListOutput
 from pergola.cli.text import say
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def status(
     all_namespaces: Annotated[bool, Parameter(alias="-A", negative="")] = False,
     selector: Annotated[str, Parameter(alias="-l")] = "",
     watch: Annotated[bool, Parameter(alias="-w", negative="")] = False,
-    output: Annotated[Literal["table", "json"], Parameter(alias="-o")] = "table",
+    output: ListOutput = "table",
 ) -> None:
     """Show what extensions report about Networks, and why one is not ready.
 
@@ -106,8 +107,6 @@ def status(
         List only Networks with these labels, such as a=b,c.
     watch
         Show the Network again whenever it changes, until interrupted.
-    output
-        `table` for people, `json` for programs.
     """
     from pergola.cli.network.status import show_list, show_one
 

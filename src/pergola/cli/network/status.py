@@ -1,8 +1,11 @@
 """The output of `pergola network status`."""
 
+import sys
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pergola.cli.network.target import NetworkError, Target
+from pergola.cli.output import object_name, print_table, show
 from pergola.cli.text import plain_console, say
 
 if TYPE_CHECKING:
@@ -27,7 +30,8 @@ async def show_one(on: "Work", *, output: str, watch: bool) -> None:
             problem = readiness(obj).problem
             hint = await on.waiting.explain(obj) if problem else ""
             if (now := described(obj, problem, hint)) != shown:
-                print_json(now) if output == "json" else print_table(now)
+                show(output, data=now, text=partial(print_one, now), names=[_name_in(now)])
+                sys.stdout.flush()
             shown = now
             if not watch:
                 return
@@ -43,13 +47,17 @@ async def show_list(target: Target, selector: str, output: str, *, all_namespace
     async with Client.connect(config) as client:
         found = await client.list(NETWORK.gvk, namespace, labels=selector or None)
     networks = [described(obj, readiness(obj).problem, "") for obj in found]
-    if output == "json":
-        print_json(networks)
-    elif networks:
-        _print_list(networks)
-    else:
-        where = f"in namespace {namespace}" if namespace else "in any namespace"
-        say(f"no Networks found {where}")
+    where = f"in namespace {namespace}" if namespace else "in any namespace"
+    show(
+        output,
+        data=[*networks],
+        names=map(_name_in, networks),
+        text=lambda: (
+            _print_list(networks, is_wide=output == "wide")
+            if networks
+            else say(f"no Networks found {where}")
+        ),
+    )
 
 
 def described(obj: "JsonObject", problem: str, hint: str) -> "JsonObject":
@@ -71,7 +79,7 @@ def described(obj: "JsonObject", problem: str, hint: str) -> "JsonObject":
     }
 
 
-def print_table(shown: "JsonObject") -> None:
+def print_one(shown: "JsonObject") -> None:
     """Print the result of `described` for people."""
     from rich.table import Table
     from rich.text import Text
@@ -94,27 +102,30 @@ def print_table(shown: "JsonObject") -> None:
     plain_console().print(table)
 
 
-def _print_list(networks: "list[JsonObject]") -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, pad_edge=False, header_style="")
-    for column in ("NETWORK", "TYPE", "READY", "LAST OPERATION", "PROBLEM"):
-        table.add_column(column, overflow="fold")
-    for shown in networks:
-        operation = shown["lastOperation"] or {}
-        done = f"{operation.get('type', '')} {operation.get('state', '')}".strip() or "none"
-        ready = "yes" if shown["ready"] else "no"
-        values = (shown["name"], shown["type"] or "", ready, done, shown["problem"] or "")
-        table.add_row(*map(Text, values))
-    plain_console().print(table)
+def _print_list(networks: "list[JsonObject]", *, is_wide: bool) -> None:
+    heads = ("NETWORK", "TYPE", "READY", "LAST OPERATION", "PROBLEM")
+    extra = ("IP FAMILIES", "CODES") if is_wide else ()
+    print_table((*heads, *extra), [_cells(shown)[: len(heads) + len(extra)] for shown in networks])
 
 
-def print_json(value: "JsonObject | list[JsonObject]") -> None:
-    """Print a value for programs."""
-    import orjson
+def _cells(shown: "JsonObject") -> tuple[str, ...]:
+    operation, error = shown["lastOperation"] or {}, shown["lastError"] or {}
+    return (
+        shown["name"],
+        shown["type"] or "",
+        "yes" if shown["ready"] else "no",
+        f"{operation.get('type', '')} {operation.get('state', '')}".strip() or "none",
+        shown["problem"] or "",
+        ", ".join(shown["ipFamilies"]),
+        ", ".join(error.get("codes") or ()),
+    )
 
-    say(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode())
+
+def _name_in(shown: "JsonObject") -> str:
+    from pergola.extension_api.caller import NETWORK
+
+    name = str(shown["name"]).rpartition("/")[2]
+    return object_name(NETWORK.gvk.kind, NETWORK.gvk.group, name)
 
 
 def _operation(operation: "JsonObject") -> str:

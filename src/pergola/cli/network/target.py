@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from pergola.cli.cluster_options import ClusterOptions
+from pergola.cli.cluster_options import NamespaceOptions
 
 if TYPE_CHECKING:
     from pergola.api.objects import JsonObject, Key
@@ -21,19 +21,17 @@ class NetworkError(Exception):
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class Target(ClusterOptions):
+class Target(NamespaceOptions):
     """A Network, and its cluster.
 
     Attributes:
         file: Manifest of the Network; - reads it from the standard input.
-        namespace: Its namespace, if the manifest names none.
         extension: The extension whose heartbeat shows whether it runs; by default any whose name
             ends with the type of the Network.
         extension_namespace: The namespace of that extension; by default all are searched.
     """
 
     file: Annotated[str, Parameter(alias="-f", allow_leading_hyphen=True)] = ""
-    namespace: Annotated[str, Parameter(alias="-n")] = ""
     extension: str = ""
     extension_namespace: str = ""
 

@@ -3,11 +3,12 @@
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Final
 
-from cyclopts import App, Parameter
+from cyclopts import App
 
-from pergola.cli.cluster_options import DEFAULT_CLUSTER, ClusterOptions
+from pergola.cli.cluster_options import NamespaceOptions
+from pergola.cli.output import ShowOutput, object_name, show
 from pergola.cli.text import say
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from pergola.controllers.network_policy.explanation import Caller, Explanation, Policy
 
 _GAP: Final = "   "
+_DEFAULT: Final = NamespaceOptions()
 _SUBJECTS: Final = {"ingress": "ingress controller", "istio": "Istio gateway"}
 
 app: Final = App(
@@ -34,8 +36,8 @@ def explain(
     /,
     *,
     config: Path | None = None,
-    output: Annotated[Literal["table", "json"], Parameter(alias="-o")] = "table",
-    cluster: ClusterOptions = DEFAULT_CLUSTER,
+    output: ShowOutput = "text",
+    cluster: NamespaceOptions = _DEFAULT,
 ) -> None:
     """Print who may talk to a Service, why, and whether the policies exist.
 
@@ -44,32 +46,39 @@ def explain(
     Parameters
     ----------
     service
-        The Service, as NAMESPACE/NAME.
+        The Service, as NAMESPACE/NAME, or NAME in the namespace of -n.
     config
         Configuration file of the resource manager. Without it, all namespaces are served, there is
         no ingress controller, and policies do not wait for pods.
-    output
-        `table` for people, `json` for programs.
     """
-    explanation = asyncio.run(_explained(_key(service), config, cluster))
-    if output == "json":
-        import orjson
+    explanation = asyncio.run(_explained(_key(service, cluster), config, cluster))
+    show(
+        output,
+        data=_json(explanation),
+        names=[
+            object_name("NetworkPolicy", "networking.k8s.io", each.key.name)
+            for each in explanation.policies
+        ],
+        text=lambda: say("\n".join(_lines(explanation))),
+    )
 
-        say(orjson.dumps(_json(explanation), option=orjson.OPT_INDENT_2).decode())
-    else:
-        say("\n".join(_lines(explanation)))
 
-
-def _key(service: str) -> "Key":
+def _key(service: str, cluster: NamespaceOptions) -> "Key":
     from pergola.api.objects import Key
 
-    namespace, slash, name = service.partition("/")
-    if not (namespace and slash and name) or "/" in name:
-        raise UsageError(f'"{service}" is not a Service: use NAMESPACE/NAME, such as demo/web')
-    return Key(namespace, name)
+    namespace, slash, name = service.rpartition("/")
+    if not name or (slash and not namespace) or "/" in namespace:
+        raise UsageError(
+            f'"{service}" is not a Service: use NAMESPACE/NAME, such as demo/web, or NAME with -n'
+        )
+    if namespace and cluster.namespace not in ("", namespace):
+        raise UsageError(f"{service} is in namespace {namespace}, but -n says {cluster.namespace}")
+    return Key(namespace or cluster.chosen_namespace(), name)
 
 
-async def _explained(service: "Key", config: Path | None, cluster: ClusterOptions) -> "Explanation":
+async def _explained(
+    service: "Key", config: Path | None, cluster: NamespaceOptions
+) -> "Explanation":
     from pergola.controllers.network_policy.explanation import explain
     from pergola.runtime.logging import configure
 

@@ -8,6 +8,7 @@ from typing import Annotated, Final, Literal
 from cyclopts import App, Parameter
 
 from pergola.cli.cluster_options import DEFAULT_CLUSTER, ClusterOptions
+from pergola.cli.output import ReportOutput
 from pergola.cli.text import say
 
 Site = Annotated[
@@ -18,7 +19,6 @@ Site = Annotated[
     ),
 ]
 Namespace = Annotated[str | None, Parameter(alias="-n")]
-Output = Annotated[Literal["table", "json"], Parameter(alias="-o")]
 Garden = Annotated[bool, Parameter(negative="")]
 
 app: Final = App(
@@ -135,7 +135,7 @@ def check(
     url: str | None = None,
     garden: Garden = False,
     address: str | None = None,
-    output: Output = "table",
+    output: ReportOutput = "text",
     cluster: ClusterOptions = DEFAULT_CLUSTER,
 ) -> None:
     """Check the registration of webhooks in a cluster, and whether they are served.
@@ -157,8 +157,6 @@ def check(
         The cluster is the runtime cluster of a garden.
     address
         HOST:PORT of a server whose paths and certificate to check; by default the URL's.
-    output
-        `table` for people, `json` for programs.
     """
     from pergola.cli.configuration import read_settings
     from pergola.cli.webhooks.checking import Question, findings, print_findings

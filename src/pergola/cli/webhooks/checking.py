@@ -7,10 +7,9 @@ import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
-import orjson
 from cryptography import x509
 
 from pergola.admission.configurations import configuration_keys
@@ -30,6 +29,7 @@ from pergola.api.kinds import DEPLOYMENT, NAMESPACE
 from pergola.api.objects import JsonObject, Key, labels_of, map_at
 from pergola.api.resource_manager_config import ResourceManagerConfiguration
 from pergola.api.texts import counted
+from pergola.cli.output import ReportFormat, show
 from pergola.cli.text import say
 from pergola.cli.webhooks.registration import as_served, configurations
 from pergola.kube.client import Client
@@ -81,12 +81,12 @@ async def findings(cluster: ClusterConfig, question: Question) -> list[Finding]:
     return list(dict.fromkeys(found))
 
 
-def print_findings(found: Sequence[Finding], output: Literal["table", "json"]) -> None:
+def print_findings(found: Sequence[Finding], output: ReportFormat) -> None:
     """Print findings to standard output, and their number to standard error."""
-    if output == "json":
-        rows = [finding._asdict() for finding in found]
-        say(orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode())
-        return
+    show(output, data=[finding._asdict() for finding in found], text=lambda: _print_text(found))
+
+
+def _print_text(found: Sequence[Finding]) -> None:
     if not found:
         say(_FINE)
         return

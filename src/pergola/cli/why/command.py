@@ -4,11 +4,12 @@ import asyncio
 import sys
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 from cyclopts import Parameter
 
-from pergola.cli.cluster_options import DEFAULT_CLUSTER, ClusterOptions
+from pergola.cli.cluster_options import ClusterOptions, ScopeOptions
+from pergola.cli.output import ShowOutput, object_name
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from pergola.why import Answer
 
 _PARTS_OF_GARDENS: Final = ("component", "task")
+_DEFAULT: Final = ScopeOptions()
 
 
 class WhyError(Exception):
@@ -28,16 +30,19 @@ class WhyError(Exception):
 def why(
     *target: str,
     file: Annotated[Path | None, Parameter(alias="-f")] = None,
-    namespace: Annotated[str, Parameter(alias="-n")] = "default",
-    output: Annotated[Literal["text", "json"], Parameter(alias="-o")] = "text",
-    cluster: ClusterOptions = DEFAULT_CLUSTER,
+    output: ShowOutput = "text",
+    cluster: ScopeOptions = _DEFAULT,
     source_kubeconfig: Path | None = None,
     target_kubeconfig: Path | None = None,
 ) -> None:
-    """Explain why an object is as it is: who wants it, what was decided, what it waits for.
+    """Explain why an object is as it is; without an object, list what needs attention.
 
-    Decides with the functions of the controllers and webhooks, from the current state of the
-    cluster. Only reads, with your rights, and never prints the content of a Secret.
+    Explains who wants the object, what was decided, and what it waits for. Decides with the
+    functions of the controllers and webhooks, from the current state of the cluster. Only reads,
+    with your rights, and never prints the content of a Secret.
+
+    Without an object, prints what the dashboard lists under "Needs attention", in all namespaces
+    unless -n names one, and says what was checked. Exits with 1 if anything needs attention.
 
     Parameters
     ----------
@@ -46,30 +51,49 @@ def why(
         part of a Garden, `component/NAME` or `task/NAME`.
     file
         Manifest with one object, or `-` for standard input. The object need not be in the cluster.
-    namespace
-        Namespace of the object.
-    output
-        `text` for people, `json` for programs.
     source_kubeconfig
         Kubeconfig of the cluster with the ManagedResource of the object, if that is another one.
     target_kubeconfig
         Kubeconfig of the cluster with the objects of a ManagedResource, if that is another one.
     """
-    from pergola.cli.answers import print_data, print_text
+    if not target and file is None:
+        from pergola.cli.why.attention import list_attention
+
+        list_attention(cluster, output)
+        return
+    _explain(target, file, output, cluster, _Others(source_kubeconfig, target_kubeconfig))
+
+
+def _explain(
+    target: tuple[str, ...],
+    file: Path | None,
+    output: str,
+    cluster: ScopeOptions,
+    others: "_Others",
+) -> None:
+    from pergola.cli.answers import print_answer
     from pergola.cli.garden.runtime_cluster import Source
     from pergola.cli.garden.why import answer_about
 
     given = _manifest(file) if file is not None else None
     kind, name = _words(target, has_file=file is not None)
+    if cluster.all_namespaces:
+        raise WhyError("-A lists what needs attention; leave it out to explain one object")
     if kind in _PARTS_OF_GARDENS:
-        found = asyncio.run(answer_about(name, Source("", None, cluster)))
+        answer = asyncio.run(answer_about(name, Source("", None, cluster)))
+        print_answer(answer, output, f"{kind}/{name}")
     else:
-        others = _Others(source_kubeconfig, target_kubeconfig)
-        found = asyncio.run(_why((kind, name), given, namespace, cluster, others))
-    if output == "json":
-        print_data(found)
-    else:
-        print_text(found)
+        answer = asyncio.run(_why((kind, name), given, cluster, others))
+        print_answer(answer, output, _name_of(answer))
+
+
+def _name_of(answer: "Answer") -> str:
+    from pergola.api.objects import GroupVersionKind
+
+    if answer.asked is None:
+        return answer.name
+    gvk = GroupVersionKind.of(answer.asked.obj)
+    return object_name(gvk.kind, gvk.group, answer.asked.key.name)
 
 
 class _Others(NamedTuple):
@@ -79,14 +103,13 @@ class _Others(NamedTuple):
     target: Path | None
 
     @asynccontextmanager
-    async def connected(self) -> "AsyncGenerator[dict[str, Client | None]]":
-        from pergola.kube.client import Client
-        from pergola.kube.kubeconfig import load
-
+    async def connected(
+        self, cluster: ClusterOptions
+    ) -> "AsyncGenerator[dict[str, Client | None]]":
         async with AsyncExitStack() as stack:
             found: dict[str, Client | None] = {}
             for name, path in self._asdict().items():
-                client = Client.connect(load(path)) if path else None
+                client = cluster.beside(path).connect() if path else None
                 found[name] = await stack.enter_async_context(client) if client else None
             yield found
 
@@ -94,17 +117,19 @@ class _Others(NamedTuple):
 async def _why(
     words: tuple[str, str],
     given: "JsonObject | None",
-    namespace: str,
-    cluster: ClusterOptions,
+    cluster: ScopeOptions,
     others: _Others,
 ) -> "Answer":
     from pergola.cli.why.gardens import GARDEN_TASKS
+    from pergola.kube.client import Client
     from pergola.kube.kind_words import kind_called
     from pergola.runtime.logging import configure
     from pergola.why import explain
 
     configure("error", "text")
-    async with cluster.connect() as client, others.connected() as beside:
+    config = cluster.config()
+    namespace = cluster.namespace or config.namespace
+    async with Client.connect(config) as client, others.connected(cluster) as beside:
         if given is not None:
             return await _of_manifest(client, given, namespace, beside)
         kind, name = words
