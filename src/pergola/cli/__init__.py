@@ -12,6 +12,7 @@ from cyclopts import App, CycloptsError, Parameter
 
 from pergola import __version__
 from pergola.cli.aws.app import app as aws
+from pergola.cli.completion.command import HIDDEN, completion, print_candidates
 from pergola.cli.container import with_program
 from pergola.cli.crds.app import app as crds
 from pergola.cli.dashboard.command import dashboard
@@ -81,13 +82,16 @@ app.command(manifests)
 app.command(infra_manager)
 app.command(infra)
 app.command(version)
-app.register_install_completion_command(name="completion", help="Install shell completion.")
+app.command(completion)
 
 
 def main() -> None:
     """Run the command line; report a user's mistake in one sentence, never as a traceback."""
     gc.set_threshold(_OBJECTS_OF_MODULES)
     try:
+        if sys.argv[1:2] == [HIDDEN]:
+            print_candidates(app, sys.argv[2:])
+            return
         app(with_program(sys.argv[1:]), print_error=False, exit_on_error=False)
     except CycloptsError as error:
         say(f"pergola: {error}", file=sys.stderr)

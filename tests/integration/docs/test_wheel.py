@@ -53,6 +53,14 @@ def test_the_wheel_contains_each_file_with_rules_for_prometheus(wheel: Path) -> 
     assert {f"pergola/{file.relative_to(package)}" for file in files} - {*packed} == set()
 
 
+def test_kubectl_finds_the_command_and_its_completion(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    assert "needs attention" in ran("kubectl-pergola why --help", environment, tmp_path)
+    answer = ran("kubectl_complete-pergola network-p", environment, tmp_path).splitlines()
+    assert [line.partition("\t")[0] for line in answer] == ["network-policy", ":4"]
+
+
 def test_commands_that_need_an_extra_name_it(environment: dict[str, str], tmp_path: Path) -> None:
     ran("pergola unpack examples", environment, tmp_path)
 

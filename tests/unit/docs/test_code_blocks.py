@@ -93,6 +93,7 @@ OUTPUTS: Final = {
     "reference/garden-commands.md: plan": ("of the other tasks, ",),
     "reference/garden-commands.md: why": ("read why it ends: ",),
     "tutorials/landscape.md: Start it": ("export GARDEN=",),
+    "reference/commands.md: Completion in shells": ("source <(pergola completion bash)",),
     "reference/why.md: What needs attention": ("; checked ",),
     "reference/why.md: Example": ("differs from its manifest",),
 }

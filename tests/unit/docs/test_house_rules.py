@@ -165,6 +165,7 @@ UNUSED: Final = {
     "on_body": "httptools",
     "on_message_complete": "httptools",
     "on_broken_pipe": "rich",
+    "for_kubectl": "the entry point of kubectl_complete-pergola",
     # For authors of extensions and kinds; examples, guides or tests use them.
     "control_plane_mutator": "the SDK",
     "network_mutator": "the SDK",

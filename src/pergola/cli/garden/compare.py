@@ -3,13 +3,15 @@
 import asyncio
 import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
 from pergola.api.texts import counted
-from pergola.cli.garden.landscapes import Sides, from_cluster, from_file, is_file
+from pergola.cli.cluster_options import DEFAULT_CLUSTER, ClusterOptions
+from pergola.cli.garden.landscapes import CompareError, Sides, from_cluster, from_file, is_file
 from pergola.cli.garden.values import text_difference
 from pergola.cli.output import ReportOutput, show
 from pergola.cli.text import say
@@ -32,7 +34,7 @@ def compare(
     unexpected_only: Annotated[bool, Parameter(negative="")] = False,
     config: Path | None = None,
     output: ReportOutput = "text",
-    kubeconfig: Path | None = None,
+    cluster: ClusterOptions = DEFAULT_CLUSTER,
 ) -> None:
     """Compare an installation of the original operator with what Pergola renders for its Garden.
 
@@ -56,16 +58,16 @@ def compare(
     config
         Configuration file of the operator, whose feature gates change the rendered objects. By
         default that of the operator in a live installation; for a dump, the defaults.
-    kubeconfig
-        Kubeconfig with the context of a live installation; by default found as kubectl does.
     """
     from pergola.operator.compare import compare as compared
     from pergola.operator.compare import expected, unexpected
 
     if is_file(source):
         sides = from_file(source, garden, config)
+    elif cluster.context:
+        raise CompareError("--with names the context of a live installation; omit --context")
     else:
-        sides = asyncio.run(from_cluster(source, kubeconfig, garden, config))
+        sides = asyncio.run(from_cluster(replace(cluster, context=source), garden, config))
     found = compared(sides.there, sides.here, has_texts=sides.recorded.has_texts)
     if only:
         found = found.of_groups(only)

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from pergola.cli.cluster_options import ClusterOptions
 from pergola.cli.garden.operator_settings import settings_of
 from pergola.cli.garden.runtime_cluster import runtime_template, template_of
 from pergola.cli.manifest_files import STDIN, content, read_objects
@@ -50,9 +51,7 @@ def from_file(source: str, garden: str, config: Path | None) -> Sides:
     return _sides(_chosen(garden, recorded), recorded, template)
 
 
-async def from_cluster(
-    context: str, kubeconfig: Path | None, garden: str, config: Path | None
-) -> Sides:
+async def from_cluster(cluster: ClusterOptions, garden: str, config: Path | None) -> Sides:
     """Return the sides of a comparison with a live landscape, without writing to it.
 
     Raises:
@@ -62,11 +61,9 @@ async def from_cluster(
     from pergola.api.kinds import CONFIG_MAP, SECRET, SERVICE
     from pergola.api.operator_v1alpha1 import EXTENSION, GARDEN
     from pergola.garden.landscape import NAMESPACE
-    from pergola.kube.client import Client
-    from pergola.kube.kubeconfig import load
     from pergola.operator.compare import Recorded, from_objects
 
-    async with Client.connect(load(kubeconfig, context)) as client:
+    async with cluster.connect() as client:
         template = await runtime_template(client, config)
         gardens = await _listed(client, GARDEN, None)
         extensions = await _listed(client, EXTENSION, None)
