@@ -18,7 +18,7 @@ _Stamp = tuple[tuple[int, int, int], ...]
 
 
 class ServingError(Exception):
-    """The certificate cannot be served; the text names the file and the reason."""
+    """The webhooks cannot be served; the text names the file or object, and the reason."""
 
 
 class Certificates:

@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 
 from pergola.admission.registration import Registration
 from pergola.api import marks
-from pergola.api.objects import GroupVersionKind, JsonObject, Key, labels_of
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, labels_of, owner_references_of
 from pergola.kube.patches import same
 
 MUTATING: Final = GroupVersionKind(
@@ -78,11 +78,16 @@ def configurations(
 
 
 def is_registered(desired: JsonObject, live: JsonObject | None) -> bool:
-    """Return whether a stored configuration is as desired; additional labels are ignored."""
+    """Return whether a stored configuration is as desired.
+
+    Additional labels are ignored, and all owners if none is desired.
+    """
     if live is None:
         return False
     mine = labels_of(desired).items() <= labels_of(live).items()
-    return mine and same(desired["webhooks"], live.get("webhooks"))
+    owners = owner_references_of(desired)
+    is_owned = not owners or owners == owner_references_of(live)
+    return mine and is_owned and same(desired["webhooks"], live.get("webhooks"))
 
 
 def is_left_to_user(live: JsonObject) -> bool:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from pergola.admission.configurations import configuration_keys, is_left_to_user, is_registered
+from pergola.admission.owner import Owner
 from pergola.api.kinds import SECRET
 from pergola.api.objects import (
     GroupVersionKind,
@@ -20,6 +21,7 @@ from pergola.api.objects import (
     Key,
     map_at,
     metadata_of,
+    owner_references_of,
     resource_version_of,
 )
 from pergola.kube.client import Client
@@ -54,6 +56,7 @@ class SelfSigned:
         name: of the webhook configurations.
         render: renders them.
         directory: where to write `tls.crt` and `tls.key` for the server.
+        owner: the object whose deletion deletes the configurations; None for none.
     """
 
     def __init__(
@@ -65,6 +68,7 @@ class SelfSigned:
         name: str,
         render: Render,
         directory: Path,
+        owner: Owner | None = None,
         clock: Clock | None = None,
     ) -> None:
         self._client = client
@@ -73,11 +77,19 @@ class SelfSigned:
         self._name = name
         self._render = render
         self._directory = directory
+        self._owner = owner
         self._clock = clock or SystemClock()
         self._configurations: dict[GroupVersionKind, Cache[JsonObject]] = {}
 
     async def prepare(self) -> None:
-        """Create the certificate unless it exists; every replica calls this first."""
+        """Create the certificate unless it exists; every replica calls this first.
+
+        Raises:
+            ServingError: the owner does not exist.
+            KubeError: the API server refused, or did not answer.
+        """
+        if self._owner:
+            await self._owner.reference(self._client)
         try:
             secret = await self._client.get(SECRET, self._secret)
         except NotFound:
@@ -158,6 +170,12 @@ class SelfSigned:
 
     async def _register(self, identity: Identity) -> None:
         desired = {GroupVersionKind.of(obj): obj for obj in self._render(identity.bundle)}
+        if self._owner and desired:
+            # Read each time: after it was created anew, the garbage collector deletes what names
+            # the uid of its earlier incarnation.
+            reference = await self._owner.reference(self._client)
+            for obj in desired.values():
+                obj["metadata"]["ownerReferences"] = [reference]
         for gvk, cache in self._configurations.items():
             live = cache.get(Key("", self._name))
             if live is not None and is_left_to_user(live):
@@ -171,10 +189,10 @@ class SelfSigned:
                 cache.observe(await self._patched(gvk, desired[gvk]))
 
     async def _patched(self, gvk: GroupVersionKind, desired: JsonObject) -> JsonObject:
-        patch = {
-            "metadata": {"labels": map_at(metadata_of(desired), "labels")},
-            "webhooks": desired["webhooks"],
-        }
+        metadata: JsonObject = {"labels": map_at(metadata_of(desired), "labels")}
+        if owners := owner_references_of(desired):
+            metadata["ownerReferences"] = owners
+        patch = {"metadata": metadata, "webhooks": desired["webhooks"]}
         return await self._client.patch(gvk, Key("", self._name), patch)
 
     def _serve(self, identity: Identity | None) -> None:

@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 
 from pergola.admission.certificates import Certificates, ServingError
 from pergola.admission.http import Endpoint
+from pergola.admission.owner import Owner
 from pergola.admission.self_signed import Render, SelfSigned
 from pergola.admission.server import dials, serve
 from pergola.admission.workers import WorkerPool
@@ -53,6 +54,7 @@ class OwnIdentity:
         secret: holds the certificates.
         name: of the webhook configurations.
         render: returns them.
+        owner: the object whose deletion deletes them; None for none.
     """
 
     client: Client
@@ -60,6 +62,7 @@ class OwnIdentity:
     plan: Plan
     name: str
     render: Render
+    owner: Owner | None = None
     clock: Clock | None = None
 
     def prepare(self, directory: Path) -> SelfSigned:
@@ -71,6 +74,7 @@ class OwnIdentity:
             name=self.name,
             render=self.render,
             directory=directory,
+            owner=self.owner,
             clock=self.clock,
         )
 
@@ -123,7 +127,8 @@ class WebhookServer:
         """Serve until the end of the block.
 
         Raises:
-            ServingError: The certificate cannot be used.
+            ServingError: The certificate cannot be used, or the owner of the registration does
+                not exist.
             WorkerError: A worker cannot serve.
             ListenError: The port is in use, or not permitted.
             KubeError: The server's own certificate cannot be kept in its Secret.

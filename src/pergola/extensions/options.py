@@ -71,6 +71,9 @@ class ExtensionOptions(Value):
     """The namespace of the webhooks' Service and certificates; that of the process if empty."""
     webhook_config_owner_namespace: str = ""
     """The namespace whose deletion deletes the webhook configurations, too."""
+    webhook_config_owner_cluster_role: str = ""
+    """The ClusterRole whose deletion deletes the webhook configurations, such as that of a Helm
+    release."""
     webhook_config_server_host: str = ""
     """The address to listen on; all if empty."""
     webhook_config_server_port: Annotated[int, ZERO_IS_UNSET] = PORT
@@ -181,6 +184,7 @@ def _webhooks(chosen: ExtensionOptions, namespace: str) -> WebhookSettings | Non
             url=chosen.webhook_config_url,
             namespace=namespace,
             owner_namespace=chosen.webhook_config_owner_namespace,
+            owner_cluster_role=chosen.webhook_config_owner_cluster_role,
             host=chosen.webhook_config_server_host,
             port=chosen.webhook_config_server_port,
             cert_dir=chosen.webhook_config_cert_dir,

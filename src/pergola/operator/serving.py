@@ -9,8 +9,10 @@ from urllib.parse import urlsplit
 
 from pergola.admission.configurations import Endpoint as Address
 from pergola.admission.configurations import by_service, by_url, configurations
+from pergola.admission.owner import Owner
 from pergola.admission.serving import Listening, OwnIdentity, WebhookServer
 from pergola.admission.webhook import endpoints, registrations
+from pergola.api.kinds import CLUSTER_ROLE
 from pergola.api.objects import JsonObject, Key
 from pergola.api.operator_config import OperatorConfiguration
 from pergola.kube.client import Client
@@ -52,6 +54,7 @@ class WebhookServing(WebhookServer):
             plan=Plan(SERVICE.name, _hosts(url)),
             name=CONFIGURATION_NAME,
             render=self.configurations,
+            owner=_owner(server.owner_cluster_role),
             clock=dependencies.clock,
         )
         client_ca = Path(server.tls.client_ca_file) if server.tls.client_ca_file else None
@@ -71,6 +74,11 @@ class WebhookServing(WebhookServer):
             return by_service(SERVICE.name, SERVICE.namespace)
         has_port = urlsplit(self._url).port is not None
         return by_url(self._url if has_port else f"{self._url.rstrip('/')}:{self.port}")
+
+
+def _owner(name: str) -> Owner | None:
+    setting = "server.webhooks.ownerClusterRole"
+    return Owner(CLUSTER_ROLE, name, setting) if name else None
 
 
 def _hosts(url: str) -> tuple[str, ...]:

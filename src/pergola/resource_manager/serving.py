@@ -9,10 +9,12 @@ from urllib.parse import urlsplit
 from pergola.admission.configurations import Endpoint as Address
 from pergola.admission.configurations import by_service, by_url, configurations
 from pergola.admission.http import Endpoint
+from pergola.admission.owner import Owner
 from pergola.admission.registration import Registration
 from pergola.admission.serving import Listening, OwnIdentity, WebhookServer, Workers
 from pergola.admission.webhook import endpoints, registrations
 from pergola.admission.workers import WorkerPool
+from pergola.api.kinds import CLUSTER_ROLE
 from pergola.api.objects import JsonObject, Key
 from pergola.api.resource_manager_config import ResourceManagerConfiguration
 from pergola.pki import Plan
@@ -124,6 +126,7 @@ class WebhookServing(WebhookServer):
             plan=Plan(name[:_LONGEST_COMMON_NAME], hosts_of(self.installation, own.url)),
             name=configuration_name(self.installation),
             render=self.configurations,
+            owner=_owner(own.owner_cluster_role),
         )
 
     def _address(self) -> Address:
@@ -170,6 +173,11 @@ def hosts_of(installation: Installation, url: str = "") -> tuple[str, ...]:
     names = [name, service, f"{service}.svc", f"{service}.svc.cluster.local", "localhost"]
     host = urlsplit(url).hostname
     return tuple(dict.fromkeys([*names, host] if host else names))
+
+
+def _owner(name: str) -> Owner | None:
+    setting = "server.webhooks.selfSigned.ownerClusterRole"
+    return Owner(CLUSTER_ROLE, name, setting) if name else None
 
 
 def _lookups(config: ResourceManagerConfiguration, clusters: Clusters) -> ClusterLookups:

@@ -2,12 +2,13 @@
 
 import asyncio
 import base64
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from pergola.admission.certificates import ServingError
 from pergola.admission.configurations import (
     MUTATING,
     VALIDATING,
@@ -15,11 +16,12 @@ from pergola.admission.configurations import (
     by_url,
     configurations,
 )
+from pergola.admission.owner import Owner
 from pergola.admission.registration import Registration, Rule
 from pergola.admission.self_signed import SelfSigned, read_identity
 from pergola.api import marks
-from pergola.api.kinds import SECRET
-from pergola.api.objects import JsonObject, Key
+from pergola.api.kinds import CLUSTER_ROLE, SECRET
+from pergola.api.objects import JsonObject, Key, owner_references_of, uid_of
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
 from pergola.kube.kubeconfig import load
@@ -65,6 +67,7 @@ class Installed:
         self.secret = Key(namespace, "webhook-server")
         self.directory = directory
         self.clock = FakeClock(NOW)
+        self.owner: Owner | None = None
         self._namespace = namespace
 
     def server(self) -> SelfSigned:
@@ -75,6 +78,7 @@ class Installed:
             name=self.name,
             render=self.render,
             directory=self.directory,
+            owner=self.owner,
             clock=self.clock,
         )
 
@@ -101,6 +105,15 @@ class Installed:
 def trusted(configuration: JsonObject) -> bytes:
     """Return the authorities that the API server trusts."""
     return base64.b64decode(configuration["webhooks"][0]["clientConfig"]["caBundle"])
+
+
+def owned_by(uid: str) -> Callable[[JsonObject], bool]:
+    """Return a predicate of objects with one owner."""
+
+    def is_owned(obj: JsonObject) -> bool:
+        return [owner["uid"] for owner in owner_references_of(obj)] == [uid]
+
+    return is_owned
 
 
 @pytest.fixture
@@ -189,6 +202,39 @@ async def test_a_configuration_with_the_break_glass_label_is_left_alone(
         await until(
             installed.client, MUTATING, key, lambda obj: obj.get("webhooks") == first["webhooks"]
         )
+
+
+async def test_a_registration_is_owned_by_the_current_incarnation_of_its_owner(
+    installed: Installed, cluster_client: Client
+) -> None:
+    server = installed.server()
+    await server.prepare()
+    key = Key("", installed.name)
+    async with running(server.leading(Metrics())):
+        await until(installed.client, MUTATING, key, lambda obj: not owner_references_of(obj))
+        await until(installed.client, VALIDATING, key, lambda obj: not owner_references_of(obj))
+
+    installed.owner = Owner(CLUSTER_ROLE, installed.name, "ownerClusterRole")
+    role: JsonObject = {
+        "apiVersion": CLUSTER_ROLE.api_version,
+        "kind": CLUSTER_ROLE.kind,
+        "metadata": {"name": installed.name},
+    }
+    server = installed.server()
+    with pytest.raises(ServingError, match=r"ClusterRole .* does not exist.*ownerClusterRole"):
+        await server.prepare()
+    for _ in range(2):
+        uid = uid_of(await cluster_client.create(role))
+        await server.prepare()
+        leading = server.leading(Metrics())
+        async with running(leading):
+            for gvk in (MUTATING, VALIDATING):
+                await until(installed.client, gvk, key, owned_by(uid))
+            await settled(leading, installed.client)
+            installed.client.taken()
+            await server.reconcile("")
+            assert installed.client.taken() == []
+        await cluster_client.delete(CLUSTER_ROLE, key)
 
 
 async def test_a_new_authority_is_registered_before_it_signs_anything(

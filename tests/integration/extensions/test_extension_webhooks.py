@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from pergola.admission.certificates import ServingError
 from pergola.admission.configurations import MUTATING, VALIDATING
 from pergola.admission.review import GroupVersionResource
 from pergola.admission.webhook import Webhook
@@ -28,7 +29,6 @@ from pergola.bundle import Registry, apply, for_shoot
 from pergola.extension_api.cluster import Shoot
 from pergola.extension_api.errors import RequeueAfter
 from pergola.extensions.webhooks.clouds import AZURE
-from pergola.extensions.webhooks.declare import WebhookError
 from pergola.extensions.webhooks.mutation import from_objects
 from pergola.extensions.webhooks.network_mutator import network_mutator
 from pergola.extensions.webhooks.objects_mutator import ObjectMutation, shoot_objects_mutator
@@ -308,7 +308,7 @@ async def test_the_registration_follows_the_contract_and_is_owned_by_a_namespace
 
 async def test_a_missing_owner_is_reported(site: Site) -> None:
     found = site.webhooks(site.network_mutator, owner="nowhere")
-    with pytest.raises(WebhookError, match="namespace nowhere does not exist"):
+    with pytest.raises(ServingError, match="Namespace nowhere does not exist"):
         async with found.served():
             pass
 

@@ -57,6 +57,9 @@ class WebhookServer(Address):
     """The port to listen on; any free port if 0."""
     tls: Tls = field(default_factory=Tls)
     """The clients of the webhook server."""
+    owner_cluster_role: str = ""
+    """The ClusterRole whose deletion deletes the webhook configurations, such as that of a Helm
+    release; empty for none. Not in the original."""
 
 
 class HealthProbes(Address):

@@ -66,6 +66,9 @@ class SelfSigned(Value):
     """The prefix of the names of the Service, the Secret and the webhook configurations."""
     url: str = ""
     """The server's URL for API servers, such as `https://10.0.0.1:9449`; empty for a Service."""
+    owner_cluster_role: str = ""
+    """The ClusterRole in the calling cluster whose deletion deletes the webhook configurations,
+    such as that of a Helm release; empty for none."""
     garden: bool = False
     """Whether the cluster is the runtime cluster of a garden, whose pods also use the garden's API
     server."""

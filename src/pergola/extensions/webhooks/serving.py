@@ -4,8 +4,7 @@ The process issues its own authority, renewed before its 30 days are over; an ol
 until it expires. Every replica serves; the leader renews and registers.
 """
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -14,8 +13,8 @@ from pergola.admission.configurations import configurations
 from pergola.admission.self_signed import read_identity
 from pergola.admission.serving import Listening, OwnIdentity, WebhookServer
 from pergola.admission.webhook import Webhook, endpoints, registrations
-from pergola.api.kinds import NAMESPACE, SECRET
-from pergola.api.objects import JsonObject, Key, uid_of
+from pergola.api.kinds import SECRET
+from pergola.api.objects import JsonObject, Key
 from pergola.extension_api.errors import RequeueAfter
 from pergola.extensions.webhooks.declare import LABELS, WebhookError, configuration_name, enabled
 from pergola.extensions.webhooks.permissions import certificates_of
@@ -75,7 +74,6 @@ class ExtensionWebhooks(WebhookServer):
         self._webhooks = enabled(declared, settings.disabled)
         self._settings = settings
         self._clock = clock
-        self._owner: JsonObject | None = None
         self._in_shoots: list[_InShoots] = []
         listening = Listening(
             host=settings.host,
@@ -96,20 +94,6 @@ class ExtensionWebhooks(WebhookServer):
     def secret(self) -> Key:
         """The Secret that holds the certificates."""
         return Key(self._settings.namespace, certificates_of(self._component))
-
-    @asynccontextmanager
-    async def served(self) -> AsyncGenerator[None]:
-        """Serve until the end of the block, if any webhook is declared.
-
-        Raises:
-            ListenError: The port is in use, or not permitted.
-            KubeError: The certificate cannot be kept in its Secret.
-            WebhookError: The owner namespace does not exist.
-        """
-        if self.is_needed:
-            self._owner = await self._read_owner()
-        async with super().served():
-            yield
 
     def in_shoots(
         self, component: str, managed_resource: str, webhooks: Iterable[Webhook]
@@ -159,11 +143,7 @@ class ExtensionWebhooks(WebhookServer):
         entries = registrations(self._webhooks)
         name = configuration_name(self._component)
         endpoint = self._settings.endpoint(self._component)
-        found = configurations(name, LABELS, entries, endpoint, bundle)
-        if self._owner:
-            for configuration in found:
-                configuration["metadata"]["ownerReferences"] = [self._owner]
-        return found
+        return configurations(name, LABELS, entries, endpoint, bundle)
 
     async def _bundle(self) -> bytes:
         try:
@@ -179,25 +159,6 @@ class ExtensionWebhooks(WebhookServer):
         endpoint = self._settings.shoot_endpoint(self._component)
         return shoot_configurations(group.component, group.webhooks, endpoint, bundle)
 
-    async def _read_owner(self) -> JsonObject | None:
-        name = self._settings.owner_namespace
-        if not name:
-            return None
-        try:
-            namespace = await self._client.get(NAMESPACE, Key("", name))
-        except NotFound:
-            raise WebhookError(
-                f"namespace {name} does not exist: correct --webhook-config-owner-namespace"
-            ) from None
-        return {
-            "apiVersion": "v1",
-            "kind": "Namespace",
-            "name": name,
-            "uid": uid_of(namespace),
-            "blockOwnerDeletion": False,
-            "controller": False,
-        }
-
     def _own_identity(self) -> OwnIdentity:
         name = configuration_name(self._component)
         hosts = self._settings.hosts(self._component)
@@ -207,5 +168,6 @@ class ExtensionWebhooks(WebhookServer):
             plan=Plan(name[:_LONGEST_COMMON_NAME], hosts),
             name=name,
             render=self.configurations,
+            owner=self._settings.owner(),
             clock=self._clock,
         )

@@ -5,6 +5,9 @@ from typing import Final, Literal
 from urllib.parse import urlsplit
 
 from pergola.admission.configurations import Endpoint, by_service, by_url
+from pergola.admission.owner import Owner
+from pergola.api.kinds import CLUSTER_ROLE
+from pergola.api.kinds import NAMESPACE as NAMESPACE_KIND
 from pergola.extensions.webhooks.declare import WebhookError, configuration_name
 
 Mode = Literal["service", "url", "url-service"]
@@ -24,6 +27,7 @@ class WebhookSettings:
         namespace: of the Service, and of the Secret with the certificates.
         owner_namespace: the namespace whose deletion deletes the webhook configurations; empty for
             none.
+        owner_cluster_role: the ClusterRole whose deletion deletes them; empty for none.
         host: the address to listen on; empty for all.
         port: the port to listen on.
         cert_dir: receives the certificate; a temporary directory if empty.
@@ -38,6 +42,7 @@ class WebhookSettings:
     url: str = ""
     namespace: str = ""
     owner_namespace: str = ""
+    owner_cluster_role: str = ""
     host: str = ""
     port: int = PORT
     service_port: int = SERVICE_PORT
@@ -60,6 +65,21 @@ class WebhookSettings:
                 "--webhook-config-namespace is not set: the namespace of the webhooks' Service and "
                 "of the Secret with their certificates"
             )
+
+        if self.owner_namespace and self.owner_cluster_role:
+            raise WebhookError(
+                "--webhook-config-owner-namespace and webhookConfigOwnerClusterRole are both set: "
+                "the webhook configurations have one owner"
+            )
+
+    def owner(self) -> Owner | None:
+        """Return the object whose deletion deletes the webhook configurations."""
+        if self.owner_namespace:
+            setting = "--webhook-config-owner-namespace"
+            return Owner(NAMESPACE_KIND, self.owner_namespace, setting)
+        if self.owner_cluster_role:
+            return Owner(CLUSTER_ROLE, self.owner_cluster_role, "webhookConfigOwnerClusterRole")
+        return None
 
     def endpoint(self, component: str) -> Endpoint:
         """Return the endpoint for the API server of the extension's own cluster."""
