@@ -7,6 +7,7 @@ An entry applies to the versions of Kubernetes in its `targetVersion` (of the cl
 serves) and `runtimeVersion` (of the cluster that it runs in), and to its `architectures`.
 """
 
+import json
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,12 +28,14 @@ from pergola.bundle.image_sources import (
 )
 from pergola.bundle.versions import Version, VersionRange
 
-__all__ = ["OVERWRITE", "REGISTRY", "ImageNotFound", "ImageVector", "ImageVectorError"]
+__all__ = ["OVERWRITE", "OWN", "REGISTRY", "ImageNotFound", "ImageVector", "ImageVectorError"]
 
 OVERWRITE: Final = "IMAGEVECTOR_OVERWRITE"
 """The environment variable with the path of the overriding file."""
 REGISTRY: Final = "PERGOLA_IMAGE_REGISTRY"
 """The environment variable with the registry that has copies of all images."""
+OWN: Final = "PERGOLA_IMAGE"
+"""The environment variable with the image that a process of Pergola runs from."""
 _IS_REGISTRY: Final = re.compile(r"[a-z0-9.-]+(:[0-9]+)?(/[a-z0-9._/-]+)?")
 
 
@@ -77,12 +80,18 @@ class ImageVector:
 
     @classmethod
     def from_environment(
-        cls, package_file: Path | Traversable, environment: Mapping[str, str] = os.environ
+        cls,
+        package_file: Path | Traversable,
+        environment: Mapping[str, str] = os.environ,
+        own: str = "",
     ) -> "ImageVector":
         """Read a file, and override it with the one that `IMAGEVECTOR_OVERWRITE` names, if set.
 
         The images of the file itself come from the registry that `PERGOLA_IMAGE_REGISTRY` names,
         if set.
+
+        Args:
+            own: the name of the image of Pergola itself. `PERGOLA_IMAGE` replaces it, if set.
 
         Raises:
             ImageVectorError: one of the files is not an image vector.
@@ -91,6 +100,8 @@ class ImageVector:
         images = cls.load(package_file.read_bytes(), package_file.name)
         if registry := environment.get(REGISTRY, ""):
             images = images.copied_to(registry)
+        if own and (image := environment.get(OWN, "")):
+            images = images.override(_one_image(own, image), OWN)
         path = environment.get(OVERWRITE, "")
         if not path:
             return images
@@ -198,6 +209,13 @@ def _fits(source: ImageSource, desired: _Desired) -> bool:
         and _within(source.text("runtimeVersion"), desired.runtime_version)
         and (not desired.architecture or desired.architecture in _architectures(source))
     )
+
+
+def _one_image(name: str, reference: str) -> str:
+    """Return an image vector with one image."""
+    found = ImageReference.parse(reference)
+    image = {"name": name, "repository": found.repository, "tag": found.digest or found.tag}
+    return json.dumps({"images": [image]})
 
 
 def _within(versions: str, version: str) -> bool:

@@ -7,6 +7,7 @@ from typing import Final
 from pergola.api.operator_config import OperatorConfiguration, feature_gates_of
 from pergola.api.operator_v1alpha1 import Garden
 from pergola.bundle.image_vector import ImageVector
+from pergola.garden.components.resource_manager.workload import IMAGE
 from pergola.garden.landscape import Landscape, NodeTolerations, WebhookConfigurations
 from pergola.operator.run.observed import Template
 
@@ -19,11 +20,13 @@ _PROGRAM: Final = "gardener-apiserver"
 def images(environment: Mapping[str, str]) -> ImageVector:
     """Return the image vector; an environment variable may name a file that overrides it.
 
+    The resource managers of the Garden run from the image of the operator, if a variable names it.
+
     Raises:
         BundleError: A file cannot be read, or is not an image vector.
     """
     shipped = files("pergola.garden.components") / "images.yaml"
-    return ImageVector.from_environment(shipped, environment)
+    return ImageVector.from_environment(shipped, environment, own=IMAGE)
 
 
 def gardener_version(vector: ImageVector) -> str:

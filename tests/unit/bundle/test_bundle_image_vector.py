@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from pergola.bundle.errors import BundleError
 from pergola.bundle.image_vector import (
     OVERWRITE,
+    OWN,
     REGISTRY,
     ImageNotFound,
     ImageVector,
@@ -362,6 +363,26 @@ def test_images_come_from_the_registry_with_their_copies(tmp_path: Path) -> None
     )
     overridden = ImageVector.from_environment(file, {**copies, OVERWRITE: str(override)})
     assert overridden.find("pause") == "example.org/own:1"
+
+
+@pytest.mark.parametrize(
+    "image", ["a.example:5000/pergola:dev", f"a.example/pergola@{DIGEST}", "pergola:1"]
+)
+def test_the_image_of_pergola_itself_is_the_one_that_the_process_runs_from(
+    image: str, tmp_path: Path
+) -> None:
+    file, override = tmp_path / "images.yaml", tmp_path / "overwrite.yaml"
+    file.write_text(f"{PAUSE}- name: manager\n  repository: placeholder\n  tag: '1'\n")
+    override.write_text(document("name: manager, repository: example.org/own, tag: '2'"))
+    environment = {OWN: image, REGISTRY: "copies.example"}
+    images = ImageVector.from_environment(file, environment, own="manager")
+    assert images.find("manager") == image
+    assert images.find("pause") == "copies.example/registry.k8s.io/pause:3.1"
+    environment[OVERWRITE] = str(override)
+    overridden = ImageVector.from_environment(file, environment, own="manager")
+    assert overridden.find("manager") == "example.org/own:2"
+    without = ImageVector.from_environment(file, {}, own="manager")
+    assert without.find("manager") == "placeholder:1"
 
 
 @pytest.mark.parametrize("registry", ["https://registry.example", "a b", "/copies", "REGISTRY"])

@@ -77,7 +77,7 @@ async def _running(client: "Client", deployment: "JsonObject") -> OperatorSettin
     """Return the settings in the files of a Deployment's pods."""
     from pergola.api.component_config import ConfigurationInvalid
     from pergola.bundle import BundleError
-    from pergola.bundle.image_vector import OVERWRITE
+    from pergola.bundle.image_vector import OVERWRITE, OWN, REGISTRY
     from pergola.cli.garden.operator_deployment import configuration_file, mounted, variable
     from pergola.kube.yaml import YamlError
     from pergola.operator.template import images
@@ -90,7 +90,8 @@ async def _running(client: "Client", deployment: "JsonObject") -> OperatorSettin
     source = f"ConfigMap {_NAMESPACE}/{file.name}, used by {where}"
     try:
         config = _configuration(await _read(client, file.name, file.key), source)
-        found = images(os.environ)
+        own = {name: variable(deployment, name) for name in (OWN, REGISTRY)}
+        found = images({**own, **os.environ})
         if vector is not None and not os.environ.get(OVERWRITE):
             found = found.override(await _read(client, vector.name, vector.key), vector.name)
     except (BundleError, ConfigurationInvalid, YamlError) as error:
