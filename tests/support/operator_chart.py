@@ -7,6 +7,7 @@ from pergola.api.objects import JsonObject, Key, map_at, name_of
 from pergola.api.operator_config import OperatorConfiguration, configuration_from
 from pergola.kube.yaml import parse
 from pergola.sandbox.helm import render
+from tests.support.charts import with_image
 
 ACCOUNT: Final = Key("garden", "gardener-operator")
 """The ServiceAccount of the operator."""
@@ -19,8 +20,8 @@ class OperatorChart(NamedTuple):
 
     @classmethod
     def rendered(cls, chart: Path, values: JsonObject | None = None) -> Self:
-        """Render it with these values in place of its own."""
-        return cls(render(chart, values))
+        """Render it with an image and these values."""
+        return cls(render(chart, with_image(values)))
 
     def of(self, kind: str) -> list[JsonObject]:
         """Return the objects of a kind."""

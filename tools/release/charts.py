@@ -26,7 +26,7 @@ def pack_all(folder: Path, epoch: int, image: str, digest: str) -> Iterator[Path
     Args:
         epoch: the time of all files, in seconds since 1970.
         image: the repository of the image in the values; empty to leave it to the user.
-        digest: of the image, `sha256:…`; empty to leave the tag to the chart.
+        digest: of the image, `sha256:…`; empty to leave it to the user.
     """
     for path in sorted(ROOT.glob("charts/*/Chart.yaml")):
         yield _packed(path.parent, folder, epoch, image, digest)
@@ -54,7 +54,7 @@ def _packed(chart: Path, folder: Path, epoch: int, image: str, digest: str) -> P
 
 def _with_image(values: str, image: str, digest: str) -> str:
     """Fill in an image, and leave the rest of the values as it is."""
-    for field, text in (("repository", image), ("tag", digest)):
+    for field, text in (("repository", image), ("digest", digest)):
         if text:
             values = re.sub(_IN_IMAGE.format(field=field), rf"\g<1> {text}", values, count=1)
     return values

@@ -13,7 +13,11 @@ pergola:dashboard:{{ .Release.Namespace }}
 {{ include "dashboard.name" . }}-metrics
 {{- end -}}
 
-{{/* Labels of all objects, and the selector of the pods. */}}
-{{- define "dashboard.labels" -}}
+{{/* The labels by which the Deployment and the Service find the pods. They cannot change. */}}
+{{- define "dashboard.selector" -}}
 app.kubernetes.io/name: {{ include "dashboard.name" . }}
+{{- end -}}
+
+{{- define "dashboard.labels" -}}
+{{ include "pergola.labels" (list . "dashboard") }}
 {{- end -}}

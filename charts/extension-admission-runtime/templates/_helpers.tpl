@@ -1,19 +1,23 @@
 {{/* The name of the component and of all its objects. */}}
-{{- define "admission.component" -}}
+{{- define "admission.name" -}}
 admission-{{ .Values.extension }}
 {{- end -}}
 
 {{/* The name of its webhook configurations and of the Service by which the API server reaches it. */}}
 {{- define "admission.service" -}}
-gardener-extension-{{ include "admission.component" . }}
+gardener-extension-{{ include "admission.name" . }}
 {{- end -}}
 
-{{/* Labels of all objects, and the selector of the pods. */}}
+{{/* The labels by which the Deployment and the Service find the pods. They cannot change. */}}
+{{- define "admission.selector" -}}
+app.kubernetes.io/name: {{ include "admission.name" . }}
+{{- end -}}
+
 {{- define "admission.labels" -}}
-app.kubernetes.io/name: {{ include "admission.component" . }}
+{{ include "pergola.labels" (list . "admission") }}
 {{- end -}}
 
 {{/* The label that Prometheus gives the metrics: the name of the Service of the ServiceMonitor. */}}
 {{- define "admission.job" -}}
-{{ include "admission.component" . }}-metrics
+{{ include "admission.name" . }}-metrics
 {{- end -}}

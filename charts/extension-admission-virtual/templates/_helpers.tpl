@@ -1,14 +1,18 @@
 {{/* The name of the component and of all its objects. */}}
-{{- define "admission.component" -}}
+{{- define "admission.name" -}}
 admission-{{ .Values.extension }}
 {{- end -}}
 
 {{/* The name of its webhook configurations and of the Service by which the API server reaches it. */}}
 {{- define "admission.service" -}}
-gardener-extension-{{ include "admission.component" . }}
+gardener-extension-{{ include "admission.name" . }}
 {{- end -}}
 
-{{/* Labels of all objects, and the selector of the pods. */}}
+{{/* The labels of the pods in the runtime cluster. */}}
+{{- define "admission.selector" -}}
+app.kubernetes.io/name: {{ include "admission.name" . }}
+{{- end -}}
+
 {{- define "admission.labels" -}}
-app.kubernetes.io/name: {{ include "admission.component" . }}
+{{ include "pergola.labels" (list . "admission") }}
 {{- end -}}

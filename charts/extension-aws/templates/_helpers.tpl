@@ -1,6 +1,15 @@
-{{/* Labels of all objects, and the selector of the pods. */}}
-{{- define "extension.labels" -}}
+{{/* The name of all objects. */}}
+{{- define "extension.name" -}}
+{{ .Chart.Name }}
+{{- end -}}
+
+{{/* The labels by which the Deployment and the Service find the pods. They cannot change. */}}
+{{- define "extension.selector" -}}
 app.kubernetes.io/name: {{ .Chart.Name }}
+{{- end -}}
+
+{{- define "extension.labels" -}}
+{{ include "pergola.labels" (list . "extension") }}
 {{- end -}}
 
 {{/* The name of cluster-wide permissions. A runtime cluster that is a Seed, too, has the chart twice. */}}

@@ -12,21 +12,19 @@ app: gardener
 role: operator
 {{- end -}}
 
+{{/* The name of all objects. */}}
+{{- define "operator.name" -}}
+gardener-operator
+{{- end -}}
+
 {{- define "operator.labels" -}}
-{{ include "operator.selector" . }}
-helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
-app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{ include "pergola.labels" (list . "operator") }}
 {{- end -}}
 
 {{/* Of ConfigMaps and Secrets with a hash in their name: the resource manager collects old ones. */}}
 {{- define "operator.labels.unique" -}}
 {{ include "operator.labels" . }}
 resources.gardener.cloud/garbage-collectable-reference: "true"
-{{- end -}}
-
-{{- define "operator.image" -}}
-{{- $tag := .Values.image.tag | default .Chart.AppVersion -}}
-{{- .Values.image.repository }}{{ hasPrefix "sha256:" $tag | ternary "@" ":" }}{{ $tag }}
 {{- end -}}
 
 {{/* The port of an endpoint; expects a list of the root and the endpoint's name. */}}
@@ -41,6 +39,10 @@ resources.gardener.cloud/garbage-collectable-reference: "true"
 {{- $config := deepCopy .Values.config -}}
 {{- if include "operator.kubeconfig" . -}}
 {{- $_ := set $config.runtimeClientConnection "kubeconfig" "/etc/gardener-operator/kubeconfig/kubeconfig" -}}
+{{- end -}}
+{{- if not (include "operator.kubeconfig" .) -}}
+{{- $owner := dict "ownerClusterRole" "gardener.cloud:system:gardener-operator" -}}
+{{- $config = mergeOverwrite (dict "server" (dict "webhooks" $owner)) $config -}}
 {{- end -}}
 {{- if and .Values.nodeToleration (not (hasKey $config "nodeToleration")) -}}
 {{- $_ := set $config "nodeToleration" .Values.nodeToleration -}}
@@ -110,7 +112,6 @@ reference.resources.gardener.cloud/secret-{{ sha256sum $name | trunc 8 }}: {{ $n
 
 {{/* Where the pods may connect to, and which webhooks of the Garden leave them alone. */}}
 {{- define "operator.podLabels" -}}
-{{ include "operator.selector" . }}
 networking.gardener.cloud/to-dns: allowed
 networking.gardener.cloud/to-private-networks: allowed
 networking.gardener.cloud/to-public-networks: allowed

@@ -3,14 +3,13 @@
 gardener-resource-manager
 {{- end -}}
 
-{{/* Labels of all objects, and the selector of the pods. */}}
-{{- define "resource-manager.labels" -}}
+{{/* The labels by which the Deployment and the Service find the pods. They cannot change. */}}
+{{- define "resource-manager.selector" -}}
 app: {{ include "resource-manager.name" . }}
 {{- end -}}
 
-{{- define "resource-manager.image" -}}
-{{- $tag := .Values.image.tag | default .Chart.AppVersion -}}
-{{- .Values.image.repository }}{{ hasPrefix "sha256:" $tag | ternary "@" ":" }}{{ $tag }}
+{{- define "resource-manager.labels" -}}
+{{ include "pergola.labels" (list . "resource-manager") }}
 {{- end -}}
 
 {{/* The kubeconfigs by the key under which a Secret has them; empty without any. */}}
@@ -50,9 +49,13 @@ true
 {{- $webhooks := dict "selfSigned" (dict "enabled" false) "tls" $tls -}}
 {{- $_ := set $mounted "server" (dict "webhooks" $webhooks) -}}
 {{- end -}}
+{{- $webhooks := dict "namespace" .Release.Namespace -}}
+{{- if include "resource-manager.hasTarget" . -}}
+{{- $_ := set $webhooks "ownerClusterRole" (include "resource-manager.name" .) -}}
+{{- end -}}
 {{- $here := dict
   "leaderElection" (dict "resourceNamespace" .Release.Namespace)
-  "server" (dict "webhooks" (dict "selfSigned" (dict "namespace" .Release.Namespace)))
+  "server" (dict "webhooks" (dict "selfSigned" $webhooks))
 -}}
 apiVersion: resourcemanager.config.gardener.cloud/v1alpha1
 kind: ResourceManagerConfiguration

@@ -231,9 +231,11 @@ def _container(on: Installation) -> JsonObject:
         ],
         "env": env(LEADER_ELECTION_NAMESPACE=from_pod("metadata.namespace")),
         "ports": [port(name, number) for name, number in ports.items()],
-        "livenessProbe": _probe("/healthz", initialDelaySeconds=30, failureThreshold=5),
-        "readinessProbe": _probe("/readyz", initialDelaySeconds=5, failureThreshold=3),
-        "resources": requests(cpu="10m", memory="64Mi"),
+        # It starts in one to two seconds; the other probes begin when this one succeeds.
+        "startupProbe": http_probe("/healthz", "health", periodSeconds=1, failureThreshold=60),
+        "livenessProbe": _probe("/healthz", failureThreshold=5),
+        "readinessProbe": _probe("/readyz"),
+        "resources": requests(cpu="20m", memory="128Mi"),
         "securityContext": restricted(),
         "volumeMounts": [
             token_mount(),
@@ -263,7 +265,7 @@ def _service(on: Installation) -> JsonObject:
 
 
 def _probe(path: str, **timing: int) -> JsonObject:
-    return http_probe(path, "health", host=None, periodSeconds=10, timeoutSeconds=5, **timing)
+    return http_probe(path, "health", host=None, periodSeconds=5, timeoutSeconds=5, **timing)
 
 
 def _labels(on: Installation) -> dict[str, str]:

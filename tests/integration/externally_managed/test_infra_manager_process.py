@@ -21,9 +21,9 @@ from pergola.kube.errors import Invalid
 from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import dump, parse_documents
 from pergola.pki import Authority
-from pergola.sandbox.helm import render
 from pergola.testing.waiting import PATIENCE, until
 from pergola.testing.world import RecordingClient, config_map
+from tests.support.charts import INFRA_MANAGER
 from tests.support.cluster_api import (
     NEW,
     cluster,
@@ -35,7 +35,6 @@ from tests.support.ports import held_port
 from tests.support.service_accounts import service_account_config, until_allowed
 
 PERGOLA = Path(sys.executable).parent / "pergola"
-ROLE = Path(__file__).parents[3] / "charts" / "infra-manager" / "rbac.yaml"
 KIND = f"{NEW.kind}.{NEW.group}"
 RBAC = "rbac.authorization.k8s.io"
 NETWORK: JsonObject = {
@@ -65,8 +64,8 @@ async def restricted(
 
 async def bind(client: RecordingClient, role: str, name: str, namespace: str, binding: str) -> None:
     """Bind a role of the chart, under another name, to the default account of the namespace."""
-    documents = [document.value for document in parse_documents(ROLE.read_bytes())]
-    (found,) = (value for value in documents if isinstance(value, dict) and name_of(value) == role)
+    objects = await asyncio.to_thread(INFRA_MANAGER.rendered, {"kinds": [KIND]})
+    (found,) = (obj for obj in objects if (obj["kind"], name_of(obj)) == ("ClusterRole", role))
     await client.create({**found, "metadata": {"name": name}})
     metadata = {"name": name} | ({"namespace": namespace} if binding == "RoleBinding" else {})
     account = {"kind": "ServiceAccount", "name": "default", "namespace": namespace}
@@ -252,7 +251,7 @@ async def test_the_process_serves_the_webhook_that_protects_the_annotation(
     values: JsonObject = {
         "webhook": {"enabled": True, "resources": ["newclusters"], "certificateSecret": "tls"}
     }
-    objects = await asyncio.to_thread(render, ROLE.parent, values)
+    objects = await asyncio.to_thread(INFRA_MANAGER.rendered, values)
     [registration] = [obj for obj in objects if obj["kind"] == WEBHOOKS.kind]
     (entry,) = maps_at(registration, "webhooks")
     url = f"https://127.0.0.1:{port}{entry['clientConfig']['service']['path']}"

@@ -13,15 +13,18 @@ from pergola.api.objects import (
     GroupVersionKind,
     JsonObject,
     Key,
+    annotations_of,
     labels_of,
     name_of,
     resource_version_of,
+    uid_of,
 )
-from pergola.api.operator_v1alpha1 import GARDEN
+from pergola.api.operator_v1alpha1 import GARDEN, garden_crd
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.sandbox import Sandbox
 from pergola.sandbox.helm import helm, render
+from tests.support.charts import with_image
 from tests.support.documented import commands
 from tests.support.gardens import MINIMAL
 from tests.support.operator_chart import OperatorChart
@@ -52,9 +55,8 @@ async def upgrade(runtime: Client, garden_sandbox: Sandbox) -> AsyncIterator[Upg
     common = ("--namespace", "garden", "--kubeconfig", str(garden_sandbox.kubeconfig))
 
     async def run(values: JsonObject) -> None:
-        # The sandbox already has the definitions.
-        command = ("upgrade", "--install", "--take-ownership", RELEASE, str(CHART))
-        await asyncio.to_thread(helm, *command, *common, values=values)
+        command = ("upgrade", "--install", RELEASE, str(CHART))
+        await asyncio.to_thread(helm, *command, *common, values=with_image(values))
 
     yield run
     await asyncio.to_thread(helm, "uninstall", RELEASE, "--ignore-not-found", *common)
@@ -70,7 +72,7 @@ async def test_the_api_server_knows_every_field_of_the_chart(
     garden_sandbox: Sandbox, values: JsonObject
 ) -> None:
     async with StrictClient.connect(load(garden_sandbox.kubeconfig)) as client:
-        for obj in render(CHART, values):
+        for obj in render(CHART, with_image(values)):
             await client.apply(obj, manager="test", force=True)
 
 
@@ -79,16 +81,42 @@ async def test_an_installation_has_the_objects_of_the_chart(
 ) -> None:
     await upgrade(EVERYTHING)
 
-    found = await live(runtime, render(CHART, EVERYTHING))
+    found = await live(runtime, render(CHART, with_image(EVERYTHING)))
 
     assert None not in found
-    assert {labels_of(obj)["app.kubernetes.io/managed-by"] for obj in found if obj} == {"Helm"}
+    # The sandbox has installed the definitions.
+    of_release = [obj for obj in found if obj and obj["kind"] != CRD.kind]
+    assert {labels_of(obj)["app.kubernetes.io/managed-by"] for obj in of_release} == {"Helm"}
+
+
+async def test_a_release_leaves_definitions_alone_until_they_are_marked_as_its_own(
+    runtime: Client, upgrade: Upgrade
+) -> None:
+    key = Key("", name_of(garden_crd()))
+    before = await runtime.get(CRD, key)
+
+    await upgrade({})
+    assert resource_version_of(await runtime.get(CRD, key)) == resource_version_of(before)
+
+    label = {"app.kubernetes.io/managed-by": "Helm"}
+    owner = {"release-name": RELEASE, "release-namespace": "garden"}
+    marks = {f"meta.helm.sh/{name}": value for name, value in owner.items()}
+    await runtime.patch(CRD, key, {"metadata": {"labels": label, "annotations": marks}})
+    await upgrade({"replicaCount": 2})
+    adopted = await runtime.get(CRD, key)
+    assert annotations_of(adopted)["helm.sh/resource-policy"] == "keep"
+
+    # The release gives it up, and does not delete it.
+    gone: JsonObject = {"labels": dict.fromkeys(label), "annotations": dict.fromkeys(marks)}
+    await runtime.patch(CRD, key, {"metadata": gone})
+    await upgrade({})
+    assert uid_of(await runtime.get(CRD, key)) == uid_of(before)
 
 
 async def test_an_upgrade_without_a_change_writes_nothing(
     runtime: Client, upgrade: Upgrade
 ) -> None:
-    objects = render(CHART)
+    objects = render(CHART, with_image())
     await upgrade({})
     before = await live(runtime, objects)
 
@@ -131,7 +159,7 @@ async def test_uninstalling_keeps_the_definitions_and_the_garden(
     await asyncio.to_thread(helm, "uninstall", RELEASE, *where)
 
     assert await runtime.get(GARDEN, Key.of(garden)) == garden
-    left = [obj for obj in await live(runtime, render(CHART)) if obj]
+    left = [obj for obj in await live(runtime, render(CHART, with_image())) if obj]
     assert {GroupVersionKind.of(obj) for obj in left} == {CRD}
 
 
@@ -147,12 +175,11 @@ async def test_the_commands_of_the_guide_install_upgrade_and_remove_the_operator
         where = ("--kubeconfig", str(garden_sandbox.kubeconfig))
         await asyncio.to_thread(helm, *words, *options, *where)
 
-    # The sandbox already has the definitions.
     for line in commands(GUIDE, "Install"):
-        await run(line, "--take-ownership")
+        await run(line)
     installed = await runtime.get(DEPLOYMENT, deployed)
     for line in commands(GUIDE, "Upgrade"):
-        await run(line, "--take-ownership")
+        await run(line)
     assert (await runtime.get(DEPLOYMENT, deployed))["spec"] == installed["spec"]
     for line in commands(GUIDE, "Remove the operator"):
         await run(line)

@@ -25,6 +25,7 @@ from pergola.sandbox import Sandbox
 from pergola.sandbox.helm import render
 from pergola.testing.waiting import PATIENCE
 from pergola.testing.world import World, condition, has
+from tests.support.charts import with_image
 from tests.support.service_accounts import service_account_config, until_granted
 
 pytestmark = pytest.mark.timeout(600)  # Helm may have to be built
@@ -47,7 +48,7 @@ def source_permissions(namespace: str) -> list[dict[str, Any]]:
         "sourceClientConnection": {"namespaces": [namespace]},
         "targetClientConnection": {"kubeconfig": TWO_CLUSTERS},
     }
-    objects = render(CHART, {"config": config}, namespace=namespace)
+    objects = render(CHART, with_image({"config": config}), namespace=namespace)
     kinds = {"ServiceAccount", "ClusterRole", "Role", "RoleBinding"}
     found = [obj for obj in objects if obj["kind"] in kinds]
     unique: list[dict[str, Any]] = orjson.loads(

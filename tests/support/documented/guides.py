@@ -157,7 +157,7 @@ kill %1 && wait %1""",
     "migrate": Guide(
         ("how-to/migrate-resource-manager.md",),
         before=f"{SANDBOX}\nhelm install gardener-resource-manager charts/resource-manager "
-        "--namespace garden --create-namespace",
+        "--namespace garden --create-namespace --set image.repository=registry.example/pergola",
         after="grep -q ResourceManagerConfiguration config.yaml\n"
         "helm uninstall gardener-resource-manager --namespace garden",
     ),

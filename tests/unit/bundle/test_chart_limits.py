@@ -8,6 +8,7 @@ import pytest
 
 from pergola.api.objects import JsonObject, map_at, maps_at
 from pergola.sandbox.helm import render
+from tests.support.charts import with_image
 
 CHARTS: Final = Path(__file__).parents[3] / "charts"
 
@@ -15,7 +16,7 @@ CHARTS: Final = Path(__file__).parents[3] / "charts"
 def workloads() -> Iterator[tuple[Path, JsonObject]]:
     """Yield the workloads of all charts."""
     for path in CHARTS.glob("*/Chart.yaml"):
-        for obj in render(path.parent):
+        for obj in render(path.parent, with_image()):
             if obj["kind"] in ("Deployment", "StatefulSet"):
                 yield path.parent, obj
 

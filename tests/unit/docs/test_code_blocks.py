@@ -58,7 +58,6 @@ RENDERED: Final = ("helm upgrade",)
 """Commands whose charts the test renders with their values."""
 
 RUN_ELSEWHERE: Final = {
-    "pergola crds": "unit/cli/test_crds_command.py",
     "pergola garden compare": "unit/cli/test_garden_compare_command.py",
     "pergola garden export": "integration/operator/test_garden_transfer.py",
     "pergola garden certificates": "integration/operator/test_garden_certificates_command.py",
@@ -109,6 +108,9 @@ OF_A_GARDEN: Final = (
 )
 """Fields of a Garden."""
 VALUES: Final = {
+    "how-to/install-with-helm.md: Images and registries": ["operator", "networking-calico"],
+    "how-to/install-with-helm.md: Optional objects": ["resource-manager", "infra-manager"],
+    "how-to/install-with-helm.md: Pods": ["infra-manager"],
     "how-to/operating-pergola.md: Alerts and dashboards": [*FAMILIES],
     "how-to/sharding.md: Extensions": ["networking-calico", "networking-cilium", "extension-aws"],
     "how-to/sharding.md: Switch it on": ["resource-manager"],

@@ -49,12 +49,13 @@ def of(kind: str, objects: list[JsonObject]) -> list[JsonObject]:
 def differences(schema: JsonObject, values: object, path: str = "") -> Iterator[str]:
     """Yield each value that is missing in the schema or in the defaults, or has no description.
 
-    A schema accepts the values of another chart without a type; they are not used.
+    What has fields is described by them. A schema accepts the values of another chart without a
+    type; they are not used.
     """
-    if "description" not in schema and path:
-        yield f"{path} has no description"
     properties = schema.get("properties")
     if not isinstance(properties, dict) or not isinstance(values, dict):
+        if "description" not in schema:
+            yield f"{path} has no description"
         return
     untyped = {name for name in properties if map_at(properties, name).keys() == {"description"}}
     for name in (properties.keys() ^ values.keys()) - {"global"} - untyped:
@@ -103,7 +104,15 @@ def test_a_chart_has_notes_and_one_schema_for_all_its_values(chart: ChartCase) -
         ({"replica": 2}, "additional properties 'replica' not allowed"),
         ({"replicas": "2"}, "at '/replicas': got string, want integer"),
         ({"image": {"registry": "a"}}, "additional properties 'registry' not allowed"),
-        ({"image": {"repository": ""}}, "at '/image/repository'"),
+        ({"image": {"repository": ""}}, "image.repository is not set: name an image"),
+        ({"image": {"digest": "sha256:1"}}, "at '/image/digest'"),
+        ({"image": {"pullPolicy": "Often"}}, "at '/image/pullPolicy'"),
+        ({"imageRegistry": "https://a"}, "at '/imageRegistry'"),
+        ({"imagePullSecrets": ["a"]}, "at '/imagePullSecrets/0': got string, want object"),
+        ({"podLabels": {"a": 1}}, "at '/podLabels/a': got number, want string"),
+        ({"topologySpreadConstraints": [{"maxSkew": 1}]}, "missing properties 'topologyKey'"),
+        ({"podDisruptionBudget": {"maxUnavailable": "one"}}, "at '/podDisruptionBudget"),
+        ({"serviceAccount": {"name": "a"}}, "additional properties 'name' not allowed"),
         ({"resources": {"limit": {}}}, "additional properties 'limit' not allowed"),
         ({"networkPolicy": {"enabled": "yes"}}, "at '/networkPolicy/enabled'"),
         ({"serviceMonitor": {"interval": "often"}}, "at '/serviceMonitor/interval'"),
@@ -189,23 +198,6 @@ def test_environment_variables_from_values_are_added(chart: ChartCase) -> None:
     assert variables({"env": [endpoint]}) == [*variables({}), endpoint]
 
 
-def test_shared_templates_of_extension_charts_are_identical() -> None:
-    shared = (
-        "dashboard",
-        "pod-disruption-budget",
-        "prometheus-rule",
-        "service-account",
-        "service-monitor",
-    )
-    for name in shared:
-        path = f"templates/{name}.yaml"
-        texts = {
-            (CHARTS / chart / path).read_text()
-            for chart in ("networking-calico", "networking-cilium", "extension-aws")
-        }
-        assert len(texts) == 1, name
-
-
 def test_the_infra_manager_may_read_secrets_only_in_chosen_namespaces() -> None:
     [chart] = [each for each in ALL_CHARTS if each.name == "infra-manager"]
     values: JsonObject = {
@@ -235,6 +227,25 @@ def test_the_infra_manager_may_read_secrets_only_in_chosen_namespaces() -> None:
     assert "--aws-credentials=a/keys" in container["args"]
     assert "--aws-namespaces=a,b" in container["args"]
     assert "--lease-namespace=pergola-system" in container["args"]
+
+
+def test_the_infra_manager_may_patch_only_its_kinds() -> None:
+    [chart] = [each for each in ALL_CHARTS if each.name == "infra-manager"]
+    kinds = ["NewCluster.a.example", "Proxy.b.example", "Dns.b.example"]
+
+    [role] = [
+        each
+        for each in of("ClusterRole", chart.rendered({"kinds": kinds}))
+        if name_of(each) == "pergola:infra-manager"
+    ]
+
+    patched = [rule for rule in role["rules"] if "patch" in rule["verbs"]]
+    assert [(rule["apiGroups"], rule["resources"]) for rule in patched[:-1]] == [
+        (["a.example"], ["newclusters", "newclusters/status"]),
+        (["b.example"], ["proxies", "proxies/status"]),
+        (["b.example"], ["dnses", "dnses/status"]),
+    ]
+    assert patched[-1]["resources"] == ["events"]
 
 
 def test_the_infra_manager_serves_and_registers_its_webhook() -> None:

@@ -23,6 +23,7 @@ from pergola.kube.yaml import parse
 from pergola.operator.extension.names import EXTENSION_CHART, chart_of
 from pergola.operator.webhooks.extension.review import check_extension
 from pergola.sandbox.helm import render
+from tests.support.charts import with_image
 
 pytestmark = pytest.mark.timeout(600)  # Helm may have to be built
 
@@ -33,6 +34,7 @@ EXTENSIONS: Final = {
     "extension-aws": "aws",
 }
 NETWORKS: Final = ("networking-calico", "networking-cilium")
+OPTIONS: Final = "--config-file=/etc/pergola/options.yaml"
 IN_RUNTIME: Final[JsonObject] = {
     "gardener": {
         "runtimeCluster": {
@@ -51,7 +53,7 @@ def installation(chart: str) -> Installation:
 
 def rendered(chart: str, values: JsonObject | None = None) -> dict[str, JsonObject]:
     """Return the objects of a chart by kind."""
-    found = render(ROOT / "charts" / chart, values, namespace="extension")
+    found = render(ROOT / "charts" / chart, with_image(values), namespace="extension")
     assert len({(obj["kind"], name_of(obj)) for obj in found}) == len(found)
     return {obj["kind"]: obj for obj in reversed(found)}
 
@@ -74,6 +76,11 @@ def granted(rules: list[JsonObject]) -> set[tuple[str, str, str, str]]:
     }
 
 
+def owner(role: JsonObject) -> set[tuple[str, str, str, str]]:
+    """Return the permission to read a role that owns webhook configurations."""
+    return {("rbac.authorization.k8s.io", "clusterroles", "get", name_of(role))}
+
+
 @pytest.mark.parametrize("chart", EXTENSIONS)
 def test_a_chart_has_the_objects_of_the_sdk(chart: str) -> None:
     on = installation(chart)
@@ -81,18 +88,28 @@ def test_a_chart_has_the_objects_of_the_sdk(chart: str) -> None:
 
     found = rendered(chart)
 
+    options = found.pop("ConfigMap", None)
     assert found.keys() == expected.keys()
     assert {name_of(obj) for obj in found.values()} == {name_of(obj) for obj in expected.values()}
     pod = map_at(found["Deployment"], "spec", "template", "spec")
     desired = copy.deepcopy(map_at(expected["Deployment"], "spec", "template", "spec"))
     [container], [of_sdk] = maps_at(pod, "containers"), maps_at(desired, "containers")
-    for field in ("securityContext", "livenessProbe", "readinessProbe", "ports", "env"):
+    probes = ("startupProbe", "livenessProbe", "readinessProbe")
+    for field in ("securityContext", *probes, "ports", "env"):
         assert set(map(str, container[field])) == set(map(str, of_sdk[field])), field
     assert container["command"] == of_sdk["command"]
     classes = [each for each in container["args"] if each.startswith("--extension-classes")]
     assert classes == ["--extension-classes=shoot"]
     arguments = [each.replace("{{ .Release.Namespace }}", "extension") for each in of_sdk["args"]]
-    assert [each for each in container["args"] if each not in classes] == arguments
+    others = [each for each in container["args"] if each not in classes]
+    # A namespace outlives a Helm release, but the role does not.
+    assert [each for each in others if each != OPTIONS] == [
+        each for each in arguments if each != "--webhook-config-owner-namespace=extension"
+    ]
+    assert (OPTIONS in others) is on.has_webhooks
+    if options:
+        text = options["data"]["options.yaml"]
+        assert text == f"webhookConfigOwnerClusterRole: {name_of(found['ClusterRole'])}\n"
     assert pod["priorityClassName"] == desired["priorityClassName"]
     assert pod["automountServiceAccountToken"] is False
     assert pod["securityContext"]["runAsNonRoot"] is True
@@ -107,14 +124,16 @@ def test_no_chart_grants_more_than_the_sdk(chart: str) -> None:
     )
     # A name restricts a permission that the SDK grants for all names.
     wide = granted(permissions(installation(chart)))
-    assert {each for each in excess if (*each[:3], "") not in wide} == set()
+    assert {each for each in excess if (*each[:3], "") not in wide} <= owner(found["ClusterRole"])
 
 
 @pytest.mark.parametrize("chart", NETWORKS)
 def test_charts_of_networks_grant_the_permissions_of_the_sdk(chart: str) -> None:
-    rules = maps_at(rendered(chart)["ClusterRole"], "rules")
+    role = rendered(chart)["ClusterRole"]
 
-    assert granted(rules) == granted(permissions(installation(chart)))
+    own = granted(maps_at(role, "rules"))
+    assert own - owner(role) == granted(permissions(installation(chart)))
+    assert owner(role) <= own or not installation(chart).has_webhooks
 
 
 @pytest.mark.parametrize("chart", EXTENSIONS)
@@ -123,7 +142,7 @@ def test_a_ring_has_all_kinds_with_a_namespace_and_its_sharder_may_label_them(ch
     kinds = {actuator.kind for actuator in load_actuators([EXTENSIONS[chart]])} - CLUSTER_SCOPED
     resources = {f"{kind.lower()}s" for kind in kinds}
 
-    found = render(ROOT / "charts" / chart, values, namespace="extension")
+    found = render(ROOT / "charts" / chart, with_image(values), namespace="extension")
 
     [made] = [obj for obj in found if obj["kind"] == "ControllerRing"]
     assert {each["resource"] for each in made["spec"]["resources"]} == resources
@@ -139,7 +158,9 @@ def test_a_ring_has_all_kinds_with_a_namespace_and_its_sharder_may_label_them(ch
 
 
 def test_in_a_runtime_cluster_the_aws_extension_serves_the_garden_and_watches_its_secrets() -> None:
-    found = render(ROOT / "charts" / "extension-aws", IN_RUNTIME, namespace="runtime-extension-x")
+    found = render(
+        ROOT / "charts" / "extension-aws", with_image(IN_RUNTIME), namespace="runtime-extension-x"
+    )
 
     [workload] = [obj for obj in found if obj["kind"] == "Deployment"]
     pod = map_at(workload, "spec", "template", "spec")
@@ -174,7 +195,7 @@ def test_each_example_is_a_valid_extension_with_a_chart(name: str) -> None:
 def test_the_admission_charts_are_two_halves_of_one_component(reference: str) -> None:
     component = component_of(load_actuators([reference])[0])
     account = {"name": "extension-admission-x", "namespace": "kube-system"}
-    values: JsonObject = {"extension": reference}
+    values = with_image({"extension": reference})
     virtual = values | {"gardener": {"virtualCluster": {"serviceAccount": account}}}
 
     runtime = render(
@@ -190,7 +211,10 @@ def test_the_admission_charts_are_two_halves_of_one_component(reference: str) ->
     [container] = map_at(found["Deployment"], "spec", "template", "spec")["containers"]
     assert container["command"] == ["pergola", "extension", "admission", reference]
     assert "--kubeconfig=$(GARDEN_KUBECONFIG)" in container["args"]
-    assert "--webhook-config-owner-namespace=extension-x" in container["args"]
+    assert OPTIONS in container["args"]
+    assert (
+        found["ConfigMap"]["data"]["options.yaml"] == "webhookConfigOwnerNamespace: extension-x\n"
+    )
     assert name_of(found["Deployment"]) == component
     of_kind = {obj["kind"]: obj for obj in rights}
     assert all(
@@ -203,9 +227,14 @@ def test_the_admission_charts_are_two_halves_of_one_component(reference: str) ->
         for resource in ("cloudprofiles", "namespacedcloudprofiles")
         for verb in ("get", "list", "watch")
     }
-    owner = {("", "namespaces", "get", "extension-x")}
+    owners = {("", "namespaces", "get", "extension-x"), *owner(of_kind["ClusterRole"])}
     assert granted(of_kind["ClusterRole"]["rules"]) == (
-        granted(cluster_rules(component)) | profiles | owner
+        granted(cluster_rules(component)) | profiles | owners
+    )
+    alone = render(ROOT / "charts" / "extension-admission-runtime", values)
+    [options] = [obj for obj in alone if obj["kind"] == "ConfigMap"]
+    assert options["data"]["options.yaml"] == (
+        f"webhookConfigOwnerClusterRole: {name_of(of_kind['ClusterRole'])}\n"
     )
     leases = {
         ("coordination.k8s.io", "leases", verb, "")

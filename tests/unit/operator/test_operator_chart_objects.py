@@ -10,6 +10,7 @@ from pergola.api.known.kubernetes_versions import SUPPORTED
 from pergola.api.objects import JsonObject, Key, labels_of, map_at, name_of
 from pergola.api.operator_v1alpha1 import extension_crd, garden_crd
 from pergola.bundle import annotate
+from pergola.bundle.image_vector import OWN
 from pergola.cli.crds.groups import rendered
 from pergola.garden.components.conventions import GARDEN_SCRAPES, open_ports
 from pergola.garden.components.gardener_operator import OPERATOR_AUTOSCALER
@@ -18,6 +19,7 @@ from pergola.kube.patches import apply_merge_patch
 from pergola.kube.yaml import parse
 from pergola.operator.serving import SERVICE
 from pergola.sandbox.helm import template
+from tests.support.charts import with_image
 from tests.support.garden import landscape
 from tests.support.operator_chart import OperatorChart
 
@@ -64,7 +66,7 @@ def test_the_chart_has_these_objects(default: OperatorChart) -> None:
 
 
 def test_rendering_twice_gives_the_same_bytes() -> None:
-    assert template(CHART) == template(CHART)
+    assert template(CHART, with_image()) == template(CHART, with_image())
 
 
 def test_the_chart_has_the_version_of_the_package() -> None:
@@ -103,7 +105,7 @@ def test_the_deployment_runs_the_operator_with_its_configuration(default: Operat
     assert container["imagePullPolicy"] == "IfNotPresent"
     assert container["command"] == ["pergola", "operator"]
     assert container["args"] == ["--config=/etc/gardener-operator/config/config.yaml"]
-    assert "env" not in container
+    assert container["env"] == [{"name": OWN, "value": container["image"]}]
     (mounted,) = (m for m in container["volumeMounts"] if m["name"] == "config")
     (volume,) = (v for v in default.spec["volumes"] if v["name"] == "config")
     assert mounted["mountPath"] == "/etc/gardener-operator/config"
@@ -125,7 +127,7 @@ def test_the_deployment_has_the_settings_of_the_original(default: OperatorChart)
     assert (spec["replicas"], spec["revisionHistoryLimit"]) == (1, 2)
     assert spec["selector"] == {"matchLabels": {"app": "gardener", "role": "operator"}}
     assert default.spec["priorityClassName"] == CRITICAL
-    assert default.container["resources"]["requests"] == {"cpu": "100m", "memory": "100Mi"}
+    assert default.container["resources"]["requests"] == {"cpu": "100m", "memory": "256Mi"}
     assert "memory" in default.container["resources"]["limits"]
     assert default.one("PriorityClass")["value"] == 999999550
 

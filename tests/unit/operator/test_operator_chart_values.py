@@ -17,6 +17,7 @@ from tests.support.operator_chart import OperatorChart
 pytestmark = pytest.mark.timeout(600)  # Helm may have to be built
 
 CHART: Final = Path(__file__).parents[3] / "charts" / "operator"
+ROLE: Final = "gardener.cloud:system:gardener-operator"
 KUBECONFIG: Final = "apiVersion: v1\nkind: Config\n"
 
 
@@ -67,7 +68,7 @@ def test_the_image(tag: str, image: str) -> None:
 def test_the_resources() -> None:
     changed = chart({"resources": {"requests": {"cpu": 2}, "limits": None}}).container
 
-    assert changed["resources"] == {"requests": {"cpu": 2, "memory": "100Mi"}}
+    assert changed["resources"] == {"requests": {"cpu": 2, "memory": "256Mi"}}
 
 
 def test_labels_and_annotations_of_pods() -> None:
@@ -92,7 +93,8 @@ def test_environment_variables() -> None:
         {"name": "HOST", "valueFrom": {"fieldRef": {"fieldPath": "status.hostIP"}}},
     ]
 
-    assert chart({"env": variables}).container["env"] == variables
+    own = chart().container["env"]
+    assert chart({"env": variables}).container["env"] == [*own, *variables]
 
 
 def test_additional_volumes(default: OperatorChart) -> None:
@@ -118,7 +120,7 @@ def test_image_vectors(value: str, variable: str, default: OperatorChart) -> Non
 
     found = chart({value: text})
 
-    (set_variable,) = found.container["env"]
+    (_, set_variable) = found.container["env"]
     assert set_variable["name"] == variable
     folder, _, file = set_variable["value"].rpartition("/")
     (mounted,) = (m for m in found.container["volumeMounts"] if m["mountPath"] == folder)
@@ -168,7 +170,8 @@ def test_the_configuration_is_rendered_unchanged() -> None:
 
     found = chart({"config": given})
 
-    expected = apply_merge_patch(map_at(defaults, "config"), given)
+    owner: JsonObject = {"server": {"webhooks": {"ownerClusterRole": ROLE}}}
+    expected = apply_merge_patch(map_at(defaults, "config"), {**given, **owner})
     header = {key: found.file[key] for key in ("apiVersion", "kind")}
     assert found.file == {**expected, **header, "nodeToleration": defaults["nodeToleration"]}
     assert found.config.log_level == "debug"
@@ -211,7 +214,9 @@ def test_changed_ports_are_used_everywhere() -> None:
     service = found.one("Service")
     assert [port["targetPort"] for port in service["spec"]["ports"]] == [1003, 1001]
     assert map_at(service, "metadata")["annotations"] == open_ports(GARDEN_SCRAPES, 1003)
-    assert found.file["server"] == ports
+    assert found.file["server"] == apply_merge_patch(
+        ports, {"webhooks": {"ownerClusterRole": ROLE}}
+    )
 
 
 def test_without_ports_the_process_uses_its_defaults() -> None:
@@ -240,3 +245,19 @@ def test_a_kubeconfig_is_kept_in_a_secret_and_replaces_the_token() -> None:
     assert base64.b64decode(secret["data"][file]).decode() == KUBECONFIG
     assert not [volume for volume in found.spec["volumes"] if "projected" in volume]
     assert KUBECONFIG not in found.named("gardener-operator-configmap-")["data"]["config.yaml"]
+
+
+def test_a_role_of_the_release_owns_the_webhooks_in_the_same_cluster(
+    default: OperatorChart,
+) -> None:
+    role = default.config.server.webhooks.owner_cluster_role
+
+    assert role in [name_of(each) for each in default.of("ClusterRole")]
+    readable = [
+        rule
+        for rule in default.one("ClusterRole")["rules"]
+        if rule.get("resourceNames") == [role] and "get" in rule["verbs"]
+    ]
+    assert readable
+    elsewhere = chart({"config": {"runtimeClientConnection": {"kubeconfig": KUBECONFIG}}})
+    assert not elsewhere.config.server.webhooks.owner_cluster_role

@@ -14,8 +14,9 @@ from pergola.api.schema.structural import schema_of
 from pergola.kube.yaml import parse
 from pergola.resource_manager.configuration import options
 from pergola.sandbox.helm import HelmError
-from tests.support.chart_schema import strict, table
+from tests.support.chart_schema import strict
 from tests.support.charts import RESOURCE_MANAGER
+from tools.charts import table
 
 pytestmark = pytest.mark.timeout(600)  # Helm may have to be built
 
@@ -92,16 +93,17 @@ def test_each_value_has_a_default_and_a_description() -> None:
 
     assert isinstance(values, dict)
     assert properties.keys() - {"global"} == values.keys()
-    assert [name for name, each in properties.items() if not each["description"]] == []
+    undescribed = [name for name, each in properties.items() if not each.get("description")]
+    assert [name for name in undescribed if "properties" not in properties[name]] == []
 
 
 def test_the_page_of_the_chart_has_every_value() -> None:
     before, _, rest = PAGE.read_text().partition(BEGIN)
     written, _, after = rest.partition(END)
     if os.environ.get("PERGOLA_WRITE_DOCS"):
-        PAGE.write_text(f"{before}{BEGIN}{table(CHART, CONFIG)}{END}{after}")
+        PAGE.write_text(f"{before}{BEGIN}{table('resource-manager', CONFIG)}{END}{after}")
         return
-    assert written == table(CHART, CONFIG)
+    assert written == table("resource-manager", CONFIG)
 
 
 @pytest.mark.parametrize(
@@ -270,3 +272,12 @@ def test_certificates_from_a_secret_replace_self_signed_ones() -> None:
     [container] = maps_at(pod, "containers")
     [mount] = [each for each in container["volumeMounts"] if each["name"] == "tls"]
     assert mount["mountPath"] == webhooks.tls.server_cert_dir
+
+
+def test_a_role_of_the_release_owns_the_webhooks_in_the_same_cluster() -> None:
+    objects = RESOURCE_MANAGER.rendered()
+
+    role = file(objects).server.webhooks.self_signed.owner_cluster_role
+    assert role in [name_of(each) for each in of("ClusterRole", objects)]
+    elsewhere = file(rendered(**TWO_CLUSTERS))
+    assert not elsewhere.server.webhooks.self_signed.owner_cluster_role

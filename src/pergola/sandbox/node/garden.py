@@ -12,6 +12,7 @@ from pergola.sandbox import WITH_NODE, Sandbox, binaries, start
 from pergola.sandbox.helm import helm
 from pergola.sandbox.images import build
 from pergola.sandbox.images.catalogue import GARDEN_IMAGES, named
+from pergola.sandbox.images.pergola import PergolaImage
 from pergola.sandbox.node.image_import import import_offers
 from pergola.sandbox.on_demand import (
     GARDENER_ADMISSION_CONTROLLER,
@@ -91,6 +92,7 @@ def values(gates: JsonObject) -> JsonObject:
         {"name": offer.name, "tag": offer.version} for offer in named(_GARDENER)
     ]
     return {
+        "image": {"repository": PergolaImage.repository},
         "config": {"featureGates": {"DefaultSeccompProfile": True, **gates}},
         "imageVectorOverwrite": dump({"images": images}),
     }

@@ -6,8 +6,8 @@ from typing import Final
 
 import pytest
 
+from pergola.api.kinds import CONFIG_MAP, NAMESPACE
 from pergola.api.kinds import DEPLOYMENT as WORKLOAD
-from pergola.api.kinds import NAMESPACE
 from pergola.api.objects import GroupVersionKind, Key, labels_of, map_at
 from pergola.api.operator_v1alpha1 import EXTENSION
 from pergola.charts import Blobs, ChartReference, Helm, Puller, Release
@@ -20,6 +20,7 @@ from pergola.sandbox.registry import Registry
 from pergola.testing.waiting import until, until_gone
 from tests.support.aws.gardens import IN_AWS
 from tests.support.care_site import template
+from tests.support.charts import with_image
 from tests.support.extension_garden import (
     DEPLOYMENT,
     ExtensionGarden,
@@ -78,7 +79,9 @@ async def test_the_admission_of_an_extension_is_installed_in_both_clusters(
     for part, chart in (("runtimeCluster", "runtime"), ("virtualCluster", "virtual")):
         pushed = await charts.push(ROOT / "charts" / f"extension-admission-{chart}")
         parts[part] = {"helm": {"ociRepository": {"ref": str(pushed)}}}
-    values = {"extension": "calico", "replicas": 0, "prometheusRule": {"enabled": False}}
+    values = with_image(
+        {"extension": "calico", "replicas": 0, "prometheusRule": {"enabled": False}}
+    )
     extension["spec"]["deployment"]["admission"] = {**parts, "values": values}
     async with extension_controllers(operator, tmp_path / "cache"):
         await garden.create_garden()
@@ -92,7 +95,8 @@ async def test_the_admission_of_an_extension_is_installed_in_both_clusters(
     [variable] = container["env"]
     assert variable["name"] == "GARDEN_KUBECONFIG"
     owner = "extension-networking-calico"
-    assert f"--webhook-config-owner-namespace={owner}" in container["args"]
+    options = await garden.runtime.get(CONFIG_MAP, Key("garden", "admission-calico-options"))
+    assert options["data"]["options.yaml"] == f"webhookConfigOwnerNamespace: {owner}\n"
     assert await garden.virtual.find(NAMESPACE, Key("", owner)) is not None
     role = await garden.virtual.get(ROLE, Key("garden", "extension-admission-calico"))
     assert role["rules"][0]["resources"] == ["leases"]

@@ -15,6 +15,7 @@ from pergola.providers.aws.garden_iam_policy import Purpose, operations
 from pergola.sandbox.helm import render
 from pergola.testing.waiting import running
 from tests.support.aws.garden_site import REGION, GardenSite, HoldingAws, garden_site
+from tests.support.charts import with_image
 from tests.support.service_accounts import service_account_config, until_allowed
 
 UID = "0b7c0a3e-6f0b-4a57-8a9e-7c3c8f1d2e4f"
@@ -25,7 +26,7 @@ RECORD: JsonObject = {"name": "api.example.org", "recordType": "A", "values": ["
 
 async def restricted(site: GardenSite, config: ClusterConfig) -> ClusterConfig:
     """Return a ServiceAccount with the chart's role."""
-    role = next(obj for obj in render(CHART) if obj["kind"] == "ClusterRole")
+    role = next(obj for obj in render(CHART, with_image()) if obj["kind"] == "ClusterRole")
     name = f"{role['metadata']['name']}:{site.namespace}"
     role["metadata"]["name"] = name
     group = "rbac.authorization.k8s.io"

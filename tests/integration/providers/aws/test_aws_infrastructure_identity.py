@@ -30,6 +30,7 @@ from pergola.testing.extension_site import operation, request
 from pergola.testing.waiting import PATIENCE, running, until, until_gone
 from pergola.testing.world import RecordingClient
 from tests.support.aws.site import CLOUD_PROFILE, AwsSite, aws_site, codes_in
+from tests.support.charts import with_image
 from tests.support.service_accounts import service_account_config, until_allowed
 
 CHART = Path(__file__).parents[4] / "charts" / "extension-aws"
@@ -232,7 +233,7 @@ async def restricted(
         secrets: the names of the Secrets that it may read; None for all.
     """
     values: JsonObject = {"secrets": dict(secrets)} if secrets else {}
-    role = next(obj for obj in render(CHART, values) if obj["kind"] == "ClusterRole")
+    role = next(obj for obj in render(CHART, with_image(values)) if obj["kind"] == "ClusterRole")
     name = f"{role['metadata']['name']}:{namespace}"
     role["metadata"]["name"] = name
     binding: JsonObject = {
