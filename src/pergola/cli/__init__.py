@@ -12,6 +12,7 @@ from cyclopts import App, CycloptsError, Parameter
 
 from pergola import __version__
 from pergola.cli.aws.app import app as aws
+from pergola.cli.closed_pipe import end_quietly
 from pergola.cli.completion.command import HIDDEN, completion, print_candidates
 from pergola.cli.container import with_program
 from pergola.cli.crds.app import app as crds
@@ -30,7 +31,7 @@ from pergola.cli.network_policy.app import app as network_policy
 from pergola.cli.operator import operator
 from pergola.cli.resource_manager import resource_manager
 from pergola.cli.sandbox import app as sandbox
-from pergola.cli.text import end_quietly, say
+from pergola.cli.text import say
 from pergola.cli.tokens import tokens
 from pergola.cli.unpack import unpack
 from pergola.cli.up.command import up

@@ -8,7 +8,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
 from pergola.api.visible_text import visible
-from pergola.cli.text import end_quietly
+from pergola.cli.closed_pipe import end_quietly
 
 _UNLIMITED: Final = 10_000
 

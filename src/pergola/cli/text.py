@@ -1,16 +1,14 @@
 """The only way to standard output and error: control characters are shown, and not sent."""
 
-import os
-import sys
 from datetime import datetime, timedelta
-from typing import IO, TYPE_CHECKING, Final, NoReturn
+from typing import IO, TYPE_CHECKING, Final
 
 from pergola.api.visible_text import visible
+from pergola.cli.closed_pipe import end_quietly
 
 if TYPE_CHECKING:
     from pergola.cli.safe_console import SafeConsole
 
-_CLOSED_PIPE: Final = 141  # what shells report of a program that SIGPIPE ended
 _MINUTE: Final = 60
 _HOUR: Final = 60 * _MINUTE
 _DAY: Final = 24 * _HOUR
@@ -28,17 +26,6 @@ def say(
         print(visible(sep.join(map(str, values))), end=end, file=file, flush=flush)
     except BrokenPipeError:
         end_quietly()
-
-
-def end_quietly() -> NoReturn:
-    """End the command because its reader has, as `head` does: no message, and nothing to flush."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except BrokenPipeError:
-            os.dup2(nowhere, stream.fileno())
-    raise SystemExit(_CLOSED_PIPE)
 
 
 def plain_console() -> "SafeConsole":
