@@ -82,7 +82,7 @@ async def show(client: Client, environment: dict[str, str]) -> None:
     await client.delete(BASTION, BASTION_KEY)
 
     print("\n4. pergola aws plan: all of it is kept")
-    await plan(environment, "-o", "table")
+    await plan(environment, "--all")
     await until_gone(client, BASTION, BASTION_KEY, patience=PATIENCE)
 
     print("\n5. kubectl delete infrastructure:")

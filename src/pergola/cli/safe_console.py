@@ -5,7 +5,9 @@ from collections.abc import Iterable
 from typing import IO, Final
 
 from rich.console import Console, ConsoleOptions, RenderableType
+from rich.padding import Padding
 from rich.segment import Segment
+from rich.text import Text
 
 from pergola.api.visible_text import visible
 from pergola.cli.closed_pipe import end_quietly
@@ -48,6 +50,13 @@ class SafeConsole(Console):
         for segment in super().render(renderable, options):
             text = segment.text if segment.control else visible(segment.text)
             yield Segment(text, segment.style, segment.control)
+
+    def print_line(self, text: str, indent: int = 0, style: str = "") -> None:
+        """Print a line; terminals get it wrapped and indented, files and pipes in one piece."""
+        if self.is_terminal:
+            self.print(Padding(Text(text, style=style, overflow="fold"), (0, 0, 0, indent)))
+        else:
+            self.print(Text(" " * indent + text, style=style), soft_wrap=True)
 
     def on_broken_pipe(self) -> None:
         """End the command: nobody reads its output."""

@@ -33,10 +33,14 @@ class Note:
 
     Attributes:
         why: what is created, why it is skipped, or what failed.
+        subject: of a change: what `changes` are about, which `why` has in one line.
+        changes: the single changes.
     """
 
     fate: Fate
     why: str = ""
+    subject: str = ""
+    changes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.fate}: {self.why}" if self.why else str(self.fate)
@@ -92,26 +96,6 @@ def tree(graph: Graph, notes: Notes | None = None) -> str:
         parts = [_said(notes, task.name), f"(also after {', '.join(others)})" if others else ""]
         lines.append(f"{text.ljust(width)}  {'  '.join(part for part in parts if part)}".rstrip())
     return "\n".join(lines) + "\n"
-
-
-def table(graph: Graph, notes: Notes | None = None) -> str:
-    """Return a line for each task, in a possible order of execution.
-
-    Raises:
-        GraphError: the graph is invalid.
-    """
-    found = notes or {}
-    rows = [("TASK", "WHAT", "WHY", "AFTER")]
-    for task, after in _edges(graph).items():
-        note = found.get(task.name)
-        fate, why = (str(note.fate), note.why) if note else ("", "")
-        rows.append((task.name, fate, _one_line(why), ", ".join(after)))
-    widths = [max(len(row[column]) for row in rows) for column in range(4)]
-    lines = (
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        for row in rows
-    )
-    return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
 def dot(graph: Graph, notes: Notes | None = None) -> str:

@@ -51,7 +51,13 @@ def lifetime_labels(
 
 
 def is_renewal_due(secret: ManagedSecret, now: datetime) -> bool:
-    """Return whether a Secret is due for regeneration.
+    """Return whether a Secret is due for regeneration."""
+    due = renewal_time(secret)
+    return due is not None and now > due
+
+
+def renewal_time(secret: ManagedSecret) -> datetime | None:
+    """Return when a Secret is due for regeneration; None if it never expires.
 
     It is due after 80 % of its validity (or the percentage in its label), or 10 days before it
     expires, whichever is first. The ten days do not apply to credentials valid for less than 20
@@ -59,7 +65,7 @@ def is_renewal_due(secret: ManagedSecret, now: datetime) -> bool:
     """
     issued, until = secret.issued_at, secret.valid_until
     if issued is None or until is None:
-        return False
+        return None
     percent = unix(secret.labels.get(RENEW_AT))
     validity = until - issued
     try:
@@ -68,7 +74,7 @@ def is_renewal_due(secret: ManagedSecret, now: datetime) -> bool:
         due = until  # the label has a percentage that no time can have
     if validity >= 2 * RENEW_BEFORE:
         due = min(due, until - RENEW_BEFORE)
-    return now > due
+    return due
 
 
 def initiation_times(secrets: Iterable[ManagedSecret], now: datetime) -> dict[str, str]:

@@ -53,20 +53,39 @@ async def test_certificates_are_listed_by_expiry_with_who_renews_them(
     await gathered(runtime.create(obj) for obj in objects)
     options = ClusterOptions(kubeconfig=garden_sandbox.kubeconfig)
     try:
-        await asyncio.to_thread(certificates, cluster=options)
-        table = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
-        await asyncio.to_thread(certificates, output="json", cluster=options)
+        with pytest.raises(SystemExit) as late:
+            await asyncio.to_thread(certificates, cluster=options)
+        table = [line.split("   ") for line in capsys.readouterr().out.splitlines()]
+        with pytest.raises(SystemExit):
+            await asyncio.to_thread(certificates, output="json", cluster=options)
         rows = orjson.loads(capsys.readouterr().out)
     finally:
         await gathered(runtime.delete(SECRET, Key("garden", name_of(obj))) for obj in objects)
-    assert [line.split(" ", 2)[0::2] for line in table] == [
-        ["SECRET", "IN RENEWED BY"],
-        ["garden/ca-1", "1 day ago the operator late"],
-        ["garden/wildcard", "2 days you late"],
-        ["garden/etcd-1", "20 days the operator"],
+    assert late.value.code == 1
+    lines = [[cell.strip() for cell in line if cell.strip()] for line in table]
+    signs = "signs servers of the virtual cluster"
+    assert [[*line[:2], *line[3:]] for line in lines] == [
+        ["SECRET", "FOR", "IN", "RENEWED"],
+        ["garden/ca-1", signs, "1 day ago", "by the operator, now", "expired"],
+        ["garden/wildcard", "all hosts of the Garden", "2 days", "by you", "late"],
+        ["garden/etcd-1", "server etcd", "20 days", "by the operator, in 10 days"],
     ]
     assert [(row["name"], row["renewedByOperator"], row["late"]) for row in rows] == [
         ("ca-1", True, True),
         ("wildcard", False, True),
         ("etcd-1", True, False),
     ]
+    assert [row["daysLeft"] for row in rows] == [-2, 2, 20]
+
+
+async def test_certificates_that_are_renewed_in_time_do_not_fail_the_command(
+    runtime: Client, garden_sandbox: Sandbox, capsys: pytest.CaptureFixture[str]
+) -> None:
+    obj = generated("etcd-client", NOW + timedelta(days=20))
+    await runtime.create(obj)
+    options = ClusterOptions(kubeconfig=garden_sandbox.kubeconfig)
+    try:
+        await asyncio.to_thread(certificates, cluster=options)
+    finally:
+        await runtime.delete(SECRET, Key("garden", name_of(obj)))
+    assert "client etcd-client" in capsys.readouterr().out

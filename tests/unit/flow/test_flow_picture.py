@@ -7,7 +7,7 @@ import pytest
 
 from pergola.flow.errors import Cycle, FlowFailed
 from pergola.flow.graph import Graph
-from pergola.flow.picture import Fate, Note, dot, ended, mermaid, skipped, table, tree
+from pergola.flow.picture import Fate, Note, dot, ended, mermaid, skipped, tree
 from pergola.flow.retry import Retry
 from pergola.flow.run import run
 
@@ -45,18 +45,6 @@ def test_a_tree_has_each_task_once_below_its_last_dependency() -> None:
         "│           └── main route table  (also after internet gateway)",
         "└── EFS                           skip: EFS is not enabled",
     ]
-
-
-def test_a_table_has_a_line_for_each_task_in_a_possible_order() -> None:
-    assert table(infrastructure(), NOTES) == (
-        "TASK              WHAT          WHY                 AFTER\n"
-        "DHCP options      keep          dopt-1\n"
-        "VPC               would create  10.250.0.0/16       DHCP options\n"
-        "internet gateway                                    VPC\n"
-        "default SG                                          VPC\n"
-        "main route table                                    default SG, internet gateway\n"
-        "EFS               skip          EFS is not enabled\n"
-    )
 
 
 def test_dot_leaves_out_edges_that_follow_from_others() -> None:
@@ -144,12 +132,12 @@ async def test_a_run_can_be_drawn_afterwards() -> None:
     }
 
 
-@pytest.mark.parametrize("draw", [tree, table, dot, mermaid])
+@pytest.mark.parametrize("draw", [tree, dot, mermaid])
 def test_an_empty_graph_can_be_drawn(draw: Callable[[Graph], str]) -> None:
     assert draw(Graph("empty")).endswith("\n")
 
 
-@pytest.mark.parametrize("draw", [tree, table, dot, mermaid])
+@pytest.mark.parametrize("draw", [tree, dot, mermaid])
 def test_a_cycle_is_not_drawn(draw: Callable[[Graph], str]) -> None:
     graph = Graph("demo")
     graph.add("a", nothing, after=["b"])

@@ -1,11 +1,12 @@
-"""`pergola aws plan`: show what would be created, changed, kept, skipped or deleted, and why."""
+"""`pergola aws plan`: what a reconciliation or deletion would do in AWS, without doing it."""
 
 import asyncio
 import sys
-from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 from cyclopts import Parameter
 
+from pergola.cli.aws.check import finding_rows
 from pergola.cli.aws.subject import (
     DEFAULT_ACCOUNT,
     DEFAULT_SOURCE,
@@ -16,7 +17,8 @@ from pergola.cli.aws.subject import (
     observed,
     read_subject,
 )
-from pergola.cli.text import say
+from pergola.cli.output import ReportOutput, show
+from pergola.cli.text import plain_console, say
 
 if TYPE_CHECKING:
     from pergola.api.objects import JsonObject
@@ -24,10 +26,10 @@ if TYPE_CHECKING:
     from pergola.flow.picture import Notes
     from pergola.providers.aws.preflight import Finding
 
-Output = Annotated[Literal["tree", "table", "json"], Parameter(alias="-o")]
 Flag = Annotated[bool, Parameter(negative="")]
 
-_FATES: Final = ("would create", "would change", "would delete", "keep", "skip", "failed")
+DIFFERENT: Final = 2
+_PICTURES: Final = ("tree", "dot", "mermaid")
 
 
 class Plan(NamedTuple):
@@ -41,6 +43,21 @@ class Plan(NamedTuple):
     notes: "Notes"
     findings: "list[Finding]"
 
+    @property
+    def is_blocked(self) -> bool:
+        """Whether a finding or a step prevents the run."""
+        from pergola.flow.picture import Fate
+
+        fails = any(note.fate is Fate.FAILED for note in self.notes.values())
+        return fails or any(finding.blocks for finding in self.findings)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing would change."""
+        from pergola.flow.picture import Fate
+
+        return all(note.fate in (Fate.KEEP, Fate.SKIP) for note in self.notes.values())
+
 
 def plan(
     resource: str = "",
@@ -48,14 +65,16 @@ def plan(
     *,
     source: Source = DEFAULT_SOURCE,
     delete: Flag = False,
+    everything: Annotated[bool, Parameter(name="--all", negative="")] = False,
+    picture: Flag = False,
     dot: Flag = False,
     mermaid: Flag = False,
-    output: Output = "tree",
+    output: ReportOutput = "text",
     account: Account = DEFAULT_ACCOUNT,
 ) -> None:
     """Show what a reconciliation or deletion would do in AWS, step by step; only reads.
 
-    Exits with 1 if a finding blocks the reconciliation.
+    Exits with 2 if anything would change, and with 1 if a finding or a step blocks the run.
 
     Parameters
     ----------
@@ -63,24 +82,32 @@ def plan(
         The name of an Infrastructure in a cluster, or infrastructure/NAME as kubectl writes it.
     delete
         Plan the deletion.
+    everything
+        Print all steps, also those that change nothing, and why.
+    picture
+        Draw the graph of the steps as a tree, with what each step would do.
     dot
         Print the graph for Graphviz.
     mermaid
         Print the graph for Mermaid.
-    output
-        `tree` or `table` for people, `json` for programs.
     """
-    if dot and mermaid:
-        raise AwsCheckError("give either --dot or --mermaid")
+    forms = [name for name, given in zip(_PICTURES, (picture, dot, mermaid), strict=True) if given]
+    if len(forms) + (output != "text") > 1:
+        raise AwsCheckError("give only one of --picture, --dot, --mermaid and --output")
 
     async def main() -> Plan:
         subject = await read_subject(resource, source, account.aws_credentials)
         return await _foreseen(subject, account.endpoint_url, delete=delete)
 
     found = asyncio.run(main())
-    say(_rendered(found, "dot" if dot else "mermaid" if mermaid else output), end="")
-    if any(finding.blocks for finding in found.findings):
+    if forms:
+        say(_picture(found, forms[0]), end="")
+    else:
+        show(output, data=_data(found), text=lambda: _print(found, everything=everything))
+    if found.is_blocked:
         sys.exit(1)
+    if not found.is_empty:
+        sys.exit(DIFFERENT)
 
 
 async def _foreseen(subject: Subject, endpoint_url: str, *, delete: bool) -> Plan:
@@ -103,55 +130,34 @@ async def _foreseen(subject: Subject, endpoint_url: str, *, delete: bool) -> Pla
         return Plan(graph, foresee(steps, work), found)
 
 
-def _rendered(found: Plan, output: str) -> str:
+def _picture(found: Plan, form: str) -> str:
     from pergola.flow import picture
 
-    if output == "json":
-        return _json(found)
-    if output == "dot":
-        return picture.dot(found.graph, found.notes)
-    if output == "mermaid":
-        return picture.mermaid(found.graph, found.notes)
-    drawn = picture.tree if output == "tree" else picture.table
-    if not len(found.graph):
-        return f"{found.graph.name}: nothing was ever created, so there is nothing to do\n"
-    return f"{drawn(found.graph, found.notes)}{_findings(found)}\n{_summary(found)}\n"
+    draw = {"tree": picture.tree, "dot": picture.dot, "mermaid": picture.mermaid}[form]
+    return draw(found.graph, found.notes)
 
 
-def _findings(found: Plan) -> str:
-    lines = [
-        f"{'error' if finding.blocks else 'hint'}: {finding}\n  {finding.fix}"
-        for finding in found.findings
-    ]
-    return "".join(f"\n{line}" for line in lines) + ("\n" if lines else "")
+def _print(found: Plan, *, everything: bool) -> None:
+    from pergola.cli.aws.plan_text import lines
+
+    console = plain_console()
+    for line in lines(found.graph, found.notes, found.findings, everything=everything):
+        console.print_line(line.text, line.indent, line.style)
 
 
-def _summary(found: Plan) -> str:
-    from collections import Counter
-
-    if any(finding.blocks for finding in found.findings):
-        return "nothing would be done until the errors are fixed"
-    counted = Counter(str(note.fate) for note in found.notes.values())
-    parts = [f"{fate}: {counted[fate]}" for fate in _FATES if counted[fate]]
-    return ", ".join(parts)
-
-
-def _json(found: Plan) -> str:
-    import orjson
-
+def _data(found: Plan) -> "JsonObject":
     dependencies = found.graph.dependencies()
-    steps: list[JsonObject] = [
-        {
-            "name": task.name,
-            "fate": str(found.notes[task.name].fate),
-            "why": found.notes[task.name].why,
-            "after": [each.name for each in dependencies[task.name]],
-        }
-        for task in found.graph.order()
-    ]
-    rows: list[JsonObject] = [
-        {**finding.cause._asdict(), "fix": finding.fix, "blocks": finding.blocks}
-        for finding in found.findings
-    ]
-    shown = {"flow": found.graph.name, "steps": steps, "findings": rows}
-    return orjson.dumps(shown, option=orjson.OPT_INDENT_2).decode() + "\n"
+    return {
+        "flow": found.graph.name,
+        "steps": [
+            {
+                "name": task.name,
+                "fate": str(found.notes[task.name].fate),
+                "why": found.notes[task.name].why,
+                "changes": [*found.notes[task.name].changes],
+                "after": [each.name for each in dependencies[task.name]],
+            }
+            for task in found.graph.order()
+        ],
+        "findings": finding_rows(found.findings),
+    }

@@ -5,13 +5,11 @@ from dataclasses import dataclass
 from typing import Final
 
 import orjson
-from rich.console import Console
-from rich.padding import Padding
-from rich.text import Text
 
 from pergola.admission.review import Edit
 from pergola.api.objects import JsonObject, Key, name_of
 from pergola.cli.output import object_name, show
+from pergola.cli.safe_console import SafeConsole
 from pergola.cli.text import plain_console
 from pergola.resource_manager.webhooks.explanation import Explanation, Outcome, Question
 
@@ -55,7 +53,7 @@ def _print_text(answers: Iterable[Answer]) -> None:
     for number, answer in enumerate(answers):
         if number:
             console.print()
-        _line(console, _title(answer.question), 0, "bold")
+        console.print_line(_title(answer.question), 0, "bold")
         others = 0
         for said in answer.explanations:
             if said.about:
@@ -63,7 +61,8 @@ def _print_text(answers: Iterable[Answer]) -> None:
             else:
                 others += 1
         if others:
-            _line(console, f"{others} more are not about {answer.question.kind.plural}", 2, "dim")
+            rest = f"{others} more are not about {answer.question.kind.plural}"
+            console.print_line(rest, 2, "dim")
 
 
 def _title(question: Question) -> str:
@@ -83,32 +82,24 @@ def _key(question: Question) -> Key:
     return Key(question.namespace, name_of(question.obj) or "(without a name)")
 
 
-def _print_one(console: Console, said: Explanation) -> None:
+def _print_one(console: SafeConsole, said: Explanation) -> None:
     style, verb = _SAID[said.outcome]
-    _line(console, f"{said.webhook.removesuffix(_SUFFIX)} {verb}", 2, style)
+    console.print_line(f"{said.webhook.removesuffix(_SUFFIX)} {verb}", 2, style)
     for edit in said.edits:
-        _line(console, _change(edit), 4, "cyan")
-        _line(console, f"because {edit.because}", 6, "dim")
+        console.print_line(_change(edit), 4, "cyan")
+        console.print_line(f"because {edit.because}", 6, "dim")
     if said.because:
-        _line(console, said.because, 4, "dim" if said.outcome == "not asked" else "")
+        console.print_line(said.because, 4, "dim" if said.outcome == "not asked" else "")
     if said.assuming:
-        _line(console, f"assuming that {said.assuming}", 4, "yellow")
+        console.print_line(f"assuming that {said.assuming}", 4, "yellow")
     for warning in said.warnings:
-        _line(console, f"warning: {warning}", 4, "yellow")
+        console.print_line(f"warning: {warning}", 4, "yellow")
 
 
 def _change(edit: Edit) -> str:
     if edit.op == "remove":
         return f"remove {edit.path}"
     return f"{edit.op} {edit.path} = {orjson.dumps(edit.value).decode()}"
-
-
-def _line(console: Console, text: str, indent: int, style: str) -> None:
-    """Print a line; terminals get it wrapped and indented, files and pipes in one piece."""
-    if console.is_terminal:
-        console.print(Padding(Text(text, style=style, overflow="fold"), (0, 0, 0, indent)))
-    else:
-        console.print(Text(" " * indent + text, style=style), soft_wrap=True)
 
 
 def _data(answer: Answer) -> JsonObject:

@@ -26,6 +26,16 @@ CLIENT: Final = "ca-client"
 FRONT_PROXY: Final = "ca-front-proxy"
 GARDENER: Final = "ca-gardener"
 
+PURPOSES: Final = {
+    RUNTIME: "signs servers in the runtime cluster",
+    BASIC_AUTH: "signs the server that checks passwords of observability",
+    ETCD: "signs servers and clients of etcd",
+    ETCD_PEER: "signs members of etcd",
+    CLUSTER: "signs servers of the virtual cluster",
+    CLIENT: "signs clients of the virtual cluster",
+    FRONT_PROXY: "signs the aggregator of the virtual cluster",
+    GARDENER: "signs servers of Gardener",
+}
 _MONTHLY: Final = (RUNTIME, BASIC_AUTH)
 ON_DEMAND: Final = (ETCD, ETCD_PEER, CLUSTER, CLIENT, FRONT_PROXY, GARDENER)
 """Authorities that are rotated only at a user's request."""

@@ -25,6 +25,7 @@ from pergola.operator.run.observed import WILDCARD
 from pergola.pki import CertificateError, read_certificate
 from pergola.runtime.clock import Clock
 from pergola.secrets_manager import ManagedSecret
+from pergola.secrets_manager.lifetime import renewal_time
 
 CERTIFICATES_VALID: Final = "CertificatesValid"
 BACKUPS_HEALTHY: Final = "BackupsHealthy"
@@ -108,12 +109,16 @@ class Lifetime(NamedTuple):
 
     Attributes:
         is_own: Whether the operator renews it.
+        renewal: When the operator renews it; None if a user does.
+        name: The name of the credential, which its Secrets share; empty if a user provides it.
     """
 
     key: Key
     issued: datetime
     until: datetime
     is_own: bool
+    renewal: datetime | None = None
+    name: str = ""
 
     def is_late(self, now: datetime) -> bool:
         """Return whether it should have been renewed already; renewal is due much earlier."""
@@ -154,7 +159,14 @@ def _own_lifetimes(secrets: Iterable[JsonObject]) -> Iterator[Lifetime]:
             newest[secret.name] = secret
     for secret in newest.values():
         if secret.issued_at is not None and secret.valid_until is not None:
-            yield Lifetime(Key.of(secret.obj), secret.issued_at, secret.valid_until, is_own=True)
+            yield Lifetime(
+                Key.of(secret.obj),
+                secret.issued_at,
+                secret.valid_until,
+                is_own=True,
+                renewal=renewal_time(secret),
+                name=secret.name,
+            )
 
 
 def _provided_lifetimes(secrets: Iterable[JsonObject]) -> Iterator[Lifetime]:

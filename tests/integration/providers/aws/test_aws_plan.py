@@ -1,6 +1,7 @@
 """`pergola aws plan` prints what would happen, and changes nothing."""
 
 import asyncio
+import re
 from base64 import b64encode
 from pathlib import Path
 
@@ -76,20 +77,26 @@ async def planned(
     path: Path,
     capsys: pytest.CaptureFixture[str],
     *objects: JsonObject,
+    expected: int = aws_plan.DIFFERENT,
     **flags: object,
 ) -> str:
-    """Run the command in a thread, check that it writes nothing, and return its output."""
+    """Return the output; check the exit code, and that nothing is written."""
     file = path / "infrastructure.yaml"
     file.write_text(yaml.safe_dump_all(objects))
     aws.taken()
     capsys.readouterr()
-    await asyncio.to_thread(
-        aws_plan.plan,
-        source=Source(file=str(file)),
-        account=Account(endpoint_url=aws.url),
-        **flags,  # type: ignore[arg-type]
-    )
+    code: object = 0
+    try:
+        await asyncio.to_thread(
+            aws_plan.plan,
+            source=Source(file=str(file)),
+            account=Account(endpoint_url=aws.url),
+            **flags,  # type: ignore[arg-type]
+        )
+    except SystemExit as exit_:
+        code = exit_.code
     assert aws.writes() == []
+    assert code == expected
     return capsys.readouterr().out
 
 
@@ -101,8 +108,18 @@ async def test_resources_of_a_new_cluster_would_be_created(
     printed = await planned(aws, tmp_path, capsys, *objects)
 
     assert printed.startswith("Infrastructure reconciliation\n")
-    assert f"ensure NAT gateway in {REGION}a" in printed
-    assert "would create" in printed.splitlines()[-1]
+    assert f"  + ensure NAT gateway in {REGION}a: " in printed
+    assert re.fullmatch(r"steps: \d+ to create(, \d+ to change)?", printed.splitlines()[-1])
+
+
+async def test_steps_that_change_nothing_are_counted_or_listed(
+    aws: CorrectedAws, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    objects = (infrastructure(managed_config(REGION)), CLUSTER)
+    short = await planned(aws, tmp_path, capsys, *objects)
+    full = await planned(aws, tmp_path, capsys, *objects, everything=True)
+    (count,) = re.findall(r"of the other steps, .*?(\d+) are skipped", short)
+    assert full.count(": skip, ") == int(count) > 1
 
 
 async def test_existing_resources_would_be_kept(
@@ -112,10 +129,15 @@ async def test_existing_resources_would_be_kept(
     objects = (infrastructure(config, await created(client, config)), CLUSTER)
     before = await everything(client)
 
-    printed = orjson.loads(await planned(aws, tmp_path, capsys, *objects, output="json"))
+    printed = orjson.loads(
+        await planned(aws, tmp_path, capsys, *objects, output="json", expected=0)
+    )
 
     assert {step["fate"] for step in printed["steps"]} == {"keep", "skip"}
     assert all(step["why"] for step in printed["steps"])
+    text = await planned(aws, tmp_path, capsys, *objects, expected=0)
+    assert text.splitlines()[-1] == "nothing would change"
+    assert len(text.splitlines()) == 4
     assert await everything(client) == before
 
 
@@ -154,7 +176,7 @@ async def test_without_resources_a_deletion_would_do_nothing(
 ) -> None:
     objects = (infrastructure(managed_config(REGION)), CLUSTER)
 
-    printed = await planned(aws, tmp_path, capsys, *objects, delete=True)
+    printed = await planned(aws, tmp_path, capsys, *objects, delete=True, expected=0)
 
     assert "nothing was ever created, so there is nothing to do" in printed
 
@@ -164,14 +186,14 @@ async def test_without_resources_a_deletion_would_do_nothing(
     [
         ({"dot": True}, "digraph"),
         ({"mermaid": True}, "flowchart LR"),
-        ({"output": "table"}, "TASK"),
+        ({"picture": True}, "Infrastructure reconciliation\n├── "),
     ],
 )
 async def test_the_graph_is_drawn(
     aws: CorrectedAws,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
-    flags: dict[str, object],
+    flags: dict[str, bool],
     first: str,
 ) -> None:
     objects = (infrastructure(managed_config(REGION)), CLUSTER)
@@ -187,11 +209,9 @@ async def test_blocking_findings_are_printed_with_their_fix(
 ) -> None:
     network = await Network.create(client, dns=False)
 
-    with pytest.raises(SystemExit) as caught:
-        await planned(aws, tmp_path, capsys, infrastructure(network.config()), CLUSTER)
+    objects = (infrastructure(network.config()), CLUSTER)
+    printed = await planned(aws, tmp_path, capsys, *objects, expected=1)
 
-    printed = capsys.readouterr().out
-    assert caught.value.code == 1
     assert "aws ec2 modify-vpc-attribute" in printed
     assert printed.endswith("nothing would be done until the errors are fixed\n")
 
@@ -205,5 +225,5 @@ async def test_blocking_findings_are_printed_with_their_fix(
     ],
 )
 def test_contradictory_options_are_refused(flags: dict[str, object]) -> None:
-    with pytest.raises(AwsCheckError, match="give either"):
+    with pytest.raises(AwsCheckError, match=r"give (either|only one)"):
         aws_plan.plan(**flags)  # type: ignore[arg-type]

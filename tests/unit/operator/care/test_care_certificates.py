@@ -66,7 +66,14 @@ def test_only_the_newest_secret_of_a_credential_counts() -> None:
     new = secret("ca-new", "ca", until=NOW + 30 * DAY)
     endless = secret("key", "service-account-key")
     assert lifetimes_of([new, old, endless], []) == [
-        Lifetime(Key("garden", "ca-new"), NOW, NOW + 30 * DAY, is_own=True)
+        Lifetime(
+            Key("garden", "ca-new"),
+            NOW,
+            NOW + 30 * DAY,
+            is_own=True,
+            renewal=NOW + 20 * DAY,
+            name="ca",
+        )
     ]
 
 

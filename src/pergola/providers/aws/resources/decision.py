@@ -61,7 +61,8 @@ class Decision:
         """Decide to make changes, by their words; to keep a resource if there are none."""
         if not changes:
             return cls.keep(name, record)
-        return cls.change(f"{name}: {', '.join(changes)}", *changes.values(), record=record)
+        note = Note(Fate.CHANGE, f"{name}: {', '.join(changes)}", name, tuple(changes))
+        return cls(note, tuple(changes.values()), record or {})
 
     @classmethod
     def deletion(cls, why: str, *calls: Call, forget: tuple[str, ...] = ()) -> Self:
